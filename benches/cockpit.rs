@@ -7,13 +7,13 @@ use std::sync::{Arc, LazyLock};
 
 use divan::{Bencher, black_box};
 use revdeck::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
-use revdeck::store::{FindingRow, RunRow, View, ViewBuilder};
-use revdeck::tui::app::{App, Place, Setup};
-use revdeck::tui::filter::{Filter, Known};
-use revdeck::tui::input::{Input, Key};
+use revdeck::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
+use revdeck::tui::app::{App, SessionInfo, AppOptions};
+use revdeck::tui::filter::{FindingFilter, FilterOverrides};
+use revdeck::tui::input::{TerminalInput, KeyEvent};
 use revdeck::tui::keymap::{self, Keymap};
-use revdeck::tui::message::{Command, Message};
-use revdeck::tui::theme::{Background, Depth, Theme};
+use revdeck::tui::message::{AppCommand, AppMessage};
+use revdeck::tui::theme::{Background, ColorDepth, Theme};
 use revdeck::tui::{Screen, draw, glyphs, update};
 
 fn main() {
@@ -24,8 +24,8 @@ const RUNS: usize = 10_000;
 const FINDINGS: usize = 100_000;
 const NOW: i64 = 1_772_625_600_000;
 
-static LARGE: LazyLock<Arc<View>> = LazyLock::new(|| {
-    let mut builder = ViewBuilder::default();
+static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
+    let mut builder = StoreViewBuilder::default();
     let run_ids: Vec<String> = (0..RUNS).map(|n| format!("ar_{:026}", RUNS - n)).collect();
     for id in &run_ids {
         builder.run(RunRow {
@@ -81,30 +81,30 @@ static LARGE: LazyLock<Arc<View>> = LazyLock::new(|| {
 
 /// An app at 200x60 that shows everything.
 fn app() -> App {
-    let mut app = App::new(Setup {
+    let mut app = App::new(AppOptions {
         columns: 200,
         rows: 60,
         zone: jiff::tz::TimeZone::UTC,
-        place: Place { repository: "sample".into(), branch: "main".into(), window_tokens: 70_000, ..Place::default() },
+        session: SessionInfo { repository: "sample".into(), branch: "main".into(), window_tokens: 70_000, ..SessionInfo::default() },
         keymap: Keymap::parse(keymap::DEFAULT).0,
-        theme: Theme::fitting(Background::Dark, Depth::Indexed256),
-        depth: Depth::Indexed256,
+        theme: Theme::builtin_for(Background::Dark, ColorDepth::Indexed256),
+        depth: ColorDepth::Indexed256,
         theme_is_set: true,
         glyphs: glyphs::UNICODE,
         notices: Vec::new(),
     });
-    let commands = update(&mut app, NOW, Message::Viewed { view: Arc::clone(&LARGE), written: 0 });
+    let commands = update(&mut app, NOW, AppMessage::StoreRead { view: Arc::clone(&LARGE), written: 0 });
     for command in commands {
-        if let Command::Filter { serial, view, filter, known } = command {
-            let rows = filter.rows(&view, &known);
-            update(&mut app, NOW, Message::Filtered { serial, view, rows });
+        if let AppCommand::Filter { serial, view, filter, overrides: known } = command {
+            let rows = filter.matching_rows(&view, &known);
+            update(&mut app, NOW, AppMessage::Filtered { serial, view, rows });
         }
     }
     app
 }
 
-fn key(name: &str) -> Message {
-    Message::Input(Input::Key(name.parse().unwrap_or(Key::plain(revdeck::tui::input::Code::Esc))))
+fn key(name: &str) -> AppMessage {
+    AppMessage::Input(TerminalInput::Key(name.parse().unwrap_or(KeyEvent::plain(revdeck::tui::input::KeyCode::Esc))))
 }
 
 /// A key and the bytes of the frame after it.
@@ -112,11 +112,11 @@ fn key(name: &str) -> Message {
 fn key_to_bytes(bencher: Bencher, name: &str) {
     let mut app = app();
     let mut screen = Screen::new(200, 60);
-    screen.frame(|buffer| draw(&app, buffer));
+    screen.draw_frame(|buffer| draw(&app, buffer));
     let (mut keys, mut bytes) = (0, 0);
     bencher.bench_local(|| {
         update(&mut app, NOW, key(name));
-        let frame = screen.frame(|buffer| draw(&app, buffer));
+        let frame = screen.draw_frame(|buffer| draw(&app, buffer));
         keys += 1;
         bytes += frame.len();
         black_box(frame.len())
@@ -132,27 +132,27 @@ fn first_frame(bencher: Bencher) {
     let app = app();
     bencher.bench_local(|| {
         let mut screen = Screen::new(200, 60);
-        black_box(screen.frame(|buffer| draw(&app, buffer)).len())
+        black_box(screen.draw_frame(|buffer| draw(&app, buffer)).len())
     });
 }
 
 /// What another thread does while a filter is typed.
 #[divan::bench(args = ["status:undecided", "p:0,1 path:src/part3", "cyclomatic 44"])]
 fn filter(bencher: Bencher, text: &str) {
-    let (view, filter, known) = (Arc::clone(&LARGE), Filter::parse(text), Known::default());
-    bencher.bench_local(|| black_box(filter.rows(&view, &known).len()));
+    let (view, filter, known) = (Arc::clone(&LARGE), FindingFilter::parse(text), FilterOverrides::default());
+    bencher.bench_local(|| black_box(filter.matching_rows(&view, &known).len()));
 }
 
 /// The store has changed: runs and rows are taken over, the selection is found again.
 #[divan::bench]
 fn new_view(bencher: Bencher) {
     let mut app = app();
-    let rows: Vec<u32> = Filter::parse("status:undecided").rows(&LARGE, &Known::default());
+    let rows: Vec<u32> = FindingFilter::parse("status:undecided").matching_rows(&LARGE, &FilterOverrides::default());
     let mut serial = 1_000;
     bencher.bench_local(|| {
         serial += 1;
         // As if it were another one.
         app.view = Arc::default();
-        update(&mut app, NOW, Message::Filtered { serial, view: Arc::clone(&LARGE), rows: rows.clone() });
+        update(&mut app, NOW, AppMessage::Filtered { serial, view: Arc::clone(&LARGE), rows: rows.clone() });
     });
 }

@@ -12,13 +12,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use revdeck::context::given::{given, history};
+use revdeck::context::query_input::{build_query_input, history_tip};
 use revdeck::context::index::Index;
-use revdeck::context::material::Measure;
-use revdeck::context::retrieve::task::Task;
-use revdeck::context::surroundings::{Options, Question, surroundings};
-use revdeck::context::tokens::{Encoding, count};
-use revdeck::git::{Filter, Repo};
+use revdeck::context::diff_parts::DiffLimits;
+use revdeck::context::retrieve::task::RetrievalTask;
+use revdeck::context::builder::{ContextOptions, ContextQuery, build_context};
+use revdeck::context::tokens::{Encoding, count_tokens};
+use revdeck::git::{FilterSettings, Repo};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -30,7 +30,7 @@ const WARMED_BY: usize = 3;
 
 fn main() -> Result<(), Failure> {
     let repos = std::env::var("REVDECK_BENCH_REPOS").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
-    count(Encoding::O200kBase, "the table of the encoding is unpacked");
+    count_tokens(Encoding::O200kBase, "the table of the encoding is unpacked");
     println!("repository                budget commits | median ms slowest ms | cold ms");
     for path in repos.split(':').map(PathBuf::from) {
         for budget in [8_000, 130_000] {
@@ -43,37 +43,37 @@ fn main() -> Result<(), Failure> {
 fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
     let repo = Repo::discover(path)?;
     let folder = tempfile::tempdir()?;
-    let filter = Filter { max_file_bytes: 1_000_000, ignored_paths: Vec::new() };
+    let filter = FilterSettings { max_file_bytes: 1_000_000, ignored_paths: Vec::new() };
     let mut took: Vec<Duration> = Vec::new();
     // As it happens: the oldest first.
     let mut ancestors = repo.ancestors(&repo.head(), 150)?;
     ancestors.reverse();
     for ancestor in ancestors {
         let [parent] = ancestor.parents.as_slice() else { continue };
-        let change = repo.change(parent, &ancestor.commit, &filter)?;
+        let change = repo.compute_changeset(parent, &ancestor.commit, &filter)?;
         if change.files.is_empty() || change.files.len() > MOST_FILES {
             continue;
         }
         let index =
             Index::refresh(&folder.path().join("index"), &repo, &ancestor.commit, &|_| ControlFlow::Continue(()))?;
         let began = Instant::now();
-        let task = Task { given: given(&repo, parent, &change, &|_| true)?, ..Task::default() };
-        let question = Question {
+        let task = RetrievalTask { given: build_query_input(&repo, parent, &change, &|_| true)?, ..RetrievalTask::default() };
+        let question = ContextQuery {
             tree: &ancestor.commit,
-            history: history(parent, &ancestor.commit),
+            history: history_tip(parent, &ancestor.commit),
             task,
-            front: Vec::new(),
-            context_lines: Some(Measure::CONTEXT_LINES),
-            documents_told: &[],
+            leading_pieces: Vec::new(),
+            context_lines: Some(DiffLimits::DEFAULT_CONTEXT_LINES),
+            quoted_documents: &[],
             budget,
             encoding: Encoding::O200kBase,
-            options: Options::default(),
+            options: ContextOptions::default(),
             folder: Some(folder.path()),
             index: Some(&index.index),
             meaning: None,
             cancelled: &|| false,
         };
-        surroundings(&repo, question)?;
+        build_context(&repo, question)?;
         took.push(began.elapsed());
         if took.len() == WARMED_BY + COMMITS {
             break;

@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use git2::{Index as Files, IndexEntry, IndexTime, ObjectType, Oid, Repository, TreeWalkMode};
-use revdeck::context::index::{Index, Progress};
-use revdeck::context::tokens::{Encoding, count};
-use revdeck::git::{Judge, Repo};
-use revdeck::provider::builtin::language::Language;
-use revdeck::provider::builtin::source::Parsers;
+use revdeck::context::index::{Index, IndexProgress};
+use revdeck::context::tokens::{Encoding, count_tokens};
+use revdeck::git::{ReviewFilter, Repo};
+use revdeck::reviewers::analyzer::language::Language;
+use revdeck::reviewers::analyzer::source::Parsers;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -48,7 +48,7 @@ fn main() -> Result<(), Failure> {
         Ok(lines) => vec![lines.parse()?],
         Err(_) => vec![250_000, 500_000, 1_000_000, 2_000_000],
     };
-    count(Encoding::O200kBase, "the table of the encoding is unpacked");
+    count_tokens(Encoding::O200kBase, "the table of the encoding is unpacked");
     println!(
         "   lines files     MB | cold s  lines/s  cpu s | parse s  cpu s | one file ms open ms first lookup ms | peak MB disk MB"
     );
@@ -72,7 +72,7 @@ fn mixed(folder: &Path, repos: &[PathBuf]) -> Result<Repository, Failure> {
 
 /// The files that are indexed, in an order that mixes repositories and is always the same.
 fn files(mixed: &Repository, repos: &[PathBuf]) -> Result<Vec<File>, Failure> {
-    let mut judge = Judge::by_itself(1_000_000);
+    let mut judge = ReviewFilter::without_attributes(1_000_000);
     let mut files = Vec::new();
     for (number, path) in repos.iter().enumerate() {
         let repo = Repository::open(path)?;
@@ -85,7 +85,7 @@ fn files(mixed: &Repository, repos: &[PathBuf]) -> Result<Vec<File>, Failure> {
             {
                 let path = format!("r{number}/{folder}{name}");
                 let text = blob.content();
-                if Language::detect(&path, text).is_some() && judge.reason(&path, text).is_none() {
+                if Language::detect(&path, text).is_some() && judge.left_out_reason(&path, text).is_none() {
                     let lines = text.iter().filter(|byte| **byte == b'\n').count();
                     files.push(File { path, blob: entry.id(), lines, bytes: text.len() });
                 }
@@ -142,7 +142,7 @@ fn measure(mixed: &Repository, files: &[File], lines: usize) -> Result<(), Failu
     let commit_id = commit(mixed, &taken)?;
     let repo = Repo::discover(mixed.path())?;
     let home = tempfile::tempdir()?;
-    let go_on = |_: Progress| ControlFlow::Continue(());
+    let go_on = |_: IndexProgress| ControlFlow::Continue(());
     let refresh = |commit: &str| Index::refresh(home.path(), &repo, commit, &go_on);
 
     let asked = format!("{}\n{}\n{commit_id}", mixed.path().display(), home.path().display());

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use revdeck::knowledge::abstraction::{edits, sites};
-use revdeck::provider::builtin::language::Language;
-use revdeck::provider::builtin::source::Parsers;
+use revdeck::knowledge::abstraction::{extract_edits, visit_sites};
+use revdeck::reviewers::analyzer::language::Language;
+use revdeck::reviewers::analyzer::source::Parsers;
 use serde_json::Value;
 
 type Failure = Box<dyn std::error::Error>;
@@ -69,7 +69,7 @@ fn mutated(files: &[PathBuf]) -> Result<(), Failure> {
             changed[at] = if line == lines[at] && line.ends_with(";\n") { "" } else { &line };
             let changed = changed.concat();
             let start = Instant::now();
-            let found = edits(&mut parsers, Language::Rust, text.as_bytes(), changed.as_bytes());
+            let found = extract_edits(&mut parsers, Language::Rust, text.as_bytes(), changed.as_bytes());
             seconds += start.elapsed().as_secs_f64();
             learned += usize::from(!found.is_empty());
             forms += found.len();
@@ -95,7 +95,7 @@ fn read(files: &[PathBuf]) -> Result<(), Failure> {
         let source = parsers.parse("a.rs", Language::Rust, &text)?;
         parsing += start.elapsed().as_secs_f64();
         let start = Instant::now();
-        sites(&source, None, &mut |site| found += usize::from(site.digest != 0));
+        visit_sites(&source, None, &mut |site| found += usize::from(site.digest != 0));
         reading += start.elapsed().as_secs_f64();
         lines += text.iter().filter(|byte| **byte == b'\n').count();
     }

@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 
 use corpus::{File, corpus, on_threads, parse_all};
 use revdeck::domain::Kind;
-use revdeck::knowledge::abstraction::sites;
+use revdeck::knowledge::abstraction::visit_sites;
 use revdeck::knowledge::form::Form;
-use revdeck::knowledge::matcher::{Matcher, Used};
-use revdeck::knowledge::pattern::{EditKind, Pattern, Stance};
-use revdeck::provider::builtin::source::Parsers;
+use revdeck::knowledge::matcher::{PatternMatcher, TrustedPattern};
+use revdeck::knowledge::pattern::{EditKind, Pattern, PatternStance};
+use revdeck::reviewers::analyzer::source::Parsers;
 
 const ROUNDS: usize = 5;
 /// Of a language, as many as are kept.
@@ -64,19 +64,19 @@ fn main() {
 /// Matches of all rounds.
 static FOUND: AtomicUsize = AtomicUsize::new(0);
 
-fn match_all(matcher: &'static Matcher) {
+fn match_all(matcher: &'static PatternMatcher) {
     on_threads(|| {
         let mut parsers = Parsers::default();
         move |file: &File| {
             let Ok(source) = parsers.parse(&file.path, file.language, &file.text) else { return };
-            FOUND.fetch_add(black_box(matcher.matches(&source, None)).len(), Ordering::Relaxed);
+            FOUND.fetch_add(black_box(matcher.find_matches(&source, None)).len(), Ordering::Relaxed);
         }
     });
 }
 
 /// One of patterns that stand in the files, and one of patterns that do not; and how many there are.
-fn matchers() -> &'static ([Matcher; 2], usize) {
-    static MATCHERS: OnceLock<([Matcher; 2], usize)> = OnceLock::new();
+fn matchers() -> &'static ([PatternMatcher; 2], usize) {
+    static MATCHERS: OnceLock<([PatternMatcher; 2], usize)> = OnceLock::new();
     MATCHERS.get_or_init(|| {
         let mut forms: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
         let mut parsers = Parsers::default();
@@ -84,7 +84,7 @@ fn matchers() -> &'static ([Matcher; 2], usize) {
             let Ok(source) = parsers.parse(&file.path, file.language, &file.text) else { continue };
             let forms = forms.entry(file.language.name()).or_default();
             let mut seen = BTreeSet::new();
-            sites(&source, None, &mut |site| {
+            visit_sites(&source, None, &mut |site| {
                 if forms.len() < PATTERNS && seen.insert(site.digest) {
                     forms.insert(site.form().to_string());
                 }
@@ -93,15 +93,15 @@ fn matchers() -> &'static ([Matcher; 2], usize) {
         let count = forms.values().map(BTreeSet::len).sum();
         let used = |suffix: &'static str| {
             let all = forms.iter().flat_map(|(language, forms)| forms.iter().map(|form| (*language, form)));
-            Matcher::new(all.filter_map(|(language, form)| used(language, &format!("{form}{suffix}"))))
+            PatternMatcher::new(all.filter_map(|(language, form)| used(language, &format!("{form}{suffix}"))))
         };
         ([used(""), used(" nowhere")], count)
     })
 }
 
 /// None of a form that is too long.
-fn used(language: &str, broken: &str) -> Option<Used> {
-    let (stance, edit, kind) = (Stance::Mistake, EditKind::Other, Kind::Correctness);
-    let pattern = Pattern::of(language, stance, edit, kind, &broken.parse().ok()?, &Form::default());
-    Some(Used { pattern, confidence: 0.9 })
+fn used(language: &str, broken: &str) -> Option<TrustedPattern> {
+    let (stance, edit, kind) = (PatternStance::Mistake, EditKind::Other, Kind::Correctness);
+    let pattern = Pattern::from_forms(language, stance, edit, kind, &broken.parse().ok()?, &Form::default());
+    Some(TrustedPattern { pattern, confidence: 0.9 })
 }

@@ -3,9 +3,9 @@
 
 use divan::{Bencher, black_box};
 use revdeck::domain::{RunStatus, Scope};
-use revdeck::policy::carry::{LOOKED_INTO, Reviewed, Wanted, carry_over};
-use revdeck::policy::supersede::{FinishRule, Pace, Underway};
-use revdeck::policy::{Asker, Ending, Extent, KnownRun, Liveness, Request, Resumable, decide, replaced_by};
+use revdeck::policy::carry::{MAX_EARLIER_RUNS, ReviewedHunk, HunkToReview, carry_over};
+use revdeck::policy::supersede::{FinishRule, WorkerState, RunProgress};
+use revdeck::policy::{Requester, CancelRequest, ReviewExtent, KnownRun, Liveness, LaunchRequest, Resumable, decide, find_replaced_runs};
 
 fn main() {
     divan::main();
@@ -35,14 +35,14 @@ impl Texts {
 
     fn run<'a>(&'a self, number: usize, id: &'a str) -> KnownRun<'a> {
         let active = number >= RUNS - 4;
-        let underway = Underway {
+        let underway = RunProgress {
             hunks: 20,
             delivered: 12,
             left_unchanged: 5,
             unchanged: 15,
             tokens: 9_000,
             tokens_left: 4_000,
-            ..Underway::idle(Pace::Working)
+            ..RunProgress::new_idle(WorkerState::Working)
         };
         KnownRun {
             id,
@@ -59,8 +59,8 @@ impl Texts {
             worktree: "/home/user/work/code",
             attempt: 1,
             epoch: number as u64,
-            ending: Ending::NotAsked,
-            extent: Extent::Whole,
+            ending: CancelRequest::NotRequested,
+            extent: ReviewExtent::Whole,
             findings: 3,
             tokens: 20_000,
             superseded_by: "",
@@ -70,8 +70,8 @@ impl Texts {
     }
 }
 
-fn request(fingerprint: &str) -> Request {
-    Request {
+fn request(fingerprint: &str) -> LaunchRequest {
+    LaunchRequest {
         scope: Scope::Worktree,
         scope_hash: "a scope hash of sixty-four digits, as all of them have it in fact".into(),
         diff_fingerprint: fingerprint.into(),
@@ -84,7 +84,7 @@ fn request(fingerprint: &str) -> Request {
         files: 12,
         left_out: 1,
         force: false,
-        asker: Asker::Person,
+        asker: Requester::Person,
         rule: FinishRule { finish_from: 80 },
         prompt_estimate: 12_000,
     }
@@ -110,7 +110,7 @@ fn finds_what_a_run_stands_for(bencher: Bencher<'_, '_>) {
     let texts = Texts::new();
     let known = texts.runs();
     let standing = KnownRun { scope: "commit:abc", ..known[RUNS - 10] };
-    bencher.bench_local(|| replaced_by(black_box(&standing), black_box(&known)));
+    bencher.bench_local(|| find_replaced_runs(black_box(&standing), black_box(&known)));
 }
 
 /// 200 hunks, every fourth of them new, the others spread over what 64 runs have recorded, 200 hunks each.
@@ -119,15 +119,15 @@ fn carries_200_hunks_over_from_64_runs(bencher: Bencher<'_, '_>) {
     let path = |hunk: usize| format!("src/room_{}/file_{}.rs", hunk % 7, hunk % 40);
     let key = |run: usize, hunk: usize| format!("{:032x}", run * 1_000_003 + hunk);
     let recorded: Vec<Vec<(String, String)>> =
-        (0..LOOKED_INTO).map(|run| (0..HUNKS).map(|hunk| (path(hunk), key(run, hunk))).collect()).collect();
+        (0..MAX_EARLIER_RUNS).map(|run| (0..HUNKS).map(|hunk| (path(hunk), key(run, hunk))).collect()).collect();
     let change: Vec<(String, String)> = (0..HUNKS)
-        .map(|hunk| (path(hunk), if hunk % 4 == 0 { key(LOOKED_INTO, hunk) } else { key(hunk % LOOKED_INTO, hunk) }))
+        .map(|hunk| (path(hunk), if hunk % 4 == 0 { key(MAX_EARLIER_RUNS, hunk) } else { key(hunk % MAX_EARLIER_RUNS, hunk) }))
         .collect();
-    let wanted: Vec<Wanted<'_>> = change.iter().map(|(path, key)| Wanted { path, old_path: None, key }).collect();
+    let wanted: Vec<HunkToReview<'_>> = change.iter().map(|(path, key)| HunkToReview { path, old_path: None, key }).collect();
     bencher.bench_local(|| {
         let earlier = recorded
             .iter()
-            .map(|run| run.iter().map(|(path, key)| Reviewed { path, key }).collect::<Vec<Reviewed<'_>>>());
+            .map(|run| run.iter().map(|(path, key)| ReviewedHunk { path, key }).collect::<Vec<ReviewedHunk<'_>>>());
         carry_over(black_box(&wanted), earlier)
     });
 }

@@ -7,10 +7,10 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use revdeck::context::tokens::{Encoding, count};
-use revdeck::domain::{LineRange, Response, Stop, ToolCall, ToolOutcome, Usage};
-use revdeck::review::dialog::{Budget, Dialog, Effect, Event, Limits, Part, Say, SummaryBy, Task, ToolAnswer};
-use revdeck::review::{Plan, PlannedFile, extract};
+use revdeck::context::tokens::{Encoding, count_tokens};
+use revdeck::domain::{LineRange, ChatResponse, StopReason, ToolCall, ToolOutcome, Usage};
+use revdeck::review::conversation::{RemainingBudget, ConversationEngine, ConversationEffect, ConversationEvent, ConversationLimits, DeliveryPart, ConversationPrompt, WindowSummaryAuthor, ReviewTask, ConversationToolResult};
+use revdeck::review::{ReviewPlan, PlannedFile, extract_reports};
 
 const REPORTS: usize = 300;
 const SIZE: usize = 200_000;
@@ -18,17 +18,17 @@ const SIZE: usize = 200_000;
 fn main() {
     for (name, text) in [("JSON", as_json()), ("prose", in_prose()), ("broken JSON", as_broken_json())] {
         assert!(text.len() >= SIZE, "{name}: {} bytes", text.len());
-        assert_eq!(extract(&answer(text)).reports.len(), REPORTS, "{name}");
+        assert_eq!(extract_reports(&answer(text)).reports.len(), REPORTS, "{name}");
     }
     divan::main();
 }
 
-fn answer(text: String) -> Response {
-    Response {
+fn answer(text: String) -> ChatResponse {
+    ChatResponse {
         text,
         calls: Vec::new(),
         opaque: Vec::new(),
-        stop: Stop::Done,
+        stop: StopReason::Done,
         usage: Usage::default(),
         model: String::new(),
     }
@@ -84,43 +84,43 @@ fn extracting_broken_json(bencher: Bencher<'_, '_>) {
 
 fn bench(bencher: Bencher<'_, '_>, text: String) {
     let response = answer(text);
-    bencher.counter(BytesCount::new(response.text.len())).bench(|| extract(&response));
+    bencher.counter(BytesCount::new(response.text.len())).bench(|| extract_reports(&response));
 }
 
-fn task() -> Task {
+fn task() -> ReviewTask {
     let lines = LineRange { start: 1, end: 400 };
     let text = "   12 +    let total = items.iter().map(|item| item.price * item.count).sum::<u64>();\n".repeat(900);
-    let tokens = count(Encoding::O200kBase, &text) as u64;
+    let tokens = count_tokens(Encoding::O200kBase, &text) as u64;
     let path = "src/store/file_1.rs".to_owned();
-    Task {
-        known: Vec::new(),
-        plan: Plan {
+    ReviewTask {
+        known_findings: Vec::new(),
+        plan: ReviewPlan {
             files: vec![PlannedFile { path: path.clone(), hunks: vec![lines], keys: Vec::new(), added_lines: 400 }],
             left_out: Vec::new(),
             unit_files: 1,
-            whole: false,
+            has_whole_unit: false,
             carried: Vec::new(),
         },
-        parts: vec![Part { path, hunks: vec![lines], text, tokens }],
+        parts: vec![DeliveryPart { path, hunks: vec![lines], text, tokens }],
         system: "You review changes to code. ".repeat(200),
         tools: Vec::new(),
-        limits: Limits {
+        limits: ConversationLimits {
             max_turns: 20,
             window_tokens: 70_000,
             output_tokens: 8_000,
             slide_after_turn: 5,
             slide_over_messages: 15,
             keep_messages: 10,
-            budget: Budget::default(),
+            budget: RemainingBudget::default(),
             input_price: None,
             approximate: false,
-            summary: SummaryBy::Local,
+            summary: WindowSummaryAuthor::Local,
             opinion: None,
         },
-        count: Box::new(|text| count(Encoding::O200kBase, text) as u64),
-        say: Box::new(|say| match say {
-            Say::Task { diff, .. } | Say::More { diff, .. } => diff.to_owned(),
-            Say::Masked { .. } => "[a result stood here]".to_owned(),
+        count: Box::new(|text| count_tokens(Encoding::O200kBase, text) as u64),
+        render_prompt: Box::new(|say| match say {
+            ConversationPrompt::Task { diff, .. } | ConversationPrompt::More { diff, .. } => diff.to_owned(),
+            ConversationPrompt::Masked { .. } => "[a result stood here]".to_owned(),
             _ => "Go on.".to_owned(),
         }),
         overhead: 6,
@@ -128,39 +128,39 @@ fn task() -> Task {
 }
 
 /// An engine that has asked for the turn after this one.
-fn after(turns: u32) -> Dialog {
-    let mut dialog = Dialog::new();
-    dialog.handle(Event::Started(Box::new(task())));
+fn after(turns: u32) -> ConversationEngine {
+    let mut dialog = ConversationEngine::new();
+    dialog.handle(ConversationEvent::Started(Box::new(task())));
     (0..turns).for_each(|_| play(&mut dialog));
     dialog
 }
 
 /// One turn with three tool calls whose results have 8 KB each.
-fn play(dialog: &mut Dialog) {
+fn play(dialog: &mut ConversationEngine) {
     let call = |number: u32| ToolCall {
         id: format!("call_{number}"),
         name: "read_file".to_owned(),
         arguments: format!("{{\"path\": \"src/file_{number}.rs\"}}"),
     };
-    let response = Response {
+    let response = ChatResponse {
         calls: (0..3).map(call).collect(),
-        stop: Stop::Tools,
+        stop: StopReason::Tools,
         ..answer(format!("{} Looking on.", as_json().get(..2_000).unwrap_or_default()))
     };
-    let answered = Event::Answered { response: Box::new(response), first_ms: 1, took_ms: 2, cost: Some(0.0) };
+    let answered = ConversationEvent::Answered { response: Box::new(response), first_ms: 1, took_ms: 2, cost: Some(0.0) };
     let mut effects = dialog.handle(answered);
-    if effects.iter().any(|effect| matches!(effect, Effect::Examine { .. })) {
-        effects = dialog.handle(Event::Examined(Vec::new()));
+    if effects.iter().any(|effect| matches!(effect, ConversationEffect::Validate { .. })) {
+        effects = dialog.handle(ConversationEvent::Validated(Vec::new()));
     }
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::RunTools { .. })));
-    let result = || ToolAnswer {
+    assert!(effects.iter().any(|effect| matches!(effect, ConversationEffect::RunTools { .. })));
+    let result = || ConversationToolResult {
         text: "  12  let total = items.iter().map(|item| item.price * item.count).sum();\n".repeat(110),
         outcome: ToolOutcome::Answered,
         summary: "read".to_owned(),
         shown: Vec::new(),
     };
-    let effects = dialog.handle(Event::ToolsAnswered((0..3).map(|_| result()).collect()));
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Ask { .. })));
+    let effects = dialog.handle(ConversationEvent::ToolsAnswered((0..3).map(|_| result()).collect()));
+    assert!(effects.iter().any(|effect| matches!(effect, ConversationEffect::Ask { .. })));
 }
 
 #[divan::bench(args = [0, 4, 10, 17])]

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use corpus::{File, corpus, on_threads, parse_all};
 use divan::Bencher;
-use revdeck::provider::builtin::Builtin;
-use revdeck::provider::builtin::limits::Limits;
-use revdeck::provider::builtin::source::Parsers;
+use revdeck::reviewers::analyzer::Builtin;
+use revdeck::reviewers::analyzer::limits::Limits;
+use revdeck::reviewers::analyzer::source::Parsers;
 
 const ROUNDS: usize = 5;
 

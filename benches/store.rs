@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use divan::{Bencher, black_box};
 use revdeck::domain::*;
-use revdeck::store::{Journal, RepoInfo, RunRow, Store, View, ViewBuilder};
+use revdeck::store::{JournalWriter, RepoInfo, RunRow, Store, StoreView, StoreViewBuilder};
 use rusqlite::{Connection, params};
 
 #[path = "support/sample.rs"]
@@ -50,7 +50,7 @@ static LARGE: LazyLock<Place> = LazyLock::new(|| {
 /// 100,000 run records, one line each.
 static RECORDS: LazyLock<Place> = LazyLock::new(|| {
     let place = place();
-    place.store.locked(|_| Ok(())).expect("made");
+    place.store.with_lock(|_| Ok(())).expect("made");
     let lines: Vec<u8> = records()
         .iter()
         .flat_map(|record| serde_json::to_vec(record).expect("JSON").into_iter().chain([b'\n']))
@@ -148,12 +148,12 @@ mod append {
         let place = place();
         let connection = sqlite(place.folder.path());
         let run = run();
-        let mut journal = place.store.journal(&run.run_id).expect("a journal");
+        let mut journal = place.store.open_journal(&run.run_id).expect("a journal");
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for n in 1..=ROUNDS {
             let event = event(&run, n);
             let entry = JournalEntry { seq: n, at: Time::UNIX_EPOCH, event: event.clone() };
-            let append = |ours: &mut Vec<Duration>, journal: &mut Journal| {
+            let append = |ours: &mut Vec<Duration>, journal: &mut JournalWriter| {
                 let begun = Instant::now();
                 journal.append(Time::UNIX_EPOCH, event.clone()).expect("appended");
                 ours.push(begun.elapsed());
@@ -189,7 +189,7 @@ mod append {
     fn finding_store(bencher: Bencher) {
         let place = place();
         let run = run();
-        let mut journal = place.store.journal(&run.run_id).expect("a journal");
+        let mut journal = place.store.open_journal(&run.run_id).expect("a journal");
         let mut n = 0;
         bencher.bench_local(|| {
             n += 1;
@@ -276,7 +276,7 @@ mod load {
             let connection = Connection::open(path).expect("opens");
             let mut select = connection.prepare("SELECT * FROM runs ORDER BY seq DESC").expect("SQL");
             let mut rows = select.query([]).expect("rows");
-            let mut view = ViewBuilder::default();
+            let mut view = StoreViewBuilder::default();
             while let Some(row) = rows.next().expect("a row") {
                 let text = |column: usize| row.get_ref(column).expect("a column").as_str().expect("text");
                 let number = |column: usize| row.get::<_, i64>(column).expect("a number");
@@ -358,7 +358,7 @@ mod load {
 mod open {
     use super::*;
 
-    fn check(view: &View) {
+    fn check(view: &StoreView) {
         assert_eq!((view.run_count(), view.finding_count()), (10_000, 100_000));
     }
 
@@ -368,7 +368,7 @@ mod open {
         let place = &*LARGE;
         let view = place.store.view().expect("a view");
         check(&view);
-        assert!(view.memory() < 25_000_000, "{} bytes", view.memory());
+        assert!(view.memory_bytes() < 25_000_000, "{} bytes", view.memory_bytes());
         bencher.bench_local(|| place.store.view().expect("a view"));
     }
 
@@ -395,8 +395,8 @@ mod open {
         bencher.bench_local(|| {
             place
                 .store
-                .locked(|locked| {
-                    black_box(locked.view()?.run_count());
+                .with_lock(|locked| {
+                    black_box(locked.runs_view()?.run_count());
                     let mut record = sample::record(&sample::Shape::of(1, 1), 0, &mut dice);
                     record.status = RunStatus::Skipped;
                     locked.create_run(&record)
@@ -413,7 +413,7 @@ mod open {
     #[divan::bench(sample_count = 50, sample_size = 1)]
     fn recent_50(bencher: Bencher) {
         let place = &*LARGE;
-        bencher.bench_local(|| assert_eq!(place.store.recent(50).expect("a view").run_count(), 50));
+        bencher.bench_local(|| assert_eq!(place.store.recent_view(50).expect("a view").run_count(), 50));
     }
 
     #[divan::bench(sample_count = 50, sample_size = 1)]
@@ -433,7 +433,7 @@ mod open {
             run_id: None,
         };
         place.store.append_dispositions(&[line]).expect("appended");
-        bencher.bench_local(|| check(&place.store.refresh(&view).expect("a view")));
+        bencher.bench_local(|| check(&place.store.refresh_view(&view).expect("a view")));
     }
 
     #[divan::bench(sample_count = 50, sample_size = 1)]

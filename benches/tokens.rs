@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use revdeck::context::tokens::{Encoding, count};
+use revdeck::context::tokens::{Encoding, count_tokens};
 use tiktoken_rs::CoreBPE;
 
 const ROUNDS: usize = 3;
@@ -43,7 +43,7 @@ fn reference(encoding: Encoding) -> &'static CoreBPE {
 fn first_use() {
     for encoding in BOTH {
         let start = Instant::now();
-        black_box(count(encoding, ""));
+        black_box(count_tokens(encoding, ""));
         println!("{}: the first text takes {:.1} ms", encoding.name(), start.elapsed().as_secs_f64() * 1e3);
     }
 }
@@ -69,9 +69,9 @@ fn speeds(encoding: Encoding, texts: &[&str]) -> (f64, f64) {
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
     let reference = reference(encoding);
     for text in texts {
-        assert_eq!(count(encoding, text), reference.encode_ordinary(text).len(), "{:.40}", text);
+        assert_eq!(count_tokens(encoding, text), reference.encode_ordinary(text).len(), "{:.40}", text);
     }
-    let own = best(|| texts.iter().map(|text| count(encoding, text)).sum());
+    let own = best(|| texts.iter().map(|text| count_tokens(encoding, text)).sum());
     let theirs = best(|| texts.iter().map(|text| reference.encode_ordinary(text).len()).sum());
     let speed = |took: Duration| bytes as f64 / 1e6 / took.as_secs_f64();
     (speed(own), speed(theirs))
@@ -193,7 +193,7 @@ fn growth() {
         let text = text.repeat(2);
         let times = [1, 2, 4, 8].map(|quarters: usize| {
             let text = &text[..text.floor_char_boundary(quarters << 18)];
-            best(|| count(Encoding::O200kBase, text)).as_secs_f64() * 1e3
+            best(|| count_tokens(Encoding::O200kBase, text)).as_secs_f64() * 1e3
         });
         let ratios: Vec<String> = times.windows(2).map(|pair| format!("{:.2}", pair[1] / pair[0])).collect();
         let times = times.map(|time| format!("{time:8.1}"));

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use revdeck::domain::Time;
 use revdeck::git::Repo;
-use revdeck::store::{PulseState, RepoInfo, Store};
+use revdeck::store::{HeartbeatState, RepoInfo, Store};
 
 #[path = "../benches/support/turns.rs"]
 mod turns;
@@ -48,10 +48,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             match fate {
                 turns::Fate::Receiving => {
-                    pulse.text(now, "and ");
-                    pulse.received(now, 12);
+                    pulse.append_text(now, "and ");
+                    pulse.add_received_bytes(now, 12);
                 }
-                turns::Fate::Paused => pulse.enter(now, PulseState::Paused),
+                turns::Fate::Paused => pulse.set_state(now, HeartbeatState::Paused),
                 _ => {}
             }
         }

@@ -34,7 +34,7 @@
 //! | [`ledger`] | pure projection: records in, a bounded ledger out; what reviews cost and were worth |
 //! | [`context`] | what a model is told of a change and may ask for: diffs, the code around, rules, tools, masked secrets; the index; token counting |
 //! | [`knowledge`] | what findings and fixes teach, as abstract patterns without a line of anybody's code |
-//! | [`provider`] | who reads the code: the built-in reviewer with its eleven smells, models over HTTP, programs |
+//! | [`reviewers`] | who reads the code: the built-in reviewer with its eleven smells, models over HTTP, programs |
 //! | [`git`] | repository identity, snapshots, scopes, hunks, files from snapshot to snapshot |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
 //! | [`config`] | layered settings, folders, clock and ids |
@@ -42,7 +42,7 @@
 //!
 //! Entry points: `main` calls [`cli`]; `cli` opens the cockpit in [`tui`] or runs one command; `revdeck worker RUN` is
 //! the third, and ends in [`runner::Runner::work`]; `revdeck watch` asks by itself, see [`runner::Watch`]; `revdeck fixer FIX` makes a patch for findings; `revdeck indexer COMMIT` reads a tree into the index; `revdeck keep` stands between a
-//! worker and a program that reviews, see [`provider::command::keeper`].
+//! worker and a program that reviews, see [`reviewers::command::supervisor`].
 //!
 //! # Invariants
 //!
@@ -76,7 +76,7 @@ pub mod git;
 pub mod knowledge;
 pub mod ledger;
 pub mod policy;
-pub mod provider;
+pub mod reviewers;
 pub mod report;
 pub mod review;
 pub mod runner;

@@ -231,7 +231,7 @@ fn line(to: &mut impl Write, value: &impl serde::Serialize) -> Result<()> {
 
 /// Fills an empty store.
 pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
-    store.locked(|_| Ok(())).map_err(std::io::Error::other)?;
+    store.with_lock(|_| Ok(())).map_err(std::io::Error::other)?;
     let root = store.root();
     for folder in ["events", "outputs", "locks"] {
         fs::create_dir_all(root.join(folder))?;
@@ -280,16 +280,16 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
             hunks_left_out: 0,
             lines_covered: covered * 38,
             files,
-            left_out: vec![LeftOut { path: "Cargo.lock".into(), reason: LeftOutReason::LockFile }],
+            left_out: vec![OmittedFile { path: "Cargo.lock".into(), reason: OmissionReason::LockFile }],
             ..Coverage::default()
         };
-        run.coverage = coverage.counts();
-        run.finding_counts = FindingCounts::of(&findings);
+        run.coverage = coverage.without_lists();
+        run.finding_counts = FindingCounts::from_findings(&findings);
         run.finding_digests =
             findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
         run.phase_timings =
             PhaseTimings { queued_ms: 12, snapshot_ms: 40, review_ms: 230, resolve_ms: 3, ..PhaseTimings::default() };
-        run.summary = format!("{} in {covered} files", text::count(findings.len(), "finding"));
+        run.summary = format!("{} in {covered} files", text::format_count(findings.len(), "finding"));
         let last = match dice.below(100) {
             0..=4 => RunStatus::Failed,
             5..=7 => RunStatus::Cancelled,

@@ -5,7 +5,7 @@
 use std::error::Error;
 
 use revdeck::domain::*;
-use revdeck::store::{PulseState, PulseWriter, RunLock, Store};
+use revdeck::store::{HeartbeatState, HeartbeatWriter, RunLock, Store};
 use serde_json::json;
 
 /// What went with the first request: path, lines, kind, tokens, score, why.
@@ -97,12 +97,12 @@ const LEFT_OUT: [(&str, u32, u32, &str, u32, f32, &str); 8] = [
     ("examples/proxy.rs", 1, 96, "window", 1_204, 0.044, "score too low"),
 ];
 
-fn surroundings() -> Surroundings {
+fn surroundings() -> ContextRecord {
     let listed = |(path, start_line, end_line, kind, tokens, score, reason): (&str, u32, u32, &str, u32, f32, &str)| {
         let (path, kind, reason) = (path.to_owned(), kind.to_owned(), reason.to_owned());
-        Surrounding { path, start_line, end_line, kind, tokens, score, reason }
+        ContextRecordSection { path, start_line, end_line, kind, tokens, score, reason }
     };
-    Surroundings {
+    ContextRecord {
         budget: 27_000,
         total_tokens: SENT.iter().map(|section| section.4).sum(),
         compression: "light".into(),
@@ -150,7 +150,7 @@ impl Fate {
 /// A run as it was written. While this is held the run lives: its lock is taken and its pulse beats.
 pub struct Written {
     pub run: RunId,
-    pub pulse: Option<PulseWriter>,
+    pub pulse: Option<HeartbeatWriter>,
     _lock: Option<RunLock>,
 }
 
@@ -237,10 +237,10 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
         "decision": "nothing equivalent was reviewed before",
         "coverage": { "files_total": 14, "hunks_total": 31 },
     }))?;
-    store.locked(|locked| locked.create_run(&record))?;
+    store.with_lock(|locked| locked.create_run(&record))?;
     let lock = store.lock_run(&run)?;
     store.update_run(&run, began, |record| record.status = RunStatus::Reviewing)?;
-    let mut journal = store.journal(&run)?;
+    let mut journal = store.open_journal(&run)?;
     journal.append(began, RunEvent::Started { attempt: 1, worker: 4711 })?;
     journal.append(began, RunEvent::Phase { status: RunStatus::Reviewing })?;
     journal.append(began, RunEvent::Planned { files: 14, hunks: 31, left_out: Vec::new() })?;
@@ -298,14 +298,14 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
         let record = store.update_run(&run, ended, |record| {
             (record.tokens, record.cost) = (tokens, cost);
             record.window_peak = WINDOW.iter().take(turns as usize).copied().max().unwrap_or(0);
-            record.finding_counts = FindingCounts::of(&findings);
+            record.finding_counts = FindingCounts::from_findings(&findings);
             record.coverage = Coverage { files_covered: 14, hunks_covered: 31, ..record.coverage.clone() };
             record.status = status;
             if status == RunStatus::Failed {
                 (record.error_class, record.error_summary) = (Some(ErrorClass::Auth), REVOKED.to_owned());
             }
             record.summary =
-                format!("{status}: {} in {turns} turns", revdeck::domain::text::count(findings.len(), "finding"));
+                format!("{status}: {} in {turns} turns", revdeck::domain::text::format_count(findings.len(), "finding"));
         })?;
         let coverage = record.coverage.clone();
         store.write_output(&RunOutput { findings, coverage, rejected, ..RunOutput::new(record) })?;
@@ -341,7 +341,7 @@ fn asked(turn: u32, of: u32) -> RunEvent {
     RunEvent::TurnAsked { turn, phase, asked, window }
 }
 
-fn answered(turn: u32) -> (Response, f64) {
+fn answered(turn: u32) -> (ChatResponse, f64) {
     let at = turn as usize;
     let input = WINDOW[(at - 1) % WINDOW.len()];
     let usage = Usage {
@@ -359,14 +359,14 @@ fn answered(turn: u32) -> (Response, f64) {
             arguments: arguments.into(),
         })
         .collect();
-    let response = Response {
+    let response = ChatResponse {
         text: ANSWERED[at % ANSWERED.len()].to_owned(),
         calls,
         opaque: Vec::new(),
         stop: match turn {
-            9 => Stop::Length,
-            20 => Stop::Done,
-            _ => Stop::Tools,
+            9 => StopReason::Length,
+            20 => StopReason::Done,
+            _ => StopReason::Tools,
         },
         usage,
         model: "claude-sonnet-4-5-20250929".into(),
@@ -389,8 +389,8 @@ fn reported(
     run: &RunId,
     at: Time,
     findings: &mut Vec<Finding>,
-    rejected: &mut Vec<Rejected>,
-    journal: &mut revdeck::store::Journal,
+    rejected: &mut Vec<RejectedReport>,
+    journal: &mut revdeck::store::JournalWriter,
 ) -> Result<u32, Box<dyn Error>> {
     let due = match turn {
         2 => Some(0),
@@ -401,7 +401,7 @@ fn reported(
         _ => None,
     };
     if let Some((path, line, priority, kind, title)) = due.and_then(|at| FOUND.get(at)).copied() {
-        let finding_id = FindingId::of(kind.word(), path, title, 0);
+        let finding_id = FindingId::from_parts(kind.word(), path, title, 0);
         let finding = Finding {
             detail_ref: format!("outputs/{run}.json#{finding_id}"),
             finding_id,
@@ -432,7 +432,7 @@ fn reported(
         journal.append(at, RunEvent::Repeated { turn, finding_id, line_start, line_end, title })?;
     }
     if matches!(turn, 3 | 11 | 14) {
-        let report = Reported {
+        let report = ReportedProblem {
             path: "src/pool.rs".into(),
             line_start: 410 + turn,
             line_end: 412 + turn,
@@ -448,7 +448,7 @@ fn reported(
             replaced: None,
         };
         let reason = format!("src/pool.rs has 388 lines in the snapshot, line {} is not there", report.line_start);
-        let one = Rejected { report, reason };
+        let one = RejectedReport { report, reason };
         journal.append(at, RunEvent::Rejected { turn, rejected: Box::new(one.clone()) })?;
         rejected.push(one);
     }
@@ -462,8 +462,8 @@ fn present(
     fate: Fate,
     now: Time,
     (tokens, cost): (Usage, f64),
-    journal: &mut revdeck::store::Journal,
-) -> Result<Option<PulseWriter>, Box<dyn Error>> {
+    journal: &mut revdeck::store::JournalWriter,
+) -> Result<Option<HeartbeatWriter>, Box<dyn Error>> {
     let next = fate.answered() + 1;
     if fate == Fate::Completed {
         return Ok(None);
@@ -473,38 +473,38 @@ fn present(
         journal.append(later(now, -29.0), RunEvent::Failed { class: ErrorClass::Auth, summary: REVOKED.into() })?;
         return Ok(None);
     }
-    let mut pulse = store.pulse_writer(run, later(now, -90.0));
-    pulse.spent(later(now, -80.0), cost, tokens);
-    pulse.turn(later(now, -70.0), next);
+    let mut pulse = store.start_heartbeat(run, later(now, -90.0));
+    pulse.set_spending(later(now, -80.0), cost, tokens);
+    pulse.begin_turn(later(now, -70.0), next);
     if fate == Fate::Paused {
-        store.locked(|locked| locked.note_on_run(run, |record| record.paused = true))?;
+        store.with_lock(|locked| locked.annotate_run(run, |record| record.paused = true))?;
         journal.append(later(now, -300.0), RunEvent::Paused)?;
-        pulse.enter(later(now, -60.0), PulseState::Paused);
+        pulse.set_state(later(now, -60.0), HeartbeatState::Paused);
         return Ok(Some(pulse));
     }
     journal.append(later(now, -62.0), asked(next, 20))?;
-    pulse.enter(later(now, -62.0), PulseState::Waiting);
+    pulse.set_state(later(now, -62.0), HeartbeatState::Waiting);
     match fate {
         Fate::RateLimited => {
             let (reason, wait_ms) = ("rate limited".to_owned(), 20_000);
             journal.append(later(now, -8.0), RunEvent::Waiting { turn: next, reason: reason.clone(), wait_ms })?;
-            pulse.enter(later(now, -8.0), PulseState::BackingOff { reason, until: later(now, 12.0) });
+            pulse.set_state(later(now, -8.0), HeartbeatState::BackingOff { reason, until: later(now, 12.0) });
         }
         Fate::Stalled => {
-            pulse.text(
+            pulse.append_text(
                 later(now, -41.0),
                 "The pool hands out a connection that another thread is still writing to. I look at",
             );
-            pulse.received(later(now, -40.0), 3_912);
+            pulse.add_received_bytes(later(now, -40.0), 3_912);
         }
         _ => {
-            pulse.received(later(now, -3.0), 11_870);
-            pulse.text(
+            pulse.add_received_bytes(later(now, -3.0), 11_870);
+            pulse.append_text(
                 later(now, -0.9),
                 "retry() doubles the pause up to a minute, and nothing stops it when the run is ",
             );
-            pulse.text(later(now, -0.5), "cancelled: the thread sleeps on. ");
-            pulse.received(later(now, -0.2), 512);
+            pulse.append_text(later(now, -0.5), "cancelled: the thread sleeps on. ");
+            pulse.add_received_bytes(later(now, -0.2), 512);
         }
     }
     Ok(Some(pulse))

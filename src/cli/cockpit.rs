@@ -4,38 +4,38 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::error::{CliError, Exit};
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
 use super::{findings, output, runs};
-use crate::config::Texts;
+use crate::config::RequiredAssets;
 use crate::domain::FindingCounts;
 use crate::report::text;
 use crate::runner::Runner;
 use crate::tui::{self, Cockpit, LedgerText};
 
 /// Lines of each list in the summary.
-const LISTED: usize = 10;
+const MAX_LISTED_ROWS: usize = 10;
 
-pub fn run(invocation: &Invocation) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::All)?;
+pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
+    let session = invocation.open_session(RequiredAssets::All)?;
     let (runner, look) = session.into_runner();
     let shows = std::env::var("TERM").map_or(true, |term| term != "dumb");
     if !(shows && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
-        return summary(&runner, &look);
+        return print_summary(&runner, &look);
     }
     let (root, home) = (runner.repo.root(), runner.paths.home().map(Path::to_owned));
-    let ledger = Box::new(move || ledger(&root, home.as_deref()));
+    let ledger = Box::new(move || run_ledger_process(&root, home.as_deref()));
     match tui::run(Cockpit { runner, ledger }).map_err(|error| CliError::failed(error.to_string()))? {
-        tui::Exit::Quit => Ok(Exit::Done),
-        tui::Exit::Signal => Ok(Exit::Interrupted),
+        tui::CockpitExit::Quit => Ok(CliExitCode::Done),
+        tui::CockpitExit::Signal => Ok(CliExitCode::Interrupted),
     }
 }
 
 /// The ledger with its exact tokens, as `revdeck ledger` prints it. In a process of its own: the tokenizer's tables take
 /// 60 MB, and a cockpit may stay open all day.
-fn ledger(root: &Path, home: Option<&Path>) -> Result<Option<LedgerText>, String> {
+fn run_ledger_process(root: &Path, home: Option<&Path>) -> Result<Option<LedgerText>, String> {
     #[derive(serde::Deserialize)]
-    struct Printed {
+    struct PrintedLedger {
         ledger: Option<String>,
         tokens: usize,
     }
@@ -46,36 +46,36 @@ fn ledger(root: &Path, home: Option<&Path>) -> Result<Option<LedgerText>, String
         command.env("REVDECK_HOME", home);
     }
     let output = command.output().map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-    let printed: Printed = serde_json::from_slice(&output.stdout)
+    let printed: PrintedLedger = serde_json::from_slice(&output.stdout)
         .map_err(|_| String::from_utf8_lossy(&output.stderr).trim_end().to_owned())?;
     Ok(printed.ledger.map(|text| LedgerText { text, tokens: printed.tokens }))
 }
 
 /// Where the repository stands, for a pipe or a terminal that cannot show the cockpit.
-fn summary(runner: &Runner, look: &crate::report::Look) -> Result<Exit, CliError> {
+fn print_summary(runner: &Runner, look: &crate::report::TextOptions) -> Result<CliExitCode, CliError> {
     runs::reconcile(runner);
     let view = runner.store.view()?;
-    runs::notices(&view);
+    runs::print_notices(&view);
     let mut counts = FindingCounts::default();
     let mut undecided: Vec<usize> =
         (0..view.finding_count()).filter(|&index| view.finding(index).status.is_undecided()).collect();
     undecided.iter().for_each(|&index| counts.add(view.finding(index).priority));
     undecided.sort_by_key(|&index| (view.finding(index).priority, index));
-    undecided.truncate(LISTED);
+    undecided.truncate(MAX_LISTED_ROWS);
     let branch = runner.repo.branch();
     let branch = if branch.is_empty() { "detached HEAD".to_owned() } else { branch };
     let mut page = format!(
         "{} ({}){}{} to decide\n",
-        crate::domain::text::one_line(&runner.repo.name()),
-        crate::domain::text::one_line(&branch),
-        look.dot(),
-        text::counts(&counts)
+        crate::domain::text::sanitize_line(&runner.repo.name()),
+        crate::domain::text::sanitize_line(&branch),
+        look.separator(),
+        text::format_counts(&counts)
     );
-    let newest: Vec<usize> = (0..view.run_count().min(LISTED)).collect();
-    page.push_str(&format!("\n{}", runs::list(look, &view, &newest)));
+    let newest: Vec<usize> = (0..view.run_count().min(MAX_LISTED_ROWS)).collect();
+    page.push_str(&format!("\n{}", runs::format_runs(look, &view, &newest)));
     if !undecided.is_empty() {
-        page.push_str(&format!("\n{}", findings::list(look, &view, &undecided)));
+        page.push_str(&format!("\n{}", findings::format_findings(look, &view, &undecided)));
     }
     output::print(&page)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

@@ -3,20 +3,20 @@
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use super::arguments::Cli;
-use super::error::{CliError, Exit};
+use super::args::Cli;
+use super::error::{CliError, CliExitCode};
 use super::output;
 
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(arguments: &CompletionsArgs) -> Result<CliExitCode, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "revdeck", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

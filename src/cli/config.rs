@@ -3,23 +3,23 @@
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation};
-use crate::config::{Loaded, Origin, PromptName, REPOSITORY_FILE, Texts, Value as Given, embedded};
+use crate::config::{LoadedSettings, SettingOrigin, PromptName, REPOSITORY_FILE, RequiredAssets, SettingValue as Given, embedded};
 use crate::git::Repo;
-use crate::report::{Look, Paint, Table, json};
+use crate::report::{TextOptions, TextStyle, TextTable, json};
 
 /// Arguments of `config`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ConfigArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ConfigCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ConfigCommand {
     /// Print the settings in force
     Show {
         /// Say where each value came from
@@ -64,35 +64,35 @@ fn default_file(name: &str) -> Result<DefaultFile, String> {
     })
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(invocation: &Invocation, arguments: &ConfigArgs) -> Result<CliExitCode, CliError> {
     match &arguments.command {
-        Command::Path { format } => paths(invocation, *format)?,
-        Command::Defaults { file } => output::print(file.text)?,
-        Command::Show { origin, format } => {
-            let root = Repo::discover(&Invocation::here()?).ok().map(|repo| repo.root());
-            let loaded = invocation.reading_settings(root.as_deref(), Texts::All)?;
+        ConfigCommand::Path { format } => print_paths(invocation, *format)?,
+        ConfigCommand::Defaults { file } => output::print(file.text)?,
+        ConfigCommand::Show { origin, format } => {
+            let root = Repo::discover(&Invocation::current_folder()?).ok().map(|repo| repo.root());
+            let loaded = invocation.load_reading_settings(root.as_deref(), RequiredAssets::All)?;
             match format {
                 PlainFormat::Text => {
-                    let look = session::look(&loaded, invocation.ambient()?.now());
+                    let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
                     output::print(&as_text(&look, &loaded, *origin))?;
                 }
                 PlainFormat::Json => output::print_json(&as_json(&loaded))?,
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn origin_text(origin: &Origin) -> String {
+fn format_origin(origin: &SettingOrigin) -> String {
     match origin {
-        Origin::Default => "default".to_owned(),
-        Origin::User(place) => format!("user, {place}"),
-        Origin::Repository(place) => format!("repository, {place}"),
-        Origin::Environment(place) | Origin::Flag(place) => place.to_string(),
+        SettingOrigin::Default => "default".to_owned(),
+        SettingOrigin::User(place) => format!("user, {place}"),
+        SettingOrigin::Repository(place) => format!("repository, {place}"),
+        SettingOrigin::Environment(place) | SettingOrigin::Flag(place) => place.to_string(),
     }
 }
 
-fn value_text(value: &Given) -> String {
+fn format_value(value: &Given) -> String {
     match value {
         Given::Text(text) => format!("{text:?}"),
         Given::Count(number) => number.to_string(),
@@ -102,35 +102,35 @@ fn value_text(value: &Given) -> String {
     }
 }
 
-fn as_text(look: &Look, loaded: &Loaded, origin: bool) -> String {
-    let mut table = Table::default();
+fn as_text(look: &TextOptions, loaded: &LoadedSettings, origin: bool) -> String {
+    let mut table = TextTable::default();
     let mut row = |key: &str, value: &str, from: &str| {
         let line = format!("{key} = {value}");
         let from = if origin { format!("# {from}") } else { String::new() };
-        table.row([(Paint::Plain, line.as_str()), (Paint::Faint, from.as_str())]);
+        table.push_row([(TextStyle::Plain, line.as_str()), (TextStyle::Faint, from.as_str())]);
     };
-    for setting in loaded.shown.iter().chain(&loaded.reviewers) {
-        row(&setting.key, &value_text(&setting.value), &origin_text(&setting.origin));
+    for setting in loaded.entries.iter().chain(&loaded.reviewers) {
+        row(&setting.key, &format_value(&setting.value), &format_origin(&setting.origin));
     }
     for (key, value, from) in &loaded.thresholds {
-        row(key, value, &origin_text(from));
+        row(key, value, &format_origin(from));
     }
     table.render(look)
 }
 
-fn as_json(loaded: &Loaded) -> Value {
-    let from = |origin: &Origin| {
+fn as_json(loaded: &LoadedSettings) -> Value {
+    let from = |origin: &SettingOrigin| {
         let (layer, place) = match origin {
-            Origin::Default => ("default", Value::Null),
-            Origin::User(place) => ("user", json!(place.to_string())),
-            Origin::Repository(place) => ("repository", json!(place.to_string())),
-            Origin::Environment(place) => ("environment", json!(place.to_string())),
-            Origin::Flag(place) => ("flag", json!(place.to_string())),
+            SettingOrigin::Default => ("default", Value::Null),
+            SettingOrigin::User(place) => ("user", json!(place.to_string())),
+            SettingOrigin::Repository(place) => ("repository", json!(place.to_string())),
+            SettingOrigin::Environment(place) => ("environment", json!(place.to_string())),
+            SettingOrigin::Flag(place) => ("flag", json!(place.to_string())),
         };
         (layer, place)
     };
     let mut settings = Map::new();
-    for setting in loaded.shown.iter().chain(&loaded.reviewers) {
+    for setting in loaded.entries.iter().chain(&loaded.reviewers) {
         let (layer, place) = from(&setting.origin);
         settings.insert(setting.key.clone(), json!({ "value": setting.value, "origin": layer, "place": place }));
     }
@@ -140,20 +140,20 @@ fn as_json(loaded: &Loaded) -> Value {
     }
     let reviewers = loaded.settings.reviewers.iter().map(|(name, reviewer)| {
         let fields: Map<String, Value> =
-            reviewer.shown().into_iter().map(|(field, value)| (field.to_owned(), json!(value))).collect();
+            reviewer.list_fields().into_iter().map(|(field, value)| (field.to_owned(), json!(value))).collect();
         (name.clone(), Value::Object(fields))
     });
     let reviewers: Map<String, Value> = reviewers.collect();
-    json::versioned([
+    json::build_versioned([
         ("settings", Value::Object(settings)),
         ("reviewers", Value::Object(reviewers)),
         ("warnings", json!(loaded.warnings)),
     ])
 }
 
-fn paths(invocation: &Invocation, format: PlainFormat) -> Result<(), CliError> {
+fn print_paths(invocation: &Invocation, format: PlainFormat) -> Result<(), CliError> {
     let paths = &invocation.paths;
-    let repository = Repo::discover(&Invocation::here()?).ok().map(|repo| repo.root().join(REPOSITORY_FILE));
+    let repository = Repo::discover(&Invocation::current_folder()?).ok().map(|repo| repo.root().join(REPOSITORY_FILE));
     let mut listed = vec![
         ("config", paths.config_file()),
         ("smells", paths.smells_file()),
@@ -174,13 +174,13 @@ fn paths(invocation: &Invocation, format: PlainFormat) -> Result<(), CliError> {
                     ((*name).to_owned(), json!({ "path": path.to_string_lossy(), "exists": path.exists() }))
                 })
                 .collect();
-            output::print_json(&json::versioned([("paths", Value::Object(object))]))
+            output::print_json(&json::build_versioned([("paths", Value::Object(object))]))
         }
         PlainFormat::Text => {
             let mut text = String::new();
             for (name, path) in listed {
                 let missing = if path.exists() { "" } else { "  (not there)" };
-                text.push_str(&format!("{name:<11} {}{missing}\n", output::path(&path)));
+                text.push_str(&format!("{name:<11} {}{missing}\n", output::format_path(&path)));
             }
             output::print(&text)
         }

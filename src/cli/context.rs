@@ -9,35 +9,35 @@ use clap::Args;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde_json::{Value, json};
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{output, place};
-use crate::config::Texts;
-use crate::context::pack::{Packed, Section, SectionKind};
+use super::{output, repo_path};
+use crate::config::RequiredAssets;
+use crate::context::pack::{PackedContext, ContextSection, SectionKind};
 use crate::context::retrieve::task::Focus;
-use crate::context::surroundings::Options;
-use crate::context::tokens::{Encoding, count};
-use crate::context::visible;
+use crate::context::builder::ContextOptions;
+use crate::context::tokens::{Encoding, count_tokens};
+use crate::context::escape_unsafe;
 use crate::domain::{LineRange, Scope, text};
-use crate::report::{Look, Paint, Table, json};
-use crate::runner::{BUDGETS, ContextRequest, Preview, Target, Wish};
+use crate::report::{TextOptions, TextStyle, TextTable, json};
+use crate::runner::{BUDGET_RANGE, ContextRequest, Preview, ContextTarget, ContextTaskInput};
 
 /// What most models count in.
-const USUAL: Encoding = Encoding::O200kBase;
+const DEFAULT_ENCODING: Encoding = Encoding::O200kBase;
 /// A task that is read from standard input is cut behind so many bytes.
-const MAX_TASK: u64 = 4 << 20;
+const MAX_TASK_BYTES: u64 = 4 << 20;
 /// Of what is left out, so much is listed, and so much is explained.
-const LISTED: usize = 200;
-const EXPLAINED: usize = 20;
+const MAX_LISTED: usize = 200;
+const MAX_EXPLAINED: usize = 20;
 
 /// What code is; the other kinds are of no file.
-const OF_CODE: [SectionKind; 5] =
+const CODE_KINDS: [SectionKind; 5] =
     [SectionKind::Function, SectionKind::Type, SectionKind::Module, SectionKind::Test, SectionKind::Window];
 
 /// Arguments of `context`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ContextArgs {
     /// worktree, staged, commit:REV, range:A..B, branch[:BASE] or all; without one what `review` would take
     #[arg(value_name = "SCOPE", conflicts_with = "at")]
     scope: Option<Scope>,
@@ -78,63 +78,63 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCode, CliError> {
     // To build the table of an encoding takes 50 ms: others go on meanwhile.
-    std::thread::spawn(|| count(USUAL, ""));
-    let (runner, look) = invocation.session(Texts::None)?.into_runner();
+    std::thread::spawn(|| count_tokens(DEFAULT_ENCODING, ""));
+    let (runner, look) = invocation.open_session(RequiredAssets::None)?.into_runner();
     let root = runner.repo.root();
-    let wish = Wish {
+    let wish = ContextTaskInput {
         focus: arguments.focus.iter().map(|focus| parse_focus(focus, &root)).collect::<Result<_, _>>()?,
-        text: task_text(arguments.task.as_deref())?,
-        options: Options {
+        text: read_task(arguments.task.as_deref())?,
+        options: ContextOptions {
             types: !arguments.no_types,
             tests: !arguments.no_tests,
             documentation: !arguments.no_documentation,
-            files: globs(&arguments.files)?,
+            files: build_globs(&arguments.files)?,
             kinds: arguments.kinds.clone(),
         },
     };
     let target = match &arguments.at {
-        Some(revision) => Target::Tree(revision.clone()),
-        None => Target::Scope(arguments.scope.clone()),
+        Some(revision) => ContextTarget::Tree(revision.clone()),
+        None => ContextTarget::Scope(arguments.scope.clone()),
     };
     let request = ContextRequest { target, reviewer: arguments.reviewer.clone(), budget: arguments.budget };
     let preview = runner.preview(&request, &wish)?;
     for note in &preview.packed.notes {
-        output::note(note);
+        output::print_note(note);
     }
     match arguments.format {
         PlainFormat::Json => output::print_json(&as_json(&preview))?,
-        PlainFormat::Text if arguments.explain => output::print(&explained(&look, &preview))?,
-        PlainFormat::Text => output::print(&shown(&preview.packed.text()))?,
+        PlainFormat::Text if arguments.explain => output::print(&explain(&look, &preview))?,
+        PlainFormat::Text => output::print(&sanitize_text(&preview.packed.text()))?,
     }
     if let Some(commit) = &preview.unindexed {
-        runner.index_later(commit);
+        runner.spawn_indexer(commit);
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 fn kind_of_code(word: &str) -> Result<SectionKind, String> {
-    OF_CODE.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
-        let words = OF_CODE.map(SectionKind::word).join(", ");
+    CODE_KINDS.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
+        let words = CODE_KINDS.map(SectionKind::word).join(", ");
         format!("{word:?} is no kind of code; there are {words}")
     })
 }
 
 fn budgets() -> RangeInclusive<i64> {
-    i64::from(*BUDGETS.start())..=i64::from(*BUDGETS.end())
+    i64::from(*BUDGET_RANGE.start())..=i64::from(*BUDGET_RANGE.end())
 }
 
 /// A text as it is sent, but for what a terminal would obey.
-fn shown(text: &str) -> String {
+fn sanitize_text(text: &str) -> String {
     let line = |line: &str| match line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')) {
-        Some(line_only) => format!("{}{}", visible(line_only), &line[line_only.len()..]),
-        None => visible(line).into_owned(),
+        Some(line_only) => format!("{}{}", escape_unsafe(line_only), &line[line_only.len()..]),
+        None => escape_unsafe(line).into_owned(),
     };
     text.split_inclusive('\n').map(line).collect()
 }
 
-fn globs(lines: &[String]) -> Result<Gitignore, CliError> {
+fn build_globs(lines: &[String]) -> Result<Gitignore, CliError> {
     let mut globs = GitignoreBuilder::new("");
     for line in lines {
         globs.add_line(None, line).map_err(|error| CliError::usage(format!("--files {line:?}: {error}")))?;
@@ -151,19 +151,19 @@ fn parse_focus(focus: &str, root: &Path) -> Result<Focus, CliError> {
         }
         _ => (focus, None),
     };
-    let place = place::from_root(path, root, &Invocation::here()?);
+    let place = repo_path::path_from_root(path, root, &Invocation::current_folder()?);
     let path = place.map_err(|_| CliError::usage(format!("{path:?} is outside of {}", root.display())))?;
     Ok(Focus { path, line })
 }
 
-fn task_text(task: Option<&str>) -> Result<String, CliError> {
+fn read_task(task: Option<&str>) -> Result<String, CliError> {
     match task {
         None => Ok(String::new()),
         Some("-") => {
             let mut text = Vec::new();
             std::io::stdin()
                 .lock()
-                .take(MAX_TASK)
+                .take(MAX_TASK_BYTES)
                 .read_to_end(&mut text)
                 .map_err(|error| CliError::usage(format!("cannot read the task from standard input: {error}")))?;
             Ok(String::from_utf8_lossy(&text).into_owned())
@@ -172,17 +172,17 @@ fn task_text(task: Option<&str>) -> Result<String, CliError> {
     }
 }
 
-fn json_place(path: &str, lines: Option<LineRange>) -> (Value, Value, Value) {
+fn location_to_json(path: &str, lines: Option<LineRange>) -> (Value, Value, Value) {
     let path = if path.is_empty() { Value::Null } else { json!(path) };
     (path, json!(lines.map(|lines| lines.start)), json!(lines.map(|lines| lines.end)))
 }
 
 fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
-    let section = |section: &Section| {
-        let (path, start, end) = json_place(&section.path, section.lines);
+    let section = |section: &ContextSection| {
+        let (path, start, end) = location_to_json(&section.path, section.lines);
         let factors: serde_json::Map<String, Value> =
-            section.because.factors.iter().map(|(name, part)| ((*name).to_owned(), json!(part))).collect();
-        let of = section.of.iter().map(|part| {
+            section.explanation.factors.iter().map(|(name, part)| ((*name).to_owned(), json!(part))).collect();
+        let of = section.cut_declarations.iter().map(|part| {
             json!({
                 "kind": part.kind.word(), "name": part.name,
                 "start_line": part.lines.start, "end_line": part.lines.end,
@@ -195,20 +195,20 @@ fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
             "tokens": section.tokens,
             "kind": section.kind.word(),
             "score": section.score,
-            "coverage": section.coverage.map(|share| json!({"reached": share.reached, "of": share.of, "share": share.part()})),
+            "coverage": section.coverage.map(|share| json!({"reached": share.reached, "of": share.total, "share": share.ratio()})),
             "of": of.collect::<Vec<Value>>(),
             "last_change": section.last_change.as_ref().map(|change| json!({"commit": change.commit, "time": change.time})),
             "factors": factors,
-            "reason": section.because.reason,
+            "reason": section.explanation.reason,
             "text": section.text,
         })
     };
     let left_out: Vec<Value> = packed
         .left_out
         .iter()
-        .take(LISTED)
+        .take(MAX_LISTED)
         .map(|piece| {
-            let (path, start, end) = json_place(&piece.path, piece.lines);
+            let (path, start, end) = location_to_json(&piece.path, piece.lines);
             json!({
                 "path": path, "start_line": start, "end_line": end, "tokens": piece.tokens,
                 "kind": piece.kind.word(), "score": piece.score, "reason": piece.reason.word(),
@@ -221,7 +221,7 @@ fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
             "start_line": function.lines.start, "end_line": function.lines.end,
         })
     });
-    json::versioned([
+    json::build_versioned([
         ("reviewer", json!(reviewer)),
         ("encoding", json!(encoding.name())),
         ("approximate", json!(encoding.is_approximate())),
@@ -233,14 +233,14 @@ fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
         ("compression", json!(packed.compression.map(|strength| strength.word()))),
         ("included_count", json!(packed.included)),
         ("excluded_count", json!(packed.left_out.len())),
-        ("excluded", excluded(packed)),
+        ("excluded", count_excluded(packed)),
         ("untested", untested.collect()),
         ("notes", json!(packed.notes)),
     ])
 }
 
 /// How many pieces are left out for each reason, and what filters took away before that.
-fn excluded(packed: &Packed) -> Value {
+fn count_excluded(packed: &PackedContext) -> Value {
     let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
     for piece in &packed.left_out {
         *reasons.entry(piece.reason.word()).or_default() += 1;
@@ -251,7 +251,7 @@ fn excluded(packed: &Packed) -> Value {
     left_out.chain(filtered).collect()
 }
 
-fn explained(look: &Look, Preview { packed, reviewer, encoding, .. }: &Preview) -> String {
+fn explain(look: &TextOptions, Preview { packed, reviewer, encoding, .. }: &Preview) -> String {
     let made_for = reviewer.as_deref().map_or_else(|| "any model".to_owned(), |name| format!("reviewer {name}"));
     let counted = match encoding.is_approximate() {
         true => "counted approximately".to_owned(),
@@ -261,41 +261,41 @@ fn explained(look: &Look, Preview { packed, reviewer, encoding, .. }: &Preview) 
         Some(lines) => format!("{path}:{}-{}", lines.start, lines.end),
         None => path.to_owned(),
     };
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for section in &packed.sections {
-        let factors = section.because.factors.iter().map(|(name, part)| format!("{name} {part:+.1}"));
+        let factors = section.explanation.factors.iter().map(|(name, part)| format!("{name} {part:+.1}"));
         let factors: Vec<String> = factors.collect();
-        table.row([
-            (Paint::Strong, title(&section.path, section.lines).as_str()),
-            (Paint::Faint, section.kind.word()),
-            (Paint::Plain, &section.tokens.to_string()),
-            (Paint::Plain, &format!("{:.3}", section.score)),
-            (Paint::Plain, &section.because.reason),
-            (Paint::Faint, &factors.join(", ")),
+        table.push_row([
+            (TextStyle::Strong, title(&section.path, section.lines).as_str()),
+            (TextStyle::Faint, section.kind.word()),
+            (TextStyle::Plain, &section.tokens.to_string()),
+            (TextStyle::Plain, &format!("{:.3}", section.score)),
+            (TextStyle::Plain, &section.explanation.reason),
+            (TextStyle::Faint, &factors.join(", ")),
         ]);
     }
-    let mut left_out = Table::default();
-    for piece in packed.left_out.iter().take(EXPLAINED) {
-        left_out.row([
-            (Paint::Faint, title(&piece.path, piece.lines).as_str()),
-            (Paint::Faint, piece.kind.word()),
-            (Paint::Faint, &piece.tokens.to_string()),
-            (Paint::Faint, &format!("{:.3}", piece.score)),
-            (Paint::Faint, piece.reason.word()),
+    let mut left_out = TextTable::default();
+    for piece in packed.left_out.iter().take(MAX_EXPLAINED) {
+        left_out.push_row([
+            (TextStyle::Faint, title(&piece.path, piece.lines).as_str()),
+            (TextStyle::Faint, piece.kind.word()),
+            (TextStyle::Faint, &piece.tokens.to_string()),
+            (TextStyle::Faint, &format!("{:.3}", piece.score)),
+            (TextStyle::Faint, piece.reason.word()),
         ]);
     }
-    let mut untested = Table::default();
+    let mut untested = TextTable::default();
     for function in &packed.untested {
         let place = title(&function.path, Some(function.lines));
-        untested.row([
-            (Paint::Strong, place.as_str()),
-            (Paint::Plain, &function.name),
-            (Paint::Bad, "not covered by tests"),
+        untested.push_row([
+            (TextStyle::Strong, place.as_str()),
+            (TextStyle::Plain, &function.name),
+            (TextStyle::Bad, "not covered by tests"),
         ]);
     }
-    let filtered: Vec<String> = packed.filtered.iter().map(|(filter, count)| filter.said(*count)).collect();
+    let filtered: Vec<String> = packed.filtered.iter().map(|(filter, count)| filter.describe_count(*count)).collect();
     let filtered = if filtered.is_empty() { String::new() } else { format!("\nfiltered: {}", filtered.join(", ")) };
-    let more = match packed.left_out.len().saturating_sub(EXPLAINED) {
+    let more = match packed.left_out.len().saturating_sub(MAX_EXPLAINED) {
         0 => String::new(),
         more => format!("and {more} more, none of them stronger\n"),
     };
@@ -306,8 +306,8 @@ fn explained(look: &Look, Preview { packed, reviewer, encoding, .. }: &Preview) 
         packed.total_tokens,
         packed.budget,
         packed.utilization() * 100.0,
-        text::count(packed.sections.len(), "section"),
-        text::count(packed.left_out.len(), "piece"),
+        text::format_count(packed.sections.len(), "section"),
+        text::format_count(packed.left_out.len(), "piece"),
         left_out.render(look),
     )
 }

@@ -5,22 +5,22 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation};
-use crate::config::Texts;
-use crate::context::evaluate::{Evaluation, Measured, Plan, Row, Saving, evaluate};
-use crate::context::retrieve::weights::{Alone, Weights};
+use crate::config::RequiredAssets;
+use crate::context::evaluate::{RetrievalEvaluation, RetrievalMetrics, RetrievalEvalPlan, MetricsByBudget, TokenSaving, evaluate_retrieval};
+use crate::context::retrieve::weights::{SingleSignals, RankingWeights};
 use crate::git::Repo;
-use crate::report::{Look, Paint, Table, json};
+use crate::report::{TextOptions, TextStyle, TextTable, json};
 
 /// Commits of history that are read: those that are measured, and what is behind the oldest of them.
-const DEPTH: usize = 8_000;
+const MAX_HISTORY_COMMITS: usize = 8_000;
 
 /// Arguments of `context-eval`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ContextEvalArgs {
     /// A repository, bare or not
     #[arg(value_name = "REPO")]
     repository: PathBuf,
@@ -43,31 +43,31 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(invocation: &Invocation, arguments: &ContextEvalArgs) -> Result<CliExitCode, CliError> {
     let repo = Repo::discover(&arguments.repository)?;
-    let loaded = invocation.settings(None, Texts::None)?;
-    let look = session::look(&loaded, invocation.ambient()?.now());
-    let alone = Alone::built_in();
-    let mut ways: Vec<(&'static str, &Weights)> = vec![("whole", Weights::built_in())];
+    let loaded = invocation.load_settings(None, RequiredAssets::None)?;
+    let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
+    let alone = SingleSignals::all_weights();
+    let mut ways: Vec<(&'static str, &RankingWeights)> = vec![("whole", RankingWeights::built_in())];
     if !arguments.whole {
         ways.splice(0..0, alone.iter().map(|(name, weights)| (*name, weights)));
     }
     let folder = invocation.paths.history_folder(&repo.key());
     let tip = repo.resolve_commit(&arguments.at)?;
-    let plan = Plan {
+    let plan = RetrievalEvalPlan {
         tip: &tip,
         commits: arguments.commits,
         skip: arguments.skip,
         budgets: &arguments.budget,
-        depth: DEPTH,
+        depth: MAX_HISTORY_COMMITS,
         folder: Some(&folder),
     };
-    let measured = evaluate(&repo, &plan, &ways, &mut |_| {})?;
+    let measured = evaluate_retrieval(&repo, &plan, &ways, &mut |_| {})?;
     let (cases, asked) = (measured.saving.whole.cases, arguments.commits);
     if cases < asked {
         let fitting =
             if cases == 0 { "no commit fits".to_owned() } else { format!("only {cases} of {asked} commits fit") };
-        output::note(&format!(
+        output::print_note(&format!(
             "{fitting}: one modifies 2 to 15 files of code, deletes none, and has 100 commits behind it"
         ));
     }
@@ -75,42 +75,42 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         PlainFormat::Text => output::print(&as_text(&look, &measured))?,
         PlainFormat::Json => output::print_json(&as_json(&measured))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn rows(measured: &[(&'static str, Row)]) -> impl Iterator<Item = (&'static str, u32, Measured)> {
+fn flatten_rows(measured: &[(&'static str, MetricsByBudget)]) -> impl Iterator<Item = (&'static str, u32, RetrievalMetrics)> {
     measured.iter().flat_map(|(name, row)| row.iter().map(move |(budget, measured)| (*name, *budget, *measured)))
 }
 
-fn as_text(look: &Look, measured: &Evaluation) -> String {
-    let mut table = Table::default();
+fn as_text(look: &TextOptions, measured: &RetrievalEvaluation) -> String {
+    let mut table = TextTable::default();
     let head = ["retrieval", "budget", "commits", "file recall", "line recall", "MRR", "tokens"];
-    table.row(head.map(|word| (Paint::Faint, word)));
-    for (name, budget, measured) in rows(&measured.rows) {
-        table.row([
-            (Paint::Strong, name),
-            (Paint::Plain, &budget.to_string()),
-            (Paint::Plain, &measured.cases.to_string()),
-            (Paint::Plain, &format!("{:.3}", measured.file_recall)),
-            (Paint::Plain, &format!("{:.3}", measured.line_recall)),
-            (Paint::Plain, &format!("{:.3}", measured.reciprocal_rank)),
-            (Paint::Plain, &format!("{:.0}", measured.tokens)),
+    table.push_row(head.map(|word| (TextStyle::Faint, word)));
+    for (name, budget, measured) in flatten_rows(&measured.rows) {
+        table.push_row([
+            (TextStyle::Strong, name),
+            (TextStyle::Plain, &budget.to_string()),
+            (TextStyle::Plain, &measured.cases.to_string()),
+            (TextStyle::Plain, &format!("{:.3}", measured.file_recall)),
+            (TextStyle::Plain, &format!("{:.3}", measured.line_recall)),
+            (TextStyle::Plain, &format!("{:.3}", measured.reciprocal_rank)),
+            (TextStyle::Plain, &format!("{:.0}", measured.tokens)),
         ]);
     }
-    format!("{}\n{}", table.render(look), saved(look, &measured.saving))
+    format!("{}\n{}", table.render(look), format_saving(look, &measured.saving))
 }
 
 /// Against whole files.
-fn saved(look: &Look, saving: &Saving) -> String {
-    let mut table = Table::default();
-    table.row(["sent", "file recall", "line recall", "tokens", "less"].map(|word| (Paint::Faint, word)));
-    let mut row = |name: &str, measured: &Measured, less: &str| {
-        table.row([
-            (Paint::Strong, name),
-            (Paint::Plain, &format!("{:.3}", measured.file_recall)),
-            (Paint::Plain, &format!("{:.3}", measured.line_recall)),
-            (Paint::Plain, &format!("{:.0}", measured.tokens)),
-            (Paint::Plain, less),
+fn format_saving(look: &TextOptions, saving: &TokenSaving) -> String {
+    let mut table = TextTable::default();
+    table.push_row(["sent", "file recall", "line recall", "tokens", "less"].map(|word| (TextStyle::Faint, word)));
+    let mut row = |name: &str, measured: &RetrievalMetrics, less: &str| {
+        table.push_row([
+            (TextStyle::Strong, name),
+            (TextStyle::Plain, &format!("{:.3}", measured.file_recall)),
+            (TextStyle::Plain, &format!("{:.3}", measured.line_recall)),
+            (TextStyle::Plain, &format!("{:.0}", measured.tokens)),
+            (TextStyle::Plain, less),
         ]);
     };
     row("given files and their imports, whole", &saving.whole, "");
@@ -124,16 +124,16 @@ fn saved(look: &Look, saving: &Saving) -> String {
     table.render(look)
 }
 
-fn as_json(measured: &Evaluation) -> Value {
+fn as_json(measured: &RetrievalEvaluation) -> Value {
     let saving = &measured.saving;
-    let figures = |measured: &Measured| json!({"file_recall": measured.file_recall, "line_recall": measured.line_recall, "tokens": measured.tokens});
+    let figures = |measured: &RetrievalMetrics| json!({"file_recall": measured.file_recall, "line_recall": measured.line_recall, "tokens": measured.tokens});
     let equal = saving.equal.map(|(budget, equal)| {
         let mut figures = figures(&equal);
         figures["budget"] = json!(budget);
         figures
     });
     let saved = json!({"whole_files": figures(&saving.whole), "context": equal, "percent": saving.percent()});
-    let rows = rows(&measured.rows).map(|(name, budget, measured)| {
+    let rows = flatten_rows(&measured.rows).map(|(name, budget, measured)| {
         json!({
             "retrieval": name,
             "budget": budget,
@@ -144,5 +144,5 @@ fn as_json(measured: &Evaluation) -> Value {
             "tokens": measured.tokens,
         })
     });
-    json::versioned([("rows", rows.collect()), ("saving", saved)])
+    json::build_versioned([("rows", rows.collect()), ("saving", saved)])
 }

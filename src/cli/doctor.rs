@@ -6,29 +6,29 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
-use super::session::{self, Invocation, variable};
-use crate::config::{KEYS, Loaded, Models, Prompts, Texts};
-use crate::domain::text::{count, one_line};
+use super::session::{self, Invocation, read_variable};
+use crate::config::{KEYS, LoadedSettings, ModelCatalog, Prompts, RequiredAssets};
+use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;
-use crate::provider::builtin::limits::Limits;
-use crate::report::{Look, Paint, json};
-use crate::runner::store_of;
+use crate::reviewers::analyzer::limits::Limits;
+use crate::report::{TextOptions, TextStyle, json};
+use crate::runner::open_store;
 
 mod reviewers;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct DoctorArgs {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
 /// How a check came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum CheckStatus {
     Good,
     /// Works, but somebody may want to know.
     Notice,
@@ -36,48 +36,48 @@ enum Verdict {
     Bad,
 }
 
-impl Verdict {
+impl CheckStatus {
     fn word(self) -> &'static str {
         match self {
-            Verdict::Good => "ok",
-            Verdict::Notice => "notice",
-            Verdict::Bad => "problem",
+            CheckStatus::Good => "ok",
+            CheckStatus::Notice => "notice",
+            CheckStatus::Bad => "problem",
         }
     }
 
-    fn paint(self) -> Paint {
+    fn paint(self) -> TextStyle {
         match self {
-            Verdict::Good => Paint::Good,
-            Verdict::Notice => Paint::Notice,
-            Verdict::Bad => Paint::Bad,
+            CheckStatus::Good => TextStyle::Good,
+            CheckStatus::Notice => TextStyle::Notice,
+            CheckStatus::Bad => TextStyle::Bad,
         }
     }
 }
 
-struct Check {
+struct DoctorCheck {
     name: &'static str,
-    verdict: Verdict,
+    verdict: CheckStatus,
     text: String,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCode, CliError> {
     let mut checks = Vec::new();
-    let mut check = |name, verdict, text: String| checks.push(Check { name, verdict, text });
-    check("version", Verdict::Good, format!("revdeck {}", env!("CARGO_PKG_VERSION")));
+    let mut check = |name, verdict, text: String| checks.push(DoctorCheck { name, verdict, text });
+    check("version", CheckStatus::Good, format!("revdeck {}", env!("CARGO_PKG_VERSION")));
 
-    let repo = Repo::discover(&Invocation::here()?);
+    let repo = Repo::discover(&Invocation::current_folder()?);
     let root = repo.as_ref().ok().map(Repo::root);
-    let settings = invocation.settings(root.as_deref(), Texts::All);
+    let settings = invocation.load_settings(root.as_deref(), RequiredAssets::All);
     let look = match &settings {
-        Ok(loaded) => session::look(loaded, invocation.ambient()?.now()),
-        Err(_) => Look { color: false, ascii: false, width: None, now: invocation.ambient()?.now() },
+        Ok(loaded) => session::detect_look(loaded, invocation.clock_and_ids()?.now()),
+        Err(_) => TextOptions { color: false, ascii: false, width: None, now: invocation.clock_and_ids()?.now() },
     };
     match &settings {
         Ok(loaded) => {
             let (verdict, text) = judge_settings(loaded);
             check("settings", verdict, text);
         }
-        Err(error) => check("settings", Verdict::Bad, told(error)),
+        Err(error) => check("settings", CheckStatus::Bad, format_error(error)),
     }
     let (verdict, text) = judge_variables();
     check("environment", verdict, text);
@@ -89,35 +89,35 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         Ok(repo) => {
             let branch = repo.branch();
             let branch = if branch.is_empty() { "detached".to_owned() } else { format!("branch {branch}") };
-            check("repository", Verdict::Good, format!("{}, {branch}", repo.root().display()));
+            check("repository", CheckStatus::Good, format!("{}, {branch}", repo.root().display()));
             let (verdict, text) = judge_store(invocation, &repo);
             check("store", verdict, text);
         }
-        Err(error) => check("repository", Verdict::Bad, told(&error.into())),
+        Err(error) => check("repository", CheckStatus::Bad, format_error(&error.into())),
     }
     let (verdict, text) = judge_terminal();
     check("terminal", verdict, text);
-    let models = Models::load(&invocation.paths);
+    let models = ModelCatalog::load(&invocation.paths);
     for (name, error) in
         [("models", models.as_ref().err()), ("prompts", Prompts::load(&invocation.paths).err().as_ref())]
     {
         if let Some(error) = error {
-            check(name, Verdict::Bad, format!("{error}; {}", error.hint()));
+            check(name, CheckStatus::Bad, format!("{error}; {}", error.hint()));
         }
     }
     if let Ok(loaded) = &settings {
-        for (verdict, text) in reviewers::judge(&loaded.settings, &models.unwrap_or_default()) {
+        for (verdict, text) in reviewers::judge_reviewers(&loaded.settings, &models.unwrap_or_default()) {
             check("reviewers", verdict, text);
         }
     }
 
-    let healthy = checks.iter().all(|check| check.verdict != Verdict::Bad);
+    let healthy = checks.iter().all(|check| check.verdict != CheckStatus::Bad);
     match arguments.format {
         PlainFormat::Text => {
             let mut text = String::new();
-            for Check { name, verdict, text: said } in &checks {
+            for DoctorCheck { name, verdict, text: said } in &checks {
                 let word = look.paint(verdict.paint(), &format!("{:<8}", verdict.word()));
-                text.push_str(&format!("{word}{name:<12} {}\n", one_line(said)));
+                text.push_str(&format!("{word}{name:<12} {}\n", sanitize_line(said)));
             }
             output::print(&text)?;
         }
@@ -126,34 +126,34 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
                 .iter()
                 .map(|check| json!({ "name": check.name, "verdict": check.verdict.word(), "text": check.text }))
                 .collect();
-            output::print_json(&json::versioned([("healthy", json!(healthy)), ("checks", list.into())]))?;
+            output::print_json(&json::build_versioned([("healthy", json!(healthy)), ("checks", list.into())]))?;
         }
     }
-    Ok(if healthy { Exit::Done } else { Exit::Usage })
+    Ok(if healthy { CliExitCode::Done } else { CliExitCode::Usage })
 }
 
-fn told(error: &CliError) -> String {
+fn format_error(error: &CliError) -> String {
     match &error.hint {
         Some(hint) => format!("{}; {hint}", error.message),
         None => error.message.clone(),
     }
 }
 
-fn judge_settings(loaded: &Loaded) -> (Verdict, String) {
-    if let Err(error) = Limits::layered([("smells.toml", loaded.settings.smells.as_str())]) {
-        return (Verdict::Bad, error.to_string());
+fn judge_settings(loaded: &LoadedSettings) -> (CheckStatus, String) {
+    if let Err(error) = Limits::from_layers([("smells.toml", loaded.settings.smells.as_str())]) {
+        return (CheckStatus::Bad, error.to_string());
     }
     match loaded.warnings.len() {
-        0 => (Verdict::Good, "readable".to_owned()),
-        warnings => (Verdict::Notice, format!("{}: {}", count(warnings, "warning"), loaded.warnings.join("; "))),
+        0 => (CheckStatus::Good, "readable".to_owned()),
+        warnings => (CheckStatus::Notice, format!("{}: {}", format_count(warnings, "warning"), loaded.warnings.join("; "))),
     }
 }
 
 /// Variables that begin like ours and mean nothing are most likely misspelt.
-fn judge_variables() -> (Verdict, String) {
+fn judge_variables() -> (CheckStatus, String) {
     let known: Vec<String> = KEYS
         .iter()
-        .map(crate::config::Key::variable)
+        .map(crate::config::SettingKey::environment_variable)
         .chain(["REVDECK_HOME", "REVDECK_LOG", "REVDECK_NOW"].map(str::to_owned))
         .collect();
     let set: Vec<String> = std::env::vars_os()
@@ -162,27 +162,27 @@ fn judge_variables() -> (Verdict, String) {
         .collect();
     let unknown: Vec<&str> = set.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();
     if !unknown.is_empty() {
-        return (Verdict::Notice, format!("set but not known: {}", unknown.join(", ")));
+        return (CheckStatus::Notice, format!("set but not known: {}", unknown.join(", ")));
     }
-    (Verdict::Good, if set.is_empty() { "no REVDECK_ variable is set".to_owned() } else { set.join(", ") })
+    (CheckStatus::Good, if set.is_empty() { "no REVDECK_ variable is set".to_owned() } else { set.join(", ") })
 }
 
 /// Whether a file can be made in a folder, or in the nearest one above it that is there.
-fn judge_folder(folder: &Path) -> (Verdict, String) {
+fn judge_folder(folder: &Path) -> (CheckStatus, String) {
     let there = folder.ancestors().find(|folder| folder.is_dir());
-    let Some(there) = there else { return (Verdict::Bad, format!("{} cannot be made", folder.display())) };
+    let Some(there) = there else { return (CheckStatus::Bad, format!("{} cannot be made", folder.display())) };
     match tempfile::Builder::new().prefix(".revdeck-doctor-").tempfile_in(there) {
-        Ok(_) if there == folder => (Verdict::Good, format!("{} can be written", folder.display())),
-        Ok(_) => (Verdict::Good, format!("{} can be made", folder.display())),
+        Ok(_) if there == folder => (CheckStatus::Good, format!("{} can be written", folder.display())),
+        Ok(_) => (CheckStatus::Good, format!("{} can be made", folder.display())),
         Err(error) => (
-            Verdict::Bad,
+            CheckStatus::Bad,
             format!("{} cannot be written: {error}; set REVDECK_HOME to another folder", there.display()),
         ),
     }
 }
 
-fn judge_store(invocation: &Invocation, repo: &Repo) -> (Verdict, String) {
-    let checked = store_of(repo, &invocation.paths).and_then(|store| {
+fn judge_store(invocation: &Invocation, repo: &Repo) -> (CheckStatus, String) {
+    let checked = open_store(repo, &invocation.paths).and_then(|store| {
         let report = store.verify()?;
         let view = store.view()?;
         Ok((store, report, view))
@@ -192,43 +192,43 @@ fn judge_store(invocation: &Invocation, repo: &Repo) -> (Verdict, String) {
             let text = format!(
                 "{}: {}, {}",
                 store.root().display(),
-                count(view.run_count(), "run"),
-                count(view.finding_count(), "finding")
+                format_count(view.run_count(), "run"),
+                format_count(view.finding_count(), "finding")
             );
             if let Some(schema) = store.newer_schema() {
-                return (Verdict::Notice, format!("{text}; {}", super::store::read_only(schema)));
+                return (CheckStatus::Notice, format!("{text}; {}", super::store::describe_read_only(schema)));
             }
             match report.problems.len() {
-                0 => (Verdict::Good, text),
+                0 => (CheckStatus::Good, text),
                 problems => (
-                    Verdict::Notice,
-                    format!("{text}, {}; `revdeck store verify` names them", count(problems, "problem")),
+                    CheckStatus::Notice,
+                    format!("{text}, {}; `revdeck store verify` names them", format_count(problems, "problem")),
                 ),
             }
         }
-        Err(error) => (Verdict::Bad, told(&error.into())),
+        Err(error) => (CheckStatus::Bad, format_error(&error.into())),
     }
 }
 
-fn judge_terminal() -> (Verdict, String) {
-    let term = variable("TERM").unwrap_or_default();
+fn judge_terminal() -> (CheckStatus, String) {
+    let term = read_variable("TERM").unwrap_or_default();
     if !std::io::stdout().is_terminal() {
-        return (Verdict::Notice, "standard output is no terminal: `revdeck` prints a summary there".to_owned());
+        return (CheckStatus::Notice, "standard output is no terminal: `revdeck` prints a summary there".to_owned());
     }
     let size =
         crossterm::terminal::size().map_or("unknown size".to_owned(), |(columns, rows)| format!("{columns}x{rows}"));
-    let colors = match variable("COLORTERM").as_deref() {
+    let colors = match read_variable("COLORTERM").as_deref() {
         Some("truecolor" | "24bit") => "24-bit colours",
         _ if term.contains("256color") => "256 colours",
         _ => "16 colours",
     };
-    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| variable(name).filter(|value| !value.is_empty()));
+    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| read_variable(name).filter(|value| !value.is_empty()));
     let utf8 = utf8.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"));
     match (term.as_str(), utf8) {
         ("dumb" | "", _) => {
-            (Verdict::Notice, format!("TERM is {term:?}: the cockpit needs a terminal that can move its cursor"))
+            (CheckStatus::Notice, format!("TERM is {term:?}: the cockpit needs a terminal that can move its cursor"))
         }
-        (_, false) => (Verdict::Notice, format!("{term}, {size}, {colors}; the locale is not UTF-8: use --ascii")),
-        (_, true) => (Verdict::Good, format!("{term}, {size}, {colors}")),
+        (_, false) => (CheckStatus::Notice, format!("{term}, {size}, {colors}; the locale is not UTF-8: use --ascii")),
+        (_, true) => (CheckStatus::Good, format!("{term}, {size}, {colors}")),
     }
 }

@@ -11,7 +11,7 @@ use crate::store::StoreError;
 
 /// How the program ends; the codes are a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum CliExitCode {
     Done = 0,
     /// Findings at or above `--fail-on`.
     Findings = 1,
@@ -22,8 +22,8 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CliExitCode> for ExitCode {
+    fn from(exit: CliExitCode) -> Self {
         ExitCode::from(exit as u8)
     }
 }
@@ -34,18 +34,18 @@ pub struct CliError {
     /// One or more lines; not yet made harmless for a terminal.
     pub message: String,
     pub hint: Option<String>,
-    pub exit: Exit,
+    pub exit: CliExitCode,
 }
 
 impl CliError {
     /// Wrong use or configuration.
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, exit: Exit::Usage }
+        Self { message: message.into(), hint: None, exit: CliExitCode::Usage }
     }
 
     /// Something did not work that should have.
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, exit: Exit::Incomplete }
+        Self { message: message.into(), hint: None, exit: CliExitCode::Incomplete }
     }
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -65,9 +65,9 @@ impl From<GitError> for CliError {
         let exit = match error {
             // The repository or the disk failed, not the person who asked.
             GitError::Index { .. } | GitError::Io { .. } | GitError::Git { .. } | GitError::PartialClone { .. } => {
-                Exit::Incomplete
+                CliExitCode::Incomplete
             }
-            _ => Exit::Usage,
+            _ => CliExitCode::Usage,
         };
         Self { message: error.to_string(), hint: error.hint(), exit }
     }
@@ -79,9 +79,9 @@ impl From<HookError> for CliError {
         match error {
             HookError::Git(error) => error.into(),
             HookError::NoGit { .. } | HookError::Refused { .. } | HookError::Io { .. } => {
-                Self { message, hint, exit: Exit::Incomplete }
+                Self { message, hint, exit: CliExitCode::Incomplete }
             }
-            _ => Self { message, hint, exit: Exit::Usage },
+            _ => Self { message, hint, exit: CliExitCode::Usage },
         }
     }
 }
@@ -89,8 +89,8 @@ impl From<HookError> for CliError {
 impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         let exit = match error {
-            StoreError::NoRun { .. } => Exit::Usage,
-            _ => Exit::Incomplete,
+            StoreError::NoRun { .. } => CliExitCode::Usage,
+            _ => CliExitCode::Incomplete,
         };
         Self { message: error.to_string(), hint: Some(error.hint()), exit }
     }
@@ -99,8 +99,8 @@ impl From<StoreError> for CliError {
 impl From<KnowledgeError> for CliError {
     fn from(error: KnowledgeError) -> Self {
         let exit = match error {
-            KnowledgeError::Import { .. } | KnowledgeError::NoPattern { .. } => Exit::Usage,
-            KnowledgeError::Store(_) | KnowledgeError::Damaged { .. } => Exit::Incomplete,
+            KnowledgeError::Import { .. } | KnowledgeError::NoPattern { .. } => CliExitCode::Usage,
+            KnowledgeError::Store(_) | KnowledgeError::Damaged { .. } => CliExitCode::Incomplete,
         };
         Self { message: error.to_string(), hint: Some(error.hint()), exit }
     }
@@ -125,9 +125,9 @@ impl From<RunnerError> for CliError {
                 Self::usage(message).hint("`revdeck config show` lists the reviewers of your settings")
             }
             RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
-            RunnerError::Unkillable { .. } | RunnerError::Stuck { .. } => Self::failed(message),
+            RunnerError::Unkillable { .. } | RunnerError::EngineStuck { .. } => Self::failed(message),
             RunnerError::WatchedElsewhere { .. } => Self::failed(message),
-            RunnerError::WatchStays { watcher } => match watcher {
+            RunnerError::WatcherStays { watcher } => match watcher {
                 Some(pid) => Self::failed(message).hint(format!("`kill -9 {pid}` ends it; nothing is lost")),
                 None => Self::failed(message),
             },

@@ -5,19 +5,19 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 
-use super::arguments::Format;
-use super::error::{CliError, Exit};
+use super::args::OutputFormat;
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{mute, output, resolve, runs};
-use crate::config::Texts;
-use crate::domain::text::{one_line, path_from_bytes};
+use super::{mute, output, resolve_id, runs};
+use crate::config::RequiredAssets;
+use crate::domain::text::{sanitize_line, path_from_bytes};
 use crate::domain::{Finding, FindingStatus, Kind, Priority, RunId};
-use crate::report::{Look, Paint, Table, json, markdown, text};
-use crate::store::{FindingRow, Store, View};
+use crate::report::{TextOptions, TextStyle, TextTable, json, markdown, text};
+use crate::store::{FindingRow, Store, StoreView};
 
 /// Arguments of `findings`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct FindingsArgs {
     /// Only findings of this status, or `all`; may be given several times. Without it: open and unresolved
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<StatusFilter>,
@@ -38,7 +38,7 @@ pub struct Arguments {
     #[arg(long, short = 'n', value_name = "N", default_value_t = 0)]
     limit: usize,
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: Format,
+    format: OutputFormat,
 }
 
 /// A status, or all of them.
@@ -61,8 +61,8 @@ pub fn parse_kind(text: &str) -> Result<Kind, String> {
     text.to_uppercase().replace('-', "_").parse()
 }
 
-impl Arguments {
-    fn wants(&self, row: &FindingRow<'_>, path: Option<&str>, reported: Option<&[String]>) -> bool {
+impl FindingsArgs {
+    fn is_wanted(&self, row: &FindingRow<'_>, path: Option<&str>, reported: Option<&[String]>) -> bool {
         let status = match self.status.as_slice() {
             // A run's findings are asked for as they are, decided or not.
             [] => row.status.is_undecided() || reported.is_some(),
@@ -87,7 +87,7 @@ fn is_below(path: &str, folder: &str) -> bool {
 
 /// A path as the store names it. What is in the current folder is meant as it is there, also with `..`; anything else,
 /// a file that is gone for one, is relative to the repository already.
-fn in_repository(root: &Path, here: &Path, given: &str) -> Result<String, CliError> {
+fn to_repo_path(root: &Path, here: &Path, given: &str) -> Result<String, CliError> {
     let path = Path::new(given);
     let upwards = path.components().any(|part| part == Component::ParentDir);
     if !path.is_absolute() && !upwards && here.join(path).symlink_metadata().is_err() {
@@ -105,30 +105,30 @@ fn in_repository(root: &Path, here: &Path, given: &str) -> Result<String, CliErr
     }
     match whole.strip_prefix(real(root)).or_else(|_| whole.strip_prefix(root)) {
         Ok(inside) => Ok(path_from_bytes(inside.as_os_str().as_encoded_bytes())),
-        Err(_) => Err(CliError::usage(format!("{:?} is not in this repository", one_line(given)))
+        Err(_) => Err(CliError::usage(format!("{:?} is not in this repository", sanitize_line(given)))
             .hint("paths are relative to the current folder, or to the repository")),
     }
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.reading_session(Texts::None)?;
+pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitCode, CliError> {
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
     let store = &session.store;
     let path = match &arguments.path {
-        Some(given) => Some(in_repository(&session.repo.root(), &Invocation::here()?, given)?),
+        Some(given) => Some(to_repo_path(&session.repo.root(), &Invocation::current_folder()?, given)?),
         None => None,
     };
     let reported: Option<Vec<String>> = match &arguments.run {
         Some(given) => {
-            let output = store.output(&resolve::run(store, given)?)?;
+            let output = store.output(&resolve_id::resolve_run(store, given)?)?;
             let findings = output.map(|output| output.findings).unwrap_or_default();
             Some(findings.into_iter().map(|finding| finding.finding_id.into()).collect())
         }
         None => None,
     };
     let view = store.view()?;
-    runs::notices(&view);
+    runs::print_notices(&view);
     let mut chosen: Vec<usize> = (0..view.finding_count())
-        .filter(|&index| arguments.wants(&view.finding(index), path.as_deref(), reported.as_deref()))
+        .filter(|&index| arguments.is_wanted(&view.finding(index), path.as_deref(), reported.as_deref()))
         .collect();
     chosen.sort_by(|&a, &b| {
         let key = |index: usize| {
@@ -141,23 +141,23 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         chosen.truncate(arguments.limit);
     }
     match arguments.format {
-        Format::Text => {
-            output::print(&list(&session.look, &view, &chosen))?;
-            if let Some(offer) = mute::offers(store, &view)?.first() {
-                output::note(&format!("note: {}", mute::words(offer)));
+        OutputFormat::Text => {
+            output::print(&format_findings(&session.look, &view, &chosen))?;
+            if let Some(offer) = mute::find_offers(store, &view)?.first() {
+                output::print_note(&format!("note: {}", mute::format_offer(offer)));
             }
         }
-        Format::Json => {
-            let findings: Vec<serde_json::Value> = load(store, &view, &chosen)?.iter().map(json::finding).collect();
-            output::print_json(&json::versioned([("findings", findings.into())]))?;
+        OutputFormat::Json => {
+            let findings: Vec<serde_json::Value> = load_findings(store, &view, &chosen)?.iter().map(json::encode_finding).collect();
+            output::print_json(&json::build_versioned([("findings", findings.into())]))?;
         }
-        Format::Markdown => output::print(&markdown::by_file(&load(store, &view, &chosen)?))?,
+        OutputFormat::Markdown => output::print(&markdown::render_by_file(&load_findings(store, &view, &chosen)?))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// The whole findings behind rows, in the rows' order, with their present status. Each run's output is read once.
-pub fn load(store: &Store, view: &View, chosen: &[usize]) -> Result<Vec<Finding>, CliError> {
+pub fn load_findings(store: &Store, view: &StoreView, chosen: &[usize]) -> Result<Vec<Finding>, CliError> {
     let mut by_run: HashMap<&str, HashMap<String, Finding>> = HashMap::new();
     let mut findings = Vec::with_capacity(chosen.len());
     for &index in chosen {
@@ -178,7 +178,7 @@ pub fn load(store: &Store, view: &View, chosen: &[usize]) -> Result<Vec<Finding>
         };
         if let Some(mut finding) = found {
             finding.status = row.status;
-            view.place(index, &mut finding);
+            view.relocate_finding(index, &mut finding);
             findings.push(finding);
         }
     }
@@ -186,23 +186,23 @@ pub fn load(store: &Store, view: &View, chosen: &[usize]) -> Result<Vec<Finding>
 }
 
 /// Findings as a table; a sentence when there are none.
-pub fn list(look: &Look, view: &View, chosen: &[usize]) -> String {
+pub fn format_findings(look: &TextOptions, view: &StoreView, chosen: &[usize]) -> String {
     if chosen.is_empty() {
         return match view.finding_count() {
             0 => "no findings\n".to_owned(),
             total => format!("no finding is like that; there are {total} in all (--status all)\n"),
         };
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for &index in chosen {
         let row = view.finding(index);
-        table.row([
-            (Paint::Plain, row.id),
-            (Paint::of_priority(row.priority), ["p0", "p1", "p2", "p3"][row.priority.index()]),
-            (Paint::of_finding(row.status), row.status.word()),
-            (Paint::Plain, row.kind.word()),
-            (Paint::Place, &format!("{}:{}", row.path, text::lines_of(row.line_start, row.line_end))),
-            (Paint::Strong, row.title),
+        table.push_row([
+            (TextStyle::Plain, row.id),
+            (TextStyle::from_priority(row.priority), ["p0", "p1", "p2", "p3"][row.priority.index()]),
+            (TextStyle::from_finding_status(row.status), row.status.word()),
+            (TextStyle::Plain, row.kind.word()),
+            (TextStyle::Location, &format!("{}:{}", row.path, text::format_line_range(row.line_start, row.line_end))),
+            (TextStyle::Strong, row.title),
         ]);
     }
     table.render(look)

@@ -5,26 +5,26 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{fixes, output, resolve};
-use crate::config::Texts;
+use super::{fixes, output, resolve_id};
+use crate::config::RequiredAssets;
 use crate::domain::text;
 use crate::domain::{Fix, FixId, FixStatus, SCHEMA_VERSION, Source};
 use crate::runner::{FixRequest, Runner};
 
 /// How often it is looked whether a fix is made.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Looks after which it is seen to that its worker lives.
-const LOOKS: u32 = 10;
+const POLLS_PER_RECONCILE: u32 = 10;
 
 /// Arguments of `fix`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub struct Arguments {
+pub struct FixArgs {
     #[command(subcommand)]
-    step: Option<Step>,
+    step: Option<FixCommand>,
     /// The findings: ids or the beginnings of them
     #[arg(value_name = "FINDING", required = true)]
     findings: Vec<String>,
@@ -41,55 +41,55 @@ pub struct Arguments {
 
 /// What is done with a fix that is there.
 #[derive(Debug, Subcommand)]
-enum Step {
+enum FixCommand {
     /// Print its patch
-    Show(OfFix),
+    Show(FixIdArgs),
     /// Put it into your files, if it applies cleanly
-    Apply(OfFix),
+    Apply(FixIdArgs),
     /// Take it out of your files again; what you changed since stays
-    Undo(OfFix),
+    Undo(FixIdArgs),
     /// Let it go
-    Drop(OfFix),
+    Drop(FixIdArgs),
 }
 
 #[derive(Debug, Args)]
-struct OfFix {
+struct FixIdArgs {
     /// The fix: its id, the beginning of it, or `latest`
     fix: String,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode, CliError> {
     match &arguments.step {
-        None => make(invocation, arguments),
-        Some(Step::Show(of)) => show(invocation, &of.fix),
-        Some(Step::Apply(of)) => step(invocation, &of.fix, |runner, id| runner.apply_fix(id)),
-        Some(Step::Undo(of)) => step(invocation, &of.fix, |runner, id| runner.undo_fix(id)),
-        Some(Step::Drop(of)) => step(invocation, &of.fix, |runner, id| runner.drop_fix(id)),
+        None => make_fix(invocation, arguments),
+        Some(FixCommand::Show(of)) => show_patch(invocation, &of.fix),
+        Some(FixCommand::Apply(of)) => run_step(invocation, &of.fix, |runner, id| runner.apply_fix(id)),
+        Some(FixCommand::Undo(of)) => run_step(invocation, &of.fix, |runner, id| runner.undo_fix(id)),
+        Some(FixCommand::Drop(of)) => run_step(invocation, &of.fix, |runner, id| runner.drop_fix(id)),
     }
 }
 
-fn make(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
+fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
     let view = runner.store.view()?;
     let mut findings = Vec::new();
     for given in &arguments.findings {
-        let id = resolve::finding_in(&view, given)?;
+        let id = resolve_id::resolve_finding_in(&view, given)?;
         if !findings.contains(&id) {
             findings.push(id);
         }
     }
     let request = FixRequest { findings, reviewer: arguments.reviewer.clone(), source: Source::Cli };
-    let mut fix = runner.fix(&request)?;
+    let mut fix = runner.request_fix(&request)?;
     if arguments.wait {
-        fix = wait(&runner, fix)?;
+        fix = wait_for_fix(&runner, fix)?;
     }
     match arguments.format {
         PlainFormat::Json => output::print_json(&json!({ "version": SCHEMA_VERSION, "fix": fix }))?,
         PlainFormat::Text => {
             let view = runner.store.view()?;
-            let mut said = format!("{}\n", fixes::line(&fix, &view));
+            let mut said = format!("{}\n", fixes::format_line(&fix, &view));
             for unfixed in &fix.left_out {
-                let reason = text::one_line(&unfixed.reason);
+                let reason = text::sanitize_line(&unfixed.reason);
                 said.push_str(&format!("  not fixed: {}: {reason}\n", unfixed.finding_id));
             }
             if fix.status == FixStatus::Offered {
@@ -101,16 +101,16 @@ fn make(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError
             output::print(&said)?;
         }
     }
-    Ok(if fix.status == FixStatus::Failed { Exit::Incomplete } else { Exit::Done })
+    Ok(if fix.status == FixStatus::Failed { CliExitCode::Incomplete } else { CliExitCode::Done })
 }
 
 /// Blocks until the fix is made, or is not going to be.
-fn wait(runner: &Runner, mut fix: Fix) -> Result<Fix, CliError> {
+fn wait_for_fix(runner: &Runner, mut fix: Fix) -> Result<Fix, CliError> {
     let mut looks = 0;
     while fix.status.is_working() {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         looks += 1;
-        if looks % LOOKS == 0 {
+        if looks % POLLS_PER_RECONCILE == 0 {
             runner.reconcile_fixes()?;
         }
         fix = runner.store.fix(&fix.fix_id)?.unwrap_or(fix);
@@ -118,37 +118,37 @@ fn wait(runner: &Runner, mut fix: Fix) -> Result<Fix, CliError> {
     Ok(fix)
 }
 
-fn show(invocation: &Invocation, given: &str) -> Result<Exit, CliError> {
-    let session = invocation.reading_session(Texts::None)?;
-    let id = resolve::fix(&session.store, given)?;
+fn show_patch(invocation: &Invocation, given: &str) -> Result<CliExitCode, CliError> {
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
+    let id = resolve_id::resolve_fix(&session.store, given)?;
     let Some(patch) = session.store.patch(&id)? else {
         let view = session.store.view()?;
-        let said = session.store.fix(&id)?.map(|fix| fixes::line(&fix, &view)).unwrap_or_default();
+        let said = session.store.fix(&id)?.map(|fix| fixes::format_line(&fix, &view)).unwrap_or_default();
         return Err(CliError::usage(format!("there is no patch of {id}")).hint(said));
     };
     output::print_patch(&patch)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn step(
+fn run_step(
     invocation: &Invocation,
     given: &str,
     act: impl FnOnce(&Runner, &FixId) -> Result<Fix, crate::runner::RunnerError>,
-) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
-    let id = resolve::fix(&runner.store, given)?;
+) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+    let id = resolve_id::resolve_fix(&runner.store, given)?;
     let fix = act(&runner, &id)?;
-    output::print(&told(&runner, &fix)?)?;
-    Ok(Exit::Done)
+    output::print(&format_fix(&runner, &fix)?)?;
+    Ok(CliExitCode::Done)
 }
 
 /// A fix after a step, with the files that it wrote.
-pub fn told(runner: &Runner, fix: &Fix) -> Result<String, CliError> {
+pub fn format_fix(runner: &Runner, fix: &Fix) -> Result<String, CliError> {
     let view = runner.store.view()?;
-    let mut said = format!("{}\n", fixes::line(fix, &view));
+    let mut said = format!("{}\n", fixes::format_line(fix, &view));
     if matches!(fix.status, FixStatus::Applied | FixStatus::Undone) {
         for file in &fix.files {
-            said.push_str(&format!("  {}\n", text::one_line(&file.path)));
+            said.push_str(&format!("  {}\n", text::sanitize_line(&file.path)));
         }
     }
     Ok(said)

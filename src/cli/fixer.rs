@@ -2,20 +2,20 @@
 
 use clap::Args;
 
-use super::error::{CliError, Exit};
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use crate::config::Texts;
+use crate::config::RequiredAssets;
 use crate::domain::FixId;
 
 /// Arguments of `fixer`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct FixerArgs {
     /// The fix, by its whole id
     fix: FixId,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
-    runner.work_on_fix(&arguments.fix)?;
-    Ok(Exit::Done)
+pub fn run(invocation: &Invocation, arguments: &FixerArgs) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+    runner.run_fixer(&arguments.fix)?;
+    Ok(CliExitCode::Done)
 }

@@ -3,49 +3,49 @@
 use clap::Args;
 use serde_json::json;
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::Invocation;
-use crate::config::Texts;
+use crate::config::RequiredAssets;
 use crate::domain::{Fix, FixStatus, SCHEMA_VERSION, text};
-use crate::store::View;
+use crate::store::StoreView;
 
 /// Arguments of `fixes`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct FixesArgs {
     /// How to print them
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.reading_session(Texts::Smells)?.into_runner();
+pub fn run(invocation: &Invocation, arguments: &FixesArgs) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     // What is listed as being made is being made. A store that cannot be written is listed as it is.
     let _ = runner.reconcile_fixes();
     let fixes = runner.store.fixes()?;
     if arguments.format == PlainFormat::Json {
         output::print_json(&json!({ "version": SCHEMA_VERSION, "fixes": fixes }))?;
-        return Ok(Exit::Done);
+        return Ok(CliExitCode::Done);
     }
     let mut said = String::new();
     let view = runner.store.view()?;
     for fix in &fixes {
-        said.push_str(&line(fix, &view));
+        said.push_str(&format_line(fix, &view));
         said.push('\n');
     }
     if fixes.is_empty() {
         said.push_str("no fixes yet: `revdeck fix FINDING` makes one\n");
     }
     output::print(&said)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// A fix on one line, harmless for a terminal.
-pub fn line(fix: &Fix, view: &View) -> String {
-    let mut parts = vec![format!("{}, by {}", of(fix, view), fix.reviewer)];
+pub fn format_line(fix: &Fix, view: &StoreView) -> String {
+    let mut parts = vec![format!("{}, by {}", describe_target(fix, view), fix.reviewer)];
     if !fix.files.is_empty() {
-        parts.push(fix.size());
+        parts.push(fix.format_diff_stat());
     }
     if !fix.verdict.is_empty() {
         parts.push(format!("review of the fix: {}", fix.verdict));
@@ -56,12 +56,12 @@ pub fn line(fix: &Fix, view: &View) -> String {
     if !fix.reason.is_empty() && matches!(fix.status, FixStatus::Failed | FixStatus::Offered) {
         parts.push(fix.reason.clone());
     }
-    text::one_line(&format!("{}  {:<9}  {}", fix.fix_id, fix.status, parts.join("; "))).into_owned()
+    text::sanitize_line(&format!("{}  {:<9}  {}", fix.fix_id, fix.status, parts.join("; "))).into_owned()
 }
 
 /// What it fixes: the first finding with its place, and how many more.
-fn of(fix: &Fix, view: &View) -> String {
-    let mut fixed = fix.fixed();
+fn describe_target(fix: &Fix, view: &StoreView) -> String {
+    let mut fixed = fix.fixed_findings();
     let Some(first) = fixed.next() else { return "no finding".to_owned() };
     let said = match view.finding_index(first.as_str()) {
         Some(index) => {

@@ -5,30 +5,30 @@ use std::path::Path;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::Invocation;
-use crate::config::Texts;
-use crate::domain::text::one_line;
+use crate::config::RequiredAssets;
+use crate::domain::text::sanitize_line;
 use crate::git::Repo;
-use crate::git::hooks::{Call, Done, Installed, Left, Manager, Really, Standing};
+use crate::git::hooks::{HookCall, InstallOutcome, HookInstallation, HookRemainder, HookManager, HookWriteMode, HookStatus};
 use crate::report::json;
-use crate::runner::{after_commit, log_failure};
+use crate::runner::{start_commit_review, log_failure};
 
 /// Arguments of `hook`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct HookArgs {
     #[command(subcommand)]
-    command: Command,
+    command: HookCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum HookCommand {
     /// Put the hook in; what is there already runs on
     Install {
         #[arg(value_enum)]
-        host: Host,
+        host: HookHost,
         /// Only say what would be done
         #[arg(long)]
         dry_run: bool,
@@ -36,7 +36,7 @@ enum Command {
     /// Take the hook out; what was there before is as it was
     Uninstall {
         #[arg(value_enum)]
-        host: Host,
+        host: HookHost,
         /// Only say what would be done
         #[arg(long)]
         dry_run: bool,
@@ -50,7 +50,7 @@ enum Command {
     #[command(hide = true)]
     Run {
         #[arg(value_enum)]
-        hook: Hook,
+        hook: HookKind,
         /// Ask for the review of this commit here and now
         #[arg(long)]
         commit: Option<String>,
@@ -59,45 +59,45 @@ enum Command {
 
 /// Whose hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Host {
+enum HookHost {
     /// A post-commit hook of this repository, for all of its worktrees
     Git,
 }
 
 /// Hooks that call revdeck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Hook {
+enum HookKind {
     PostCommit,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(invocation: &Invocation, arguments: &HookArgs) -> Result<CliExitCode, CliError> {
     match &arguments.command {
-        Command::Install { host: Host::Git, dry_run } => install(invocation, really(*dry_run)),
-        Command::Uninstall { host: Host::Git, dry_run } => uninstall(really(*dry_run)),
-        Command::Status { format } => status(*format),
-        Command::Run { hook: Hook::PostCommit, commit } => {
+        HookCommand::Install { host: HookHost::Git, dry_run } => install(invocation, to_mode(*dry_run)),
+        HookCommand::Uninstall { host: HookHost::Git, dry_run } => uninstall(to_mode(*dry_run)),
+        HookCommand::Status { format } => print_status(*format),
+        HookCommand::Run { hook: HookKind::PostCommit, commit } => {
             // A hook that fails must not trouble whoever commits.
-            if let Err(error) = called(invocation, commit.as_deref()) {
-                let folder = Invocation::here().unwrap_or_default();
+            if let Err(error) = run_hook(invocation, commit.as_deref()) {
+                let folder = Invocation::current_folder().unwrap_or_default();
                 let hint = error.hint.map_or(String::new(), |hint| format!("; {hint}"));
-                if let Ok(ambient) = invocation.ambient() {
+                if let Ok(ambient) = invocation.clock_and_ids() {
                     log_failure(&invocation.paths, ambient.now(), &folder, &format!("{}{hint}", error.message));
                 }
             }
-            Ok(Exit::Done)
+            Ok(CliExitCode::Done)
         }
     }
 }
 
-fn really(dry_run: bool) -> Really {
-    if dry_run { Really::OnlySay } else { Really::Do }
+fn to_mode(dry_run: bool) -> HookWriteMode {
+    if dry_run { HookWriteMode::DryRun } else { HookWriteMode::Apply }
 }
 
-fn called(invocation: &Invocation, commit: Option<&str>) -> Result<(), CliError> {
+fn run_hook(invocation: &Invocation, commit: Option<&str>) -> Result<(), CliError> {
     match commit {
-        None => after_commit(&Invocation::here()?, &invocation.paths).map(drop)?,
+        None => start_commit_review(&Invocation::current_folder()?, &invocation.paths).map(drop)?,
         Some(commit) => {
-            let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
+            let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
             if let Err(why) = runner.review_commit(commit)? {
                 let (folder, said) = (runner.repo.root(), format!("{commit} is not reviewed: {why}"));
                 log_failure(&invocation.paths, runner.ambient.now(), &folder, &said);
@@ -107,40 +107,40 @@ fn called(invocation: &Invocation, commit: Option<&str>) -> Result<(), CliError>
     Ok(())
 }
 
-fn repo() -> Result<Repo, CliError> {
-    Ok(Repo::discover(&Invocation::here()?)?)
+fn discover_repo() -> Result<Repo, CliError> {
+    Ok(Repo::discover(&Invocation::current_folder()?)?)
 }
 
 /// A file as the user knows it: below the working tree where it is there.
-fn shown(repo: &Repo, file: &Path) -> String {
-    output::path(file.strip_prefix(repo.root()).unwrap_or(file))
+fn display_path(repo: &Repo, file: &Path) -> String {
+    output::format_path(file.strip_prefix(repo.root()).unwrap_or(file))
 }
 
-fn install(invocation: &Invocation, really: Really) -> Result<Exit, CliError> {
+fn install(invocation: &Invocation, really: HookWriteMode) -> Result<CliExitCode, CliError> {
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("revdeck does not find its own file: {error}")))?;
-    let repo = repo()?;
-    let installed = repo.install_hook(&Call::new(&program, invocation.paths.home())?, really)?;
-    let Installed { file, manager, done, is_shared, content } = &installed;
-    let name = shown(&repo, file);
-    let would = if really == Really::OnlySay { "would be " } else { "" };
+    let repo = discover_repo()?;
+    let installed = repo.install_hook(&HookCall::new(&program, invocation.paths.home())?, really)?;
+    let HookInstallation { file, manager, outcome: done, is_shared, content } = &installed;
+    let name = display_path(&repo, file);
+    let would = if really == HookWriteMode::DryRun { "would be " } else { "" };
     let mut said = match done {
-        Done::Already => format!("{name} has the hook already: nothing to do\n"),
-        Done::Updated if *is_shared => format!("{name}: {would}updated to call the revdeck in PATH\n"),
-        Done::Updated => format!("{name}: {would}updated to call {}\n", output::path(&program)),
-        Done::Made => format!("{name}: {would}made\n"),
-        Done::Added => format!("{name}: revdeck's lines {would}added\n"),
-        Done::Moved(aside) => {
-            format!("{name}: {would}made; what is there {would}moved to {}, and called last\n", shown(&repo, aside))
+        InstallOutcome::Unchanged => format!("{name} has the hook already: nothing to do\n"),
+        InstallOutcome::Updated if *is_shared => format!("{name}: {would}updated to call the revdeck in PATH\n"),
+        InstallOutcome::Updated => format!("{name}: {would}updated to call {}\n", output::format_path(&program)),
+        InstallOutcome::CreatedFile => format!("{name}: {would}made\n"),
+        InstallOutcome::Inserted => format!("{name}: revdeck's lines {would}added\n"),
+        InstallOutcome::MovedAside(aside) => {
+            format!("{name}: {would}made; what is there {would}moved to {}, and called last\n", display_path(&repo, aside))
         }
     };
-    if *done != Done::Already {
+    if *done != InstallOutcome::Unchanged {
         said.push_str("each commit is reviewed in the background; `revdeck hook uninstall git` takes it back\n");
         match manager {
-            Manager::Git => {}
-            Manager::Husky => said.push_str("note: husky runs this file\n"),
-            Manager::Lefthook => said.push_str("note: lefthook reads this file, and says so at each commit\n"),
-            Manager::PreCommit => said.push_str("note: pre-commit runs this file before its own hooks\n"),
+            HookManager::Git => {}
+            HookManager::Husky => said.push_str("note: husky runs this file\n"),
+            HookManager::Lefthook => said.push_str("note: lefthook reads this file, and says so at each commit\n"),
+            HookManager::PreCommit => said.push_str("note: pre-commit runs this file before its own hooks\n"),
         }
         if *is_shared {
             said.push_str(
@@ -149,28 +149,28 @@ fn install(invocation: &Invocation, really: Really) -> Result<Exit, CliError> {
             );
         }
     }
-    if really == Really::OnlySay && *done != Done::Already {
+    if really == HookWriteMode::DryRun && *done != InstallOutcome::Unchanged {
         said.push('\n');
-        String::from_utf8_lossy(content).lines().for_each(|line| said.push_str(&format!("    {}\n", one_line(line))));
+        String::from_utf8_lossy(content).lines().for_each(|line| said.push_str(&format!("    {}\n", sanitize_line(line))));
     }
     output::print(&said)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn uninstall(really: Really) -> Result<Exit, CliError> {
-    let repo = repo()?;
+fn uninstall(really: HookWriteMode) -> Result<CliExitCode, CliError> {
+    let repo = discover_repo()?;
     let removed = repo.uninstall_hook(really)?;
     let mut said = String::new();
-    let would = if really == Really::OnlySay { "would be " } else { "" };
+    let would = if really == HookWriteMode::DryRun { "would be " } else { "" };
     for removed in &removed {
-        let name = shown(&repo, &removed.file);
+        let name = display_path(&repo, &removed.file);
         said.push_str(&match removed.left {
-            Left::Nothing => format!("{name}: {would}removed, it was made by revdeck\n"),
-            Left::AsBefore => format!("{name}: {would}as it was before\n"),
-            Left::Edited => {
+            HookRemainder::Nothing => format!("{name}: {would}removed, it was made by revdeck\n"),
+            HookRemainder::AsBefore => format!("{name}: {would}as it was before\n"),
+            HookRemainder::Edited => {
                 format!("{name}: was edited since; only revdeck's lines {would}taken out, the rest stays\n")
             }
-            Left::EditedAndCalling => format!(
+            HookRemainder::EditedWithCall => format!(
                 "{name}: was edited since; only revdeck's lines {would}taken out, and it goes on to call the hook that \
                  was moved aside\n"
             ),
@@ -180,12 +180,12 @@ fn uninstall(really: Really) -> Result<Exit, CliError> {
         said.push_str("the hook is not in: nothing to do\n");
     }
     output::print(&said)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn status(format: PlainFormat) -> Result<Exit, CliError> {
-    let repo = repo()?;
-    let Standing { present, damaged, manager } = repo.hook_standing()?;
+fn print_status(format: PlainFormat) -> Result<CliExitCode, CliError> {
+    let repo = discover_repo()?;
+    let HookStatus { present, damaged, manager } = repo.hook_status()?;
     if format == PlainFormat::Json {
         let files: Vec<_> = present
             .iter()
@@ -209,33 +209,33 @@ fn status(format: PlainFormat) -> Result<Exit, CliError> {
             "files": files,
             "damaged": damaged,
         });
-        output::print_json(&json::versioned([("hooks", json!([git]))]))?;
-        return Ok(Exit::Done);
+        output::print_json(&json::build_versioned([("hooks", json!([git]))]))?;
+        return Ok(CliExitCode::Done);
     }
     let mut said = String::new();
     for hook in &present {
-        let name = shown(&repo, &hook.file);
+        let name = display_path(&repo, &hook.file);
         let mut facts = vec![if hook.runs { "in" } else { "in, but git does not run this file" }.to_owned()];
         if hook.edited {
             facts.push("the rest of the file was edited since".to_owned());
         }
         facts.push(match &hook.program {
             None => "calls the revdeck in PATH, where there is one".to_owned(),
-            Some(program) if program.exists() => format!("calls {}", output::path(program)),
+            Some(program) if program.exists() => format!("calls {}", output::format_path(program)),
             Some(program) => {
-                format!("{} is gone: `revdeck` in PATH is called, where there is one", output::path(program))
+                format!("{} is gone: `revdeck` in PATH is called, where there is one", output::format_path(program))
             }
         });
         said.push_str(&format!("git  {name}: {}\n", facts.join("; ")));
     }
     for file in &damaged {
-        said.push_str(&format!("git  {}: has only a part of revdeck's lines\n", shown(&repo, file)));
+        said.push_str(&format!("git  {}: has only a part of revdeck's lines\n", display_path(&repo, file)));
     }
     match manager {
         Ok(_) if said.is_empty() => said.push_str("git  not in: `revdeck hook install git` puts it in\n"),
         Ok(_) => {}
-        Err(error) => said.push_str(&format!("git  {}\n", one_line(&error.to_string()))),
+        Err(error) => said.push_str(&format!("git  {}\n", sanitize_line(&error.to_string()))),
     }
     output::print(&said)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

@@ -2,19 +2,19 @@
 
 use clap::Args;
 
-use super::error::{CliError, Exit};
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use crate::config::Texts;
+use crate::config::RequiredAssets;
 
 /// Arguments of `indexer`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct IndexerArgs {
     /// The commit, by its whole id
     commit: String,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.session(Texts::None)?.into_runner();
-    runner.work_on_index(&arguments.commit);
-    Ok(Exit::Done)
+pub fn run(invocation: &Invocation, arguments: &IndexerArgs) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_session(RequiredAssets::None)?.into_runner();
+    runner.run_indexer(&arguments.commit);
+    Ok(CliExitCode::Done)
 }

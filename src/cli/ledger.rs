@@ -3,22 +3,22 @@
 use clap::Args;
 use serde_json::json;
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{Invocation, Session};
-use crate::config::Texts;
+use crate::config::RequiredAssets;
 use crate::context::tokens::{self, Encoding};
-use crate::domain::text::count;
-use crate::domain::{Counted, Handed, RunRecord, Time};
-use crate::ledger::{HARD_CAP, Ledger, LedgerFinding, LedgerRun, LedgerView, Surfaced, World, project};
-use crate::policy::{Activity, Freshness, Liveness, SnapshotState, Surroundings, Target, freshness};
+use crate::domain::text::format_count;
+use crate::domain::{TokenCountPrecision, LedgerDelivery, RunRecord, Time};
+use crate::ledger::{MAX_LEDGER_TOKENS, Ledger, LedgerFinding, LedgerRun, LedgerView, SurfacedState, LedgerClock, project_ledger};
+use crate::policy::{Activity, Freshness, Liveness, SnapshotState, CurrentCode, FreshnessSubject, derive_freshness};
 use crate::report::json;
-use crate::store::View;
+use crate::store::StoreView;
 
 /// Arguments of `ledger`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct LedgerArgs {
     /// At most this many tokens, up to 1200; 0 is nothing at all
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
@@ -30,27 +30,27 @@ pub struct Arguments {
 }
 
 /// A worker that recorded something within this time is at it, in seconds.
-const RECENT_SECONDS: i64 = 60;
+const MAX_RECENT_SECONDS: i64 = 60;
 /// One that has recorded nothing for longer deserves a look, in seconds: no step of a review takes that long.
-const SILENT_SECONDS: i64 = 600;
+const MAX_QUIET_SECONDS: i64 = 600;
 /// Ended runs that are looked at for the newest one that matters.
-const LOOKED_AT: usize = 20;
+const MAX_ENDED_RUNS: usize = 20;
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::None)?;
-    let cap = arguments.max_tokens.unwrap_or(session.loaded.settings.ledger_tokens).min(HARD_CAP);
+pub fn run(invocation: &Invocation, arguments: &LedgerArgs) -> Result<CliExitCode, CliError> {
+    let session = invocation.open_session(RequiredAssets::None)?;
+    let cap = arguments.max_tokens.unwrap_or(session.loaded.settings.ledger_tokens).min(MAX_LEDGER_TOKENS);
     let view = session.store.view()?;
     let now = session.ambient.now();
-    let records = gather(&session, &view, now)?;
-    let mut told = within(&records, &World { now }, cap);
+    let records = build_ledger_view(&session, &view, now)?;
+    let mut told = fit_budget(&records, &LedgerClock { now }, cap);
     match arguments.format {
         PlainFormat::Text => output::print(told.as_ref().map_or("", |(ledger, _)| &ledger.text))?,
         PlainFormat::Json => {
             if let Some((ledger, counted)) = &mut told {
-                (ledger.tokens, *counted) = (tokens::count(Encoding::O200kBase, &ledger.text), Counted::Exact);
+                (ledger.tokens, *counted) = (tokens::count_tokens(Encoding::O200kBase, &ledger.text), TokenCountPrecision::Exact);
             }
             let ledger = told.as_ref().map(|(ledger, _)| ledger);
-            output::print_json(&json::versioned([
+            output::print_json(&json::build_versioned([
                 ("ledger", json!(ledger.map(|ledger| &ledger.text))),
                 ("tokens", json!(ledger.map_or(0, |ledger| ledger.tokens))),
                 ("encoding", json!(Encoding::O200kBase.name())),
@@ -61,9 +61,9 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         }
     }
     if let Some((ledger, counted)) = told.filter(|_| arguments.record) {
-        session.store.record_handed(&Handed {
+        session.store.record_ledger_delivery(&LedgerDelivery {
             at: now,
-            worktree: worktree(&session),
+            worktree: worktree_path(&session),
             run_id: ledger.run,
             findings: ledger.surfaced,
             tokens: ledger.tokens as u64,
@@ -71,34 +71,34 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
             left_out: ledger.left_out as u64,
         })?;
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// Held against a cheap upper bound first: when everything fits under that, it fits. Only when something would have to
 /// go is it counted exactly.
-fn within(view: &LedgerView<'_>, world: &World, cap: usize) -> Option<(Ledger, Counted)> {
-    let bounded = project(view, world, cap, &tokens::at_most);
+fn fit_budget(view: &LedgerView<'_>, world: &LedgerClock, cap: usize) -> Option<(Ledger, TokenCountPrecision)> {
+    let bounded = project_ledger(view, world, cap, &tokens::upper_bound);
     match bounded {
-        Some(ledger) if ledger.left_out == 0 => Some((ledger, Counted::AtMost)),
+        Some(ledger) if ledger.left_out == 0 => Some((ledger, TokenCountPrecision::AtMost)),
         // Not even the cheapest ledger fits: the frame alone is about 40 tokens.
         None if cap < 30 => None,
         None if view.runs.is_empty() && view.findings.is_empty() => None,
         _ => {
-            let exact = project(view, world, cap, &|text| tokens::count(Encoding::O200kBase, text));
-            exact.map(|ledger| (ledger, Counted::Exact))
+            let exact = project_ledger(view, world, cap, &|text| tokens::count_tokens(Encoding::O200kBase, text));
+            exact.map(|ledger| (ledger, TokenCountPrecision::Exact))
         }
     }
 }
 
-fn worktree(session: &Session) -> String {
+fn worktree_path(session: &Session) -> String {
     session.repo.root().to_string_lossy().into_owned()
 }
 
 /// What the store knows of this working tree.
-fn gather<'a>(session: &Session, view: &'a View, now: Time) -> Result<LedgerView<'a>, CliError> {
-    let worktree = worktree(session);
+fn build_ledger_view<'a>(session: &Session, view: &'a StoreView, now: Time) -> Result<LedgerView<'a>, CliError> {
+    let worktree = worktree_path(session);
     let surroundings =
-        Place { epoch: session.store.epoch()?, branch: session.repo.branch(), head: session.repo.head() };
+        WorktreeState { epoch: session.store.epoch()?, branch: session.repo.branch(), head: session.repo.head() };
     let (mut records, mut ended) = (Vec::new(), 0);
     let mut here = std::collections::HashSet::new();
     for index in 0..view.run_count() {
@@ -108,7 +108,7 @@ fn gather<'a>(session: &Session, view: &'a View, now: Time) -> Result<LedgerView
         }
         here.insert(row.id);
         let is_over = row.status.is_terminal();
-        if is_over && ended >= LOOKED_AT {
+        if is_over && ended >= MAX_ENDED_RUNS {
             continue;
         }
         ended += usize::from(is_over);
@@ -118,9 +118,9 @@ fn gather<'a>(session: &Session, view: &'a View, now: Time) -> Result<LedgerView
     }
     // Who looked last at a scope, at this very epoch, says what it shows now.
     let looks: Vec<_> = records.iter().filter(|run| run.epoch == surroundings.epoch).cloned().collect();
-    let of_run = |run| of_run(session, run, &looks, &surroundings, now);
+    let of_run = |run| to_ledger_run(session, run, &looks, &surroundings, now);
     let mut runs: Vec<LedgerRun> = records.into_iter().map(of_run).collect();
-    mark_told(session, &mut runs)?;
+    mark_surfaced(session, &mut runs)?;
     let findings = (0..view.finding_count())
         .map(|index| view.finding(index))
         .filter(|row| row.status.is_undecided() && here.contains(row.last_run))
@@ -137,26 +137,26 @@ fn gather<'a>(session: &Session, view: &'a View, now: Time) -> Result<LedgerView
 }
 
 /// Which of the runs that have ended an assistant was told of.
-fn mark_told(session: &Session, runs: &mut [LedgerRun]) -> Result<(), CliError> {
+fn mark_surfaced(session: &Session, runs: &mut [LedgerRun]) -> Result<(), CliError> {
     let ended = || runs.iter().filter(|run| run.status.is_terminal());
     let Some(oldest) = ended().map(|run| run.created_at).min() else { return Ok(()) };
-    let told = session.store.told_since(oldest)?;
+    let told = session.store.delivered_runs_since(oldest)?;
     for run in runs {
-        run.surfaced = if told.contains(&run.id) { Surfaced::Yes } else { Surfaced::No };
+        run.surfaced = if told.contains(&run.id) { SurfacedState::Yes } else { SurfacedState::No };
     }
     Ok(())
 }
 
 /// The code as it is now.
-struct Place {
+struct WorktreeState {
     epoch: u64,
     branch: String,
     head: String,
 }
 
-fn of_run(session: &Session, run: RunRecord, looks: &[RunRecord], place: &Place, now: Time) -> LedgerRun {
+fn to_ledger_run(session: &Session, run: RunRecord, looks: &[RunRecord], place: &WorktreeState, now: Time) -> LedgerRun {
     let look = looks.iter().find(|look| look.scope == run.scope && look.branch == run.branch);
-    let freshness = fresh(session, &run, look.map(|look| look.diff_fingerprint.as_str()), place, now);
+    let freshness = compute_freshness(session, &run, look.map(|look| look.diff_fingerprint.as_str()), place, now);
     LedgerRun {
         id: run.run_id,
         status: run.status,
@@ -164,14 +164,14 @@ fn of_run(session: &Session, run: RunRecord, looks: &[RunRecord], place: &Place,
         last_activity: run.updated_at,
         snapshot: run.snapshot_commit,
         freshness: freshness.word().to_owned(),
-        scope: count(run.coverage.files_total as usize, "file"),
+        scope: format_count(run.coverage.files_total as usize, "file"),
         findings: run.finding_counts.total(),
-        surfaced: Surfaced::No,
+        surfaced: SurfacedState::No,
         summary: if run.error_summary.is_empty() { run.summary } else { run.error_summary },
     }
 }
 
-fn fresh(session: &Session, run: &RunRecord, fingerprint: Option<&str>, place: &Place, now: Time) -> Freshness {
+fn compute_freshness(session: &Session, run: &RunRecord, fingerprint: Option<&str>, place: &WorktreeState, now: Time) -> Freshness {
     let quiet = now.as_second().saturating_sub(run.updated_at.as_second());
     let liveness = if run.status.is_terminal() {
         Liveness::Ended
@@ -180,8 +180,8 @@ fn fresh(session: &Session, run: &RunRecord, fingerprint: Option<&str>, place: &
     } else {
         match session.store.is_live(&run.run_id) {
             Ok(true) => Liveness::Working(match quiet {
-                ..=RECENT_SECONDS => Activity::Recent,
-                quiet if quiet <= SILENT_SECONDS => Activity::Quiet,
+                ..=MAX_RECENT_SECONDS => Activity::Recent,
+                quiet if quiet <= MAX_QUIET_SECONDS => Activity::Quiet,
                 _ => Activity::Silent,
             }),
             Ok(false) => Liveness::Dead,
@@ -190,11 +190,11 @@ fn fresh(session: &Session, run: &RunRecord, fingerprint: Option<&str>, place: &
     };
     let scope = run.scope.to_string();
     let superseded_by = run.superseded_by.as_ref().map_or(String::new(), ToString::to_string);
-    let target = Target {
+    let target = FreshnessSubject {
         status: run.status,
         scope: &scope,
         branch: &run.branch,
-        head_commit: run.standing_head(),
+        head_commit: run.last_matching_head(),
         epoch: run.epoch,
         diff_fingerprint: &run.diff_fingerprint,
         superseded_by: &superseded_by,
@@ -203,6 +203,6 @@ fn fresh(session: &Session, run: &RunRecord, fingerprint: Option<&str>, place: &
     // On another branch the same words name something else.
     let fingerprint = fingerprint.filter(|_| run.branch == place.branch);
     let surroundings =
-        Surroundings { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint };
-    freshness(&target, liveness, &surroundings)
+        CurrentCode { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint };
+    derive_freshness(&target, liveness, &surroundings)
 }

@@ -5,36 +5,36 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
 
-use super::arguments::Cli;
-use super::error::{CliError, Exit};
+use super::args::Cli;
+use super::error::{CliError, CliExitCode};
 use super::output;
 
 /// Arguments of `man`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ManArgs {
     /// Write revdeck.1 and a page for every command into this folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(arguments: &ManArgs) -> Result<CliExitCode, CliError> {
     let command = Cli::command();
     let Some(folder) = &arguments.out else {
-        output::print(&page(command, Path::new("standard output"))?)?;
-        return Ok(Exit::Done);
+        output::print(&render_page(command, Path::new("standard output"))?)?;
+        return Ok(CliExitCode::Done);
     };
-    std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
-    clap_mangen::generate_to(command, folder).map_err(|error| failed(folder, &error))?;
+    std::fs::create_dir_all(folder).map_err(|error| write_error(folder, &error))?;
+    clap_mangen::generate_to(command, folder).map_err(|error| write_error(folder, &error))?;
     output::print(&format!("wrote the pages into {}\n", folder.display()))?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn page(command: Command, path: &Path) -> Result<String, CliError> {
+fn render_page(command: Command, path: &Path) -> Result<String, CliError> {
     let mut page = Vec::new();
-    Man::new(command).render(&mut page).map_err(|error| failed(path, &error))?;
+    Man::new(command).render(&mut page).map_err(|error| write_error(path, &error))?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
-fn failed(path: &Path, error: &std::io::Error) -> CliError {
+fn write_error(path: &Path, error: &std::io::Error) -> CliError {
     CliError::failed(format!("cannot write {}: {error}", path.display()))
 }

@@ -3,7 +3,7 @@
 //! Invariants: nothing else in revdeck writes to standard output; a closed pipe is no error; every failure ends in
 //! [`error::CliError`], which has a message, a hint and an exit code.
 
-mod arguments;
+mod args;
 mod cancel;
 mod cockpit;
 mod completions;
@@ -23,14 +23,14 @@ mod interrupt;
 mod keep;
 mod knowledge;
 mod ledger;
-mod log;
+mod logging;
 mod man;
 mod mute;
 mod output;
 mod pause;
-mod place;
+mod repo_path;
 mod replay;
-mod resolve;
+mod resolve_id;
 mod resume;
 mod review;
 mod reviewers;
@@ -51,8 +51,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Cli, Command};
-use error::{CliError, Exit};
+use args::{Cli, CliCommand};
+use error::{CliError, CliExitCode};
 use session::Invocation;
 
 /// The whole program: reads the arguments, does what they say, and says how it went.
@@ -62,7 +62,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Help and version go to standard output with 0, everything else to standard error with 2. Failing to
             // write either is no news: whoever closed the pipe knows.
-            let code = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            let code = if error.use_stderr() { CliExitCode::Usage } else { CliExitCode::Done };
             let _ = error.print();
             return code.into();
         }
@@ -71,63 +71,63 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(error)) => {
-            output::complain(&error);
+            output::print_error(&error);
             error.exit.into()
         }
         // The panic's message has been printed; a review that ended so is never "clean".
-        Err(_) => Exit::Incomplete.into(),
+        Err(_) => CliExitCode::Incomplete.into(),
     }
 }
 
-fn run(cli: Cli) -> Result<Exit, CliError> {
+fn run(cli: Cli) -> Result<CliExitCode, CliError> {
     if let Some(directory) = &cli.global.directory {
         std::env::set_current_dir(directory)
             .map_err(|error| CliError::usage(format!("cannot change to {}: {error}", directory.display())))?;
     }
     let command = match cli.command {
         // These need no settings and no folders.
-        Some(Command::Completions(arguments)) => return completions::run(&arguments),
-        Some(Command::Man(arguments)) => return man::run(&arguments),
-        Some(Command::Tokens(arguments)) => return tokens::run(&arguments),
-        Some(Command::Keep(arguments)) => return keep::run(&arguments),
+        Some(CliCommand::Completions(arguments)) => return completions::run(&arguments),
+        Some(CliCommand::Man(arguments)) => return man::run(&arguments),
+        Some(CliCommand::Tokens(arguments)) => return tokens::run(&arguments),
+        Some(CliCommand::Keep(arguments)) => return keep::run(&arguments),
         command => command,
     };
     let invocation = Invocation::new(cli.global)?;
-    log::start(&invocation.paths)?;
+    logging::start(&invocation.paths)?;
     match command {
         None => cockpit::run(&invocation),
-        Some(Command::Review(arguments)) => review::run(&invocation, &arguments),
-        Some(Command::Runs(arguments)) => runs::run(&invocation, &arguments),
-        Some(Command::Findings(arguments)) => findings::run(&invocation, &arguments),
-        Some(Command::Show(arguments)) => show::run(&invocation, &arguments),
-        Some(Command::Details(arguments)) => details::run(&invocation, &arguments),
-        Some(Command::Triage(arguments)) => triage::run(&invocation, &arguments),
-        Some(Command::Fix(arguments)) => fix::run(&invocation, &arguments),
-        Some(Command::Fixes(arguments)) => fixes::run(&invocation, &arguments),
-        Some(Command::Fixer(arguments)) => fixer::run(&invocation, &arguments),
-        Some(Command::Mute(arguments)) => mute::mute(&invocation, &arguments),
-        Some(Command::Unmute(arguments)) => mute::unmute(&invocation, &arguments),
-        Some(Command::Undo(arguments)) => undo::run(&invocation, arguments.direction()),
-        Some(Command::Redo(_)) => undo::run(&invocation, undo::Direction::Redo),
-        Some(Command::Cancel(arguments)) => cancel::run(&invocation, &arguments),
-        Some(Command::Pause(arguments)) => pause::run(&invocation, &arguments),
-        Some(Command::Resume(arguments)) => resume::run(&invocation, &arguments),
-        Some(Command::Watch(arguments)) => watch::run(&invocation, &arguments),
-        Some(Command::Snooze(arguments)) => snooze::run(&invocation, &arguments),
-        Some(Command::Ledger(arguments)) => ledger::run(&invocation, &arguments),
-        Some(Command::Stats(arguments)) => stats::run(&invocation, &arguments),
-        Some(Command::Knowledge(arguments)) => knowledge::run(&invocation, &arguments),
-        Some(Command::Context(arguments)) => context::run(&invocation, &arguments),
-        Some(Command::ContextEval(arguments)) => context_eval::run(&invocation, &arguments),
-        Some(Command::Smells(arguments)) => smells::run(&invocation, &arguments),
-        Some(Command::Store(arguments)) => store::run(&invocation, &arguments),
-        Some(Command::Hook(arguments)) => hook::run(&invocation, &arguments),
-        Some(Command::Config(arguments)) => config::run(&invocation, &arguments),
-        Some(Command::Reviewers(arguments)) => reviewers::run(&invocation, &arguments),
-        Some(Command::Replay(arguments)) => replay::run(&invocation, &arguments),
-        Some(Command::Doctor(arguments)) => doctor::run(&invocation, &arguments),
-        Some(Command::Worker(arguments)) => worker::run(&invocation, &arguments),
-        Some(Command::Indexer(arguments)) => indexer::run(&invocation, &arguments),
-        Some(Command::Completions(_) | Command::Man(_) | Command::Tokens(_) | Command::Keep(_)) => Ok(Exit::Done),
+        Some(CliCommand::Review(arguments)) => review::run(&invocation, &arguments),
+        Some(CliCommand::Runs(arguments)) => runs::run(&invocation, &arguments),
+        Some(CliCommand::Findings(arguments)) => findings::run(&invocation, &arguments),
+        Some(CliCommand::Show(arguments)) => show::run(&invocation, &arguments),
+        Some(CliCommand::Details(arguments)) => details::run(&invocation, &arguments),
+        Some(CliCommand::Triage(arguments)) => triage::run(&invocation, &arguments),
+        Some(CliCommand::Fix(arguments)) => fix::run(&invocation, &arguments),
+        Some(CliCommand::Fixes(arguments)) => fixes::run(&invocation, &arguments),
+        Some(CliCommand::Fixer(arguments)) => fixer::run(&invocation, &arguments),
+        Some(CliCommand::Mute(arguments)) => mute::mute(&invocation, &arguments),
+        Some(CliCommand::Unmute(arguments)) => mute::unmute(&invocation, &arguments),
+        Some(CliCommand::Undo(arguments)) => undo::run(&invocation, arguments.direction()),
+        Some(CliCommand::Redo(_)) => undo::run(&invocation, undo::UndoDirection::Redo),
+        Some(CliCommand::Cancel(arguments)) => cancel::run(&invocation, &arguments),
+        Some(CliCommand::Pause(arguments)) => pause::run(&invocation, &arguments),
+        Some(CliCommand::Resume(arguments)) => resume::run(&invocation, &arguments),
+        Some(CliCommand::Watch(arguments)) => watch::run(&invocation, &arguments),
+        Some(CliCommand::Snooze(arguments)) => snooze::run(&invocation, &arguments),
+        Some(CliCommand::Ledger(arguments)) => ledger::run(&invocation, &arguments),
+        Some(CliCommand::Stats(arguments)) => stats::run(&invocation, &arguments),
+        Some(CliCommand::Knowledge(arguments)) => knowledge::run(&invocation, &arguments),
+        Some(CliCommand::Context(arguments)) => context::run(&invocation, &arguments),
+        Some(CliCommand::ContextEval(arguments)) => context_eval::run(&invocation, &arguments),
+        Some(CliCommand::Smells(arguments)) => smells::run(&invocation, &arguments),
+        Some(CliCommand::Store(arguments)) => store::run(&invocation, &arguments),
+        Some(CliCommand::Hook(arguments)) => hook::run(&invocation, &arguments),
+        Some(CliCommand::Config(arguments)) => config::run(&invocation, &arguments),
+        Some(CliCommand::Reviewers(arguments)) => reviewers::run(&invocation, &arguments),
+        Some(CliCommand::Replay(arguments)) => replay::run(&invocation, &arguments),
+        Some(CliCommand::Doctor(arguments)) => doctor::run(&invocation, &arguments),
+        Some(CliCommand::Worker(arguments)) => worker::run(&invocation, &arguments),
+        Some(CliCommand::Indexer(arguments)) => indexer::run(&invocation, &arguments),
+        Some(CliCommand::Completions(_) | CliCommand::Man(_) | CliCommand::Tokens(_) | CliCommand::Keep(_)) => Ok(CliExitCode::Done),
     }
 }

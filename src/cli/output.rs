@@ -7,10 +7,10 @@ use crate::domain::text;
 
 /// Writes to standard output. Whoever has closed the pipe has seen enough: that is no error.
 pub fn print(content: &str) -> Result<(), CliError> {
-    write(content.as_bytes())
+    write_stdout(content.as_bytes())
 }
 
-fn write(content: &[u8]) -> Result<(), CliError> {
+fn write_stdout(content: &[u8]) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(content).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -23,19 +23,19 @@ fn write(content: &[u8]) -> Result<(), CliError> {
 /// A patch: byte for byte into a pipe, where a program takes it, and made harmless on a terminal.
 pub fn print_patch(patch: &[u8]) -> Result<(), CliError> {
     if std::io::stdout().is_terminal() {
-        return print(&text::lines(&String::from_utf8_lossy(patch), 4));
+        return print(&text::sanitize_lines(&String::from_utf8_lossy(patch), 4));
     }
-    write(patch)
+    write_stdout(patch)
 }
 
 /// A JSON object on one line: see [`json_text`].
 pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
-    print(&format!("{}\n", json_text(value)))
+    print(&format!("{}\n", to_json_text(value)))
 }
 
 /// JSON on one line in which every character that a terminal could obey or show wrongly is written as `\uXXXX`: the
 /// same data for whoever parses it, and harmless for whoever looks at it.
-pub fn json_text(value: &serde_json::Value) -> String {
+pub fn to_json_text(value: &serde_json::Value) -> String {
     let text = value.to_string();
     if !text.chars().any(text::is_unsafe) {
         return text;
@@ -55,23 +55,23 @@ pub fn json_text(value: &serde_json::Value) -> String {
 }
 
 /// A path as it is for a pipe, and made harmless for a terminal.
-pub fn path(path: &std::path::Path) -> String {
+pub fn format_path(path: &std::path::Path) -> String {
     let shown = path.to_string_lossy();
-    if std::io::stdout().is_terminal() { text::one_line(&shown).into_owned() } else { shown.into_owned() }
+    if std::io::stdout().is_terminal() { text::sanitize_line(&shown).into_owned() } else { shown.into_owned() }
 }
 
 /// A line on standard error, made harmless. There is nobody to tell when even that fails.
-pub fn note(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", text::lines(line, 4));
+pub fn print_note(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", text::sanitize_lines(line, 4));
 }
 
 /// `error: …` and `  hint: …` on standard error.
-pub fn complain(error: &CliError) {
+pub fn print_error(error: &CliError) {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let (red, bold, plain) = if color { ("\x1b[1;31m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
-    let mut lines = format!("{red}error:{plain} {}\n", text::lines(error.message.trim_end(), 4));
+    let mut lines = format!("{red}error:{plain} {}\n", text::sanitize_lines(error.message.trim_end(), 4));
     if let Some(hint) = &error.hint {
-        lines.push_str(&format!("  {bold}hint:{plain} {}\n", text::lines(hint, 4)));
+        lines.push_str(&format!("  {bold}hint:{plain} {}\n", text::sanitize_lines(hint, 4)));
     }
     let _ = std::io::stderr().lock().write_all(lines.as_bytes());
 }
@@ -92,10 +92,10 @@ mod tests {
             "\x1b[2J\n\t\"\\",
         ] {
             let value = json!({ hostile: [hostile, 1, null] });
-            let text = json_text(&value);
+            let text = to_json_text(&value);
             assert!(!text.chars().any(text::is_unsafe), "{text:?}");
             assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(value), "{text}");
         }
-        assert_eq!(json_text(&json!("\u{9b}\u{e0041}")), "\"\\u009b\\udb40\\udc41\"");
+        assert_eq!(to_json_text(&json!("\u{9b}\u{e0041}")), "\"\\u009b\\udb40\\udc41\"");
     }
 }

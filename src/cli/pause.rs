@@ -2,31 +2,31 @@
 
 use clap::Args;
 
-use super::error::{CliError, Exit};
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{output, resolve};
-use crate::config::Texts;
-use crate::runner::Pausing;
+use super::{output, resolve_id};
+use crate::config::RequiredAssets;
+use crate::runner::PauseOutcome;
 
 /// Arguments of `pause`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct PauseArgs {
     /// The run: its id, the beginning of it, or `latest`
     run: String,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.reading_session(Texts::Smells)?.into_runner();
-    let id = resolve::run(&runner.store, &arguments.run)?;
+pub fn run(invocation: &Invocation, arguments: &PauseArgs) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
+    let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;
     let said = match runner.pause(&id)? {
-        Pausing::Recorded => "pauses: what is being answered still comes in, nothing more is asked",
-        Pausing::Already => "is paused already",
-        Pausing::Over => "has already ended",
-        Pausing::NoTurns => {
+        PauseOutcome::Recorded => "pauses: what is being answered still comes in, nothing more is asked",
+        PauseOutcome::Already => "is paused already",
+        PauseOutcome::Over => "has already ended",
+        PauseOutcome::NoTurns => {
             return Err(CliError::usage(format!("the run {id} cannot pause: its reviewer asks no model"))
                 .hint(format!("`revdeck cancel {id} --reason TEXT` ends it")));
         }
     };
     output::print(&format!("{id}  {said}\n"))?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

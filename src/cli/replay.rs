@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::Invocation;
 use crate::domain::text;
 use crate::report::json;
-use crate::runner::replay::{Options, Played, ReplayError, replay};
+use crate::runner::replay::{ReplayOptions, ReplayReport, ReplayError, replay};
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ReplayArgs {
     /// The repository whose past is played; it is only read
     #[arg(value_name = "REPO", default_value = ".")]
     repository: PathBuf,
@@ -32,9 +32,9 @@ pub struct Arguments {
 }
 
 /// Most missing findings that text names.
-const NAMED: usize = 20;
+const MAX_NAMED_FINDINGS: usize = 20;
 
-pub fn run(_: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(_: &Invocation, arguments: &ReplayArgs) -> Result<CliExitCode, CliError> {
     let source = std::path::absolute(&arguments.repository)
         .map_err(|error| CliError::usage(format!("{}: {error}", arguments.repository.display())))?;
     let folder = tempfile::Builder::new()
@@ -42,11 +42,11 @@ pub fn run(_: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
         .tempdir()
         .map_err(|error| CliError::failed(format!("cannot make a folder for the session: {error}")))?;
     let options =
-        Options { source, commits: arguments.commits.max(1), seed: arguments.seed, folder: folder.path().to_owned() };
+        ReplayOptions { source, commits: arguments.commits.max(1), seed: arguments.seed, folder: folder.path().to_owned() };
     let visible = std::io::stderr().is_terminal();
     let played = replay(&options, &mut |done, all| {
         if visible {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{done} of {}", text::count(all, "commit"));
+            let _ = write!(std::io::stderr(), "\r\x1b[K{done} of {}", text::format_count(all, "commit"));
         }
     });
     if visible {
@@ -54,14 +54,14 @@ pub fn run(_: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
     }
     let played = played?;
     match arguments.format {
-        PlainFormat::Json => output::print_json(&in_json(&played))?,
-        PlainFormat::Text => output::print(&in_words(&played))?,
+        PlainFormat::Json => output::print_json(&report_to_json(&played))?,
+        PlainFormat::Text => output::print(&format_report(&played))?,
     }
-    Ok(if played.missing.is_empty() && played.reviewed_twice == 0 { Exit::Done } else { Exit::Incomplete })
+    Ok(if played.missing.is_empty() && played.reviewed_twice == 0 { CliExitCode::Done } else { CliExitCode::Incomplete })
 }
 
-fn in_json(played: &Played) -> serde_json::Value {
-    json::versioned([(
+fn report_to_json(played: &ReplayReport) -> serde_json::Value {
+    json::build_versioned([(
         "totals",
         json!({
             "commits": played.commits,
@@ -87,39 +87,39 @@ fn in_json(played: &Played) -> serde_json::Value {
     )])
 }
 
-fn in_words(played: &Played) -> String {
+fn format_report(played: &ReplayReport) -> String {
     let mut lines = vec![
         format!(
             "{}, {} asked for: {} launched, {} adopted, {} reused, {} resumed, {} skipped; {} superseded; {} killed, {} \
              went on",
-            text::count(played.commits, "commit"),
-            text::count(played.requests, "review"),
+            text::format_count(played.commits, "commit"),
+            text::format_count(played.requests, "review"),
             played.launched,
             played.adopted,
             played.reused,
             played.resumed,
             played.skipped,
             played.superseded,
-            text::count(played.killed, "worker"),
-            text::count(played.restarted, "run"),
+            text::format_count(played.killed, "worker"),
+            text::format_count(played.restarted, "run"),
         ),
         format!(
             "input    {} tokens where each request in full is {}: {:.1} % fewer; {} carried over",
             played.tokens_sent,
             played.tokens_in_full,
             played.saved_percent(),
-            text::count(usize::try_from(played.hunks_carried).unwrap_or(usize::MAX), "hunk"),
+            text::format_count(usize::try_from(played.hunks_carried).unwrap_or(usize::MAX), "hunk"),
         ),
-        format!("twice    {} reviewed more than once", text::count(played.reviewed_twice, "equivalent change")),
+        format!("twice    {} reviewed more than once", text::format_count(played.reviewed_twice, "equivalent change")),
         format!(
             "findings {} of full reviews at {}: {} missing, {} held back as a rule says",
             played.findings_in_full,
-            text::count(played.compared, "place"),
+            text::format_count(played.compared, "place"),
             played.missing.len(),
             played.held_back,
         ),
     ];
-    lines.extend(played.missing.iter().take(NAMED).map(|line| format!("  missing: {}", text::one_line(line))));
+    lines.extend(played.missing.iter().take(MAX_NAMED_FINDINGS).map(|line| format!("  missing: {}", text::sanitize_line(line))));
     lines.join("\n") + "\n"
 }
 
@@ -131,7 +131,7 @@ impl From<ReplayError> for CliError {
             ReplayError::Store(error) => error.into(),
             ReplayError::Runner(error) => error.into(),
             ReplayError::NoGit { .. } => Self::failed(message).hint("a replay needs the git program on the path"),
-            ReplayError::NoPast { .. } => Self::usage(message).hint("name a repository with some history"),
+            ReplayError::NoCommits { .. } => Self::usage(message).hint("name a repository with some history"),
             ReplayError::Git { .. } => Self::failed(message).hint("the repository itself is as it was"),
             ReplayError::Write { .. } => Self::failed(message),
         }

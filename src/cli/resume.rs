@@ -2,27 +2,27 @@
 
 use clap::Args;
 
-use super::error::{CliError, Exit};
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{output, resolve};
-use crate::config::Texts;
-use crate::runner::Pausing;
+use super::{output, resolve_id};
+use crate::config::RequiredAssets;
+use crate::runner::PauseOutcome;
 
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ResumeArgs {
     /// The run: its id, the beginning of it, or `latest`
     run: String,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.reading_session(Texts::Smells)?.into_runner();
-    let id = resolve::run(&runner.store, &arguments.run)?;
+pub fn run(invocation: &Invocation, arguments: &ResumeArgs) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
+    let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;
     let said = match runner.resume(&id)? {
-        Pausing::Recorded => "goes on",
-        Pausing::Already | Pausing::NoTurns => "is not paused",
-        Pausing::Over => "has already ended",
+        PauseOutcome::Recorded => "goes on",
+        PauseOutcome::Already | PauseOutcome::NoTurns => "is not paused",
+        PauseOutcome::Over => "has already ended",
     };
     output::print(&format!("{id}  {said}\n"))?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

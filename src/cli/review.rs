@@ -5,24 +5,24 @@ use std::io::{IsTerminal, Write};
 use clap::{ArgGroup, Args};
 use serde_json::json;
 
-use super::arguments::Format;
-use super::error::{CliError, Exit};
+use super::args::OutputFormat;
+use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, Session};
 use super::{interrupt, output, runs};
-use crate::config::{Settings, Texts};
+use crate::config::{Settings, RequiredAssets};
 use crate::domain::{
-    Coverage, Finding, FindingId, FindingStatus, HeldBack, Priority, Rejected, RunOutput, RunRecord, RunStatus, Scope,
+    Coverage, Finding, FindingId, FindingStatus, SuppressedReport, Priority, RejectedReport, RunOutput, RunRecord, RunStatus, Scope,
     Source,
 };
-use crate::policy::{Action, Decision};
-use crate::report::{Look, json, markdown, text};
-use crate::runner::{Requested, ReviewRequest, Runner};
+use crate::policy::{ReviewAction, Decision};
+use crate::report::{TextOptions, json, markdown, text};
+use crate::runner::{RequestOutcome, ReviewRequest, Runner};
 use crate::store::Store;
 
 /// Arguments of `review`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("scope").multiple(false))]
-pub struct Arguments {
+pub struct ReviewArgs {
     /// Uncommitted changes, untracked files included
     #[arg(long, group = "scope")]
     worktree: bool,
@@ -51,7 +51,7 @@ pub struct Arguments {
     #[arg(long)]
     force: bool,
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: Format,
+    format: OutputFormat,
     /// With --wait: exit with 1 if a finding of this priority or a more urgent one stands
     #[arg(long, value_name = "P", requires = "wait", value_parser = parse_priority)]
     fail_on: Option<FailOn>,
@@ -65,7 +65,7 @@ fn parse_priority(text: &str) -> Result<FailOn, String> {
     if text == "none" { Ok(FailOn(None)) } else { text.parse().map(|priority| FailOn(Some(priority))) }
 }
 
-impl Arguments {
+impl ReviewArgs {
     fn scope(&self) -> Result<Option<Scope>, CliError> {
         Ok(if self.worktree {
             Some(Scope::Worktree)
@@ -76,7 +76,7 @@ impl Arguments {
         } else if let Some(revision) = &self.commit {
             Some(Scope::Commit(revision.clone()))
         } else if let Some(range) = &self.range {
-            Some(Scope::range(range).ok_or_else(|| {
+            Some(Scope::parse_range(range).ok_or_else(|| {
                 CliError::usage(format!("{range:?} is no range")).hint("write --range A..B or --range A...B")
             })?)
         } else {
@@ -86,7 +86,7 @@ impl Arguments {
 }
 
 /// The name of a reviewer that there is.
-fn reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, CliError> {
+fn resolve_reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, CliError> {
     let name = asked.unwrap_or(&settings.default_reviewer);
     if name == "builtin" {
         return Ok(name.to_owned());
@@ -102,43 +102,43 @@ fn reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, CliError
     }
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.session(Texts::Smells)?;
-    let request = request(&session, arguments)?;
+pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCode, CliError> {
+    let session = invocation.open_session(RequiredAssets::Smells)?;
+    let request = build_request(&session, arguments)?;
     let fail_on = arguments.fail_on.map_or(session.loaded.settings.fail_on, |FailOn(priority)| priority);
     let (runner, look) = session.into_runner();
-    let requested = runner.request(&request)?;
-    runs::tell(&runner.news());
+    let requested = runner.request_review(&request)?;
+    runs::print_reconciled(&runner.take_news());
     if !arguments.wait {
-        return started(&look, arguments.format, &requested);
+        return print_started(&look, arguments.format, &requested);
     }
-    let run = wait(&runner, &requested, &look)?;
-    let result = Outcome::of(&runner.store, run)?;
-    output::print(&result.show(&look, arguments.format, &requested.decision))?;
-    Ok(result.exit(fail_on))
+    let run = wait_for_run(&runner, &requested, &look)?;
+    let result = RunResult::load(&runner.store, run)?;
+    output::print(&result.format_with_decision(&look, arguments.format, &requested.decision))?;
+    Ok(result.exit_code(fail_on))
 }
 
-fn request(session: &Session, arguments: &Arguments) -> Result<ReviewRequest, CliError> {
+fn build_request(session: &Session, arguments: &ReviewArgs) -> Result<ReviewRequest, CliError> {
     let settings = &session.loaded.settings;
     Ok(ReviewRequest {
         scope: arguments.scope()?.or_else(|| settings.default_scope.clone()),
-        reviewer: Some(reviewer(settings, arguments.reviewer.as_deref())?),
+        reviewer: Some(resolve_reviewer(settings, arguments.reviewer.as_deref())?),
         source: Source::Cli,
         force: arguments.force,
     })
 }
 
-fn action_word(action: &Action) -> &'static str {
+fn action_word(action: &ReviewAction) -> &'static str {
     match action {
-        Action::Launch => "launch",
-        Action::Adopt { .. } => "adopt",
-        Action::Reuse { .. } => "reuse",
-        Action::Resume { .. } => "resume",
-        Action::Skip => "skip",
+        ReviewAction::Launch => "launch",
+        ReviewAction::Adopt { .. } => "adopt",
+        ReviewAction::Reuse { .. } => "reuse",
+        ReviewAction::Resume { .. } => "resume",
+        ReviewAction::Skip => "skip",
     }
 }
 
-fn decision_json(decision: &Decision) -> serde_json::Value {
+fn decision_to_json(decision: &Decision) -> serde_json::Value {
     json!({
         "action": action_word(&decision.action),
         "reason": decision.reason,
@@ -147,40 +147,40 @@ fn decision_json(decision: &Decision) -> serde_json::Value {
     })
 }
 
-fn started(look: &Look, format: Format, requested: &Requested) -> Result<Exit, CliError> {
-    let Requested { decision, run, .. } = requested;
-    if format == Format::Json {
-        output::print_json(&json::versioned([("run", json::run(run)), ("decision", decision_json(decision))]))?;
-        return Ok(Exit::Done);
+fn print_started(look: &TextOptions, format: OutputFormat, requested: &RequestOutcome) -> Result<CliExitCode, CliError> {
+    let RequestOutcome { decision, run, .. } = requested;
+    if format == OutputFormat::Json {
+        output::print_json(&json::build_versioned([("run", json::encode_run(run)), ("decision", decision_to_json(decision))]))?;
+        return Ok(CliExitCode::Done);
     }
     let said = match decision.action {
-        Action::Launch => "asked for",
-        Action::Adopt { .. } => "is on its way already",
-        Action::Reuse { .. } => "has been done",
-        Action::Resume { .. } => "goes on",
-        Action::Skip => "was skipped",
+        ReviewAction::Launch => "asked for",
+        ReviewAction::Adopt { .. } => "is on its way already",
+        ReviewAction::Reuse { .. } => "has been done",
+        ReviewAction::Resume { .. } => "goes on",
+        ReviewAction::Skip => "was skipped",
     };
-    let dot = look.dot();
+    let dot = look.separator();
     output::print(&format!(
         "{}  review of {} {said}{dot}{}\n",
         run.run_id,
-        crate::domain::text::one_line(&run.scope.to_string()),
-        crate::domain::text::one_line(&decision.reason)
+        crate::domain::text::sanitize_line(&run.scope.to_string()),
+        crate::domain::text::sanitize_line(&decision.reason)
     ))?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// Waits for the run, with a progress line when standard error is a terminal.
-fn wait(runner: &Runner, requested: &Requested, look: &Look) -> Result<RunRecord, CliError> {
+fn wait_for_run(runner: &Runner, requested: &RequestOutcome, look: &TextOptions) -> Result<RunRecord, CliError> {
     let id = &requested.run.run_id;
     if requested.run.status.is_terminal() {
         return Ok(requested.run.clone());
     }
-    interrupt::leave_with(format!(
+    interrupt::exit_on_interrupt(format!(
         "interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id} --reason TEXT` ends it"
     ));
-    let mut line = Progress { visible: std::io::stderr().is_terminal(), ascii: look.ascii };
-    let run = runner.wait(id, &mut |run| {
+    let mut line = ProgressLine { visible: std::io::stderr().is_terminal(), ascii: look.ascii };
+    let run = runner.wait_for_run(id, &mut |run| {
         line.show(run);
         true
     });
@@ -189,32 +189,32 @@ fn wait(runner: &Runner, requested: &Requested, look: &Look) -> Result<RunRecord
 }
 
 /// A line on the terminal that says how far a run is.
-struct Progress {
+struct ProgressLine {
     visible: bool,
     ascii: bool,
 }
 
-impl Progress {
-    const WIDTH: usize = 24;
+impl ProgressLine {
+    const BAR_WIDTH: usize = 24;
 
     fn show(&mut self, run: &RunRecord) {
         if self.visible {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", Self::line(run, self.ascii));
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", Self::format_line(run, self.ascii));
         }
     }
 
-    fn line(run: &RunRecord, ascii: bool) -> String {
+    fn format_line(run: &RunRecord, ascii: bool) -> String {
         let coverage = &run.coverage;
         let (done, total) = ((coverage.hunks_covered + coverage.hunks_carried) as usize, coverage.hunks_total as usize);
-        let filled = (done * Self::WIDTH).checked_div(total).unwrap_or(0).min(Self::WIDTH);
+        let filled = (done * Self::BAR_WIDTH).checked_div(total).unwrap_or(0).min(Self::BAR_WIDTH);
         let (full, empty) = if ascii { ("#", ".") } else { ("━", "─") };
         format!(
             "{:<12} {}{} {done}/{}, {}",
             run.status.word(),
             full.repeat(filled),
-            empty.repeat(Self::WIDTH - filled),
-            crate::domain::text::count(total, "hunk"),
-            crate::domain::text::count(run.finding_counts.total() as usize, "finding")
+            empty.repeat(Self::BAR_WIDTH - filled),
+            crate::domain::text::format_count(total, "hunk"),
+            crate::domain::text::format_count(run.finding_counts.total() as usize, "finding")
         )
     }
 
@@ -226,20 +226,20 @@ impl Progress {
 }
 
 /// A run that has ended, with what it found.
-pub struct Outcome {
+pub struct RunResult {
     pub run: RunRecord,
     pub findings: Vec<Finding>,
     pub coverage: Coverage,
     pub notes: Vec<String>,
     /// Reports of a model that did not hold against the code.
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedReport>,
     /// Reports that are kept and not raised.
-    pub held_back: Vec<HeldBack>,
+    pub held_back: Vec<SuppressedReport>,
 }
 
-impl Outcome {
+impl RunResult {
     /// The run's output, its findings with their present status.
-    pub fn of(store: &Store, run: RunRecord) -> Result<Self, CliError> {
+    pub fn load(store: &Store, run: RunRecord) -> Result<Self, CliError> {
         let RunOutput { mut findings, coverage, notes, held_back, rejected, .. } =
             store.output(&run.run_id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
         if !findings.is_empty() {
@@ -253,63 +253,63 @@ impl Outcome {
         Ok(Self { run, findings, coverage, notes, held_back, rejected })
     }
 
-    fn show(&self, look: &Look, format: Format, decision: &Decision) -> String {
+    fn format_with_decision(&self, look: &TextOptions, format: OutputFormat, decision: &Decision) -> String {
         match format {
-            Format::Json => {
-                let mut object = self.json();
-                object["decision"] = decision_json(decision);
-                format!("{}\n", output::json_text(&object))
+            OutputFormat::Json => {
+                let mut object = self.to_json();
+                object["decision"] = decision_to_json(decision);
+                format!("{}\n", output::to_json_text(&object))
             }
-            Format::Text => format!("{}{}", self.render(look, format), self.answered_by(look, decision)),
-            Format::Markdown => self.render(look, format),
+            OutputFormat::Text => format!("{}{}", self.render(look, format), self.format_answered_by(look, decision)),
+            OutputFormat::Markdown => self.render(look, format),
         }
     }
 
     /// A line when an earlier run answered the request; empty when it was reviewed for it.
-    fn answered_by(&self, look: &Look, decision: &Decision) -> String {
+    fn format_answered_by(&self, look: &TextOptions, decision: &Decision) -> String {
         let how = match action_word(&decision.action) {
             "reuse" => "reused, nothing was reviewed again",
             "adopt" => "adopted, it was on its way already",
             _ => return String::new(),
         };
-        format!("{} {how}{}{}\n", self.run.run_id, look.dot(), crate::domain::text::one_line(&decision.reason))
+        format!("{} {how}{}{}\n", self.run.run_id, look.separator(), crate::domain::text::sanitize_line(&decision.reason))
     }
 
-    pub fn json(&self) -> serde_json::Value {
-        let mut object = json::review(&self.run, &self.findings, &self.coverage, &self.notes, &self.rejected);
-        object["held_back"] = json::held_back(&self.held_back);
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut object = json::encode_review(&self.run, &self.findings, &self.coverage, &self.notes, &self.rejected);
+        object["held_back"] = json::encode_held_back(&self.held_back);
         object
     }
 
-    pub fn render(&self, look: &Look, format: Format) -> String {
+    pub fn render(&self, look: &TextOptions, format: OutputFormat) -> String {
         let Self { run, findings, coverage, notes, rejected, .. } = self;
         match format {
-            Format::Text => text::review(look, run, findings, coverage, notes, rejected),
-            Format::Json => format!("{}\n", output::json_text(&self.json())),
-            Format::Markdown => markdown::review(look, run, findings, coverage, notes, rejected),
+            OutputFormat::Text => text::render_review(look, run, findings, coverage, notes, rejected),
+            OutputFormat::Json => format!("{}\n", output::to_json_text(&self.to_json())),
+            OutputFormat::Markdown => markdown::render_review(look, run, findings, coverage, notes, rejected),
         }
     }
 
     /// Whether all that was asked for has been reviewed: no part of the run failed, and no file was unreadable.
-    fn is_whole(&self) -> bool {
-        self.run.error_class.is_none() && self.coverage.unreadable().next().is_none()
+    fn is_complete(&self) -> bool {
+        self.run.error_class.is_none() && self.coverage.unreadable_paths().next().is_none()
     }
 
     /// The exit code: a run that did not complete, or completed a part only, is never clean. What a person has dismissed
     /// counts no more; what somebody only claims to have fixed does, since this is a report on the code as it is.
-    fn exit(&self, fail_on: Option<Priority>) -> Exit {
+    fn exit_code(&self, fail_on: Option<Priority>) -> CliExitCode {
         let stands = |status: FindingStatus| status.is_undecided() || status == FindingStatus::Addressed;
         let urgent =
             |finding: &&Finding| stands(finding.status) && fail_on.is_some_and(|limit| finding.priority <= limit);
         match self.run.status {
-            RunStatus::Completed if self.findings.iter().any(|finding| urgent(&finding)) => Exit::Findings,
-            RunStatus::Completed | RunStatus::Skipped if self.is_whole() => Exit::Done,
-            _ => Exit::Incomplete,
+            RunStatus::Completed if self.findings.iter().any(|finding| urgent(&finding)) => CliExitCode::Findings,
+            RunStatus::Completed | RunStatus::Skipped if self.is_complete() => CliExitCode::Done,
+            _ => CliExitCode::Incomplete,
         }
     }
 
     /// Only this finding, and nothing that was set aside.
-    pub fn keep(&mut self, id: &FindingId) {
+    pub fn retain_finding(&mut self, id: &FindingId) {
         self.rejected.clear();
         self.findings.retain(|finding| finding.finding_id == *id);
     }

@@ -3,24 +3,24 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
-use super::session::{Invocation, look, variable};
-use crate::config::{KeySource, Known, ModelFacts, Models, ReviewerKind, ReviewerSettings, Settings, Texts};
-use crate::domain::text::one_line;
-use crate::report::{Paint, Table, json as report};
-use crate::runner::{ToolsTried, Trial, try_out};
+use super::session::{Invocation, detect_look, read_variable};
+use crate::config::{ApiKeySource, ModelMatch, ModelFacts, ModelCatalog, ReviewerKind, ReviewerSettings, Settings, RequiredAssets};
+use crate::domain::text::sanitize_line;
+use crate::report::{TextStyle, TextTable, json as report};
+use crate::runner::{ToolProbe, ReviewerProbe, probe_reviewer};
 
 /// Arguments of `reviewers`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ReviewersArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ReviewersCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ReviewersCommand {
     /// All reviewers with model, window and price, and whether the key is there
     List {
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
@@ -36,61 +36,61 @@ enum Command {
     },
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let loaded = invocation.settings(None, Texts::None)?;
-    let models = Models::load(&invocation.paths)?;
+pub fn run(invocation: &Invocation, arguments: &ReviewersArgs) -> Result<CliExitCode, CliError> {
+    let loaded = invocation.load_settings(None, RequiredAssets::None)?;
+    let models = ModelCatalog::load(&invocation.paths)?;
     match &arguments.command {
-        Command::List { format } => {
-            let rows = rows(&loaded.settings, &models);
+        ReviewersCommand::List { format } => {
+            let rows = list_reviewers(&loaded.settings, &models);
             match format {
                 PlainFormat::Json => {
-                    let reviewers: Vec<Value> = rows.iter().map(Row::json).collect();
-                    output::print_json(&report::versioned([("reviewers", reviewers.into())]))?;
+                    let reviewers: Vec<Value> = rows.iter().map(ReviewerRow::to_json).collect();
+                    output::print_json(&report::build_versioned([("reviewers", reviewers.into())]))?;
                 }
                 PlainFormat::Text => {
-                    let mut table = Table::default();
+                    let mut table = TextTable::default();
                     for row in &rows {
                         let mark = if row.default { "*" } else { " " };
                         let name = format!("{mark} {}", row.name);
-                        let paint = if row.missing { Paint::Notice } else { Paint::Faint };
-                        table.row([
-                            (Paint::Plain, name.as_str()),
-                            (Paint::Faint, row.kind),
-                            (Paint::Plain, row.model.as_str()),
-                            (Paint::Faint, row.window.as_str()),
-                            (Paint::Faint, row.price.as_str()),
+                        let paint = if row.missing { TextStyle::Notice } else { TextStyle::Faint };
+                        table.push_row([
+                            (TextStyle::Plain, name.as_str()),
+                            (TextStyle::Faint, row.kind),
+                            (TextStyle::Plain, row.model.as_str()),
+                            (TextStyle::Faint, row.window.as_str()),
+                            (TextStyle::Faint, row.price.as_str()),
                             (paint, row.key.as_str()),
                         ]);
                     }
-                    let look = look(&loaded, invocation.ambient()?.now());
+                    let look = detect_look(&loaded, invocation.clock_and_ids()?.now());
                     output::print(&format!("{}* reviews when nobody else is named\n", table.render(&look)))?;
                 }
             }
-            Ok(Exit::Done)
+            Ok(CliExitCode::Done)
         }
-        Command::Test { name, format } => {
-            let settings = settings_of(&loaded.settings, name)?;
-            let facts = models.of(settings);
-            super::interrupt::leave_with(format!("{} was not waited for", one_line(name)));
-            let trial = try_out(name, settings, &models, &invocation.paths, &|| false).map_err(|error| {
+        ReviewersCommand::Test { name, format } => {
+            let settings = find_reviewer(&loaded.settings, name)?;
+            let facts = models.facts_for_reviewer(settings);
+            super::interrupt::exit_on_interrupt(format!("{} was not waited for", sanitize_line(name)));
+            let trial = probe_reviewer(name, settings, &models, &invocation.paths, &|| false).map_err(|error| {
                 CliError::failed(format!("{name} does not answer: {}", error.summary))
                     .hint(format!("that is an error of class {}; `revdeck doctor` checks the settings", error.class))
             })?;
             match format {
-                PlainFormat::Json => output::print_json(&trial_json(name, settings, &facts, &trial))?,
-                PlainFormat::Text => output::print(&trial_text(name, settings, &facts, &trial))?,
+                PlainFormat::Json => output::print_json(&trial_to_json(name, settings, &facts, &trial))?,
+                PlainFormat::Text => output::print(&format_trial(name, settings, &facts, &trial))?,
             }
-            Ok(Exit::Done)
+            Ok(CliExitCode::Done)
         }
     }
 }
 
-fn settings_of<'a>(settings: &'a Settings, name: &str) -> Result<&'a ReviewerSettings, CliError> {
+fn find_reviewer<'a>(settings: &'a Settings, name: &str) -> Result<&'a ReviewerSettings, CliError> {
     let models = || settings.reviewers.iter().filter(|(_, reviewer)| reviewer.kind != ReviewerKind::Builtin);
     match settings.reviewers.get(name) {
         Some(reviewer) if reviewer.kind != ReviewerKind::Builtin => Ok(reviewer),
-        Some(_) => Err(builtin()),
-        None if name == "builtin" => Err(builtin()),
+        Some(_) => Err(builtin_error()),
+        None if name == "builtin" => Err(builtin_error()),
         None => {
             let known: Vec<&str> = models().map(|(name, _)| name.as_str()).collect();
             let hint = match known.is_empty() {
@@ -102,13 +102,13 @@ fn settings_of<'a>(settings: &'a Settings, name: &str) -> Result<&'a ReviewerSet
     }
 }
 
-fn builtin() -> CliError {
+fn builtin_error() -> CliError {
     CliError::usage("the built-in reviewer talks to nobody: there is nothing to test".to_owned())
         .hint("`revdeck review --wait` tries it")
 }
 
 /// A reviewer in the list.
-struct Row {
+struct ReviewerRow {
     name: String,
     default: bool,
     kind: &'static str,
@@ -121,15 +121,15 @@ struct Row {
     facts: Option<ModelFacts>,
 }
 
-impl Row {
-    fn json(&self) -> Value {
+impl ReviewerRow {
+    fn to_json(&self) -> Value {
         let facts = self.facts.as_ref();
         json!({
             "name": self.name, "default": self.default, "kind": self.kind, "model": self.model, "key": self.key,
             "ready": !self.missing,
             "context_window": facts.map(|facts| facts.context_window),
             "max_output": facts.map(|facts| facts.max_output),
-            "known": facts.is_some_and(|facts| facts.known != Known::Guess),
+            "known": facts.is_some_and(|facts| facts.known != ModelMatch::Guess),
             "price": facts.and_then(|facts| facts.price.as_ref()).map(|price| json!({
                 "input": price.input.as_f64(), "cached": price.cached.as_f64(), "output": price.output.as_f64(),
                 "from": price.from,
@@ -138,9 +138,9 @@ impl Row {
     }
 }
 
-fn rows(settings: &Settings, models: &Models) -> Vec<Row> {
+fn list_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec<ReviewerRow> {
     let default = |name: &str| settings.default_reviewer == name;
-    let mut rows = vec![Row {
+    let mut rows = vec![ReviewerRow {
         name: "builtin".to_owned(),
         default: default("builtin"),
         kind: "builtin",
@@ -155,18 +155,18 @@ fn rows(settings: &Settings, models: &Models) -> Vec<Row> {
         if reviewer.kind == ReviewerKind::Builtin {
             continue;
         }
-        let facts = (reviewer.kind != ReviewerKind::Command).then(|| models.of(reviewer));
-        let (key, missing) = key(reviewer);
-        rows.push(Row {
-            name: one_line(name).into_owned(),
+        let facts = (reviewer.kind != ReviewerKind::Command).then(|| models.facts_for_reviewer(reviewer));
+        let (key, missing) = describe_key(reviewer);
+        rows.push(ReviewerRow {
+            name: sanitize_line(name).into_owned(),
             default: default(name),
             kind: reviewer.kind.word(),
             model: match reviewer.kind {
-                ReviewerKind::Command => one_line(&reviewer.command.join(" ")).into_owned(),
-                _ => one_line(&reviewer.model).into_owned(),
+                ReviewerKind::Command => sanitize_line(&reviewer.command.join(" ")).into_owned(),
+                _ => sanitize_line(&reviewer.model).into_owned(),
             },
-            window: facts.as_ref().map_or("-".to_owned(), window),
-            price: facts.as_ref().map_or("its own".to_owned(), price),
+            window: facts.as_ref().map_or("-".to_owned(), format_window),
+            price: facts.as_ref().map_or("its own".to_owned(), format_price),
             key,
             missing,
             facts,
@@ -176,52 +176,52 @@ fn rows(settings: &Settings, models: &Models) -> Vec<Row> {
 }
 
 /// Where the key comes from, and whether it is missing. A command for it is not run.
-fn key(reviewer: &ReviewerSettings) -> (String, bool) {
+fn describe_key(reviewer: &ReviewerSettings) -> (String, bool) {
     match (reviewer.kind, reviewer.key_source()) {
         (ReviewerKind::Command, _) => ("its own".to_owned(), false),
-        (_, KeySource::None) => ("no key".to_owned(), false),
-        (_, KeySource::Command(_)) => ("key from api_key_cmd".to_owned(), false),
-        (_, KeySource::Variable(name)) => match variable(name).is_some_and(|key| !key.trim().is_empty()) {
+        (_, ApiKeySource::None) => ("no key".to_owned(), false),
+        (_, ApiKeySource::Command(_)) => ("key from api_key_cmd".to_owned(), false),
+        (_, ApiKeySource::Variable(name)) => match read_variable(name).is_some_and(|key| !key.trim().is_empty()) {
             true => (format!("{name} is set"), false),
             false => (format!("{name} is not set"), true),
         },
     }
 }
 
-fn window(facts: &ModelFacts) -> String {
-    let guess = if facts.known == Known::Guess { " (guess)" } else { "" };
+fn format_window(facts: &ModelFacts) -> String {
+    let guess = if facts.known == ModelMatch::Guess { " (guess)" } else { "" };
     format!("{}k window{guess}", facts.context_window / 1000)
 }
 
-fn price(facts: &ModelFacts) -> String {
+fn format_price(facts: &ModelFacts) -> String {
     match &facts.price {
         None => "price not known".to_owned(),
         Some(price) if price.is_free() => "free".to_owned(),
-        Some(price) => format!("${} in, ${} out per M ({})", price.input, price.output, one_line(&price.from)),
+        Some(price) => format!("${} in, ${} out per M ({})", price.input, price.output, sanitize_line(&price.from)),
     }
 }
 
-fn tools_word(trial: &Trial) -> &'static str {
+fn tools_word(trial: &ReviewerProbe) -> &'static str {
     match trial.tools {
-        ToolsTried::Called => "called as asked",
-        ToolsTried::NotCalled => "given and not called",
-        ToolsTried::NotGiven => "none given",
+        ToolProbe::Called => "called as asked",
+        ToolProbe::NotCalled => "given and not called",
+        ToolProbe::NotGiven => "none given",
     }
 }
 
-fn trial_text(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, trial: &Trial) -> String {
+fn format_trial(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, trial: &ReviewerProbe) -> String {
     let answered = if trial.model.is_empty() { &settings.model } else { &trial.model };
     let usage = &trial.usage;
     let cost = trial.cost.map_or("price not known".to_owned(), |cost| format!("${cost:.6}"));
     let lines = [
-        format!("{} answers", one_line(name)),
-        format!("  model      {} (asked for {})", one_line(answered), one_line(&settings.model)),
+        format!("{} answers", sanitize_line(name)),
+        format!("  model      {} (asked for {})", sanitize_line(answered), sanitize_line(&settings.model)),
         format!("  latency    {} ms to the first byte, {} ms in all", trial.first.as_millis(), trial.total.as_millis()),
         format!(
             "  window     {} tokens, answers up to {}{}",
             facts.context_window,
             facts.max_output,
-            if facts.known == Known::Guess { " (a guess: the model is not in models.toml)" } else { "" }
+            if facts.known == ModelMatch::Guess { " (a guess: the model is not in models.toml)" } else { "" }
         ),
         format!("  tools      {}", tools_word(trial)),
         format!("  streaming  {}", if trial.pieces > 1 { "yes" } else { "in one piece" }),
@@ -230,8 +230,8 @@ fn trial_text(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, trial
     lines.join("\n") + "\n"
 }
 
-fn trial_json(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, trial: &Trial) -> Value {
-    report::versioned([
+fn trial_to_json(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, trial: &ReviewerProbe) -> Value {
+    report::build_versioned([
         ("reviewer", json!(name)),
         ("kind", json!(settings.kind.word())),
         ("model", json!(settings.model)),
@@ -243,9 +243,9 @@ fn trial_json(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, trial
         (
             "tools",
             json!(match trial.tools {
-                ToolsTried::Called => "called",
-                ToolsTried::NotCalled => "not_called",
-                ToolsTried::NotGiven => "not_given",
+                ToolProbe::Called => "called",
+                ToolProbe::NotCalled => "not_called",
+                ToolProbe::NotGiven => "not_given",
             }),
         ),
         ("streaming", json!(trial.pieces > 1)),

@@ -4,65 +4,65 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::arguments::{Color, Global};
+use super::args::{ColorWhen, GlobalArgs};
 use super::error::CliError;
 use super::output;
-use crate::config::{self, Ambient, ColorChoice, Inputs, Loaded, Mistakes, Paths, Texts};
+use crate::config::{self, ClockAndIds, ColorChoice, SettingsSources, LoadedSettings, MistakePolicy, Paths, RequiredAssets};
 use crate::domain::Time;
 use crate::git::Repo;
-use crate::report::Look;
-use crate::runner::{Runner, store_of};
-use crate::store::{Learning, Store};
+use crate::report::TextOptions;
+use crate::runner::{Runner, open_store};
+use crate::store::{LearningPolicy, Store};
 use crate::tui;
 
 /// What every command starts from.
 #[derive(Debug, Clone)]
 pub struct Invocation {
     pub paths: Paths,
-    pub global: Global,
+    pub global: GlobalArgs,
 }
 
 /// A command in a repository.
 pub struct Session {
     pub paths: Paths,
-    pub loaded: Loaded,
+    pub loaded: LoadedSettings,
     pub repo: Repo,
     pub store: Store,
-    pub ambient: Ambient,
-    pub look: Look,
+    pub ambient: ClockAndIds,
+    pub look: TextOptions,
 }
 
 /// A variable as text; one that is not UTF-8 counts as not set.
-pub fn variable(name: &str) -> Option<String> {
+pub fn read_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 impl Invocation {
-    pub fn new(global: Global) -> Result<Self, CliError> {
+    pub fn new(global: GlobalArgs) -> Result<Self, CliError> {
         let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref())?;
         Ok(Self { paths, global })
     }
 
-    pub fn here() -> Result<PathBuf, CliError> {
+    pub fn current_folder() -> Result<PathBuf, CliError> {
         std::env::current_dir().map_err(|error| CliError::usage(format!("the current folder is gone: {error}")))
     }
 
     /// The settings, those of the repository included when a working tree is given. Warnings go to standard error.
-    pub fn settings(&self, worktree: Option<&Path>, texts: Texts) -> Result<Loaded, CliError> {
-        let loaded = self.load(worktree, texts, Mistakes::Refuse)?;
+    pub fn load_settings(&self, worktree: Option<&Path>, texts: RequiredAssets) -> Result<LoadedSettings, CliError> {
+        let loaded = self.load_layers(worktree, texts, MistakePolicy::Refuse)?;
         for warning in &loaded.warnings {
-            output::note(&format!("warning: {warning}"));
+            output::print_note(&format!("warning: {warning}"));
         }
         Ok(loaded)
     }
 
-    fn load(&self, worktree: Option<&Path>, texts: Texts, mistakes: Mistakes) -> Result<Loaded, CliError> {
+    fn load_layers(&self, worktree: Option<&Path>, texts: RequiredAssets, mistakes: MistakePolicy) -> Result<LoadedSettings, CliError> {
         let mut flags = Vec::new();
         if let Some(color) = self.global.color {
             let word = match color {
-                Color::Auto => "auto",
-                Color::Always => "always",
-                Color::Never => "never",
+                ColorWhen::Auto => "auto",
+                ColorWhen::Always => "always",
+                ColorWhen::Never => "never",
             };
             flags.push(("color", "--color", word.to_owned()));
         }
@@ -75,87 +75,87 @@ impl Invocation {
         if self.global.no_learning {
             flags.push(("learning.enabled", "--no-learning", "false".to_owned()));
         }
-        let inputs = Inputs { paths: &self.paths, worktree, environment: &variable, flags: &flags, texts, mistakes };
-        let mut loaded = config::load(inputs)?;
+        let inputs = SettingsSources { paths: &self.paths, worktree, environment: &read_variable, flags: &flags, texts, mistakes };
+        let mut loaded = config::load_settings(inputs)?;
         // The theme matters to the cockpit alone: whoever only reviews is not told at each step.
-        if texts == Texts::All && !tui::has_theme(&self.paths, &loaded.settings.theme) {
+        if texts == RequiredAssets::All && !tui::has_theme(&self.paths, &loaded.settings.theme) {
             let line = format!("there is no theme {:?}: the colours are those of the dark one", loaded.settings.theme);
-            loaded.warnings.push(crate::domain::text::one_line(&line).into_owned());
+            loaded.warnings.push(crate::domain::text::sanitize_line(&line).into_owned());
         }
         Ok(loaded)
     }
 
-    pub fn ambient(&self) -> Result<Ambient, CliError> {
-        Ok(Ambient::from_variable(variable("REVDECK_NOW").as_deref())?)
+    pub fn clock_and_ids(&self) -> Result<ClockAndIds, CliError> {
+        Ok(ClockAndIds::from_variable(read_variable("REVDECK_NOW").as_deref())?)
     }
 
     /// The repository around the current folder with its store and settings.
-    pub fn session(&self, texts: Texts) -> Result<Session, CliError> {
-        Ok(told(self.open(texts, Mistakes::Refuse)?))
+    pub fn open_session(&self, texts: RequiredAssets) -> Result<Session, CliError> {
+        Ok(print_warnings(self.open_current(texts, MistakePolicy::Refuse)?))
     }
 
     /// As [`Invocation::session`], for commands that read what is there: a mistake in the user's settings is no reason
     /// not to show it.
-    pub fn reading_session(&self, texts: Texts) -> Result<Session, CliError> {
-        Ok(told(self.open(texts, Mistakes::Tell)?))
+    pub fn open_reading_session(&self, texts: RequiredAssets) -> Result<Session, CliError> {
+        Ok(print_warnings(self.open_current(texts, MistakePolicy::Warn)?))
     }
 
     /// As [`Invocation::settings`], for a command that only shows them.
-    pub fn reading_settings(&self, worktree: Option<&Path>, texts: Texts) -> Result<Loaded, CliError> {
-        let loaded = self.load(worktree, texts, Mistakes::Tell)?;
+    pub fn load_reading_settings(&self, worktree: Option<&Path>, texts: RequiredAssets) -> Result<LoadedSettings, CliError> {
+        let loaded = self.load_layers(worktree, texts, MistakePolicy::Warn)?;
         for warning in &loaded.warnings {
-            output::note(&format!("warning: {warning}"));
+            output::print_note(&format!("warning: {warning}"));
         }
         Ok(loaded)
     }
 
     /// The repository of this very worktree, for somebody who comes back again and again: warnings are not told.
-    pub fn runner_at(&self, worktree: &Path, texts: Texts) -> Result<Runner, CliError> {
-        let session = self.open_in(Repo::at(worktree)?, texts, Mistakes::Refuse)?;
+    pub fn open_runner_at(&self, worktree: &Path, texts: RequiredAssets) -> Result<Runner, CliError> {
+        let session = self.open_in_repo(Repo::open_worktree(worktree)?, texts, MistakePolicy::Refuse)?;
         Ok(session.into_runner().0)
     }
 
-    fn open(&self, texts: Texts, mistakes: Mistakes) -> Result<Session, CliError> {
-        self.open_in(Repo::discover(&Self::here()?)?, texts, mistakes)
+    fn open_current(&self, texts: RequiredAssets, mistakes: MistakePolicy) -> Result<Session, CliError> {
+        self.open_in_repo(Repo::discover(&Self::current_folder()?)?, texts, mistakes)
     }
 
-    fn open_in(&self, repo: Repo, texts: Texts, mistakes: Mistakes) -> Result<Session, CliError> {
+    fn open_in_repo(&self, repo: Repo, texts: RequiredAssets, mistakes: MistakePolicy) -> Result<Session, CliError> {
         let root = repo.root();
-        let loaded = self.load(Some(&root), texts, mistakes)?;
-        let learning = if loaded.settings.learning.enabled { Learning::Allowed } else { Learning::Refused };
-        let store = store_of(&repo, &self.paths)?.with_learning(learning);
-        let ambient = self.ambient()?;
-        let look = look(&loaded, ambient.now());
+        let loaded = self.load_layers(Some(&root), texts, mistakes)?;
+        let learning = if loaded.settings.learning.enabled { LearningPolicy::Allowed } else { LearningPolicy::Refused };
+        let store = open_store(&repo, &self.paths)?.with_learning(learning);
+        let ambient = self.clock_and_ids()?;
+        let look = detect_look(&loaded, ambient.now());
         Ok(Session { paths: self.paths.clone(), loaded, repo, store, ambient, look })
     }
 }
 
-fn told(session: Session) -> Session {
+fn print_warnings(session: Session) -> Session {
     for warning in &session.loaded.warnings {
-        output::note(&format!("warning: {warning}"));
+        output::print_note(&format!("warning: {warning}"));
     }
     session
 }
 
 /// How text is to look on this standard output.
-pub fn look(loaded: &Loaded, now: Time) -> Look {
+pub fn detect_look(loaded: &LoadedSettings, now: Time) -> TextOptions {
     let terminal = std::io::stdout().is_terminal();
     let color = match loaded.settings.color {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
         ColorChoice::Auto => {
             terminal
-                && variable("NO_COLOR").is_none_or(|value| value.is_empty())
-                && variable("TERM").is_none_or(|term| term != "dumb")
+                && read_variable("NO_COLOR").is_none_or(|value| value.is_empty())
+                && read_variable("TERM").is_none_or(|term| term != "dumb")
         }
     };
     let width = terminal.then(|| crossterm::terminal::size().ok()).flatten().map(|(columns, _)| usize::from(columns));
-    Look { color, ascii: loaded.settings.ascii, width: width.filter(|columns| *columns > 0), now }
+    TextOptions { color, ascii: loaded.settings.ascii, width: width.filter(|columns| *columns > 0), now }
 }
 
 impl Session {
     /// Everything a request needs, and how to print.
-    pub fn into_runner(self) -> (Runner, Look) {
+    pub fn into_runner(self) -> (Runner, TextOptions) {
         let Self { paths, loaded, repo, store, ambient, look } = self;
         (Runner { repo, store, settings: Arc::new(loaded.settings), paths, ambient }, look)
     }

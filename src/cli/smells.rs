@@ -5,21 +5,21 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation};
-use crate::config::Texts;
-use crate::domain::text::count;
+use crate::config::RequiredAssets;
+use crate::domain::text::format_count;
 use crate::domain::{Finding, RunId, Time};
 use crate::git::Repo;
-use crate::provider::builtin::limits::Limits;
-use crate::provider::builtin::{Builtin, FileReport, to_findings};
-use crate::report::{Look, Paint, Table, json, text};
+use crate::reviewers::analyzer::limits::Limits;
+use crate::reviewers::analyzer::{Builtin, FileReport, to_findings};
+use crate::report::{TextOptions, TextStyle, TextTable, json, text};
 
 /// Arguments of `smells`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct SmellsArgs {
     /// Files, or folders with all files below them; what .gitignore names is passed over in folders
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
@@ -30,38 +30,38 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(invocation: &Invocation, arguments: &SmellsArgs) -> Result<CliExitCode, CliError> {
     // Inside of a repository its thresholds apply; without one the user's.
-    let root = Repo::discover(&Invocation::here()?).ok().map(|repo| repo.root());
-    let loaded = invocation.settings(root.as_deref(), Texts::Smells)?;
-    let look = session::look(&loaded, invocation.ambient()?.now());
-    let limits = Limits::layered([("smells.toml", loaded.settings.smells.as_str())])
+    let root = Repo::discover(&Invocation::current_folder()?).ok().map(|repo| repo.root());
+    let loaded = invocation.load_settings(root.as_deref(), RequiredAssets::Smells)?;
+    let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
+    let limits = Limits::from_layers([("smells.toml", loaded.settings.smells.as_str())])
         .map_err(|error| CliError::usage(error.to_string()))?;
     let report = Builtin::new(limits)
         .analyze_paths(&arguments.paths, loaded.settings.max_file_bytes)
         .map_err(|error| CliError::usage(error.to_string()))?;
     for (path, why) in &report.unreadable {
-        output::note(&format!("warning: cannot read {}: {why}", path.display()));
+        output::print_note(&format!("warning: cannot read {}: {why}", path.display()));
     }
     for (path, why) in &report.left_out {
-        output::note(&format!("warning: left out {}: {why}", path.display()));
+        output::print_note(&format!("warning: left out {}: {why}", path.display()));
     }
     match arguments.format {
         PlainFormat::Text => output::print(&as_text(&look, &report.files, arguments.metrics))?,
         PlainFormat::Json => output::print_json(&as_json(&report.files, look.now)?)?,
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// Stands for the run that there is not; never printed.
-const NO_RUN: &str = "ar_00000000000000000000000000";
+const PLACEHOLDER_RUN_ID: &str = "ar_00000000000000000000000000";
 
 /// The findings of a file, with the ids that a review would give them.
-fn findings(file: &FileReport, now: Time) -> Result<Vec<Finding>, CliError> {
+fn build_findings(file: &FileReport, now: Time) -> Result<Vec<Finding>, CliError> {
     if file.smells.is_empty() {
         return Ok(Vec::new());
     }
-    let no_run: RunId = NO_RUN.parse().map_err(|error| CliError::failed(format!("{error}")))?;
+    let no_run: RunId = PLACEHOLDER_RUN_ID.parse().map_err(|error| CliError::failed(format!("{error}")))?;
     // A name that is not UTF-8 does not lead back to its file: its findings then quote nothing.
     let content = std::fs::read(&file.path).unwrap_or_default();
     Ok(to_findings(&file.smells, &file.path, &content, &no_run, now))
@@ -71,8 +71,8 @@ fn findings(file: &FileReport, now: Time) -> Result<Vec<Finding>, CliError> {
 fn as_json(files: &[FileReport], now: Time) -> Result<Value, CliError> {
     let (mut found, mut functions) = (Vec::new(), Vec::new());
     for file in files {
-        for finding in findings(file, now)? {
-            let mut value = json::finding(&finding);
+        for finding in build_findings(file, now)? {
+            let mut value = json::encode_finding(&finding);
             for key in ["first_run_id", "last_run_id", "detail_ref", "reported_at"] {
                 value[key] = Value::Null;
             }
@@ -92,42 +92,42 @@ fn as_json(files: &[FileReport], now: Time) -> Result<Value, CliError> {
             }));
         }
     }
-    Ok(json::versioned([("findings", found.into()), ("functions", functions.into())]))
+    Ok(json::build_versioned([("findings", found.into()), ("functions", functions.into())]))
 }
 
-fn as_text(look: &Look, files: &[FileReport], metrics: bool) -> String {
+fn as_text(look: &TextOptions, files: &[FileReport], metrics: bool) -> String {
     let mut shown = String::new();
     let mut total = 0;
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for report in files {
         for smell in &report.smells {
             total += 1;
-            table.row([
+            table.push_row([
                 (
-                    Paint::Place,
-                    format!("{}:{}", report.path, text::lines_of(smell.line_start, smell.line_end)).as_str(),
+                    TextStyle::Location,
+                    format!("{}:{}", report.path, text::format_line_range(smell.line_start, smell.line_end)).as_str(),
                 ),
-                (Paint::of_priority(smell.priority), ["p0", "p1", "p2", "p3"][smell.priority.index()]),
-                (Paint::Plain, smell.kind.word()),
-                (Paint::Strong, &smell.title),
+                (TextStyle::from_priority(smell.priority), ["p0", "p1", "p2", "p3"][smell.priority.index()]),
+                (TextStyle::Plain, smell.kind.word()),
+                (TextStyle::Strong, &smell.title),
             ]);
         }
     }
     shown.push_str(&table.render(look));
     if metrics {
-        let mut table = Table::default();
+        let mut table = TextTable::default();
         let head = ["function", "nloc", "cyclomatic", "cognitive", "parameters", "nesting", "place"];
-        table.row(head.map(|word| (Paint::Faint, word)));
+        table.push_row(head.map(|word| (TextStyle::Faint, word)));
         for report in files {
             for function in &report.functions {
                 let figures =
                     [function.nloc, function.cyclomatic, function.cognitive, function.parameters, function.nesting];
                 let figures = figures.map(|figure| figure.to_string());
-                let place = format!("{}:{}", report.path, text::lines_of(function.line_start, function.line_end));
-                let mut cells = vec![(Paint::Plain, function.name.as_str())];
-                cells.extend(figures.iter().map(|figure| (Paint::Plain, figure.as_str())));
-                cells.push((Paint::Place, &place));
-                table.row(cells);
+                let place = format!("{}:{}", report.path, text::format_line_range(function.line_start, function.line_end));
+                let mut cells = vec![(TextStyle::Plain, function.name.as_str())];
+                cells.extend(figures.iter().map(|figure| (TextStyle::Plain, figure.as_str())));
+                cells.push((TextStyle::Location, &place));
+                table.push_row(cells);
             }
         }
         shown.push_str(&format!("{}{}", if total > 0 { "\n" } else { "" }, table.render(look)));
@@ -135,10 +135,10 @@ fn as_text(look: &Look, files: &[FileReport], metrics: bool) -> String {
     let functions: usize = files.iter().map(|file| file.functions.len()).sum();
     shown.push_str(&format!(
         "{}{}{}, {}\n",
-        if total == 0 { "no findings".to_owned() } else { count(total, "finding") },
-        look.dot(),
-        count(files.len(), "file"),
-        count(functions, "function")
+        if total == 0 { "no findings".to_owned() } else { format_count(total, "finding") },
+        look.separator(),
+        format_count(files.len(), "file"),
+        format_count(functions, "function")
     ));
     shown
 }

@@ -4,13 +4,13 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, civil};
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{output, resolve, runs};
-use crate::config::Texts;
+use super::{output, resolve_id, runs};
+use crate::config::RequiredAssets;
 use crate::domain::Time;
-use crate::ledger::metrics::Selection;
+use crate::ledger::metrics::RunSelection;
 use crate::report::stats;
 
 /// What the long help says of the figures.
@@ -28,10 +28,10 @@ would have cost. With --since the runs asked for since then count, and what they
 /// Arguments of `stats`.
 #[derive(Debug, Args)]
 #[command(long_about = ABOUT_FIGURES)]
-pub struct Arguments {
+pub struct StatsArgs {
     /// Only runs asked for since: 90m, 12h, 7d, 4w, a day (2026-11-01) or a moment (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
-    since: Option<Since>,
+    since: Option<StatsSince>,
     /// One run alone, and what its journal tells: its id, the beginning of it, or `latest`
     #[arg(long, value_name = "RUN", conflicts_with = "since")]
     run: Option<String>,
@@ -41,15 +41,15 @@ pub struct Arguments {
 
 /// A moment in the past, as people say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Since {
+enum StatsSince {
     Ago(SignedDuration),
     /// From its beginning, where the user is.
     Day(civil::Date),
     Moment(Time),
 }
 
-impl Since {
-    fn moment(self, now: Time, zone: &TimeZone) -> Option<Time> {
+impl StatsSince {
+    fn to_time(self, now: Time, zone: &TimeZone) -> Option<Time> {
         match self {
             Self::Ago(duration) => now.checked_sub(duration).ok(),
             Self::Day(date) => date.to_zoned(zone.clone()).ok().map(|day| day.timestamp()),
@@ -58,7 +58,7 @@ impl Since {
     }
 }
 
-fn parse_since(text: &str) -> Result<Since, String> {
+fn parse_since(text: &str) -> Result<StatsSince, String> {
     let ago = || {
         let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
         let hours = |hours: i64| SignedDuration::try_from_hours(hours);
@@ -70,40 +70,40 @@ fn parse_since(text: &str) -> Result<Since, String> {
             "w" => hours(number.checked_mul(7 * 24)?),
             _ => None,
         };
-        duration.map(Since::Ago)
+        duration.map(StatsSince::Ago)
     };
     ago()
-        .or_else(|| text.parse().ok().map(Since::Moment))
-        .or_else(|| text.parse().ok().map(Since::Day))
+        .or_else(|| text.parse().ok().map(StatsSince::Moment))
+        .or_else(|| text.parse().ok().map(StatsSince::Day))
         .ok_or_else(|| "write 90m, 12h, 7d, 4w, a day like 2026-11-01 or a moment like 2026-11-01T12:00:00Z".to_owned())
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.reading_session(Texts::None)?;
+pub fn run(invocation: &Invocation, arguments: &StatsArgs) -> Result<CliExitCode, CliError> {
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
     let zone = TimeZone::system();
     let since = match arguments.since {
         None => None,
-        Some(since) => Some(since.moment(session.ambient.now(), &zone).ok_or_else(|| {
+        Some(since) => Some(since.to_time(session.ambient.now(), &zone).ok_or_else(|| {
             CliError::usage("--since names a moment that is out of reach").hint("write a later one, or leave it out")
         })?),
     };
-    let run = arguments.run.as_deref().map(|given| resolve::run(&session.store, given)).transpose()?;
-    let selection = Selection { since, run };
+    let run = arguments.run.as_deref().map(|given| resolve_id::resolve_run(&session.store, given)).transpose()?;
+    let selection = RunSelection { since, run };
     let view = session.store.view()?;
-    runs::notices(&view);
-    let metrics = stats::gather(&session.store, &view, &selection, &zone)?;
+    runs::print_notices(&view);
+    let metrics = stats::gather_metrics(&session.store, &view, &selection, &zone)?;
     match arguments.format {
-        PlainFormat::Json => output::print_json(&stats::json(&metrics, &selection))?,
+        PlainFormat::Json => output::print_json(&stats::encode_stats(&metrics, &selection))?,
         PlainFormat::Text if metrics.runs.is_empty() => output::print(match view.run_count() {
             0 => "no runs yet: `revdeck review` makes a start\n",
             _ => "no run was asked for since then\n",
         })?,
         PlainFormat::Text => {
             let one = selection.run.as_ref().and_then(|_| metrics.runs.first());
-            output::print(&stats::text(&session.look, &metrics, one, &zone))?;
+            output::print(&stats::render_stats(&session.look, &metrics, one, &zone))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
             ("ü", None),
             ("2026-13-01", None),
         ] {
-            let since = parse_since(text).ok().and_then(|since| since.moment(now, &TimeZone::UTC));
+            let since = parse_since(text).ok().and_then(|since| since.to_time(now, &TimeZone::UTC));
             assert_eq!(since.map(|moment| moment.to_string()).as_deref(), expected, "{text:?}");
         }
     }

@@ -3,26 +3,26 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{Invocation, Session};
-use crate::config::Texts;
+use crate::config::RequiredAssets;
 use crate::domain::SCHEMA_VERSION;
-use crate::domain::text::{count, one_line};
+use crate::domain::text::{format_count, sanitize_line};
 use crate::report::json;
-use crate::runner::{Cleared, Keep};
-use crate::store::{Report, Store};
+use crate::runner::{RetentionReport, RetentionLimits};
+use crate::store::{StoreCheckReport, Store};
 
 /// Arguments of `store`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct StoreArgs {
     #[command(subcommand)]
-    command: Command,
+    command: StoreCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum StoreCommand {
     /// Print the folder of the store
     Path,
     /// Read everything and say what is wrong; exits with 3 when something is
@@ -52,19 +52,19 @@ enum Command {
     },
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let session = invocation.reading_session(Texts::None)?;
+pub fn run(invocation: &Invocation, arguments: &StoreArgs) -> Result<CliExitCode, CliError> {
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
     match &arguments.command {
-        Command::Path => {
-            output::print(&format!("{}\n", output::path(session.store.root())))?;
-            Ok(Exit::Done)
+        StoreCommand::Path => {
+            output::print(&format!("{}\n", output::format_path(session.store.root())))?;
+            Ok(CliExitCode::Done)
         }
-        Command::Verify { format } => report(&session.store, &session.store.verify()?, *format),
-        Command::Repair { format } => report(&session.store, &session.store.repair()?, *format),
-        Command::Prune { older_than, keep, dry_run, format } => {
+        StoreCommand::Verify { format } => print_report(&session.store, &session.store.verify()?, *format),
+        StoreCommand::Repair { format } => print_report(&session.store, &session.store.repair()?, *format),
+        StoreCommand::Prune { older_than, keep, dry_run, format } => {
             let keep = match (older_than, keep) {
-                (None, None) => Keep::from(session.loaded.settings.retention),
-                (days, runs) => Keep { days: *days, runs: *runs },
+                (None, None) => RetentionLimits::from(session.loaded.settings.retention),
+                (days, runs) => RetentionLimits { days: *days, runs: *runs },
             };
             prune(session, keep, *dry_run, *format)
         }
@@ -72,13 +72,13 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
 }
 
 /// What a store of a newer schema means for this revdeck.
-pub fn read_only(schema: u32) -> String {
+pub fn describe_read_only(schema: u32) -> String {
     format!(
         "a newer revdeck made this store (schema {schema}, this one knows {SCHEMA_VERSION}): it can be read, not written"
     )
 }
 
-fn report(store: &Store, report: &Report, format: PlainFormat) -> Result<Exit, CliError> {
+fn print_report(store: &Store, report: &StoreCheckReport, format: PlainFormat) -> Result<CliExitCode, CliError> {
     match format {
         PlainFormat::Json => {
             let problems: Vec<_> = report
@@ -94,7 +94,7 @@ fn report(store: &Store, report: &Report, format: PlainFormat) -> Result<Exit, C
                     })
                 })
                 .collect();
-            output::print_json(&json::versioned([
+            output::print_json(&json::build_versioned([
                 ("sound", json!(report.is_clean())),
                 ("files", json!(report.files)),
                 ("lines", json!(report.lines)),
@@ -106,30 +106,30 @@ fn report(store: &Store, report: &Report, format: PlainFormat) -> Result<Exit, C
         PlainFormat::Text => {
             let mut text = String::new();
             for problem in &report.problems {
-                text.push_str(&format!("{}\n", one_line(&problem.to_string())));
+                text.push_str(&format!("{}\n", sanitize_line(&problem.to_string())));
             }
             let left = report.problems.iter().filter(|problem| !problem.repaired).count();
             let verdict = match (left, report.problems.len()) {
                 (0, 0) => "the store is sound".to_owned(),
-                (0, repaired) => format!("{} repaired, the store is sound", count(repaired, "problem")),
-                (left, _) => format!("{} (`revdeck store repair` sets right what it can)", count(left, "problem")),
+                (0, repaired) => format!("{} repaired, the store is sound", format_count(repaired, "problem")),
+                (left, _) => format!("{} (`revdeck store repair` sets right what it can)", format_count(left, "problem")),
             };
             let newer = match report.newer_lines {
                 0 => String::new(),
-                lines => format!(", {} of a newer revdeck", count(lines, "line")),
+                lines => format!(", {} of a newer revdeck", format_count(lines, "line")),
             };
             if let Some(schema) = store.newer_schema() {
-                text.push_str(&format!("{}\n", read_only(schema)));
+                text.push_str(&format!("{}\n", describe_read_only(schema)));
             }
             text.push_str(&format!(
                 "{verdict}: {}, {}{newer}\n",
-                count(report.files, "file"),
-                count(report.lines, "line")
+                format_count(report.files, "file"),
+                format_count(report.lines, "line")
             ));
             output::print(&text)?;
         }
     }
-    Ok(if report.is_clean() { Exit::Done } else { Exit::Incomplete })
+    Ok(if report.is_clean() { CliExitCode::Done } else { CliExitCode::Incomplete })
 }
 
 /// An age in days.
@@ -146,24 +146,24 @@ fn parse_days(text: &str) -> Result<u32, String> {
 }
 
 /// Bytes for a person.
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     let mut size = bytes as f64;
     for unit in ["bytes", "kB", "MB"] {
         if size < 1000.0 {
-            return if unit == "bytes" { count(bytes as usize, "byte") } else { format!("{size:.1} {unit}") };
+            return if unit == "bytes" { format_count(bytes as usize, "byte") } else { format!("{size:.1} {unit}") };
         }
         size /= 1000.0;
     }
     format!("{size:.1} GB")
 }
 
-fn prune(session: Session, keep: Keep, dry_run: bool, format: PlainFormat) -> Result<Exit, CliError> {
+fn prune(session: Session, keep: RetentionLimits, dry_run: bool, format: PlainFormat) -> Result<CliExitCode, CliError> {
     let (runner, _) = session.into_runner();
     let cleared = runner.prune(keep, dry_run)?;
-    let Cleared { pruned, snapshots, held, worktrees } = &cleared;
-    let left = runner.store.bytes();
+    let RetentionReport { pruned, snapshots, held, worktrees } = &cleared;
+    let left = runner.store.total_bytes();
     match format {
-        PlainFormat::Json => output::print_json(&json::versioned([
+        PlainFormat::Json => output::print_json(&json::build_versioned([
             ("dry_run", json!(dry_run)),
             ("journals", json!(pruned.journals)),
             ("lines", json!(pruned.lines)),
@@ -177,23 +177,23 @@ fn prune(session: Session, keep: Keep, dry_run: bool, format: PlainFormat) -> Re
             let mut said = format!(
                 "{} {}, {}, {}, {}: {}\n",
                 if dry_run { "would remove" } else { "removed" },
-                count(pruned.journals, "journal"),
-                count(pruned.lines, "replaced line"),
-                count(snapshots.len(), "snapshot"),
-                count(*worktrees, "leftover worktree"),
-                size(pruned.bytes)
+                format_count(pruned.journals, "journal"),
+                format_count(pruned.lines, "replaced line"),
+                format_count(snapshots.len(), "snapshot"),
+                format_count(*worktrees, "leftover worktree"),
+                format_size(pruned.bytes)
             );
             if *held > 0 {
                 said.push_str(&format!(
                     "kept {} of old runs: findings stand in their code\n",
-                    count(*held, "snapshot")
+                    format_count(*held, "snapshot")
                 ));
             }
-            said.push_str(&format!("the store has {}\n", size(left)));
+            said.push_str(&format!("the store has {}\n", format_size(left)));
             output::print(&said)?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 #[cfg(test)]
@@ -211,7 +211,7 @@ mod tests {
         for (bytes, text) in
             [(0, "0 bytes"), (1, "1 byte"), (1500, "1.5 kB"), (2_340_000, "2.3 MB"), (5_000_000_000, "5.0 GB")]
         {
-            assert_eq!(size(bytes), text);
+            assert_eq!(format_size(bytes), text);
         }
     }
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
-use crate::context::tokens::{Encoding, count};
-use crate::domain::text::{one_line, path_from_bytes};
+use crate::context::tokens::{Encoding, count_tokens};
+use crate::domain::text::{sanitize_line, path_from_bytes};
 use crate::report::json;
 
 /// Longer files are not counted, in bytes: half a minute's work.
@@ -20,7 +20,7 @@ const MB: u64 = 1_000_000;
 
 /// Arguments of `tokens`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct TokensArgs {
     /// The files; bytes that are not UTF-8 count as the replacement character
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -31,13 +31,13 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(arguments: &TokensArgs) -> Result<CliExitCode, CliError> {
     let (mut counted, mut unreadable) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let shown = path_from_bytes(path.as_os_str().as_encoded_bytes());
-        match content(path) {
+        match read_content(path) {
             Ok(content) => {
-                let tokens = count(arguments.encoding, &String::from_utf8_lossy(&content));
+                let tokens = count_tokens(arguments.encoding, &String::from_utf8_lossy(&content));
                 counted.push((shown, tokens));
             }
             Err(error) => unreadable.push((shown, error)),
@@ -49,14 +49,14 @@ pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
         return Err(CliError::usage(complaints.join("\n")));
     }
     for complaint in &complaints {
-        output::note(&format!("warning: {complaint}"));
+        output::print_note(&format!("warning: {complaint}"));
     }
     let total: usize = counted.iter().map(|(_, tokens)| tokens).sum();
     match arguments.format {
         PlainFormat::Json => {
             let files: Vec<_> =
                 counted.iter().map(|(path, tokens)| json!({ "path": path, "tokens": tokens })).collect();
-            output::print_json(&json::versioned([
+            output::print_json(&json::build_versioned([
                 ("encoding", json!(arguments.encoding.name())),
                 ("files", files.into()),
                 ("unreadable", unreadable.iter().map(|(path, _)| json!(path)).collect()),
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
         PlainFormat::Text => {
             let mut text = String::new();
             for (path, tokens) in &counted {
-                text.push_str(&format!("{tokens:>9}  {}\n", one_line(path)));
+                text.push_str(&format!("{tokens:>9}  {}\n", sanitize_line(path)));
             }
             if counted.len() > 1 {
                 text.push_str(&format!("{total:>9}  total\n"));
@@ -74,11 +74,11 @@ pub fn run(arguments: &Arguments) -> Result<Exit, CliError> {
             output::print(&text)?;
         }
     }
-    Ok(if unreadable.is_empty() { Exit::Done } else { Exit::Incomplete })
+    Ok(if unreadable.is_empty() { CliExitCode::Done } else { CliExitCode::Incomplete })
 }
 
 /// What a file holds, or why it is not counted.
-fn content(path: &Path) -> Result<Vec<u8>, String> {
+fn read_content(path: &Path) -> Result<Vec<u8>, String> {
     let wrong = |error: std::io::Error| error.to_string();
     // Before it is opened: that alone may wait for ever.
     let data = path.metadata().map_err(wrong)?;

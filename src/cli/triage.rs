@@ -2,24 +2,24 @@
 
 use clap::{Args, ValueEnum};
 
-use super::error::{CliError, Exit};
+use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, Session};
-use super::{output, resolve};
-use crate::config::Texts;
-use crate::domain::text::{count, one_line};
+use super::{output, resolve_id};
+use crate::config::RequiredAssets;
+use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, TriageAction};
 use crate::policy;
 use crate::store::triage::status_after;
 
 /// Arguments of `triage`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct TriageArgs {
     /// The findings: ids or the beginnings of them
     #[arg(value_name = "FINDING", required = true, num_args = 1..)]
     findings: Vec<String>,
     /// What becomes of them
     #[arg(value_name = "STATUS", required = true)]
-    status: Wanted,
+    status: TriageStatus,
     /// Why; needed to dismiss, and kept with the decision
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
@@ -27,7 +27,7 @@ pub struct Arguments {
 
 /// What a person may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Wanted {
+enum TriageStatus {
     /// It is fixed
     Addressed,
     /// It is no problem; it will not be raised again
@@ -36,47 +36,47 @@ enum Wanted {
     Open,
 }
 
-impl From<Wanted> for FindingStatus {
-    fn from(wanted: Wanted) -> Self {
+impl From<TriageStatus> for FindingStatus {
+    fn from(wanted: TriageStatus) -> Self {
         match wanted {
-            Wanted::Addressed => FindingStatus::Addressed,
-            Wanted::Dismissed => FindingStatus::Dismissed,
-            Wanted::Open => FindingStatus::Open,
+            TriageStatus::Addressed => FindingStatus::Addressed,
+            TriageStatus::Dismissed => FindingStatus::Dismissed,
+            TriageStatus::Open => FindingStatus::Open,
         }
     }
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCode, CliError> {
     let status = FindingStatus::from(arguments.status);
     let reason = arguments.reason.trim();
     if policy::needs_reason(status) && reason.is_empty() {
         return Err(CliError::usage("a dismissal needs its reason")
             .hint("write --reason TEXT: it is kept, and the finding is not raised again"));
     }
-    let session = invocation.reading_session(Texts::None)?;
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
     let view = session.store.view()?;
     let mut chosen: Vec<FindingId> = Vec::new();
     for given in &arguments.findings {
-        let id = resolve::finding_in(&view, given)?;
+        let id = resolve_id::resolve_finding_in(&view, given)?;
         if !chosen.contains(&id) {
             chosen.push(id);
         }
     }
-    let lines = session.store.decide(|log| decisions(&session, log, &chosen, status, reason))?;
+    let lines = session.store.decide(|log| build_dispositions(&session, log, &chosen, status, reason))?;
     let already = chosen.len() - lines.len();
     if already > 0 {
-        output::note(&format!("note: {} {status} already", count(already, "finding")));
+        output::print_note(&format!("note: {} {status} already", format_count(already, "finding")));
     }
     let mut said = String::new();
     for line in &lines {
         said.push_str(&format!("{}  {} -> {}\n", line.finding_id, line.previous, line.status));
     }
     output::print(&said)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// The lines that say so; all or none. Findings that are so already are left alone.
-fn decisions(
+fn build_dispositions(
     session: &Session,
     log: &[Disposition],
     chosen: &[FindingId],
@@ -84,7 +84,7 @@ fn decisions(
     reason: &str,
 ) -> Result<Vec<Disposition>, CliError> {
     let at = session.ambient.now();
-    let group = session.ambient.run_id().to_string().replacen("ar_", "t_", 1);
+    let group = session.ambient.new_run_id().to_string().replacen("ar_", "t_", 1);
     let mut lines = Vec::new();
     for id in chosen {
         let previous = status_after(log, id);
@@ -94,7 +94,7 @@ fn decisions(
                 status,
                 previous,
                 actor: Actor::User,
-                reason: one_line(reason).into_owned(),
+                reason: sanitize_line(reason).into_owned(),
                 at,
                 action: TriageAction::Set,
                 group: group.clone(),

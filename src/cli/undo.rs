@@ -3,17 +3,17 @@
 
 use clap::Args;
 
-use super::error::{CliError, Exit};
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
 use super::{fix, output};
-use crate::config::Texts;
+use crate::config::RequiredAssets;
 use crate::domain::Disposition;
-use crate::domain::text::one_line;
-use crate::store::triage::Step;
+use crate::domain::text::sanitize_line;
+use crate::store::triage::UndoOutcome;
 
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct UndoArgs {
     /// Make the decision again that was taken back last
     #[arg(long)]
     redo: bool,
@@ -21,40 +21,40 @@ pub struct Arguments {
 
 /// Arguments of `redo`: none.
 #[derive(Debug, Args)]
-pub struct RedoArguments {}
+pub struct RedoArgs {}
 
 /// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum UndoDirection {
     Undo,
     Redo,
 }
 
-impl Arguments {
-    pub fn direction(&self) -> Direction {
-        if self.redo { Direction::Redo } else { Direction::Undo }
+impl UndoArgs {
+    pub fn direction(&self) -> UndoDirection {
+        if self.redo { UndoDirection::Redo } else { UndoDirection::Undo }
     }
 }
 
-pub fn run(invocation: &Invocation, direction: Direction) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.reading_session(Texts::None)?.into_runner();
+pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
     let at = runner.ambient.now();
     let step = match direction {
-        Direction::Undo => runner.store.undo(at)?,
-        Direction::Redo => runner.store.redo(at)?,
+        UndoDirection::Undo => runner.store.undo(at)?,
+        UndoDirection::Redo => runner.store.redo(at)?,
     };
     let said = match (step, direction) {
-        (Step::Nothing, Direction::Undo) => "nothing to take back\n".to_owned(),
-        (Step::Nothing, Direction::Redo) => "nothing to make again\n".to_owned(),
-        (Step::Fix(fix), Direction::Undo) => fix::told(&runner, &runner.undo_fix(&fix.fix_id)?)?,
-        (Step::Fix(fix), Direction::Redo) => fix::told(&runner, &runner.apply_fix(&fix.fix_id)?)?,
-        (Step::Decided(lines), _) => lines.iter().map(told).collect(),
+        (UndoOutcome::Nothing, UndoDirection::Undo) => "nothing to take back\n".to_owned(),
+        (UndoOutcome::Nothing, UndoDirection::Redo) => "nothing to make again\n".to_owned(),
+        (UndoOutcome::Fix(fix), UndoDirection::Undo) => fix::format_fix(&runner, &runner.undo_fix(&fix.fix_id)?)?,
+        (UndoOutcome::Fix(fix), UndoDirection::Redo) => fix::format_fix(&runner, &runner.apply_fix(&fix.fix_id)?)?,
+        (UndoOutcome::Decided(lines), _) => lines.iter().map(format_disposition).collect(),
     };
     output::print(&said)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn told(line: &Disposition) -> String {
-    let reason = if line.reason.is_empty() { String::new() } else { format!("  ({})", one_line(&line.reason)) };
+fn format_disposition(line: &Disposition) -> String {
+    let reason = if line.reason.is_empty() { String::new() } else { format!("  ({})", sanitize_line(&line.reason)) };
     format!("{}  {} -> {}{reason}\n", line.finding_id, line.previous, line.status)
 }

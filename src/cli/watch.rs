@@ -4,19 +4,19 @@ use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::arguments::PlainFormat;
-use super::error::{CliError, Exit};
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::Invocation;
-use crate::config::Texts;
+use crate::config::RequiredAssets;
 use crate::domain::{Time, WatchMode, text};
-use crate::report::json::versioned;
-use crate::runner::{Began, Leash, Said, Stopped, Watch, WatchEnd, WatchState};
-use crate::store::Watcher;
+use crate::report::json::build_versioned;
+use crate::runner::{WatchStart, TerminalBinding, WatchLine, StopOutcome, RepoWatcher, WatchEnd, WatchState};
+use crate::store::WatcherStatus;
 
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct WatchArgs {
     /// Say whether a watcher runs, and how
     #[arg(long, conflicts_with = "stop")]
     status: bool,
@@ -30,55 +30,55 @@ pub struct Arguments {
     detached: bool,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode, CliError> {
     if arguments.status {
-        return status(invocation, arguments.format);
+        return print_status(invocation, arguments.format);
     }
     if arguments.stop {
-        return stop(invocation);
+        return stop_watcher(invocation);
     }
-    let leash = if arguments.detached { Leash::None } else { Leash::Terminal };
-    let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
-    let ambient = invocation.ambient()?;
+    let leash = if arguments.detached { TerminalBinding::None } else { TerminalBinding::Terminal };
+    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+    let ambient = invocation.clock_and_ids()?;
     let again = invocation.clone();
     let open =
-        Box::new(move |root: &std::path::Path| again.runner_at(root, Texts::Smells).map_err(|error| error.message));
-    let watch = match Watch::begin(runner, open)? {
-        Began::Watching(watch) => watch,
-        Began::Already(watcher) => {
-            output::print(&format!("{}\n", in_words(&watcher)))?;
-            return Ok(Exit::Done);
+        Box::new(move |root: &std::path::Path| again.open_runner_at(root, RequiredAssets::Smells).map_err(|error| error.message));
+    let watch = match RepoWatcher::begin(runner, open)? {
+        WatchStart::Watching(watch) => watch,
+        WatchStart::Already(watcher) => {
+            output::print(&format!("{}\n", describe_watcher(&watcher)))?;
+            return Ok(CliExitCode::Done);
         }
     };
     let signals = watch.end_on_signals(leash);
     signals.map_err(|error| CliError::failed(format!("cannot listen to signals: {error}")))?;
-    let print = |said: &Said| {
+    let print = |said: &WatchLine| {
         // Whoever closed the pipe may want the reviews nevertheless.
-        if let Err(error) = output::print(&line(said, leash)) {
+        if let Err(error) = output::print(&format_line(said, leash)) {
             tracing::warn!(?error, "a line is not said");
         }
     };
-    print(&Said { at: ambient.now(), text: watch.what() });
+    print(&WatchLine { at: ambient.now(), text: watch.describe() });
     let end = watch.run(&mut |said| print(said))?;
     let text = match end {
         WatchEnd::Stopped => "ended as asked".to_owned(),
-        WatchEnd::Gone(path) => format!("ended: {} is no longer there", text::one_line(&path.to_string_lossy())),
+        WatchEnd::Gone(path) => format!("ended: {} is no longer there", text::sanitize_line(&path.to_string_lossy())),
     };
-    print(&Said { at: ambient.now(), text });
-    Ok(Exit::Done)
+    print(&WatchLine { at: ambient.now(), text });
+    Ok(CliExitCode::Done)
 }
 
 /// With the time of day; in a log with the day, too.
-fn line(said: &Said, leash: Leash) -> String {
-    let format = if leash == Leash::Terminal { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
+fn format_line(said: &WatchLine, leash: TerminalBinding) -> String {
+    let format = if leash == TerminalBinding::Terminal { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
     format!("{}  {}\n", said.at.to_zoned(TimeZone::system()).strftime(format), said.text)
 }
 
-fn in_words(watcher: &Watcher) -> String {
+fn describe_watcher(watcher: &WatcherStatus) -> String {
     match watcher {
-        Watcher::None => "nobody watches this repository".to_owned(),
-        Watcher::Unknown => "a watcher is just beginning".to_owned(),
-        Watcher::Known(watching) => {
+        WatcherStatus::None => "nobody watches this repository".to_owned(),
+        WatcherStatus::Unknown => "a watcher is just beginning".to_owned(),
+        WatcherStatus::Known(watching) => {
             let how = match &watching.mode {
                 WatchMode::Events => String::new(),
                 WatchMode::Polling { reason } => format!(", polling: {reason}"),
@@ -87,44 +87,44 @@ fn in_words(watcher: &Watcher) -> String {
                 "process {} of {} watches this repository since {}{how}",
                 watching.pid,
                 watching.owner,
-                clock(watching.since)
+                format_time(watching.since)
             );
-            text::one_line(&words).into_owned()
+            text::sanitize_line(&words).into_owned()
         }
     }
 }
 
 /// A moment with its day, where the user is.
-pub fn clock(time: Time) -> String {
+pub fn format_time(time: Time) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }
 
-fn status(invocation: &Invocation, format: PlainFormat) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.reading_session(Texts::None)?.into_runner();
-    let state = WatchState::of(&runner.store, runner.ambient.now())?;
+fn print_status(invocation: &Invocation, format: PlainFormat) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
+    let state = WatchState::read(&runner.store, runner.ambient.now())?;
     if format == PlainFormat::Json {
         let known = match &state.watcher {
-            Watcher::Known(watching) => json!(watching),
-            Watcher::None | Watcher::Unknown => json!(null),
+            WatcherStatus::Known(watching) => json!(watching),
+            WatcherStatus::None | WatcherStatus::Unknown => json!(null),
         };
-        let watching = state.watcher != Watcher::None;
-        output::print_json(&versioned([
+        let watching = state.watcher != WatcherStatus::None;
+        output::print_json(&build_versioned([
             ("watching", watching.into()),
             ("watcher", known),
             ("snoozed_until", json!(state.snoozed)),
         ]))?;
-        return Ok(Exit::Done);
+        return Ok(CliExitCode::Done);
     }
-    let snoozed = state.snoozed.map_or(String::new(), |until| format!("snoozed until {}\n", clock(until)));
-    output::print(&format!("{}\n{snoozed}", in_words(&state.watcher)))?;
-    Ok(Exit::Done)
+    let snoozed = state.snoozed.map_or(String::new(), |until| format!("snoozed until {}\n", format_time(until)));
+    output::print(&format!("{}\n{snoozed}", describe_watcher(&state.watcher)))?;
+    Ok(CliExitCode::Done)
 }
 
-fn stop(invocation: &Invocation) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.reading_session(Texts::None)?.into_runner();
+fn stop_watcher(invocation: &Invocation) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
     output::print(match runner.stop_watch()? {
-        Stopped::Now => "the watcher has ended; reviews that it began go on\n",
-        Stopped::Before => "nobody watches this repository\n",
+        StopOutcome::Now => "the watcher has ended; reviews that it began go on\n",
+        StopOutcome::Before => "nobody watches this repository\n",
     })?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

@@ -2,20 +2,20 @@
 
 use clap::Args;
 
-use super::error::{CliError, Exit};
+use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use crate::config::Texts;
+use crate::config::RequiredAssets;
 use crate::domain::RunId;
 
 /// Arguments of `worker`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct WorkerArgs {
     /// The run, by its whole id
     run: RunId,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let (runner, _) = invocation.session(Texts::Smells)?.into_runner();
-    runner.work(&arguments.run)?;
-    Ok(Exit::Done)
+pub fn run(invocation: &Invocation, arguments: &WorkerArgs) -> Result<CliExitCode, CliError> {
+    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+    runner.run_worker(&arguments.run)?;
+    Ok(CliExitCode::Done)
 }

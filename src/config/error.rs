@@ -9,7 +9,7 @@ use crate::domain::text;
 
 /// Where a setting stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum SettingLocation {
     /// Line and column count from 1; the column counts characters.
     File {
         path: PathBuf,
@@ -20,9 +20,9 @@ pub enum Place {
     Flag(String),
 }
 
-impl Place {
+impl SettingLocation {
     /// The place of byte `offset` in `content`.
-    pub(super) fn in_file(path: &Path, content: &str, offset: usize) -> Self {
+    pub(super) fn from_offset(path: &Path, content: &str, offset: usize) -> Self {
         let before = content.get(..offset).unwrap_or(content);
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
         Self::File {
@@ -33,12 +33,12 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SettingLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::File { path, line, column } => write!(f, "{}:{line}:{column}", path.display()),
-            Place::Variable(name) => write!(f, "variable {name}"),
-            Place::Flag(name) => write!(f, "flag {name}"),
+            SettingLocation::File { path, line, column } => write!(f, "{}:{line}:{column}", path.display()),
+            SettingLocation::Variable(name) => write!(f, "variable {name}"),
+            SettingLocation::Flag(name) => write!(f, "flag {name}"),
         }
     }
 }
@@ -50,13 +50,13 @@ pub enum ConfigError {
     Read { path: PathBuf, source: std::io::Error },
     #[error("cannot read {}: {problem}", path.display())]
     NotAFile { path: PathBuf, problem: String },
-    #[error("{place}: this is not TOML: {}", text::one_line(problem))]
-    Syntax { place: Place, problem: String },
-    #[error("{place}: {}: {}", text::one_line(key), text::one_line(problem))]
-    Value { place: Place, key: String, problem: String, allowed: String },
+    #[error("{place}: this is not TOML: {}", text::sanitize_line(problem))]
+    Syntax { place: SettingLocation, problem: String },
+    #[error("{place}: {}: {}", text::sanitize_line(key), text::sanitize_line(problem))]
+    Value { place: SettingLocation, key: String, problem: String, allowed: String },
     /// A file beside the settings holds what does not belong there.
-    #[error("{place}: {}", text::one_line(problem))]
-    Content { place: Place, problem: String, allowed: String },
+    #[error("{place}: {}", text::sanitize_line(problem))]
+    Content { place: SettingLocation, problem: String, allowed: String },
     #[error("cannot tell where this user's files are kept: there is no home directory")]
     NoHome,
     #[error("REVDECK_HOME is {value:?}, and the current folder it would start from is not known: {source}")]
@@ -74,7 +74,7 @@ impl ConfigError {
             }
             Self::Syntax { problem, .. } => syntax_hint(problem).to_owned(),
             Self::Value { allowed, .. } | Self::Content { allowed, .. } => {
-                format!("allowed: {}", text::one_line(allowed))
+                format!("allowed: {}", text::sanitize_line(allowed))
             }
             Self::NoHome => "set HOME, or set REVDECK_HOME to a folder that revdeck may use".to_owned(),
             Self::RelativeHome { .. } => "set REVDECK_HOME to an absolute path".to_owned(),

@@ -2,7 +2,7 @@
 //! are checked alike and the documentation cannot forget a key (a test holds it against `assets/config.toml`).
 
 use super::Dollars;
-use crate::domain::{Hours, Priority, Scope};
+use crate::domain::{QuietHours, Priority, Scope};
 
 /// Who may set a key besides the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,11 +15,11 @@ pub enum Trust {
 
 /// The form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum SettingType {
     /// Any text that is not empty.
     Text,
     /// Any text; an empty one is nobody.
-    Name,
+    OptionalText,
     Flag,
     Count {
         min: u64,
@@ -30,7 +30,7 @@ pub enum Form {
         /// Whole dollars.
         max: u32,
     },
-    Words(&'static [&'static str]),
+    OneOf(&'static [&'static str]),
     /// A scope, or `auto`.
     Scope,
     /// A priority, or `none`.
@@ -45,24 +45,24 @@ pub enum Form {
     /// A program and its arguments.
     Program,
     /// Some of these words, or none.
-    Choices(&'static [&'static str]),
+    AnyOf(&'static [&'static str]),
     /// Hours of the day, as `22:00-07:00`, or nothing.
     Hours,
 }
 
 /// A setting.
 #[derive(Debug)]
-pub struct Key {
+pub struct SettingKey {
     /// With dots, as it stands in the file.
     pub name: &'static str,
-    pub form: Form,
+    pub form: SettingType,
     pub trust: Trust,
 }
 
 /// A value that has the form of its key.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(untagged)]
-pub enum Value {
+pub enum SettingValue {
     Text(String),
     Count(u64),
     Money(Dollars),
@@ -70,59 +70,59 @@ pub enum Value {
     List(Vec<String>),
 }
 
-const fn key(name: &'static str, form: Form, trust: Trust) -> Key {
-    Key { name, form, trust }
+const fn define_key(name: &'static str, form: SettingType, trust: Trust) -> SettingKey {
+    SettingKey { name, form, trust }
 }
 
 /// Every setting with a value of its own, in the order of `assets/config.toml`.
-pub const KEYS: &[Key] = &[
-    key("default_reviewer", Form::Text, Trust::User),
-    key("default_scope", Form::Scope, Trust::Repository),
-    key("max_parallel_runs", Form::Count { min: 1, max: 64 }, Trust::User),
-    key("ignored_paths", Form::Patterns, Trust::Repository),
-    key("max_file_bytes", Form::Count { min: 1, max: 1_000_000_000 }, Trust::Repository),
-    key("fail_on", Form::FailOn, Trust::Repository),
-    key("ledger_tokens", Form::Count { min: 0, max: 1200 }, Trust::User),
-    key("theme", Form::Text, Trust::User),
-    key("ascii", Form::Flag, Trust::User),
-    key("color", Form::Words(&["auto", "always", "never"]), Trust::User),
-    key("window.max_turns", Form::Count { min: 1, max: 20 }, Trust::User),
-    key("window.max_tokens", Form::Count { min: 1000, max: 10_000_000 }, Trust::User),
-    key("window.slide_after_turn", Form::Count { min: 1, max: 20 }, Trust::User),
-    key("window.slide_over_messages", Form::Count { min: 2, max: 1000 }, Trust::User),
-    key("window.keep_messages", Form::Count { min: 1, max: 1000 }, Trust::User),
-    key("budget.run_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
-    key("budget.run_cost", Form::Money { max: 1_000_000 }, Trust::User),
-    key("budget.day_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
-    key("budget.day_cost", Form::Money { max: 1_000_000 }, Trust::User),
-    key("policy.finish_from", Form::Count { min: 0, max: 101 }, Trust::User),
-    key("retention.keep_days", Form::Count { min: 0, max: 36_500 }, Trust::User),
-    key("retention.keep_runs", Form::Count { min: 0, max: 1_000_000_000 }, Trust::User),
-    key("watch.on", Form::Choices(&["commit", "amend", "rebase", "checkout", "worktree"]), Trust::User),
-    key("watch.quiet_seconds", Form::Count { min: 0, max: 86_400 }, Trust::User),
-    key("watch.interval_seconds", Form::Count { min: 0, max: 86_400 }, Trust::User),
-    key("watch.min_changed_lines", Form::Count { min: 0, max: 1_000_000 }, Trust::User),
-    key("watch.quiet_hours", Form::Hours, Trust::User),
-    key("watch.ignored_paths", Form::Patterns, Trust::Repository),
-    key("watch.reviewer", Form::Text, Trust::User),
-    key("watch.day_tokens", Form::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
-    key("watch.day_cost", Form::Money { max: 1_000_000 }, Trust::User),
-    key("watch.poll", Form::Flag, Trust::User),
-    key("watch.poll_seconds", Form::Count { min: 1, max: 3600 }, Trust::User),
-    key("resolve.reviewer", Form::Name, Trust::User),
-    key("resolve.follow_ups", Form::Count { min: 0, max: 2 }, Trust::User),
-    key("context.tokens", Form::Count { min: 0, max: 130_000 }, Trust::User),
-    key("context.embeddings.kind", Form::Words(&["off", "openai", "ollama"]), Trust::User),
-    key("context.embeddings.model", Form::Name, Trust::User),
-    key("context.embeddings.base_url", Form::Name, Trust::User),
-    key("context.embeddings.api_key_env", Form::Name, Trust::User),
-    key("context.embeddings.api_key_cmd", Form::Name, Trust::User),
-    key("context.embeddings.seconds", Form::Count { min: 1, max: 600 }, Trust::User),
-    key("learning.enabled", Form::Flag, Trust::Repository),
+pub const KEYS: &[SettingKey] = &[
+    define_key("default_reviewer", SettingType::Text, Trust::User),
+    define_key("default_scope", SettingType::Scope, Trust::Repository),
+    define_key("max_parallel_runs", SettingType::Count { min: 1, max: 64 }, Trust::User),
+    define_key("ignored_paths", SettingType::Patterns, Trust::Repository),
+    define_key("max_file_bytes", SettingType::Count { min: 1, max: 1_000_000_000 }, Trust::Repository),
+    define_key("fail_on", SettingType::FailOn, Trust::Repository),
+    define_key("ledger_tokens", SettingType::Count { min: 0, max: 1200 }, Trust::User),
+    define_key("theme", SettingType::Text, Trust::User),
+    define_key("ascii", SettingType::Flag, Trust::User),
+    define_key("color", SettingType::OneOf(&["auto", "always", "never"]), Trust::User),
+    define_key("window.max_turns", SettingType::Count { min: 1, max: 20 }, Trust::User),
+    define_key("window.max_tokens", SettingType::Count { min: 1000, max: 10_000_000 }, Trust::User),
+    define_key("window.slide_after_turn", SettingType::Count { min: 1, max: 20 }, Trust::User),
+    define_key("window.slide_over_messages", SettingType::Count { min: 2, max: 1000 }, Trust::User),
+    define_key("window.keep_messages", SettingType::Count { min: 1, max: 1000 }, Trust::User),
+    define_key("budget.run_tokens", SettingType::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
+    define_key("budget.run_cost", SettingType::Money { max: 1_000_000 }, Trust::User),
+    define_key("budget.day_tokens", SettingType::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
+    define_key("budget.day_cost", SettingType::Money { max: 1_000_000 }, Trust::User),
+    define_key("policy.finish_from", SettingType::Count { min: 0, max: 101 }, Trust::User),
+    define_key("retention.keep_days", SettingType::Count { min: 0, max: 36_500 }, Trust::User),
+    define_key("retention.keep_runs", SettingType::Count { min: 0, max: 1_000_000_000 }, Trust::User),
+    define_key("watch.on", SettingType::AnyOf(&["commit", "amend", "rebase", "checkout", "worktree"]), Trust::User),
+    define_key("watch.quiet_seconds", SettingType::Count { min: 0, max: 86_400 }, Trust::User),
+    define_key("watch.interval_seconds", SettingType::Count { min: 0, max: 86_400 }, Trust::User),
+    define_key("watch.min_changed_lines", SettingType::Count { min: 0, max: 1_000_000 }, Trust::User),
+    define_key("watch.quiet_hours", SettingType::Hours, Trust::User),
+    define_key("watch.ignored_paths", SettingType::Patterns, Trust::Repository),
+    define_key("watch.reviewer", SettingType::Text, Trust::User),
+    define_key("watch.day_tokens", SettingType::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
+    define_key("watch.day_cost", SettingType::Money { max: 1_000_000 }, Trust::User),
+    define_key("watch.poll", SettingType::Flag, Trust::User),
+    define_key("watch.poll_seconds", SettingType::Count { min: 1, max: 3600 }, Trust::User),
+    define_key("resolve.reviewer", SettingType::OptionalText, Trust::User),
+    define_key("resolve.follow_ups", SettingType::Count { min: 0, max: 2 }, Trust::User),
+    define_key("context.tokens", SettingType::Count { min: 0, max: 130_000 }, Trust::User),
+    define_key("context.embeddings.kind", SettingType::OneOf(&["off", "openai", "ollama"]), Trust::User),
+    define_key("context.embeddings.model", SettingType::OptionalText, Trust::User),
+    define_key("context.embeddings.base_url", SettingType::OptionalText, Trust::User),
+    define_key("context.embeddings.api_key_env", SettingType::OptionalText, Trust::User),
+    define_key("context.embeddings.api_key_cmd", SettingType::OptionalText, Trust::User),
+    define_key("context.embeddings.seconds", SettingType::Count { min: 1, max: 600 }, Trust::User),
+    define_key("learning.enabled", SettingType::Flag, Trust::Repository),
 ];
 
 /// The key of this name.
-pub fn find(name: &str) -> Option<usize> {
+pub fn find_key_index(name: &str) -> Option<usize> {
     KEYS.iter().position(|key| key.name == name)
 }
 
@@ -134,136 +134,136 @@ pub fn is_group(name: &str) -> bool {
 /// Whether a gate that holds with the user's value could be passed with the repository's: only what is at least as
 /// strict is obeyed. `ignored_paths` need no such rule, as a repository adds to the user's, and what it leaves out is
 /// listed in every run's coverage.
-pub fn hides_more(name: &str, repositorys: &Value, users: &Value) -> bool {
+pub fn is_weaker_gate(name: &str, repositorys: &SettingValue, users: &SettingValue) -> bool {
     match (name, repositorys, users) {
-        ("fail_on", Value::Text(theirs), Value::Text(own)) => {
+        ("fail_on", SettingValue::Text(theirs), SettingValue::Text(own)) => {
             // The least urgent priority is the strictest gate; `none` is no gate at all.
             let strictness = |text: &str| text.parse::<Priority>().ok();
             strictness(theirs) < strictness(own)
         }
-        ("max_file_bytes", Value::Count(theirs), Value::Count(own)) => theirs < own,
+        ("max_file_bytes", SettingValue::Count(theirs), SettingValue::Count(own)) => theirs < own,
         // Whoever does not want to learn does not learn from a repository that asks for it.
-        ("learning.enabled", Value::Flag(theirs), Value::Flag(own)) => *theirs && !*own,
+        ("learning.enabled", SettingValue::Flag(theirs), SettingValue::Flag(own)) => *theirs && !*own,
         _ => false,
     }
 }
 
-impl Key {
+impl SettingKey {
     /// `REVDECK_WINDOW_MAX_TURNS` for `window.max_turns`.
-    pub fn variable(&self) -> String {
+    pub fn environment_variable(&self) -> String {
         format!("REVDECK_{}", self.name.replace('.', "_").to_uppercase())
     }
 }
 
-impl Form {
+impl SettingType {
     /// What may stand there, for a person.
-    pub fn allowed(self) -> String {
+    pub fn describe_allowed(self) -> String {
         match self {
-            Form::Text | Form::Name => "a text in quotes".to_owned(),
-            Form::Flag => "true or false".to_owned(),
-            Form::Count { min, max } => format!("a whole number from {min} to {max}"),
-            Form::Money { max } => format!("an amount of US dollars from 0 to {max}, as in 0.5"),
-            Form::Words(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", "),
-            Form::Scope => {
+            SettingType::Text | SettingType::OptionalText => "a text in quotes".to_owned(),
+            SettingType::Flag => "true or false".to_owned(),
+            SettingType::Count { min, max } => format!("a whole number from {min} to {max}"),
+            SettingType::Money { max } => format!("an amount of US dollars from 0 to {max}, as in 0.5"),
+            SettingType::OneOf(words) => words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", "),
+            SettingType::Scope => {
                 "\"auto\", \"worktree\", \"staged\", \"commit:REV\", \"range:A..B\", \"range:A...B\", \"branch\", \
                  \"branch:BASE\" or \"all\""
                     .to_owned()
             }
-            Form::FailOn => "\"p0\", \"p1\", \"p2\", \"p3\" or \"none\"".to_owned(),
-            Form::Patterns => "a list of texts, as in [\"docs/\", \"*.snap\"]".to_owned(),
-            Form::Address => "\"https://...\" or \"http://...\", without a name or a key in it".to_owned(),
-            Form::Variable => "the name of a variable, as in \"ANTHROPIC_API_KEY\"".to_owned(),
-            Form::Program => "a list: [\"program\", \"argument\"]".to_owned(),
-            Form::Choices(words) => {
+            SettingType::FailOn => "\"p0\", \"p1\", \"p2\", \"p3\" or \"none\"".to_owned(),
+            SettingType::Patterns => "a list of texts, as in [\"docs/\", \"*.snap\"]".to_owned(),
+            SettingType::Address => "\"https://...\" or \"http://...\", without a name or a key in it".to_owned(),
+            SettingType::Variable => "the name of a variable, as in \"ANTHROPIC_API_KEY\"".to_owned(),
+            SettingType::Program => "a list: [\"program\", \"argument\"]".to_owned(),
+            SettingType::AnyOf(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
                 format!("a list with any of {}", words.join(", "))
             }
-            Form::Hours => "hours as in \"22:00-07:00\", or \"\"".to_owned(),
+            SettingType::Hours => "hours as in \"22:00-07:00\", or \"\"".to_owned(),
         }
     }
 
     /// Holds a value against the form; the error says what is wrong with it.
-    pub fn check(self, value: Value) -> Result<Value, String> {
+    pub fn check(self, value: SettingValue) -> Result<SettingValue, String> {
         match (self, &value) {
-            (Form::Text, Value::Text(text)) if text.is_empty() => Err("is empty".to_owned()),
-            (Form::Text | Form::Name, Value::Text(_))
-            | (Form::Flag, Value::Flag(_))
-            | (Form::Patterns, Value::List(_)) => Ok(value),
-            (Form::Count { min, max }, Value::Count(count)) if !(min..=max).contains(count) => {
+            (SettingType::Text, SettingValue::Text(text)) if text.is_empty() => Err("is empty".to_owned()),
+            (SettingType::Text | SettingType::OptionalText, SettingValue::Text(_))
+            | (SettingType::Flag, SettingValue::Flag(_))
+            | (SettingType::Patterns, SettingValue::List(_)) => Ok(value),
+            (SettingType::Count { min, max }, SettingValue::Count(count)) if !(min..=max).contains(count) => {
                 Err(format!("{count} is out of range"))
             }
-            (Form::Count { .. }, Value::Count(_)) => Ok(value),
-            (Form::Money { max }, Value::Money(amount)) if amount.as_f64() > f64::from(max) => {
+            (SettingType::Count { .. }, SettingValue::Count(_)) => Ok(value),
+            (SettingType::Money { max }, SettingValue::Money(amount)) if amount.as_f64() > f64::from(max) => {
                 Err(format!("{amount} is out of range"))
             }
-            (Form::Money { .. }, Value::Money(_)) => Ok(value),
+            (SettingType::Money { .. }, SettingValue::Money(_)) => Ok(value),
             // Whole dollars need no point.
-            (Form::Money { max }, Value::Count(count)) => match Dollars::new(*count as f64) {
-                Some(amount) if *count <= u64::from(max) => Ok(Value::Money(amount)),
+            (SettingType::Money { max }, SettingValue::Count(count)) => match Dollars::new(*count as f64) {
+                Some(amount) if *count <= u64::from(max) => Ok(SettingValue::Money(amount)),
                 _ => Err(format!("{count} is out of range")),
             },
-            (Form::Words(words), Value::Text(text)) if words.contains(&text.as_str()) => Ok(value),
-            (Form::Scope, Value::Text(text)) if text == "auto" || text.parse::<Scope>().is_ok() => Ok(value),
-            (Form::FailOn, Value::Text(text)) if text == "none" || text.parse::<Priority>().is_ok() => Ok(value),
-            (Form::Words(_) | Form::Scope | Form::FailOn, Value::Text(text)) => Err(format!("{text:?} is not allowed")),
-            (Form::Address, Value::Text(text)) => match authority(text) {
+            (SettingType::OneOf(words), SettingValue::Text(text)) if words.contains(&text.as_str()) => Ok(value),
+            (SettingType::Scope, SettingValue::Text(text)) if text == "auto" || text.parse::<Scope>().is_ok() => Ok(value),
+            (SettingType::FailOn, SettingValue::Text(text)) if text == "none" || text.parse::<Priority>().is_ok() => Ok(value),
+            (SettingType::OneOf(_) | SettingType::Scope | SettingType::FailOn, SettingValue::Text(text)) => Err(format!("{text:?} is not allowed")),
+            (SettingType::Address, SettingValue::Text(text)) => match parse_authority(text) {
                 None | Some("") => Err("is no address".to_owned()),
                 Some(authority) if authority.contains('@') => Err("holds a name or a key".to_owned()),
                 Some(_) => Ok(value),
             },
-            (Form::Variable, Value::Text(text)) if is_variable(text) => Ok(value),
-            (Form::Variable, Value::Text(_)) => Err("is not the name of a variable".to_owned()),
-            (Form::Program, Value::List(words)) if words.first().is_some_and(|word| !word.is_empty()) => Ok(value),
-            (Form::Program, _) => Err("is no command".to_owned()),
-            (Form::Choices(words), Value::List(list)) => {
+            (SettingType::Variable, SettingValue::Text(text)) if is_variable_name(text) => Ok(value),
+            (SettingType::Variable, SettingValue::Text(_)) => Err("is not the name of a variable".to_owned()),
+            (SettingType::Program, SettingValue::List(words)) if words.first().is_some_and(|word| !word.is_empty()) => Ok(value),
+            (SettingType::Program, _) => Err("is no command".to_owned()),
+            (SettingType::AnyOf(words), SettingValue::List(list)) => {
                 match list.iter().find(|word| !words.contains(&word.as_str())) {
                     Some(word) => Err(format!("{word:?} is not allowed")),
                     None => Ok(value),
                 }
             }
-            (Form::Hours, Value::Text(text)) if text.is_empty() => Ok(value),
-            (Form::Hours, Value::Text(text)) => text.parse::<Hours>().map(|_| value),
+            (SettingType::Hours, SettingValue::Text(text)) if text.is_empty() => Ok(value),
+            (SettingType::Hours, SettingValue::Text(text)) => text.parse::<QuietHours>().map(|_| value),
             _ => Err("has a value of the wrong sort".to_owned()),
         }
     }
 
     /// Reads a value as the environment and flags write it: bare words, lists separated by commas.
-    pub fn parse(self, text: &str) -> Result<Value, String> {
+    pub fn parse(self, text: &str) -> Result<SettingValue, String> {
         let value = match self {
-            Form::Flag => match text {
-                "true" | "1" | "yes" => Value::Flag(true),
-                "false" | "0" | "no" => Value::Flag(false),
+            SettingType::Flag => match text {
+                "true" | "1" | "yes" => SettingValue::Flag(true),
+                "false" | "0" | "no" => SettingValue::Flag(false),
                 _ => return Err(format!("{text:?} is neither true nor false")),
             },
-            Form::Count { .. } => Value::Count(text.parse().map_err(|_| format!("{text:?} is no whole number"))?),
-            Form::Patterns | Form::Choices(_) => {
-                Value::List(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
+            SettingType::Count { .. } => SettingValue::Count(text.parse().map_err(|_| format!("{text:?} is no whole number"))?),
+            SettingType::Patterns | SettingType::AnyOf(_) => {
+                SettingValue::List(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
             }
-            Form::Money { .. } => {
+            SettingType::Money { .. } => {
                 let amount = text.parse().ok().and_then(Dollars::new);
-                Value::Money(amount.ok_or_else(|| format!("{text:?} is no amount of money"))?)
+                SettingValue::Money(amount.ok_or_else(|| format!("{text:?} is no amount of money"))?)
             }
-            Form::Text
-            | Form::Name
-            | Form::Words(_)
-            | Form::Scope
-            | Form::FailOn
-            | Form::Address
-            | Form::Variable
-            | Form::Program
-            | Form::Hours => Value::Text(text.to_owned()),
+            SettingType::Text
+            | SettingType::OptionalText
+            | SettingType::OneOf(_)
+            | SettingType::Scope
+            | SettingType::FailOn
+            | SettingType::Address
+            | SettingType::Variable
+            | SettingType::Program
+            | SettingType::Hours => SettingValue::Text(text.to_owned()),
         };
         self.check(value)
     }
 }
 
 /// What stands in an http address between the slashes and the path.
-pub fn authority(address: &str) -> Option<&str> {
+pub fn parse_authority(address: &str) -> Option<&str> {
     let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))?;
     rest.split(['/', '?', '#']).next()
 }
 
-fn is_variable(text: &str) -> bool {
+fn is_variable_name(text: &str) -> bool {
     !text.starts_with(|c: char| c.is_ascii_digit())
         && !text.is_empty()
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -275,17 +275,17 @@ mod tests {
 
     #[test]
     fn values_are_held_against_their_form() {
-        let text = |text: &str| Value::Text(text.to_owned());
-        let money = |amount| Value::Money(Dollars::new(amount).expect("an amount"));
+        let text = |text: &str| SettingValue::Text(text.to_owned());
+        let money = |amount| SettingValue::Money(Dollars::new(amount).expect("an amount"));
         for (name, value, good) in [
             ("default_reviewer", text("builtin"), true),
             ("default_reviewer", text(""), false),
-            ("default_reviewer", Value::Flag(true), false),
-            ("max_parallel_runs", Value::Count(0), false),
-            ("max_parallel_runs", Value::Count(64), true),
-            ("max_parallel_runs", Value::Count(65), false),
-            ("ledger_tokens", Value::Count(0), true),
-            ("ledger_tokens", Value::Count(1201), false),
+            ("default_reviewer", SettingValue::Flag(true), false),
+            ("max_parallel_runs", SettingValue::Count(0), false),
+            ("max_parallel_runs", SettingValue::Count(64), true),
+            ("max_parallel_runs", SettingValue::Count(65), false),
+            ("ledger_tokens", SettingValue::Count(0), true),
+            ("ledger_tokens", SettingValue::Count(1201), false),
             ("fail_on", text("p1"), true),
             ("fail_on", text("p4"), false),
             ("fail_on", text("none"), true),
@@ -294,46 +294,46 @@ mod tests {
             ("default_scope", text("rnage:a..b"), false),
             ("color", text("always"), true),
             ("color", text("green"), false),
-            ("ignored_paths", Value::List(vec![]), true),
+            ("ignored_paths", SettingValue::List(vec![]), true),
             ("ignored_paths", text("docs"), false),
-            ("budget.run_cost", Value::Count(3), true),
-            ("budget.run_cost", Value::Count(u64::MAX), false),
+            ("budget.run_cost", SettingValue::Count(3), true),
+            ("budget.run_cost", SettingValue::Count(u64::MAX), false),
             ("budget.run_cost", money(0.5), true),
             ("budget.run_cost", money(1_000_000.01), false),
             ("budget.run_cost", text("1"), false),
             ("budget.run_tokens", money(0.5), false),
         ] {
-            let key = &KEYS[find(name).expect(name)];
+            let key = &KEYS[find_key_index(name).expect(name)];
             assert_eq!(key.form.check(value.clone()).is_ok(), good, "{name} = {value:?}");
         }
     }
 
     #[test]
     fn addresses_variables_and_programs_are_what_they_say() {
-        let text = |text: &str| Value::Text(text.to_owned());
-        let list = |words: &[&str]| Value::List(words.iter().map(|word| (*word).to_owned()).collect());
+        let text = |text: &str| SettingValue::Text(text.to_owned());
+        let list = |words: &[&str]| SettingValue::List(words.iter().map(|word| (*word).to_owned()).collect());
         for (form, value, good) in [
-            (Form::Address, text("https://api.example.org/v1"), true),
-            (Form::Address, text("http://[::1]:8080"), true),
-            (Form::Address, text("https://"), false),
-            (Form::Address, text("https://name:secret@example.org"), false),
-            (Form::Address, text("https://example.org/@team"), true),
-            (Form::Address, text("ftp://example.org"), false),
-            (Form::Address, text("example.org"), false),
-            (Form::Variable, text("A_KEY2"), true),
-            (Form::Variable, text("2KEYS"), false),
-            (Form::Variable, text("sk-ant-1"), false),
-            (Form::Program, list(&["claude", "-p"]), true),
-            (Form::Program, list(&[]), false),
-            (Form::Program, list(&[""]), false),
-            (Form::Program, text("claude -p"), false),
-            (Form::Choices(&["a", "b"]), list(&[]), true),
-            (Form::Choices(&["a", "b"]), list(&["b", "a"]), true),
-            (Form::Choices(&["a", "b"]), list(&["c"]), false),
-            (Form::Choices(&["a", "b"]), text("a"), false),
-            (Form::Hours, text(""), true),
-            (Form::Hours, text("22:00-07:00"), true),
-            (Form::Hours, text("22-07"), false),
+            (SettingType::Address, text("https://api.example.org/v1"), true),
+            (SettingType::Address, text("http://[::1]:8080"), true),
+            (SettingType::Address, text("https://"), false),
+            (SettingType::Address, text("https://name:secret@example.org"), false),
+            (SettingType::Address, text("https://example.org/@team"), true),
+            (SettingType::Address, text("ftp://example.org"), false),
+            (SettingType::Address, text("example.org"), false),
+            (SettingType::Variable, text("A_KEY2"), true),
+            (SettingType::Variable, text("2KEYS"), false),
+            (SettingType::Variable, text("sk-ant-1"), false),
+            (SettingType::Program, list(&["claude", "-p"]), true),
+            (SettingType::Program, list(&[]), false),
+            (SettingType::Program, list(&[""]), false),
+            (SettingType::Program, text("claude -p"), false),
+            (SettingType::AnyOf(&["a", "b"]), list(&[]), true),
+            (SettingType::AnyOf(&["a", "b"]), list(&["b", "a"]), true),
+            (SettingType::AnyOf(&["a", "b"]), list(&["c"]), false),
+            (SettingType::AnyOf(&["a", "b"]), text("a"), false),
+            (SettingType::Hours, text(""), true),
+            (SettingType::Hours, text("22:00-07:00"), true),
+            (SettingType::Hours, text("22-07"), false),
         ] {
             assert_eq!(form.check(value.clone()).is_ok(), good, "{form:?}: {value:?}");
         }
@@ -341,40 +341,40 @@ mod tests {
 
     #[test]
     fn a_repository_makes_no_gate_weaker() {
-        let text = |text: &str| Value::Text(text.to_owned());
+        let text = |text: &str| SettingValue::Text(text.to_owned());
         for (name, theirs, own, weaker) in [
             ("fail_on", text("none"), text("p1"), true),
             ("fail_on", text("p0"), text("p1"), true),
             ("fail_on", text("p1"), text("p1"), false),
             ("fail_on", text("p3"), text("p1"), false),
             ("fail_on", text("p0"), text("none"), false),
-            ("max_file_bytes", Value::Count(1), Value::Count(5), true),
-            ("max_file_bytes", Value::Count(9), Value::Count(5), false),
-            ("ignored_paths", Value::List(vec!["a".to_owned()]), Value::List(vec![]), false),
-            ("learning.enabled", Value::Flag(true), Value::Flag(false), true),
-            ("learning.enabled", Value::Flag(false), Value::Flag(true), false),
+            ("max_file_bytes", SettingValue::Count(1), SettingValue::Count(5), true),
+            ("max_file_bytes", SettingValue::Count(9), SettingValue::Count(5), false),
+            ("ignored_paths", SettingValue::List(vec!["a".to_owned()]), SettingValue::List(vec![]), false),
+            ("learning.enabled", SettingValue::Flag(true), SettingValue::Flag(false), true),
+            ("learning.enabled", SettingValue::Flag(false), SettingValue::Flag(true), false),
         ] {
-            assert_eq!(hides_more(name, &theirs, &own), weaker, "{name} {theirs:?} over {own:?}");
+            assert_eq!(is_weaker_gate(name, &theirs, &own), weaker, "{name} {theirs:?} over {own:?}");
         }
     }
 
     #[test]
     fn the_environment_writes_bare_words() {
         for (name, text, expected) in [
-            ("ascii", "1", Some(Value::Flag(true))),
+            ("ascii", "1", Some(SettingValue::Flag(true))),
             ("ascii", "maybe", None),
-            ("max_file_bytes", "5000", Some(Value::Count(5000))),
+            ("max_file_bytes", "5000", Some(SettingValue::Count(5000))),
             ("max_file_bytes", "-1", None),
-            ("budget.day_cost", "2.5", Dollars::new(2.5).map(Value::Money)),
+            ("budget.day_cost", "2.5", Dollars::new(2.5).map(SettingValue::Money)),
             ("budget.day_cost", "-2.5", None),
             ("budget.day_cost", "lots", None),
-            ("watch.on", "commit, worktree", Some(Value::List(vec!["commit".to_owned(), "worktree".to_owned()]))),
+            ("watch.on", "commit, worktree", Some(SettingValue::List(vec!["commit".to_owned(), "worktree".to_owned()]))),
             ("watch.on", "push", None),
-            ("watch.quiet_hours", "22:00-07:00", Some(Value::Text("22:00-07:00".to_owned()))),
-            ("ignored_paths", "a/, *.snap,", Some(Value::List(vec!["a/".to_owned(), "*.snap".to_owned()]))),
+            ("watch.quiet_hours", "22:00-07:00", Some(SettingValue::Text("22:00-07:00".to_owned()))),
+            ("ignored_paths", "a/, *.snap,", Some(SettingValue::List(vec!["a/".to_owned(), "*.snap".to_owned()]))),
         ] {
-            assert_eq!(KEYS[find(name).expect(name)].form.parse(text).ok(), expected, "{name}={text}");
+            assert_eq!(KEYS[find_key_index(name).expect(name)].form.parse(text).ok(), expected, "{name}={text}");
         }
-        assert_eq!(KEYS[find("window.max_turns").expect("a key")].variable(), "REVDECK_WINDOW_MAX_TURNS");
+        assert_eq!(KEYS[find_key_index("window.max_turns").expect("a key")].environment_variable(), "REVDECK_WINDOW_MAX_TURNS");
     }
 }

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
-use super::document::{self, Document, Links, Shape};
-use super::error::{ConfigError, Place};
-use super::keys::{self, Form, KEYS, Trust, Value};
-use super::reviewers::{self, Parsed};
-use super::strictness::Strictness;
+use super::settings_file::{self, SettingsFile, SymlinkPolicy, AllowedKeys};
+use super::error::{ConfigError, SettingLocation};
+use super::keys::{self, SettingType, KEYS, Trust, SettingValue};
+use super::reviewers::{self, ReviewerTable};
+use super::strictness::ThresholdStrictness;
 use super::{
     BudgetSettings, ColorChoice, ContextSettings, Dollars, EmbeddingSettings, LearningSettings, Paths, PolicySettings,
     ResolveSettings, RetentionSettings, ReviewerKind, Settings, WatchSettings, WindowSettings, embedded,
@@ -25,7 +25,7 @@ pub const REPOSITORY_FILE: &str = ".revdeck.toml";
 
 /// What the settings are made from.
 #[derive(Clone, Copy)]
-pub struct Inputs<'a> {
+pub struct SettingsSources<'a> {
     pub paths: &'a Paths,
     /// The working tree, where there is one.
     pub worktree: Option<&'a Path>,
@@ -34,24 +34,24 @@ pub struct Inputs<'a> {
     /// Key, flag and the flag's value.
     pub flags: &'a [(&'static str, &'static str, String)],
     /// Whether the texts of smells and keymap will be read: a mistake in the user's keymap is no reason not to review.
-    pub texts: Texts,
+    pub texts: RequiredAssets,
     /// What becomes of a mistake in the user's own settings.
-    pub mistakes: Mistakes,
+    pub mistakes: MistakePolicy,
 }
 
 /// What becomes of a mistake in the user's own settings; one in the repository's is always told and passed over, as
 /// whoever wrote it must not be able to keep anybody from working.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mistakes {
+pub enum MistakePolicy {
     /// It is an error: what was meant to hold would not.
     Refuse,
     /// It is told and passed over: the command reads what is there and needs no settings.
-    Tell,
+    Warn,
 }
 
 /// Which of the texts are needed besides the plain settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Texts {
+pub enum RequiredAssets {
     None,
     Smells,
     All,
@@ -59,17 +59,17 @@ pub enum Texts {
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     Default,
-    User(Place),
-    Repository(Place),
-    Environment(Place),
-    Flag(Place),
+    User(SettingLocation),
+    Repository(SettingLocation),
+    Environment(SettingLocation),
+    Flag(SettingLocation),
 }
 
-impl Origin {
+impl SettingOrigin {
     /// Where it stands; a default stands in this program.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn location(&self) -> Option<&SettingLocation> {
         match self {
             Self::Default => None,
             Self::User(place) | Self::Repository(place) | Self::Environment(place) | Self::Flag(place) => Some(place),
@@ -79,197 +79,197 @@ impl Origin {
 
 /// A setting in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
+pub struct EffectiveSetting {
     pub key: String,
-    pub value: Value,
-    pub origin: Origin,
+    pub value: SettingValue,
+    pub origin: SettingOrigin,
 }
 
 /// The settings, where each came from, and what was refused.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedSettings {
     pub settings: Settings,
     /// In the order of `assets/config.toml`.
-    pub shown: Vec<Setting>,
+    pub entries: Vec<EffectiveSetting>,
     /// Changed thresholds with their origin, as `smells.long_method.max_code_lines`.
-    pub thresholds: Vec<(String, String, Origin)>,
+    pub thresholds: Vec<(String, String, SettingOrigin)>,
     /// The settings of reviewers with their origin, as `reviewers.NAME.model`; defaults included.
-    pub reviewers: Vec<Setting>,
+    pub reviewers: Vec<EffectiveSetting>,
     /// One line each, harmless for a terminal.
     pub warnings: Vec<String>,
     /// Some of the user's own settings were passed over ([`Mistakes::Tell`]): not what the user wants to work with.
-    pub mistaken: bool,
+    pub has_mistakes: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Layer {
+enum SettingsLayer {
     Default,
     User,
     Repository,
 }
 
-impl Layer {
-    fn origin(self, place: Place) -> Origin {
+impl SettingsLayer {
+    fn origin(self, place: SettingLocation) -> SettingOrigin {
         match self {
-            Self::Default => Origin::Default,
-            Self::User => Origin::User(place),
-            Self::Repository => Origin::Repository(place),
+            Self::Default => SettingOrigin::Default,
+            Self::User => SettingOrigin::User(place),
+            Self::Repository => SettingOrigin::Repository(place),
         }
     }
 }
 
-struct Loading {
+struct SettingsLoader {
     /// By index of [`KEYS`].
-    settings: Vec<Option<(Value, Origin)>>,
-    reviewers: BTreeMap<String, Parsed>,
+    settings: Vec<Option<(SettingValue, SettingOrigin)>>,
+    reviewers: BTreeMap<String, ReviewerTable>,
     smells: Vec<toml::Table>,
-    thresholds: Vec<(String, String, Origin)>,
+    thresholds: Vec<(String, String, SettingOrigin)>,
     warnings: Vec<String>,
-    mistakes: Mistakes,
+    mistakes: MistakePolicy,
     mistaken: bool,
 }
 
 /// Lays all layers over each other.
-pub fn load(inputs: Inputs<'_>) -> Result<Loaded, ConfigError> {
-    let mut loading = Loading::of_defaults()?;
+pub fn load_settings(inputs: SettingsSources<'_>) -> Result<LoadedSettings, ConfigError> {
+    let mut loading = SettingsLoader::from_defaults()?;
     loading.mistakes = inputs.mistakes;
-    match Document::read(inputs.paths.config_file(), Links::Follow) {
-        Ok(Some(user)) => loading.file(&user, Layer::User)?,
+    match SettingsFile::read(inputs.paths.config_file(), SymlinkPolicy::Follow) {
+        Ok(Some(user)) => loading.apply_file(&user, SettingsLayer::User)?,
         Ok(None) => {}
-        Err(error) => loading.mistake(Layer::User, error)?,
+        Err(error) => loading.report_mistake(SettingsLayer::User, error)?,
     }
-    if inputs.texts != Texts::None {
-        match Document::read(inputs.paths.smells_file(), Links::Follow) {
-            Ok(Some(user)) => loading.smells_file(&user)?,
+    if inputs.texts != RequiredAssets::None {
+        match SettingsFile::read(inputs.paths.smells_file(), SymlinkPolicy::Follow) {
+            Ok(Some(user)) => loading.apply_smells_file(&user)?,
             Ok(None) => {}
-            Err(error) => loading.mistake(Layer::User, error)?,
+            Err(error) => loading.report_mistake(SettingsLayer::User, error)?,
         }
     }
     if let Some(worktree) = inputs.worktree {
-        match Document::read(worktree.join(REPOSITORY_FILE), Links::Refuse) {
-            Ok(Some(repository)) => loading.file(&repository, Layer::Repository)?,
+        match SettingsFile::read(worktree.join(REPOSITORY_FILE), SymlinkPolicy::Refuse) {
+            Ok(Some(repository)) => loading.apply_file(&repository, SettingsLayer::Repository)?,
             Ok(None) => {}
-            Err(error) => loading.mistake(Layer::Repository, error)?,
+            Err(error) => loading.report_mistake(SettingsLayer::Repository, error)?,
         }
     }
     for (index, key) in KEYS.iter().enumerate() {
-        let variable = key.variable();
+        let variable = key.environment_variable();
         if let Some(found) = (inputs.environment)(&variable).filter(|value| !value.is_empty()) {
-            let place = Place::Variable(variable);
-            match checked(key, &found, &place) {
-                Ok(value) => loading.settings[index] = Some((value, Origin::Environment(place))),
-                Err(error) => loading.mistake(Layer::User, error)?,
+            let place = SettingLocation::Variable(variable);
+            match parse_setting(key, &found, &place) {
+                Ok(value) => loading.settings[index] = Some((value, SettingOrigin::Environment(place))),
+                Err(error) => loading.report_mistake(SettingsLayer::User, error)?,
             }
         }
     }
     for (name, flag, given) in inputs.flags {
-        let place = Place::Flag((*flag).to_owned());
-        if let Some(index) = keys::find(name) {
-            let value = checked(&KEYS[index], given, &place)?;
-            loading.settings[index] = Some((value, Origin::Flag(place)));
+        let place = SettingLocation::Flag((*flag).to_owned());
+        if let Some(index) = keys::find_key_index(name) {
+            let value = parse_setting(&KEYS[index], given, &place)?;
+            loading.settings[index] = Some((value, SettingOrigin::Flag(place)));
         }
     }
-    loading.unsound_patterns();
+    loading.warn_unsound_patterns();
     let over = std::mem::take(&mut loading.smells);
-    let (smells, keymap) = match texts(inputs, over.clone()) {
+    let (smells, keymap) = match merge_assets(inputs, over.clone()) {
         Ok(texts) => texts,
         Err(error) => {
             // Only the keymap is read there and can be mistaken.
-            loading.mistake(Layer::User, error)?;
-            texts(Inputs { texts: Texts::Smells, ..inputs }, over)?
+            loading.report_mistake(SettingsLayer::User, error)?;
+            merge_assets(SettingsSources { texts: RequiredAssets::Smells, ..inputs }, over)?
         }
     };
     Ok(loading.finish(smells, keymap))
 }
 
 /// The embedded settings alone.
-pub(super) fn defaults() -> Result<Settings, ConfigError> {
-    let loading = Loading::of_defaults()?;
+pub(super) fn load_defaults() -> Result<Settings, ConfigError> {
+    let loading = SettingsLoader::from_defaults()?;
     Ok(loading.finish(embedded::SMELLS.to_owned(), embedded::KEYMAP.to_owned()).settings)
 }
 
 /// Smells with `over` laid over them in order, and the keymap with the user's file laid over it.
-fn texts(inputs: Inputs<'_>, over: Vec<toml::Table>) -> Result<(String, String), ConfigError> {
+fn merge_assets(inputs: SettingsSources<'_>, over: Vec<toml::Table>) -> Result<(String, String), ConfigError> {
     let mut smells = embedded::SMELLS.to_owned();
-    if inputs.texts != Texts::None && !over.is_empty() {
-        let mut merged = document::embedded(&smells);
-        over.into_iter().for_each(|over| document::merge(&mut merged, over));
+    if inputs.texts != RequiredAssets::None && !over.is_empty() {
+        let mut merged = settings_file::parse_embedded(&smells);
+        over.into_iter().for_each(|over| settings_file::merge_tables(&mut merged, over));
         smells = merged.to_string();
     }
     let mut keymap = embedded::KEYMAP.to_owned();
-    if inputs.texts == Texts::All
-        && let Some(text) = document::overlay(&keymap, &inputs.paths.keymap_file(), Shape::Free)?
+    if inputs.texts == RequiredAssets::All
+        && let Some(text) = settings_file::overlay_user_file(&keymap, &inputs.paths.keymap_file(), AllowedKeys::Any)?
     {
         keymap = text;
     }
     Ok((smells, keymap))
 }
 
-fn checked(key: &keys::Key, given: &str, place: &Place) -> Result<Value, ConfigError> {
+fn parse_setting(key: &keys::SettingKey, given: &str, place: &SettingLocation) -> Result<SettingValue, ConfigError> {
     key.form.parse(given).map_err(|problem| ConfigError::Value {
         place: place.clone(),
         key: key.name.to_owned(),
         problem,
-        allowed: key.form.allowed(),
+        allowed: key.form.describe_allowed(),
     })
 }
 
-impl Loading {
-    fn of_defaults() -> Result<Self, ConfigError> {
+impl SettingsLoader {
+    fn from_defaults() -> Result<Self, ConfigError> {
         let mut loading = Self {
             settings: vec![None; KEYS.len()],
             reviewers: BTreeMap::new(),
             smells: Vec::new(),
             thresholds: Vec::new(),
             warnings: Vec::new(),
-            mistakes: Mistakes::Refuse,
+            mistakes: MistakePolicy::Refuse,
             mistaken: false,
         };
-        let defaults = Document { path: "assets/config.toml".into(), text: embedded::CONFIG.to_owned() };
-        loading.file(&defaults, Layer::Default)?;
+        let defaults = SettingsFile { path: "assets/config.toml".into(), text: embedded::CONFIG.to_owned() };
+        loading.apply_file(&defaults, SettingsLayer::Default)?;
         Ok(loading)
     }
 
     /// Tells of a mistake and goes on, or ends here: by whose settings they are.
-    fn mistake(&mut self, layer: Layer, error: ConfigError) -> Result<(), ConfigError> {
+    fn report_mistake(&mut self, layer: SettingsLayer, error: ConfigError) -> Result<(), ConfigError> {
         match (layer, self.mistakes) {
-            (Layer::Repository, _) => {}
-            (Layer::User, Mistakes::Tell) => self.mistaken = true,
-            (Layer::User, Mistakes::Refuse) | (Layer::Default, _) => return Err(error),
+            (SettingsLayer::Repository, _) => {}
+            (SettingsLayer::User, MistakePolicy::Warn) => self.mistaken = true,
+            (SettingsLayer::User, MistakePolicy::Refuse) | (SettingsLayer::Default, _) => return Err(error),
         }
-        self.warnings.push(text::one_line(&format!("ignored: {error}; {}", error.hint())).into_owned());
+        self.warnings.push(text::sanitize_line(&format!("ignored: {error}; {}", error.hint())).into_owned());
         Ok(())
     }
 
     /// Every entry stands for itself: of a mistaken file the sound ones are obeyed, unless the first mistake ends it all.
-    fn file(&mut self, document: &Document, layer: Layer) -> Result<(), ConfigError> {
-        let table = match document.table() {
+    fn apply_file(&mut self, document: &SettingsFile, layer: SettingsLayer) -> Result<(), ConfigError> {
+        let table = match document.parse_table() {
             Ok(table) => table,
-            Err(error) => return self.mistake(layer, error),
+            Err(error) => return self.report_mistake(layer, error),
         };
         for (name, value) in &table {
             let start = name.span().start;
             match (name.get_ref().as_ref(), value.get_ref()) {
                 ("smells", DeValue::Table(over)) => {
-                    if let Err(error) = self.smells(document, over, layer) {
-                        self.mistake(layer, error)?;
+                    if let Err(error) = self.apply_smells(document, over, layer) {
+                        self.report_mistake(layer, error)?;
                     }
                 }
-                ("reviewers", DeValue::Table(tables)) if layer != Layer::Repository => {
+                ("reviewers", DeValue::Table(tables)) if layer != SettingsLayer::Repository => {
                     for (reviewer, fields) in tables {
-                        match reviewers::parse(document, reviewer, fields) {
+                        match reviewers::parse_reviewer(document, reviewer, fields) {
                             Ok(parsed) => {
                                 self.reviewers.insert(reviewer.get_ref().to_string(), parsed);
                             }
-                            Err(error) => self.mistake(layer, error)?,
+                            Err(error) => self.report_mistake(layer, error)?,
                         }
                     }
                 }
-                (name, _) => self.entry(document, layer, name, start, value)?,
+                (name, _) => self.apply_entry(document, layer, name, start, value)?,
             }
         }
         for (name, error) in reviewers::check_fallbacks(&self.reviewers) {
-            self.mistake(layer, error)?;
+            self.report_mistake(layer, error)?;
             if let Some(reviewer) = self.reviewers.get_mut(&name) {
                 reviewer.settings.fallback = None;
             }
@@ -278,10 +278,10 @@ impl Loading {
     }
 
     /// A value, or a group of them.
-    fn entry(
+    fn apply_entry(
         &mut self,
-        document: &Document,
-        layer: Layer,
+        document: &SettingsFile,
+        layer: SettingsLayer,
         name: &str,
         start: usize,
         found: &toml::Spanned<DeValue<'_>>,
@@ -290,65 +290,65 @@ impl Loading {
             && keys::is_group(name)
         {
             return fields.iter().try_for_each(|(field, value)| {
-                self.entry(document, layer, &format!("{name}.{}", field.get_ref()), field.span().start, value)
+                self.apply_entry(document, layer, &format!("{name}.{}", field.get_ref()), field.span().start, value)
             });
         }
-        match self.value(document, layer, name, start, found) {
+        match self.apply_value(document, layer, name, start, found) {
             Ok(()) => Ok(()),
-            Err(error) => self.mistake(layer, error),
+            Err(error) => self.report_mistake(layer, error),
         }
     }
 
-    fn value(
+    fn apply_value(
         &mut self,
-        document: &Document,
-        layer: Layer,
+        document: &SettingsFile,
+        layer: SettingsLayer,
         name: &str,
         start: usize,
         found: &toml::Spanned<DeValue<'_>>,
     ) -> Result<(), ConfigError> {
-        let index = keys::find(name);
+        let index = keys::find_key_index(name);
         let trusted = index.is_some_and(|index| KEYS[index].trust == Trust::Repository);
-        if layer == Layer::Repository && !trusted {
+        if layer == SettingsLayer::Repository && !trusted {
             let allowed: Vec<&str> =
                 KEYS.iter().filter(|key| key.trust == Trust::Repository).map(|key| key.name).collect();
             self.warnings.push(format!(
                 "{}: {}: not obeyed; a repository may only set {} and [smells]",
-                text::one_line(&document.place(start).to_string()),
-                text::one_line(name),
+                text::sanitize_line(&document.location_at(start).to_string()),
+                text::sanitize_line(name),
                 allowed.join(", ")
             ));
             return Ok(());
         }
         let Some(index) = index else {
             let names: Vec<&str> = KEYS.iter().map(|key| key.name).chain(["[reviewers.NAME]", "[smells]"]).collect();
-            return Err(document.error(start, name, "there is no such setting", names.join(", ")));
+            return Err(document.value_error(start, name, "there is no such setting", names.join(", ")));
         };
         let key = &KEYS[index];
-        let mut value = document::value(found.get_ref())
+        let mut value = settings_file::parse_value(found.get_ref())
             .and_then(|value| key.form.check(value))
-            .map_err(|problem| document.error(found.span().start, name, problem, key.form.allowed()))?;
-        if let (Form::Patterns, Layer::Repository, Value::List(own)) = (key.form, layer, &mut value)
-            && let Some((Value::List(before), _)) = &self.settings[index]
+            .map_err(|problem| document.value_error(found.span().start, name, problem, key.form.describe_allowed()))?;
+        if let (SettingType::Patterns, SettingsLayer::Repository, SettingValue::List(own)) = (key.form, layer, &mut value)
+            && let Some((SettingValue::List(before), _)) = &self.settings[index]
         {
             own.splice(..0, before.iter().cloned());
         }
-        if let (Layer::Repository, Some((users, Origin::User(_)))) = (layer, &self.settings[index])
-            && keys::hides_more(name, &value, users)
+        if let (SettingsLayer::Repository, Some((users, SettingOrigin::User(_)))) = (layer, &self.settings[index])
+            && keys::is_weaker_gate(name, &value, users)
         {
-            self.warnings.push(not_stricter(&layer.origin(document.place(start)), name));
+            self.warnings.push(format_not_stricter(&layer.origin(document.location_at(start)), name));
             return Ok(());
         }
-        self.settings[index] = Some((value, layer.origin(document.place(start))));
+        self.settings[index] = Some((value, layer.origin(document.location_at(start))));
         Ok(())
     }
 
     /// A `[smells]` table of a settings file.
-    fn smells(&mut self, document: &Document, over: &DeTable<'_>, layer: Layer) -> Result<(), ConfigError> {
-        document::check_shape(document, over, &document::embedded(embedded::SMELLS), "smells")?;
-        let Some(toml::Value::Table(mut table)) = document::owned(document)?.remove("smells") else { return Ok(()) };
-        let mut changed = thresholds(document, over, layer);
-        if layer == Layer::Repository {
+    fn apply_smells(&mut self, document: &SettingsFile, over: &DeTable<'_>, layer: SettingsLayer) -> Result<(), ConfigError> {
+        settings_file::check_shape(document, over, &settings_file::parse_embedded(embedded::SMELLS), "smells")?;
+        let Some(toml::Value::Table(mut table)) = settings_file::parse_owned_table(document)?.remove("smells") else { return Ok(()) };
+        let mut changed = collect_thresholds(document, over, layer);
+        if layer == SettingsLayer::Repository {
             self.refuse_looser(&mut table, &mut changed);
         }
         self.thresholds.retain(|(key, ..)| changed.iter().all(|(other, ..)| other != key));
@@ -358,10 +358,10 @@ impl Loading {
     }
 
     /// Takes out of a repository's thresholds, once those of the user are known, what is looser than the user's own.
-    fn refuse_looser(&mut self, theirs: &mut toml::Table, changed: &mut Vec<(String, String, Origin)>) {
+    fn refuse_looser(&mut self, theirs: &mut toml::Table, changed: &mut Vec<(String, String, SettingOrigin)>) {
         let mut users = toml::Table::new();
-        self.smells.iter().for_each(|own| document::merge(&mut users, own.clone()));
-        let strictness = Strictness::of(embedded::SMELLS);
+        self.smells.iter().for_each(|own| settings_file::merge_tables(&mut users, own.clone()));
+        let strictness = ThresholdStrictness::from_toml(embedded::SMELLS);
         for (group, keys) in theirs {
             let (Some(own), toml::Value::Table(keys)) = (users.get(group), keys) else { continue };
             keys.retain(|name, value| {
@@ -370,7 +370,7 @@ impl Loading {
                 if looser {
                     let key = format!("smells.{group}.{name}");
                     let refused = changed.extract_if(.., |(other, ..)| *other == key);
-                    self.warnings.extend(refused.map(|(key, _, origin)| not_stricter(&origin, &key)));
+                    self.warnings.extend(refused.map(|(key, _, origin)| format_not_stricter(&origin, &key)));
                 }
                 !looser
             });
@@ -378,10 +378,10 @@ impl Loading {
     }
 
     /// The user's own `smells.toml`: below every `[smells]` table.
-    fn smells_file(&mut self, document: &Document) -> Result<(), ConfigError> {
-        let checked = document.table().and_then(|table| {
-            document::check_shape(document, &table, &document::embedded(embedded::SMELLS), "")?;
-            Ok((thresholds(document, &table, Layer::User), document::owned(document)?))
+    fn apply_smells_file(&mut self, document: &SettingsFile) -> Result<(), ConfigError> {
+        let checked = document.parse_table().and_then(|table| {
+            settings_file::check_shape(document, &table, &settings_file::parse_embedded(embedded::SMELLS), "")?;
+            Ok((collect_thresholds(document, &table, SettingsLayer::User), settings_file::parse_owned_table(document)?))
         });
         match checked {
             Ok((mut changed, owned)) => {
@@ -390,26 +390,26 @@ impl Loading {
                 self.smells.insert(0, owned);
                 Ok(())
             }
-            Err(error) => self.mistake(Layer::User, error),
+            Err(error) => self.report_mistake(SettingsLayer::User, error),
         }
     }
 
     /// Patterns that cannot mean what was meant, because they are none.
-    fn unsound_patterns(&mut self) {
+    fn warn_unsound_patterns(&mut self) {
         for (key, found) in KEYS.iter().zip(&self.settings) {
-            let (Form::Patterns, Some((Value::List(patterns), _))) = (key.form, found) else { continue };
+            let (SettingType::Patterns, Some((SettingValue::List(patterns), _))) = (key.form, found) else { continue };
             for pattern in patterns {
                 let mut builder = ignore::gitignore::GitignoreBuilder::new("");
                 if let Err(error) = builder.allow_unclosed_class(false).add_line(None, pattern) {
                     let line = format!("{}: {pattern:?} is no sound pattern: {error}", key.name);
-                    self.warnings.push(text::one_line(&line).into_owned());
+                    self.warnings.push(text::sanitize_line(&line).into_owned());
                 }
             }
         }
     }
 
-    fn finish(self, smells: String, keymap: String) -> Loaded {
-        let values = Values(&self.settings);
+    fn finish(self, smells: String, keymap: String) -> LoadedSettings {
+        let values = SettingLookup(&self.settings);
         let settings = Settings {
             default_reviewer: values.text("default_reviewer"),
             default_scope: values.text("default_scope").parse().ok(),
@@ -477,7 +477,7 @@ impl Loading {
                         base_url: said("base_url"),
                         api_key_env: said("api_key_env"),
                         api_key_cmd: said("api_key_cmd"),
-                        patience: Duration::from_secs(values.count("context.embeddings.seconds").max(1)),
+                        timeout: Duration::from_secs(values.count("context.embeddings.seconds").max(1)),
                     }
                 }),
             },
@@ -493,87 +493,87 @@ impl Loading {
             .iter()
             .zip(&self.settings)
             .filter_map(|(key, found)| found.clone().map(|(value, origin)| (key.name.to_owned(), value, origin)))
-            .map(|(key, value, origin)| Setting { key, value, origin })
+            .map(|(key, value, origin)| EffectiveSetting { key, value, origin })
             .collect();
-        let reviewers = self.reviewers.iter().flat_map(|(name, reviewer)| shown_reviewer(name, reviewer)).collect();
+        let reviewers = self.reviewers.iter().flat_map(|(name, reviewer)| list_reviewer_settings(name, reviewer)).collect();
         let Self { thresholds, warnings, mistaken, .. } = self;
-        Loaded { settings, shown, thresholds, reviewers, warnings, mistaken }
+        LoadedSettings { settings, entries: shown, thresholds, reviewers, warnings, has_mistakes: mistaken }
     }
 }
 
 /// The warning about a repository's value that is looser than the user's own.
-fn not_stricter(theirs: &Origin, key: &str) -> String {
-    let place = theirs.place().map(ToString::to_string).unwrap_or_default();
-    format!("{}: {key}: not obeyed; a repository may only make it stricter than your own value", text::one_line(&place))
+fn format_not_stricter(theirs: &SettingOrigin, key: &str) -> String {
+    let place = theirs.location().map(ToString::to_string).unwrap_or_default();
+    format!("{}: {key}: not obeyed; a repository may only make it stricter than your own value", text::sanitize_line(&place))
 }
 
 /// A reviewer's settings, each with the place that set it.
-fn shown_reviewer(name: &str, reviewer: &Parsed) -> Vec<Setting> {
-    let origin = |field: &str| reviewer.places.get(field).cloned().map_or(Origin::Default, Origin::User);
-    let shown = reviewer.settings.shown().into_iter();
+fn list_reviewer_settings(name: &str, reviewer: &ReviewerTable) -> Vec<EffectiveSetting> {
+    let origin = |field: &str| reviewer.locations.get(field).cloned().map_or(SettingOrigin::Default, SettingOrigin::User);
+    let shown = reviewer.settings.list_fields().into_iter();
     shown
-        .map(|(field, value)| Setting { key: format!("reviewers.{name}.{field}"), value, origin: origin(field) })
+        .map(|(field, value)| EffectiveSetting { key: format!("reviewers.{name}.{field}"), value, origin: origin(field) })
         .collect()
 }
 
 /// The thresholds that a table changes, as they stand in the file.
-fn thresholds(document: &Document, over: &DeTable<'_>, layer: Layer) -> Vec<(String, String, Origin)> {
+fn collect_thresholds(document: &SettingsFile, over: &DeTable<'_>, layer: SettingsLayer) -> Vec<(String, String, SettingOrigin)> {
     let mut changed = Vec::new();
     for (group, values) in over {
         let DeValue::Table(values) = values.get_ref() else { continue };
         for (name, value) in values {
             let shown = document.text.get(value.span()).unwrap_or_default().to_owned();
             let key = format!("smells.{}.{}", group.get_ref(), name.get_ref());
-            changed.push((key, shown, layer.origin(document.place(name.span().start))));
+            changed.push((key, shown, layer.origin(document.location_at(name.span().start))));
         }
     }
     changed
 }
 
 /// Values by name; every key has one, because the embedded file sets them all (a test sees to it).
-struct Values<'a>(&'a [Option<(Value, Origin)>]);
+struct SettingLookup<'a>(&'a [Option<(SettingValue, SettingOrigin)>]);
 
-impl Values<'_> {
-    fn found(&self, name: &str) -> Option<&(Value, Origin)> {
-        keys::find(name).and_then(|index| self.0[index].as_ref())
+impl SettingLookup<'_> {
+    fn find(&self, name: &str) -> Option<&(SettingValue, SettingOrigin)> {
+        keys::find_key_index(name).and_then(|index| self.0[index].as_ref())
     }
 
-    fn get(&self, name: &str) -> Option<&Value> {
-        self.found(name).map(|(value, _)| value)
+    fn get(&self, name: &str) -> Option<&SettingValue> {
+        self.find(name).map(|(value, _)| value)
     }
 
-    fn origin(&self, name: &str) -> Origin {
-        self.found(name).map_or(Origin::Default, |(_, origin)| origin.clone())
+    fn origin(&self, name: &str) -> SettingOrigin {
+        self.find(name).map_or(SettingOrigin::Default, |(_, origin)| origin.clone())
     }
 
     fn text(&self, name: &str) -> String {
         match self.get(name) {
-            Some(Value::Text(text)) => text.clone(),
+            Some(SettingValue::Text(text)) => text.clone(),
             _ => String::new(),
         }
     }
 
     fn count(&self, name: &str) -> u64 {
         match self.get(name) {
-            Some(Value::Count(count)) => *count,
+            Some(SettingValue::Count(count)) => *count,
             _ => 0,
         }
     }
 
     fn money(&self, name: &str) -> Dollars {
         match self.get(name) {
-            Some(Value::Money(amount)) => *amount,
+            Some(SettingValue::Money(amount)) => *amount,
             _ => Dollars::ZERO,
         }
     }
 
     fn flag(&self, name: &str) -> bool {
-        matches!(self.get(name), Some(Value::Flag(true)))
+        matches!(self.get(name), Some(SettingValue::Flag(true)))
     }
 
     fn list(&self, name: &str) -> Vec<String> {
         match self.get(name) {
-            Some(Value::List(list)) => list.clone(),
+            Some(SettingValue::List(list)) => list.clone(),
             _ => Vec::new(),
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Invariant: a reviewed repository can set only harmless keys (thresholds, ignored paths, scope).
 
-mod ambient;
-mod document;
+mod clock;
+mod settings_file;
 pub mod embedded;
 mod error;
 mod keys;
@@ -17,21 +17,21 @@ mod strictness;
 #[cfg(test)]
 mod tests;
 
-pub use ambient::Ambient;
-pub use document::{Shape, overlay};
-pub use error::{ConfigError, Place};
-pub use keys::{Form, KEYS, Key, Trust, Value};
-pub use layers::{Inputs, Loaded, Mistakes, Origin, REPOSITORY_FILE, Setting, Texts, load};
-pub use models::{Known, LongPrompts, ModelFacts, Models, Price, ToolUse};
+pub use clock::ClockAndIds;
+pub use settings_file::{AllowedKeys, overlay_user_file};
+pub use error::{ConfigError, SettingLocation};
+pub use keys::{SettingType, KEYS, SettingKey, Trust, SettingValue};
+pub use layers::{SettingsSources, LoadedSettings, MistakePolicy, SettingOrigin, REPOSITORY_FILE, EffectiveSetting, RequiredAssets, load_settings};
+pub use models::{ModelMatch, LongPromptPrice, ModelFacts, ModelCatalog, ModelPrice, ToolUse};
 pub use money::Dollars;
 pub use paths::Paths;
 pub use prompts::{Prompt, PromptName, Prompts};
-pub use reviewers::{Dialect, KeySource, ReviewerKind, ReviewerSettings, SummaryBy};
+pub use reviewers::{CommandDialect, ApiKeySource, ReviewerKind, ReviewerSettings, SummaryAuthor};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::domain::{Hours, Movement, Priority, Scope};
+use crate::domain::{QuietHours, WatchTrigger, Priority, Scope};
 
 /// When commands print in colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -112,11 +112,11 @@ pub struct RetentionSettings {
 /// What is reviewed without being asked for, and how often; see `assets/config.toml`. `None` is no limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchSettings {
-    pub on: Vec<Movement>,
+    pub on: Vec<WatchTrigger>,
     pub quiet_seconds: u64,
     pub interval_seconds: u64,
     pub min_changed_lines: u64,
-    pub quiet_hours: Option<Hours>,
+    pub quiet_hours: Option<QuietHours>,
     /// Globs in the syntax of .gitignore: files whose movement is none.
     pub ignored_paths: Vec<String>,
     /// `None` for the default reviewer.
@@ -156,7 +156,7 @@ pub struct EmbeddingSettings {
     pub api_key_env: Option<String>,
     pub api_key_cmd: Option<String>,
     /// How long a context waits for it, all requests together.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl EmbeddingSettings {
@@ -176,24 +176,24 @@ impl EmbeddingSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearningSettings {
     pub enabled: bool,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 impl LearningSettings {
     /// Whether this command alone was told to learn nothing: what it starts does not find that in the settings.
     pub fn is_refused_by_flag(&self) -> bool {
-        !self.enabled && matches!(self.origin, Origin::Flag(_))
+        !self.enabled && matches!(self.origin, SettingOrigin::Flag(_))
     }
 }
 
 impl Default for Settings {
     /// The embedded defaults alone.
     fn default() -> Self {
-        layers::defaults().unwrap_or_else(|error| unreachable!("a test loads the embedded settings: {error}"))
+        layers::load_defaults().unwrap_or_else(|error| unreachable!("a test loads the embedded settings: {error}"))
     }
 }
 
 /// The user's theme of this name laid over `base` (an embedded theme, or nothing), as TOML; `None` when there is none.
-pub fn user_theme(paths: &Paths, name: &str, base: &str) -> Result<Option<String>, ConfigError> {
-    paths.theme_file(name).map_or(Ok(None), |file| overlay(base, &file, Shape::Free))
+pub fn load_user_theme(paths: &Paths, name: &str, base: &str) -> Result<Option<String>, ConfigError> {
+    paths.theme_file(name).map_or(Ok(None), |file| overlay_user_file(base, &file, AllowedKeys::Any))
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-use super::document::{Document, Links};
+use super::settings_file::{SettingsFile, SymlinkPolicy};
 use super::{ConfigError, Dollars, Paths, ReviewerKind, ReviewerSettings, embedded};
 use crate::domain::{Effort, Encoding, Usage};
 
@@ -24,30 +24,30 @@ pub enum ToolUse {
 
 /// Where facts come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
+pub enum ModelMatch {
     /// The name in `models.toml` that fits.
-    Exactly(String),
+    Name(String),
     /// No name fits.
     Guess,
 }
 
 /// What a model costs, in US dollars for a million tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Price {
+pub struct ModelPrice {
     pub input: Dollars,
     /// Input that is read from the provider's cache.
     pub cached: Dollars,
     pub output: Dollars,
     /// Input that is not read from the cache is written to it, at so many hundredths of `input`.
     pub written_percent: u32,
-    pub long: Option<LongPrompts>,
+    pub long: Option<LongPromptPrice>,
     /// Whose list it is and of which date, or who set it; for a person.
     pub from: String,
 }
 
 /// What prompts over a size cost more, all of their tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LongPrompts {
+pub struct LongPromptPrice {
     /// Tokens.
     pub over: u64,
     /// Hundredths of the price of input, cached or not.
@@ -56,9 +56,9 @@ pub struct LongPrompts {
     pub output_percent: u32,
 }
 
-impl Price {
+impl ModelPrice {
     /// Of a service that takes no money.
-    fn nothing(from: &str) -> Self {
+    fn free(from: &str) -> Self {
         let (zero, from) = (Dollars::ZERO, from.to_owned());
         Self { input: zero, cached: zero, output: zero, written_percent: 100, long: None, from }
     }
@@ -96,8 +96,8 @@ pub struct ModelFacts {
     /// Whether a temperature may be sent.
     pub temperature: bool,
     /// `None`: not known; costs cannot be limited, tokens can.
-    pub price: Option<Price>,
-    pub known: Known,
+    pub price: Option<ModelPrice>,
+    pub known: ModelMatch,
 }
 
 impl ModelFacts {
@@ -112,30 +112,30 @@ impl ModelFacts {
 
     /// Whether nothing is paid for it, as far as its price is known.
     pub fn is_free(&self) -> bool {
-        self.price.as_ref().is_some_and(Price::is_free)
+        self.price.as_ref().is_some_and(ModelPrice::is_free)
     }
 }
 
 /// The table of models.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Models {
-    embedded: Table,
-    users: Table,
+pub struct ModelCatalog {
+    embedded: ModelTable,
+    users: ModelTable,
 }
 
 /// A file as it stands.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Table {
-    sellers: BTreeMap<String, Seller>,
-    families: BTreeMap<String, Entry>,
-    models: BTreeMap<String, Entry>,
-    guesses: BTreeMap<String, Entry>,
+struct ModelTable {
+    sellers: BTreeMap<String, ModelSeller>,
+    families: BTreeMap<String, ModelEntry>,
+    models: BTreeMap<String, ModelEntry>,
+    guesses: BTreeMap<String, ModelEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Seller {
+struct ModelSeller {
     hosts: Vec<String>,
     /// The day on which the prices were looked up.
     checked: String,
@@ -143,14 +143,14 @@ struct Seller {
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Entry {
+struct ModelEntry {
     family: Option<String>,
     seller: Option<String>,
     #[serde(deserialize_with = "window")]
     context_window: Option<u64>,
     #[serde(deserialize_with = "output")]
     max_output: Option<u64>,
-    encoding: Option<Counting>,
+    encoding: Option<EncodingName>,
     #[serde(deserialize_with = "percent")]
     factor: Option<u32>,
     tools: Option<ToolUse>,
@@ -159,11 +159,11 @@ struct Entry {
     price: Option<PriceEntry>,
     #[serde(deserialize_with = "percent")]
     written: Option<u32>,
-    long: Option<LongEntry>,
+    long: Option<LongPromptEntry>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-enum Counting {
+enum EncodingName {
     #[serde(rename = "o200k_base")]
     O200kBase,
     #[serde(rename = "cl100k_base")]
@@ -182,7 +182,7 @@ struct PriceEntry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LongEntry {
+struct LongPromptEntry {
     over: u64,
     #[serde(deserialize_with = "percent")]
     input: Option<u32>,
@@ -190,17 +190,17 @@ struct LongEntry {
     output: Option<u32>,
 }
 
-fn within(found: u64, min: u64, max: u64) -> Result<Option<u64>, String> {
+fn check_range(found: u64, min: u64, max: u64) -> Result<Option<u64>, String> {
     if (min..=max).contains(&found) { Ok(Some(found)) } else { Err(format!("{found} is not from {min} to {max}")) }
 }
 
 /// The bounds of `context_window` in a `[reviewers]` table.
 fn window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    within(u64::deserialize(deserializer)?, 4000, 10_000_000).map_err(D::Error::custom)
+    check_range(u64::deserialize(deserializer)?, 4000, 10_000_000).map_err(D::Error::custom)
 }
 
 fn output<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    within(u64::deserialize(deserializer)?, 256, 1_000_000).map_err(D::Error::custom)
+    check_range(u64::deserialize(deserializer)?, 256, 1_000_000).map_err(D::Error::custom)
 }
 
 /// A factor as hundredths.
@@ -213,8 +213,8 @@ fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D:
     }
 }
 
-impl Entry {
-    fn over(&self, base: &Self) -> Self {
+impl ModelEntry {
+    fn merge_over(&self, base: &Self) -> Self {
         // A factor belongs to the encoding it stands beside.
         let (encoding, factor) = match self.encoding {
             Some(_) => (self.encoding, self.factor),
@@ -238,12 +238,12 @@ impl Entry {
 }
 
 /// Letters small, versions with hyphens: `Claude-Opus-4.5` and `claude-opus-4-5` are one.
-fn plain(name: &str) -> String {
+fn normalize_model_name(name: &str) -> String {
     name.to_lowercase().replace('.', "-")
 }
 
 /// Whether an id is of a name, both plain: the same, or longer by a word that is not a further version.
-fn fits(id: &str, name: &str) -> bool {
+fn is_name_match(id: &str, name: &str) -> bool {
     let Some(rest) = id.strip_prefix(name) else { return false };
     let Some(word) = rest.strip_prefix(['-', ':', '@', '_']) else { return rest.is_empty() };
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
@@ -251,49 +251,49 @@ fn fits(id: &str, name: &str) -> bool {
     !is_version || !rest.starts_with('-')
 }
 
-impl Default for Models {
+impl Default for ModelCatalog {
     /// The embedded table alone.
     fn default() -> Self {
         let embedded = toml::from_str(embedded::MODELS)
             .unwrap_or_else(|error| unreachable!("a test reads the embedded models: {error}"));
-        Self { embedded, users: Table::default() }
+        Self { embedded, users: ModelTable::default() }
     }
 }
 
-impl Models {
+impl ModelCatalog {
     /// The embedded table with the user's own over it.
     ///
     /// # Errors
     /// The user's file cannot be read, or says what it cannot mean.
     pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
         let models = Self::default();
-        let Some(document) = Document::read(paths.models_file(), Links::Follow)? else { return Ok(models) };
-        document.table()?;
+        let Some(document) = SettingsFile::read(paths.models_file(), SymlinkPolicy::Follow)? else { return Ok(models) };
+        document.parse_table()?;
         let content = |offset: usize, problem: String| ConfigError::Content {
-            place: document.place(offset),
+            place: document.location_at(offset),
             problem,
             allowed: "what `revdeck config defaults models` explains".to_owned(),
         };
-        let users: Table = toml::from_str(&document.text)
+        let users: ModelTable = toml::from_str(&document.text)
             .map_err(|error| content(error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
         let models = Self { users, ..models };
-        match models.loose_end() {
+        match models.find_broken_reference() {
             None => Ok(models),
             Some((name, problem)) => Err(content(document.text.find(&name).unwrap_or(0), problem)),
         }
     }
 
     /// A name that leads nowhere, and what is wrong with it.
-    fn loose_end(&self) -> Option<(String, String)> {
+    fn find_broken_reference(&self) -> Option<(String, String)> {
         [&self.embedded, &self.users].into_iter().find_map(|table| {
             let entries = table.models.iter().chain(&table.families).chain(&table.guesses);
             entries.into_iter().find_map(|(name, entry)| {
-                let family = entry.family.as_ref().filter(|it| self.entry(|table| &table.families, it).is_none());
-                let seller = entry.seller.as_ref().filter(|it| self.seller(it).is_none());
+                let family = entry.family.as_ref().filter(|it| self.find_entry(|table| &table.families, it).is_none());
+                let seller = entry.seller.as_ref().filter(|it| self.find_seller(it).is_none());
                 let problem = match (family, seller) {
                     (Some(family), _) => format!("there is no family {family:?}"),
                     (None, Some(seller)) => format!("there is no seller {seller:?}"),
-                    (None, None) if entry.encoding == Some(Counting::Approximate) && entry.factor.is_none() => {
+                    (None, None) if entry.encoding == Some(EncodingName::Approximate) && entry.factor.is_none() => {
                         "encoding = \"approximate\" needs a factor".to_owned()
                     }
                     (None, None) => return None,
@@ -304,101 +304,101 @@ impl Models {
     }
 
     /// An entry of both tables, the user's over the embedded one.
-    fn entry(&self, group: impl Fn(&Table) -> &BTreeMap<String, Entry>, name: &str) -> Option<Entry> {
+    fn find_entry(&self, group: impl Fn(&ModelTable) -> &BTreeMap<String, ModelEntry>, name: &str) -> Option<ModelEntry> {
         match (group(&self.users).get(name), group(&self.embedded).get(name)) {
-            (Some(own), Some(base)) => Some(own.over(base)),
+            (Some(own), Some(base)) => Some(own.merge_over(base)),
             (Some(entry), None) | (None, Some(entry)) => Some(entry.clone()),
             (None, None) => None,
         }
     }
 
-    fn seller(&self, name: &str) -> Option<&Seller> {
+    fn find_seller(&self, name: &str) -> Option<&ModelSeller> {
         self.users.sellers.get(name).or_else(|| self.embedded.sellers.get(name))
     }
 
     /// The name with the most letters that fits an id.
-    fn name_of(&self, id: &str) -> Option<&str> {
-        let id = plain(id);
+    fn find_name(&self, id: &str) -> Option<&str> {
+        let id = normalize_model_name(id);
         let names = self.users.models.keys().chain(self.embedded.models.keys());
         let fitting = names.filter(|name| {
-            let name = plain(name);
+            let name = normalize_model_name(name);
             // What stands before a slash is who serves the model, or a folder of the service.
-            fits(&id, &name) || id.rsplit_once('/').is_some_and(|(_, last)| fits(last, &name))
+            is_name_match(&id, &name) || id.rsplit_once('/').is_some_and(|(_, last)| is_name_match(last, &name))
         });
         fitting.max_by_key(|name| name.len()).map(String::as_str)
     }
 
     /// What is known of a model by its id, wherever it is served.
-    pub fn model(&self, id: &str) -> ModelFacts {
-        self.facts(id, "other").0
+    pub fn facts_for_id(&self, id: &str) -> ModelFacts {
+        self.resolve_facts(id, "other").0
     }
 
     /// The facts, with a guess of this name for what is missing, and the seller of the price.
-    fn facts(&self, id: &str, guess: &str) -> (ModelFacts, Option<&Seller>) {
-        let name = self.name_of(id);
-        let found = name.and_then(|name| self.entry(|table| &table.models, name));
+    fn resolve_facts(&self, id: &str, guess: &str) -> (ModelFacts, Option<&ModelSeller>) {
+        let name = self.find_name(id);
+        let found = name.and_then(|name| self.find_entry(|table| &table.models, name));
         let mut entry = found.unwrap_or_default();
-        if let Some(family) = entry.family.as_ref().and_then(|family| self.entry(|table| &table.families, family)) {
-            entry = entry.over(&family);
+        if let Some(family) = entry.family.as_ref().and_then(|family| self.find_entry(|table| &table.families, family)) {
+            entry = entry.merge_over(&family);
         }
         for guess in [guess, "other"] {
-            if let Some(guess) = self.entry(|table| &table.guesses, guess) {
-                entry = entry.over(&guess);
+            if let Some(guess) = self.find_entry(|table| &table.guesses, guess) {
+                entry = entry.merge_over(&guess);
             }
         }
-        let seller = entry.seller.as_ref().and_then(|name| self.seller(name));
+        let seller = entry.seller.as_ref().and_then(|name| self.find_seller(name));
         let from = match (&entry.seller, seller) {
             (Some(name), Some(seller)) => format!("{name}, {}", seller.checked),
             _ => "models.toml".to_owned(),
         };
         let facts = ModelFacts {
-            context_window: entry.context_window.unwrap_or(SMALLEST_WINDOW),
-            max_output: entry.max_output.unwrap_or(SMALLEST_OUTPUT),
+            context_window: entry.context_window.unwrap_or(DEFAULT_CONTEXT_WINDOW),
+            max_output: entry.max_output.unwrap_or(DEFAULT_MAX_OUTPUT),
             encoding: match (entry.encoding, entry.factor) {
-                (Some(Counting::O200kBase), _) | (None, None) => Encoding::O200kBase,
-                (Some(Counting::Cl100kBase), _) => Encoding::Cl100kBase,
-                (Some(Counting::Approximate) | None, factor) => {
+                (Some(EncodingName::O200kBase), _) | (None, None) => Encoding::O200kBase,
+                (Some(EncodingName::Cl100kBase), _) => Encoding::Cl100kBase,
+                (Some(EncodingName::Approximate) | None, factor) => {
                     Encoding::Approximate { percent: factor.unwrap_or(100) }
                 }
             },
             tools: entry.tools.unwrap_or(ToolUse::No),
             effort: entry.effort.unwrap_or_default(),
             temperature: entry.temperature.unwrap_or(false),
-            price: entry.price.map(|price| Price {
+            price: entry.price.map(|price| ModelPrice {
                 input: price.input,
                 cached: price.cached.unwrap_or(price.input),
                 output: price.output,
                 written_percent: entry.written.unwrap_or(100),
-                long: entry.long.map(|long| LongPrompts {
+                long: entry.long.map(|long| LongPromptPrice {
                     over: long.over,
                     input_percent: long.input.unwrap_or(100),
                     output_percent: long.output.unwrap_or(100),
                 }),
                 from,
             }),
-            known: name.map_or(Known::Guess, |name| Known::Exactly(name.to_owned())),
+            known: name.map_or(ModelMatch::Guess, |name| ModelMatch::Name(name.to_owned())),
         };
         (facts, seller)
     }
 
     /// What is known of a reviewer's model where it is served, with the reviewer's own keys over it.
-    pub fn of(&self, reviewer: &ReviewerSettings) -> ModelFacts {
-        let home = reviewer.is_at_home() || reviewer.kind == ReviewerKind::Ollama;
-        let (mut facts, seller) = self.facts(&reviewer.model, if home { reviewer.kind.word() } else { "other" });
+    pub fn facts_for_reviewer(&self, reviewer: &ReviewerSettings) -> ModelFacts {
+        let home = reviewer.is_official_service() || reviewer.kind == ReviewerKind::Ollama;
+        let (mut facts, seller) = self.resolve_facts(&reviewer.model, if home { reviewer.kind.word() } else { "other" });
         let sold_here = seller.is_none_or(|seller| {
             reviewer.host().is_some_and(|host| seller.hosts.iter().any(|sold| sold.eq_ignore_ascii_case(host)))
         });
         if reviewer.kind == ReviewerKind::Ollama {
             // It is told how much memory to take for the window, and by itself takes little.
-            let (asked, _) = self.facts("", reviewer.kind.word());
+            let (asked, _) = self.resolve_facts("", reviewer.kind.word());
             facts.context_window = facts.context_window.min(asked.context_window);
-            facts.price = Some(Price::nothing("Ollama"));
+            facts.price = Some(ModelPrice::free("Ollama"));
         } else if !sold_here {
             facts.price = None;
         }
         if let (Some(input), Some(output)) = (reviewer.price_input, reviewer.price_output) {
             let cached = reviewer.price_cached.unwrap_or(input);
-            facts.price = Some(Price { input, cached, output, ..Price::nothing("your settings") });
+            facts.price = Some(ModelPrice { input, cached, output, ..ModelPrice::free("your settings") });
         }
         facts.context_window = reviewer.context_window.unwrap_or(facts.context_window);
         facts.max_output = reviewer.max_output.unwrap_or(facts.max_output).min(facts.context_window / 2);
@@ -413,8 +413,8 @@ impl Models {
 }
 
 /// Where even the guesses say nothing, as only a user's file can make it.
-const SMALLEST_WINDOW: u64 = 32_000;
-const SMALLEST_OUTPUT: u64 = 4096;
+const DEFAULT_CONTEXT_WINDOW: u64 = 32_000;
+const DEFAULT_MAX_OUTPUT: u64 = 4096;
 
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,9 @@ use std::fmt;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-const MILLIONTHS: f64 = 1e6;
+const MILLIONTHS_PER_DOLLAR: f64 = 1e6;
 /// Larger amounts are taken for mistakes, in US dollars.
-const MOST: f64 = 1e9;
+const MAX_DOLLARS: f64 = 1e9;
 
 /// An amount of US dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -22,11 +22,11 @@ impl Dollars {
 
     /// `None` for what is no amount: negative, not a number, or above 10^9.
     pub fn new(amount: f64) -> Option<Self> {
-        (0.0..=MOST).contains(&amount).then(|| Self { millionths: (amount * MILLIONTHS).round() as u64 })
+        (0.0..=MAX_DOLLARS).contains(&amount).then(|| Self { millionths: (amount * MILLIONTHS_PER_DOLLAR).round() as u64 })
     }
 
     pub fn as_f64(self) -> f64 {
-        self.millionths as f64 / MILLIONTHS
+        self.millionths as f64 / MILLIONTHS_PER_DOLLAR
     }
 }
 

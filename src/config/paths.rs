@@ -34,14 +34,14 @@ impl Paths {
                     value: home.to_string_lossy().into_owned(),
                     source,
                 })?;
-                Ok(Self::below(&absolute))
+                Ok(Self::from_home(&absolute))
             }
-            None => Self::of_platform().ok_or(ConfigError::NoHome),
+            None => Self::from_platform().ok_or(ConfigError::NoHome),
         }
     }
 
     /// Everything below one folder.
-    pub fn below(home: &Path) -> Self {
+    pub fn from_home(home: &Path) -> Self {
         Self {
             config: home.to_owned(),
             state: home.join("state"),
@@ -56,7 +56,7 @@ impl Paths {
         (self.state == self.config.join("state")).then_some(self.config.as_path())
     }
 
-    fn of_platform() -> Option<Self> {
+    fn from_platform() -> Option<Self> {
         let folders = directories::ProjectDirs::from("", "", "revdeck")?;
         let state = folders.state_dir().unwrap_or_else(|| folders.data_local_dir()).to_owned();
         Some(Self {
@@ -104,7 +104,7 @@ impl Paths {
     }
 
     /// The folders of [`Paths::history_folder`] and [`Paths::index_folder`] that are there, with their keys.
-    pub fn caches(&self) -> Vec<(PathBuf, String)> {
+    pub fn list_repo_caches(&self) -> Vec<(PathBuf, String)> {
         let mut found = Vec::new();
         for (sort, prefix) in [("context", ""), ("index", "repo-")] {
             for entry in std::fs::read_dir(self.cache.join(sort)).into_iter().flatten().flatten() {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn one_variable_holds_everything() {
         let paths = Paths::resolve(Some(OsStr::new("/x/home"))).expect("absolute");
-        assert_eq!(paths, Paths::below(Path::new("/x/home")));
+        assert_eq!(paths, Paths::from_home(Path::new("/x/home")));
         assert_eq!(paths.home(), Some(Path::new("/x/home")));
         assert_eq!(paths.config_file(), Path::new("/x/home/config.toml"));
 
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_theme_name_cannot_leave_its_folder() {
-        let paths = Paths::below(Path::new("/h"));
+        let paths = Paths::from_home(Path::new("/h"));
         assert_eq!(paths.theme_file("solar-ized_2"), Some(PathBuf::from("/h/themes/solar-ized_2.toml")));
         for bad in ["", "../config", "a/b", "a.b", "nul\0"] {
             assert_eq!(paths.theme_file(bad), None, "{bad:?}");

@@ -22,7 +22,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use super::document::{Document, Links};
+use super::settings_file::{SettingsFile, SymlinkPolicy};
 use super::{ConfigError, Paths};
 use crate::domain::content_hash;
 
@@ -260,8 +260,8 @@ impl Prompts {
     pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
         let mut prompts = Self::default();
         for (name, text) in PromptName::ALL.iter().zip(&mut prompts.texts) {
-            if let Some(document) = Document::read(file(paths, *name), Links::Follow)? {
-                check(*name, &document)?;
+            if let Some(document) = SettingsFile::read(user_prompt_file(paths, *name), SymlinkPolicy::Follow)? {
+                check_placeholders(*name, &document)?;
                 document.text.trim_end().clone_into(text);
             }
         }
@@ -270,12 +270,12 @@ impl Prompts {
 
     /// What is sent.
     pub fn render(&self, prompt: &Prompt<'_>) -> String {
-        fill(&self.texts[prompt.name() as usize], &prompt.values())
+        fill_placeholders(&self.texts[prompt.name() as usize], &prompt.values())
     }
 
     /// Whether a text has a placeholder: the user's own may do without one.
-    pub fn has(&self, name: PromptName, placeholder: &str) -> bool {
-        placeholders(&self.texts[name as usize]).any(|(_, _, found)| found == placeholder)
+    pub fn has_placeholder(&self, name: PromptName, placeholder: &str) -> bool {
+        find_placeholders(&self.texts[name as usize]).any(|(_, _, found)| found == placeholder)
     }
 
     /// Changes whenever one of the texts does: the prompt-policy version of reviewers that talk to a model.
@@ -287,17 +287,17 @@ impl Prompts {
 }
 
 /// The user's own file for a prompt.
-fn file(paths: &Paths, name: PromptName) -> PathBuf {
+fn user_prompt_file(paths: &Paths, name: PromptName) -> PathBuf {
     paths.prompts_folder().join(format!("{}.md", name.file()))
 }
 
-fn check(name: PromptName, document: &Document) -> Result<(), ConfigError> {
+fn check_placeholders(name: PromptName, document: &SettingsFile) -> Result<(), ConfigError> {
     let known: Vec<&str> = name.needed().iter().chain(name.optional()).copied().collect();
     let braces = |names: &[&str]| names.iter().map(|name| format!("{{{{{name}}}}}")).collect::<Vec<_>>().join(", ");
     let allowed = if known.is_empty() { "no placeholder".to_owned() } else { braces(&known) };
-    let found: Vec<(usize, &str)> = placeholders(&document.text).map(|(start, _, name)| (start, name)).collect();
+    let found: Vec<(usize, &str)> = find_placeholders(&document.text).map(|(start, _, name)| (start, name)).collect();
     let wrong = |offset: usize, problem: String| {
-        let place = document.place(offset);
+        let place = document.location_at(offset);
         Err(ConfigError::Content { place, problem, allowed: allowed.clone() })
     };
     if document.text.trim().is_empty() {
@@ -313,7 +313,7 @@ fn check(name: PromptName, document: &Document) -> Result<(), ConfigError> {
 }
 
 /// The placeholders of a text: where each begins and ends, and its name. Braces around anything but a name are text.
-fn placeholders(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
+fn find_placeholders(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
@@ -333,10 +333,10 @@ fn placeholders(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
 }
 
 /// A text with values in place of its placeholders; one that has no value stays as it is.
-fn fill(text: &str, values: &[(&'static str, Cow<'_, str>)]) -> String {
+fn fill_placeholders(text: &str, values: &[(&'static str, Cow<'_, str>)]) -> String {
     let mut filled = String::with_capacity(text.len() + values.iter().map(|(_, value)| value.len()).sum::<usize>());
     let mut from = 0;
-    for (start, end, name) in placeholders(text) {
+    for (start, end, name) in find_placeholders(text) {
         if let Some((_, value)) = values.iter().find(|(known, _)| *known == name) {
             filled.push_str(&text[from..start]);
             filled.push_str(value);
@@ -399,7 +399,7 @@ mod tests {
             let (name, values) = (prompt.name(), prompt.values());
             let mut declared = [name.needed(), name.optional()].concat();
             let mut given: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
-            let mut used: Vec<&str> = placeholders(name.text()).map(|(_, _, name)| name).collect();
+            let mut used: Vec<&str> = find_placeholders(name.text()).map(|(_, _, name)| name).collect();
             for names in [&mut declared, &mut given, &mut used] {
                 names.sort_unstable();
             }
@@ -407,7 +407,7 @@ mod tests {
             assert_eq!(declared, used, "{name:?}: what is declared stands in the text, once");
             let rendered = prompts.render(prompt);
             assert!(values.iter().all(|(_, value)| rendered.contains(&**value)), "{rendered}");
-            assert_eq!(placeholders(&rendered).count(), 0, "{rendered}");
+            assert_eq!(find_placeholders(&rendered).count(), 0, "{rendered}");
             assert!(!rendered.ends_with('\n') && !rendered.contains('\r'), "{name:?}");
         }
     }
@@ -445,20 +445,20 @@ mod tests {
             ("ü{{a}}ü", "ü1ü"),
             ("{{c}}", "{{c}}"),
         ] {
-            assert_eq!(fill(text, &values), expected, "{text:?}");
+            assert_eq!(fill_placeholders(text, &values), expected, "{text:?}");
         }
     }
 
     #[test]
     fn the_users_own_texts_are_checked() {
         let home = tempfile::tempdir().expect("a folder");
-        let paths = Paths::below(home.path());
+        let paths = Paths::from_home(home.path());
         assert_eq!(Prompts::load(&paths).expect("none"), Prompts::default());
         fs::create_dir_all(paths.prompts_folder()).expect("a folder");
         let with = |name: PromptName, text: &str| {
-            fs::write(file(&paths, name), text).expect("a file");
+            fs::write(user_prompt_file(&paths, name), text).expect("a file");
             let loaded = Prompts::load(&paths).map_err(|error| format!("{error}; {}", error.hint()));
-            fs::remove_file(file(&paths, name)).expect("a file");
+            fs::remove_file(user_prompt_file(&paths, name)).expect("a file");
             loaded
         };
         let own = with(PromptName::More, "More.\n{{diff}}\n\n").expect("sound");
@@ -511,8 +511,8 @@ mod tests {
         #[test]
         fn filling_never_panics_and_keeps_values(text in "[{}a b\\PC]{0,40}", value in "[{}a]{0,12}") {
             let values = [("a", Cow::Borrowed(value.as_str()))];
-            let filled = fill(&text, &values);
-            let count = placeholders(&text).filter(|(_, _, name)| *name == "a").count();
+            let filled = fill_placeholders(&text, &values);
+            let count = find_placeholders(&text).filter(|(_, _, name)| *name == "a").count();
             prop_assert!(filled.matches(value.as_str()).count() >= count || value.is_empty());
         }
     }

@@ -6,13 +6,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::keys::{Value, authority};
+use super::keys::{SettingValue, parse_authority};
 use super::money::Dollars;
 use crate::domain::{Effort, Encoding, Priority};
 
 mod table;
 
-pub use table::{FIELDS, Parsed, check_fallbacks, parse};
+pub use table::{FIELDS, ReviewerTable, check_fallbacks, parse_reviewer};
 
 /// How a reviewer is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl ReviewerKind {
     }
 
     /// The host of the service that speaks this way by itself.
-    pub fn home(self) -> Option<&'static str> {
+    pub fn default_host(self) -> Option<&'static str> {
         match self {
             Self::Openai | Self::OpenaiResponses => Some("api.openai.com"),
             Self::Anthropic => Some("api.anthropic.com"),
@@ -58,7 +58,7 @@ impl ReviewerKind {
     }
 
     /// The variable in which the users of [`ReviewerKind::home`] keep their key.
-    fn key_variable(self) -> Option<&'static str> {
+    fn default_key_variable(self) -> Option<&'static str> {
         match self {
             Self::Openai | Self::OpenaiResponses => Some("OPENAI_API_KEY"),
             Self::Anthropic => Some("ANTHROPIC_API_KEY"),
@@ -70,7 +70,7 @@ impl ReviewerKind {
 
 /// What a command understands and prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum CommandDialect {
     /// Claude Code.
     Claude,
     Codex,
@@ -81,7 +81,7 @@ pub enum Dialect {
     Plain,
 }
 
-impl Dialect {
+impl CommandDialect {
     const ALL: [(&'static str, Self); 4] =
         [("claude", Self::Claude), ("codex", Self::Codex), ("gemini", Self::Gemini), ("plain", Self::Plain)];
 
@@ -90,20 +90,20 @@ impl Dialect {
         Self::ALL.iter().find(|(_, dialect)| *dialect == self).map_or("", |(word, _)| word)
     }
 
-    fn of_word(word: &str) -> Option<Self> {
+    fn from_word(word: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, dialect)| *dialect)
     }
 
     /// By the name of the program's file.
-    pub fn of(program: &str) -> Self {
+    pub fn from_program(program: &str) -> Self {
         let file = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
-        Self::of_word(file.split('.').next().unwrap_or_default()).unwrap_or(Self::Plain)
+        Self::from_word(file.split('.').next().unwrap_or_default()).unwrap_or(Self::Plain)
     }
 }
 
 /// Who writes the summary of what slides out of the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SummaryBy {
+pub enum SummaryAuthor {
     /// revdeck, from what it knows of the conversation.
     #[default]
     Local,
@@ -113,7 +113,7 @@ pub enum SummaryBy {
 
 /// Where the key to a service comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeySource<'a> {
+pub enum ApiKeySource<'a> {
     /// An environment variable of this name.
     Variable(&'a str),
     /// What this command line prints.
@@ -134,7 +134,7 @@ pub struct ReviewerSettings {
     pub ca_file: Option<PathBuf>,
     pub command: Vec<String>,
     /// As said; [`ReviewerSettings::dialect`] is what holds.
-    pub dialect: Option<Dialect>,
+    pub dialect: Option<CommandDialect>,
     pub effort: Option<Effort>,
     /// Tokens.
     pub context_window: Option<u64>,
@@ -162,17 +162,17 @@ pub struct ReviewerSettings {
     pub fallback: Option<String>,
     /// Findings of this priority and more urgent ones get a second opinion by the model.
     pub critic: Option<Priority>,
-    pub summary: SummaryBy,
+    pub summary: SummaryAuthor,
 }
 
 impl ReviewerSettings {
     /// Codex, which talks to the same services, waits 300 s for a byte (`stream_idle_timeout_ms`): models that think
     /// hard are silent for minutes.
-    pub const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+    pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
     /// Enough for an agent to review a large change.
-    pub const TOTAL_TIMEOUT: Duration = Duration::from_secs(1800);
+    pub const DEFAULT_TOTAL_TIMEOUT: Duration = Duration::from_secs(1800);
     /// As Codex does it (`request_max_retries`).
-    pub const ATTEMPTS: u32 = 4;
+    pub const DEFAULT_ATTEMPTS: u32 = 4;
 
     /// A reviewer with nothing but its defaults.
     pub fn new(kind: ReviewerKind) -> Self {
@@ -195,19 +195,19 @@ impl ReviewerSettings {
             max_turns: None,
             tools: None,
             mask_secrets: true,
-            idle_timeout: Self::IDLE_TIMEOUT,
-            total_timeout: Self::TOTAL_TIMEOUT,
-            attempts: Self::ATTEMPTS,
+            idle_timeout: Self::DEFAULT_IDLE_TIMEOUT,
+            total_timeout: Self::DEFAULT_TOTAL_TIMEOUT,
+            attempts: Self::DEFAULT_ATTEMPTS,
             fallback: None,
             critic: None,
-            summary: SummaryBy::default(),
+            summary: SummaryAuthor::default(),
         }
     }
 
     /// The host that is talked to, without its port; `None` where that is Ollama's own choice or nobody.
     pub fn host(&self) -> Option<&str> {
-        let Some(address) = &self.base_url else { return self.kind.home() };
-        let authority = authority(address)?;
+        let Some(address) = &self.base_url else { return self.kind.default_host() };
+        let authority = parse_authority(address)?;
         match authority.strip_prefix('[') {
             Some(rest) => rest.split(']').next(),
             None => authority.split(':').next(),
@@ -215,13 +215,13 @@ impl ReviewerSettings {
     }
 
     /// Whether it is the service that its kind is named after, and nobody can listen.
-    pub fn is_at_home(&self) -> bool {
+    pub fn is_official_service(&self) -> bool {
         let safe = self.base_url.as_ref().is_none_or(|address| address.starts_with("https://"));
-        safe && self.kind.home().is_some_and(|home| self.host().is_some_and(|host| host.eq_ignore_ascii_case(home)))
+        safe && self.kind.default_host().is_some_and(|home| self.host().is_some_and(|host| host.eq_ignore_ascii_case(home)))
     }
 
     /// Whether what is sent can be read on its way: http to another machine.
-    pub fn is_readable(&self) -> bool {
+    pub fn is_plaintext(&self) -> bool {
         let plain = self.base_url.as_ref().is_some_and(|address| address.starts_with("http://"));
         plain
             && self.host().is_some_and(|host| {
@@ -232,26 +232,26 @@ impl ReviewerSettings {
 
     /// Where the key comes from. The well-known variable of a kind is used for that service only: at another address
     /// it would hand one company's key to another.
-    pub fn key_source(&self) -> KeySource<'_> {
+    pub fn key_source(&self) -> ApiKeySource<'_> {
         match (&self.api_key_cmd, &self.api_key_env) {
-            (Some(command), _) => KeySource::Command(command),
-            (None, Some(variable)) => KeySource::Variable(variable),
-            (None, None) if self.is_at_home() => self.kind.key_variable().map_or(KeySource::None, KeySource::Variable),
-            (None, None) => KeySource::None,
+            (Some(command), _) => ApiKeySource::Command(command),
+            (None, Some(variable)) => ApiKeySource::Variable(variable),
+            (None, None) if self.is_official_service() => self.kind.default_key_variable().map_or(ApiKeySource::None, ApiKeySource::Variable),
+            (None, None) => ApiKeySource::None,
         }
     }
 
     /// What the command speaks: as said, else by the name of the program.
-    pub fn dialect(&self) -> Dialect {
-        self.dialect.unwrap_or_else(|| self.command.first().map_or(Dialect::Plain, |program| Dialect::of(program)))
+    pub fn dialect(&self) -> CommandDialect {
+        self.dialect.unwrap_or_else(|| self.command.first().map_or(CommandDialect::Plain, |program| CommandDialect::from_program(program)))
     }
 
     /// Its settings by the names and in the order of [`FIELDS`]; those that are not set and have no default are
     /// missing.
-    pub fn shown(&self) -> Vec<(&'static str, Value)> {
-        let text = |text: &str| Some(Value::Text(text.to_owned())).filter(|_| !text.is_empty());
-        let maybe = |text: &Option<String>| text.clone().map(Value::Text);
-        let money = |amount: Option<Dollars>| amount.map(Value::Money);
+    pub fn list_fields(&self) -> Vec<(&'static str, SettingValue)> {
+        let text = |text: &str| Some(SettingValue::Text(text.to_owned())).filter(|_| !text.is_empty());
+        let maybe = |text: &Option<String>| text.clone().map(SettingValue::Text);
+        let money = |amount: Option<Dollars>| amount.map(SettingValue::Money);
         let talks = self.kind != ReviewerKind::Builtin;
         let value = |name: &str| match name {
             "kind" => text(self.kind.word()),
@@ -259,27 +259,27 @@ impl ReviewerSettings {
             "base_url" => maybe(&self.base_url),
             "api_key_env" => maybe(&self.api_key_env),
             "api_key_cmd" => maybe(&self.api_key_cmd),
-            "ca_file" => self.ca_file.as_ref().map(|path| Value::Text(path.to_string_lossy().into_owned())),
-            "command" => Some(Value::List(self.command.clone())).filter(|_| !self.command.is_empty()),
+            "ca_file" => self.ca_file.as_ref().map(|path| SettingValue::Text(path.to_string_lossy().into_owned())),
+            "command" => Some(SettingValue::List(self.command.clone())).filter(|_| !self.command.is_empty()),
             "dialect" if self.kind == ReviewerKind::Command => text(self.dialect().word()),
             "effort" => self.effort.and_then(|effort| text(effort.word())),
-            "context_window" => self.context_window.map(Value::Count),
-            "max_output" => self.max_output.map(Value::Count),
+            "context_window" => self.context_window.map(SettingValue::Count),
+            "max_output" => self.max_output.map(SettingValue::Count),
             "encoding" => self.encoding.and_then(|encoding| text(encoding.name())),
             "price_input" => money(self.price_input),
             "price_cached" => money(self.price_cached),
             "price_output" => money(self.price_output),
-            "max_turns" => self.max_turns.map(|turns| Value::Count(turns.into())),
-            "tools" => self.tools.map(Value::Flag),
-            "mask_secrets" if talks => Some(Value::Flag(self.mask_secrets)),
-            "idle_timeout" if talks => Some(Value::Count(self.idle_timeout.as_secs())),
-            "total_timeout" if talks => Some(Value::Count(self.total_timeout.as_secs())),
-            "attempts" if talks => Some(Value::Count(self.attempts.into())),
+            "max_turns" => self.max_turns.map(|turns| SettingValue::Count(turns.into())),
+            "tools" => self.tools.map(SettingValue::Flag),
+            "mask_secrets" if talks => Some(SettingValue::Flag(self.mask_secrets)),
+            "idle_timeout" if talks => Some(SettingValue::Count(self.idle_timeout.as_secs())),
+            "total_timeout" if talks => Some(SettingValue::Count(self.total_timeout.as_secs())),
+            "attempts" if talks => Some(SettingValue::Count(self.attempts.into())),
             "fallback" => maybe(&self.fallback),
             "critic" if talks => text(&self.critic.map_or("none".to_owned(), |priority| priority.to_string())),
             "summary" if talks => text(match self.summary {
-                SummaryBy::Local => "local",
-                SummaryBy::Model => "model",
+                SummaryAuthor::Local => "local",
+                SummaryAuthor::Model => "model",
             }),
             _ => None,
         };
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_key_goes_to_the_service_it_belongs_to() {
-        use KeySource::{None as Nothing, Variable};
+        use ApiKeySource::{None as Nothing, Variable};
         use ReviewerKind::{Anthropic, Gemini, Ollama, Openai, OpenaiResponses};
         for (kind, base_url, expected) in [
             (Openai, None, Variable("OPENAI_API_KEY")),
@@ -318,7 +318,7 @@ mod tests {
         other.api_key_env = Some("OPENROUTER_API_KEY".to_owned());
         assert_eq!(other.key_source(), Variable("OPENROUTER_API_KEY"));
         other.api_key_cmd = Some("pass show openrouter".to_owned());
-        assert_eq!(other.key_source(), KeySource::Command("pass show openrouter"));
+        assert_eq!(other.key_source(), ApiKeySource::Command("pass show openrouter"));
     }
 
     #[test]
@@ -331,22 +331,22 @@ mod tests {
             ("https://models.example.org:443/v1?x=1", "models.example.org", false),
         ] {
             let reviewer = reviewer(ReviewerKind::Openai, Some(base_url));
-            assert_eq!((reviewer.host(), reviewer.is_readable()), (Some(host), readable), "{base_url}");
+            assert_eq!((reviewer.host(), reviewer.is_plaintext()), (Some(host), readable), "{base_url}");
         }
         let nowhere = reviewer(ReviewerKind::Ollama, None);
-        assert_eq!((nowhere.host(), nowhere.is_readable()), (None, false));
+        assert_eq!((nowhere.host(), nowhere.is_plaintext()), (None, false));
     }
 
     #[test]
     fn a_command_speaks_as_its_name_says() {
         for (command, said, expected) in [
-            ("claude", None, Dialect::Claude),
-            ("/usr/local/bin/codex", None, Dialect::Codex),
-            ("C:\\tools\\gemini.cmd", None, Dialect::Gemini),
-            ("gemini.js", None, Dialect::Gemini),
-            ("Codex.exe", None, Dialect::Codex),
-            ("my-claude", None, Dialect::Plain),
-            ("npx", Some(Dialect::Claude), Dialect::Claude),
+            ("claude", None, CommandDialect::Claude),
+            ("/usr/local/bin/codex", None, CommandDialect::Codex),
+            ("C:\\tools\\gemini.cmd", None, CommandDialect::Gemini),
+            ("gemini.js", None, CommandDialect::Gemini),
+            ("Codex.exe", None, CommandDialect::Codex),
+            ("my-claude", None, CommandDialect::Plain),
+            ("npx", Some(CommandDialect::Claude), CommandDialect::Claude),
         ] {
             let reviewer = ReviewerSettings {
                 command: vec![command.to_owned()],

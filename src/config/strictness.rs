@@ -9,33 +9,33 @@ use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
 /// What the comment above a key says where a greater figure, or a longer list, reports more.
-const MORE: &str = "More is stricter.";
+const MORE_IS_STRICTER_MARK: &str = "More is stricter.";
 
 /// In which direction a threshold reports more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
+enum StricterDirection {
     Less,
     More,
 }
 
 /// The directions of all thresholds, by `group.name`.
-pub struct Strictness(BTreeMap<String, Direction>);
+pub struct ThresholdStrictness(BTreeMap<String, StricterDirection>);
 
-impl Strictness {
+impl ThresholdStrictness {
     /// Of the thresholds in `text`, each with its comment: the lines since the value before. A key without one has
     /// that of the key above it.
-    pub fn of(text: &str) -> Self {
+    pub fn from_toml(text: &str) -> Self {
         let mut directions = BTreeMap::new();
         let groups = DeTable::parse(text).map(toml::Spanned::into_inner).unwrap_or_default();
         for (group, keys) in &groups {
             let DeValue::Table(keys) = keys.get_ref() else { continue };
             let mut keys: Vec<_> = keys.iter().collect();
             keys.sort_by_key(|(name, _)| name.span().start);
-            let (mut end, mut direction) = (group.span().end, Direction::Less);
+            let (mut end, mut direction) = (group.span().end, StricterDirection::Less);
             for (name, value) in keys {
                 let between = text.get(end..name.span().start).unwrap_or_default();
                 if between.contains('#') {
-                    direction = if between.contains(MORE) { Direction::More } else { Direction::Less };
+                    direction = if between.contains(MORE_IS_STRICTER_MARK) { StricterDirection::More } else { StricterDirection::Less };
                 }
                 end = value.span().end;
                 directions.insert(format!("{}.{}", group.get_ref(), name.get_ref()), direction);
@@ -53,15 +53,15 @@ impl Strictness {
             (Boolean(theirs), Boolean(own)) => !theirs & own,
             (Array(theirs), Array(own)) => {
                 let (subset, whole) = match direction {
-                    Direction::Less => (theirs, own),
-                    Direction::More => (own, theirs),
+                    StricterDirection::Less => (theirs, own),
+                    StricterDirection::More => (own, theirs),
                 };
-                !subset.iter().all(|item| whole.iter().any(|other| is_same(item, other)))
+                !subset.iter().all(|item| whole.iter().any(|other| is_equal(item, other)))
             }
             _ => {
-                match (figure(theirs).zip(figure(own)).and_then(|(theirs, own)| theirs.partial_cmp(&own)), direction) {
-                    (Some(order), Direction::Less) => order == Ordering::Greater,
-                    (Some(order), Direction::More) => order == Ordering::Less,
+                match (as_number(theirs).zip(as_number(own)).and_then(|(theirs, own)| theirs.partial_cmp(&own)), direction) {
+                    (Some(order), StricterDirection::Less) => order == Ordering::Greater,
+                    (Some(order), StricterDirection::More) => order == Ordering::Less,
                     (None, _) => true,
                 }
             }
@@ -69,14 +69,14 @@ impl Strictness {
     }
 }
 
-fn is_same(one: &toml::Value, other: &toml::Value) -> bool {
-    match (figure(one), figure(other)) {
+fn is_equal(one: &toml::Value, other: &toml::Value) -> bool {
+    match (as_number(one), as_number(other)) {
         (Some(one), Some(other)) => one == other,
         _ => one == other,
     }
 }
 
-fn figure(value: &toml::Value) -> Option<f64> {
+fn as_number(value: &toml::Value) -> Option<f64> {
     match value {
         toml::Value::Integer(figure) => Some(*figure as f64),
         toml::Value::Float(figure) => Some(*figure),
@@ -89,18 +89,18 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::config::{document, embedded};
+    use crate::config::{settings_file, embedded};
 
     #[test]
     fn every_threshold_has_a_direction_and_the_marks_are_where_they_are_meant() {
-        let strictness = Strictness::of(embedded::SMELLS);
-        for (group, keys) in document::embedded(embedded::SMELLS) {
+        let strictness = ThresholdStrictness::from_toml(embedded::SMELLS);
+        for (group, keys) in settings_file::parse_embedded(embedded::SMELLS) {
             for name in keys.as_table().expect("a table").keys() {
                 assert!(strictness.0.contains_key(&format!("{group}.{name}")), "{group}.{name}");
             }
         }
         let more: Vec<&str> =
-            strictness.0.iter().filter(|(_, it)| **it == Direction::More).map(|(key, _)| key.as_str()).collect();
+            strictness.0.iter().filter(|(_, it)| **it == StricterDirection::More).map(|(key, _)| key.as_str()).collect();
         assert_eq!(
             more,
             [
@@ -135,6 +135,6 @@ mod tests {
             let table: toml::Table = format!("it = {text}").parse().expect("TOML");
             table["it"].clone()
         };
-        assert_eq!(Strictness::of(embedded::SMELLS).is_looser(key, &value(theirs), &value(own)), expected);
+        assert_eq!(ThresholdStrictness::from_toml(embedded::SMELLS).is_looser(key, &value(theirs), &value(own)), expected);
     }
 }

@@ -2,47 +2,47 @@
 
 use super::*;
 
-fn load_with(user: &str, repository: &str) -> Result<Loaded, ConfigError> {
+fn load_with(user: &str, repository: &str) -> Result<LoadedSettings, ConfigError> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (home, worktree) = (folder.path().join("home"), folder.path().join("repo"));
     for (folder, name, content) in [(&home, "config.toml", user), (&worktree, REPOSITORY_FILE, repository)] {
         std::fs::create_dir_all(folder).expect("a folder");
         std::fs::write(folder.join(name), content).expect("a file");
     }
-    let paths = Paths::below(&home);
-    load(Inputs {
+    let paths = Paths::from_home(&home);
+    load_settings(SettingsSources {
         paths: &paths,
         worktree: Some(&worktree),
         environment: &|_| None,
         flags: &[],
-        texts: Texts::All,
-        mistakes: Mistakes::Refuse,
+        texts: RequiredAssets::All,
+        mistakes: MistakePolicy::Refuse,
     })
 }
 
 /// Another value than the default that the form accepts.
-fn other_value(form: Form) -> String {
+fn other_value(form: SettingType) -> String {
     match form {
-        Form::Text | Form::Name => "\"other\"".to_owned(),
-        Form::Flag => "true".to_owned(),
-        Form::Count { min, .. } => (min + 1).to_string(),
-        Form::Words(words) => format!("{:?}", words.last().expect("a word")),
-        Form::Scope => "\"all\"".to_owned(),
-        Form::FailOn => "\"p2\"".to_owned(),
-        Form::Money { .. } => "0.25".to_owned(),
-        Form::Patterns | Form::Program => "[\"other\"]".to_owned(),
-        Form::Address => "\"https://models.example.org/v1\"".to_owned(),
-        Form::Variable => "\"SOME_KEY\"".to_owned(),
-        Form::Choices(words) => format!("[{:?}]", words.last().expect("a word")),
-        Form::Hours => "\"22:00-07:00\"".to_owned(),
+        SettingType::Text | SettingType::OptionalText => "\"other\"".to_owned(),
+        SettingType::Flag => "true".to_owned(),
+        SettingType::Count { min, .. } => (min + 1).to_string(),
+        SettingType::OneOf(words) => format!("{:?}", words.last().expect("a word")),
+        SettingType::Scope => "\"all\"".to_owned(),
+        SettingType::FailOn => "\"p2\"".to_owned(),
+        SettingType::Money { .. } => "0.25".to_owned(),
+        SettingType::Patterns | SettingType::Program => "[\"other\"]".to_owned(),
+        SettingType::Address => "\"https://models.example.org/v1\"".to_owned(),
+        SettingType::Variable => "\"SOME_KEY\"".to_owned(),
+        SettingType::AnyOf(words) => format!("[{:?}]", words.last().expect("a word")),
+        SettingType::Hours => "\"22:00-07:00\"".to_owned(),
     }
 }
 
 #[test]
 fn every_setting_has_a_documented_default() {
     let loaded = load_with("", "").expect("the defaults load");
-    assert_eq!(loaded.shown.len(), KEYS.len(), "assets/config.toml sets every key");
-    assert!(loaded.shown.iter().all(|setting| setting.origin == Origin::Default));
+    assert_eq!(loaded.entries.len(), KEYS.len(), "assets/config.toml sets every key");
+    assert!(loaded.entries.iter().all(|setting| setting.origin == SettingOrigin::Default));
     assert_eq!(loaded.settings, Settings::default());
     for key in KEYS {
         let last = key.name.rsplit('.').next().expect("a name");
@@ -60,17 +60,17 @@ fn a_user_may_set_all_and_a_repository_the_harmless() {
     for key in KEYS {
         let line = format!("{} = {}\n", key.name, other_value(key.form));
         let own = load_with(&line, "").unwrap_or_else(|error| panic!("{line}: {error}"));
-        let origin = |loaded: &Loaded| {
-            loaded.shown.iter().find(|setting| setting.key == key.name).expect("shown").origin.clone()
+        let origin = |loaded: &LoadedSettings| {
+            loaded.entries.iter().find(|setting| setting.key == key.name).expect("shown").origin.clone()
         };
-        assert!(matches!(origin(&own), Origin::User(_)), "{line}");
+        assert!(matches!(origin(&own), SettingOrigin::User(_)), "{line}");
         let theirs = load_with("", &line).unwrap_or_else(|error| panic!("{line}: {error}"));
         match key.trust {
             Trust::Repository => {
-                assert!(matches!(origin(&theirs), Origin::Repository(_)) && theirs.warnings.is_empty(), "{line}");
+                assert!(matches!(origin(&theirs), SettingOrigin::Repository(_)) && theirs.warnings.is_empty(), "{line}");
             }
             Trust::User => {
-                assert!(matches!(origin(&theirs), Origin::Default), "{line}");
+                assert!(matches!(origin(&theirs), SettingOrigin::Default), "{line}");
                 assert!(theirs.warnings.len() == 1 && theirs.warnings[0].contains(key.name), "{:?}", theirs.warnings);
                 assert_eq!(theirs.settings, Settings::default(), "{line}");
             }
@@ -110,7 +110,7 @@ fn whatever_a_repository_writes_never_panics_and_never_names_a_reviewer() {
     ] {
         let loaded = load_with("", hostile).unwrap_or_else(|error| panic!("{hostile:?}: {error}"));
         assert!(loaded.settings.reviewers.is_empty(), "{hostile:?}");
-        assert!(!loaded.warnings.is_empty() && !loaded.mistaken, "{hostile:?}");
+        assert!(!loaded.warnings.is_empty() && !loaded.has_mistakes, "{hostile:?}");
         assert!(loaded.warnings.iter().all(|line| !line.contains('\u{1b}')), "{:?}", loaded.warnings);
     }
 }
@@ -120,18 +120,18 @@ fn the_users_files_are_laid_over_the_embedded_ones() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("keymap.toml");
     let base = "[global]\nq = \"quit\"\nr = \"review\"\n";
-    assert_eq!(overlay(base, &file, Shape::Free).expect("no file"), None);
+    assert_eq!(overlay_user_file(base, &file, AllowedKeys::Any).expect("no file"), None);
     std::fs::write(&file, "[global]\nq = \"none\"\n[list]\nx = \"dismiss\"\n").expect("a file");
-    let merged: toml::Table = overlay(base, &file, Shape::Free).expect("sound").expect("a file").parse().expect("TOML");
+    let merged: toml::Table = overlay_user_file(base, &file, AllowedKeys::Any).expect("sound").expect("a file").parse().expect("TOML");
     let expected: toml::Table =
         "[global]\nq = \"none\"\nr = \"review\"\n[list]\nx = \"dismiss\"\n".parse().expect("TOML");
     assert_eq!(merged, expected);
-    let error = overlay(base, &file, Shape::OfBase).expect_err("list is not in the base");
+    let error = overlay_user_file(base, &file, AllowedKeys::OnlyBaseKeys).expect_err("list is not in the base");
     assert!(error.to_string().contains("keymap.toml:3:2: list: "), "{error}");
 }
 
 /// `[reviewers.a]` with these lines.
-fn reviewer(lines: &str) -> Result<Loaded, ConfigError> {
+fn reviewer(lines: &str) -> Result<LoadedSettings, ConfigError> {
     load_with(&format!("[reviewers.a]\n{lines}\n"), "")
 }
 
@@ -169,15 +169,15 @@ fn every_field_of_a_reviewer_can_be_set_is_documented_and_shown_with_its_place()
         let loaded = reviewer(&lines.join("\n")).unwrap_or_else(|error| panic!("{name}: {error}"));
         let key = format!("reviewers.a.{name}");
         let shown = loaded.reviewers.iter().find(|setting| setting.key == key).unwrap_or_else(|| panic!("{name}"));
-        let Origin::User(Place::File { line, column, .. }) = shown.origin else { panic!("{name}: {:?}", shown.origin) };
+        let SettingOrigin::User(SettingLocation::File { line, column, .. }) = shown.origin else { panic!("{name}: {:?}", shown.origin) };
         assert_eq!((line, column), (2, 1), "{name}");
         let expected = value.trim_matches('"');
         let shown = match shown.value.clone() {
-            Value::Text(text) => text,
-            Value::Count(count) => count.to_string(),
-            Value::Money(amount) => amount.to_string(),
-            Value::Flag(flag) => flag.to_string(),
-            Value::List(list) => format!("{list:?}"),
+            SettingValue::Text(text) => text,
+            SettingValue::Count(count) => count.to_string(),
+            SettingValue::Money(amount) => amount.to_string(),
+            SettingValue::Flag(flag) => flag.to_string(),
+            SettingValue::List(list) => format!("{list:?}"),
         };
         assert!(shown == expected || *name == "ca_file" && shown.ends_with("home/other"), "{name}: {shown}");
     }
@@ -189,19 +189,19 @@ fn a_reviewer_that_says_little_has_defaults() {
     let reviewer = &loaded.settings.reviewers["a"];
     let expected = ReviewerSettings { model: "m".to_owned(), ..ReviewerSettings::new(ReviewerKind::Anthropic) };
     assert_eq!(*reviewer, expected);
-    assert!(reviewer.mask_secrets && reviewer.critic.is_none() && reviewer.summary == SummaryBy::Local);
+    assert!(reviewer.mask_secrets && reviewer.critic.is_none() && reviewer.summary == SummaryAuthor::Local);
     let default = |name: &str| {
         let key = format!("reviewers.a.{name}");
         loaded.reviewers.iter().find(|setting| setting.key == key).map(|setting| setting.origin.clone())
     };
-    assert_eq!((default("attempts"), default("critic")), (Some(Origin::Default), Some(Origin::Default)));
+    assert_eq!((default("attempts"), default("critic")), (Some(SettingOrigin::Default), Some(SettingOrigin::Default)));
     assert_eq!(default("price_input"), None, "what nobody set is not shown");
 }
 
 #[test]
 fn the_words_of_reviewers_are_those_of_their_types() {
     let words = |name: &str| match reviewers::FIELDS.iter().find(|(field, _)| *field == name) {
-        Some((_, Form::Words(words))) => words.to_vec(),
+        Some((_, SettingType::OneOf(words))) => words.to_vec(),
         other => panic!("{name}: {other:?}"),
     };
     let efforts: Vec<&str> = crate::domain::Effort::ALL.iter().map(|effort| effort.word()).collect();

@@ -5,47 +5,47 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::index::{FileId, Index, IndexError, Reach, words};
-use super::library::Own;
-use super::named::Named;
-use super::retrieve::history::{History, MOST_FILES};
-use super::retrieve::paths::{folder, nearness, subject};
-use super::retrieve::task::Task;
+use super::index::{FileId, Index, IndexError, IndexCompleteness, split_words};
+use super::document_store::AuthoredFilter;
+use super::mentions::MentionedFiles;
+use super::retrieve::history::{History, MAX_FILES_PER_COMMIT};
+use super::retrieve::paths::{folder, folder_proximity, subject};
+use super::retrieve::task::RetrievalTask;
 use super::retrieve::words::identifiers;
 use crate::git::TreeFile;
 
 /// So many files are read and weighed: about 100 ms.
-const MOST: usize = 1_000;
+const MAX_FILES: usize = 1_000;
 /// Without an index, so many: a review waits for it, once.
-const MOST_UNINDEXED: usize = 6_000;
+const MAX_FILES_WITHOUT_INDEX: usize = 6_000;
 /// Names and words of a task that are looked up.
-const MOST_NAMES: usize = 400;
+const MAX_LOOKUP_WORDS: usize = 400;
 
 /// What of a tree is looked at.
 #[derive(Debug, Default)]
-pub struct Chosen {
+pub struct FileSelection {
     /// By path; own ones, or asked for.
     pub files: Vec<TreeFile>,
     /// For which there was no place, whoever wrote them.
-    pub others: Vec<TreeFile>,
+    pub skipped: Vec<TreeFile>,
 }
 
 /// The files to look at; `named` are.
-pub fn choose(
+pub fn choose_candidates(
     files: Vec<TreeFile>,
-    own: &mut Own<'_>,
-    (task, named): (&Task, &Named<'_>),
+    own: &mut AuthoredFilter<'_>,
+    (task, named): (&RetrievalTask, &MentionedFiles<'_>),
     index: Option<&Index>,
     (history, before): (&History, &[usize]),
-) -> Chosen {
-    let most = most(index.map(Index::reach));
+) -> FileSelection {
+    let most = max_files(index.map(Index::completeness));
     if files.len() <= most {
-        return Chosen { files: own.by_name(files), others: Vec::new() };
+        return FileSelection { files: own.retain_by_name(files), skipped: Vec::new() };
     }
-    let mut scores = by_place(&files, task, history, before);
+    let mut scores = score_by_location(&files, task, history, before);
     if let Some(index) = index {
         // A damaged index is rebuilt by whoever refreshes it; until then the history and the paths have to do.
-        if let Err(error) = by_words(index, task, &mut scores) {
+        if let Err(error) = score_by_words(index, task, &mut scores) {
             tracing::warn!("the index is of no use: {error}");
         }
     }
@@ -63,13 +63,13 @@ pub fn choose(
         })
         .collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.path.cmp(&b.1.path)));
-    let mut chosen = Chosen::default();
+    let mut chosen = FileSelection::default();
     // To judge them all would take longer than to look at those that are chosen.
     for (_, file) in order {
         match chosen.files.len() < most {
-            true if own.has_name(&file.path) => chosen.files.push(file),
+            true if own.is_authored_by_name(&file.path) => chosen.files.push(file),
             true => {}
-            false => chosen.others.push(file),
+            false => chosen.skipped.push(file),
         }
     }
     chosen.files.sort_by(|a, b| a.path.cmp(&b.path));
@@ -77,15 +77,15 @@ pub fn choose(
 }
 
 /// How many files are looked at. What is not in a part of an index has no words: then it is better to read more files.
-fn most(reach: Option<Reach>) -> usize {
+fn max_files(reach: Option<IndexCompleteness>) -> usize {
     match reach {
-        Some(Reach::Whole | Reach::Other) => MOST,
-        Some(Reach::Part { .. }) | None => MOST_UNINDEXED,
+        Some(IndexCompleteness::Whole | IndexCompleteness::Other) => MAX_FILES,
+        Some(IndexCompleteness::Part { .. }) | None => MAX_FILES_WITHOUT_INDEX,
     }
 }
 
 /// What changed with the given files, and what is near them or has their subject.
-fn by_place(files: &[TreeFile], task: &Task, history: &History, before: &[usize]) -> HashMap<String, f32> {
+fn score_by_location(files: &[TreeFile], task: &RetrievalTask, history: &History, before: &[usize]) -> HashMap<String, f32> {
     let given: Vec<&str> = task.paths().collect();
     let subjects: HashSet<String> = given.iter().map(|path| subject(path)).collect();
     let folders: HashSet<&str> = given.iter().map(|path| folder(path)).collect();
@@ -95,14 +95,14 @@ fn by_place(files: &[TreeFile], task: &Task, history: &History, before: &[usize]
         let place = folder(&file.path);
         let near = *near
             .entry(place)
-            .or_insert_with(|| folders.iter().map(|folder| nearness(folder, place)).fold(0.0, f32::max));
+            .or_insert_with(|| folders.iter().map(|folder| folder_proximity(folder, place)).fold(0.0, f32::max));
         let pair = if subjects.contains(&subject(&file.path)) { 3.0 } else { 0.0 };
         scores.insert(file.path.clone(), near + pair);
     }
-    let known: HashSet<_> = given.iter().filter_map(|path| history.known(path)).collect();
+    let known: HashSet<_> = given.iter().filter_map(|path| history.find_path(path)).collect();
     history.walk(before, |_, commit, moves| {
-        let paths: Vec<_> = commit.files.iter().map(|file| moves.today(file.path)).collect();
-        if paths.len() <= MOST_FILES && paths.iter().any(|path| known.contains(path)) {
+        let paths: Vec<_> = commit.files.iter().map(|file| moves.current_path(file.path)).collect();
+        if paths.len() <= MAX_FILES_PER_COMMIT && paths.iter().any(|path| known.contains(path)) {
             for path in paths {
                 *scores.entry(history.path(path).to_owned()).or_default() += 2.0 / commit.files.len() as f32;
             }
@@ -112,8 +112,8 @@ fn by_place(files: &[TreeFile], task: &Task, history: &History, before: &[usize]
 }
 
 /// What has, declares or uses the words of the task: the rarer, the more.
-fn by_words(index: &Index, task: &Task, scores: &mut HashMap<String, f32>) -> Result<(), IndexError> {
-    let mut names: BTreeSet<&str> = identifiers_of(&task.text);
+fn score_by_words(index: &Index, task: &RetrievalTask, scores: &mut HashMap<String, f32>) -> Result<(), IndexError> {
+    let mut names: BTreeSet<&str> = collect_identifiers(&task.text);
     for hunk in task.given.iter().flat_map(|given| &given.hunks) {
         for line in hunk.removed.iter().chain(&hunk.added) {
             names.extend(identifiers(line));
@@ -133,12 +133,12 @@ fn by_words(index: &Index, task: &Task, scores: &mut HashMap<String, f32>) -> Re
         }
     };
     let mut parts: BTreeSet<String> = BTreeSet::new();
-    for name in sample(names) {
+    for name in sample_words(names) {
         add(index.files_that_declare(name)?, 2.0);
         add(index.files_that_use(name)?, 1.0);
-        parts.extend(words(name));
+        parts.extend(split_words(name));
     }
-    for part in sample(parts) {
+    for part in sample_words(parts) {
         add(index.files_with(&part)?, 0.5);
     }
     for (file, score) in index.files().zip(by_file).filter(|(_, score)| *score > 0.0) {
@@ -148,16 +148,16 @@ fn by_words(index: &Index, task: &Task, scores: &mut HashMap<String, f32>) -> Re
 }
 
 /// At most [`MOST_NAMES`] of some words, whatever they begin with, and the same each time.
-fn sample<T: AsRef<str>>(words: BTreeSet<T>) -> Vec<T> {
+fn sample_words<T: AsRef<str>>(words: BTreeSet<T>) -> Vec<T> {
     let mut words: Vec<T> = words.into_iter().collect();
-    if words.len() > MOST_NAMES {
+    if words.len() > MAX_LOOKUP_WORDS {
         words.sort_by_cached_key(|word| *blake3::hash(word.as_ref().as_bytes()).as_bytes());
-        words.truncate(MOST_NAMES);
+        words.truncate(MAX_LOOKUP_WORDS);
     }
     words
 }
 
-fn identifiers_of(text: &str) -> BTreeSet<&str> {
+fn collect_identifiers(text: &str) -> BTreeSet<&str> {
     text.lines().flat_map(identifiers).collect()
 }
 
@@ -168,56 +168,56 @@ mod tests {
 
     #[test]
     fn a_part_of_an_index_is_no_reason_to_read_less() {
-        assert_eq!(most(Some(Reach::Part { files: 10, of: 2_000 })), most(None));
-        assert!(most(Some(Reach::Whole)) < most(None));
+        assert_eq!(max_files(Some(IndexCompleteness::Part { files: 10, total: 2_000 })), max_files(None));
+        assert!(max_files(Some(IndexCompleteness::Whole)) < max_files(None));
     }
 
     #[test]
     fn what_others_wrote_takes_the_place_of_nothing() {
         let file = |path: String| TreeFile { path, blob: String::new() };
-        let vendored = (0..MOST_UNINDEXED + 9).map(|number| file(format!("a/vendor/{number}.c")));
+        let vendored = (0..MAX_FILES_WITHOUT_INDEX + 9).map(|number| file(format!("a/vendor/{number}.c")));
         let own = (0..9).map(|number| file(format!("z/{number}.c")));
         let files: Vec<TreeFile> = vendored.chain(own).collect();
         let focus = Focus { path: "a/vendor/7.c".to_owned(), line: None };
-        let task = Task { focus: vec![focus], ..Task::default() };
+        let task = RetrievalTask { focus: vec![focus], ..RetrievalTask::default() };
         let is_asked = |path: &str| path == "a/vendor/7.c";
-        let mut own = Own::by_itself(&is_asked);
-        let chosen = |files: &[TreeFile], own: &mut Own<'_>| {
-            choose(files.to_vec(), own, (&task, &Named::default()), None, (&History::default(), &[]))
+        let mut own = AuthoredFilter::without_attributes(&is_asked);
+        let chosen = |files: &[TreeFile], own: &mut AuthoredFilter<'_>| {
+            choose_candidates(files.to_vec(), own, (&task, &MentionedFiles::default()), None, (&History::default(), &[]))
         };
         let all = chosen(&files, &mut own);
-        let few = chosen(&files[MOST_UNINDEXED..], &mut own);
-        let paths = |chosen: &Chosen| chosen.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
-        assert_eq!((paths(&all).len(), all.others.len()), (10, 0));
-        assert_eq!((paths(&few).len(), few.others.len()), (9, 0));
+        let few = chosen(&files[MAX_FILES_WITHOUT_INDEX..], &mut own);
+        let paths = |chosen: &FileSelection| chosen.files.iter().map(|file| file.path.clone()).collect::<Vec<_>>();
+        assert_eq!((paths(&all).len(), all.skipped.len()), (10, 0));
+        assert_eq!((paths(&few).len(), few.skipped.len()), (9, 0));
         assert_eq!(paths(&all)[0], "a/vendor/7.c");
-        let many: Vec<TreeFile> = (0..MOST_UNINDEXED + 9).map(|number| file(format!("z/{number}.c"))).collect();
+        let many: Vec<TreeFile> = (0..MAX_FILES_WITHOUT_INDEX + 9).map(|number| file(format!("z/{number}.c"))).collect();
         let many = chosen(&many, &mut own);
-        assert_eq!((many.files.len(), many.others.len()), (MOST_UNINDEXED, 9));
+        assert_eq!((many.files.len(), many.skipped.len()), (MAX_FILES_WITHOUT_INDEX, 9));
     }
 
     #[test]
     fn given_files_come_before_those_that_are_named() {
-        let files: Vec<TreeFile> = (0..MOST_UNINDEXED + 9)
+        let files: Vec<TreeFile> = (0..MAX_FILES_WITHOUT_INDEX + 9)
             .map(|number| TreeFile { path: format!("{number:05}.c"), blob: String::new() })
             .collect();
-        let last = files[MOST_UNINDEXED + 8].path.clone();
-        let task = Task { focus: vec![Focus { path: last.clone(), line: None }], ..Task::default() };
-        let mut named = Named::default();
+        let last = files[MAX_FILES_WITHOUT_INDEX + 8].path.clone();
+        let task = RetrievalTask { focus: vec![Focus { path: last.clone(), line: None }], ..RetrievalTask::default() };
+        let mut named = MentionedFiles::default();
         named.files.extend(files.iter().map(|file| file.path.clone()));
-        let mut own = Own::by_itself(&|_| true);
-        let chosen = choose(files, &mut own, (&task, &named), None, (&History::default(), &[]));
+        let mut own = AuthoredFilter::without_attributes(&|_| true);
+        let chosen = choose_candidates(files, &mut own, (&task, &named), None, (&History::default(), &[]));
         assert_eq!(chosen.files.last().map(|file| &file.path), Some(&last));
     }
 
     #[test]
     fn of_many_words_those_of_all_letters_are_taken() {
         let few: BTreeSet<&str> = ["Zebra", "apple"].into();
-        assert_eq!(sample(few), ["Zebra", "apple"]);
+        assert_eq!(sample_words(few), ["Zebra", "apple"]);
         let many: BTreeSet<String> =
             ('a'..='z').flat_map(|letter| (0..100).map(move |number| format!("{letter}{number}"))).collect();
-        let taken = sample(many.clone());
-        assert_eq!((taken.len(), &taken), (MOST_NAMES, &sample(many)));
+        let taken = sample_words(many.clone());
+        assert_eq!((taken.len(), &taken), (MAX_LOOKUP_WORDS, &sample_words(many)));
         let letters: BTreeSet<_> = taken.iter().filter_map(|word| word.chars().next()).collect();
         assert_eq!(letters.len(), 26, "{letters:?}");
     }

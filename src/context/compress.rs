@@ -8,9 +8,9 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use crate::domain::word_enum;
-use crate::provider::builtin::facts::Facts;
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::{KindSet, Node, NodeIndex, Parsers, Source};
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::{KindSet, Node, NodeIndex, Parsers, ParsedFile};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,31 +27,31 @@ word_enum!(
 );
 
 /// What somebody left to be done stays.
-const NOTES: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
+const NOTE_MARKERS: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
 
 /// A chunk with less in it, as far as it still parses; `None` where nothing goes. The language is its file's.
-pub fn compressed(parsers: &mut Parsers, language: Language, chunk: &str, strength: Strength) -> Option<String> {
+pub fn compress_chunk(parsers: &mut Parsers, language: Language, chunk: &str, strength: Strength) -> Option<String> {
     // Where it begins outside of the code, that is not to be seen.
     if language == Language::Php && chunk.contains("?>") {
         return None;
     }
-    frames(language)
+    syntax_wrappers(language)
         .iter()
         .find_map(|(before, after)| {
             let text = format!("{before}{chunk}{after}");
-            let cuts = Cuts::of(&parsed(parsers, language, &text)?, strength);
+            let cuts = ChunkCuts::find(&parse_without_errors(parsers, language, &text)?, strength);
             let steps = Strength::ALL.iter().rev().filter(|step| **step <= strength);
             // A grammar may see more in white space and comments than anybody expects.
             let shorter = steps
-                .map(|step| cuts.taken_from(&text, *step))
-                .find(|shorter| parsed(parsers, language, shorter).is_some())?;
+                .map(|step| cuts.apply_to(&text, *step))
+                .find(|shorter| parse_without_errors(parsers, language, shorter).is_some())?;
             Some(shorter.strip_prefix(before)?.strip_suffix(after)?.to_owned())
         })
         .filter(|shorter| shorter != chunk)
 }
 
 /// What a chunk may have to stand in to parse, by lines of their own.
-fn frames(language: Language) -> &'static [(&'static str, &'static str)] {
+fn syntax_wrappers(language: Language) -> &'static [(&'static str, &'static str)] {
     match language {
         Language::Python => &[("", ""), ("class A:\n", "")],
         Language::Php => &[("<?php\n", ""), ("<?php\nclass A {\n", "}\n"), ("", "")],
@@ -64,48 +64,48 @@ fn frames(language: Language) -> &'static [(&'static str, &'static str)] {
 }
 
 /// The tree of a text without errors.
-fn parsed<'a>(parsers: &mut Parsers, language: Language, text: &'a str) -> Option<Source<'a>> {
+fn parse_without_errors<'a>(parsers: &mut Parsers, language: Language, text: &'a str) -> Option<ParsedFile<'a>> {
     parsers.parse("", language, text.as_bytes()).ok().filter(|source| !source.nodes.iter().any(Node::is_error))
 }
 
 /// What can be taken away.
-struct Cuts {
+struct ChunkCuts {
     language: Language,
-    comments: Vec<Cut>,
-    bodies: Vec<Cut>,
+    comments: Vec<TextCut>,
+    bodies: Vec<TextCut>,
     /// Rows, from 0, of texts in quotes that have several: the white space around them is a part of them.
-    quoted: Vec<(u32, u32)>,
+    multiline_literals: Vec<(u32, u32)>,
 }
 
 /// A stretch of the text, and what stands there instead; line ends stay.
-struct Cut {
+struct TextCut {
     start: usize,
     end: usize,
-    instead: &'static str,
+    replacement: &'static str,
 }
 
-impl Cuts {
-    fn of(source: &Source<'_>, strength: Strength) -> Self {
-        let kinds = Kinds::of(source.language);
+impl ChunkCuts {
+    fn find(source: &ParsedFile<'_>, strength: Strength) -> Self {
+        let kinds = CompressibleKinds::for_language(source.language);
         Self {
             language: source.language,
-            comments: comments(source, kinds),
-            bodies: if strength == Strength::Strong { bodies(source, kinds) } else { Vec::new() },
-            quoted: quoted(source, kinds),
+            comments: find_comment_cuts(source, kinds),
+            bodies: if strength == Strength::Strong { find_body_cuts(source, kinds) } else { Vec::new() },
+            multiline_literals: find_multiline_literals(source, kinds),
         }
     }
 
-    fn taken_from(&self, text: &str, strength: Strength) -> String {
+    fn apply_to(&self, text: &str, strength: Strength) -> String {
         let bodies = self.bodies.iter().filter(|_| strength == Strength::Strong);
-        let shorter = without(text, self.comments.iter().chain(bodies).collect());
-        if strength == Strength::Light { shorter } else { self.tightened(&shorter) }
+        let shorter = remove_cuts(text, self.comments.iter().chain(bodies).collect());
+        if strength == Strength::Light { shorter } else { self.trim_whitespace(&shorter) }
     }
 
     /// Without white space at the ends of lines, and at their beginnings where nothing depends on it. Lines that begin or
     /// end in a text in quotes stay as they are.
-    fn tightened(&self, text: &str) -> String {
+    fn trim_whitespace(&self, text: &str) -> String {
         let has_meaning = matches!(self.language, Language::Python | Language::Bash | Language::Ruby | Language::Php);
-        let mut quoted = self.quoted.iter().peekable();
+        let mut quoted = self.multiline_literals.iter().peekable();
         let mut shorter = String::with_capacity(text.len());
         for (line, row) in text.split_inclusive('\n').zip(0..) {
             while quoted.next_if(|(_, end)| *end < row).is_some() {}
@@ -126,23 +126,23 @@ impl Cuts {
 }
 
 /// The kinds of nodes that are looked for.
-struct Kinds {
+struct CompressibleKinds {
     comments: KindSet,
     declarations: KindSet,
     bodies: KindSet,
 }
 
-impl Kinds {
+impl CompressibleKinds {
     /// Made once per language: it asks the grammar about each of its kinds.
-    fn of(language: Language) -> &'static Self {
-        static ALL: LazyLock<Vec<Kinds>> = LazyLock::new(|| Language::ALL.map(Kinds::new).into());
+    fn for_language(language: Language) -> &'static Self {
+        static ALL: LazyLock<Vec<CompressibleKinds>> = LazyLock::new(|| Language::ALL.map(CompressibleKinds::new).into());
         &ALL[language.index()]
     }
 
     fn new(language: Language) -> Self {
         Self {
             comments: KindSet::new(language, &["comment", "line_comment", "block_comment"]),
-            declarations: KindSet::new(language, declarations(language)),
+            declarations: KindSet::new(language, declaration_kinds(language)),
             bodies: KindSet::new(
                 language,
                 &[
@@ -158,7 +158,7 @@ impl Kinds {
     }
 }
 
-fn without(text: &str, mut cuts: Vec<&Cut>) -> String {
+fn remove_cuts(text: &str, mut cuts: Vec<&TextCut>) -> String {
     cuts.sort_by_key(|cut| (cut.start, std::cmp::Reverse(cut.end)));
     let mut shorter = String::with_capacity(text.len());
     let mut at = 0;
@@ -169,7 +169,7 @@ fn without(text: &str, mut cuts: Vec<&Cut>) -> String {
         }
         let (Some(kept), Some(gone)) = (text.get(at..cut.start), text.get(cut.start..cut.end)) else { continue };
         shorter.push_str(kept);
-        shorter.push_str(cut.instead);
+        shorter.push_str(cut.replacement);
         shorter.extend(gone.chars().filter(|c| *c == '\n'));
         at = cut.end;
     }
@@ -177,13 +177,13 @@ fn without(text: &str, mut cuts: Vec<&Cut>) -> String {
     shorter
 }
 
-fn comments(source: &Source<'_>, kinds: &Kinds) -> Vec<Cut> {
+fn find_comment_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<TextCut> {
     let comments: Vec<&Node> = source.nodes.iter().filter(|node| kinds.comments.contains(node.kind)).collect();
-    let documenting = documenting(source, kinds, &comments);
+    let documenting = find_doc_comments(source, kinds, &comments);
     let mut cuts = Vec::new();
     for node in comments {
         let text = source.text(node);
-        let is_note = NOTES.iter().any(|note| text.contains(note));
+        let is_note = NOTE_MARKERS.iter().any(|note| text.contains(note));
         if is_documentation(text) || documenting.contains(&node.start) || is_note || is_directive(text) {
             continue;
         }
@@ -199,13 +199,13 @@ fn comments(source: &Source<'_>, kinds: &Kinds) -> Vec<Cut> {
         let touches = |neighbour: Option<&u8>| neighbour.is_some_and(|byte| !byte.is_ascii_whitespace());
         let before = start.checked_sub(1).and_then(|before| source.text.get(before));
         let is_between = touches(before) && touches(source.text.get(end));
-        cuts.push(Cut { start, end, instead: if is_between { " " } else { "" } });
+        cuts.push(TextCut { start, end, replacement: if is_between { " " } else { "" } });
     }
     cuts
 }
 
 /// What declares something, in languages whose documentation looks like any comment.
-fn declarations(language: Language) -> &'static [&'static str] {
+fn declaration_kinds(language: Language) -> &'static [&'static str] {
     match language {
         Language::Go => &[
             "package_clause",
@@ -240,7 +240,7 @@ fn declarations(language: Language) -> &'static [&'static str] {
 }
 
 /// Where the comments begin that stand on lines of their own right above a declaration, in those languages.
-fn documenting(source: &Source<'_>, kinds: &Kinds, comments: &[&Node]) -> HashSet<u32> {
+fn find_doc_comments(source: &ParsedFile<'_>, kinds: &CompressibleKinds, comments: &[&Node]) -> HashSet<u32> {
     let mut rows: HashSet<u32> =
         source.nodes.iter().filter(|node| kinds.declarations.contains(node.kind)).map(|node| node.row).collect();
     let is_alone = |node: &Node| {
@@ -260,13 +260,13 @@ fn documenting(source: &Source<'_>, kinds: &Kinds, comments: &[&Node]) -> HashSe
 
 /// `///`, `/** */`, `//!`.
 fn is_documentation(text: &str) -> bool {
-    const MARKS: [&str; 5] = ["///", "//!", "/**", "/*!", "##"];
-    MARKS.iter().any(|mark| text.starts_with(mark))
+    const DOC_MARKERS: [&str; 5] = ["///", "//!", "/**", "/*!", "##"];
+    DOC_MARKERS.iter().any(|mark| text.starts_with(mark))
 }
 
 /// What tools obey: `#!/bin/sh`, `//go:build`, `# noqa`, `// eslint-disable`.
 fn is_directive(text: &str) -> bool {
-    const MARKS: [&str; 21] = [
+    const DIRECTIVE_MARKERS: [&str; 21] = [
         "#!",
         "//go:",
         "+build",
@@ -289,41 +289,41 @@ fn is_directive(text: &str) -> bool {
         "shellcheck",
         "clang-format",
     ];
-    MARKS.iter().any(|mark| text.contains(mark))
+    DIRECTIVE_MARKERS.iter().any(|mark| text.contains(mark))
 }
 
 /// A shorter body takes no more tokens than what says that it is left out, in bytes.
-const SHORT_BODY: usize = 48;
+const MIN_BODY_BYTES: usize = 48;
 
 /// Whether there is more in a body than comments and what Python has for them.
-fn has_code(source: &Source<'_>, body: NodeIndex, kinds: &Kinds) -> bool {
+fn body_has_code(source: &ParsedFile<'_>, body: NodeIndex, kinds: &CompressibleKinds) -> bool {
     let is_text =
-        |node: &Node| source.language == Language::Python && source.start_of(node, 1).starts_with(['"', '\'']);
+        |node: &Node| source.language == Language::Python && source.text_prefix(node, 1).starts_with(['"', '\'']);
     let mut inside = source.children(body).map(|at| &source.nodes[at]);
     inside.any(|node| node.is_named() && !kinds.comments.contains(node.kind) && !is_text(node))
 }
 
-fn bodies(source: &Source<'_>, kinds: &Kinds) -> Vec<Cut> {
-    let facts = Facts::of(source);
+fn find_body_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<TextCut> {
+    let facts = FileFacts::from_parsed(source);
     let mut bodies = Vec::new();
     for function in &facts.functions {
         let mut children = source.children(function.node);
         let Some(at) = children.find(|at| kinds.bodies.contains(source.nodes[*at].kind)) else { continue };
         let body = source.nodes[at];
         let text = source.text(&body);
-        if text.len() < SHORT_BODY || !has_code(source, at, kinds) {
+        if text.len() < MIN_BODY_BYTES || !body_has_code(source, at, kinds) {
             continue;
         }
         let (start, end) = (body.start as usize, body.end as usize);
         let cut = match (text.strip_prefix('{'), text.ends_with('}')) {
             (Some(_), true) => {
                 let instead = if source.language == Language::Bash { " : left out;" } else { " /* left out */" };
-                Cut { start: start + 1, end: end - 1, instead }
+                TextCut { start: start + 1, end: end - 1, replacement: instead }
             }
-            _ if source.language == Language::Python => Cut { start, end, instead: "...  # left out" },
+            _ if source.language == Language::Python => TextCut { start, end, replacement: "...  # left out" },
             // On one line, what follows would become part of the comment.
             _ if source.language == Language::Ruby && body.end_row < source.nodes[function.node].end_row => {
-                Cut { start, end, instead: "# left out" }
+                TextCut { start, end, replacement: "# left out" }
             }
             _ => continue,
         };
@@ -334,7 +334,7 @@ fn bodies(source: &Source<'_>, kinds: &Kinds) -> Vec<Cut> {
 
 /// The rows of leaves that have several, in order: only leaves can hold white space that is part of the program, and
 /// comments are none.
-fn quoted(source: &Source<'_>, kinds: &Kinds) -> Vec<(u32, u32)> {
+fn find_multiline_literals(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<(u32, u32)> {
     let leaves = source.nodes.iter().enumerate().filter(|(at, node)| node.end_index as usize == at + 1);
     let is_comment =
         |node: &Node| [node, &source.nodes[node.parent as usize]].iter().any(|node| kinds.comments.contains(node.kind));
@@ -352,7 +352,7 @@ mod tests {
 
     fn shorter(path: &str, text: &str, strength: Strength) -> String {
         let language = Language::detect(path, text.as_bytes()).expect("a known language");
-        compressed(&mut Parsers::default(), language, text, strength).unwrap_or_else(|| text.to_owned())
+        compress_chunk(&mut Parsers::default(), language, text, strength).unwrap_or_else(|| text.to_owned())
     }
 
     #[rstest]

@@ -1,18 +1,18 @@
 //! A changed file's diff as a model may see it: masked by the whole of both files, with line numbers of the new side.
 
 use super::mask::Mask;
-use super::text::{Text, Unread, shown_line, shown_path};
+use super::text::{BlobText, ReadTextError, format_line, format_path};
 use crate::domain::LineRange;
 use crate::git::{ChangeKind, DiffLine, FileChange, LineOrigin, Repo};
 
 /// How far back, in lines, the code is looked for that a block stands in.
-const SECTION_LOOK: u32 = 2_000;
+const MAX_SECTION_LOOKBACK_LINES: u32 = 2_000;
 /// Of that code so much is shown, in characters.
-const MAX_SECTION: usize = 100;
+const MAX_SECTION_CHARS: usize = 100;
 
 /// One line of a shown diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct DiffRow {
     /// Without a line end: `   12 +let x = 1;`; removed lines have no number.
     pub text: String,
     /// Whether a block of changes with its context begins here.
@@ -24,11 +24,11 @@ pub struct Row {
 }
 
 /// The diff of a file, with `context` unchanged lines around each hunk.
-pub fn rows(repo: &Repo, file: &FileChange, context: u32, mask: Mask) -> Result<Vec<Row>, Unread> {
-    let new = Text::of(repo, &file.new_blob, &file.path, mask)?;
+pub fn build_diff_rows(repo: &Repo, file: &FileChange, context: u32, mask: Mask) -> Result<Vec<DiffRow>, ReadTextError> {
+    let new = BlobText::from_blob(repo, &file.new_blob, &file.path, mask)?;
     let old_path = file.old_path.as_deref().unwrap_or(&file.path);
-    let old = file.old_blob.as_ref().map(|blob| Text::of(repo, blob, old_path, mask)).transpose()?;
-    let lines = repo.file_diff(file, context).map_err(Unread::Git)?;
+    let old = file.old_blob.as_ref().map(|blob| BlobText::from_blob(repo, blob, old_path, mask)).transpose()?;
+    let lines = repo.file_diff(file, context).map_err(ReadTextError::Git)?;
     let mut rows = Vec::with_capacity(lines.len());
     let (mut hunk, mut is_inside) = (0, false);
     for line in &lines {
@@ -41,17 +41,17 @@ pub fn rows(repo: &Repo, file: &FileChange, context: u32, mask: Mask) -> Result<
         let old_text = || line.old_line.and_then(|number| Some(old.as_ref()?.line(number))).unwrap_or_default();
         let new_text = || line.new_line.map_or("", |number| new.line(number));
         let text = match line.origin {
-            LineOrigin::HunkHeader => header(line, &new),
-            LineOrigin::Removed => format!("      -{}", shown_line(old_text())),
-            LineOrigin::Added => format!("{:>5} +{}", line.new_line.unwrap_or(0), shown_line(new_text())),
-            LineOrigin::Context => format!("{:>5}  {}", line.new_line.unwrap_or(0), shown_line(new_text())),
+            LineOrigin::HunkHeader => format_hunk_header(line, &new),
+            LineOrigin::Removed => format!("      -{}", format_line(old_text())),
+            LineOrigin::Added => format!("{:>5} +{}", line.new_line.unwrap_or(0), format_line(new_text())),
+            LineOrigin::Context => format!("{:>5}  {}", line.new_line.unwrap_or(0), format_line(new_text())),
         };
         let stands_for = || {
             let first = file.hunks.get(hunk).map_or(1, |hunk| hunk.new_range().start);
             let number = line.new_line.unwrap_or(first);
             (hunk, LineRange::new(number, number))
         };
-        rows.push(Row {
+        rows.push(DiffRow {
             text,
             is_header: line.origin == LineOrigin::HunkHeader,
             hunk: is_change.then(stands_for),
@@ -62,20 +62,20 @@ pub fn rows(repo: &Repo, file: &FileChange, context: u32, mask: Mask) -> Result<
 }
 
 /// `@@ -10,3 +12,5 @@ fn around_it(`: git's own, but for the code behind it, which is masked.
-fn header(line: &DiffLine, new: &Text) -> String {
+fn format_hunk_header(line: &DiffLine, new: &BlobText) -> String {
     let places = line.text.split("@@").nth(1).unwrap_or_default().trim();
     let places: String = places.chars().filter(|c| c.is_ascii_digit() || matches!(c, ' ' | '+' | '-' | ',')).collect();
     let start = places.split('+').nth(1).and_then(|new| new.split(',').next()?.parse::<u32>().ok()).unwrap_or(1);
     let begins = |line: &&str| line.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$'));
-    let above = (start.saturating_sub(SECTION_LOOK).max(1)..start).rev().map(|number| new.line(number)).find(begins);
-    let section: String = above.unwrap_or_default().chars().take(MAX_SECTION).collect();
-    format!("@@ {places} @@ {}", shown_line(section.trim_end())).trim_end().to_owned()
+    let above = (start.saturating_sub(MAX_SECTION_LOOKBACK_LINES).max(1)..start).rev().map(|number| new.line(number)).find(begins);
+    let section: String = above.unwrap_or_default().chars().take(MAX_SECTION_CHARS).collect();
+    format!("@@ {places} @@ {}", format_line(section.trim_end())).trim_end().to_owned()
 }
 
 /// `src/a.rs (renamed from src/b.rs)`.
-pub fn title(file: &FileChange, mask: Mask) -> String {
-    let path = shown_path(&file.path, mask);
-    let from = || shown_path(file.old_path.as_deref().unwrap_or_default(), mask);
+pub fn format_file_title(file: &FileChange, mask: Mask) -> String {
+    let path = format_path(&file.path, mask);
+    let from = || format_path(file.old_path.as_deref().unwrap_or_default(), mask);
     match file.kind {
         ChangeKind::Added => format!("{path} (new file)"),
         ChangeKind::Modified => path,

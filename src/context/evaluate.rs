@@ -17,36 +17,36 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::chunk::syntax;
-use super::house_documents::house_documents;
-use super::imports::Tree;
-use super::just_in_time;
-use super::library::{Library, Own, code_of, content};
-use super::pack::{Because, Need, Packed, Piece, Section, SectionKind, pack};
-use super::past::Known;
+use super::chunk::parse_syntax;
+use super::project_documents::list_project_documents;
+use super::import_resolver::ImportResolver;
+use super::keyword_snippets;
+use super::document_store::{DocumentStore, AuthoredFilter, list_code_files, read_text};
+use super::pack::{ScoreExplanation, Need, PackedContext, ContextPiece, ContextSection, SectionKind, pack};
+use super::history_cache::RepoHistory;
 use super::retrieve::history::Touch;
 use super::retrieve::paths::is_code;
-use super::retrieve::task::{Given, GivenHunk, Task, old_lines};
-use super::retrieve::told::Told;
-use super::retrieve::weights::Weights;
-use super::retrieve::{RankedFile, SourceFile, Sources, rank, reweigh};
-use super::skeleton::{Documents, skeleton};
-use super::squeeze::packed;
-use super::surroundings::{HISTORY, is_likely, pieces};
-use super::telling::Telling;
-use super::tokens::{Encoding, count};
+use super::retrieve::task::{GivenFile, GivenFileHunk, RetrievalTask, old_line_range};
+use super::retrieve::masked_text::MaskedFile;
+use super::retrieve::weights::RankingWeights;
+use super::retrieve::{RankedFile, SourceFile, RankingInput, rank_files, rerank};
+use super::repo_outline::{ProjectDocuments, build_repo_outline};
+use super::fit_budget::pack_compressed;
+use super::builder::{MAX_HISTORY_COMMITS, is_likely, build_code_pieces};
+use super::file_analysis::FileAnalyzer;
+use super::tokens::{Encoding, count_tokens};
 use crate::domain::LineRange;
-use crate::git::{GitError, PastChange, PastKind, Repo};
-use crate::provider::builtin::source::Parsers;
+use crate::git::{GitError, CommitFileChange, CommitFileChangeKind, Repo};
+use crate::reviewers::analyzer::source::Parsers;
 
 /// Files of code that a commit modifies, to be a case.
-const FILES: std::ops::RangeInclusive<usize> = 2..=15;
+const MODIFIED_FILES_PER_CASE: std::ops::RangeInclusive<usize> = 2..=15;
 /// With less history behind it a commit is no case: the beginning of a repository is like nothing later.
-const LEAST_HISTORY: usize = 100;
+const MIN_HISTORY_COMMITS: usize = 100;
 
 /// What is measured, as means over cases.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Measured {
+pub struct RetrievalMetrics {
     pub cases: usize,
     pub file_recall: f64,
     pub line_recall: f64,
@@ -56,19 +56,19 @@ pub struct Measured {
 }
 
 /// The figures of one way to retrieve, by budget.
-pub type Row = BTreeMap<u32, Measured>;
+pub type MetricsByBudget = BTreeMap<u32, RetrievalMetrics>;
 
 /// What the context saves against sending all given files and what they import directly, whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Saving {
+pub struct TokenSaving {
     /// Sending them whole. Nothing is ranked.
-    pub whole: Measured,
+    pub whole: RetrievalMetrics,
     /// Sending the diff of the given files with [`AROUND`] lines around each change, and sections under the least of
     /// [`LADDER`] with which as many files and as many lines are found; `None` where none does.
-    pub equal: Option<(u32, Measured)>,
+    pub equal: Option<(u32, RetrievalMetrics)>,
 }
 
-impl Saving {
+impl TokenSaving {
     /// How many of the tokens are not sent, from 0 to 100.
     pub fn percent(&self) -> Option<f64> {
         let (_, equal) = self.equal.filter(|_| self.whole.tokens > 0.0)?;
@@ -78,21 +78,21 @@ impl Saving {
 
 /// Lines around each change of a diff: two more than a review is sent ([`super::material::Measure::CONTEXT_LINES`]), so
 /// that what is saved is not told too high.
-const AROUND: u32 = 8;
+const DIFF_CONTEXT_LINES: u32 = 8;
 /// Budgets that are tried for as good a recall as that of whole files, in tokens.
-const LADDER: [u32; 14] =
+const BUDGET_LADDER: [u32; 14] =
     [250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000];
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Evaluation {
-    pub rows: Vec<(&'static str, Row)>,
-    pub saving: Saving,
+pub struct RetrievalEvaluation {
+    pub rows: Vec<(&'static str, MetricsByBudget)>,
+    pub saving: TokenSaving,
 }
 
 /// Which commits, and how much is taken.
 #[derive(Debug, Clone)]
-pub struct Plan<'a> {
+pub struct RetrievalEvalPlan<'a> {
     /// Where to begin; the newest cases are taken.
     pub tip: &'a str,
     pub commits: usize,
@@ -106,17 +106,17 @@ pub struct Plan<'a> {
 }
 
 /// Measures ways to retrieve, by their weights, and what the built-in ones save. `progress` is told of each case.
-pub fn evaluate(
+pub fn evaluate_retrieval(
     repo: &Repo,
-    plan: &Plan<'_>,
-    ways: &[(&'static str, &Weights)],
+    plan: &RetrievalEvalPlan<'_>,
+    ways: &[(&'static str, &RankingWeights)],
     progress: &mut dyn FnMut(usize),
-) -> Result<Evaluation, GitError> {
-    let known = Known::read(repo, plan.tip, plan.depth, plan.folder, &|| false)?;
-    let mut library = Library::default();
-    let telling = Telling::open(repo, Encoding::O200kBase, None);
-    let mut sums: Vec<(&'static str, Row)> = ways.iter().map(|(name, _)| (*name, Row::new())).collect();
-    let (mut whole, mut ladder) = (Measured::default(), [Measured::default(); LADDER.len()]);
+) -> Result<RetrievalEvaluation, GitError> {
+    let known = RepoHistory::read(repo, plan.tip, plan.depth, plan.folder, &|| false)?;
+    let mut library = DocumentStore::default();
+    let telling = FileAnalyzer::open(repo, Encoding::O200kBase, None);
+    let mut sums: Vec<(&'static str, MetricsByBudget)> = ways.iter().map(|(name, _)| (*name, MetricsByBudget::new())).collect();
+    let (mut whole, mut ladder) = (RetrievalMetrics::default(), [RetrievalMetrics::default(); BUDGET_LADDER.len()]);
     let (mut found, mut skipped) = (0, 0);
     let budgets: BTreeSet<u32> = plan.budgets.iter().copied().collect();
     for ancestor in repo.ancestors(plan.tip, plan.depth)? {
@@ -124,18 +124,18 @@ pub fn evaluate(
             break;
         }
         let [parent] = ancestor.parents.as_slice() else { continue };
-        let Some(case) = case(repo, &ancestor.commit)? else { continue };
-        let mut before = known.before(parent);
-        before.truncate(HISTORY);
-        if before.len() < LEAST_HISTORY {
+        let Some(case) = build_case(repo, &ancestor.commit)? else { continue };
+        let mut before = known.ancestors(parent);
+        before.truncate(MAX_HISTORY_COMMITS);
+        if before.len() < MIN_HISTORY_COMMITS {
             continue;
         }
-        let listing = repo.listing(parent)?;
-        let tree_files = code_of(&listing, &HashSet::new());
+        let listing = repo.list_tree(parent)?;
+        let tree_files = list_code_files(&listing, &HashSet::new());
         let given: HashSet<&str> = case.task.paths().collect();
         let is_given = |path: &str| given.contains(path);
-        let mut own = Own::of(repo, parent, &is_given)?;
-        let files = library.read(repo, own.by_name(tree_files.clone()), &mut own);
+        let mut own = AuthoredFilter::from_tree(repo, parent, &is_given)?;
+        let files = library.read(repo, own.retain_by_name(tree_files.clone()), &mut own);
         let is_there = |path: &str| files.binary_search_by(|file| file.path.as_str().cmp(path)).is_ok();
         if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
             continue;
@@ -145,95 +145,95 @@ pub fn evaluate(
             skipped += 1;
             continue;
         }
-        let tokens = |text: &str| count(Encoding::O200kBase, text);
+        let tokens = |text: &str| count_tokens(Encoding::O200kBase, text);
         let told = |files: &[&SourceFile]| {
             let told = files.iter().map(|file| {
-                let text = content(repo, &file.blob).ok().flatten().unwrap_or_default();
-                Told::plain(&file.document, &text, &tokens)
+                let text = read_text(repo, &file.blob).ok().flatten().unwrap_or_default();
+                MaskedFile::from_text(&file.document, &text, &tokens)
             });
             told.collect()
         };
         let named = HashSet::new();
         let (files, history, before) = (files.as_slice(), &known.history, before.as_slice());
-        let module = repo.file_at(parent, "go.mod")?.and_then(|text| Tree::go_module(&text));
-        let tree = Tree::of(listing.entries.iter().map(|entry| entry.path.as_str()), module.as_deref());
+        let module = repo.file_at(parent, "go.mod")?.and_then(|text| ImportResolver::parse_go_module(&text));
+        let tree = ImportResolver::new(listing.entries.iter().map(|entry| entry.path.as_str()), module.as_deref());
         let imports = |paths: &[&str]| -> Vec<Vec<String>> {
             let place = |path: &str| {
                 let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
                 Some((path.to_owned(), files.get(at)?.blob.clone()))
             };
-            let mut imported = telling.imported(&tree, paths, &place, &|| false);
+            let mut imported = telling.resolve_imports(&tree, paths, &place, &|| false);
             for (path, imported) in paths.iter().zip(&mut imported).filter(|(path, _)| place(path).is_none()) {
-                let text = case.task.given.iter().filter(|given| given.path == **path).map(added).collect::<String>();
-                *imported = tree.imported(path, &syntax(&mut Parsers::default(), path, &text).imports);
+                let text = case.task.given.iter().filter(|given| given.path == **path).map(join_added_lines).collect::<String>();
+                *imported = tree.resolve_imports(path, &parse_syntax(&mut Parsers::default(), path, &text).imports);
             }
             imported
         };
         let sources =
-            Sources { files, history, before, told: &told, named: &named, wanted: &|_| true, imports: &imports };
-        let sent_whole = pack(&whole_files(repo, &case.task, files, &imports), u32::MAX, &tokens);
-        let diff_tokens = tokens(&diff(repo, &case.task, files)) as f64;
+            RankingInput { files, history, ancestors: before, mask_files: &told, named: &named, wanted: &|_| true, imports: &imports };
+        let sent_whole = pack(&build_whole_file_pieces(repo, &case.task, files, &imports), u32::MAX, &tokens);
+        let diff_tokens = tokens(&format_diff(repo, &case.task, files)) as f64;
         let syntax = |path: &str| {
             let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok();
             at.and_then(|at| files.get(at)).map(|file| telling.syntax(path, &file.blob)).unwrap_or_default()
         };
-        let declared = |path: &str| syntax(path).declared;
-        let documents = house_documents(&listing);
+        let declared = |path: &str| syntax(path).declarations;
+        let documents = list_project_documents(&listing);
         let given: Vec<&str> = case.task.paths().collect();
         // As in a review: what is told of the tree in any case takes its part of the budget.
-        let sent = |ranked: &[RankedFile], weights: &Weights, budget: u32| {
-            let documents = Documents { all: &documents, loaded: &[] };
-            let mut all = skeleton(&tree_files, documents, &given, budget, &tokens);
-            let mut code = pieces(ranked, weights, &syntax);
-            just_in_time::mark(&mut code, ranked);
+        let sent = |ranked: &[RankedFile], weights: &RankingWeights, budget: u32| {
+            let documents = ProjectDocuments { all: &documents, loaded: &[] };
+            let mut all = build_repo_outline(&tree_files, documents, &given, budget, &tokens);
+            let mut code = build_code_pieces(ranked, weights, &syntax);
+            keyword_snippets::mark_snippets(&mut code, ranked);
             all.extend(code.into_iter().filter(is_likely));
-            packed(all, ranked, &telling, &declared, (budget, &tokens), &|| false).unwrap_or_default()
+            pack_compressed(all, ranked, &telling, &declared, (budget, &tokens), &|| false).unwrap_or_default()
         };
-        let leading = rank(&case.task, &sources, Weights::built_in(), &mut library.vocabulary);
+        let leading = rank_files(&case.task, &sources, RankingWeights::built_in(), &mut library.vocabulary);
         let places = leading.iter().map(|file| (file.path.clone(), file.blob.clone()));
-        telling.prepare(&places.collect::<Vec<_>>(), &|| false);
+        telling.load_syntax(&places.collect::<Vec<_>>(), &|| false);
         for ((_, weights), (_, row)) in ways.iter().zip(&mut sums) {
-            let ranked = reweigh(&leading, weights);
+            let ranked = rerank(&leading, weights);
             for budget in &budgets {
                 let packed = sent(&ranked, weights, *budget);
-                row.entry(*budget).or_default().add(&case.hidden, &ranked, &packed);
+                row.entry(*budget).or_default().add_case(&case.hidden, &ranked, &packed);
             }
         }
-        whole.add(&case.hidden, &leading, &sent_whole);
-        for (budget, measured) in LADDER.iter().zip(&mut ladder) {
-            let packed = sent(&leading, Weights::built_in(), *budget);
-            measured.add(&case.hidden, &leading, &packed);
+        whole.add_case(&case.hidden, &leading, &sent_whole);
+        for (budget, measured) in BUDGET_LADDER.iter().zip(&mut ladder) {
+            let packed = sent(&leading, RankingWeights::built_in(), *budget);
+            measured.add_case(&case.hidden, &leading, &packed);
             measured.tokens += diff_tokens;
         }
         found += 1;
         progress(found);
     }
     let rows = sums.iter_mut().flat_map(|(_, row)| row.values_mut());
-    rows.chain(&mut ladder).chain([&mut whole]).for_each(Measured::divide);
+    rows.chain(&mut ladder).chain([&mut whole]).for_each(RetrievalMetrics::average);
     let is_equal =
-        |measured: &Measured| measured.file_recall >= whole.file_recall && measured.line_recall >= whole.line_recall;
-    let equal = LADDER.into_iter().zip(ladder).find(|(_, measured)| found > 0 && is_equal(measured));
-    Ok(Evaluation { rows: sums, saving: Saving { whole, equal } })
+        |measured: &RetrievalMetrics| measured.file_recall >= whole.file_recall && measured.line_recall >= whole.line_recall;
+    let equal = BUDGET_LADDER.into_iter().zip(ladder).find(|(_, measured)| found > 0 && is_equal(measured));
+    Ok(RetrievalEvaluation { rows: sums, saving: TokenSaving { whole, equal } })
 }
 
 /// The given files, and the files that they import directly, each in one piece.
-fn whole_files(
+fn build_whole_file_pieces(
     repo: &Repo,
-    task: &Task,
+    task: &RetrievalTask,
     files: &[SourceFile],
     imports: &dyn Fn(&[&str]) -> Vec<Vec<String>>,
-) -> Vec<Piece> {
-    let text = |given: &Given| {
-        let text = text_of(repo, files, &given.path).unwrap_or_else(|| added(given));
+) -> Vec<ContextPiece> {
+    let text = |given: &GivenFile| {
+        let text = load_text(repo, files, &given.path).unwrap_or_else(|| join_added_lines(given));
         (given.path.clone(), text)
     };
     let mut sent: BTreeMap<String, String> = task.given.iter().map(text).collect();
     for path in imports(&task.paths().collect::<Vec<_>>()).into_iter().flatten() {
-        if let Some(text) = text_of(repo, files, &path) {
+        if let Some(text) = load_text(repo, files, &path) {
             sent.entry(path).or_insert(text);
         }
     }
-    let piece = |(path, text): (String, String)| Piece {
+    let piece = |(path, text): (String, String)| ContextPiece {
         path,
         lines: Some(LineRange::new(1, text.lines().count().max(1) as u32)),
         stands_for: None,
@@ -242,83 +242,83 @@ fn whole_files(
         tokens: None,
         need: Need::Must,
         score: 1.0,
-        worth: 1.0,
-        first: 0.0,
-        because: Arc::new(Because::default()),
+        utility: 1.0,
+        first_bonus: 0.0,
+        explanation: Arc::new(ScoreExplanation::default()),
     };
     sent.into_iter().map(piece).collect()
 }
 
 /// The diff of the given files.
-fn diff(repo: &Repo, task: &Task, files: &[SourceFile]) -> String {
+fn format_diff(repo: &Repo, task: &RetrievalTask, files: &[SourceFile]) -> String {
     let mut told = String::new();
     for given in &task.given {
         told.push_str(&format!("### {}\n", given.path));
-        let text = text_of(repo, files, &given.path).unwrap_or_default();
+        let text = load_text(repo, files, &given.path).unwrap_or_default();
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let around = |start: usize, end: usize| lines[start.min(lines.len())..end.min(lines.len())].concat();
         for hunk in &given.hunks {
-            let (start, end) = old_lines(&hunk.place);
+            let (start, end) = old_line_range(&hunk.range);
             let (start, end) = (start as usize, end as usize);
             let changed = hunk.removed.iter().chain(&hunk.added).flat_map(|line| [line.as_str(), "\n"]);
-            told.push_str(&around(start.saturating_sub(AROUND as usize), start));
+            told.push_str(&around(start.saturating_sub(DIFF_CONTEXT_LINES as usize), start));
             told.extend(changed);
-            told.push_str(&around(end, end.saturating_add(AROUND as usize)));
+            told.push_str(&around(end, end.saturating_add(DIFF_CONTEXT_LINES as usize)));
         }
     }
     told
 }
 
-fn text_of(repo: &Repo, files: &[SourceFile], path: &str) -> Option<String> {
+fn load_text(repo: &Repo, files: &[SourceFile], path: &str) -> Option<String> {
     let at = files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
-    content(repo, &files.get(at)?.blob).ok().flatten()
+    read_text(repo, &files.get(at)?.blob).ok().flatten()
 }
 
 /// The lines that a file is given.
-fn added(given: &Given) -> String {
+fn join_added_lines(given: &GivenFile) -> String {
     given.hunks.iter().flat_map(|hunk| &hunk.added).flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
-struct Case {
-    task: Task,
-    hidden: Vec<Given>,
+struct RetrievalCase {
+    task: RetrievalTask,
+    hidden: Vec<GivenFile>,
 }
 
 /// A commit as a case, when it is one.
-fn case(repo: &Repo, commit: &str) -> Result<Option<Case>, GitError> {
-    let changes = repo.past(commit, *FILES.end(), &is_code)?;
-    let is_modified = |change: &&PastChange| change.kind == PastKind::Modified && !change.hunks.is_empty();
-    let mut modified: Vec<&PastChange> = changes.iter().filter(is_modified).collect();
-    let is_deletion = |change: &PastChange| change.kind == PastKind::Deleted;
-    if !FILES.contains(&modified.len()) || changes.len() > *FILES.end() || changes.iter().any(is_deletion) {
+fn build_case(repo: &Repo, commit: &str) -> Result<Option<RetrievalCase>, GitError> {
+    let changes = repo.commit_file_changes(commit, *MODIFIED_FILES_PER_CASE.end(), &is_code)?;
+    let is_modified = |change: &&CommitFileChange| change.kind == CommitFileChangeKind::Modified && !change.hunks.is_empty();
+    let mut modified: Vec<&CommitFileChange> = changes.iter().filter(is_modified).collect();
+    let is_deletion = |change: &CommitFileChange| change.kind == CommitFileChangeKind::Deleted;
+    if !MODIFIED_FILES_PER_CASE.contains(&modified.len()) || changes.len() > *MODIFIED_FILES_PER_CASE.end() || changes.iter().any(is_deletion) {
         return Ok(None);
     }
-    modified.sort_by_key(|change| (hash(commit, &change.path), &change.path));
+    modified.sort_by_key(|change| (hash_path(commit, &change.path), &change.path));
     let hidden = modified.split_off(modified.len().div_ceil(2));
-    let added = changes.iter().filter(|change| change.kind == PastKind::Added);
-    let task = Task { given: modified.into_iter().chain(added).map(given).collect(), ..Task::default() };
-    Ok(Some(Case { task, hidden: hidden.into_iter().map(given).collect() }))
+    let added = changes.iter().filter(|change| change.kind == CommitFileChangeKind::Added);
+    let task = RetrievalTask { given: modified.into_iter().chain(added).map(from_past_change).collect(), ..RetrievalTask::default() };
+    Ok(Some(RetrievalCase { task, hidden: hidden.into_iter().map(from_past_change).collect() }))
 }
 
 /// A change as what is known of it.
-pub fn given(change: &PastChange) -> Given {
-    Given {
+pub fn from_past_change(change: &CommitFileChange) -> GivenFile {
+    GivenFile {
         path: change.path.clone(),
         touch: match change.kind {
-            PastKind::Added => Touch::Added,
-            PastKind::Modified => Touch::Modified,
-            PastKind::Deleted => Touch::Deleted,
+            CommitFileChangeKind::Added => Touch::Added,
+            CommitFileChangeKind::Modified => Touch::Modified,
+            CommitFileChangeKind::Deleted => Touch::Deleted,
         },
         hunks: change
             .hunks
             .iter()
-            .map(|hunk| GivenHunk { place: hunk.place, removed: hunk.removed.clone(), added: hunk.added.clone() })
+            .map(|hunk| GivenFileHunk { range: hunk.range, removed: hunk.removed.clone(), added: hunk.added.clone() })
             .collect(),
     }
 }
 
 /// FNV-1a and a mix: the same on every machine and in every version.
-fn hash(commit: &str, path: &str) -> u64 {
+fn hash_path(commit: &str, path: &str) -> u64 {
     let bytes = commit.bytes().chain(path.bytes());
     let hash =
         bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
@@ -326,8 +326,8 @@ fn hash(commit: &str, path: &str) -> u64 {
 }
 
 /// The lines of the old side that count as changed, from 1.
-fn changed(file: &Given, lines: u32) -> HashSet<u32> {
-    let places = file.hunks.iter().map(|hunk| hunk.place);
+fn changed_lines(file: &GivenFile, lines: u32) -> HashSet<u32> {
+    let places = file.hunks.iter().map(|hunk| hunk.range);
     let of = |place: crate::git::Hunk| match place.old_lines {
         0 => place.old_start..place.old_start + 2,
         count => place.old_start..place.old_start + count,
@@ -336,29 +336,29 @@ fn changed(file: &Given, lines: u32) -> HashSet<u32> {
 }
 
 /// Whether a section has a line as it is in the file, but for its indentation: compressed ones may be empty.
-fn is_in(section: &Section, line: u32, known: Option<&RankedFile>) -> bool {
+fn has_line(section: &ContextSection, line: u32, known: Option<&RankedFile>) -> bool {
     let Some(said) = section.line(line) else { return false };
     let Some(known) = known else { return true };
-    let texts = &known.told.texts;
-    let (place, _) = texts.lines(&known.document.passages, LineRange::new(line, line));
+    let texts = &known.masked.texts;
+    let (place, _) = texts.locate_lines(&known.document.passages, LineRange::new(line, line));
     let own = texts.all.get(place).unwrap_or_default();
     said.trim() == own.trim()
 }
 
-impl Measured {
-    fn add(&mut self, hidden: &[Given], ranked: &[RankedFile], packed: &Packed) {
-        let mut sent: HashMap<&str, Vec<&Section>> = HashMap::new();
+impl RetrievalMetrics {
+    fn add_case(&mut self, hidden: &[GivenFile], ranked: &[RankedFile], packed: &PackedContext) {
+        let mut sent: HashMap<&str, Vec<&ContextSection>> = HashMap::new();
         for section in packed.sections.iter().filter(|section| section.lines.is_some()) {
             sent.entry(&section.path).or_default().push(section);
         }
         let (mut files, mut lines, mut all_lines) = (0usize, 0usize, 0usize);
         for file in hidden {
             let known = ranked.iter().find(|ranked| ranked.path == file.path);
-            let changed = changed(file, known.map_or(u32::MAX, |known| known.document.lines()));
+            let changed = changed_lines(file, known.map_or(u32::MAX, |known| known.document.line_count()));
             all_lines += changed.len();
             let Some(sent) = sent.get(file.path.as_str()) else { continue };
             files += 1;
-            let is_sent = |line: &&u32| sent.iter().any(|section| is_in(section, **line, known));
+            let is_sent = |line: &&u32| sent.iter().any(|section| has_line(section, **line, known));
             lines += changed.iter().filter(is_sent).count();
         }
         let is_hidden = |ranked: &RankedFile| hidden.iter().any(|file| file.path == ranked.path);
@@ -369,7 +369,7 @@ impl Measured {
         self.tokens += f64::from(packed.total_tokens);
     }
 
-    fn divide(&mut self) {
+    fn average(&mut self) {
         let cases = self.cases.max(1) as f64;
         for sum in [&mut self.file_recall, &mut self.line_recall, &mut self.reciprocal_rank, &mut self.tokens] {
             *sum /= cases;

@@ -2,65 +2,65 @@
 //!
 //! Invariants: it is never more than its part of the budget; what does not fit is said.
 
-use super::pack::{Count, Need, Packed, Piece, SectionKind};
+use super::pack::{TokenCounter, Need, PackedContext, ContextPiece, SectionKind};
 use super::retrieve::SourceFile;
 use super::retrieve::document::Document;
 use super::retrieve::task::Focus;
-use super::retrieve::told::Texts;
-use super::surroundings::piece;
-use super::telling::Telling;
-use super::text::most_that_fits;
+use super::retrieve::masked_text::PassageTexts;
+use super::builder::standalone_piece;
+use super::file_analysis::FileAnalyzer;
+use super::text::find_max_fitting;
 use crate::domain::LineRange;
 
 /// A token is hardly ever longer, in bytes.
-const TOKEN_BYTES: usize = 16;
+const MAX_TOKEN_BYTES: usize = 16;
 
 /// The lines around each place in focus, in at most `most` tokens together.
-pub fn focus_pieces(
+pub fn build_focus_pieces(
     focus: &[Focus],
     files: &[SourceFile],
-    telling: &Telling<'_>,
+    telling: &FileAnalyzer<'_>,
     most: u32,
-    count: Count<'_>,
-) -> Vec<Piece> {
+    count: TokenCounter<'_>,
+) -> Vec<ContextPiece> {
     let most = most / focus.len().max(1) as u32;
     let around = |focus: &Focus| {
         let file = files.iter().find(|file| file.path == focus.path)?;
-        let (lines, text) = around(focus.line, &file.document, &telling.told(file).texts, most, count)?;
-        let piece = piece(SectionKind::Focus, Need::Must, text, "in focus");
-        Some(Piece { path: focus.path.clone(), lines: Some(lines), ..piece })
+        let (lines, text) = select_around_line(focus.line, &file.document, &telling.mask_file(file).texts, most, count)?;
+        let piece = standalone_piece(SectionKind::Focus, Need::Must, text, "in focus");
+        Some(ContextPiece { path: focus.path.clone(), lines: Some(lines), ..piece })
     };
     focus.iter().filter_map(around).collect()
 }
 
 /// Whether all of a piece is sent.
-pub fn is_sent(piece: &(String, LineRange), packed: &Packed) -> bool {
+pub fn is_sent(piece: &(String, LineRange), packed: &PackedContext) -> bool {
     let (path, lines) = piece;
-    packed.sections.iter().any(|section| section.path == *path && section.lines.is_some_and(|own| own.holds(*lines)))
+    packed.sections.iter().any(|section| section.path == *path && section.lines.is_some_and(|own| own.contains(*lines)))
 }
 
 /// The passages around a line, as many as fit; of one that does not the lines around it; of a line that does not its
 /// beginning.
-fn around(
+fn select_around_line(
     line: Option<u32>,
     document: &Document,
-    texts: &Texts,
+    texts: &PassageTexts,
     most: u32,
-    count: Count<'_>,
+    count: TokenCounter<'_>,
 ) -> Option<(LineRange, String)> {
     let passages = &document.passages;
-    let line = line.unwrap_or(1).clamp(1, document.lines().max(1));
-    let said = |lines: LineRange| texts.all.get(texts.lines(passages, lines).0).unwrap_or_default();
+    let line = line.unwrap_or(1).clamp(1, document.line_count().max(1));
+    let said = |lines: LineRange| texts.all.get(texts.locate_lines(passages, lines).0).unwrap_or_default();
     let fits = |lines: LineRange| count(said(lines)) as u32 <= most;
     let of_passages = |first: usize, last: usize| {
         Some(LineRange::new(passages.get(first)?.start + 1, passages.get(last)?.end)).filter(|lines| fits(*lines))
     };
     let of_lines = |first: usize, last: usize| {
         let lines = LineRange::new(first as u32, last as u32);
-        (lines.start > 0 && lines.end <= document.lines() && fits(lines)).then_some(lines)
+        (lines.start > 0 && lines.end <= document.line_count() && fits(lines)).then_some(lines)
     };
     let at = passages.iter().position(|passage| (passage.start + 1..=passage.end).contains(&line))?;
-    if let Some(lines) = widest(at, &of_passages).or_else(|| widest(line as usize, &of_lines)) {
+    if let Some(lines) = grow_range(at, &of_passages).or_else(|| grow_range(line as usize, &of_lines)) {
         return Some((lines, said(lines).to_owned()));
     }
     let line = LineRange::new(line, line);
@@ -69,13 +69,13 @@ fn around(
         let beginning = text.get(..text.floor_char_boundary(bytes)).unwrap_or_default();
         format!("{beginning} … (the rest of the line is left out)\n")
     };
-    let too_many = text.len().min(most as usize * TOKEN_BYTES) + 1;
-    Some((line, beginning(most_that_fits(0, too_many, |bytes| count(&beginning(bytes)) as u32 <= most))))
+    let too_many = text.len().min(most as usize * MAX_TOKEN_BYTES) + 1;
+    Some((line, beginning(find_max_fitting(0, too_many, |bytes| count(&beginning(bytes)) as u32 <= most))))
 }
 
 /// What is around a place, wider by one above and below in turns as long as `lines_of` has it; nothing where it has not
 /// even the place.
-fn widest(at: usize, lines_of: &dyn Fn(usize, usize) -> Option<LineRange>) -> Option<LineRange> {
+fn grow_range(at: usize, lines_of: &dyn Fn(usize, usize) -> Option<LineRange>) -> Option<LineRange> {
     let (mut first, mut last) = (at, at);
     let mut widest = lines_of(first, last)?;
     let (mut above, mut below) = (true, true);
@@ -95,7 +95,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::context::retrieve::told::Told;
+    use crate::context::retrieve::masked_text::MaskedFile;
     use crate::context::retrieve::words::Vocabulary;
 
     fn words(text: &str) -> usize {
@@ -116,8 +116,8 @@ mod tests {
     ) {
         let text = line.repeat(lines);
         let document = Document::read(&text, &mut Vocabulary::default());
-        let told = Told::plain(&document, &text, &words);
-        let (found, said) = around(at, &document, &told.texts, most, &words).expect("a text");
+        let told = MaskedFile::from_text(&document, &text, &words);
+        let (found, said) = select_around_line(at, &document, &told.texts, most, &words).expect("a text");
         assert_eq!((found.start, found.end), expected);
         assert_eq!(said, line.repeat((found.end - found.start + 1) as usize));
         assert!(words(&said) as u32 <= most);
@@ -127,8 +127,8 @@ mod tests {
     fn of_a_line_that_does_not_fit_the_beginning_is_told() {
         let text = format!("short\n{}\nshort\n", "é wide ".repeat(4_000));
         let document = Document::read(&text, &mut Vocabulary::default());
-        let told = Told::plain(&document, &text, &words);
-        let (lines, said) = around(Some(2), &document, &told.texts, 50, &words).expect("a text");
+        let told = MaskedFile::from_text(&document, &text, &words);
+        let (lines, said) = select_around_line(Some(2), &document, &told.texts, 50, &words).expect("a text");
         assert_eq!((lines, words(&said)), (LineRange::new(2, 2), 50));
         assert!(said.starts_with("é wide é") && said.ends_with(" … (the rest of the line is left out)\n"), "{said}");
     }

@@ -12,12 +12,12 @@ pub struct Interner {
     /// Where each string ends.
     ends: Vec<u32>,
     /// By hash, see [`Slot`]; a power of two, at most half full.
-    table: Vec<Slot>,
+    table: Vec<InternerSlot>,
 }
 
 /// Most strings that are not the one are told by their hash, without a look at them.
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
+struct InternerSlot {
     /// The upper half of the string's hash.
     tag: u32,
     /// Its number plus one, 0 for free.
@@ -35,35 +35,35 @@ impl Interner {
         self.ends.len()
     }
 
-    pub fn get(&self, number: u32) -> &str {
+    pub fn resolve(&self, number: u32) -> &str {
         std::str::from_utf8(self.bytes(number)).unwrap_or_default()
     }
 
     pub fn bytes(&self, number: u32) -> &[u8] {
-        self.bytes.get(self.range(number)).unwrap_or_default()
+        self.bytes.get(self.byte_range(number)).unwrap_or_default()
     }
 
-    fn range(&self, number: u32) -> Range<usize> {
+    fn byte_range(&self, number: u32) -> Range<usize> {
         let at = number as usize;
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         start as usize..self.ends[at] as usize
     }
 
     /// The number of a string that has come.
-    pub fn known(&self, text: &str) -> Option<u32> {
-        (!self.table.is_empty()).then(|| self.slot(text, hash(self.seed, text.as_bytes())).1)?
+    pub fn find(&self, text: &str) -> Option<u32> {
+        (!self.table.is_empty()).then(|| self.find_slot(text, hash_bytes(self.seed, text.as_bytes())).1)?
     }
 
     /// Where a string's number is in the table or would be, and the number.
-    fn slot(&self, text: &str, hash: u64) -> (usize, Option<u32>) {
+    fn find_slot(&self, text: &str, hash: u64) -> (usize, Option<u32>) {
         let mask = self.table.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            let Slot { tag, taken } = self.table[at];
+            let InternerSlot { tag, taken } = self.table[at];
             if taken == 0 {
                 return (at, None);
             }
-            if tag == upper(hash) && self.bytes[self.range(taken - 1)] == *text.as_bytes() {
+            if tag == upper_half(hash) && self.bytes[self.byte_range(taken - 1)] == *text.as_bytes() {
                 return (at, Some(taken - 1));
             }
             at = (at + 1) & mask;
@@ -74,38 +74,38 @@ impl Interner {
         if self.table.len() < (self.ends.len() + 1) * 2 {
             self.grow();
         }
-        let hash = hash(self.seed, text.as_bytes());
-        let (slot, known) = self.slot(text, hash);
+        let hash = hash_bytes(self.seed, text.as_bytes());
+        let (slot, known) = self.find_slot(text, hash);
         if let Some(known) = known {
             return known;
         }
         self.bytes.extend_from_slice(text.as_bytes());
         self.ends.push(self.bytes.len() as u32);
-        self.table[slot] = Slot { tag: upper(hash), taken: self.ends.len() as u32 };
+        self.table[slot] = InternerSlot { tag: upper_half(hash), taken: self.ends.len() as u32 };
         self.ends.len() as u32 - 1
     }
 
     fn grow(&mut self) {
-        let mut table = vec![Slot::default(); (self.table.len() * 2).max(1 << 12)];
+        let mut table = vec![InternerSlot::default(); (self.table.len() * 2).max(1 << 12)];
         let mask = table.len() - 1;
         for number in 0..self.ends.len() as u32 {
-            let hash = hash(self.seed, &self.bytes[self.range(number)]);
+            let hash = hash_bytes(self.seed, &self.bytes[self.byte_range(number)]);
             let mut slot = hash as usize & mask;
             while table[slot].taken != 0 {
                 slot = (slot + 1) & mask;
             }
-            table[slot] = Slot { tag: upper(hash), taken: number + 1 };
+            table[slot] = InternerSlot { tag: upper_half(hash), taken: number + 1 };
         }
         self.table = table;
     }
 }
 
-fn upper(hash: u64) -> u32 {
+fn upper_half(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
 /// Eight bytes at a time, multiplied and folded.
-fn hash(seed: u64, bytes: &[u8]) -> u64 {
+fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = seed ^ bytes.len() as u64;
     let mut mix = |word: u64| {
@@ -134,12 +134,12 @@ mod tests {
         let numbers: Vec<u32> = texts.iter().map(|text| interner.intern(text)).collect();
         assert_eq!(interner.len(), 7_000);
         for (text, number) in texts.iter().zip(numbers) {
-            assert_eq!(interner.get(number), text);
+            assert_eq!(interner.resolve(number), text);
         }
-        assert_eq!((interner.known(&texts[5]), interner.known("name_")), (Some(5), None));
-        assert_eq!(Interner::default().known("name_0"), None);
+        assert_eq!((interner.find(&texts[5]), interner.find("name_")), (Some(5), None));
+        assert_eq!(Interner::default().find("name_0"), None);
         let empty = interner.intern("");
-        assert_eq!(interner.get(empty), "");
+        assert_eq!(interner.resolve(empty), "");
         assert_eq!(interner.intern(""), empty);
     }
 }

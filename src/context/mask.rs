@@ -4,7 +4,7 @@
 //! numbers stay true; masking a masked text changes nothing. What is a secret is the built-in reviewer's knowledge, taken
 //! wider: examples and placeholders are masked as well.
 
-mod keys;
+mod private_keys;
 #[cfg(test)]
 mod tests;
 
@@ -15,9 +15,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::Parsers;
-use crate::provider::builtin::{self, Builtin, Values};
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::Parsers;
+use crate::reviewers::analyzer::{self, Builtin, ValueQuoting};
 
 /// Whether secrets are masked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,35 +27,35 @@ pub enum Mask {
 }
 
 /// A secret's bytes, and what it is: "an AWS access key".
-type Found = (Range<usize>, &'static str);
+type SecretSpan = (Range<usize>, &'static str);
 
 /// What stands for a secret.
-static MARKER: LazyLock<Regex> =
+static SECRET_MARKER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("«secret(?::[a-z_]+)?»").unwrap_or_else(|_| unreachable!("a constant")));
 
 impl Mask {
     /// All of a text with its secrets replaced, as in `«secret:github_token»`. `path` is the file that the text is all of:
     /// in files of a known language a secret is known by the name of its variable, too.
-    pub fn text<'a>(self, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
+    pub fn mask_text<'a>(self, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
         match self {
-            Self::On => replaced(text, secrets(path, text)),
+            Self::On => replace_secrets(text, find_secrets(path, text)),
             Self::Off => text.into(),
         }
     }
 
     /// As [`Mask::text`], by the shape of keys alone: for texts put together of masked ones and of names.
-    pub fn shapes(self, text: &str) -> Cow<'_, str> {
+    pub fn mask_key_shapes(self, text: &str) -> Cow<'_, str> {
         match self {
-            Self::On => replaced(text, builtin::shapes(text.as_bytes()).collect()),
+            Self::On => replace_secrets(text, analyzer::find_key_shapes(text.as_bytes()).collect()),
             Self::Off => text.into(),
         }
     }
 }
 
 /// What of a masked text stands beside the secrets in it, in bytes: what is there stands in the text itself as well.
-pub fn beside_secrets(masked: &str) -> Vec<Range<usize>> {
+pub fn unmasked_ranges(masked: &str) -> Vec<Range<usize>> {
     let mut start = 0;
-    let markers = MARKER.find_iter(masked).map(|marker| (marker.start(), marker.end()));
+    let markers = SECRET_MARKER.find_iter(masked).map(|marker| (marker.start(), marker.end()));
     let parts = markers.chain([(masked.len(), masked.len())]).map(|(end, next)| {
         let part = start..end;
         start = next;
@@ -64,34 +64,34 @@ pub fn beside_secrets(masked: &str) -> Vec<Range<usize>> {
     parts.collect()
 }
 
-fn secrets(path: Option<&str>, text: &str) -> Vec<Found> {
+fn find_secrets(path: Option<&str>, text: &str) -> Vec<SecretSpan> {
     let language = path.and_then(|path| Language::detect(path, text.as_bytes()));
     let values = match language {
         // A shell's words are texts without quotes.
-        None | Some(Language::Bash) => Values::Any,
-        Some(_) => Values::Quoted,
+        None | Some(Language::Bash) => ValueQuoting::Any,
+        Some(_) => ValueQuoting::Quoted,
     };
-    let mut found: Vec<Found> = builtin::shapes(text.as_bytes()).collect();
-    found.extend(keys::private(text));
-    found.extend(builtin::named(text, values));
+    let mut found: Vec<SecretSpan> = analyzer::find_key_shapes(text.as_bytes()).collect();
+    found.extend(private_keys::find_private_keys(text));
+    found.extend(analyzer::find_named_secrets(text, values));
     if let Some(path) = path
         && language.is_some()
-        && builtin::is_worth_parsing(text)
+        && analyzer::needs_parsing(text)
     {
         // Code made to break the analysis is masked by what the text alone tells.
         let hidden = catch_unwind(AssertUnwindSafe(|| {
-            Builtin::default().hidden(&mut Parsers::default(), path, text.as_bytes())
+            Builtin::default().redactor(&mut Parsers::default(), path, text.as_bytes())
         }));
         let hidden = hidden.unwrap_or_default();
         // Of private keys `keys` knows better where they end.
-        found.extend(hidden.sorts().filter(|(_, sort)| *sort != "a private key"));
+        found.extend(hidden.labelled_ranges().filter(|(_, sort)| *sort != "a private key"));
     }
     found
 }
 
-fn replaced(text: &str, mut found: Vec<Found>) -> Cow<'_, str> {
+fn replace_secrets(text: &str, mut found: Vec<SecretSpan>) -> Cow<'_, str> {
     found.sort_by_key(|(range, _)| (range.start, range.end));
-    let mut markers = MARKER.find_iter(text).map(|marker| marker.range()).peekable();
+    let mut markers = SECRET_MARKER.find_iter(text).map(|marker| marker.range()).peekable();
     found.retain(|(range, _)| {
         while markers.next_if(|marker| marker.end <= range.start).is_some() {}
         markers.peek().is_none_or(|marker| marker.start >= range.end)
@@ -99,7 +99,7 @@ fn replaced(text: &str, mut found: Vec<Found>) -> Cow<'_, str> {
     if found.is_empty() {
         return text.into();
     }
-    let mut apart: Vec<Found> = Vec::with_capacity(found.len());
+    let mut apart: Vec<SecretSpan> = Vec::with_capacity(found.len());
     for (range, sort) in found {
         match apart.last_mut() {
             Some((last, _)) if range.start < last.end => last.end = last.end.max(range.end),
@@ -109,7 +109,7 @@ fn replaced(text: &str, mut found: Vec<Found>) -> Cow<'_, str> {
     let (mut clean, mut at) = (String::with_capacity(text.len()), 0);
     for (range, sort) in apart {
         clean.push_str(text.get(at..range.start).unwrap_or_default());
-        let label = label(sort);
+        let label = format_marker(sort);
         for (number, line) in text.get(range.clone()).unwrap_or_default().split('\n').enumerate() {
             if number > 0 {
                 clean.push('\n');
@@ -125,7 +125,7 @@ fn replaced(text: &str, mut found: Vec<Found>) -> Cow<'_, str> {
 }
 
 /// `«secret:aws_access_key»` for "an AWS access key".
-fn label(sort: &str) -> String {
+fn format_marker(sort: &str) -> String {
     let name = sort.split_once(' ').map_or(sort, |(_, name)| name);
     match name.split(" in ").next().unwrap_or(name) {
         "secret" => "«secret»".to_owned(),

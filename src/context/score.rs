@@ -6,16 +6,16 @@
 
 /// Code below it is not sent, whatever room is left: a probability of 0.003. From 0.005 on, files that belong to a change
 /// get lost, see docs/retrieval.md.
-pub const LEAST: f32 = 0.3;
+pub const MIN_SCORE: f32 = 0.3;
 /// What is above it is as good as certain to belong to the change: a probability of 0.9.
-pub const CERTAIN: f32 = 0.9;
+pub const CERTAIN_SCORE: f32 = 0.9;
 
 /// With ln(0.003 / 0.997) = -5.806 and ln(0.9 / 0.1) = 2.197, the line between ln(0.3 / 0.7) = -0.847 and 2.197.
 const SLOPE: f32 = 0.3804;
 const OFFSET: f32 = 1.3614;
 
 /// The score of a probability.
-pub fn of(probability: f32) -> f32 {
+pub fn from_probability(probability: f32) -> f32 {
     if probability.is_nan() || probability <= 0.0 {
         return 0.0;
     }
@@ -29,11 +29,11 @@ mod tests {
 
     #[test]
     fn the_least_and_the_certain_stand_where_they_are_said_to() {
-        for (probability, score) in [(0.0, 0.0), (f32::NAN, 0.0), (0.003, LEAST), (0.9, CERTAIN)] {
-            assert!((of(probability) - score).abs() < 0.0005, "{probability}: {}", of(probability));
+        for (probability, score) in [(0.0, 0.0), (f32::NAN, 0.0), (0.003, MIN_SCORE), (0.9, CERTAIN_SCORE)] {
+            assert!((from_probability(probability) - score).abs() < 0.0005, "{probability}: {}", from_probability(probability));
         }
-        assert!(of(1.0) <= 1.0 && of(f32::MIN_POSITIVE) >= 0.0);
-        let scores: Vec<f32> = (0..=1_000).map(|thousandth| of(thousandth as f32 / 1_000.0)).collect();
+        assert!(from_probability(1.0) <= 1.0 && from_probability(f32::MIN_POSITIVE) >= 0.0);
+        let scores: Vec<f32> = (0..=1_000).map(|thousandth| from_probability(thousandth as f32 / 1_000.0)).collect();
         assert!(scores.is_sorted() && scores.iter().all(|score| (0.0..=1.0).contains(score)));
     }
 }

@@ -32,7 +32,7 @@ const NAMES: [&str; 25] = [
     "wp-config.php",
 ];
 /// Endings of private keys, key stores, and states that hold what they manage.
-const ENDINGS: [&str; 15] = [
+const EXTENSIONS: [&str; 15] = [
     "agekey", "jks", "kdb", "kdbx", "key", "keystore", "ovpn", "p12", "p8", "pem", "pfx", "pk8", "ppk", "tfstate",
     "env",
 ];
@@ -40,11 +40,11 @@ const ENDINGS: [&str; 15] = [
 const STEMS: [&str; 4] = ["credential", "credentials", "secret", "secrets"];
 const STEM_STARTS: [&str; 5] =
     ["service-account", "service_account", "serviceaccount", "client_secret", "client-secret"];
-const DATA: [&str; 13] =
+const DATA_EXTENSIONS: [&str; 13] =
     ["", "cfg", "conf", "csv", "enc", "ini", "json", "plist", "properties", "toml", "txt", "yaml", "yml"];
 const FOLDERS: [&str; 2] = [".gnupg", ".ssh"];
 /// Names that are telling in their folder only.
-const IN_FOLDER: [&str; 2] = [".docker/config.json", ".kube/config"];
+const PATH_SUFFIXES: [&str; 2] = [".docker/config.json", ".kube/config"];
 /// Patterns for others to fill in.
 const TEMPLATES: [&str; 6] = [".example", ".sample", ".template", ".tmpl", ".dist", ".defaults"];
 /// What copies of a file are called.
@@ -56,7 +56,7 @@ pub fn is_secret_file(path: &str) -> bool {
     let mut parts = lower.rsplit('/');
     let mut name = parts.next().unwrap_or_default();
     let is_there = |known: &str| lower.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-    if parts.any(|folder| FOLDERS.contains(&folder)) || IN_FOLDER.iter().any(|known| is_there(known)) {
+    if parts.any(|folder| FOLDERS.contains(&folder)) || PATH_SUFFIXES.iter().any(|known| is_there(known)) {
         return true;
     }
     while let Some(shorter) = COPIES.iter().find_map(|copy| name.strip_suffix(copy)) {
@@ -69,8 +69,8 @@ pub fn is_secret_file(path: &str) -> bool {
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
     NAMES.contains(&name)
         || name.starts_with(".env.")
-        || ENDINGS.contains(&ending)
-        || (DATA.contains(&ending)
+        || EXTENSIONS.contains(&ending)
+        || (DATA_EXTENSIONS.contains(&ending)
             && (STEMS.contains(&stem) || STEM_STARTS.iter().any(|start| stem.starts_with(start))))
 }
 

@@ -3,21 +3,21 @@
 //! Invariants: no secret that [`Mask`] knows is in it; it is cut only where it does not fit, and says so.
 
 use super::mask::Mask;
-use super::pack::Count;
-use super::retrieve::unified;
-use super::text::most_that_fits;
-use crate::git::Judge;
+use super::pack::TokenCounter;
+use super::retrieve::unified_diff;
+use super::text::find_max_fitting;
+use crate::git::ReviewFilter;
 
 /// In at most `most` tokens: first without the diffs of files that nobody writes, then cut between lines, and within its
 /// first line where that is too long.
-pub fn task_text(text: &str, most: u32, count: Count<'_>) -> String {
-    let text = Mask::On.text(None, text);
+pub fn fit_task_text(text: &str, most: u32, count: TokenCounter<'_>) -> String {
+    let text = Mask::On.mask_text(None, text);
     if count(&text) as u32 <= most {
         return text.into_owned();
     }
-    let mut judge = Judge::by_itself(u64::MAX);
-    let text = unified::without(&text, &mut |path| {
-        let reason = judge.reason_by_name(path)?;
+    let mut judge = ReviewFilter::without_attributes(u64::MAX);
+    let text = unified_diff::replace_file_diffs(&text, &mut |path| {
+        let reason = judge.left_out_reason_by_name(path)?;
         Some(format!("(the diff of {path} is left out: {reason})"))
     });
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -25,12 +25,12 @@ pub fn task_text(text: &str, most: u32, count: Count<'_>) -> String {
         true => text.clone(),
         false => format!("{}({} more lines of the task)\n", lines[..number].concat(), lines.len() - number),
     };
-    let fitting = most_that_fits(0, lines.len() + 1, |number| count(&first(number)) as u32 <= most);
-    if fitting > 0 { first(fitting) } else { beginning(&text, most, count) }
+    let fitting = find_max_fitting(0, lines.len() + 1, |number| count(&first(number)) as u32 <= most);
+    if fitting > 0 { first(fitting) } else { truncate_to_tokens(&text, most, count) }
 }
 
 /// As much of a text's beginning, by halves, as is at most `most` tokens, with a word of it.
-fn beginning(text: &str, most: u32, count: Count<'_>) -> String {
+fn truncate_to_tokens(text: &str, most: u32, count: TokenCounter<'_>) -> String {
     let mut end = text.len();
     loop {
         end = text.floor_char_boundary(end / 2);
@@ -61,7 +61,7 @@ mod tests {
     #[case::within_a_line("one two three four five six seven eight nine ten eleven twelve", 13, "one two three")]
     #[case::nothing("one two three", 1, "")]
     fn a_long_task_keeps_its_beginning(#[case] text: &str, #[case] most: u32, #[case] expected: &str) {
-        let told = task_text(text, most, &words);
+        let told = fit_task_text(text, most, &words);
         assert!(told.starts_with(expected), "{told:?}");
         assert!(words(&told) as u32 <= most || expected.is_empty());
     }
@@ -75,9 +75,9 @@ mod tests {
     fn of_a_diff_that_does_not_fit_lock_files_go_first() {
         let without = "Fix it.\n\n(the diff of Cargo.lock is left out: lock file)\ndiff --git a/src/a.rs b/src/a.rs\n\
             index 1..2 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-four\n+five\n\nThat is all there is to say about it today.\n";
-        assert_eq!(task_text(DIFF, words(DIFF) as u32, &words), DIFF);
-        assert_eq!(task_text(DIFF, words(without) as u32, &words), without);
-        let short = task_text(DIFF, words(without) as u32 - 1, &words);
+        assert_eq!(fit_task_text(DIFF, words(DIFF) as u32, &words), DIFF);
+        assert_eq!(fit_task_text(DIFF, words(without) as u32, &words), without);
+        let short = fit_task_text(DIFF, words(without) as u32 - 1, &words);
         assert!(short.contains("+five\n") && short.ends_with("more lines of the task)\n"), "{short}");
     }
 
@@ -85,7 +85,7 @@ mod tests {
     fn secrets_in_it_are_masked_and_code_stays() {
         let text = "log in with ghp_0123456789abcdefghijklmnopqrstuvwxyz\npassword = \"hunter2hunter2\"\n\
             +    token = request.headers[\"x-token\"]\n";
-        let told = task_text(text, 100, &words);
+        let told = fit_task_text(text, 100, &words);
         assert!(!told.contains("ghp_") && !told.contains("hunter2"), "{told}");
         assert!(told.contains("request.headers") && told.lines().count() == 3, "{told}");
     }

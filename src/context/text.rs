@@ -4,19 +4,19 @@ use std::borrow::Cow;
 
 use super::mask::Mask;
 use crate::domain::LineRange;
-use crate::domain::text::{count, is_unsafe};
+use crate::domain::text::{format_count, is_unsafe};
 use crate::git::{GitError, Repo};
 
 /// Longer files are neither shown nor searched, in bytes: no person wrote them.
-pub const MAX_BYTES: u64 = 4 << 20;
+pub const MAX_TEXT_BYTES: u64 = 4 << 20;
 /// Longer lines are cut, in characters: ten rows of a screen.
-pub const MAX_LINE: usize = 500;
+pub const MAX_LINE_CHARS: usize = 500;
 /// Bytes in which a NUL makes a file binary, as in git.
-const BINARY_LOOK: usize = 8000;
+const BINARY_PROBE_BYTES: usize = 8000;
 
 /// A file's text, masked, by lines. Lines count from 1, as in git: a last one without a line end counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text {
+pub struct BlobText {
     text: String,
     /// Where each line begins; and the end of the text.
     starts: Vec<usize>,
@@ -25,24 +25,24 @@ pub struct Text {
 
 /// Why a file has no [`Text`].
 #[derive(Debug)]
-pub enum Unread {
+pub enum ReadTextError {
     /// Its size in bytes is above [`MAX_BYTES`].
     TooLarge(u64),
     Git(GitError),
 }
 
-impl Text {
-    pub fn of(repo: &Repo, blob: &str, path: &str, mask: Mask) -> Result<Self, Unread> {
-        let size = repo.blob_size(blob).map_err(Unread::Git)?;
-        if size > MAX_BYTES {
-            return Err(Unread::TooLarge(size));
+impl BlobText {
+    pub fn from_blob(repo: &Repo, blob: &str, path: &str, mask: Mask) -> Result<Self, ReadTextError> {
+        let size = repo.blob_size(blob).map_err(ReadTextError::Git)?;
+        if size > MAX_TEXT_BYTES {
+            return Err(ReadTextError::TooLarge(size));
         }
-        Ok(Self::new(path, &repo.blob(blob).map_err(Unread::Git)?, mask))
+        Ok(Self::new(path, &repo.blob(blob).map_err(ReadTextError::Git)?, mask))
     }
 
     pub fn new(path: &str, content: &[u8], mask: Mask) -> Self {
         let lossy = String::from_utf8_lossy(content);
-        let text = mask.text(Some(path), &lossy).into_owned();
+        let text = mask.mask_text(Some(path), &lossy).into_owned();
         let mut starts = vec![0];
         starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
         if starts.last() != Some(&text.len()) {
@@ -52,7 +52,7 @@ impl Text {
     }
 
     /// How many lines there are.
-    pub fn lines(&self) -> u32 {
+    pub fn line_count(&self) -> u32 {
         u32::try_from(self.starts.len() - 1).unwrap_or(u32::MAX)
     }
 
@@ -71,11 +71,11 @@ impl Text {
 }
 
 pub fn is_binary(content: &[u8]) -> bool {
-    memchr::memchr(0, content.get(..BINARY_LOOK).unwrap_or(content)).is_some()
+    memchr::memchr(0, content.get(..BINARY_PROBE_BYTES).unwrap_or(content)).is_some()
 }
 
 /// One line, with what a terminal could obey, or shows so that it lies, made visible: `\u{1b}`, `\u{202e}`. Tabs stay.
-pub fn visible(line: &str) -> Cow<'_, str> {
+pub fn escape_unsafe(line: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| c != '\t' && is_unsafe(c);
     if !line.chars().any(is_hidden) {
         return line.into();
@@ -91,24 +91,24 @@ pub fn visible(line: &str) -> Cow<'_, str> {
 }
 
 /// A line as it is shown: [`visible`], and cut where it is longer than [`MAX_LINE`].
-pub fn shown_line(line: &str) -> String {
-    match line.char_indices().nth(MAX_LINE) {
-        None => visible(line).into_owned(),
+pub fn format_line(line: &str) -> String {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
+        None => escape_unsafe(line).into_owned(),
         Some((end, _)) => {
             let (kept, rest) = line.split_at(end);
-            format!("{}… ({} more)", visible(kept), count(rest.chars().count(), "character"))
+            format!("{}… ({} more)", escape_unsafe(kept), format_count(rest.chars().count(), "character"))
         }
     }
 }
 
 /// A path or a name as it is shown where no fence stands around it: masked, [`harmless`], and cut as [`shown_line`].
-pub fn shown_path(path: &str, mask: Mask) -> String {
-    shown_line(&harmless(&mask.shapes(path)))
+pub fn format_path(path: &str, mask: Mask) -> String {
+    format_line(&escape_fences(&mask.mask_key_shapes(path)))
 }
 
 /// A path or a name, [`visible`], and with nothing in it that begins or ends a fence or a tag: `\u{60}`, `\u{3c}/diff>`.
-pub fn harmless(path: &str) -> Cow<'_, str> {
-    let path = visible(path);
+pub fn escape_fences(path: &str) -> Cow<'_, str> {
+    let path = escape_unsafe(path);
     let is_name = |c: &char| *c == '/' || *c == '!' || c.is_alphabetic();
     let has_tildes = path.contains("~~~");
     let mut rest = path.chars();
@@ -125,7 +125,7 @@ pub fn harmless(path: &str) -> Cow<'_, str> {
 }
 
 /// The greatest number below `too_many` that fits, where each below one that fits does too; `fitting` is known to.
-pub fn most_that_fits(mut fitting: usize, mut too_many: usize, fits: impl Fn(usize) -> bool) -> usize {
+pub fn find_max_fitting(mut fitting: usize, mut too_many: usize, fits: impl Fn(usize) -> bool) -> usize {
     while fitting + 1 < too_many {
         let middle = fitting + (too_many - fitting) / 2;
         match fits(middle) {
@@ -137,7 +137,7 @@ pub fn most_that_fits(mut fitting: usize, mut too_many: usize, fits: impl Fn(usi
 }
 
 /// Some lines of a text whose first line is `first`; fewer where it has not got them.
-pub fn lines_of(text: &str, first: u32, wanted: LineRange) -> &str {
+pub fn slice_lines(text: &str, first: u32, wanted: LineRange) -> &str {
     let mut starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
     let start = starts.nth(wanted.start.saturating_sub(first) as usize).unwrap_or(text.len());
     let end = match wanted.end < first {
@@ -148,7 +148,7 @@ pub fn lines_of(text: &str, first: u32, wanted: LineRange) -> &str {
 }
 
 /// More backticks than stand side by side in a text, and three at least.
-pub fn fence_around(text: &str) -> String {
+pub fn choose_fence(text: &str) -> String {
     let (mut longest, mut run, mut before) = (0, 0, None);
     for at in memchr::memchr_iter(b'`', text.as_bytes()) {
         run = if before.is_some_and(|before| before + 1 == at) { run + 1 } else { 1 };
@@ -159,16 +159,16 @@ pub fn fence_around(text: &str) -> String {
 }
 
 /// A text as a quote that nothing in it can end: between fences of more backticks than stand side by side in it.
-pub fn fence(text: &str) -> String {
-    let fence = fence_around(text);
-    let lines: Vec<Cow<'_, str>> = text.lines().map(visible).collect();
+pub fn fence_text(text: &str) -> String {
+    let fence = choose_fence(text);
+    let lines: Vec<Cow<'_, str>> = text.lines().map(escape_unsafe).collect();
     format!("{fence}\n{}\n{fence}", lines.join("\n"))
 }
 
 /// `12 KB`, `3.4 MB`; bytes below a thousand.
-pub fn size(bytes: u64) -> String {
+pub fn format_size(bytes: u64) -> String {
     match bytes {
-        0..1_000 => count(bytes as usize, "byte"),
+        0..1_000 => format_count(bytes as usize, "byte"),
         1_000..1_000_000 => format!("{} KB", bytes / 1_000),
         _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
     }
@@ -185,12 +185,12 @@ mod tests {
         for (text, lines) in
             [("", &[][..]), ("\n", &[""]), ("a", &["a"]), ("a\r\nb\n", &["a", "b"]), ("a\n\nb", &["a", "", "b"])]
         {
-            let text = Text::new("a.txt", text.as_bytes(), Mask::On);
-            let all: Vec<&str> = (1..=text.lines()).map(|number| text.line(number)).collect();
+            let text = BlobText::new("a.txt", text.as_bytes(), Mask::On);
+            let all: Vec<&str> = (1..=text.line_count()).map(|number| text.line(number)).collect();
             assert_eq!(all, lines);
-            assert_eq!((text.line(0), text.line(text.lines() + 1)), ("", ""));
+            assert_eq!((text.line(0), text.line(text.line_count() + 1)), ("", ""));
         }
-        assert!(Text::new("a", b"x\0y", Mask::On).is_binary);
+        assert!(BlobText::new("a", b"x\0y", Mask::On).is_binary);
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
             ("a\nb\n", 5, 1, 4, ""),
             ("a\nb\n", 5, 9, 9, ""),
         ] {
-            assert_eq!(lines_of(text, first, LineRange::new(start, end)), expected, "{start}-{end} from {first}");
+            assert_eq!(slice_lines(text, first, LineRange::new(start, end)), expected, "{start}-{end} from {first}");
         }
     }
 
@@ -222,23 +222,23 @@ mod tests {
             ("a\n# Obey\u{202e}", "a\\u{a}# Obey\\u{202e}"),
             (&format!("{key}.rs"), "«secret:github_token».rs"),
         ] {
-            assert_eq!(shown_path(path, Mask::On), shown);
+            assert_eq!(format_path(path, Mask::On), shown);
         }
         assert_eq!(
-            shown_path(&"x".repeat(MAX_LINE + 7), Mask::On).chars().count(),
-            MAX_LINE + "… (7 characters more)".chars().count()
+            format_path(&"x".repeat(MAX_LINE_CHARS + 7), Mask::On).chars().count(),
+            MAX_LINE_CHARS + "… (7 characters more)".chars().count()
         );
     }
 
     #[test]
     fn lines_are_shown_harmless_and_bounded() {
-        assert_eq!(shown_line("a\tb"), "a\tb");
-        assert_eq!(shown_line("\x1b[2Jx\u{202e}y\rz\0"), "\\u{1b}[2Jx\\u{202e}y\\u{d}z\\u{0}");
-        let long = shown_line(&"ä".repeat(MAX_LINE + 7));
+        assert_eq!(format_line("a\tb"), "a\tb");
+        assert_eq!(format_line("\x1b[2Jx\u{202e}y\rz\0"), "\\u{1b}[2Jx\\u{202e}y\\u{d}z\\u{0}");
+        let long = format_line(&"ä".repeat(MAX_LINE_CHARS + 7));
         assert!(long.ends_with("ä… (7 characters more)"), "{long}");
-        assert_eq!(shown_line(&"x".repeat(MAX_LINE)).len(), MAX_LINE);
+        assert_eq!(format_line(&"x".repeat(MAX_LINE_CHARS)).len(), MAX_LINE_CHARS);
         for (bytes, said) in [(999, "999 bytes"), (1, "1 byte"), (12_345, "12 KB"), (52_428_800, "52.4 MB")] {
-            assert_eq!(size(bytes), said);
+            assert_eq!(format_size(bytes), said);
         }
     }
 
@@ -247,7 +247,7 @@ mod tests {
 
         #[test]
         fn nothing_inside_ends_a_fence(text in "[`~\n \x1ba]{0,80}") {
-            let fenced = fence(&text);
+            let fenced = fence_text(&text);
             let lines: Vec<&str> = fenced.split('\n').collect();
             let ticks = lines[0].len();
             prop_assert!(lines[0].bytes().all(|byte| byte == b'`') && ticks >= 3);

@@ -5,21 +5,21 @@
 //! nothing; so it is built when first used, and where an upper bound is enough ([`at_most`]) it is never built.
 
 mod counter;
-mod join;
-mod memo;
-mod pieces;
+mod bpe_merge;
+mod count_cache;
+mod pretokenizer;
 mod sorts;
-mod starts;
-mod words;
+mod word_starts;
+mod vocabulary;
 
 use std::sync::OnceLock;
 
 use counter::Counter;
-use pieces::Rules;
+use pretokenizer::SplitRules;
 
-use super::bound;
+use super::token_bound;
 
-pub use self::memo::Memo;
+pub use self::count_cache::TokenCountCache;
 pub use crate::domain::Encoding;
 
 /// What counts by an encoding; for an approximate one, what does by `o200k_base`. Built when first used.
@@ -28,21 +28,21 @@ fn counter(encoding: Encoding) -> &'static Counter {
     static CL100K: OnceLock<Counter> = OnceLock::new();
     match encoding {
         Encoding::O200kBase | Encoding::Approximate { .. } => {
-            O200K.get_or_init(|| Counter::new(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.words")), Rules::O200k))
+            O200K.get_or_init(|| Counter::new(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.words")), SplitRules::O200k))
         }
         Encoding::Cl100kBase => CL100K
-            .get_or_init(|| Counter::new(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.words")), Rules::Cl100k)),
+            .get_or_init(|| Counter::new(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.words")), SplitRules::Cl100k)),
     }
 }
 
 /// The number of tokens: exact, or rounded up where the encoding is approximate. What looks like a special token is
 /// counted as the text that it is.
-pub fn count(encoding: Encoding, text: &str) -> usize {
-    approximate(encoding, counter(encoding).count(text))
+pub fn count_tokens(encoding: Encoding, text: &str) -> usize {
+    scale_count(encoding, counter(encoding).count_tokens(text))
 }
 
 /// What is said of so many exact tokens.
-fn approximate(encoding: Encoding, counted: usize) -> usize {
+fn scale_count(encoding: Encoding, counted: usize) -> usize {
     match encoding {
         Encoding::O200kBase | Encoding::Cl100kBase => counted,
         Encoding::Approximate { percent } => (counted * percent as usize).div_ceil(100),
@@ -51,8 +51,8 @@ fn approximate(encoding: Encoding, counted: usize) -> usize {
 
 /// Never less than [`count`] for [`Encoding::O200kBase`], without its table: 50 µs instead of 50 ms. About a
 /// tenth too much for the ledger's sort of text.
-pub fn at_most(text: &str) -> usize {
-    bound::tokens_at_most(text)
+pub fn upper_bound(text: &str) -> usize {
+    token_bound::tokens_at_most(text)
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
         for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
             for text in &texts {
                 let start: String = text.chars().take(40).collect();
-                assert_eq!(count(encoding, text), reference(encoding, text), "{encoding:?}: {start:?}");
+                assert_eq!(count_tokens(encoding, text), reference(encoding, text), "{encoding:?}: {start:?}");
             }
         }
     }
@@ -126,7 +126,7 @@ mod tests {
         #[test]
         fn texts_of_all_sorts_are_counted_as_the_reference_counts_them(text in of_some_sort()) {
             for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
-                prop_assert_eq!(count(encoding, &text), reference(encoding, &text), "{:?}", encoding);
+                prop_assert_eq!(count_tokens(encoding, &text), reference(encoding, &text), "{:?}", encoding);
             }
         }
     }
@@ -182,7 +182,7 @@ mod tests {
             let start: String = text.chars().take(10).collect();
             for text in [text.clone(), format!("x{text}\n y  z")] {
                 for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
-                    assert_eq!(counter(encoding).count(&text), reference(encoding, &text), "{encoding:?}: {start:?}");
+                    assert_eq!(counter(encoding).count_tokens(&text), reference(encoding, &text), "{encoding:?}: {start:?}");
                 }
             }
         }
@@ -201,7 +201,7 @@ mod tests {
             let text: String = parts.iter().map(|(unit, times)| unit.repeat(*times)).collect();
             let text = &text[..text.floor_char_boundary(12_000)];
             for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
-                prop_assert_eq!(counter(encoding).count(text), reference(encoding, text), "{:?}", encoding);
+                prop_assert_eq!(counter(encoding).count_tokens(text), reference(encoding, text), "{:?}", encoding);
             }
         }
     }
@@ -209,11 +209,11 @@ mod tests {
     #[test]
     fn an_approximate_count_is_the_exact_one_scaled_and_rounded_up() {
         for text in ["", "a", "fn main() { println!(\"hello\"); }\n", "größer als 日本語"] {
-            let exact = count(Encoding::O200kBase, text);
+            let exact = count_tokens(Encoding::O200kBase, text);
             for (percent, expected) in [(100, exact), (200, exact * 2), (175, (exact * 7).div_ceil(4))] {
-                assert_eq!(count(Encoding::Approximate { percent }, text), expected, "{percent} % of {text:?}");
+                assert_eq!(count_tokens(Encoding::Approximate { percent }, text), expected, "{percent} % of {text:?}");
             }
         }
-        assert_eq!(count(Encoding::Approximate { percent: 101 }, "a"), 2);
+        assert_eq!(count_tokens(Encoding::Approximate { percent: 101 }, "a"), 2);
     }
 }

@@ -2,30 +2,30 @@
 //!
 //! Invariants: the units of a file are lines of it in order, none in two, each a whole chunk.
 
-use super::chunk::{ChunkKind, Declaration, Extent, Syntax};
+use super::chunk::{ChunkKind, Declaration, ChunkExtent, FileSyntax};
 use super::pack::SectionKind;
 use crate::domain::LineRange;
 
 /// Lines that are sent together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unit {
+pub struct CodeUnit {
     pub lines: LineRange,
     /// Of a declaration what it is, where a section says so.
     pub kind: Option<SectionKind>,
 }
 
 /// The units of a file of so many lines; one of all where its chunks are not known.
-pub fn units(syntax: &Syntax, lines: u32) -> impl Iterator<Item = Unit> {
+pub fn split_into_units(syntax: &FileSyntax, lines: u32) -> impl Iterator<Item = CodeUnit> {
     let is_unknown = syntax.chunks.is_empty() && lines > 0;
-    let all = is_unknown.then(|| Unit { lines: LineRange::new(1, lines), kind: None });
-    let ordered = in_order(&syntax.declared);
-    let unit = move |chunk: &Extent| Unit { lines: chunk.lines, kind: kind(chunk.kind, chunk.lines, &ordered) };
-    let is_in_file = move |chunk: &&Extent| chunk.lines.end <= lines;
+    let all = is_unknown.then(|| CodeUnit { lines: LineRange::new(1, lines), kind: None });
+    let ordered = sort_declarations(&syntax.declarations);
+    let unit = move |chunk: &ChunkExtent| CodeUnit { lines: chunk.lines, kind: classify_unit(chunk.kind, chunk.lines, &ordered) };
+    let is_in_file = move |chunk: &&ChunkExtent| chunk.lines.end <= lines;
     syntax.chunks.iter().filter(is_in_file).map(unit).chain(all)
 }
 
 /// Declarations by their first line, those in others behind these.
-pub fn in_order(declared: &[Declaration]) -> Vec<&Declaration> {
+pub fn sort_declarations(declared: &[Declaration]) -> Vec<&Declaration> {
     let mut ordered: Vec<&Declaration> = declared.iter().collect();
     ordered.sort_by_key(|one| (one.lines.start, std::cmp::Reverse(one.lines.end)));
     ordered
@@ -33,11 +33,11 @@ pub fn in_order(declared: &[Declaration]) -> Vec<&Declaration> {
 
 /// What lines of a kind are as a section, by the declarations of their file, `ordered` as by [`in_order`]. A class that has
 /// functions is code, and what is switched off with types is not; what stands between the functions of one is neither.
-pub fn kind(kind: ChunkKind, lines: LineRange, ordered: &[&Declaration]) -> Option<SectionKind> {
+pub fn classify_unit(kind: ChunkKind, lines: LineRange, ordered: &[&Declaration]) -> Option<SectionKind> {
     let within = || {
         let first = ordered.partition_point(|other| other.lines.start < lines.start);
         let within = ordered.iter().skip(first).take_while(|other| other.lines.start <= lines.end);
-        within.filter(|other| lines.holds(other.lines))
+        within.filter(|other| lines.contains(other.lines))
     };
     match kind {
         ChunkKind::Function => Some(SectionKind::Function),
@@ -55,9 +55,9 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::context::chunk::{MOST_TOKENS, syntax};
+    use crate::context::chunk::{MAX_TOKENS_PER_CHUNK, parse_syntax};
     use crate::domain::Encoding;
-    use crate::provider::builtin::source::Parsers;
+    use crate::reviewers::analyzer::source::Parsers;
 
     fn declaration(kind: ChunkKind, start: u32, end: u32) -> Declaration {
         let lines = LineRange::new(start, end);
@@ -80,7 +80,7 @@ mod tests {
     ) {
         let declared: Vec<Declaration> =
             declared.iter().map(|(kind, start, end)| declaration(*kind, *start, *end)).collect();
-        assert_eq!(kind(of, LineRange::new(1, 10), &in_order(&declared)), expected);
+        assert_eq!(classify_unit(of, LineRange::new(1, 10), &sort_declarations(&declared)), expected);
     }
 
     /// A file of functions of so many lines each, in a module of Rust or a class of Python.
@@ -111,8 +111,8 @@ mod tests {
             functions in proptest::collection::vec(1u32..200, 1..12),
         ) {
             let text = code(path, &functions);
-            let syntax = syntax(&mut Parsers::default(), path, &text);
-            let units: Vec<Unit> = units(&syntax, text.lines().count() as u32).collect();
+            let syntax = parse_syntax(&mut Parsers::default(), path, &text);
+            let units: Vec<CodeUnit> = split_into_units(&syntax, text.lines().count() as u32).collect();
             let mut next = 1;
             for unit in &units {
                 prop_assert_eq!(unit.lines.start, next);
@@ -121,20 +121,20 @@ mod tests {
             prop_assert_eq!(next as usize, text.lines().count() + 1);
             let tokens = |lines: LineRange| {
                 let said = text.split_inclusive('\n').skip(lines.start as usize - 1).take(lines.count() as usize);
-                crate::context::tokens::count(Encoding::O200kBase, &said.collect::<String>())
+                crate::context::tokens::count_tokens(Encoding::O200kBase, &said.collect::<String>())
             };
-            for one in syntax.declared.iter() {
-                let is_whole = units.iter().any(|unit| unit.lines.holds(one.lines));
-                prop_assert!(is_whole || tokens(one.lines) > MOST_TOKENS as usize - 20, "{:?} in {:?}", one.lines, units);
+            for one in syntax.declarations.iter() {
+                let is_whole = units.iter().any(|unit| unit.lines.contains(one.lines));
+                prop_assert!(is_whole || tokens(one.lines) > MAX_TOKENS_PER_CHUNK as usize - 20, "{:?} in {:?}", one.lines, units);
             }
         }
 
         #[test]
         fn chunks_that_a_file_does_not_have_are_none(lines in 0u32..50) {
             let text = code("a.rs", &[3, 5, 300]);
-            let syntax = syntax(&mut Parsers::default(), "a.rs", &text);
-            prop_assert!(units(&syntax, lines).all(|unit| unit.lines.end <= lines));
-            let unknown: Vec<LineRange> = units(&Syntax::default(), lines).map(|unit| unit.lines).collect();
+            let syntax = parse_syntax(&mut Parsers::default(), "a.rs", &text);
+            prop_assert!(split_into_units(&syntax, lines).all(|unit| unit.lines.end <= lines));
+            let unknown: Vec<LineRange> = split_into_units(&FileSyntax::default(), lines).map(|unit| unit.lines).collect();
             prop_assert_eq!(unknown, if lines == 0 { vec![] } else { vec![LineRange::new(1, lines)] });
         }
     }

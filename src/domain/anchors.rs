@@ -9,7 +9,7 @@ use super::text::normalize_code;
 use super::{Finding, content_hash};
 
 /// Longer code is identified by its beginning and a hash. Bytes.
-const MAX_IDENTITY: usize = 4096;
+const MAX_IDENTITY_BYTES: usize = 4096;
 
 /// Longer lines are cut where they are quoted. Characters; own: what a wide terminal shows in two rows.
 const MAX_QUOTE_COLUMNS: usize = 400;
@@ -21,7 +21,7 @@ pub struct Anchors<'a> {
 }
 
 impl<'a> Anchors<'a> {
-    pub fn of(text: &'a [u8]) -> Self {
+    pub fn new(text: &'a [u8]) -> Self {
         let lines = text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
         Self { lines, identity: None }
     }
@@ -41,7 +41,7 @@ impl<'a> Anchors<'a> {
             return Rc::clone(identity);
         }
         let lines: Vec<_> = self.lines(anchor).iter().map(|line| String::from_utf8_lossy(line)).collect();
-        let identity: Rc<str> = identity_of(&lines.join("\n")).into();
+        let identity: Rc<str> = compute_code_identity(&lines.join("\n")).into();
         self.identity = Some((anchor, Rc::clone(&identity)));
         identity
     }
@@ -53,7 +53,7 @@ impl<'a> Anchors<'a> {
             .map(|line| {
                 // A character has four bytes at most; one that is cut here is cut off below.
                 let line = line.get(..MAX_QUOTE_COLUMNS * 4 + 4).unwrap_or(line);
-                cut(&String::from_utf8_lossy(line)).into_owned()
+                truncate_line(&String::from_utf8_lossy(line)).into_owned()
             })
             .collect();
         quoted.join("\n")
@@ -61,22 +61,22 @@ impl<'a> Anchors<'a> {
 }
 
 /// The identity of code that is not the file's own: a quote with secrets masked.
-pub fn identity_of(code: &str) -> String {
+pub fn compute_code_identity(code: &str) -> String {
     let normal = normalize_code(code);
-    if normal.len() <= MAX_IDENTITY {
+    if normal.len() <= MAX_IDENTITY_BYTES {
         return normal;
     }
     let hash = content_hash([normal.as_bytes()]);
-    format!("{} {hash}", &normal[..normal.floor_char_boundary(MAX_IDENTITY)])
+    format!("{} {hash}", &normal[..normal.floor_char_boundary(MAX_IDENTITY_BYTES)])
 }
 
 /// As much of a quote as a finding holds.
-pub fn first_lines(code: &str) -> String {
-    let first: Vec<_> = code.lines().take(Finding::MAX_QUOTE_LINES).map(cut).collect();
+pub fn truncate_quote(code: &str) -> String {
+    let first: Vec<_> = code.lines().take(Finding::MAX_QUOTE_LINES).map(truncate_line).collect();
     first.join("\n")
 }
 
-fn cut(line: &str) -> std::borrow::Cow<'_, str> {
+fn truncate_line(line: &str) -> std::borrow::Cow<'_, str> {
     match line.char_indices().nth(MAX_QUOTE_COLUMNS) {
         Some((end, _)) => format!("{}…", &line[..end]).into(),
         None => line.into(),
@@ -91,13 +91,13 @@ mod tests {
     fn quotes_and_identities_are_bounded_and_tell_code_apart() {
         let long = "ä x ".repeat(100_000);
         let text = format!("short\r\n{long}1\n{long}2\n");
-        let mut anchors = Anchors::of(text.as_bytes());
+        let mut anchors = Anchors::new(text.as_bytes());
         assert_eq!(anchors.quote((1, 1)), "short");
         assert_eq!(anchors.quote((2, 3)).chars().count(), 2 * (MAX_QUOTE_COLUMNS + 1) + 1);
         assert_eq!(anchors.quote((9, 12)), "");
         let (one, other) = (anchors.identity((2, 2)), anchors.identity((3, 3)));
         assert_ne!(one, other);
-        assert!(one.len() < MAX_IDENTITY + 100);
+        assert!(one.len() < MAX_IDENTITY_BYTES + 100);
         assert!(Rc::ptr_eq(&other, &anchors.identity((3, 3))), "made once for an anchor");
         assert_eq!(&*anchors.identity((1, 1)), "short");
     }

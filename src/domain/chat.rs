@@ -8,7 +8,7 @@ use super::finding::word_enum;
 
 word_enum!(
     /// Why a model stopped.
-    Stop {
+    StopReason {
         /// It said all it wanted to.
         Done = "done",
         /// It wants tools answered.
@@ -46,7 +46,7 @@ pub struct ToolCall {
 /// One message of a conversation; the system prompt stands apart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-pub enum Message {
+pub enum ChatMessage {
     User {
         text: String,
     },
@@ -70,7 +70,7 @@ pub enum Message {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChatRequest {
     pub system: String,
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     pub tools: Vec<ToolSpec>,
     /// The answer may have this many tokens.
     pub max_output: u64,
@@ -81,13 +81,13 @@ pub struct ChatRequest {
 
 /// What came back in one turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Response {
+pub struct ChatResponse {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opaque: Vec<Value>,
-    pub stop: Stop,
+    pub stop: StopReason,
     /// As the provider counted; all 0 when it did not say.
     #[serde(default)]
     pub usage: Usage,
@@ -96,14 +96,14 @@ pub struct Response {
     pub model: String,
 }
 
-impl Response {
+impl ChatResponse {
     /// Whether there is nothing in it to go on with.
     pub fn is_empty(&self) -> bool {
         self.text.trim().is_empty() && self.calls.is_empty()
     }
 
     /// The message that stands for it in the conversation.
-    pub fn message(&self) -> Message {
-        Message::Assistant { text: self.text.clone(), calls: self.calls.clone(), opaque: self.opaque.clone() }
+    pub fn to_message(&self) -> ChatMessage {
+        ChatMessage::Assistant { text: self.text.clone(), calls: self.calls.clone(), opaque: self.opaque.clone() }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::count;
+use super::text::format_count;
 use super::{FindingId, RunId};
 
 /// Lines of a file, both ends included, counted from 1.
@@ -32,12 +32,12 @@ impl LineRange {
     }
 
     /// Whether all lines of the other are among these.
-    pub fn holds(self, other: Self) -> bool {
+    pub fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
     /// Lines from one to the other; 0 when they share one.
-    pub fn gap(self, other: Self) -> u32 {
+    pub fn distance(self, other: Self) -> u32 {
         other.start.saturating_sub(self.end).max(self.start.saturating_sub(other.end))
     }
 }
@@ -45,7 +45,7 @@ impl LineRange {
 /// Why a changed file was not reviewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LeftOutReason {
+pub enum OmissionReason {
     /// Marked `linguist-generated`, or says so itself in its first lines.
     Generated,
     /// Marked `linguist-vendored`, or below a folder of other people's code.
@@ -77,41 +77,41 @@ pub enum LeftOutReason {
     NotReached,
 }
 
-impl LeftOutReason {
+impl OmissionReason {
     /// Whether the file was to be reviewed and was not: what is missing then is the review, not a reason for one.
     pub fn is_gap(self) -> bool {
         matches!(self, Self::Unreadable | Self::NotReached)
     }
 }
 
-impl fmt::Display for LeftOutReason {
+impl fmt::Display for OmissionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            LeftOutReason::Generated => "generated",
-            LeftOutReason::Vendored => "vendored",
-            LeftOutReason::LockFile => "lock file",
-            LeftOutReason::Minified => "minified",
-            LeftOutReason::Binary => "binary",
-            LeftOutReason::Oversized => "oversized",
-            LeftOutReason::Submodule => "submodule",
-            LeftOutReason::Symlink => "symbolic link",
-            LeftOutReason::NoContentChange => "no change of content",
-            LeftOutReason::Deleted => "deleted",
-            LeftOutReason::Ignored => "ignored by settings",
-            LeftOutReason::UnsupportedLanguage => "language not supported by this reviewer",
-            LeftOutReason::Secret => "holds secrets",
-            LeftOutReason::TooComplex => "too complex to parse",
-            LeftOutReason::Unreadable => "unreadable",
-            LeftOutReason::NotReached => "not reached",
+            OmissionReason::Generated => "generated",
+            OmissionReason::Vendored => "vendored",
+            OmissionReason::LockFile => "lock file",
+            OmissionReason::Minified => "minified",
+            OmissionReason::Binary => "binary",
+            OmissionReason::Oversized => "oversized",
+            OmissionReason::Submodule => "submodule",
+            OmissionReason::Symlink => "symbolic link",
+            OmissionReason::NoContentChange => "no change of content",
+            OmissionReason::Deleted => "deleted",
+            OmissionReason::Ignored => "ignored by settings",
+            OmissionReason::UnsupportedLanguage => "language not supported by this reviewer",
+            OmissionReason::Secret => "holds secrets",
+            OmissionReason::TooComplex => "too complex to parse",
+            OmissionReason::Unreadable => "unreadable",
+            OmissionReason::NotReached => "not reached",
         })
     }
 }
 
 /// A changed file that was not reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct OmittedFile {
     pub path: String,
-    pub reason: LeftOutReason,
+    pub reason: OmissionReason,
 }
 
 /// A changed file that was reviewed, with its changed lines on the new side.
@@ -127,7 +127,7 @@ pub struct FileCoverage {
 
 impl FileCoverage {
     /// Changed lines in all of these files.
-    pub fn lines<'a>(files: impl IntoIterator<Item = &'a Self>) -> u32 {
+    pub fn count_changed_lines<'a>(files: impl IntoIterator<Item = &'a Self>) -> u32 {
         let hunks = files.into_iter().flat_map(|file| &file.hunks);
         hunks.map(|hunk| hunk.count()).fold(0, u32::saturating_add)
     }
@@ -168,14 +168,14 @@ pub struct Coverage {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileCoverage>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedFile>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<CarriedFile>,
 }
 
 impl Coverage {
     /// Takes a file of the plan, with this many hunks, out of what is to be reviewed.
-    pub fn leave_out(&mut self, file: LeftOut, hunks: u32) {
+    pub fn omit_file(&mut self, file: OmittedFile, hunks: u32) {
         if !file.reason.is_gap() {
             self.hunks_total = self.hunks_total.saturating_sub(hunks);
             self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
@@ -184,24 +184,24 @@ impl Coverage {
     }
 
     /// Files that were to be reviewed, those with a gap included.
-    pub fn files_due(&self) -> u32 {
+    pub fn reviewable_file_count(&self) -> u32 {
         let out = self.left_out.iter().filter(|file| !file.reason.is_gap()).count();
         self.files_total.saturating_sub(u32::try_from(out).unwrap_or(u32::MAX))
     }
 
     /// The paths of files that should have been reviewed and could not be read.
-    pub fn unreadable(&self) -> impl Iterator<Item = &str> {
-        let unreadable = self.left_out.iter().filter(|file| file.reason == LeftOutReason::Unreadable);
+    pub fn unreadable_paths(&self) -> impl Iterator<Item = &str> {
+        let unreadable = self.left_out.iter().filter(|file| file.reason == OmissionReason::Unreadable);
         unreadable.map(|file| file.path.as_str())
     }
 
     /// The counts without the lists, as a run record keeps them.
-    pub fn counts(&self) -> Self {
+    pub fn without_lists(&self) -> Self {
         Self { files: Vec::new(), left_out: Vec::new(), carried: Vec::new(), ..self.clone() }
     }
 
     /// Puts carried hunks in, and counts them.
-    pub fn carry(&mut self, carried: &[CarriedFile]) {
+    pub fn set_carried(&mut self, carried: &[CarriedFile]) {
         let covered: HashSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
         let paths: HashSet<&str> = carried.iter().map(|carried| carried.file.path.as_str()).collect();
         let left_out: HashSet<&str> = self.left_out.iter().map(|file| file.path.as_str()).collect();
@@ -213,12 +213,12 @@ impl Coverage {
     }
 
     /// The hunks that this run or an earlier one has put before the reviewer as they are.
-    pub fn reviewed(&self) -> impl Iterator<Item = &FileCoverage> {
+    pub fn reviewed_files(&self) -> impl Iterator<Item = &FileCoverage> {
         self.files.iter().chain(self.carried.iter().map(|carried| &carried.file))
     }
 
     /// `12 of 14 hunks carried over from ar_…`; `None` when none are.
-    pub fn carried_in_words(&self) -> Option<String> {
+    pub fn describe_carried(&self) -> Option<String> {
         if self.hunks_carried == 0 {
             return None;
         }
@@ -228,13 +228,13 @@ impl Coverage {
         let from = match runs.as_slice() {
             [] => String::new(),
             [run] => format!(" from {run}"),
-            [.., newest] => format!(" from {newest} and {}", count(runs.len() - 1, "other run")),
+            [.., newest] => format!(" from {newest} and {}", format_count(runs.len() - 1, "other run")),
         };
-        Some(format!("{} of {} carried over{from}", self.hunks_carried, count(self.hunks_total as usize, "hunk")))
+        Some(format!("{} of {} carried over{from}", self.hunks_carried, format_count(self.hunks_total as usize, "hunk")))
     }
 
     /// The run that a finding was carried over from, when no report of this run stands behind it.
-    pub fn carried_from(&self, finding: &FindingId) -> Option<&RunId> {
+    pub fn carried_from_run(&self, finding: &FindingId) -> Option<&RunId> {
         self.carried.iter().find(|carried| carried.findings.contains(finding)).map(|carried| &carried.from)
     }
 }

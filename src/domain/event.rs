@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    CancelReason, CarriedFile, ErrorClass, FileCoverage, Finding, FindingId, LeftOut, Rejected, Response, RunStatus,
-    Surroundings, Time,
+    CancelReason, CarriedFile, ErrorClass, FileCoverage, Finding, FindingId, OmittedFile, RejectedReport, ChatResponse, RunStatus,
+    ContextRecord, Time,
 };
 
 word_enum!(
@@ -79,7 +79,7 @@ pub enum RunEvent {
     Planned {
         files: u32,
         hunks: u32,
-        left_out: Vec<LeftOut>,
+        left_out: Vec<OmittedFile>,
     },
     /// A finding was reported, deduplicated and accepted.
     Finding {
@@ -96,7 +96,7 @@ pub enum RunEvent {
     },
     /// A file that could not be reviewed after all.
     LeftOut {
-        file: LeftOut,
+        file: OmittedFile,
         /// Changed hunks in it; 0 in journals of older versions.
         #[serde(default, skip_serializing_if = "is_zero")]
         hunks: u32,
@@ -129,7 +129,7 @@ pub enum RunEvent {
     /// The paid answer, whole, before anything is made of it: a restart goes on from here.
     TurnAnswered {
         turn: u32,
-        response: Box<Response>,
+        response: Box<ChatResponse>,
         /// In US dollars; 0 when the model has no known price.
         cost: f64,
         /// Milliseconds from the request to the first byte of the answer.
@@ -188,7 +188,7 @@ pub enum RunEvent {
     Rejected {
         turn: u32,
         #[serde(flatten)]
-        rejected: Box<Rejected>,
+        rejected: Box<RejectedReport>,
     },
     /// A second opinion; a finding that it calls false is set aside.
     Judged {
@@ -224,7 +224,7 @@ pub enum RunEvent {
     },
     /// What is told of the project, the change and the code around it.
     Surrounded {
-        context: Box<Surroundings>,
+        context: Box<ContextRecord>,
     },
     /// A person stopped the run for a while; nothing is asked until it is resumed.
     Paused,

@@ -34,21 +34,21 @@ impl FixStatus {
     }
 
     /// Whether its patch can be put into the user's files.
-    pub fn is_offer(self) -> bool {
+    pub fn is_applicable(self) -> bool {
         matches!(self, Self::Offered | Self::Undone)
     }
 }
 
 /// A finding that the patch does nothing about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unfixed {
+pub struct UnfixedFinding {
     pub finding_id: FindingId,
     pub reason: String,
 }
 
 /// A file of the patch, in the order of the patch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FixedFile {
+pub struct FileDiffStat {
     pub path: String,
     /// Lines.
     pub added: u32,
@@ -57,7 +57,7 @@ pub struct FixedFile {
 
 /// A file that applying writes: what it was and what it becomes. The bytes from before are in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touched {
+pub struct AppliedFile {
     pub path: String,
     /// Hash of the content before; absent when there was no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub struct Fix {
     /// What it is to do something about.
     pub findings: Vec<FindingId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub left_out: Vec<Unfixed>,
+    pub left_out: Vec<UnfixedFinding>,
     /// The run in whose snapshot the patch is made.
     pub run_id: RunId,
     pub snapshot_commit: String,
@@ -111,7 +111,7 @@ pub struct Fix {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub verdict: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<FixedFile>,
+    pub files: Vec<FileDiffStat>,
     /// Hash of the patch that `files` is about.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub patch_hash: String,
@@ -132,7 +132,7 @@ pub struct Fix {
     pub worktree: String,
     /// The files that applying writes, recorded before the first of them is written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub touched: Vec<Touched>,
+    pub touched: Vec<AppliedFile>,
 }
 
 impl Fix {
@@ -144,20 +144,20 @@ impl Fix {
     pub const MAX_PATCH_BYTES: usize = 1024 * 1024;
 
     /// The findings that the patch is for.
-    pub fn fixed(&self) -> impl Iterator<Item = &FindingId> {
+    pub fn fixed_findings(&self) -> impl Iterator<Item = &FindingId> {
         let left_out = |id: &FindingId| self.left_out.iter().any(|unfixed| unfixed.finding_id == *id);
         self.findings.iter().filter(move |id| !left_out(id))
     }
 
     /// Whether applying began and did not come to its end: the worker or the cockpit died in between.
     pub fn is_half_applied(&self) -> bool {
-        self.status.is_offer() && !self.touched.is_empty()
+        self.status.is_applicable() && !self.touched.is_empty()
     }
 
     /// `2 files, +3 -1`.
-    pub fn size(&self) -> String {
-        let sum = |of: fn(&FixedFile) -> u32| self.files.iter().map(of).fold(0, u32::saturating_add);
-        let files = super::text::count(self.files.len(), "file");
+    pub fn format_diff_stat(&self) -> String {
+        let sum = |of: fn(&FileDiffStat) -> u32| self.files.iter().map(of).fold(0, u32::saturating_add);
+        let files = super::text::format_count(self.files.len(), "file");
         format!("{files}, +{} -{}", sum(|file| file.added), sum(|file| file.removed))
     }
 }

@@ -103,7 +103,7 @@ impl FindingId {
     /// The identity of a problem: what (`kind`), where (`path`) and on which code (`anchor`, see
     /// [`crate::domain::text::normalize_code`]). Line numbers and runs stay out of it on purpose. `ordinal` tells apart
     /// equal anchors in one file, counted from the top; the first is 0.
-    pub fn of(kind: &str, path: &str, anchor: &str, ordinal: u32) -> Self {
+    pub fn from_parts(kind: &str, path: &str, anchor: &str, ordinal: u32) -> Self {
         let normal = crate::domain::text::normalize_code(anchor);
         let ordinal = ordinal.to_le_bytes();
         let hash = content_hash([kind.as_bytes(), path.as_bytes(), normal.as_bytes(), &ordinal]);
@@ -113,13 +113,13 @@ impl FindingId {
 
 impl PatternId {
     /// The identity of a pattern: the same forms in the same language are the same pattern, whoever learned it.
-    pub fn of(language: &str, broken: &str, fixed: &str) -> Self {
+    pub fn from_forms(language: &str, broken: &str, fixed: &str) -> Self {
         let hash = content_hash([language.as_bytes(), broken.as_bytes(), fixed.as_bytes()]);
         Self(format!("k_{}", &hash[..16]))
     }
 
     /// The identity of a known false alarm: what is dismissed as one kind may be right as another.
-    pub fn of_false_alarm(language: &str, form: &str, kind: Kind) -> Self {
+    pub fn from_false_alarm(language: &str, form: &str, kind: Kind) -> Self {
         let hash = content_hash([language, form, "", kind.word()].map(str::as_bytes));
         Self(format!("k_{}", &hash[..16]))
     }
@@ -139,10 +139,10 @@ mod tests {
 
     #[test]
     fn a_finding_keeps_its_id_when_it_is_reindented_and_loses_it_when_the_code_differs() {
-        let here = FindingId::of("MAGIC_NUMBERS", "a.rs", "    let x = 42;", 0);
-        assert_eq!(here, FindingId::of("MAGIC_NUMBERS", "a.rs", "let x  = 42;\n", 0));
-        assert_ne!(here, FindingId::of("MAGIC_NUMBERS", "a.rs", "let x = 43;", 0));
-        assert_ne!(here, FindingId::of("MAGIC_NUMBERS", "b.rs", "let x = 42;", 0));
-        assert_ne!(here, FindingId::of("MAGIC_NUMBERS", "a.rs", "let x = 42;", 1));
+        let here = FindingId::from_parts("MAGIC_NUMBERS", "a.rs", "    let x = 42;", 0);
+        assert_eq!(here, FindingId::from_parts("MAGIC_NUMBERS", "a.rs", "let x  = 42;\n", 0));
+        assert_ne!(here, FindingId::from_parts("MAGIC_NUMBERS", "a.rs", "let x = 43;", 0));
+        assert_ne!(here, FindingId::from_parts("MAGIC_NUMBERS", "b.rs", "let x = 42;", 0));
+        assert_ne!(here, FindingId::from_parts("MAGIC_NUMBERS", "a.rs", "let x = 42;", 1));
     }
 }

@@ -9,38 +9,38 @@ mod coverage;
 mod event;
 mod finding;
 mod fix;
-mod handed;
+mod ledger_delivery;
 mod ids;
-mod life;
+mod finding_lifecycle;
 mod model;
-mod movement;
+mod watch_trigger;
 pub mod patch;
-mod reported;
+mod reported_problem;
 mod run;
 mod scope;
-mod share;
-mod surroundings;
+mod wilson;
+mod context_record;
 pub mod text;
 mod triage;
 
-pub use chat::{ChatRequest, Message, Response, Stop, ToolCall, ToolSpec};
-pub use coverage::{CarriedFile, Coverage, FileCoverage, LeftOut, LeftOutReason, LineRange};
+pub use chat::{ChatRequest, ChatMessage, ChatResponse, StopReason, ToolCall, ToolSpec};
+pub use coverage::{CarriedFile, Coverage, FileCoverage, OmittedFile, OmissionReason, LineRange};
 pub use event::{JournalEntry, Opinion, RunEvent, ToolOutcome, TurnPhase, WindowUse};
 pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
-pub use fix::{Fix, FixStatus, FixedFile, Touched, Unfixed};
-pub use handed::{Counted, Handed};
+pub use fix::{Fix, FixStatus, FileDiffStat, AppliedFile, UnfixedFinding};
+pub use ledger_delivery::{TokenCountPrecision, LedgerDelivery};
 pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};
-pub use life::{FlipFlop, HeldBack, HeldBecause, Moved, Mute, MuteAction, Recognised};
+pub use finding_lifecycle::{FlipFlop, SuppressedReport, SuppressionReason, MovedFinding, Mute, MuteAction, FindingAlias};
 pub use model::{Effort, Encoding};
-pub use movement::{Hours, Minute, Movement, Operation, WatchMode};
-pub use reported::{Rejected, Reported};
+pub use watch_trigger::{QuietHours, MinuteOfDay, WatchTrigger, GitOperation, WatchMode};
+pub use reported_problem::{RejectedReport, ReportedProblem};
 pub use run::{
-    Answerer, CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage,
+    ReviewerUsage, CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage,
 };
-pub use scope::{BadScope, Scope};
-pub use share::wilson;
-pub use surroundings::{Surrounding, Surroundings};
+pub use scope::{ParseScopeError, Scope};
+pub use wilson::wilson_lower_bound;
+pub use context_record::{ContextRecordSection, ContextRecord};
 pub use triage::{Actor, Disposition, TriageAction};
 
 /// A moment, written as RFC 3339. A type, not a clock: moments arrive from outside.

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 /// What a line of a hunk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    Kept,
+pub enum PatchLineKind {
+    Context,
     Removed,
     Added,
 }
@@ -14,10 +14,10 @@ pub enum Origin {
 /// A line of a hunk, as bytes: without its line feed, and with its carriage return.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchLine {
-    pub origin: Origin,
+    pub kind: PatchLineKind,
     pub text: Vec<u8>,
     /// It is the last one of its file and has no line feed.
-    pub is_open: bool,
+    pub lacks_newline: bool,
 }
 
 /// Changed lines with some unchanged ones around them.
@@ -31,7 +31,7 @@ pub struct PatchHunk {
 
 /// What a patch does with a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FileDeed {
+pub enum FilePatchKind {
     #[default]
     Modify,
     Add {
@@ -43,7 +43,7 @@ pub enum FileDeed {
 /// The changes of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilePatch {
-    pub deed: FileDeed,
+    pub kind: FilePatchKind,
     /// The blob that it was made for, as hexadecimal.
     pub old_blob: String,
     pub hunks: Vec<PatchHunk>,
@@ -51,27 +51,27 @@ pub struct FilePatch {
 
 impl PatchHunk {
     /// The lines as they are before (`Origin::Removed`) or after (`Origin::Added`).
-    pub fn side(&self, side: Origin) -> impl Iterator<Item = &PatchLine> {
-        self.lines.iter().filter(move |line| line.origin == Origin::Kept || line.origin == side)
+    pub fn lines_on_side(&self, side: PatchLineKind) -> impl Iterator<Item = &PatchLine> {
+        self.lines.iter().filter(move |line| line.kind == PatchLineKind::Context || line.kind == side)
     }
 
     /// The old side's lines, counted from 0.
-    pub fn old_rows(&self) -> Range<usize> {
-        let count = self.side(Origin::Removed).count();
+    pub fn old_row_range(&self) -> Range<usize> {
+        let count = self.lines_on_side(PatchLineKind::Removed).count();
         let first = if count == 0 { self.old_start as usize } else { (self.old_start as usize).saturating_sub(1) };
         first..first + count
     }
 }
 
 impl FilePatch {
-    pub fn count(&self, origin: Origin) -> u32 {
-        let lines = self.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.origin == origin);
+    pub fn count_lines(&self, origin: PatchLineKind) -> u32 {
+        let lines = self.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == origin);
         u32::try_from(lines.count()).unwrap_or(u32::MAX)
     }
 }
 
 /// The files of a patch, in order; `None` when it is not one that can be put into files: cut off, binary, damaged.
-pub fn parse(text: &[u8]) -> Option<Vec<FilePatch>> {
+pub fn parse_patch(text: &[u8]) -> Option<Vec<FilePatch>> {
     let mut lines = text.strip_suffix(b"\n")?.split(|byte| *byte == b'\n').peekable();
     let mut files = Vec::new();
     while let Some(line) = lines.next() {
@@ -82,9 +82,9 @@ pub fn parse(text: &[u8]) -> Option<Vec<FilePatch>> {
         // The head, up to the first hunk.
         while let Some(line) = lines.next_if(|line| !line.starts_with(b"@@ ") && !line.starts_with(b"diff --git ")) {
             if let Some(mode) = line.strip_prefix(b"new file mode ") {
-                file.deed = FileDeed::Add { executable: mode.ends_with(b"755") };
+                file.kind = FilePatchKind::Add { executable: mode.ends_with(b"755") };
             } else if line.starts_with(b"deleted file mode ") {
-                file.deed = FileDeed::Delete;
+                file.kind = FilePatchKind::Delete;
             } else if let Some(ids) = line.strip_prefix(b"index ") {
                 let end = ids.windows(2).position(|two| two == b"..")?;
                 file.old_blob = String::from_utf8(ids.get(..end)?.to_vec()).ok()?;
@@ -94,20 +94,20 @@ pub fn parse(text: &[u8]) -> Option<Vec<FilePatch>> {
             }
         }
         while let Some(head) = lines.next_if(|line| line.starts_with(b"@@ ")) {
-            let (old_start, mut old, new_start, mut new) = ranges(head)?;
+            let (old_start, mut old, new_start, mut new) = parse_hunk_header(head)?;
             let mut hunk = PatchHunk { old_start, new_start, lines: Vec::new() };
             while old > 0 || new > 0 {
                 let line = lines.next()?;
                 let (sign, text) = line.split_first()?;
                 let (origin, takes) = match sign {
-                    b' ' => (Origin::Kept, (1, 1)),
-                    b'-' => (Origin::Removed, (1, 0)),
-                    b'+' => (Origin::Added, (0, 1)),
+                    b' ' => (PatchLineKind::Context, (1, 1)),
+                    b'-' => (PatchLineKind::Removed, (1, 0)),
+                    b'+' => (PatchLineKind::Added, (0, 1)),
                     _ => return None,
                 };
                 (old, new) = (old.checked_sub(takes.0)?, new.checked_sub(takes.1)?);
                 let is_open = lines.next_if(|line| line.starts_with(b"\\ ")).is_some();
-                hunk.lines.push(PatchLine { origin, text: text.to_vec(), is_open });
+                hunk.lines.push(PatchLine { kind: origin, text: text.to_vec(), lacks_newline: is_open });
             }
             file.hunks.push(hunk);
         }
@@ -117,7 +117,7 @@ pub fn parse(text: &[u8]) -> Option<Vec<FilePatch>> {
 }
 
 /// `@@ -1,2 +3 @@ ...` as (1, 2, 3, 1).
-fn ranges(head: &[u8]) -> Option<(u32, u32, u32, u32)> {
+fn parse_hunk_header(head: &[u8]) -> Option<(u32, u32, u32, u32)> {
     let head = std::str::from_utf8(head.strip_prefix(b"@@ -")?.split(|byte| *byte == b'@').next()?).ok()?;
     let (old, new) = head.trim_end().split_once(" +")?;
     let range = |text: &str| -> Option<(u32, u32)> {
@@ -140,16 +140,16 @@ mod tests {
 
     #[test]
     fn a_patch_is_read_by_its_counts() {
-        let files = parse(TWO.as_bytes()).expect("a patch");
+        let files = parse_patch(TWO.as_bytes()).expect("a patch");
         let [one, two] = files.as_slice() else { panic!("{files:?}") };
-        assert_eq!((one.deed, one.old_blob.as_str(), one.hunks.len()), (FileDeed::Modify, "11", 2));
-        assert_eq!((one.count(Origin::Removed), one.count(Origin::Added)), (2, 2));
-        assert_eq!(one.hunks[0].old_rows(), 0..2);
-        assert!(one.hunks[1].lines[0].is_open && !one.hunks[1].lines[1].is_open);
+        assert_eq!((one.kind, one.old_blob.as_str(), one.hunks.len()), (FilePatchKind::Modify, "11", 2));
+        assert_eq!((one.count_lines(PatchLineKind::Removed), one.count_lines(PatchLineKind::Added)), (2, 2));
+        assert_eq!(one.hunks[0].old_row_range(), 0..2);
+        assert!(one.hunks[1].lines[0].lacks_newline && !one.hunks[1].lines[1].lacks_newline);
         assert_eq!(one.hunks[1].lines[2].text, b"--- z");
-        assert_eq!(two.deed, FileDeed::Add { executable: true });
+        assert_eq!(two.kind, FilePatchKind::Add { executable: true });
         assert_eq!(two.hunks[0].lines[0].text, b"diff --git");
-        assert_eq!(two.hunks[0].old_rows(), 0..0);
+        assert_eq!(two.hunks[0].old_row_range(), 0..0);
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         for cut in 1..TWO.len() - 1 {
             if TWO.is_char_boundary(cut) && !TWO[cut..].starts_with("diff --git a/b") {
                 // Either nothing, or fewer or shorter lines at a place where a patch could end.
-                let _ = parse(&TWO.as_bytes()[..cut]);
+                let _ = parse_patch(&TWO.as_bytes()[..cut]);
             }
         }
         for damaged in [
@@ -169,7 +169,7 @@ mod tests {
             "diff --git a/a b/a\nindex 1..2\n@@ -1 +1 @@\n?a\n",
             "diff --git a/a b/a\nindex 1..2\n@@ -1,x +1 @@\n a\n",
         ] {
-            assert_eq!(parse(damaged.as_bytes()), None, "{damaged:?}");
+            assert_eq!(parse_patch(damaged.as_bytes()), None, "{damaged:?}");
         }
     }
 }

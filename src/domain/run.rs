@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    Coverage, Finding, FindingId, FixId, FlipFlop, HeldBack, Moved, Priority, Recognised, Rejected, RunId,
+    Coverage, Finding, FindingId, FixId, FlipFlop, SuppressedReport, MovedFinding, Priority, FindingAlias, RejectedReport, RunId,
     SCHEMA_VERSION, Scope, Time,
 };
 
@@ -140,7 +140,7 @@ pub struct PhaseTimings {
 /// Who gave answers of a run: its reviewer, or one that took over from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Answerer {
+pub struct ReviewerUsage {
     /// Its name in the settings.
     pub reviewer: String,
     /// By the provider's word, which may be more exact than the settings.
@@ -162,7 +162,7 @@ pub struct FindingCounts {
 }
 
 impl FindingCounts {
-    pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
+    pub fn from_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
         let mut counts = Self::default();
         for finding in findings {
             counts.add(finding.priority);
@@ -258,7 +258,7 @@ pub struct RunRecord {
     pub window_peak: u64,
     /// Who answered, in the order of their first answers; empty where nobody is asked in turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub answered_by: Vec<Answerer>,
+    pub answered_by: Vec<ReviewerUsage>,
     #[serde(default)]
     pub saved_token_estimate: u64,
     /// Counts only; the lists are in the run's output.
@@ -328,7 +328,7 @@ impl RunRecord {
     pub const MAX_PATHS: usize = 200;
     /// Begins the scope hash of a review of a fix: nobody who asks for a review is answered with one, and what it reports is
     /// not in the user's files.
-    pub const OF_A_FIX: &'static str = "fix:";
+    pub const FIX_SCOPE_PREFIX: &'static str = "fix:";
     /// Finding ids kept in a record.
     pub const MAX_DIGESTS: usize = 200;
 
@@ -338,7 +338,7 @@ impl RunRecord {
     }
 
     /// The newest HEAD at which the run is known to speak of the code.
-    pub fn standing_head(&self) -> &str {
+    pub fn last_matching_head(&self) -> &str {
         if self.last_reuse_head.is_empty() { &self.head_commit } else { &self.last_reuse_head }
     }
 }
@@ -360,18 +360,18 @@ pub struct RunOutput {
     pub notes: Vec<String>,
     /// Reports of a model that did not hold against the code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rejected: Vec<Rejected>,
+    pub rejected: Vec<RejectedReport>,
     /// Reports that are no findings of the run, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub held_back: Vec<HeldBack>,
+    pub held_back: Vec<SuppressedReport>,
     /// Earlier findings that stand elsewhere in this run's snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub moved: Vec<Moved>,
+    pub moved: Vec<MovedFinding>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flip_flops: Vec<FlipFlop>,
     /// Findings and held back reports that were reported under another id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recognised: Vec<Recognised>,
+    pub recognised: Vec<FindingAlias>,
 }
 
 impl RunOutput {

@@ -29,7 +29,7 @@ pub enum Scope {
 /// A text that names no scope.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0:?} is not a scope; write worktree, staged, commit:REV, range:A..B, range:A...B, branch[:BASE] or all")]
-pub struct BadScope(String);
+pub struct ParseScopeError(String);
 
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,10 +47,10 @@ impl fmt::Display for Scope {
 }
 
 impl FromStr for Scope {
-    type Err = BadScope;
+    type Err = ParseScopeError;
 
-    fn from_str(text: &str) -> Result<Self, BadScope> {
-        let bad = || BadScope(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ParseScopeError> {
+        let bad = || ParseScopeError(text.to_owned());
         let (word, argument) = match text.split_once(':') {
             Some((word, argument)) if !argument.is_empty() => (word, Some(argument)),
             Some(_) => return Err(bad()),
@@ -62,7 +62,7 @@ impl FromStr for Scope {
             ("all", None) => Scope::All,
             ("branch", base) => Scope::Branch(base.map(str::to_owned)),
             ("commit", Some(rev)) => Scope::Commit(rev.to_owned()),
-            ("range", Some(range)) => return Scope::range(range).ok_or_else(bad),
+            ("range", Some(range)) => return Scope::parse_range(range).ok_or_else(bad),
             _ => return Err(bad()),
         })
     }
@@ -70,7 +70,7 @@ impl FromStr for Scope {
 
 impl Scope {
     /// `A..B` or `A...B`; a missing side means HEAD, as in git. `None` when there are no dots.
-    pub fn range(text: &str) -> Option<Self> {
+    pub fn parse_range(text: &str) -> Option<Self> {
         let side = |rev: &str| if rev.is_empty() { "HEAD".to_owned() } else { rev.to_owned() };
         if let Some((from, to)) = text.split_once("...") {
             return Some(Scope::Since { from: side(from), to: side(to) });
@@ -81,9 +81,9 @@ impl Scope {
 }
 
 impl TryFrom<String> for Scope {
-    type Error = BadScope;
+    type Error = ParseScopeError;
 
-    fn try_from(text: String) -> Result<Self, BadScope> {
+    fn try_from(text: String) -> Result<Self, ParseScopeError> {
         text.parse()
     }
 }
@@ -115,6 +115,6 @@ mod tests {
         for bad in ["", "work", "commit", "commit:", "range:a", "worktree:x"] {
             assert!(bad.parse::<Scope>().is_err(), "{bad:?}");
         }
-        assert_eq!(Scope::range("..b").map(|s| s.to_string()).as_deref(), Some("range:HEAD..b"));
+        assert_eq!(Scope::parse_range("..b").map(|s| s.to_string()).as_deref(), Some("range:HEAD..b"));
     }
 }

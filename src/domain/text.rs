@@ -12,7 +12,7 @@ pub fn is_unsafe(c: char) -> bool {
 
 /// One line without a character that [`is_unsafe`]: tabs and line ends become a space, the rest `\u{fffd}`.
 /// Borrowed when nothing had to change.
-pub fn one_line(text: &str) -> Cow<'_, str> {
+pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
     }
@@ -30,7 +30,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Many lines, each made harmless as by [`one_line`]; tabs become `tab` spaces, `\r\n` becomes `\n`.
-pub fn lines(text: &str, tab: usize) -> String {
+pub fn sanitize_lines(text: &str, tab: usize) -> String {
     let mut clean = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {
         if index > 0 {
@@ -85,7 +85,7 @@ pub fn normalize_code(code: &str) -> String {
 }
 
 /// `1 finding`, `3 findings`, `3 fixes`.
-pub fn count(n: usize, noun: &str) -> String {
+pub fn format_count(n: usize, noun: &str) -> String {
     let ending = match n {
         1 => "",
         _ if noun.ends_with('x') => "es",
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn one_is_one_and_others_are_several() {
-        let told = [(1, "finding"), (0, "finding"), (1, "fix"), (2, "fix")].map(|(n, noun)| count(n, noun));
+        let told = [(1, "finding"), (0, "finding"), (1, "fix"), (2, "fix")].map(|(n, noun)| format_count(n, noun));
         assert_eq!(told, ["1 finding", "0 findings", "1 fix", "2 fixes"]);
     }
 
@@ -113,9 +113,9 @@ mod tests {
             ("\u{9b}2J\u{7f}", "\u{fffd}2J\u{fffd}"),
             ("user\u{202e}txt.exe", "user\u{fffd}txt.exe"),
         ] {
-            assert_eq!(one_line(hostile), clean, "{hostile:?}");
+            assert_eq!(sanitize_line(hostile), clean, "{hostile:?}");
         }
-        assert_eq!(lines("a\tb\r\n\x1b[2J", 2), "a  b\n\u{fffd}[2J");
+        assert_eq!(sanitize_lines("a\tb\r\n\x1b[2J", 2), "a  b\n\u{fffd}[2J");
     }
 
     #[test]

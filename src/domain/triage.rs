@@ -14,8 +14,8 @@ word_enum!(
     TriageAction { Set = "set", Undo = "undo", Redo = "redo" }
 );
 
-const VENDORED: &str = "generated or vendored code";
-const ELSEWHERE: &str = "fixed elsewhere";
+const REASON_VENDORED: &str = "generated or vendored code";
+const REASON_FIXED_ELSEWHERE: &str = "fixed elsewhere";
 
 /// One line of `triage.ndjson`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,13 +40,13 @@ pub struct Disposition {
 
 impl Disposition {
     /// Reasons that whoever dismisses is offered.
-    pub const REASONS: [&str; 5] = ["false positive", "intended", "not worth the change", VENDORED, ELSEWHERE];
+    pub const REASONS: [&str; 5] = ["false positive", "intended", "not worth the change", REASON_VENDORED, REASON_FIXED_ELSEWHERE];
 
     /// Whether its reason says nothing of the code's shape; it may go on: "Fixed elsewhere, in #12".
-    pub fn is_about_other_things(&self) -> bool {
+    pub fn is_unrelated_to_code(&self) -> bool {
         let reason = self.reason.trim_start();
         let begins = |with: &str| reason.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
-        [VENDORED, ELSEWHERE].into_iter().any(begins)
+        [REASON_VENDORED, REASON_FIXED_ELSEWHERE].into_iter().any(begins)
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
                 "finding_id": "f_0000000000000001", "status": "dismissed", "previous": "open", "actor": "user",
                 "reason": reason, "at": "2026-03-04T05:06:07Z", "action": "set", "group": "g",
             });
-            serde_json::from_value::<Disposition>(line).expect("a disposition").is_about_other_things()
+            serde_json::from_value::<Disposition>(line).expect("a disposition").is_unrelated_to_code()
         };
         let offered = Disposition::REASONS.map(is_about_other_things);
         assert_eq!(offered, [false, false, false, true, true]);

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::bytes;
+use super::path_bytes;
 
 /// The attributes that somebody here asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Name {
+pub enum AttributeName {
     Generated,
     Vendored,
     Diff,
@@ -22,7 +22,7 @@ pub enum Name {
     Encoding,
 }
 
-impl Name {
+impl AttributeName {
     const ALL: [(Self, &'static [u8]); 9] = [
         (Self::Generated, b"linguist-generated"),
         (Self::Vendored, b"linguist-vendored"),
@@ -42,7 +42,7 @@ impl Name {
 
 /// What is said about an attribute of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum AttributeState {
     Set,
     Unset,
     Value,
@@ -51,7 +51,7 @@ pub enum State {
 }
 
 /// Which paths a line speaks of.
-enum Pattern {
+enum AttributePattern {
     All,
     /// `*.ext`: what the file name ends with.
     Suffix(Vec<u8>),
@@ -60,7 +60,7 @@ enum Pattern {
     Glob(Box<Gitignore>),
 }
 
-impl Pattern {
+impl AttributePattern {
     fn parse(text: &[u8]) -> Option<Self> {
         let special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\' | b'/');
         Some(match text {
@@ -86,26 +86,26 @@ impl Pattern {
             Self::All => true,
             Self::Suffix(suffix) => name().ends_with(suffix),
             Self::Name(wanted) => name() == wanted,
-            Self::Glob(glob) => glob.matched(bytes::to_path(path), false).is_ignore(),
+            Self::Glob(glob) => glob.matched(path_bytes::to_path(path), false).is_ignore(),
         }
     }
 }
 
-struct Line {
-    pattern: Pattern,
+struct AttributeLine {
+    pattern: AttributePattern,
     /// Later ones win.
-    says: Vec<(Name, State)>,
+    assignments: Vec<(AttributeName, AttributeState)>,
 }
 
 /// The lines of one file; later ones win.
 #[derive(Default)]
-struct Rules(Vec<Line>);
+struct AttributeRules(Vec<AttributeLine>);
 
 /// `[attr]name ...` definitions: what a macro stands for.
-type Macros = HashMap<Vec<u8>, Vec<(Name, State)>>;
+type AttributeMacros = HashMap<Vec<u8>, Vec<(AttributeName, AttributeState)>>;
 
-impl Rules {
-    fn parse(content: &[u8], macros: &mut Macros) -> Self {
+impl AttributeRules {
+    fn parse(content: &[u8], macros: &mut AttributeMacros) -> Self {
         let mut rules = Self::default();
         let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
         for line in content.split(|byte| *byte == b'\n') {
@@ -113,31 +113,31 @@ impl Rules {
             if line.is_empty() || line.starts_with(b"#") {
                 continue;
             }
-            let (pattern, rest) = first_word(line);
-            let says = says(rest, macros);
+            let (pattern, rest) = split_pattern(line);
+            let says = parse_assignments(rest, macros);
             if let Some(name) = pattern.strip_prefix(b"[attr]") {
                 macros.insert(name.to_vec(), says);
             } else if !says.is_empty()
-                && let Some(pattern) = Pattern::parse(&pattern)
+                && let Some(pattern) = AttributePattern::parse(&pattern)
             {
-                rules.0.push(Line { pattern, says });
+                rules.0.push(AttributeLine { pattern, assignments: says });
             }
         }
         rules
     }
 
-    fn say(&self, path: &[u8], wanted: Name) -> Option<State> {
+    fn find_state(&self, path: &[u8], wanted: AttributeName) -> Option<AttributeState> {
         let lines = self.0.iter().rev();
         lines
             .filter_map(|line| {
-                line.says.iter().rev().find(|(name, _)| *name == wanted).map(|(_, state)| (line, *state))
+                line.assignments.iter().rev().find(|(name, _)| *name == wanted).map(|(_, state)| (line, *state))
             })
             .find(|(line, _)| line.pattern.matches(path))
             .map(|(_, state)| state)
     }
 }
 
-fn first_word(line: &[u8]) -> (Vec<u8>, &[u8]) {
+fn split_pattern(line: &[u8]) -> (Vec<u8>, &[u8]) {
     if let Some(quoted) = line.strip_prefix(b"\"") {
         let mut word = Vec::new();
         let mut at = 0;
@@ -158,31 +158,31 @@ fn first_word(line: &[u8]) -> (Vec<u8>, &[u8]) {
     (word.to_vec(), rest)
 }
 
-fn says(rest: &[u8], macros: &Macros) -> Vec<(Name, State)> {
+fn parse_assignments(rest: &[u8], macros: &AttributeMacros) -> Vec<(AttributeName, AttributeState)> {
     let mut says = Vec::new();
     for word in rest.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
         let (name, state) = match word {
-            [b'-', name @ ..] => (name, State::Unset),
-            [b'!', name @ ..] => (name, State::Unspecified),
+            [b'-', name @ ..] => (name, AttributeState::Unset),
+            [b'!', name @ ..] => (name, AttributeState::Unspecified),
             _ => match word.iter().position(|byte| *byte == b'=') {
                 Some(at) => {
                     let (name, value) = word.split_at(at);
                     // `linguist-generated=true` is how many write it.
                     match &value[1..] {
-                        b"true" => (name, State::Set),
-                        b"false" => (name, State::Unset),
-                        _ => (name, State::Value),
+                        b"true" => (name, AttributeState::Set),
+                        b"false" => (name, AttributeState::Unset),
+                        _ => (name, AttributeState::Value),
                     }
                 }
-                None => (word, State::Set),
+                None => (word, AttributeState::Set),
             },
         };
-        if let Some(name) = Name::parse(name) {
+        if let Some(name) = AttributeName::parse(name) {
             says.push((name, state));
         } else if let Some(meaning) = macros.get(name) {
             match state {
-                State::Set => says.extend_from_slice(meaning),
-                _ => says.extend(meaning.iter().map(|(name, _)| (*name, State::Unspecified))),
+                AttributeState::Set => says.extend_from_slice(meaning),
+                _ => says.extend(meaning.iter().map(|(name, _)| (*name, AttributeState::Unspecified))),
             }
         }
     }
@@ -190,43 +190,43 @@ fn says(rest: &[u8], macros: &Macros) -> Vec<(Name, State)> {
 }
 
 /// Looks attributes up, reading each folder's file at most once.
-pub struct Attributes<S> {
+pub struct AttributeLookup<S> {
     /// The content of `.gitattributes` in a folder (without a slash at the end); the root is the empty path.
     source: S,
-    folders: HashMap<Vec<u8>, Rules>,
+    folders: HashMap<Vec<u8>, AttributeRules>,
     /// Stronger than any folder: `info/attributes`.
-    above: Rules,
+    overrides: AttributeRules,
     /// Weaker than any folder: `core.attributesFile`.
-    below: Rules,
-    macros: Macros,
+    defaults: AttributeRules,
+    macros: AttributeMacros,
 }
 
-impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Attributes<S> {
+impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> AttributeLookup<S> {
     pub fn new(source: S, above: Option<Vec<u8>>, below: Option<Vec<u8>>) -> Self {
         let mut macros =
-            Macros::from([(b"binary".to_vec(), vec![(Name::Diff, State::Unset), (Name::Text, State::Unset)])]);
-        let below = Rules::parse(&below.unwrap_or_default(), &mut macros);
-        let above = Rules::parse(&above.unwrap_or_default(), &mut macros);
-        Self { source, folders: HashMap::new(), above, below, macros }
+            AttributeMacros::from([(b"binary".to_vec(), vec![(AttributeName::Diff, AttributeState::Unset), (AttributeName::Text, AttributeState::Unset)])]);
+        let defaults = AttributeRules::parse(&below.unwrap_or_default(), &mut macros);
+        let overrides = AttributeRules::parse(&above.unwrap_or_default(), &mut macros);
+        Self { source, folders: HashMap::new(), overrides, defaults, macros }
     }
 
     /// What is said of `path`, for each of `wanted`.
-    pub fn get<const N: usize>(&mut self, path: &[u8], wanted: [Name; N]) -> [State; N] {
-        let mut found = wanted.map(|name| self.above.say(path, name));
+    pub fn get<const N: usize>(&mut self, path: &[u8], wanted: [AttributeName; N]) -> [AttributeState; N] {
+        let mut found = wanted.map(|name| self.overrides.find_state(path, name));
         let mut end = memchr::memrchr(b'/', path);
         loop {
             let folder = path.get(..end.unwrap_or(0)).unwrap_or_default();
             let relative = end.map_or(path, |at| path.get(at + 1..).unwrap_or_default());
             if !self.folders.contains_key(folder) {
                 let rules = match (self.source)(folder) {
-                    Some(content) => Rules::parse(&content, &mut self.macros),
-                    None => Rules::default(),
+                    Some(content) => AttributeRules::parse(&content, &mut self.macros),
+                    None => AttributeRules::default(),
                 };
                 self.folders.insert(folder.to_vec(), rules);
             }
             if let Some(rules) = self.folders.get(folder).filter(|rules| !rules.0.is_empty()) {
                 for (found, name) in found.iter_mut().zip(wanted) {
-                    *found = found.or_else(|| rules.say(relative, name));
+                    *found = found.or_else(|| rules.find_state(relative, name));
                 }
             }
             match end {
@@ -234,9 +234,9 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> Attributes<S> {
                 None => break,
             }
         }
-        let mut states = [State::Unspecified; N];
+        let mut states = [AttributeState::Unspecified; N];
         for ((state, found), name) in states.iter_mut().zip(found).zip(wanted) {
-            *state = found.or_else(|| self.below.say(path, name)).unwrap_or(State::Unspecified);
+            *state = found.or_else(|| self.defaults.find_state(path, name)).unwrap_or(AttributeState::Unspecified);
         }
         states
     }
@@ -251,7 +251,7 @@ mod tests {
         let root = b"# comment\n*.gen linguist-generated\nvendored/** linguist-vendored\n*.bin binary\n\
             [attr]made linguist-generated -diff\nmade.txt made\n/only-here text\n\"with space.c\" -text\n*.rs diff=rust\r\n";
         let sub = b"*.gen -linguist-generated\ndeep/*.x linguist-generated=true\nback.bin !diff\n";
-        let mut attributes = Attributes::new(
+        let mut attributes = AttributeLookup::new(
             |folder: &[u8]| match folder {
                 b"" => Some(root.to_vec()),
                 b"sub" => Some(sub.to_vec()),
@@ -261,21 +261,21 @@ mod tests {
             Some(b"* eol=lf".to_vec()),
         );
         for (path, name, state) in [
-            ("a.gen", Name::Generated, State::Set),
-            ("top.gen", Name::Generated, State::Unset),
-            ("sub/a.gen", Name::Generated, State::Unset),
-            ("sub/deep/a.x", Name::Generated, State::Set),
-            ("deep/a.x", Name::Generated, State::Unspecified),
-            ("vendored/x/y.c", Name::Vendored, State::Set),
-            ("x.bin", Name::Diff, State::Unset),
-            ("sub/back.bin", Name::Diff, State::Unspecified),
-            ("sub/back.bin", Name::Text, State::Unset),
-            ("sub/made.txt", Name::Generated, State::Set),
-            ("only-here", Name::Text, State::Set),
-            ("sub/only-here", Name::Text, State::Unspecified),
-            ("with space.c", Name::Text, State::Unset),
-            ("a.rs", Name::Diff, State::Value),
-            ("a.rs", Name::Eol, State::Value),
+            ("a.gen", AttributeName::Generated, AttributeState::Set),
+            ("top.gen", AttributeName::Generated, AttributeState::Unset),
+            ("sub/a.gen", AttributeName::Generated, AttributeState::Unset),
+            ("sub/deep/a.x", AttributeName::Generated, AttributeState::Set),
+            ("deep/a.x", AttributeName::Generated, AttributeState::Unspecified),
+            ("vendored/x/y.c", AttributeName::Vendored, AttributeState::Set),
+            ("x.bin", AttributeName::Diff, AttributeState::Unset),
+            ("sub/back.bin", AttributeName::Diff, AttributeState::Unspecified),
+            ("sub/back.bin", AttributeName::Text, AttributeState::Unset),
+            ("sub/made.txt", AttributeName::Generated, AttributeState::Set),
+            ("only-here", AttributeName::Text, AttributeState::Set),
+            ("sub/only-here", AttributeName::Text, AttributeState::Unspecified),
+            ("with space.c", AttributeName::Text, AttributeState::Unset),
+            ("a.rs", AttributeName::Diff, AttributeState::Value),
+            ("a.rs", AttributeName::Eol, AttributeState::Value),
         ] {
             assert_eq!(attributes.get(path.as_bytes(), [name]), [state], "{path} {name:?}");
         }

@@ -28,8 +28,8 @@ use git2::{
 };
 
 use super::index::MODE_GITLINK;
-use super::trees::{Leaf, leaf};
-use super::{GitError, Repo, bytes};
+use super::trees::{TreeLeaf, leaf_from_entry};
+use super::{GitError, Repo, path_bytes};
 use crate::domain::text;
 
 /// Files that a checkout has at most, those that it leaves out counted: trees can be made that unfold to any number.
@@ -39,15 +39,15 @@ const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 /// Longer paths are beyond what systems take (`PATH_MAX` of Linux).
 const MAX_PATH_BYTES: usize = 4096;
 /// Files for which a thread is worth its start.
-const FILES_PER_THREAD: usize = 200;
+const MIN_FILES_PER_THREAD: usize = 200;
 /// How often it is asked whether to go on.
-const LOOK: Duration = Duration::from_millis(20);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How often it is tried to delete a folder into which somebody may still write.
-const REMOVALS: usize = 3;
+const MAX_REMOVE_ATTEMPTS: usize = 3;
 
 /// Of the checkout's own repository. What a user may have in the global settings and what would run a program, convert
 /// a file or write into the background is overruled.
-const CONFIG: &str = "\
+const CHECKOUT_CONFIG: &str = "\
 [core]
 \trepositoryformatversion = 0
 \tbare = false
@@ -64,11 +64,11 @@ const CONFIG: &str = "\
 [submodule]
 \trecurse = false
 ";
-const ATTRIBUTES: &str = "* -filter -text -ident !eol !crlf !working-tree-encoding !diff !merge\n";
+const CHECKOUT_ATTRIBUTES: &str = "* -filter -text -ident !eol !crlf !working-tree-encoding !diff !merge\n";
 
 /// A checkout that is deleted with this value.
 #[derive(Debug)]
-pub struct Throwaway {
+pub struct TemporaryCheckout {
     folder: PathBuf,
     /// Files that were written.
     pub files: usize,
@@ -76,24 +76,24 @@ pub struct Throwaway {
     pub left_out: usize,
 }
 
-impl Throwaway {
+impl TemporaryCheckout {
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 }
 
-impl Drop for Throwaway {
+impl Drop for TemporaryCheckout {
     fn drop(&mut self) {
-        if let Err(error) = remove(&self.folder) {
+        if let Err(error) = remove_checkout(&self.folder) {
             tracing::warn!(folder = %self.folder.display(), %error, "a throw-away checkout stays behind");
         }
     }
 }
 
 /// A path of the commit.
-struct Place {
+struct CheckoutEntry {
     path: Vec<u8>,
-    leaf: Leaf,
+    leaf: TreeLeaf,
     /// Not to be written.
     unwanted: bool,
 }
@@ -105,33 +105,33 @@ impl Repo {
     ///
     /// # Errors
     /// When the commit cannot be read or the folder not be written; nothing of the folder is left then.
-    pub fn throwaway(
+    pub fn create_checkout(
         &self,
         commit: &str,
         folder: &Path,
         unwanted: &[&str],
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Option<Throwaway>, GitError> {
-        let tip = self.commit(commit)?.id();
+    ) -> Result<Option<TemporaryCheckout>, GitError> {
+        let tip = self.find_commit(commit)?.id();
         let objects = self.common_dir().join("objects");
-        remove(folder).map_err(io_error("delete", folder))?;
-        let mut throwaway = Throwaway { folder: folder.to_owned(), files: 0, left_out: 0 };
-        found(folder, &objects, tip, &self.common_dir().join("shallow"))?;
-        let Some(places) = self.places(tip, folder, unwanted, cancelled)? else { return Ok(None) };
-        let entries = write_all(folder, &places, cancelled)?;
+        remove_checkout(folder).map_err(io_error("delete", folder))?;
+        let mut throwaway = TemporaryCheckout { folder: folder.to_owned(), files: 0, left_out: 0 };
+        init_repository(folder, &objects, tip, &self.common_dir().join("shallow"))?;
+        let Some(places) = self.list_checkout_entries(tip, folder, unwanted, cancelled)? else { return Ok(None) };
+        let entries = write_entries(folder, &places, cancelled)?;
         if entries.len() < places.len() {
             return Ok(None);
         }
         throwaway.left_out = entries.iter().filter(|entry| entry.flags_extended != 0).count();
         throwaway.files = entries.len() - throwaway.left_out;
         write_index(folder, &entries)
-            .map_err(|source| GitError::git("write the index of a checkout", folder, source))?;
+            .map_err(|source| GitError::from_git2("write the index of a checkout", folder, source))?;
         Ok(Some(throwaway))
     }
 
     /// Deletes what is in `folder`, where throw-away checkouts are made, but for those whose name `is_alive`. How many
     /// were deleted.
-    pub fn sweep_throwaways(folder: &Path, is_alive: &dyn Fn(&str) -> bool) -> Result<usize, GitError> {
+    pub fn remove_stale_checkouts(folder: &Path, is_alive: &dyn Fn(&str) -> bool) -> Result<usize, GitError> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
@@ -144,7 +144,7 @@ impl Repo {
                 continue;
             }
             let path = entry.path();
-            match remove(&path) {
+            match remove_checkout(&path) {
                 Ok(()) => swept += 1,
                 // Somebody else was at it.
                 Err(_) if path.symlink_metadata().is_err() => {}
@@ -155,14 +155,14 @@ impl Repo {
     }
 
     /// All paths of a commit, by path; the folders are made on the way.
-    fn places(
+    fn list_checkout_entries(
         &self,
         tip: Oid,
         folder: &Path,
         unwanted: &[&str],
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Option<Vec<Place>>, GitError> {
-        let failed = self.failed("read a commit");
+    ) -> Result<Option<Vec<CheckoutEntry>>, GitError> {
+        let failed = self.git_error("read a commit");
         let tree = self.inner.find_commit(tip).and_then(|commit| commit.tree()).map_err(failed)?;
         let mut places = Vec::new();
         // Not by recursion: how deep it goes is for whoever made the commit to say.
@@ -173,25 +173,25 @@ impl Repo {
             }
             for entry in tree.iter() {
                 let name = entry.name_bytes();
-                if !is_harmless(name) || above.len() + name.len() > MAX_PATH_BYTES {
+                if !is_safe_file_name(name) || above.len() + name.len() > MAX_PATH_BYTES {
                     continue;
                 }
                 let mut path = above.clone();
                 path.extend_from_slice(name);
                 let unwanted = unwanted_above
                     || unwanted.iter().any(|unwanted| name.eq_ignore_ascii_case(unwanted.as_bytes()))
-                    || (is_folder(&entry) && !make_folder(&bytes::below(folder, &path))?);
+                    || (is_folder(&entry) && !create_folder(&path_bytes::join_path(folder, &path))?);
                 if entry.kind() == Some(ObjectType::Tree) {
                     match self.inner.find_tree(entry.id()) {
                         Ok(tree) => {
                             path.push(b'/');
                             trees.push((tree, path, unwanted));
                         }
-                        Err(error) if error.code() == ErrorCode::NotFound && self.promisor().is_some() => {}
+                        Err(error) if error.code() == ErrorCode::NotFound && self.promisor_remote().is_some() => {}
                         Err(error) => return Err(failed(error)),
                     }
                 } else {
-                    places.push(Place { path, leaf: leaf(&entry), unwanted });
+                    places.push(CheckoutEntry { path, leaf: leaf_from_entry(&entry), unwanted });
                 }
                 if places.len() + trees.len() > MAX_FILES {
                     return Err(GitError::TooManyFiles {
@@ -208,14 +208,14 @@ impl Repo {
 }
 
 /// The repository in the folder, without files.
-fn found(folder: &Path, objects: &Path, tip: Oid, shallow: &Path) -> Result<(), GitError> {
-    let mut borrowed = bytes::of_path(objects);
+fn init_repository(folder: &Path, objects: &Path, tip: Oid, shallow: &Path) -> Result<(), GitError> {
+    let mut borrowed = path_bytes::from_path(objects);
     if borrowed.contains(&b'\n') {
         let what = "a checkout cannot borrow objects from a folder with a line break in its name".to_owned();
         return Err(GitError::Unsupported { path: objects.to_owned(), what });
     }
     borrowed.push(b'\n');
-    make_private(folder).map_err(io_error("make", folder))?;
+    create_private_folder(folder).map_err(io_error("make", folder))?;
     let git = folder.join(".git");
     for part in ["objects/info", "objects/pack", "refs/heads", "info"] {
         let part = git.join(part);
@@ -224,8 +224,8 @@ fn found(folder: &Path, objects: &Path, tip: Oid, shallow: &Path) -> Result<(), 
     let head = format!("{tip}\n");
     let mut files: Vec<(&str, &[u8])> = vec![
         ("objects/info/alternates", &borrowed),
-        ("info/attributes", ATTRIBUTES.as_bytes()),
-        ("config", CONFIG.as_bytes()),
+        ("info/attributes", CHECKOUT_ATTRIBUTES.as_bytes()),
+        ("config", CHECKOUT_CONFIG.as_bytes()),
         ("HEAD", head.as_bytes()),
     ];
     // Where a shallow clone ends, so that nobody looks for what is before it.
@@ -241,7 +241,7 @@ fn found(folder: &Path, objects: &Path, tip: Oid, shallow: &Path) -> Result<(), 
 }
 
 /// Makes a folder, and those above it, for us alone.
-fn make_private(folder: &Path) -> io::Result<()> {
+fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -253,21 +253,21 @@ fn is_folder(entry: &git2::TreeEntry) -> bool {
 }
 
 /// Makes a folder; false when the file system does not take it, or something is there that differs in case only.
-fn make_folder(path: &Path) -> Result<bool, GitError> {
+fn create_folder(path: &Path) -> Result<bool, GitError> {
     match fs::create_dir(path) {
         Ok(()) => Ok(true),
-        Err(error) if is_about_the_name(&error) => Ok(false),
+        Err(error) if is_name_error(&error) => Ok(false),
         Err(source) => Err(io_error("make", path)(source)),
     }
 }
 
-fn is_about_the_name(error: &io::Error) -> bool {
+fn is_name_error(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::InvalidFilename | ErrorKind::InvalidInput)
 }
 
 /// Whether a name stays in its folder and is not git's own, on any file system: some ignore case, trailing dots, what
 /// follows a colon, or characters that cannot be seen.
-pub(super) fn is_harmless(name: &[u8]) -> bool {
+pub(super) fn is_safe_file_name(name: &[u8]) -> bool {
     let folded: String =
         String::from_utf8_lossy(name).chars().filter(|c| !text::is_unsafe(*c)).flat_map(char::to_lowercase).collect();
     let stem = folded.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
@@ -279,16 +279,16 @@ pub(super) fn is_harmless(name: &[u8]) -> bool {
 
 /// Writes the files, on several threads when there are many; the entries of the index, in the order of `places`, and
 /// fewer than those when cancelled.
-fn write_all(folder: &Path, places: &[Place], cancelled: &dyn Fn() -> bool) -> Result<Vec<IndexEntry>, GitError> {
+fn write_entries(folder: &Path, places: &[CheckoutEntry], cancelled: &dyn Fn() -> bool) -> Result<Vec<IndexEntry>, GitError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let share = places.len().div_ceil(threads).max(FILES_PER_THREAD);
-    let failed = |source| GitError::git("read the objects of a checkout", folder, source);
+    let share = places.len().div_ceil(threads).max(MIN_FILES_PER_THREAD);
+    let failed = |source| GitError::from_git2("read the objects of a checkout", folder, source);
     let (stop, waiting) = (&AtomicBool::new(false), &std::thread::current());
-    let write_share = |places: &[Place]| {
+    let write_share = |places: &[CheckoutEntry]| {
         let repo = Repository::open(folder).map_err(failed)?;
         let odb = repo.odb().map_err(failed)?;
         let places = places.iter().take_while(|_| !stop.load(Ordering::Relaxed));
-        let entries = places.map(|place| write_one(folder, &odb, place)).collect::<Result<Vec<_>, _>>();
+        let entries = places.map(|place| write_entry(folder, &odb, place)).collect::<Result<Vec<_>, _>>();
         waiting.unpark();
         entries
     };
@@ -298,7 +298,7 @@ fn write_all(folder: &Path, places: &[Place], cancelled: &dyn Fn() -> bool) -> R
             if cancelled() {
                 stop.store(true, Ordering::Relaxed);
             }
-            std::thread::park_timeout(LOOK);
+            std::thread::park_timeout(CANCEL_POLL_INTERVAL);
         }
         let mut entries = Vec::with_capacity(places.len());
         for share in shares {
@@ -309,7 +309,7 @@ fn write_all(folder: &Path, places: &[Place], cancelled: &dyn Fn() -> bool) -> R
     })
 }
 
-fn write_one(folder: &Path, odb: &Odb<'_>, place: &Place) -> Result<IndexEntry, GitError> {
+fn write_entry(folder: &Path, odb: &Odb<'_>, place: &CheckoutEntry) -> Result<IndexEntry, GitError> {
     let nothing = IndexTime::new(0, 0);
     let mut entry = IndexEntry {
         ctime: nothing,
@@ -336,8 +336,8 @@ fn write_one(folder: &Path, odb: &Odb<'_>, place: &Place) -> Result<IndexEntry, 
     if !odb.exists_ext(place.leaf.id, OdbLookupFlags::NO_REFRESH) {
         return Ok(entry);
     }
-    let file = bytes::below(folder, &place.path);
-    let failed = |error| GitError::git("read a file of a checkout", &file, error);
+    let file = path_bytes::join_path(folder, &place.path);
+    let failed = |error| GitError::from_git2("read a file of a checkout", &file, error);
     let (size, kind) = odb.read_header(place.leaf.id).map_err(failed)?;
     if kind != ObjectType::Blob || size > MAX_FILE_BYTES {
         return Ok(entry);
@@ -345,7 +345,7 @@ fn write_one(folder: &Path, odb: &Odb<'_>, place: &Place) -> Result<IndexEntry, 
     let object = odb.read(place.leaf.id).map_err(failed)?;
     match write_file(&file, object.data(), &mut entry) {
         Ok(()) => entry.flags_extended = 0,
-        Err(error) if is_about_the_name(&error) => {}
+        Err(error) if is_name_error(&error) => {}
         Err(source) => return Err(io_error("write", &file)(source)),
     }
     Ok(entry)
@@ -382,7 +382,7 @@ fn write_index(folder: &Path, entries: &[IndexEntry]) -> Result<(), git2::Error>
 }
 
 /// Deletes a folder with all that is in it, also what was made so that it cannot be deleted; follows no link.
-fn remove(folder: &Path) -> io::Result<()> {
+fn remove_checkout(folder: &Path) -> io::Result<()> {
     match folder.symlink_metadata() {
         Ok(seen) if seen.is_dir() => {}
         Ok(_) => return fs::remove_file(folder),
@@ -390,7 +390,7 @@ fn remove(folder: &Path) -> io::Result<()> {
         Err(error) => return Err(error),
     }
     let mut removed = fs::remove_dir_all(folder);
-    for _ in 1..REMOVALS {
+    for _ in 1..MAX_REMOVE_ATTEMPTS {
         match &removed {
             Err(error) if error.kind() == ErrorKind::PermissionDenied => open_up(folder),
             Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
@@ -442,11 +442,11 @@ mod tests {
             ".git\u{feff}".as_bytes(),
         ];
         for name in hostile {
-            assert!(!is_harmless(name), "{}", String::from_utf8_lossy(name));
+            assert!(!is_safe_file_name(name), "{}", String::from_utf8_lossy(name));
         }
         let plain: [&[u8]; 7] = [b"a", b".gitignore", b".github", b"git", b"...", b"caf\xe9", b"-rf"];
         for name in plain {
-            assert!(is_harmless(name), "{}", String::from_utf8_lossy(name));
+            assert!(is_safe_file_name(name), "{}", String::from_utf8_lossy(name));
         }
     }
 }

@@ -27,7 +27,7 @@ pub enum GitError {
     Unmerged { paths: Vec<String>, path: PathBuf },
     /// A clone made with `--filter`, and what it lacks could not be fetched: `what` says why.
     #[error("{} is a partial clone: {} of what is to be reviewed {} not here, and {what}",
-        path.display(), crate::domain::text::count(*missing, "object"), if *missing == 1 { "is" } else { "are" })]
+        path.display(), crate::domain::text::format_count(*missing, "object"), if *missing == 1 { "is" } else { "are" })]
     PartialClone { path: PathBuf, missing: usize, what: String },
     #[error("{text:?} names no commit in {}", path.display())]
     UnknownRevision { text: String, path: PathBuf },
@@ -53,13 +53,13 @@ pub enum GitError {
 }
 
 /// How the actions begin that write into the git dir.
-const WRITING: [&str; 2] = ["write a snapshot", "keep a snapshot"];
+const WRITE_ACTIONS: [&str; 2] = ["write a snapshot", "keep a snapshot"];
 /// Paths named in an error; the others are counted.
-const NAMED: usize = 3;
+const MAX_NAMED_PATHS: usize = 3;
 
 fn unmerged(paths: &[String]) -> String {
-    let named: Vec<&str> = paths.iter().take(NAMED).map(String::as_str).collect();
-    let more = match paths.len().saturating_sub(NAMED) {
+    let named: Vec<&str> = paths.iter().take(MAX_NAMED_PATHS).map(String::as_str).collect();
+    let more = match paths.len().saturating_sub(MAX_NAMED_PATHS) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
@@ -67,7 +67,7 @@ fn unmerged(paths: &[String]) -> String {
 }
 
 /// Whether the system did not let us write; libgit2 has only the words for it.
-fn is_forbidden(error: &git2::Error) -> bool {
+fn is_permission_error(error: &git2::Error) -> bool {
     ["Permission denied", "Read-only file system"].iter().any(|words| error.message().contains(words))
 }
 
@@ -101,7 +101,7 @@ impl GitError {
             Self::TooManyFiles { .. } => "use a reviewer that needs no checkout of its own".to_owned(),
             Self::Index { .. } => "`git status` says whether git itself can read it".to_owned(),
             Self::Git { action, source, .. }
-                if is_forbidden(source) && WRITING.iter().any(|writing| action.starts_with(writing)) =>
+                if is_permission_error(source) && WRITE_ACTIONS.iter().any(|writing| action.starts_with(writing)) =>
             {
                 "revdeck stores a snapshot as git objects and needs to write to .git".to_owned()
             }
@@ -110,7 +110,7 @@ impl GitError {
     }
 
     /// The error of libgit2 while doing `action`.
-    pub(super) fn git(action: &'static str, path: impl Into<PathBuf>, source: git2::Error) -> Self {
+    pub(super) fn from_git2(action: &'static str, path: impl Into<PathBuf>, source: git2::Error) -> Self {
         Self::Git { action, path: path.into(), source }
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn errors_say_the_way_out() {
         let os = |message: &str| git2::Error::new(git2::ErrorCode::GenericError, git2::ErrorClass::Os, message);
-        let hint = |action, message| GitError::git(action, "/r", os(message)).hint();
+        let hint = |action, message| GitError::from_git2(action, "/r", os(message)).hint();
         for (action, message, helps) in [
             ("write a snapshot", "failed to create '.git/objects/aa': Permission denied", true),
             ("write a snapshot of a file", "cannot write: Read-only file system", true),

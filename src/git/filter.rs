@@ -5,22 +5,22 @@
 
 use ignore::gitignore::Gitignore;
 
-use super::attributes::{Attributes, Name, State};
-use super::ignored::globs;
-use super::{Filter, GitError, Repo, bytes};
-use crate::domain::LeftOutReason;
+use super::attributes::{AttributeLookup, AttributeName, AttributeState};
+use super::gitignore::parse_globs;
+use super::{FilterSettings, GitError, Repo, path_bytes};
+use crate::domain::OmissionReason;
 
 /// Bytes in which a NUL makes a file binary, as in git.
-const BINARY_LOOK: usize = 8000;
+const BINARY_CHECK_BYTES: usize = 8000;
 /// A code file whose lines are longer than this on average, in bytes, was not written by hand (linguist takes 110 for
 /// JavaScript and CSS; wide tables and data in code are longer than that and still read).
-const MINIFIED_AVERAGE_LINE: usize = 500;
+const MAX_AVERAGE_LINE_BYTES: usize = 500;
 /// A code file with a line above this many bytes was not written by hand: ten screens of 500.
-const MINIFIED_LONGEST_LINE: usize = 5000;
+const MAX_LINE_BYTES: usize = 5000;
 /// Generators say so at the top: in this many lines and bytes (Go's convention is before the first code; licenses of
 /// some 20 lines stand above it).
-const MARKER_LINES: usize = 40;
-const MARKER_BYTES: usize = 4096;
+const MAX_MARKER_LINES: usize = 40;
+const MAX_MARKER_BYTES: usize = 4096;
 
 /// Lock files of package managers, by name.
 const LOCK_FILES: &[&str] = &[
@@ -112,31 +112,31 @@ const GENERATED_SUFFIXES: &[&str] = &[
 const MINIFIED_SUFFIXES: &[&str] = &[".min.js", ".min.mjs", ".min.cjs", ".min.css", "-min.js", "-min.css"];
 
 /// Endings of files with code, for which long lines are telling; prose and data may well have them.
-const CODE_ENDINGS: &[&str] = &[
+const CODE_EXTENSIONS: &[&str] = &[
     "bash", "c", "cc", "cjs", "cpp", "cs", "css", "cxx", "dart", "ex", "exs", "go", "h", "hh", "hpp", "hxx", "java",
     "js", "jsx", "kt", "less", "lua", "m", "mjs", "mm", "mts", "php", "pl", "py", "pyi", "rb", "rs", "scala", "scss",
     "sh", "swift", "ts", "tsx", "vue", "zig",
 ];
 
 /// Where a folder's `.gitattributes` comes from.
-type Source<'a> = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + 'a>;
+type AttributeSource<'a> = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + 'a>;
 
 /// Says of the files of one snapshot which are left out of its review. Reads each `.gitattributes` once.
-pub struct Judge<'a> {
-    attributes: Attributes<Source<'a>>,
+pub struct ReviewFilter<'a> {
+    attributes: AttributeLookup<AttributeSource<'a>>,
     ignored: Gitignore,
     max_file_bytes: u64,
 }
 
 impl Repo {
     /// The judge over the files of a commit's tree.
-    pub fn judge(&self, commit: &str, filter: &Filter) -> Result<Judge<'_>, GitError> {
-        let tree = self.commit(commit)?.tree().map_err(self.failed("read a commit"))?;
-        Ok(self.judge_tree(tree, filter))
+    pub fn review_filter(&self, commit: &str, filter: &FilterSettings) -> Result<ReviewFilter<'_>, GitError> {
+        let tree = self.find_commit(commit)?.tree().map_err(self.git_error("read a commit"))?;
+        Ok(self.review_filter_for_tree(tree, filter))
     }
 
-    pub(super) fn judge_tree<'a>(&'a self, tree: git2::Tree<'a>, filter: &Filter) -> Judge<'a> {
-        let source: Source<'a> = Box::new(move |folder: &[u8]| {
+    pub(super) fn review_filter_for_tree<'a>(&'a self, tree: git2::Tree<'a>, filter: &FilterSettings) -> ReviewFilter<'a> {
+        let source: AttributeSource<'a> = Box::new(move |folder: &[u8]| {
             let path = match folder.is_empty() {
                 true => b".gitattributes".to_vec(),
                 false => [folder, b"/.gitattributes"].concat(),
@@ -144,37 +144,37 @@ impl Repo {
             let entry = super::trees::leaf_at(&self.inner, &tree, &path)?;
             Some(self.inner.find_blob(entry.id).ok()?.content().to_vec())
         });
-        Judge {
-            attributes: Attributes::new(source, None, None),
-            ignored: globs(&filter.ignored_paths),
+        ReviewFilter {
+            attributes: AttributeLookup::new(source, None, None),
+            ignored: parse_globs(&filter.ignored_paths),
             max_file_bytes: filter.max_file_bytes,
         }
     }
 }
 
-impl Judge<'_> {
+impl ReviewFilter<'_> {
     /// Looks at a file's name, size and content alone, so that the same file is always judged the same.
-    pub fn by_itself(max_file_bytes: u64) -> Self {
-        let none: Source<'_> = Box::new(|_| None);
-        Self { attributes: Attributes::new(none, None, None), ignored: Gitignore::empty(), max_file_bytes }
+    pub fn without_attributes(max_file_bytes: u64) -> Self {
+        let none: AttributeSource<'_> = Box::new(|_| None);
+        Self { attributes: AttributeLookup::new(none, None, None), ignored: Gitignore::empty(), max_file_bytes }
     }
 
     /// Why the file is left out of a review; `None` when it is not.
-    pub fn reason(&mut self, path: &str, content: &[u8]) -> Option<LeftOutReason> {
-        let path = super::bytes::from_text(path).pop().unwrap_or_default();
-        let size = || self.is_oversized(content.len() as u64).then_some(LeftOutReason::Oversized);
+    pub fn left_out_reason(&mut self, path: &str, content: &[u8]) -> Option<OmissionReason> {
+        let path = super::path_bytes::from_text(path).pop().unwrap_or_default();
+        let size = || self.is_oversized(content.len() as u64).then_some(OmissionReason::Oversized);
         let oversized = size();
-        self.by_name(&path).or(oversized).or_else(|| self.by_content(&path, content))
+        self.check_name(&path).or(oversized).or_else(|| self.check_content(&path, content))
     }
 
     /// The same, by the file's name and what the attributes say of it.
-    pub fn reason_by_name(&mut self, path: &str) -> Option<LeftOutReason> {
-        self.by_name(&super::bytes::from_text(path).pop().unwrap_or_default())
+    pub fn left_out_reason_by_name(&mut self, path: &str) -> Option<OmissionReason> {
+        self.check_name(&super::path_bytes::from_text(path).pop().unwrap_or_default())
     }
 
     /// The same, by what its content looks like.
-    pub fn reason_by_looks(&mut self, path: &str, looks: Looks) -> Option<LeftOutReason> {
-        self.by_looks(&super::bytes::from_text(path).pop().unwrap_or_default(), looks)
+    pub fn left_out_reason_by_traits(&mut self, path: &str, looks: ContentTraits) -> Option<OmissionReason> {
+        self.check_traits(&super::path_bytes::from_text(path).pop().unwrap_or_default(), looks)
     }
 
     pub(super) fn is_oversized(&self, size: u64) -> bool {
@@ -182,51 +182,51 @@ impl Judge<'_> {
     }
 
     /// What the settings, the attributes and the name say, without a look into the file.
-    pub(super) fn by_name(&mut self, path: &[u8]) -> Option<LeftOutReason> {
-        if self.ignored.matched_path_or_any_parents(bytes::to_path(path), false).is_ignore() {
-            return Some(LeftOutReason::Ignored);
+    pub(super) fn check_name(&mut self, path: &[u8]) -> Option<OmissionReason> {
+        if self.ignored.matched_path_or_any_parents(path_bytes::to_path(path), false).is_ignore() {
+            return Some(OmissionReason::Ignored);
         }
-        let [generated, vendored, diff] = self.attributes.get(path, [Name::Generated, Name::Vendored, Name::Diff]);
+        let [generated, vendored, diff] = self.attributes.get(path, [AttributeName::Generated, AttributeName::Vendored, AttributeName::Diff]);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         let name = String::from_utf8_lossy(name);
         let lower = name.to_ascii_lowercase();
         let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| lower.ends_with(suffix));
-        if generated == State::Set {
-            return Some(LeftOutReason::Generated);
+        if generated == AttributeState::Set {
+            return Some(OmissionReason::Generated);
         }
-        if vendored == State::Set {
-            return Some(LeftOutReason::Vendored);
+        if vendored == AttributeState::Set {
+            return Some(OmissionReason::Vendored);
         }
-        if diff == State::Unset {
-            return Some(LeftOutReason::Binary);
+        if diff == AttributeState::Unset {
+            return Some(OmissionReason::Binary);
         }
-        if generated != State::Unset && LOCK_FILES.contains(&name.as_ref()) {
-            return Some(LeftOutReason::LockFile);
+        if generated != AttributeState::Unset && LOCK_FILES.contains(&name.as_ref()) {
+            return Some(OmissionReason::LockFile);
         }
-        if vendored != State::Unset && is_vendored(path) {
-            return Some(LeftOutReason::Vendored);
+        if vendored != AttributeState::Unset && is_vendored(path) {
+            return Some(OmissionReason::Vendored);
         }
-        if generated == State::Unset {
+        if generated == AttributeState::Unset {
             return None;
         }
         if ends(MINIFIED_SUFFIXES) {
-            return Some(LeftOutReason::Minified);
+            return Some(OmissionReason::Minified);
         }
-        ends(GENERATED_SUFFIXES).then_some(LeftOutReason::Generated)
+        ends(GENERATED_SUFFIXES).then_some(OmissionReason::Generated)
     }
 
     /// What the content says, once the name has nothing against it.
-    pub(super) fn by_content(&mut self, path: &[u8], content: &[u8]) -> Option<LeftOutReason> {
-        self.by_looks(path, Looks::of(content))
+    pub(super) fn check_content(&mut self, path: &[u8], content: &[u8]) -> Option<OmissionReason> {
+        self.check_traits(path, ContentTraits::from_content(content))
     }
 
-    fn by_looks(&mut self, path: &[u8], looks: Looks) -> Option<LeftOutReason> {
-        let [generated, diff] = self.attributes.get(path, [Name::Generated, Name::Diff]);
+    fn check_traits(&mut self, path: &[u8], looks: ContentTraits) -> Option<OmissionReason> {
+        let [generated, diff] = self.attributes.get(path, [AttributeName::Generated, AttributeName::Diff]);
         match () {
-            () if diff != State::Set && looks.has_nul => Some(LeftOutReason::Binary),
-            () if generated == State::Unset => None,
-            () if looks.says_generated => Some(LeftOutReason::Generated),
-            () if looks.has_long_lines && is_code(path) => Some(LeftOutReason::Minified),
+            () if diff != AttributeState::Set && looks.has_nul => Some(OmissionReason::Binary),
+            () if generated == AttributeState::Unset => None,
+            () if looks.has_generated_marker => Some(OmissionReason::Generated),
+            () if looks.has_long_lines && is_code(path) => Some(OmissionReason::Minified),
             () => None,
         }
     }
@@ -234,30 +234,30 @@ impl Judge<'_> {
 
 /// What a file's content says of who wrote it, whatever it is called and whatever attributes say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Looks {
+pub struct ContentTraits {
     has_nul: bool,
-    says_generated: bool,
+    has_generated_marker: bool,
     has_long_lines: bool,
 }
 
-impl Looks {
-    pub fn of(content: &[u8]) -> Self {
-        let head = content.get(..BINARY_LOOK).unwrap_or(content);
+impl ContentTraits {
+    pub fn from_content(content: &[u8]) -> Self {
+        let head = content.get(..BINARY_CHECK_BYTES).unwrap_or(content);
         Self {
             has_nul: memchr::memchr(0, head).is_some(),
-            says_generated: says_generated(content),
+            has_generated_marker: has_generated_marker(content),
             has_long_lines: has_long_lines(content),
         }
     }
 
     /// As a number that [`Looks::from_bits`] reads.
-    pub fn bits(self) -> u8 {
-        u8::from(self.has_nul) | u8::from(self.says_generated) << 1 | u8::from(self.has_long_lines) << 2
+    pub fn to_bits(self) -> u8 {
+        u8::from(self.has_nul) | u8::from(self.has_generated_marker) << 1 | u8::from(self.has_long_lines) << 2
     }
 
     pub fn from_bits(bits: u8) -> Option<Self> {
         let has = |bit: u8| bits & 1 << bit != 0;
-        (bits < 8).then(|| Self { has_nul: has(0), says_generated: has(1), has_long_lines: has(2) })
+        (bits < 8).then(|| Self { has_nul: has(0), has_generated_marker: has(1), has_long_lines: has(2) })
     }
 }
 
@@ -272,36 +272,36 @@ fn is_vendored(path: &[u8]) -> bool {
 fn is_code(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let ending = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default().to_ascii_lowercase();
-    name.len() != ending.len() && CODE_ENDINGS.iter().any(|known| known.as_bytes() == ending)
+    name.len() != ending.len() && CODE_EXTENSIONS.iter().any(|known| known.as_bytes() == ending)
 }
 
 fn has_long_lines(content: &[u8]) -> bool {
     let lines = count_lines(content).max(1) as usize;
     // One long line alone is a short file, not a minified one.
-    if content.len() > 4 * MINIFIED_AVERAGE_LINE && content.len() / lines > MINIFIED_AVERAGE_LINE {
+    if content.len() > 4 * MAX_AVERAGE_LINE_BYTES && content.len() / lines > MAX_AVERAGE_LINE_BYTES {
         return true;
     }
     let mut start = 0;
     memchr::memchr_iter(b'\n', content).chain([content.len()]).any(|end| {
         let length = end - start;
         start = end + 1;
-        length > MINIFIED_LONGEST_LINE
+        length > MAX_LINE_BYTES
     })
 }
 
 /// Whether a comment in the first lines says that a program wrote the file.
-fn says_generated(content: &[u8]) -> bool {
-    let head = content.get(..MARKER_BYTES).unwrap_or(content);
-    head.split(|byte| *byte == b'\n').take(MARKER_LINES).any(|line| {
+fn has_generated_marker(content: &[u8]) -> bool {
+    let head = content.get(..MAX_MARKER_BYTES).unwrap_or(content);
+    head.split(|byte| *byte == b'\n').take(MAX_MARKER_LINES).any(|line| {
         let line = String::from_utf8_lossy(line).trim().to_ascii_lowercase();
         let comment = ["//", "#", "/*", "*", "--", ";", "<!--", "%", "\"\"\"", "'''", "rem ", "(*", "{-", "!"];
         let is_comment = comment.iter().any(|start| line.starts_with(start));
-        is_comment && MARKERS.iter().any(|marker| has_marker(&line, marker))
+        is_comment && GENERATED_MARKERS.iter().any(|marker| has_marker(&line, marker))
     })
 }
 
 /// Words that must stand in one line, in this order and in lower case.
-const MARKERS: &[&[&str]] = &[
+const GENERATED_MARKERS: &[&[&str]] = &[
     &["@generated"],
     &["<auto-generated"],
     &["code generated by", "do not edit"],
@@ -351,23 +351,23 @@ pub(super) fn count_lines(content: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    fn judge(attributes: &'static str, ignored: &[&str]) -> Judge<'static> {
-        let source: Source = Box::new(move |folder| folder.is_empty().then(|| attributes.as_bytes().to_vec()));
-        Judge {
-            attributes: Attributes::new(source, None, None),
-            ignored: globs(&ignored.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>()),
+    fn sample_filter(attributes: &'static str, ignored: &[&str]) -> ReviewFilter<'static> {
+        let source: AttributeSource = Box::new(move |folder| folder.is_empty().then(|| attributes.as_bytes().to_vec()));
+        ReviewFilter {
+            attributes: AttributeLookup::new(source, None, None),
+            ignored: parse_globs(&ignored.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>()),
             max_file_bytes: 100_000,
         }
     }
 
     #[test]
     fn names_attributes_and_contents_decide() {
-        use LeftOutReason as R;
+        use OmissionReason as R;
         let attributes = "*.gen.rs linguist-generated\nmine/** -linguist-vendored\nother/** linguist-vendored=true\n\
             *.dat -diff\n*.blob binary\n*.txt diff\nvendored.lock -linguist-generated\nkept.min.js -linguist-generated\n";
-        let long = "x".repeat(MINIFIED_LONGEST_LINE + 1);
+        let long = "x".repeat(MAX_LINE_BYTES + 1);
         let dense = format!("{}\n", "y".repeat(600)).repeat(10);
-        let late = format!("{}// @generated\n", "// line\n".repeat(MARKER_LINES));
+        let late = format!("{}// @generated\n", "// line\n".repeat(MAX_MARKER_LINES));
         for (path, content, reason) in [
             ("src/main.rs", "fn main() {}\n", None),
             ("docs/api/x.md", "text\n", Some(R::Ignored)),
@@ -398,9 +398,9 @@ mod tests {
             ("f.rs", &late, None),
             ("g.cs", "//------\n// <auto-generated>\n", Some(R::Generated)),
         ] {
-            assert_eq!(judge(attributes, &["docs/api/"]).reason(path, content.as_bytes()), reason, "{path}");
+            assert_eq!(sample_filter(attributes, &["docs/api/"]).left_out_reason(path, content.as_bytes()), reason, "{path}");
         }
-        assert_eq!(judge("", &[]).reason("a.rs", &[b'\n'; 100_001]), Some(R::Oversized));
+        assert_eq!(sample_filter("", &[]).left_out_reason("a.rs", &[b'\n'; 100_001]), Some(R::Oversized));
     }
 
     #[test]

@@ -18,13 +18,13 @@ pub const MODE_GITLINK: u32 = 0o160000;
 pub const MODE_TREE: u32 = 0o040000;
 
 /// Seconds and nanoseconds of a time stamp, as far as 32 bits hold them.
-pub type Stamp = (u32, u32);
+pub type StatTime = (u32, u32);
 
 /// What the index remembers of a file's `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CachedStat {
-    pub changed: Stamp,
-    pub modified: Stamp,
+    pub changed: StatTime,
+    pub modified: StatTime,
     pub inode: u32,
     pub user: u32,
     pub group: u32,
@@ -33,7 +33,7 @@ pub struct CachedStat {
 
 /// How an entry is to be held against the worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Watch {
+pub enum IndexEntryFlag {
     /// Compare it.
     Normal,
     /// `git update-index --assume-unchanged`: never look.
@@ -47,11 +47,11 @@ pub enum Watch {
 }
 
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct GitIndexEntry {
     name: Range<u32>,
     pub mode: u32,
     pub id: Oid,
-    pub watch: Watch,
+    pub flag: IndexEntryFlag,
     pub stat: CachedStat,
 }
 
@@ -70,16 +70,16 @@ impl CachedTree {
 
 /// The index of one worktree.
 #[derive(Debug, Default)]
-pub struct Index {
+pub struct GitIndex {
     names: Vec<u8>,
     /// Sorted by path.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<GitIndexEntry>,
     pub trees: Option<CachedTree>,
     /// When the file was written; entries not older than this may have changed unseen. `None`: trust no entry.
-    pub written: Option<Stamp>,
+    pub written: Option<StatTime>,
 }
 
-impl Index {
+impl GitIndex {
     /// Reads the file; one that does not exist is an index without entries.
     pub fn read(path: &Path, git_dir: &Path) -> Result<Self, GitError> {
         let error = |source| GitError::Io { action: "read the index", path: path.to_owned(), source };
@@ -91,195 +91,195 @@ impl Index {
         // Of the file that is read, and from before it is: an index that replaces it meanwhile must not lend these
         // entries its later time, by which a file that changed in between would count as looked at.
         let metadata = file.metadata().map_err(error)?;
-        let written = modified(&metadata);
+        let written = modified_time(&metadata);
         let mut data = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
         std::io::Read::read_to_end(&mut file, &mut data).map_err(error)?;
         let bad = |what: &str| GitError::Index { path: path.to_owned(), what: what.to_owned() };
-        let mut index = match parse(&data) {
+        let mut index = match parse_index(&data) {
             Ok(index) => index,
-            Err(Bad::Split) => {
-                let data = unsplit(path, git_dir)?;
-                parse(&data).map_err(|_| bad("it is split, and git could not put it together"))?
+            Err(IndexParseError::Split) => {
+                let data = join_split_index(path, git_dir)?;
+                parse_index(&data).map_err(|_| bad("it is split, and git could not put it together"))?
             }
-            Err(Bad::Torn) => return Err(bad("it is damaged")),
-            Err(Bad::Version(version)) => return Err(bad(&format!("version {version} is not known"))),
+            Err(IndexParseError::Corrupt) => return Err(bad("it is damaged")),
+            Err(IndexParseError::UnknownVersion(version)) => return Err(bad(&format!("version {version} is not known"))),
         };
         index.written = written;
         Ok(index)
     }
 
-    pub fn path(&self, entry: &Entry) -> &[u8] {
+    pub fn path(&self, entry: &GitIndexEntry) -> &[u8] {
         self.names.get(entry.name.start as usize..entry.name.end as usize).unwrap_or_default()
     }
 
     /// The paths of a conflict that is not resolved, each once.
-    pub fn unmerged(&self) -> Vec<String> {
-        let unmerged = self.entries.iter().filter(|entry| entry.watch == Watch::Unmerged);
+    pub fn unmerged_paths(&self) -> Vec<String> {
+        let unmerged = self.entries.iter().filter(|entry| entry.flag == IndexEntryFlag::Unmerged);
         let mut paths: Vec<String> = unmerged.map(|entry| path_from_bytes(self.path(entry))).collect();
         paths.dedup();
         paths
     }
 
     /// The entries from `from` to `to` that begin with `prefix`; the first of them must be `from`.
-    pub fn end_of(&self, prefix: &[u8], from: usize, to: usize) -> usize {
+    pub fn prefix_end(&self, prefix: &[u8], from: usize, to: usize) -> usize {
         let range = self.entries.get(from..to).unwrap_or_default();
         from + range.partition_point(|entry| self.path(entry).starts_with(prefix))
     }
 }
 
 /// The time a file was modified; `None` where the platform does not say.
-fn modified(metadata: &std::fs::Metadata) -> Option<Stamp> {
+fn modified_time(metadata: &std::fs::Metadata) -> Option<StatTime> {
     let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some((since.as_secs() as u32, since.subsec_nanos()))
 }
 
-enum Bad {
-    Torn,
-    Version(u32),
+enum IndexParseError {
+    Corrupt,
+    UnknownVersion(u32),
     /// The entries are in a shared index elsewhere.
     Split,
 }
 
 /// Bytes from the front, none too many.
-struct Reader<'a>(&'a [u8]);
+struct IndexByteReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
-    fn take(&mut self, n: usize) -> Result<&'a [u8], Bad> {
-        let (taken, rest) = self.0.split_at_checked(n).ok_or(Bad::Torn)?;
+impl<'a> IndexByteReader<'a> {
+    fn take_bytes(&mut self, n: usize) -> Result<&'a [u8], IndexParseError> {
+        let (taken, rest) = self.0.split_at_checked(n).ok_or(IndexParseError::Corrupt)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn u32(&mut self) -> Result<u32, Bad> {
-        let (bytes, rest) = self.0.split_first_chunk().ok_or(Bad::Torn)?;
+    fn read_u32(&mut self) -> Result<u32, IndexParseError> {
+        let (bytes, rest) = self.0.split_first_chunk().ok_or(IndexParseError::Corrupt)?;
         self.0 = rest;
         Ok(u32::from_be_bytes(*bytes))
     }
 
-    fn u16(&mut self) -> Result<u16, Bad> {
-        let (bytes, rest) = self.0.split_first_chunk().ok_or(Bad::Torn)?;
+    fn read_u16(&mut self) -> Result<u16, IndexParseError> {
+        let (bytes, rest) = self.0.split_first_chunk().ok_or(IndexParseError::Corrupt)?;
         self.0 = rest;
         Ok(u16::from_be_bytes(*bytes))
     }
 
-    fn id(&mut self) -> Result<Oid, Bad> {
-        Oid::from_bytes(self.take(20)?).map_err(|_| Bad::Torn)
+    fn read_id(&mut self) -> Result<Oid, IndexParseError> {
+        Oid::from_bytes(self.take_bytes(20)?).map_err(|_| IndexParseError::Corrupt)
     }
 
     /// Up to the next `end`, which is taken but not returned.
-    fn until(&mut self, end: u8) -> Result<&'a [u8], Bad> {
-        let at = memchr::memchr(end, self.0).ok_or(Bad::Torn)?;
-        let text = self.take(at)?;
-        self.take(1)?;
+    fn read_until(&mut self, end: u8) -> Result<&'a [u8], IndexParseError> {
+        let at = memchr::memchr(end, self.0).ok_or(IndexParseError::Corrupt)?;
+        let text = self.take_bytes(at)?;
+        self.take_bytes(1)?;
         Ok(text)
     }
 
-    fn number(&mut self, end: u8) -> Result<i64, Bad> {
-        std::str::from_utf8(self.until(end)?).ok().and_then(|text| text.parse().ok()).ok_or(Bad::Torn)
+    fn read_number(&mut self, end: u8) -> Result<i64, IndexParseError> {
+        std::str::from_utf8(self.read_until(end)?).ok().and_then(|text| text.parse().ok()).ok_or(IndexParseError::Corrupt)
     }
 
     /// The variable-length number of version 4 and of pack files' offsets.
-    fn varint(&mut self) -> Result<usize, Bad> {
+    fn read_varint(&mut self) -> Result<usize, IndexParseError> {
         let mut value = 0_usize;
         for step in 0..5 {
-            let byte = *self.take(1)?.first().ok_or(Bad::Torn)?;
+            let byte = *self.take_bytes(1)?.first().ok_or(IndexParseError::Corrupt)?;
             value = (value + usize::from(step > 0)) << if step > 0 { 7 } else { 0 };
             value += usize::from(byte & 0x7f);
             if byte & 0x80 == 0 {
                 return Ok(value);
             }
         }
-        Err(Bad::Torn)
+        Err(IndexParseError::Corrupt)
     }
 }
 
-fn parse(data: &[u8]) -> Result<Index, Bad> {
-    let mut reader = Reader(data);
-    if reader.take(4)? != b"DIRC" {
-        return Err(Bad::Torn);
+fn parse_index(data: &[u8]) -> Result<GitIndex, IndexParseError> {
+    let mut reader = IndexByteReader(data);
+    if reader.take_bytes(4)? != b"DIRC" {
+        return Err(IndexParseError::Corrupt);
     }
-    let version = reader.u32()?;
+    let version = reader.read_u32()?;
     if !(2..=4).contains(&version) {
-        return Err(Bad::Version(version));
+        return Err(IndexParseError::UnknownVersion(version));
     }
-    let count = reader.u32()? as usize;
+    let count = reader.read_u32()? as usize;
     // An entry has 62 bytes at least, so that a damaged count cannot ask for absurd memory.
-    let mut index = Index { entries: Vec::with_capacity(count.min(data.len() / 62)), ..Index::default() };
+    let mut index = GitIndex { entries: Vec::with_capacity(count.min(data.len() / 62)), ..GitIndex::default() };
     let mut previous = 0..0;
     for _ in 0..count {
-        let entry = entry(&mut reader, version, &mut index.names, previous)?;
+        let entry = parse_entry(&mut reader, version, &mut index.names, previous)?;
         previous = entry.name.clone();
         index.entries.push(entry);
     }
     while reader.0.len() > 20 {
-        let signature = reader.take(4)?;
-        let size = reader.u32()? as usize;
-        let content = reader.take(size)?;
+        let signature = reader.take_bytes(4)?;
+        let size = reader.read_u32()? as usize;
+        let content = reader.take_bytes(size)?;
         match signature {
-            b"TREE" => index.trees = cached_tree(&mut Reader(content), 0).ok().map(|(_, tree)| tree),
-            b"link" => return Err(Bad::Split),
+            b"TREE" => index.trees = parse_cached_tree(&mut IndexByteReader(content), 0).ok().map(|(_, tree)| tree),
+            b"link" => return Err(IndexParseError::Split),
             // Folded directories need no more than their entries have.
             b"sdir" => {}
             // Extensions that must be understood begin with a lower-case letter.
-            [first, ..] if first.is_ascii_lowercase() => return Err(Bad::Torn),
+            [first, ..] if first.is_ascii_lowercase() => return Err(IndexParseError::Corrupt),
             _ => {}
         }
     }
     Ok(index)
 }
 
-fn entry(reader: &mut Reader, version: u32, names: &mut Vec<u8>, previous: Range<u32>) -> Result<Entry, Bad> {
+fn parse_entry(reader: &mut IndexByteReader, version: u32, names: &mut Vec<u8>, previous: Range<u32>) -> Result<GitIndexEntry, IndexParseError> {
     const EXTENDED: u16 = 0x4000;
     let before = reader.0.len();
-    let changed = (reader.u32()?, reader.u32()?);
-    let modified = (reader.u32()?, reader.u32()?);
-    let _device = reader.u32()?;
-    let inode = reader.u32()?;
-    let mode = reader.u32()?;
-    let (user, group, size) = (reader.u32()?, reader.u32()?, reader.u32()?);
-    let id = reader.id()?;
-    let flags = reader.u16()?;
-    let more = if version >= 3 && flags & EXTENDED != 0 { reader.u16()? } else { 0 };
+    let changed = (reader.read_u32()?, reader.read_u32()?);
+    let modified = (reader.read_u32()?, reader.read_u32()?);
+    let _device = reader.read_u32()?;
+    let inode = reader.read_u32()?;
+    let mode = reader.read_u32()?;
+    let (user, group, size) = (reader.read_u32()?, reader.read_u32()?, reader.read_u32()?);
+    let id = reader.read_id()?;
+    let flags = reader.read_u16()?;
+    let more = if version >= 3 && flags & EXTENDED != 0 { reader.read_u16()? } else { 0 };
     let watch = match (flags, more) {
-        (flags, _) if flags & 0x3000 != 0 => Watch::Unmerged,
-        (_, more) if more & 0x4000 != 0 => Watch::SkipWorktree,
-        (_, more) if more & 0x2000 != 0 => Watch::IntentToAdd,
-        (flags, _) if flags & 0x8000 != 0 => Watch::AssumeUnchanged,
-        _ => Watch::Normal,
+        (flags, _) if flags & 0x3000 != 0 => IndexEntryFlag::Unmerged,
+        (_, more) if more & 0x4000 != 0 => IndexEntryFlag::SkipWorktree,
+        (_, more) if more & 0x2000 != 0 => IndexEntryFlag::IntentToAdd,
+        (flags, _) if flags & 0x8000 != 0 => IndexEntryFlag::AssumeUnchanged,
+        _ => IndexEntryFlag::Normal,
     };
     let start = names.len();
     if version == 4 {
-        let keep = (previous.len()).checked_sub(reader.varint()?).ok_or(Bad::Torn)?;
+        let keep = (previous.len()).checked_sub(reader.read_varint()?).ok_or(IndexParseError::Corrupt)?;
         let from = previous.start as usize;
         names.extend_from_within(from..from + keep);
-        names.extend_from_slice(reader.until(0)?);
+        names.extend_from_slice(reader.read_until(0)?);
     } else {
-        names.extend_from_slice(reader.until(0)?);
+        names.extend_from_slice(reader.read_until(0)?);
         // Entries are padded with NUL to a multiple of 8 bytes.
         let used = before - reader.0.len();
-        reader.take(used.next_multiple_of(8) - used)?;
+        reader.take_bytes(used.next_multiple_of(8) - used)?;
     }
-    let end = u32::try_from(names.len()).map_err(|_| Bad::Torn)?;
+    let end = u32::try_from(names.len()).map_err(|_| IndexParseError::Corrupt)?;
     let stat = CachedStat { changed, modified, inode, user, group, size };
-    Ok(Entry { name: start as u32..end, mode, id, watch, stat })
+    Ok(GitIndexEntry { name: start as u32..end, mode, id, flag: watch, stat })
 }
 
-fn cached_tree(reader: &mut Reader, depth: usize) -> Result<(Vec<u8>, CachedTree), Bad> {
+fn parse_cached_tree(reader: &mut IndexByteReader, depth: usize) -> Result<(Vec<u8>, CachedTree), IndexParseError> {
     // Deeper than any path can be: a damaged extension must not exhaust the stack.
     const MAX_DEPTH: usize = 2048;
     if depth > MAX_DEPTH {
-        return Err(Bad::Torn);
+        return Err(IndexParseError::Corrupt);
     }
-    let name = reader.until(0)?.to_vec();
-    let count = reader.number(b' ')?;
-    let children = reader.number(b'\n')?;
-    let id = if count >= 0 { Some(reader.id()?) } else { None };
-    let children = (0..children).map(|_| cached_tree(reader, depth + 1)).collect::<Result<_, _>>()?;
+    let name = reader.read_until(0)?.to_vec();
+    let count = reader.read_number(b' ')?;
+    let children = reader.read_number(b'\n')?;
+    let id = if count >= 0 { Some(reader.read_id()?) } else { None };
+    let children = (0..children).map(|_| parse_cached_tree(reader, depth + 1)).collect::<Result<_, _>>()?;
     Ok((name, CachedTree { id, children }))
 }
 
 /// A split index put together by git itself, in a copy outside of the repository.
-fn unsplit(path: &Path, git_dir: &Path) -> Result<Vec<u8>, GitError> {
+fn join_split_index(path: &Path, git_dir: &Path) -> Result<Vec<u8>, GitError> {
     let io = |action| move |source| GitError::Io { action, path: path.to_owned(), source };
     let folder = tempfile::tempdir().map_err(io("make a folder to put together the split index"))?;
     let copy: PathBuf = folder.path().join("index");

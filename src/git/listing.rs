@@ -8,33 +8,33 @@ use std::rc::Rc;
 use git2::{ErrorCode, ObjectType, Tree};
 use ignore::gitignore::Gitignore;
 
-use super::ignored::{decided, rules};
-use super::trees::{Leaf, MODE_SYMLINK, leaf, leaf_at};
-use super::{Entry, EntryKind, GitError, Listing, Repo, bytes};
+use super::gitignore::{match_rules, parse_rules};
+use super::trees::{TreeLeaf, MODE_SYMLINK, leaf_from_entry, leaf_at};
+use super::{TreeListingEntry, EntryKind, GitError, TreeListing, Repo, path_bytes};
 use crate::domain::text::path_from_bytes;
 
 /// Entries are looked at up to here, folders included: ten times those of the largest repositories that people review.
 const MAX_ENTRIES: usize = 1_000_000;
 /// And up to here in bytes of paths.
-const MAX_BYTES: usize = 128 << 20;
+const MAX_TOTAL_PATH_BYTES: usize = 128 << 20;
 /// Folders below longer paths are not looked into, in bytes: no system could check them out.
-const MAX_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 /// Longer files of rules hold nothing, in bytes.
-const MAX_RULES: usize = 1 << 20;
+const MAX_RULES_BYTES: usize = 1 << 20;
 
 /// The rules of a `.gitignore`, and those of the folders above.
-struct Rules {
-    above: Option<Rc<Rules>>,
+struct TreeIgnoreRules {
+    above: Option<Rc<TreeIgnoreRules>>,
     /// Bytes of a path that name the folder of these rules.
     skip: usize,
     own: Gitignore,
 }
 
-impl Rules {
+impl TreeIgnoreRules {
     /// What the nearest rules that speak of a path say.
-    fn ignore(mut rules: Option<&Rules>, path: &[u8], is_folder: bool) -> bool {
+    fn is_ignored(mut rules: Option<&TreeIgnoreRules>, path: &[u8], is_folder: bool) -> bool {
         while let Some(here) = rules {
-            if let Some(answer) = decided(&here.own, path.get(here.skip..).unwrap_or(path), is_folder) {
+            if let Some(answer) = match_rules(&here.own, path.get(here.skip..).unwrap_or(path), is_folder) {
                 return answer;
             }
             rules = here.above.as_deref();
@@ -44,11 +44,11 @@ impl Rules {
 }
 
 /// A folder that is still to be looked into.
-struct Folder<'repo> {
+struct PendingTreeFolder<'repo> {
     tree: Tree<'repo>,
     /// With a slash at the end; empty for the root.
     path: Vec<u8>,
-    rules: Option<Rc<Rules>>,
+    rules: Option<Rc<TreeIgnoreRules>>,
     is_ignored: bool,
 }
 
@@ -58,41 +58,41 @@ impl Repo {
     ///
     /// # Errors
     /// A commit or a folder that cannot be read.
-    pub fn listing(&self, commit: &str) -> Result<Listing, GitError> {
-        self.walk(commit, true)
+    pub fn list_tree(&self, commit: &str) -> Result<TreeListing, GitError> {
+        self.list_tree_with(commit, true)
     }
 
     /// As [`Repo::listing`]; whether something is ignored is told only `with_rules`.
-    pub(super) fn walk(&self, commit: &str, with_rules: bool) -> Result<Listing, GitError> {
-        let failed = self.failed("list the files of a commit");
-        let tree = self.commit(commit)?.tree().map_err(failed)?;
-        let mut listing = Listing { entries: Vec::new(), complete: true };
-        let mut open = vec![Folder { tree, path: Vec::new(), rules: None, is_ignored: false }];
+    pub(super) fn list_tree_with(&self, commit: &str, with_rules: bool) -> Result<TreeListing, GitError> {
+        let failed = self.git_error("list the files of a commit");
+        let tree = self.find_commit(commit)?.tree().map_err(failed)?;
+        let mut listing = TreeListing { entries: Vec::new(), complete: true };
+        let mut open = vec![PendingTreeFolder { tree, path: Vec::new(), rules: None, is_ignored: false }];
         let (mut seen, mut path_bytes) = (0, 0);
         while let Some(folder) = open.pop() {
-            let rules = if with_rules { self.rules_of(&folder) } else { None };
-            for entry in folder.tree.iter().filter(|entry| is_a_name(entry.name_bytes())) {
+            let rules = if with_rules { self.folder_ignore_rules(&folder) } else { None };
+            for entry in folder.tree.iter().filter(|entry| is_valid_entry_name(entry.name_bytes())) {
                 let mut path = [folder.path.as_slice(), entry.name_bytes()].concat();
                 seen += 1;
                 path_bytes += path.len();
-                if seen > MAX_ENTRIES || path_bytes > MAX_BYTES {
+                if seen > MAX_ENTRIES || path_bytes > MAX_TOTAL_PATH_BYTES {
                     listing.complete = false;
                     open.clear();
                     break;
                 }
                 let is_folder = entry.kind() == Some(ObjectType::Tree);
-                let is_ignored = folder.is_ignored || Rules::ignore(rules.as_deref(), &path, is_folder);
+                let is_ignored = folder.is_ignored || TreeIgnoreRules::is_ignored(rules.as_deref(), &path, is_folder);
                 if !is_folder {
-                    listing.entries.push(listed(&path, leaf(&entry), is_ignored));
+                    listing.entries.push(to_listing_entry(&path, leaf_from_entry(&entry), is_ignored));
                     continue;
                 }
                 path.push(b'/');
                 match self.inner.find_tree(entry.id()) {
-                    Ok(tree) if path.len() <= MAX_PATH => {
-                        open.push(Folder { tree, path, rules: rules.clone(), is_ignored });
+                    Ok(tree) if path.len() <= MAX_PATH_BYTES => {
+                        open.push(PendingTreeFolder { tree, path, rules: rules.clone(), is_ignored });
                     }
                     Ok(_) => listing.complete = false,
-                    Err(error) if error.code() == ErrorCode::NotFound && self.promisor().is_some() => {
+                    Err(error) if error.code() == ErrorCode::NotFound && self.promisor_remote().is_some() => {
                         listing.complete = false;
                     }
                     Err(error) => return Err(failed(error)),
@@ -108,9 +108,9 @@ impl Repo {
     /// # Errors
     /// A commit that cannot be read.
     pub fn entry_at(&self, commit: &str, path: &str) -> Result<Option<(EntryKind, String)>, GitError> {
-        let tree = self.commit(commit)?.tree().map_err(self.failed("read a commit"))?;
-        let found = bytes::from_text(path).iter().find_map(|path| leaf_at(&self.inner, &tree, path));
-        Ok(found.map(|leaf| (kind_of(leaf), leaf.id.to_string())))
+        let tree = self.find_commit(commit)?.tree().map_err(self.git_error("read a commit"))?;
+        let found = path_bytes::from_text(path).iter().find_map(|path| leaf_at(&self.inner, &tree, path));
+        Ok(found.map(|leaf| (entry_kind(leaf), leaf.id.to_string())))
     }
 
     /// A blob's size in bytes, without reading the blob.
@@ -118,29 +118,29 @@ impl Repo {
     /// # Errors
     /// A blob that is not here.
     pub fn blob_size(&self, id: &str) -> Result<u64, GitError> {
-        let failed = self.failed("read a blob");
+        let failed = self.git_error("read a blob");
         let id = git2::Oid::from_str(id).map_err(failed)?;
         let odb = self.inner.odb().map_err(failed)?;
         odb.read_header(id).map(|(size, _)| size as u64).map_err(failed)
     }
 
-    fn rules_of(&self, folder: &Folder) -> Option<Rc<Rules>> {
+    fn folder_ignore_rules(&self, folder: &PendingTreeFolder) -> Option<Rc<TreeIgnoreRules>> {
         let above = folder.rules.clone();
         let file = leaf_at(&self.inner, &folder.tree, b".gitignore").filter(|leaf| leaf.is_file());
         let Some(blob) = file.and_then(|leaf| self.inner.find_blob(leaf.id).ok()) else { return above };
-        match blob.size() <= MAX_RULES {
-            true => Some(Rc::new(Rules { above, skip: folder.path.len(), own: rules(blob.content(), false) })),
+        match blob.size() <= MAX_RULES_BYTES {
+            true => Some(Rc::new(TreeIgnoreRules { above, skip: folder.path.len(), own: parse_rules(blob.content(), false) })),
             false => above,
         }
     }
 }
 
 /// Whether a tree may rightly have an entry of this name: git writes no others, whoever makes objects by hand may.
-fn is_a_name(name: &[u8]) -> bool {
+fn is_valid_entry_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git") && memchr::memchr(b'/', name).is_none()
 }
 
-fn kind_of(leaf: Leaf) -> EntryKind {
+fn entry_kind(leaf: TreeLeaf) -> EntryKind {
     match leaf.mode {
         MODE_SYMLINK => EntryKind::Symlink,
         _ if leaf.is_file() => EntryKind::File,
@@ -148,6 +148,6 @@ fn kind_of(leaf: Leaf) -> EntryKind {
     }
 }
 
-fn listed(path: &[u8], leaf: Leaf, is_ignored: bool) -> Entry {
-    Entry { path: path_from_bytes(path), kind: kind_of(leaf), id: leaf.id.to_string(), is_ignored }
+fn to_listing_entry(path: &[u8], leaf: TreeLeaf, is_ignored: bool) -> TreeListingEntry {
+    TreeListingEntry { path: path_from_bytes(path), kind: entry_kind(leaf), id: leaf.id.to_string(), is_ignored }
 }

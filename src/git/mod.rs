@@ -13,49 +13,49 @@
 //! tree, `past` what commits did to them. [`hooks`] puts the hook in that asks for reviews.
 
 mod attributes;
-mod bytes;
-mod change;
+mod path_bytes;
+mod changeset;
 mod checkout;
 mod error;
 mod filter;
-mod follow;
-mod freeze;
-mod glance;
-mod harvest;
+mod snapshot_diff;
+mod worktree_capture;
+mod fingerprint;
+mod collect_changes;
 pub mod hooks;
-mod ignored;
+mod gitignore;
 mod index;
 mod listing;
-mod past;
+mod history;
 mod patch;
-mod plain;
-mod program;
-mod promised;
-mod read;
+mod regular_file;
+mod git_command;
+mod partial_clone;
+mod objects;
 mod repo;
-mod roam;
+mod watched_folders;
 mod scan;
 mod scope;
 mod snapshot;
-mod staged;
+mod index_diff;
 mod trees;
 mod worktree;
 
-pub use checkout::Throwaway;
+pub use checkout::TemporaryCheckout;
 pub use error::GitError;
-pub use filter::{Judge, Looks};
-pub use follow::Altered;
-pub use glance::{Glance, Stance};
-pub use harvest::{Harvest, HarvestError, Most, Sown};
-pub use past::{Ancestor, PastChange, PastChanges, PastHunk, PastKind, PastVersions};
-pub use patch::{PatchText, Put};
-pub use roam::{Folders, Quiet};
-pub use worktree::{Permit, Present, Worktree};
+pub use filter::{ReviewFilter, ContentTraits};
+pub use snapshot_diff::AlteredFile;
+pub use fingerprint::{WorktreeFingerprint, GitState};
+pub use collect_changes::{CollectedChanges, CollectError, CollectLimits, CheckoutBaseline};
+pub use history::{CommitAncestor, CommitFileChange, CommitChanges, CommitHunk, CommitFileChangeKind, ModifiedFileBlobs};
+pub use patch::{PatchText, FileEdit};
+pub use watched_folders::{WatchedFolders, WatchExclusions};
+pub use worktree::{FilePermissions, WorktreeFile, Worktree};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::domain::{LeftOut, LineRange, Scope};
+use crate::domain::{OmittedFile, LineRange, Scope};
 
 /// A repository as seen from one working tree.
 pub struct Repo {
@@ -66,7 +66,7 @@ pub struct Repo {
 
 /// What the settings say about which changed files are reviewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filter {
+pub struct FilterSettings {
     /// Files above this many bytes are left out as oversized.
     pub max_file_bytes: u64,
     /// Globs in the syntax of .gitignore.
@@ -88,20 +88,20 @@ pub struct Snapshot {
     pub scope: Scope,
     pub scope_hash: String,
     pub diff_fingerprint: String,
-    pub change: Change,
+    pub change: Changeset,
     /// Those of `change.left_out` that are not in the snapshot's tree as they are in the worktree: whoever computes the
     /// change again from the commits does not see them.
-    pub unseen: Vec<LeftOut>,
+    pub unstored: Vec<OmittedFile>,
     /// What the person who asked should know.
     pub notes: Vec<String>,
 }
 
 /// What differs between two trees.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct Changeset {
     /// The files to review, by path.
     pub files: Vec<FileChange>,
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<OmittedFile>,
     /// Of those that are left out, where they were before they moved, by their path.
     pub moved: BTreeMap<String, String>,
 }
@@ -164,7 +164,7 @@ pub enum EntryKind {
 
 /// A path of a snapshot's tree that is no folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TreeListingEntry {
     pub path: String,
     pub kind: EntryKind,
     pub id: String,
@@ -174,9 +174,9 @@ pub struct Entry {
 
 /// A snapshot's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
+pub struct TreeListing {
     /// By path.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TreeListingEntry>,
     /// Whether it is all of the tree: not for trees of more than a million files, and partial clones.
     pub complete: bool,
 }

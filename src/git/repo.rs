@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorClass, ErrorCode, Oid, Repository};
 
-use super::{GitError, Repo, bytes};
+use super::{GitError, Repo, path_bytes};
 use crate::domain::RunId;
 
 /// Below here each kept snapshot has a ref named after its run.
@@ -18,7 +18,7 @@ impl Repo {
     pub fn discover(folder: &Path) -> Result<Self, GitError> {
         // Hashing every object again on its way in costs more than reading it; git does not do it either, but in fsck.
         git2::opts::strict_hash_verification(false);
-        let git_dir = environment("GIT_DIR");
+        let git_dir = path_from_environment("GIT_DIR");
         let opened = match &git_dir {
             Some(_) => Repository::open_from_env(),
             None => Repository::discover(folder),
@@ -32,10 +32,10 @@ impl Repo {
             (_, ErrorClass::Repository) => {
                 GitError::Unsupported { path: folder.to_owned(), what: error.message().to_owned() }
             }
-            _ => GitError::git("open the repository", folder, error),
+            _ => GitError::from_git2("open the repository", folder, error),
         })?;
         // As git does: a hook's index, such as that of `git commit --all`, counts from the top of the worktree.
-        let index = match environment("GIT_INDEX_FILE") {
+        let index = match path_from_environment("GIT_INDEX_FILE") {
             Some(path) => inner.workdir().unwrap_or_else(|| inner.path()).join(path),
             None => inner.path().join("index"),
         };
@@ -44,7 +44,7 @@ impl Repo {
 
     /// 16 hexadecimal digits from the common git dir, so that linked worktrees share one store.
     pub fn key(&self) -> String {
-        let mut key = blake3::hash(&bytes::of_path(&self.common_dir())).to_hex().to_string();
+        let mut key = blake3::hash(&path_bytes::from_path(&self.common_dir())).to_hex().to_string();
         key.truncate(KEY_DIGITS);
         key
     }
@@ -72,7 +72,7 @@ impl Repo {
     }
 
     /// The working tree, or that there is none.
-    pub(super) fn worktree(&self) -> Result<PathBuf, GitError> {
+    pub(super) fn worktree_root(&self) -> Result<PathBuf, GitError> {
         match self.inner.workdir() {
             Some(_) => Ok(self.root()),
             None => Err(GitError::NoWorktree { path: self.root() }),
@@ -80,12 +80,12 @@ impl Repo {
     }
 
     /// Whether who looks around in the working tree finds this repository, without being told where it is.
-    pub fn is_found_in_its_worktree(&self) -> bool {
+    pub fn is_discoverable_from_worktree(&self) -> bool {
         Repository::discover(self.root()).is_ok_and(|found| found.path() == self.inner.path())
     }
 
     /// Whether who looks around in a folder finds this repository or one of its worktrees, without being told where it is.
-    pub fn is_found_in(&self, folder: &Path) -> bool {
+    pub fn is_discoverable_from(&self, folder: &Path) -> bool {
         let found = Repository::discover(folder).map(|found| found.commondir().to_owned());
         found.is_ok_and(|dir| dir.canonicalize().unwrap_or(dir) == self.common_dir())
     }
@@ -94,7 +94,7 @@ impl Repo {
     pub fn branch(&self) -> String {
         let Ok(head) = self.inner.find_reference("HEAD") else { return String::new() };
         let target = head.symbolic_target_bytes().unwrap_or_default();
-        bytes_text(target.strip_prefix(b"refs/heads/").unwrap_or(target))
+        text_from_bytes(target.strip_prefix(b"refs/heads/").unwrap_or(target))
     }
 
     /// HEAD's commit; empty when unborn.
@@ -107,27 +107,27 @@ impl Repo {
     }
 
     /// Keeps a snapshot from gc: `refs/revdeck/snapshots/<run_id>`.
-    pub fn keep(&self, run: &RunId, snapshot_commit: &str) -> Result<(), GitError> {
+    pub fn keep_snapshot(&self, run: &RunId, snapshot_commit: &str) -> Result<(), GitError> {
         let id = self.commit_id(snapshot_commit)?;
         let name = format!("{SNAPSHOT_REFS}{run}");
         self.inner
             .reference(&name, id, true, "revdeck: snapshot of a review")
-            .map_err(self.failed("keep a snapshot"))?;
+            .map_err(self.git_error("keep a snapshot"))?;
         Ok(())
     }
 
     /// Lets gc have a snapshot; one that is not kept is no error.
-    pub fn release(&self, run: &RunId) -> Result<(), GitError> {
+    pub fn release_snapshot(&self, run: &RunId) -> Result<(), GitError> {
         match self.inner.find_reference(&format!("{SNAPSHOT_REFS}{run}")) {
-            Ok(mut reference) => reference.delete().map_err(self.failed("release a snapshot")),
+            Ok(mut reference) => reference.delete().map_err(self.git_error("release a snapshot")),
             Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
-            Err(error) => Err(self.failed("release a snapshot")(error)),
+            Err(error) => Err(self.git_error("release a snapshot")(error)),
         }
     }
 
     /// The runs whose snapshots are kept.
-    pub fn kept(&self) -> Result<Vec<RunId>, GitError> {
-        let failed = self.failed("list the snapshots");
+    pub fn kept_snapshot_runs(&self) -> Result<Vec<RunId>, GitError> {
+        let failed = self.git_error("list the snapshots");
         let mut runs = Vec::new();
         for reference in self.inner.references_glob(&format!("{SNAPSHOT_REFS}*")).map_err(&failed)? {
             let reference = reference.map_err(&failed)?;
@@ -139,16 +139,16 @@ impl Repo {
     }
 
     /// Makes an error of libgit2 one of ours.
-    pub(super) fn failed(&self, action: &'static str) -> impl Fn(git2::Error) -> GitError + Copy + use<'_> {
-        move |source| GitError::git(action, self.root(), source)
+    pub(super) fn git_error(&self, action: &'static str) -> impl Fn(git2::Error) -> GitError + Copy + use<'_> {
+        move |source| GitError::from_git2(action, self.root(), source)
     }
 }
 
 /// A path from the environment; an empty one is none.
-fn environment(name: &str) -> Option<PathBuf> {
+fn path_from_environment(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-fn bytes_text(bytes: &[u8]) -> String {
+fn text_from_bytes(bytes: &[u8]) -> String {
     crate::domain::text::path_from_bytes(bytes)
 }

@@ -11,17 +11,17 @@ use std::sync::{Arc, Condvar, Mutex};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::ignored::{Folder, Shared};
-use super::index::{CachedStat, Entry, Index, MODE_GITLINK, MODE_TREE, Stamp, Watch};
-use super::{GitError, bytes};
+use super::gitignore::{FolderIgnoreRules, SharedIgnoreRules};
+use super::index::{CachedStat, GitIndexEntry, GitIndex, MODE_GITLINK, MODE_TREE, StatTime, IndexEntryFlag};
+use super::{GitError, path_bytes};
 
 /// Below this many tracked files one thread is faster than starting more; measured.
-const ENTRIES_PER_THREAD: usize = 1000;
+const MIN_ENTRIES_PER_THREAD: usize = 1000;
 const MAX_THREADS: usize = 8;
 
 /// What the repository's settings say about comparing files with the index.
 #[derive(Debug, Clone, Copy)]
-pub struct Compare {
+pub struct StatSettings {
     /// `core.trustctime`.
     pub trust_ctime: bool,
     /// `core.checkStat=minimal`.
@@ -34,7 +34,7 @@ pub struct Compare {
 
 /// What lies at a path of the worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thing {
+pub enum WorktreeEntryKind {
     File { executable: bool, size: u64 },
     Symlink,
     Folder,
@@ -42,61 +42,61 @@ pub enum Thing {
 
 /// Something in the worktree that the index alone does not explain.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum StatusEntry {
     /// A tracked path whose content has to be looked at; the number is its place in the index.
-    Suspect(usize, Thing),
+    MaybeModified(usize, WorktreeEntryKind),
     /// A tracked path where nothing is that git could track.
     Missing(usize),
-    Untracked(Vec<u8>, Thing),
+    Untracked(Vec<u8>, WorktreeEntryKind),
     /// A folder with tracked files that may not be read, or a file that may not be looked at.
     Unreadable(Vec<u8>),
     /// A folder without tracked files that may not be read; git takes it for empty.
-    Closed(Vec<u8>),
+    UnreadableUntracked(Vec<u8>),
 }
 
 /// A folder to look at, and the entries of the index below it.
-struct Job {
+struct ScanJob {
     /// With a slash at the end unless it is the root.
     path: Vec<u8>,
     from: usize,
     to: usize,
-    ignored: Option<Arc<Folder>>,
+    ignored: Option<Arc<FolderIgnoreRules>>,
 }
 
-struct Queue {
-    jobs: Vec<Job>,
+struct ScanQueue {
+    jobs: Vec<ScanJob>,
     /// Threads that may still add jobs.
     working: usize,
 }
 
-struct Scan<'a> {
+struct WorktreeScan<'a> {
     root: &'a Path,
-    index: &'a Index,
-    compare: Compare,
-    shared: &'a Arc<Shared>,
-    queue: Mutex<Queue>,
+    index: &'a GitIndex,
+    compare: StatSettings,
+    shared: &'a Arc<SharedIgnoreRules>,
+    queue: Mutex<ScanQueue>,
     more: Condvar,
 }
 
 /// Looks at all of the worktree.
-pub fn scan(root: &Path, index: &Index, compare: Compare, ignored: &Arc<Shared>) -> Result<Vec<Seen>, GitError> {
-    let job = Job { path: Vec::new(), from: 0, to: index.entries.len(), ignored: None };
-    let scan = Scan {
+pub fn scan_worktree(root: &Path, index: &GitIndex, compare: StatSettings, ignored: &Arc<SharedIgnoreRules>) -> Result<Vec<StatusEntry>, GitError> {
+    let job = ScanJob { path: Vec::new(), from: 0, to: index.entries.len(), ignored: None };
+    let scan = WorktreeScan {
         root,
         index,
         compare,
         shared: ignored,
-        queue: Mutex::new(Queue { jobs: vec![job], working: 0 }),
+        queue: Mutex::new(ScanQueue { jobs: vec![job], working: 0 }),
         more: Condvar::new(),
     };
     // The root must be readable: otherwise everything would seem to be deleted.
     open_folder(root).map_err(|errno| GitError::Io { action: "read", path: root.to_owned(), source: errno.into() })?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.min(index.entries.len() / ENTRIES_PER_THREAD).clamp(1, MAX_THREADS);
+    let threads = threads.min(index.entries.len() / MIN_ENTRIES_PER_THREAD).clamp(1, MAX_THREADS);
     let mut seen = Vec::new();
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| scan.work())).collect();
-        seen = scan.work();
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| scan.run_worker())).collect();
+        seen = scan.run_worker();
         for other in others {
             seen.extend(other.join().unwrap_or_default());
         }
@@ -104,19 +104,19 @@ pub fn scan(root: &Path, index: &Index, compare: Compare, ignored: &Arc<Shared>)
     Ok(seen)
 }
 
-impl Scan<'_> {
-    fn work(&self) -> Vec<Seen> {
+impl WorktreeScan<'_> {
+    fn run_worker(&self) -> Vec<StatusEntry> {
         let mut seen = Vec::new();
         let mut found = Vec::new();
-        while let Some(job) = self.next() {
-            self.look(&job, &mut seen, &mut found);
-            self.done(&mut found);
+        while let Some(job) = self.next_job() {
+            self.scan_folder(&job, &mut seen, &mut found);
+            self.finish_job(&mut found);
         }
         seen
     }
 
     /// The next folder; waits while another thread may find one; `None` when there will be none.
-    fn next(&self) -> Option<Job> {
+    fn next_job(&self) -> Option<ScanJob> {
         let mut queue = self.queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         loop {
             if let Some(job) = queue.jobs.pop() {
@@ -130,7 +130,7 @@ impl Scan<'_> {
         }
     }
 
-    fn done(&self, found: &mut Vec<Job>) {
+    fn finish_job(&self, found: &mut Vec<ScanJob>) {
         let mut queue = self.queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         queue.working -= 1;
         let news = found.len();
@@ -142,24 +142,24 @@ impl Scan<'_> {
         }
     }
 
-    fn look(&self, job: &Job, seen: &mut Vec<Seen>, found: &mut Vec<Job>) {
-        let opened = open_folder(&bytes::below(self.root, &job.path)).and_then(Dir::new);
+    fn scan_folder(&self, job: &ScanJob, seen: &mut Vec<StatusEntry>, found: &mut Vec<ScanJob>) {
+        let opened = open_folder(&path_bytes::join_path(self.root, &job.path)).and_then(Dir::new);
         let mut listing = match opened {
             Ok(listing) => listing,
-            Err(errno) => return self.cannot_open(job, errno, seen),
+            Err(errno) => return self.record_unopenable(job, errno, seen),
         };
         let mut names = Vec::new();
         let mut rules = None;
         while let Some(entry) = listing.read() {
             let Ok(entry) = entry else {
-                seen.push(Seen::Unreadable(trimmed(&job.path).to_vec()));
+                seen.push(StatusEntry::Unreadable(trim_slash(&job.path).to_vec()));
                 break;
             };
             let name = entry.file_name().to_bytes();
             match name {
                 b"." | b".." | b".git" => continue,
                 b".gitignore" if entry.file_type() != FileType::Symlink => {
-                    rules = Some(bytes::below(self.root, &job.path).join(".gitignore"));
+                    rules = Some(path_bytes::join_path(self.root, &job.path).join(".gitignore"));
                 }
                 _ => {}
             }
@@ -168,30 +168,30 @@ impl Scan<'_> {
         // Without the descriptor nothing can be looked at, as when the folder cannot be opened.
         let folder = match listing.fd() {
             Ok(folder) => folder,
-            Err(errno) => return self.cannot_open(job, errno, seen),
+            Err(errno) => return self.record_unopenable(job, errno, seen),
         };
-        let here = Folder::new(job.ignored.clone(), trimmed(&job.path).to_vec(), rules, self.shared);
-        let mut tracked = Tracked::new(self.compare.ignore_case, job.to - job.from);
+        let here = FolderIgnoreRules::new(job.ignored.clone(), trim_slash(&job.path).to_vec(), rules, self.shared);
+        let mut tracked = TrackedNames::new(self.compare.ignore_case, job.to - job.from);
         let mut at = job.from;
         while at < job.to {
-            at = self.tracked(job, at, folder, &here, &mut tracked, seen, found);
+            at = self.check_tracked(job, at, folder, &here, &mut tracked, seen, found);
         }
         for (name, kind) in names {
-            self.untracked(job, &name, kind, folder, &here, &tracked, seen, found);
+            self.check_untracked(job, &name, kind, folder, &here, &tracked, seen, found);
         }
     }
 
     /// Looks at the tracked path, or folder of paths, at `at`; where the next one begins.
     #[expect(clippy::too_many_arguments, reason = "the state of one folder, taken apart for speed")]
-    fn tracked<'a>(
+    fn check_tracked<'a>(
         &'a self,
-        job: &Job,
+        job: &ScanJob,
         at: usize,
         folder: BorrowedFd,
-        here: &Arc<Folder>,
-        tracked: &mut Tracked<'a>,
-        seen: &mut Vec<Seen>,
-        found: &mut Vec<Job>,
+        here: &Arc<FolderIgnoreRules>,
+        tracked: &mut TrackedNames<'a>,
+        seen: &mut Vec<StatusEntry>,
+        found: &mut Vec<ScanJob>,
     ) -> usize {
         let Some(entry) = self.index.entries.get(at) else { return job.to };
         let path = self.index.path(entry);
@@ -199,108 +199,108 @@ impl Scan<'_> {
         let slash = memchr::memchr(b'/', rest);
         if entry.mode == MODE_TREE && slash == Some(rest.len().wrapping_sub(1)) {
             // A folder outside of a sparse checkout.
-            tracked.add(trimmed(rest), Role::Folder);
+            tracked.add(trim_slash(rest), TrackedKind::Folder);
             return at + 1;
         }
         if let Some(slash) = slash {
             let prefix = path.get(..job.path.len() + slash + 1).unwrap_or(path);
-            let to = self.index.end_of(prefix, at, job.to).max(at + 1);
-            tracked.add(rest.get(..slash).unwrap_or_default(), Role::Folder);
-            found.push(Job { path: prefix.to_vec(), from: at, to, ignored: Some(Arc::clone(here)) });
+            let to = self.index.prefix_end(prefix, at, job.to).max(at + 1);
+            tracked.add(rest.get(..slash).unwrap_or_default(), TrackedKind::Folder);
+            found.push(ScanJob { path: prefix.to_vec(), from: at, to, ignored: Some(Arc::clone(here)) });
             return to;
         }
-        let role = if entry.mode == MODE_GITLINK { Role::Submodule } else { Role::File };
+        let role = if entry.mode == MODE_GITLINK { TrackedKind::Submodule } else { TrackedKind::File };
         let first = tracked.add(rest, role);
-        if !first || entry.watch == Watch::AssumeUnchanged {
+        if !first || entry.flag == IndexEntryFlag::AssumeUnchanged {
             return at + 1;
         }
         match rustix::fs::statat(folder, rest, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => match thing(&stat) {
-                Some(Thing::Folder) if role != Role::Submodule => seen.push(Seen::Missing(at)),
-                Some(thing) if role == Role::Submodule || !self.is_unchanged(entry, &stat) => {
-                    seen.push(Seen::Suspect(at, thing));
+            Ok(stat) => match entry_kind(&stat) {
+                Some(WorktreeEntryKind::Folder) if role != TrackedKind::Submodule => seen.push(StatusEntry::Missing(at)),
+                Some(thing) if role == TrackedKind::Submodule || !self.is_unchanged(entry, &stat) => {
+                    seen.push(StatusEntry::MaybeModified(at, thing));
                 }
                 Some(_) => {}
-                None => seen.push(Seen::Missing(at)),
+                None => seen.push(StatusEntry::Missing(at)),
             },
-            Err(Errno::NOENT | Errno::NOTDIR) if entry.watch == Watch::SkipWorktree => {}
-            Err(Errno::NOENT | Errno::NOTDIR) => seen.push(Seen::Missing(at)),
-            Err(_) => seen.push(Seen::Unreadable(path.to_vec())),
+            Err(Errno::NOENT | Errno::NOTDIR) if entry.flag == IndexEntryFlag::SkipWorktree => {}
+            Err(Errno::NOENT | Errno::NOTDIR) => seen.push(StatusEntry::Missing(at)),
+            Err(_) => seen.push(StatusEntry::Unreadable(path.to_vec())),
         }
         at + 1
     }
 
     #[expect(clippy::too_many_arguments, reason = "the state of one folder, taken apart for speed")]
-    fn untracked(
+    fn check_untracked(
         &self,
-        job: &Job,
+        job: &ScanJob,
         name: &[u8],
         kind: FileType,
         folder: BorrowedFd,
-        here: &Arc<Folder>,
-        tracked: &Tracked,
-        seen: &mut Vec<Seen>,
-        found: &mut Vec<Job>,
+        here: &Arc<FolderIgnoreRules>,
+        tracked: &TrackedNames,
+        seen: &mut Vec<StatusEntry>,
+        found: &mut Vec<ScanJob>,
     ) {
-        let role = tracked.role(name);
+        let role = tracked.kind_of(name);
         // Nothing more to learn in the ordinary cases, and no reason for another stat.
         match (role, kind) {
-            (Some(Role::Folder | Role::Submodule), FileType::Directory) => return,
-            (Some(Role::File | Role::Submodule), FileType::RegularFile | FileType::Symlink) => return,
+            (Some(TrackedKind::Folder | TrackedKind::Submodule), FileType::Directory) => return,
+            (Some(TrackedKind::File | TrackedKind::Submodule), FileType::RegularFile | FileType::Symlink) => return,
             _ => {}
         }
         let Ok(stat) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return };
-        let Some(thing) = thing(&stat) else { return };
+        let Some(thing) = entry_kind(&stat) else { return };
         match (role, thing) {
-            (Some(Role::Folder | Role::Submodule), Thing::Folder) => return,
-            (Some(Role::File | Role::Submodule), Thing::File { .. } | Thing::Symlink) => return,
+            (Some(TrackedKind::Folder | TrackedKind::Submodule), WorktreeEntryKind::Folder) => return,
+            (Some(TrackedKind::File | TrackedKind::Submodule), WorktreeEntryKind::File { .. } | WorktreeEntryKind::Symlink) => return,
             _ => {}
         }
         let path = [&job.path, name].concat();
-        if here.ignores(&path, thing == Thing::Folder) {
+        if here.ignores(&path, thing == WorktreeEntryKind::Folder) {
             return;
         }
-        if thing != Thing::Folder {
-            seen.push(Seen::Untracked(path, thing));
-        } else if !is_repository(&bytes::below(self.root, &path)) {
+        if thing != WorktreeEntryKind::Folder {
+            seen.push(StatusEntry::Untracked(path, thing));
+        } else if !is_repository(&path_bytes::join_path(self.root, &path)) {
             let path = [path, b"/".to_vec()].concat();
-            found.push(Job { path, from: 0, to: 0, ignored: Some(Arc::clone(here)) });
+            found.push(ScanJob { path, from: 0, to: 0, ignored: Some(Arc::clone(here)) });
         }
     }
 
-    fn cannot_open(&self, job: &Job, errno: Errno, seen: &mut Vec<Seen>) {
+    fn record_unopenable(&self, job: &ScanJob, errno: Errno, seen: &mut Vec<StatusEntry>) {
         // Not there, or something else is: a file or a symbolic link, which the parent reports as untracked.
         let gone = matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MLINK);
         if !gone {
-            let path = trimmed(&job.path).to_vec();
-            seen.push(if job.from < job.to { Seen::Unreadable(path) } else { Seen::Closed(path) });
+            let path = trim_slash(&job.path).to_vec();
+            seen.push(if job.from < job.to { StatusEntry::Unreadable(path) } else { StatusEntry::UnreadableUntracked(path) });
             return;
         }
         let mut last: &[u8] = b"";
         for at in job.from..job.to {
             let Some(entry) = self.index.entries.get(at) else { break };
             let path = self.index.path(entry);
-            let kept = matches!(entry.watch, Watch::SkipWorktree | Watch::AssumeUnchanged) || entry.mode == MODE_TREE;
+            let kept = matches!(entry.flag, IndexEntryFlag::SkipWorktree | IndexEntryFlag::AssumeUnchanged) || entry.mode == MODE_TREE;
             if !kept && path != last {
-                seen.push(Seen::Missing(at));
+                seen.push(StatusEntry::Missing(at));
             }
             last = path;
         }
     }
 
     /// Whether `stat` says what the index remembers, and the index is young enough to be trusted with it.
-    fn is_unchanged(&self, entry: &Entry, stat: &Stat) -> bool {
-        if matches!(entry.watch, Watch::IntentToAdd | Watch::Unmerged) {
+    fn is_unchanged(&self, entry: &GitIndexEntry, stat: &Stat) -> bool {
+        if matches!(entry.flag, IndexEntryFlag::IntentToAdd | IndexEntryFlag::Unmerged) {
             return false;
         }
-        let (now, was) = (cached(stat), entry.stat);
+        let (now, was) = (to_cached_stat(stat), entry.stat);
         let same = match self.compare.minimal {
             true => now.size == was.size && now.modified.0 == was.modified.0,
             false => {
                 let identity = CachedStat { changed: was.changed, modified: was.modified, ..now };
                 identity == was
-                    && same_time(now.modified, was.modified)
-                    && (!self.compare.trust_ctime || same_time(now.changed, was.changed))
+                    && is_same_time(now.modified, was.modified)
+                    && (!self.compare.trust_ctime || is_same_time(now.changed, was.changed))
             }
         };
         let mode = match FileType::from_raw_mode(stat.st_mode) {
@@ -319,44 +319,44 @@ impl Scan<'_> {
 }
 
 /// Some programs write no nanoseconds into the index; then only the seconds count.
-fn same_time(now: Stamp, was: Stamp) -> bool {
+fn is_same_time(now: StatTime, was: StatTime) -> bool {
     now.0 == was.0 && (now.1 == was.1 || was.1 == 0)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum TrackedKind {
     File,
     Folder,
     Submodule,
 }
 
 /// The tracked names of one folder.
-struct Tracked<'a> {
-    names: HashMap<&'a [u8], Role>,
+struct TrackedNames<'a> {
+    names: HashMap<&'a [u8], TrackedKind>,
     /// In lower case, where the file system does not tell the cases apart.
-    folded: Option<HashMap<Vec<u8>, Role>>,
+    folded: Option<HashMap<Vec<u8>, TrackedKind>>,
 }
 
-impl<'a> Tracked<'a> {
+impl<'a> TrackedNames<'a> {
     fn new(ignore_case: bool, entries: usize) -> Self {
         Self { names: HashMap::with_capacity(entries.min(64)), folded: ignore_case.then(HashMap::new) }
     }
 
     /// Whether the name is new; the sides of a conflict have one name.
-    fn add(&mut self, name: &'a [u8], role: Role) -> bool {
+    fn add(&mut self, name: &'a [u8], role: TrackedKind) -> bool {
         if let Some(folded) = &mut self.folded {
             folded.insert(name.to_ascii_lowercase(), role);
         }
         self.names.insert(name, role).is_none()
     }
 
-    fn role(&self, name: &[u8]) -> Option<Role> {
+    fn kind_of(&self, name: &[u8]) -> Option<TrackedKind> {
         let folded = || self.folded.as_ref().and_then(|folded| folded.get(&name.to_ascii_lowercase()));
         self.names.get(name).or_else(folded).copied()
     }
 }
 
-fn trimmed(path: &[u8]) -> &[u8] {
+fn trim_slash(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").unwrap_or(path)
 }
 
@@ -372,21 +372,21 @@ pub fn is_repository(folder: &Path) -> bool {
 }
 
 /// `None` for what git cannot track: pipes, sockets, devices.
-fn thing(stat: &Stat) -> Option<Thing> {
+fn entry_kind(stat: &Stat) -> Option<WorktreeEntryKind> {
     Some(match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => {
-            Thing::File { executable: stat.st_mode & 0o100 != 0, size: u64::try_from(stat.st_size).unwrap_or(0) }
+            WorktreeEntryKind::File { executable: stat.st_mode & 0o100 != 0, size: u64::try_from(stat.st_size).unwrap_or(0) }
         }
-        FileType::Symlink => Thing::Symlink,
-        FileType::Directory => Thing::Folder,
+        FileType::Symlink => WorktreeEntryKind::Symlink,
+        FileType::Directory => WorktreeEntryKind::Folder,
         _ => return None,
     })
 }
 
 /// What the index would remember of this `stat`: 32 bits of each figure, as git keeps them.
 #[expect(clippy::unnecessary_cast, reason = "the widths differ between platforms")]
-fn cached(stat: &Stat) -> CachedStat {
-    let stamp = |seconds, nanoseconds| -> Stamp { (seconds, nanoseconds) };
+fn to_cached_stat(stat: &Stat) -> CachedStat {
+    let stamp = |seconds, nanoseconds| -> StatTime { (seconds, nanoseconds) };
     CachedStat {
         changed: stamp(stat.st_ctime as u32, stat.st_ctime_nsec as u32),
         modified: stamp(stat.st_mtime as u32, stat.st_mtime_nsec as u32),

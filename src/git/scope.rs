@@ -7,7 +7,7 @@ use crate::domain::Scope;
 
 /// A scope with its names resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Resolved {
+pub(super) enum ResolvedScope {
     Worktree,
     Staged,
     All,
@@ -20,44 +20,44 @@ pub(super) enum Resolved {
 }
 
 impl Repo {
-    pub(super) fn resolve(&self, scope: &Scope) -> Result<Resolved, GitError> {
+    pub(super) fn resolve_scope(&self, scope: &Scope) -> Result<ResolvedScope, GitError> {
         Ok(match scope {
-            Scope::Worktree => Resolved::Worktree,
-            Scope::Staged => Resolved::Staged,
-            Scope::All => Resolved::All,
+            Scope::Worktree => ResolvedScope::Worktree,
+            Scope::Staged => ResolvedScope::Staged,
+            Scope::All => ResolvedScope::All,
             Scope::Commit(text) => {
-                let tip = self.commit(text)?;
-                let scope = Scope::Commit(self.lasting_name(text, tip.id()));
-                Resolved::Commits { base: tip.parent_id(0).ok(), tip: tip.id(), scope }
+                let tip = self.find_commit(text)?;
+                let scope = Scope::Commit(self.stable_name(text, tip.id()));
+                ResolvedScope::Commits { base: tip.parent_id(0).ok(), tip: tip.id(), scope }
             }
             Scope::Range { from, to } => {
-                let (base, tip) = (self.commit(from)?.id(), self.commit(to)?.id());
-                let scope = Scope::Range { from: self.lasting_name(from, base), to: self.lasting_name(to, tip) };
-                Resolved::Commits { base: Some(base), tip, scope }
+                let (base, tip) = (self.find_commit(from)?.id(), self.find_commit(to)?.id());
+                let scope = Scope::Range { from: self.stable_name(from, base), to: self.stable_name(to, tip) };
+                ResolvedScope::Commits { base: Some(base), tip, scope }
             }
             Scope::Since { from, to } => {
-                let (one, tip) = (self.commit(from)?.id(), self.commit(to)?.id());
-                let base = self.merge_base((from, one), (to, tip))?;
-                let scope = Scope::Since { from: self.lasting_name(from, one), to: self.lasting_name(to, tip) };
-                Resolved::Commits { base: Some(base), tip, scope }
+                let (one, tip) = (self.find_commit(from)?.id(), self.find_commit(to)?.id());
+                let base = self.find_merge_base((from, one), (to, tip))?;
+                let scope = Scope::Since { from: self.stable_name(from, one), to: self.stable_name(to, tip) };
+                ResolvedScope::Commits { base: Some(base), tip, scope }
             }
             Scope::Branch(base) => {
-                let tip = self.commit("HEAD")?.id();
+                let tip = self.find_commit("HEAD")?.id();
                 let (name, one) = match base {
                     Some(name) => {
-                        let id = self.commit(name)?.id();
-                        (self.lasting_name(name, id), id)
+                        let id = self.find_commit(name)?.id();
+                        (self.stable_name(name, id), id)
                     }
                     None => self.guess_base()?,
                 };
-                let base = self.merge_base((&name, one), ("HEAD", tip))?;
-                Resolved::Commits { base: Some(base), tip, scope: Scope::Branch(Some(name)) }
+                let base = self.find_merge_base((&name, one), ("HEAD", tip))?;
+                ResolvedScope::Commits { base: Some(base), tip, scope: Scope::Branch(Some(name)) }
             }
         })
     }
 
     /// The commit that a revision names, in any way git knows.
-    pub(super) fn commit(&self, text: &str) -> Result<Commit<'_>, GitError> {
+    pub(super) fn find_commit(&self, text: &str) -> Result<Commit<'_>, GitError> {
         if matches!(text, "HEAD" | "@") && self.head_id().is_none() {
             return Err(GitError::Unborn { path: self.root() });
         }
@@ -67,23 +67,23 @@ impl Repo {
     }
 
     pub(super) fn commit_id(&self, text: &str) -> Result<Oid, GitError> {
-        Ok(self.commit(text)?.id())
+        Ok(self.find_commit(text)?.id())
     }
 
     /// A revision as it is told later on: branches, tags and hashes as they were typed; what counts from where one
     /// stands, such as `HEAD~2` or `@{yesterday}`, by its hash.
-    fn lasting_name(&self, text: &str, id: Oid) -> String {
+    fn stable_name(&self, text: &str, id: Oid) -> String {
         let is_hash = text.len() >= 4 && id.to_string().starts_with(&text.to_ascii_lowercase());
         let is_ref = || {
             let reference = self.inner.resolve_reference_from_short_name(text).ok();
             reference.is_some_and(|found| found.is_branch() || found.is_tag() || found.is_remote())
                 && !matches!(text, "HEAD" | "@")
         };
-        if is_hash || is_ref() { text.to_owned() } else { self.short(id) }
+        if is_hash || is_ref() { text.to_owned() } else { self.short_id(id) }
     }
 
     /// As few digits as are clear in this repository, 7 at least.
-    pub(super) fn short(&self, id: Oid) -> String {
+    pub(super) fn short_id(&self, id: Oid) -> String {
         let short = self.inner.find_object(id, None).and_then(|object| object.short_id());
         match short.as_ref().map(|text| text.as_str()) {
             Ok(Ok(text)) => text.to_owned(),
@@ -91,7 +91,7 @@ impl Repo {
         }
     }
 
-    fn merge_base(&self, (one, a): (&str, Oid), (other, b): (&str, Oid)) -> Result<Oid, GitError> {
+    fn find_merge_base(&self, (one, a): (&str, Oid), (other, b): (&str, Oid)) -> Result<Oid, GitError> {
         self.inner.merge_base(a, b).map_err(|_| GitError::NoMergeBase {
             one: one.to_owned(),
             other: other.to_owned(),
@@ -106,9 +106,9 @@ impl Repo {
         let mut tried = Vec::new();
         let mut itself = None;
         let local = self.inner.find_branch(&branch, BranchType::Local).ok();
-        let upstream = local.and_then(|local| local.upstream().ok()).and_then(|upstream| name_of(upstream.get()));
+        let upstream = local.and_then(|local| local.upstream().ok()).and_then(|upstream| shorthand(upstream.get()));
         let origin_head = self.inner.find_reference("refs/remotes/origin/HEAD").ok();
-        let origin_head = origin_head.and_then(|head| head.resolve().ok()).and_then(|head| name_of(&head));
+        let origin_head = origin_head.and_then(|head| head.resolve().ok()).and_then(|head| shorthand(&head));
         let named = ["main", "master", "origin/main", "origin/master"].map(|name| Some(name.to_owned()));
         tried.push("its upstream".to_owned());
         tried.push("origin/HEAD".to_owned());
@@ -138,6 +138,6 @@ impl Repo {
     }
 }
 
-fn name_of(reference: &git2::Reference) -> Option<String> {
+fn shorthand(reference: &git2::Reference) -> Option<String> {
     reference.shorthand().ok().map(str::to_owned)
 }

@@ -5,14 +5,14 @@
 
 use git2::{Oid, Signature, Time, Tree};
 
-use super::change::Extra;
-use super::freeze::{Frozen, Keep, Overlay};
-use super::index::Index;
-use super::scope::Resolved;
-use super::staged::staged;
-use super::{Filter, GitError, Repo, Snapshot, trees};
+use super::changeset::UnstoredPath;
+use super::worktree_capture::{UncommittedChanges, BlobWriteMode, TreeOverlay};
+use super::index::GitIndex;
+use super::scope::ResolvedScope;
+use super::index_diff::diff_index_to_head;
+use super::{FilterSettings, GitError, Repo, Snapshot, trees};
 use crate::domain::text::path_from_bytes;
-use crate::domain::{LeftOut, Scope};
+use crate::domain::{OmittedFile, Scope};
 
 /// Who made the snapshot commits: fixed, so that the same content gives the same id for everybody.
 const SNAPSHOT_NAME: &str = "revdeck";
@@ -25,79 +25,79 @@ impl Repo {
     /// For the snapshot of what this says, [`Repo::snapshot_default`] looks at the worktree only once.
     pub fn default_scope(&self) -> Result<Scope, GitError> {
         let Some(head) = self.head_id() else { return Ok(Scope::Worktree) };
-        if self.inner.workdir().is_some() && self.freeze_worktree(Keep::Hashes)?.is_dirty() {
+        if self.inner.workdir().is_some() && self.capture_worktree(BlobWriteMode::HashOnly)?.is_dirty() {
             return Ok(Scope::Worktree);
         }
-        Ok(Scope::Commit(self.short(head)))
+        Ok(Scope::Commit(self.short_id(head)))
     }
 
     /// The snapshot of the default scope, in one look at the worktree.
-    pub fn snapshot_default(&self, filter: &Filter) -> Result<Snapshot, GitError> {
+    pub fn take_default_snapshot(&self, filter: &FilterSettings) -> Result<Snapshot, GitError> {
         if self.inner.workdir().is_none() {
-            return self.snapshot(&Scope::Commit("HEAD".to_owned()), filter);
+            return self.take_snapshot(&Scope::Commit("HEAD".to_owned()), filter);
         }
-        let frozen = self.freeze_worktree(Keep::Objects { max_file_bytes: filter.max_file_bytes })?;
+        let frozen = self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
         match self.head_id() {
-            Some(_) if !frozen.is_dirty() => self.snapshot(&Scope::Commit("HEAD".to_owned()), filter),
-            head => self.frozen_snapshot(frozen, head, Scope::Worktree, filter),
+            Some(_) if !frozen.is_dirty() => self.take_snapshot(&Scope::Commit("HEAD".to_owned()), filter),
+            head => self.snapshot_uncommitted(frozen, head, Scope::Worktree, filter),
         }
     }
 
     /// Freezes what `scope` names and computes what changed.
-    pub fn snapshot(&self, scope: &Scope, filter: &Filter) -> Result<Snapshot, GitError> {
-        match self.resolve(scope)? {
-            Resolved::Commits { base, tip, scope } => {
-                let notes = if base.is_none() { self.cut_history(tip) } else { Vec::new() };
-                self.describe(base, tip, scope, filter, (Vec::new(), notes))
+    pub fn take_snapshot(&self, scope: &Scope, filter: &FilterSettings) -> Result<Snapshot, GitError> {
+        match self.resolve_scope(scope)? {
+            ResolvedScope::Commits { base, tip, scope } => {
+                let notes = if base.is_none() { self.note_shallow_history(tip) } else { Vec::new() };
+                self.build_snapshot(base, tip, scope, filter, (Vec::new(), notes))
             }
-            Resolved::Worktree => {
-                let frozen = self.freeze_worktree(Keep::Objects { max_file_bytes: filter.max_file_bytes })?;
-                self.frozen_snapshot(frozen, self.head_id(), Scope::Worktree, filter)
+            ResolvedScope::Worktree => {
+                let frozen = self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
+                self.snapshot_uncommitted(frozen, self.head_id(), Scope::Worktree, filter)
             }
-            Resolved::All if self.inner.workdir().is_none() => {
-                self.describe(None, self.commit_id("HEAD")?, Scope::All, filter, Default::default())
+            ResolvedScope::All if self.inner.workdir().is_none() => {
+                self.build_snapshot(None, self.commit_id("HEAD")?, Scope::All, filter, Default::default())
             }
-            Resolved::All => {
-                let frozen = self.freeze_worktree(Keep::Objects { max_file_bytes: filter.max_file_bytes })?;
-                self.frozen_snapshot(frozen, None, Scope::All, filter)
+            ResolvedScope::All => {
+                let frozen = self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
+                self.snapshot_uncommitted(frozen, None, Scope::All, filter)
             }
-            Resolved::Staged => {
+            ResolvedScope::Staged => {
                 if self.inner.is_bare() && !self.index.exists() {
                     return Err(GitError::NoIndex { path: self.root() });
                 }
                 let head = self.head_id();
-                let index = Index::read(&self.index, self.inner.path())?;
-                let unmerged = index.unmerged();
+                let index = GitIndex::read(&self.index, self.inner.path())?;
+                let unmerged = index.unmerged_paths();
                 if !unmerged.is_empty() {
                     return Err(GitError::Unmerged { paths: unmerged, path: self.root() });
                 }
-                let overlay = staged(&self.inner, &index, self.head_tree()?.as_ref());
-                let overlay = overlay.map_err(self.failed("compare index and HEAD"))?;
-                self.frozen_snapshot(Frozen { overlay, ..Frozen::default() }, head, Scope::Staged, filter)
+                let overlay = diff_index_to_head(&self.inner, &index, self.head_tree()?.as_ref());
+                let overlay = overlay.map_err(self.git_error("compare index and HEAD"))?;
+                self.snapshot_uncommitted(UncommittedChanges { overlay, ..UncommittedChanges::default() }, head, Scope::Staged, filter)
             }
         }
     }
 
-    fn frozen_snapshot(
+    fn snapshot_uncommitted(
         &self,
-        frozen: Frozen,
+        frozen: UncommittedChanges,
         base: Option<Oid>,
         scope: Scope,
-        filter: &Filter,
+        filter: &FilterSettings,
     ) -> Result<Snapshot, GitError> {
-        let tip = self.write_snapshot(&frozen.overlay)?;
-        self.describe(base, tip, scope, filter, (frozen.extra, frozen.notes))
+        let tip = self.write_snapshot_commit(&frozen.overlay)?;
+        self.build_snapshot(base, tip, scope, filter, (frozen.unstored, frozen.notes))
     }
 
     /// HEAD's commit when the tree is the same, else a commit made for the purpose, on top of HEAD.
-    fn write_snapshot(&self, overlay: &Overlay) -> Result<Oid, GitError> {
-        let failed = self.failed("write a snapshot");
+    fn write_snapshot_commit(&self, overlay: &TreeOverlay) -> Result<Oid, GitError> {
+        let failed = self.git_error("write a snapshot");
         let head = self.head_id().map(|id| self.inner.find_commit(id)).transpose().map_err(failed)?;
         let head_tree = self.head_tree()?;
         let changes: Vec<_> = overlay.iter().map(|(path, leaf)| (path.as_slice(), *leaf)).collect();
         let tree = match (&head_tree, changes.is_empty()) {
             (Some(tree), true) => tree.id(),
-            _ => match trees::write(&self.inner, head_tree.as_ref(), &changes).map_err(failed)? {
+            _ => match trees::write_tree(&self.inner, head_tree.as_ref(), &changes).map_err(failed)? {
                 Some(id) => id,
                 None => self.inner.treebuilder(None).and_then(|builder| builder.write()).map_err(failed)?,
             },
@@ -115,38 +115,38 @@ impl Repo {
     }
 
     pub(super) fn head_tree(&self) -> Result<Option<Tree<'_>>, GitError> {
-        let failed = self.failed("read HEAD");
+        let failed = self.git_error("read HEAD");
         self.head_id().map(|id| self.inner.find_commit(id).and_then(|head| head.tree())).transpose().map_err(failed)
     }
 
     /// That a commit without a parent has one where a shallow clone came from.
-    fn cut_history(&self, tip: Oid) -> Vec<String> {
+    fn note_shallow_history(&self, tip: Oid) -> Vec<String> {
         let cut = std::fs::read_to_string(self.inner.commondir().join("shallow")).unwrap_or_default();
         let id = tip.to_string();
         match cut.lines().any(|line| line.trim() == id) {
             true => vec![format!(
                 "the history is cut off at {} (a shallow clone), so that all of it counts as new; \
                  `git fetch --deepen 1` brings what is before it",
-                self.short(tip)
+                self.short_id(tip)
             )],
             false => Vec::new(),
         }
     }
 
     /// A snapshot's record: what changed from `base` to `tip`, with its fingerprint.
-    fn describe(
+    fn build_snapshot(
         &self,
         base: Option<Oid>,
         tip: Oid,
         scope: Scope,
-        filter: &Filter,
-        (extra, notes): (Vec<Extra>, Vec<String>),
+        filter: &FilterSettings,
+        (extra, notes): (Vec<UnstoredPath>, Vec<String>),
     ) -> Result<Snapshot, GitError> {
-        let (mut change, raw) = self.compare(base, tip, filter)?;
-        let diff_fingerprint = self.fingerprint(&raw, &extra, filter)?;
+        let (mut change, raw) = self.compare_commits(base, tip, filter)?;
+        let diff_fingerprint = self.compute_diff_fingerprint(&raw, &extra, filter)?;
         let unseen = extra.iter();
-        let unseen = unseen.map(|extra| LeftOut { path: path_from_bytes(&extra.path), reason: extra.what.reason() });
-        let unseen: Vec<LeftOut> = unseen.collect();
+        let unseen = unseen.map(|extra| OmittedFile { path: path_from_bytes(&extra.path), reason: extra.reason.to_left_out_reason() });
+        let unseen: Vec<OmittedFile> = unseen.collect();
         change.left_out.extend(unseen.iter().cloned());
         change.left_out.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Snapshot {
@@ -159,14 +159,14 @@ impl Repo {
             scope,
             diff_fingerprint,
             change,
-            unseen,
+            unstored: unseen,
             notes,
         })
     }
 }
 
 /// What decides, besides the change itself, what is reviewed.
-fn scope_hash(scope: &Scope, filter: &Filter) -> String {
+fn scope_hash(scope: &Scope, filter: &FilterSettings) -> String {
     let mut hash = blake3::Hasher::new();
     hash.update(if *scope == Scope::All { b"tree\0" } else { b"change\0" });
     hash.update(&filter.max_file_bytes.to_le_bytes());

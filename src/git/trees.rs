@@ -14,12 +14,12 @@ pub const MODE_SYMLINK: u32 = 0o120000;
 
 /// What a tree has at a path: anything but a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Leaf {
+pub struct TreeLeaf {
     pub mode: u32,
     pub id: Oid,
 }
 
-impl Leaf {
+impl TreeLeaf {
     /// An ordinary file: neither a symbolic link nor a submodule.
     pub fn is_file(self) -> bool {
         self.mode & 0o170000 == 0o100000
@@ -28,34 +28,34 @@ impl Leaf {
 
 /// One path that differs; at least one side is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct TreeDelta {
     pub path: Vec<u8>,
-    pub old: Option<Leaf>,
-    pub new: Option<Leaf>,
+    pub old: Option<TreeLeaf>,
+    pub new: Option<TreeLeaf>,
 }
 
 /// Every path that differs, sorted.
-pub fn differences(repo: &Repository, old: Option<&Tree>, new: Option<&Tree>) -> Result<Vec<Difference>, git2::Error> {
+pub fn diff_trees(repo: &Repository, old: Option<&Tree>, new: Option<&Tree>) -> Result<Vec<TreeDelta>, git2::Error> {
     let mut found = Vec::new();
-    walk(repo, old, new, &mut Vec::new(), &mut found)?;
+    collect_deltas(repo, old, new, &mut Vec::new(), &mut found)?;
     found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 
 /// Adds what differs below `path`, which ends with a slash unless it is empty; in no particular order.
-pub fn walk(
+pub fn collect_deltas(
     repo: &Repository,
     old: Option<&Tree>,
     new: Option<&Tree>,
     path: &mut Vec<u8>,
-    found: &mut Vec<Difference>,
+    found: &mut Vec<TreeDelta>,
 ) -> Result<(), git2::Error> {
     // A folder of the one side and a file of the other of the same name have nothing to do with each other.
-    let split = |entry: Option<git2::TreeEntry>| -> (Option<Oid>, Option<Leaf>) {
+    let split = |entry: Option<git2::TreeEntry>| -> (Option<Oid>, Option<TreeLeaf>) {
         match entry {
             None => (None, None),
             Some(entry) if entry.kind() == Some(ObjectType::Tree) => (Some(entry.id()), None),
-            Some(entry) => (None, Some(leaf(&entry))),
+            Some(entry) => (None, Some(leaf_from_entry(&entry))),
         }
     };
     let mut pair = |name: &[u8], old, new| -> Result<(), git2::Error> {
@@ -63,12 +63,12 @@ pub fn walk(
         let length = path.len();
         path.extend_from_slice(name);
         if old_leaf != new_leaf {
-            found.push(Difference { path: path.clone(), old: old_leaf, new: new_leaf });
+            found.push(TreeDelta { path: path.clone(), old: old_leaf, new: new_leaf });
         }
         if old_tree != new_tree {
             path.push(b'/');
             let tree = |id: Option<Oid>| id.map(|id| repo.find_tree(id)).transpose();
-            walk(repo, tree(old_tree)?.as_ref(), tree(new_tree)?.as_ref(), path, found)?;
+            collect_deltas(repo, tree(old_tree)?.as_ref(), tree(new_tree)?.as_ref(), path, found)?;
         }
         path.truncate(length);
         Ok(())
@@ -88,8 +88,8 @@ pub fn walk(
     Ok(())
 }
 
-pub fn leaf(entry: &git2::TreeEntry) -> Leaf {
-    Leaf { mode: u32::try_from(entry.filemode()).unwrap_or(MODE_FILE), id: entry.id() }
+pub fn leaf_from_entry(entry: &git2::TreeEntry) -> TreeLeaf {
+    TreeLeaf { mode: u32::try_from(entry.filemode()).unwrap_or(MODE_FILE), id: entry.id() }
 }
 
 /// The folder of that name directly in `tree`.
@@ -99,31 +99,31 @@ pub fn subtree_id(tree: Option<&Tree>, name: &[u8]) -> Option<Oid> {
 }
 
 /// What a tree has at a path; folders are nothing.
-pub fn leaf_at(repo: &Repository, tree: &Tree, path: &[u8]) -> Option<Leaf> {
+pub fn leaf_at(repo: &Repository, tree: &Tree, path: &[u8]) -> Option<TreeLeaf> {
     let mut parts = path.split(|byte| *byte == b'/').peekable();
     let mut tree = tree.clone();
     loop {
         let entry = tree.get_name_bytes(parts.next()?)?.to_owned();
         match (parts.peek().is_some(), entry.kind() == Some(ObjectType::Tree)) {
             (true, true) => tree = repo.find_tree(entry.id()).ok()?,
-            (false, false) => return Some(leaf(&entry)),
+            (false, false) => return Some(leaf_from_entry(&entry)),
             _ => return None,
         }
     }
 }
 
 /// `base` with the changes laid over it (`None`: the path is gone), folder by folder; `None` when nothing is left.
-pub fn write(
+pub fn write_tree(
     repo: &Repository,
     base: Option<&Tree>,
-    changes: &[(&[u8], Option<Leaf>)],
+    changes: &[(&[u8], Option<TreeLeaf>)],
 ) -> Result<Option<Oid>, git2::Error> {
     #[derive(Default)]
-    struct Changes<'a> {
-        itself: Option<Option<Leaf>>,
-        below: Vec<(&'a [u8], Option<Leaf>)>,
+    struct SubtreeChanges<'a> {
+        itself: Option<Option<TreeLeaf>>,
+        below: Vec<(&'a [u8], Option<TreeLeaf>)>,
     }
-    let mut names: BTreeMap<&[u8], Changes> = BTreeMap::new();
+    let mut names: BTreeMap<&[u8], SubtreeChanges> = BTreeMap::new();
     for (path, leaf) in changes {
         match memchr::memchr(b'/', path) {
             Some(at) => {
@@ -140,7 +140,7 @@ pub fn write(
             (Some(Some(leaf)), _) => Some(leaf),
             (_, false) => {
                 let before = subtree_id(base, name).map(|id| repo.find_tree(id)).transpose()?;
-                write(repo, before.as_ref(), &changes.below)?.map(|id| Leaf { mode: MODE_TREE, id })
+                write_tree(repo, before.as_ref(), &changes.below)?.map(|id| TreeLeaf { mode: MODE_TREE, id })
             }
             (_, true) => None,
         };

@@ -9,18 +9,18 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::checkout::is_harmless;
+use super::checkout::is_safe_file_name;
 use super::{GitError, Repo};
 
 /// Larger files are not read: no fix is about one.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Permissions of new files, as git has them; the umask may take some away.
-const NEW_FILE: u32 = 0o666;
-const NEW_PROGRAM: u32 = 0o777;
+const NEW_FILE_MODE: u32 = 0o666;
+const NEW_EXECUTABLE_MODE: u32 = 0o777;
 
 /// A file of the worktree as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Present {
+pub struct WorktreeFile {
     pub content: Vec<u8>,
     /// Permissions, as `stat` has them.
     pub mode: u32,
@@ -28,7 +28,7 @@ pub struct Present {
 
 /// Permissions of a file that is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Permit {
+pub enum FilePermissions {
     Exactly(u32),
     New { executable: bool },
 }
@@ -44,14 +44,14 @@ impl Repo {
     ///
     /// # Errors
     /// When there is none.
-    pub fn files(&self) -> Result<Worktree, GitError> {
-        Ok(Worktree { root: self.worktree()? })
+    pub fn worktree_files(&self) -> Result<Worktree, GitError> {
+        Ok(Worktree { root: self.worktree_root()? })
     }
 }
 
 impl Worktree {
     /// A folder of our own, read with the same care.
-    pub(super) fn at(root: &Path) -> Self {
+    pub(super) fn from_folder(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
@@ -60,13 +60,13 @@ impl Worktree {
     }
 
     /// A file's content and permissions; `None` when nothing is there.
-    pub fn read(&self, path: &str) -> Result<Option<Present>, GitError> {
-        let Some(folder) = self.folder_of(path, &mut |_| Ok(false))? else { return Ok(None) };
+    pub fn read(&self, path: &str) -> Result<Option<WorktreeFile>, GitError> {
+        let Some(folder) = self.open_parent(path, &mut |_| Ok(false))? else { return Ok(None) };
         folder.read(self, path)
     }
 
     /// Whether a file has a blob's content, and has had it since a time.
-    pub fn has(&self, path: &str, blob: &str, since: SystemTime) -> bool {
+    pub fn has_blob(&self, path: &str, blob: &str, since: SystemTime) -> bool {
         let modified = self.root.join(path).symlink_metadata().and_then(|data| data.modified());
         let is_older = modified.is_ok_and(|modified| modified <= since);
         let content = || self.read(path).ok().flatten().map(|present| present.content);
@@ -76,9 +76,9 @@ impl Worktree {
 
     /// Puts a file there. The folders above it are made where they are missing. `mark` names the file beside it that is
     /// written first: one of the same mark that was left behind is replaced.
-    pub fn write(&self, path: &str, content: &[u8], permit: Permit, mark: &str) -> Result<(), GitError> {
-        let Some(folder) = self.folder_of(path, &mut |_| Ok(true))? else {
-            return Err(self.refused(path, "its folder cannot be made"));
+    pub fn write(&self, path: &str, content: &[u8], permit: FilePermissions, mark: &str) -> Result<(), GitError> {
+        let Some(folder) = self.open_parent(path, &mut |_| Ok(true))? else {
+            return Err(self.refusal(path, "its folder cannot be made"));
         };
         folder.write(self, path, content, permit, mark)
     }
@@ -86,12 +86,12 @@ impl Worktree {
     /// Takes a file away; one that is not there is no error. `folders` are those above it that may go as well when
     /// nothing is left in them, the outermost first.
     pub fn remove(&self, path: &str, folders: &[String]) -> Result<(), GitError> {
-        if let Some(folder) = self.folder_of(path, &mut |_| Ok(false))? {
+        if let Some(folder) = self.open_parent(path, &mut |_| Ok(false))? {
             folder.remove(self, path)?;
         }
         for above in folders.iter().rev() {
             // Not empty, or gone: somebody else's business.
-            if self.folder_of(&format!("{above}/x"), &mut |_| Ok(false))?.is_some() {
+            if self.open_parent(&format!("{above}/x"), &mut |_| Ok(false))?.is_some() {
                 let _ = fs::remove_dir(self.root.join(above));
             }
         }
@@ -101,7 +101,7 @@ impl Worktree {
     /// The folders above a path that are not there, the outermost first.
     pub fn missing_folders(&self, path: &str) -> Result<Vec<String>, GitError> {
         let mut missing = Vec::new();
-        self.folder_of(path, &mut |folder| {
+        self.open_parent(path, &mut |folder| {
             missing.push(folder.to_owned());
             Ok(false)
         })?;
@@ -122,17 +122,17 @@ impl Worktree {
 
     /// Opens the folder of a path, part by part. For one that is missing `make` is asked whether to make it; `None` when
     /// not.
-    fn folder_of(
+    fn open_parent(
         &self,
         path: &str,
         make: &mut dyn FnMut(&str) -> Result<bool, GitError>,
     ) -> Result<Option<Folder>, GitError> {
         let parts: Vec<&str> = path.split('/').collect();
-        if parts.iter().any(|part| !is_harmless(part.as_bytes()) || part.contains('\0')) {
-            return Err(self.refused(path, "it is no path of the repository's files"));
+        if parts.iter().any(|part| !is_safe_file_name(part.as_bytes()) || part.contains('\0')) {
+            return Err(self.refusal(path, "it is no path of the repository's files"));
         }
         let (_, above) = parts.split_last().unwrap_or((&"", &[]));
-        let mut folder = Folder::open(&self.root).map_err(|source| self.io("open", "", source))?;
+        let mut folder = Folder::open(&self.root).map_err(|source| self.io_error("open", "", source))?;
         let mut walked = String::new();
         for part in above {
             if !walked.is_empty() {
@@ -148,32 +148,32 @@ impl Worktree {
                 }
                 other => other,
             };
-            folder = below.map_err(|source| match is_other(&source) {
-                true => self.refused(path, &format!("{walked} is not a folder")),
-                false => self.io("open", &walked, source),
+            folder = below.map_err(|source| match is_other_kind(&source) {
+                true => self.refusal(path, &format!("{walked} is not a folder")),
+                false => self.io_error("open", &walked, source),
             })?;
             if folder.holds_git() {
-                return Err(self.refused(path, &format!("{walked} is a repository of its own")));
+                return Err(self.refusal(path, &format!("{walked} is a repository of its own")));
             }
         }
         Ok(Some(folder))
     }
 
-    fn refused(&self, path: &str, why: &str) -> GitError {
+    fn refusal(&self, path: &str, why: &str) -> GitError {
         GitError::NotTouched { path: self.root.join(path), why: why.to_owned() }
     }
 
-    fn io(&self, action: &'static str, path: &str, source: io::Error) -> GitError {
+    fn io_error(&self, action: &'static str, path: &str, source: io::Error) -> GitError {
         GitError::Io { action, path: self.root.join(path), source }
     }
 }
 
-fn name_of(path: &str) -> &str {
+fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Whether something else stands where a folder or a file was looked for.
-fn is_other(error: &io::Error) -> bool {
+fn is_other_kind(error: &io::Error) -> bool {
     #[cfg(unix)]
     let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
     #[cfg(not(unix))]
@@ -209,51 +209,51 @@ impl Folder {
         rustix::fs::statat(&self.0, ".git", rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
-    fn read(&self, files: &Worktree, path: &str) -> Result<Option<Present>, GitError> {
+    fn read(&self, files: &Worktree, path: &str) -> Result<Option<WorktreeFile>, GitError> {
         use rustix::fs::{AtFlags, FileType, Mode, OFlags};
-        let name = name_of(path);
+        let name = file_name(path);
         let seen = match rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(rustix::io::Errno::NOENT) => return Ok(None),
-            other => other.map_err(|error| files.io("read", path, error.into()))?,
+            other => other.map_err(|error| files.io_error("read", path, error.into()))?,
         };
         // Before it is opened: opening a pipe waits for whoever writes into it.
         match FileType::from_raw_mode(seen.st_mode) {
             FileType::RegularFile => {}
-            FileType::Symlink => return Err(files.refused(path, "it is a symbolic link")),
-            _ => return Err(files.refused(path, "it is not an ordinary file")),
+            FileType::Symlink => return Err(files.refusal(path, "it is a symbolic link")),
+            _ => return Err(files.refusal(path, "it is not an ordinary file")),
         }
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = rustix::fs::openat(&self.0, name, flags, Mode::empty());
-        let mut file = File::from(file.map_err(|error| files.io("open", path, error.into()))?);
-        let seen = file.metadata().map_err(|source| files.io("read", path, source))?;
+        let mut file = File::from(file.map_err(|error| files.io_error("open", path, error.into()))?);
+        let seen = file.metadata().map_err(|source| files.io_error("read", path, source))?;
         if !seen.is_file() || seen.len() > MAX_FILE_BYTES {
-            return Err(files.refused(path, "it is not an ordinary file, or far too large"));
+            return Err(files.refusal(path, "it is not an ordinary file, or far too large"));
         }
         let mut content = Vec::new();
-        file.read_to_end(&mut content).map_err(|source| files.io("read", path, source))?;
+        file.read_to_end(&mut content).map_err(|source| files.io_error("read", path, source))?;
         let mode = std::os::unix::fs::MetadataExt::mode(&seen) & 0o7777;
-        Ok(Some(Present { content, mode }))
+        Ok(Some(WorktreeFile { content, mode }))
     }
 
-    fn write(&self, files: &Worktree, path: &str, content: &[u8], permit: Permit, mark: &str) -> Result<(), GitError> {
+    fn write(&self, files: &Worktree, path: &str, content: &[u8], permit: FilePermissions, mark: &str) -> Result<(), GitError> {
         use rustix::fs::{AtFlags, Mode, OFlags};
         let beside = format!(".{mark}.tmp");
-        let failed = |source: io::Error| files.io("write", path, source);
+        let failed = |source: io::Error| files.io_error("write", path, source);
         let _ = rustix::fs::unlinkat(&self.0, beside.as_str(), AtFlags::empty());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let mode = match permit {
-            Permit::New { executable: true } => NEW_PROGRAM,
-            Permit::New { executable: false } => NEW_FILE,
-            Permit::Exactly(_) => 0o600,
+            FilePermissions::New { executable: true } => NEW_EXECUTABLE_MODE,
+            FilePermissions::New { executable: false } => NEW_FILE_MODE,
+            FilePermissions::Exactly(_) => 0o600,
         };
         let new = rustix::fs::openat(&self.0, beside.as_str(), flags, Mode::from_raw_mode(mode));
         let mut file = File::from(new.map_err(|error| failed(error.into()))?);
         let written = file.write_all(content).and_then(|()| {
-            if let Permit::Exactly(mode) = permit {
+            if let FilePermissions::Exactly(mode) = permit {
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
             }
             file.sync_all()?;
-            Ok(rustix::fs::renameat(&self.0, beside.as_str(), &self.0, name_of(path))?)
+            Ok(rustix::fs::renameat(&self.0, beside.as_str(), &self.0, file_name(path))?)
         });
         if written.is_err() {
             let _ = rustix::fs::unlinkat(&self.0, beside.as_str(), AtFlags::empty());
@@ -265,8 +265,8 @@ impl Folder {
     }
 
     fn remove(&self, files: &Worktree, path: &str) -> Result<(), GitError> {
-        match rustix::fs::unlinkat(&self.0, name_of(path), rustix::fs::AtFlags::empty()) {
-            Err(error) if error != rustix::io::Errno::NOENT => Err(files.io("delete", path, error.into())),
+        match rustix::fs::unlinkat(&self.0, file_name(path), rustix::fs::AtFlags::empty()) {
+            Err(error) if error != rustix::io::Errno::NOENT => Err(files.io_error("delete", path, error.into())),
             _ => Ok(()),
         }
     }
@@ -298,8 +298,8 @@ impl Folder {
         self.0.join(".git").symlink_metadata().is_ok()
     }
 
-    fn read(&self, files: &Worktree, path: &str) -> Result<Option<Present>, GitError> {
-        let file = self.0.join(name_of(path));
+    fn read(&self, files: &Worktree, path: &str) -> Result<Option<WorktreeFile>, GitError> {
+        let file = self.0.join(file_name(path));
         let seen = match file.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             other => other.map_err(|source| files.io("read", path, source))?,
@@ -310,15 +310,15 @@ impl Folder {
         let mut content = Vec::new();
         let read = File::open(&file).and_then(|mut file| file.read_to_end(&mut content));
         read.map_err(|source| files.io("read", path, source))?;
-        Ok(Some(Present { content, mode: 0 }))
+        Ok(Some(WorktreeFile { content, mode: 0 }))
     }
 
-    fn write(&self, files: &Worktree, path: &str, content: &[u8], _: Permit, mark: &str) -> Result<(), GitError> {
+    fn write(&self, files: &Worktree, path: &str, content: &[u8], _: FilePermissions, mark: &str) -> Result<(), GitError> {
         let beside = self.0.join(format!(".{mark}.tmp"));
         let written = File::create(&beside).and_then(|mut file| {
             file.write_all(content)?;
             file.sync_all()?;
-            fs::rename(&beside, self.0.join(name_of(path)))
+            fs::rename(&beside, self.0.join(file_name(path)))
         });
         if written.is_err() {
             let _ = fs::remove_file(&beside);
@@ -327,7 +327,7 @@ impl Folder {
     }
 
     fn remove(&self, files: &Worktree, path: &str) -> Result<(), GitError> {
-        match fs::remove_file(self.0.join(name_of(path))) {
+        match fs::remove_file(self.0.join(file_name(path))) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(files.io("delete", path, error)),
             _ => Ok(()),
         }
@@ -340,7 +340,7 @@ mod tests {
 
     use super::*;
 
-    fn files() -> (tempfile::TempDir, Worktree) {
+    fn sample_worktree() -> (tempfile::TempDir, Worktree) {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("tree");
         fs::create_dir(&root).expect("a folder");
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_file_is_replaced_with_its_permissions_and_folders_come_and_go() {
-        let (_folder, files) = files();
+        let (_folder, files) = sample_worktree();
         let run = files.root().join("run.sh");
         fs::write(&run, "old").expect("a file");
         fs::set_permissions(&run, fs::Permissions::from_mode(0o751)).expect("a mode");
@@ -357,13 +357,13 @@ mod tests {
         assert_eq!((before.content.as_slice(), before.mode), (b"old".as_slice(), 0o751));
         // What an earlier try left behind is in nobody's way.
         fs::write(files.root().join(".m.tmp"), "half").expect("a file");
-        files.write("run.sh", b"new", Permit::Exactly(before.mode), "m").expect("written");
+        files.write("run.sh", b"new", FilePermissions::Exactly(before.mode), "m").expect("written");
         let after = files.read("run.sh").expect("read").expect("there");
         assert_eq!((after.content.as_slice(), after.mode), (b"new".as_slice(), 0o751));
         assert_eq!(files.read("a/b/c.txt").expect("read"), None);
         let missing = files.missing_folders("a/b/c.txt").expect("asked");
         assert_eq!(missing, ["a", "a/b"]);
-        files.write("a/b/c.txt", b"x", Permit::New { executable: true }, "m").expect("written");
+        files.write("a/b/c.txt", b"x", FilePermissions::New { executable: true }, "m").expect("written");
         assert_eq!(files.missing_folders("a/b/c.txt").expect("asked"), [""; 0]);
         assert!(files.read("a/b/c.txt").expect("read").is_some_and(|file| file.mode & 0o100 != 0));
         files.remove("a/b/c.txt", &missing).expect("removed");
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn nothing_leads_out_of_the_worktree() {
-        let (folder, files) = files();
+        let (folder, files) = sample_worktree();
         let outside = folder.path().join("outside");
         fs::create_dir(&outside).expect("a folder");
         fs::write(outside.join("file"), "mine").expect("a file");
@@ -400,11 +400,11 @@ mod tests {
             if path == "link" {
                 continue;
             }
-            let written = files.write(path, b"theirs", Permit::New { executable: false }, "m");
+            let written = files.write(path, b"theirs", FilePermissions::New { executable: false }, "m");
             assert!(matches!(written, Err(GitError::NotTouched { .. })), "{path}: {written:?}");
         }
         // Renamed over, a link is replaced and what it leads to is not.
-        files.write("link", b"theirs", Permit::New { executable: false }, "m").expect("written");
+        files.write("link", b"theirs", FilePermissions::New { executable: false }, "m").expect("written");
         assert_eq!(fs::read(outside.join("file")).expect("a file"), b"mine");
         assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 1);
     }

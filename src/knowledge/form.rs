@@ -32,7 +32,7 @@ word_enum!(
 
 /// One word of a form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Token {
+pub enum FormToken {
     /// A keyword, an operator, punctuation or a well-known name of the standard library.
     Kept(Box<str>),
     /// The `number`th different thing of its kind in the pattern, from 1; the first is written without its number.
@@ -41,11 +41,11 @@ pub enum Token {
 
 /// A sequence of tokens. Broken and fixed form of a pattern number their placeholders together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Form(Vec<Token>);
+pub struct Form(Vec<FormToken>);
 
 /// Why a text is no form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum BadForm {
+pub enum FormError {
     #[error("{0} tokens; a form has at most {MAX_TOKENS}")]
     TooLong(usize),
     #[error("tokens are separated by one space")]
@@ -57,14 +57,14 @@ pub enum BadForm {
 impl Form {
     /// # Errors
     /// With more than [`MAX_TOKENS`] tokens.
-    pub fn new(tokens: Vec<Token>) -> Result<Self, BadForm> {
+    pub fn new(tokens: Vec<FormToken>) -> Result<Self, FormError> {
         if tokens.len() > MAX_TOKENS {
-            return Err(BadForm::TooLong(tokens.len()));
+            return Err(FormError::TooLong(tokens.len()));
         }
         Ok(Self(tokens))
     }
 
-    pub fn tokens(&self) -> &[Token] {
+    pub fn tokens(&self) -> &[FormToken] {
         &self.0
     }
 
@@ -73,16 +73,16 @@ impl Form {
     }
 
     /// The tokens, the numbers of placeholders aside.
-    pub fn without_numbers(&self) -> Vec<Token> {
-        let plain = |token: &Token| match token {
-            Token::Hole { kind, .. } => Token::Hole { kind: *kind, number: 0 },
+    pub fn without_numbers(&self) -> Vec<FormToken> {
+        let plain = |token: &FormToken| match token {
+            FormToken::Hole { kind, .. } => FormToken::Hole { kind: *kind, number: 0 },
             kept => kept.clone(),
         };
         self.0.iter().map(plain).collect()
     }
 }
 
-impl fmt::Display for Token {
+impl fmt::Display for FormToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kept(text) => f.write_str(text),
@@ -104,13 +104,13 @@ impl fmt::Display for Form {
     }
 }
 
-impl FromStr for Token {
-    type Err = BadForm;
+impl FromStr for FormToken {
+    type Err = FormError;
 
-    fn from_str(text: &str) -> Result<Self, BadForm> {
+    fn from_str(text: &str) -> Result<Self, FormError> {
         for &kind in Placeholder::ALL {
             let Some(rest) = text.strip_prefix(kind.word()) else { continue };
-            let bad = || BadForm::Number(text.to_owned());
+            let bad = || FormError::Number(text.to_owned());
             let number = match rest.strip_prefix('_') {
                 None if rest.is_empty() => 1,
                 None => continue,
@@ -124,24 +124,24 @@ impl FromStr for Token {
 }
 
 impl FromStr for Form {
-    type Err = BadForm;
+    type Err = FormError;
 
-    fn from_str(text: &str) -> Result<Self, BadForm> {
+    fn from_str(text: &str) -> Result<Self, FormError> {
         if text.is_empty() {
             return Ok(Self::default());
         }
         // Counted before anything is kept of a text of any length.
         let count = text.split(' ').count();
         if count > MAX_TOKENS {
-            return Err(BadForm::TooLong(count));
+            return Err(FormError::TooLong(count));
         }
         if text
             .split(' ')
             .any(|token| token.is_empty() || token.contains(|c: char| c.is_whitespace() || c.is_control()))
         {
-            return Err(BadForm::Spacing);
+            return Err(FormError::Spacing);
         }
-        text.split(' ').map(Token::from_str).collect::<Result<_, _>>().map(Self)
+        text.split(' ').map(FormToken::from_str).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -172,6 +172,6 @@ mod tests {
 
     #[test]
     fn a_form_has_a_longest_length() {
-        assert_eq!("a ".repeat(MAX_TOKENS + 1).trim_end().parse::<Form>(), Err(BadForm::TooLong(MAX_TOKENS + 1)));
+        assert_eq!("a ".repeat(MAX_TOKENS + 1).trim_end().parse::<Form>(), Err(FormError::TooLong(MAX_TOKENS + 1)));
     }
 }

@@ -6,25 +6,25 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::abstraction::{Places, form_digest, says_something, sites};
-use super::form::{Form, Token};
-use super::kinds::Tallies;
-use super::names;
-use super::pattern::{EditKind, Evidence, Origin, Pattern, Stance};
+use super::abstraction::{LineForms, digest_form, is_informative, visit_sites};
+use super::form::{Form, FormToken};
+use super::kind_tallies::KindTallies;
+use super::stdlib_names;
+use super::pattern::{EditKind, PatternEvidence, PatternOrigin, Pattern, PatternStance};
 use crate::domain::{Confidence, Kind, LineRange, PatternId};
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::lessons::{Dismissed, Lesson, Lessons};
-use crate::provider::builtin::source::Source;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::learned_rules::{DismissalRule, LearnedMatch, LearnedRules};
+use crate::reviewers::analyzer::source::ParsedFile;
 
 /// A pattern whose form stands in more places of a file tells nothing about any of them, and none is raised, unless somebody
 /// curated it. Own.
-const MOST_PLACES: usize = 3;
+const MAX_MATCHES_PER_FILE: usize = 3;
 /// From so much confidence on a finding says that it is sure to a medium degree; it is never more than a hint.
-const MEDIUM: f64 = 0.85;
+const MIN_MEDIUM_CONFIDENCE: f64 = 0.85;
 
 /// A pattern that may be used, and how far it is trusted: who makes the list has decided that.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Used {
+pub struct TrustedPattern {
     pub pattern: Pattern,
     /// 0 to 1, see [`super::rank`].
     pub confidence: f64,
@@ -32,8 +32,8 @@ pub struct Used {
 
 /// A place whose code has the broken form of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Match<'m> {
-    pub used: &'m Used,
+pub struct PatternMatch<'m> {
+    pub used: &'m TrustedPattern,
     /// Up to where the site's first block begins.
     pub lines: LineRange,
     /// Of the form.
@@ -42,35 +42,35 @@ pub struct Match<'m> {
 
 /// Patterns by language and by the digest of their broken form.
 #[derive(Debug, Default)]
-pub struct Matcher {
-    known: Vec<(Used, Form)>,
-    tables: HashMap<&'static str, Table>,
+pub struct PatternMatcher {
+    known: Vec<(TrustedPattern, Form)>,
+    tables: HashMap<&'static str, PatternDigestTable>,
 }
 
 /// Numbers of patterns by digest.
 #[derive(Debug, Default)]
-struct Table {
+struct PatternDigestTable {
     mistakes: HashMap<u64, Vec<usize>>,
     false_alarms: HashMap<(Kind, u64), Vec<usize>>,
     /// Kinds that are always dismissed, with how often.
     kinds: HashMap<Kind, u32>,
 }
 
-impl Matcher {
+impl PatternMatcher {
     /// Of patterns whose forms are none, and of languages that there are not, nothing matches.
-    pub fn new(used: impl IntoIterator<Item = Used>) -> Self {
+    pub fn new(used: impl IntoIterator<Item = TrustedPattern>) -> Self {
         let mut matcher = Self::default();
-        let languages: Vec<&'static str> = super::names::languages().collect();
+        let languages: Vec<&'static str> = super::stdlib_names::languages().collect();
         for used in used {
             let language = languages.iter().find(|name| **name == used.pattern.language);
-            let Some((language, (broken, _))) = language.zip(used.pattern.forms()) else { continue };
+            let Some((language, (broken, _))) = language.zip(used.pattern.parse_forms()) else { continue };
             let table = matcher.tables.entry(language).or_default();
-            let (number, digest) = (matcher.known.len(), form_digest(&broken));
+            let (number, digest) = (matcher.known.len(), digest_form(&broken));
             match used.pattern.stance {
-                Stance::Mistake => table.mistakes.entry(digest).or_default().push(number),
-                Stance::FalseAlarm if used.pattern.kind.is_never_lowered() => {}
+                PatternStance::Mistake => table.mistakes.entry(digest).or_default().push(number),
+                PatternStance::FalseAlarm if used.pattern.kind.is_never_lowered() => {}
                 // Of its own kind alone: what is dismissed as one thing may be right as another.
-                Stance::FalseAlarm => {
+                PatternStance::FalseAlarm => {
                     table.false_alarms.entry((used.pattern.kind, digest)).or_default().push(number);
                 }
             }
@@ -81,8 +81,8 @@ impl Matcher {
 
     /// With the kinds of a language that are always dismissed.
     #[must_use]
-    pub fn of_kinds(mut self, language: Language, kinds: &Tallies) -> Self {
-        let lowered = kinds.iter().filter_map(|(kind, tally)| Some((*kind, tally.lowers()?)));
+    pub fn with_kinds(mut self, language: Language, kinds: &KindTallies) -> Self {
+        let lowered = kinds.iter().filter_map(|(kind, tally)| Some((*kind, tally.lowering_dismissals()?)));
         self.tables.entry(language.name()).or_default().kinds.extend(lowered);
         self
     }
@@ -92,35 +92,35 @@ impl Matcher {
     }
 
     /// The places of a file, or of these lines of it, that have the broken form of a mistake; in document order.
-    pub fn matches(&self, source: &Source<'_>, within: Option<&[LineRange]>) -> Vec<Match<'_>> {
+    pub fn find_matches(&self, source: &ParsedFile<'_>, within: Option<&[LineRange]>) -> Vec<PatternMatch<'_>> {
         let mut found = Vec::new();
-        let Some(table) = self.table(source).filter(|table| !table.mistakes.is_empty()) else { return found };
-        sites(source, within, &mut |site| {
+        let Some(table) = self.find_table(source).filter(|table| !table.mistakes.is_empty()) else { return found };
+        visit_sites(source, within, &mut |site| {
             let Some(numbers) = table.mistakes.get(&site.digest) else { return };
             let form = site.form();
             let those = numbers.iter().filter_map(|number| self.known.get(*number));
             let same = those.filter(|(_, broken)| *broken == form);
-            found.extend(same.map(|(used, _)| Match { used, lines: site.lines, tokens: site.tokens }));
+            found.extend(same.map(|(used, _)| PatternMatch { used, lines: site.lines, tokens: site.tokens }));
         });
         found
     }
 
-    fn table(&self, source: &Source<'_>) -> Option<&Table> {
+    fn find_table(&self, source: &ParsedFile<'_>) -> Option<&PatternDigestTable> {
         self.tables.get(source.language.name())
     }
 }
 
-impl Lessons for Matcher {
-    fn mistakes(&self, source: &Source<'_>) -> Vec<Lesson> {
-        let mut found = self.matches(source, None);
+impl LearnedRules for PatternMatcher {
+    fn find_mistakes(&self, source: &ParsedFile<'_>) -> Vec<LearnedMatch> {
+        let mut found = self.find_matches(source, None);
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         for found in &found {
             *places.entry(found.used.pattern.id.as_str()).or_default() += 1;
         }
         found.retain(|found| {
             let pattern = &found.used.pattern;
-            let is_rare = places[pattern.id.as_str()] <= MOST_PLACES || pattern.evidence == Evidence::Curated;
-            is_rare && is_a_hint(pattern)
+            let is_rare = places[pattern.id.as_str()] <= MAX_MATCHES_PER_FILE || pattern.evidence == PatternEvidence::Curated;
+            is_rare && is_hint_worthy(pattern)
         });
         // The surest first; of equal ones that which says more of the code.
         found.sort_by(|one, other| {
@@ -135,33 +135,33 @@ impl Lessons for Matcher {
             let is_free = taken.range(..=lines.end).next_back().is_none_or(|(_, end)| *end < lines.start);
             is_free && taken.insert(lines.start, lines.end).is_none()
         });
-        found.into_iter().map(lesson).collect()
+        found.into_iter().map(to_lesson).collect()
     }
 
-    fn dismissed(&self, source: &Source<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<Dismissed>> {
-        let Some(table) = self.table(source) else { return vec![None; asked.len()] };
-        let of_kind = |(kind, _): &(Kind, LineRange)| table.kinds.get(kind).copied().map(Dismissed::Kind);
-        let mut answers: Vec<Option<Dismissed>> = asked.iter().map(of_kind).collect();
+    fn find_dismissed(&self, source: &ParsedFile<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<DismissalRule>> {
+        let Some(table) = self.find_table(source) else { return vec![None; asked.len()] };
+        let of_kind = |(kind, _): &(Kind, LineRange)| table.kinds.get(kind).copied().map(DismissalRule::Kind);
+        let mut answers: Vec<Option<DismissalRule>> = asked.iter().map(of_kind).collect();
         let known: HashSet<Kind> = table.false_alarms.keys().map(|(kind, _)| *kind).collect();
-        let is_open = |kind: &Kind, answer: &Option<Dismissed>| answer.is_none() && known.contains(kind);
+        let is_open = |kind: &Kind, answer: &Option<DismissalRule>| answer.is_none() && known.contains(kind);
         let mut those = asked.iter().zip(&mut answers).filter(|((kind, _), answer)| is_open(kind, answer)).peekable();
         if those.peek().is_none() {
             return answers;
         }
-        let places = Places::of(source);
+        let places = LineForms::new(source);
         for ((kind, lines), answer) in those {
-            let Some(form) = places.form(*lines) else { continue };
-            let numbers = table.false_alarms.get(&(*kind, form_digest(&form))).map_or(&[][..], Vec::as_slice);
+            let Some(form) = places.form_at(*lines) else { continue };
+            let numbers = table.false_alarms.get(&(*kind, digest_form(&form))).map_or(&[][..], Vec::as_slice);
             let mut those = numbers.iter().filter_map(|number| self.known.get(*number));
-            *answer = those.any(|(_, broken)| *broken == form).then_some(Dismissed::Shape);
+            *answer = those.any(|(_, broken)| *broken == form).then_some(DismissalRule::Shape);
         }
         answers
     }
 
-    fn places_of(&self, pattern: &PatternId, source: &Source<'_>) -> Option<Vec<LineRange>> {
-        let is_it = |used: &Used| used.pattern.id == *pattern && used.pattern.language == source.language.name();
+    fn locate_pattern(&self, pattern: &PatternId, source: &ParsedFile<'_>) -> Option<Vec<LineRange>> {
+        let is_it = |used: &TrustedPattern| used.pattern.id == *pattern && used.pattern.language == source.language.name();
         self.known.iter().find(|(used, _)| is_it(used))?;
-        let matches = self.matches(source, None).into_iter();
+        let matches = self.find_matches(source, None).into_iter();
         Some(matches.filter(|found| is_it(found.used)).map(|found| found.lines).collect())
     }
 }
@@ -170,27 +170,27 @@ impl Lessons for Matcher {
 /// edit did more than put another name or literal into its place, which its form does not show. A fix of a history has to be
 /// telling by itself. What is wrong with a declaration (that something is private, or final, or of a type) is decided
 /// elsewhere: it is a hint only where a well-known name is imported and another was meant.
-pub fn is_a_hint(pattern: &Pattern) -> bool {
-    let Some((broken, fixed)) = pattern.forms() else { return false };
+pub fn is_hint_worthy(pattern: &Pattern) -> bool {
+    let Some((broken, fixed)) = pattern.parse_forms() else { return false };
     let is_idle = match pattern.evidence {
         _ if pattern.edit == EditKind::WrongDeclaration => !is_wrong_import(&pattern.language, &broken, &fixed),
-        Evidence::History => !is_telling(&pattern.language, &broken, &fixed),
+        PatternEvidence::History => !is_informative_fix(&pattern.language, &broken, &fixed),
         _ => false,
     };
     if is_idle {
         return false;
     }
-    says_something(&broken) && (has_one_twice(&broken) || broken.without_numbers() != fixed.without_numbers())
+    is_informative(&broken) && (has_repeated_hole(&broken) || broken.without_numbers() != fixed.without_numbers())
 }
 
 /// Whether a fix in a history tells something of other places: nobody pointed at the code before, so its form has to be of
 /// something well-known (`null` and the like stand everywhere), or hold one thing against itself. What was only taken out is
 /// wrong where it stood.
-fn is_telling(language: &str, broken: &Form, fixed: &Form) -> bool {
-    use names::Section::{Functions, Modules, Types};
-    let is_same_twice = matches!(broken.tokens(), [left @ Token::Hole { .. }, Token::Kept(_), right] if left == right);
+fn is_informative_fix(language: &str, broken: &Form, fixed: &Form) -> bool {
+    use stdlib_names::StdlibSection::{Functions, Modules, Types};
+    let is_same_twice = matches!(broken.tokens(), [left @ FormToken::Hole { .. }, FormToken::Kept(_), right] if left == right);
     let is_known =
-        |token: &Token| matches!(token, Token::Kept(word) if names::has(language, &[Functions, Modules, Types], word));
+        |token: &FormToken| matches!(token, FormToken::Kept(word) if stdlib_names::has_name(language, &[Functions, Modules, Types], word));
     !fixed.is_empty() && (is_same_twice || broken.tokens().iter().any(is_known))
 }
 
@@ -198,23 +198,23 @@ fn is_telling(language: &str, broken: &Form, fixed: &Form) -> bool {
 /// somebody's own path says nothing.
 pub fn is_wrong_import(language: &str, broken: &Form, fixed: &Form) -> bool {
     const IMPORTS: &[&str] = &["import", "from", "use", "using"];
-    let Some((Token::Kept(first), path)) = broken.tokens().split_first() else { return false };
-    let root = path.iter().find(|token| **token != Token::Kept("static".into()));
+    let Some((FormToken::Kept(first), path)) = broken.tokens().split_first() else { return false };
+    let root = path.iter().find(|token| **token != FormToken::Kept("static".into()));
     let is_known =
-        |token: &Token| matches!(token, Token::Kept(word) if names::has(language, names::Section::ALL, word));
-    let is_replaced = |token: &Token| is_known(token) && !fixed.tokens().contains(token);
+        |token: &FormToken| matches!(token, FormToken::Kept(word) if stdlib_names::has_name(language, stdlib_names::StdlibSection::ALL, word));
+    let is_replaced = |token: &FormToken| is_known(token) && !fixed.tokens().contains(token);
     IMPORTS.contains(&&**first) && root.is_some_and(is_known) && path.iter().any(is_replaced)
 }
 
 /// Whether one thing stands in two places of a form: `VARIABLE == VARIABLE`.
-fn has_one_twice(form: &Form) -> bool {
-    let holes: Vec<&Token> = form.tokens().iter().filter(|token| matches!(token, Token::Hole { .. })).collect();
+fn has_repeated_hole(form: &Form) -> bool {
+    let holes: Vec<&FormToken> = form.tokens().iter().filter(|token| matches!(token, FormToken::Hole { .. })).collect();
     holes.iter().enumerate().any(|(at, hole)| holes[..at].contains(hole))
 }
 
-fn lesson(found: Match<'_>) -> Lesson {
+fn to_lesson(found: PatternMatch<'_>) -> LearnedMatch {
     let pattern = &found.used.pattern;
-    let count = pattern.count();
+    let count = pattern.total_count();
     let seen = match count.frequency {
         0 | 1 => String::new(),
         times => format!(", seen {times} times"),
@@ -224,14 +224,14 @@ fn lesson(found: Match<'_>) -> Lesson {
         (right, wrong) => format!("; of findings raised for it {right} were addressed and {wrong} dismissed"),
     };
     let (title, whose) = match pattern.origin {
-        Origin::Base => ("Like a known mistake", "that came with revdeck"),
-        Origin::Learned => ("Like what was corrected before", "that was learned here"),
-        Origin::Imported => ("Like what was corrected elsewhere", "that was imported"),
+        PatternOrigin::Base => ("Like a known mistake", "that came with revdeck"),
+        PatternOrigin::Learned => ("Like what was corrected before", "that was learned here"),
+        PatternOrigin::Imported => ("Like what was corrected elsewhere", "that was imported"),
     };
-    Lesson {
+    LearnedMatch {
         pattern: pattern.id.clone(),
         kind: pattern.kind,
-        confidence: if found.used.confidence >= MEDIUM { Confidence::Medium } else { Confidence::Low },
+        confidence: if found.used.confidence >= MIN_MEDIUM_CONFIDENCE { Confidence::Medium } else { Confidence::Low },
         lines: found.lines,
         title: format!("{title}: {}", pattern.description),
         evidence: format!(
@@ -239,11 +239,11 @@ fn lesson(found: Match<'_>) -> Lesson {
              form alone: what it does was not looked at.",
             pattern.broken, pattern.id, found.used.confidence
         ),
-        instruction: capital(&pattern.instruction),
+        instruction: capitalize(&pattern.instruction),
     }
 }
 
-fn capital(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -253,15 +253,15 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::knowledge::kinds::Tally;
-    use crate::knowledge::test_support::pattern;
-    use crate::provider::builtin::source::Parsers;
+    use crate::knowledge::kind_tallies::KindTally;
+    use crate::knowledge::test_support::sample_pattern;
+    use crate::reviewers::analyzer::source::Parsers;
 
-    fn used(broken: &str, fixed: &str, confidence: f64) -> Used {
-        Used { pattern: pattern("java", broken, fixed), confidence }
+    fn used(broken: &str, fixed: &str, confidence: f64) -> TrustedPattern {
+        TrustedPattern { pattern: sample_pattern("java", broken, fixed), confidence }
     }
 
-    fn ask<T>(lines: &[&str], about: impl FnOnce(&Source<'_>) -> T) -> T {
+    fn ask<T>(lines: &[&str], about: impl FnOnce(&ParsedFile<'_>) -> T) -> T {
         let code = format!("class K {{\nvoid f() {{\n{}\n}}\n}}\n", lines.join("\n"));
         let source = Parsers::default().parse("K.java", Language::Java, code.as_bytes()).expect("parses");
         about(&source)
@@ -269,13 +269,13 @@ mod tests {
 
     /// Of a line of the method.
     fn form_of(line: &str) -> String {
-        ask(&[line], |source| Places::of(source).form(LineRange::new(3, 3))).expect("a form").to_string()
+        ask(&[line], |source| LineForms::new(source).form_at(LineRange::new(3, 3))).expect("a form").to_string()
     }
 
     /// The lines of lessons, counted from the first of the method.
-    fn lessons(used: &[Used], lines: &[&str]) -> Vec<u32> {
-        let matcher = Matcher::new(used.iter().cloned());
-        ask(lines, |source| matcher.mistakes(source).iter().map(|lesson| lesson.lines.start - 2).collect())
+    fn lessons(used: &[TrustedPattern], lines: &[&str]) -> Vec<u32> {
+        let matcher = PatternMatcher::new(used.iter().cloned());
+        ask(lines, |source| matcher.find_mistakes(source).iter().map(|lesson| lesson.lines.start - 2).collect())
     }
 
     const SAME_OBJECT: (&str, &str) = ("VARIABLE == STRING", "STRING . equals ( VARIABLE )");
@@ -292,8 +292,8 @@ mod tests {
     #[test]
     fn of_two_patterns_at_a_place_the_surer_speaks() {
         let both = [used(SAME_OBJECT.0, SAME_OBJECT.1, 0.7), used(SAME_OBJECT.0, "VARIABLE == null", 0.9)];
-        let matcher = Matcher::new(both.iter().cloned());
-        let found = ask(&["if (name == \"x\") { g(); }"], |source| matcher.mistakes(source));
+        let matcher = PatternMatcher::new(both.iter().cloned());
+        let found = ask(&["if (name == \"x\") { g(); }"], |source| matcher.find_mistakes(source));
         assert_eq!(found.len(), 1);
         assert_eq!((&found[0].pattern, found[0].confidence), (&both[1].pattern.id, Confidence::Medium));
         assert!(found[0].evidence.contains(both[1].pattern.id.as_str()), "{}", found[0].evidence);
@@ -303,10 +303,10 @@ mod tests {
 
     #[test]
     fn only_the_lines_that_are_asked_for_are_held_against_patterns() {
-        let matcher = Matcher::new([used(SAME_OBJECT.0, SAME_OBJECT.1, 0.9)]);
+        let matcher = PatternMatcher::new([used(SAME_OBJECT.0, SAME_OBJECT.1, 0.9)]);
         let lines = ["a = b == \"x\";", "g();", "a = b == \"x\";"];
-        let found = ask(&lines, |source| matcher.matches(source, Some(&[LineRange::new(5, 5)])).len());
-        assert_eq!((found, ask(&lines, |source| matcher.matches(source, None).len())), (1, 2));
+        let found = ask(&lines, |source| matcher.find_matches(source, Some(&[LineRange::new(5, 5)])).len());
+        assert_eq!((found, ask(&lines, |source| matcher.find_matches(source, None).len())), (1, 2));
     }
 
     #[rstest]
@@ -315,7 +315,7 @@ mod tests {
     #[case::one_thing_twice("VARIABLE == VARIABLE", "VARIABLE == VARIABLE_2", true)]
     #[case::nothing_but_names("VARIABLE . VARIABLE_2", "VARIABLE . FUNCTION_NAME ( )", false)]
     fn hints(#[case] broken: &str, #[case] fixed: &str, #[case] expected: bool) {
-        assert_eq!(is_a_hint(&pattern("java", broken, fixed)), expected);
+        assert_eq!(is_hint_worthy(&sample_pattern("java", broken, fixed)), expected);
     }
 
     /// What a history taught and reviews of caddy and ripgrep raised all over, and what they would not.
@@ -333,9 +333,9 @@ mod tests {
         #[case] fixed: &str,
         #[case] expected: bool,
     ) {
-        let of = |evidence| Pattern { evidence, ..pattern(language, broken, fixed) };
-        assert_eq!(is_a_hint(&of(Evidence::History)), expected);
-        assert!(is_a_hint(&of(Evidence::Addressed)), "somebody pointed at the code");
+        let of = |evidence| Pattern { evidence, ..sample_pattern(language, broken, fixed) };
+        assert_eq!(is_hint_worthy(&of(PatternEvidence::History)), expected);
+        assert!(is_hint_worthy(&of(PatternEvidence::Addressed)), "somebody pointed at the code");
     }
 
     #[rstest]
@@ -347,7 +347,7 @@ mod tests {
         #[case] expected: &[u32],
     ) {
         let lines = ["a(b == \"x\",", "c == 1);", "g();", "boolean d = e == 2;"];
-        let whole = ask(&lines, |source| Places::of(source).form(LineRange::new(3, 4))).expect("a form").to_string();
+        let whole = ask(&lines, |source| LineForms::new(source).form_at(LineRange::new(3, 4))).expect("a form").to_string();
         let both = [used(&whole, "", around), used("VARIABLE == NUMBER", "VARIABLE != NUMBER", within)];
         let mut found = lessons(&both, &lines);
         found.sort_unstable();
@@ -356,34 +356,34 @@ mod tests {
 
     #[test]
     fn every_smell_of_a_file_is_asked_about() {
-        let mut alarm = pattern("java", &form_of("int delay = 9;"), "");
-        (alarm.stance, alarm.kind) = (Stance::FalseAlarm, Kind::MagicNumbers);
-        let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
+        let mut alarm = sample_pattern("java", &form_of("int delay = 9;"), "");
+        (alarm.stance, alarm.kind) = (PatternStance::FalseAlarm, Kind::MagicNumbers);
+        let matcher = PatternMatcher::new([TrustedPattern { pattern: alarm, confidence: 0.9 }]);
         let asked: Vec<_> = (3..1_003).map(|line| (Kind::MagicNumbers, LineRange::new(line, line))).collect();
-        let answers = ask(&["int delay = 9;"; 1_000], |source| matcher.dismissed(source, &asked));
-        assert_eq!(answers, [Some(Dismissed::Shape); 1_000]);
+        let answers = ask(&["int delay = 9;"; 1_000], |source| matcher.find_dismissed(source, &asked));
+        assert_eq!(answers, [Some(DismissalRule::Shape); 1_000]);
     }
 
     #[test]
     fn a_kind_that_is_always_dismissed_is_so_wherever_it_is() {
-        let often = |dismissed| Tally { dismissed, files: [1, 2].into(), ..Tally::default() };
-        let tallies = Tallies::from([(Kind::LongMethod, often(7)), (Kind::GodClass, often(1))]);
+        let often = |dismissed| KindTally { dismissed, files: [1, 2].into(), ..KindTally::default() };
+        let tallies = KindTallies::from([(Kind::LongMethod, often(7)), (Kind::GodClass, often(1))]);
         let asked = [Kind::LongMethod, Kind::GodClass].map(|kind| (kind, LineRange::new(2, 4)));
         let answer = |language| {
-            let matcher = Matcher::new([]).of_kinds(language, &tallies);
-            ask(&["g();"], |source| matcher.dismissed(source, &asked))
+            let matcher = PatternMatcher::new([]).with_kinds(language, &tallies);
+            ask(&["g();"], |source| matcher.find_dismissed(source, &asked))
         };
-        assert_eq!(answer(Language::Java), [Some(Dismissed::Kind(7)), None]);
+        assert_eq!(answer(Language::Java), [Some(DismissalRule::Kind(7)), None]);
         assert_eq!(answer(Language::Python), [None, None]);
     }
 
     #[test]
     fn what_may_be_grave_is_never_known_as_dismissed() {
-        let mut alarm = pattern("java", &form_of("Key token = \"x\";"), "");
-        (alarm.stance, alarm.kind) = (Stance::FalseAlarm, Kind::HardcodedConfiguration);
-        let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
+        let mut alarm = sample_pattern("java", &form_of("Key token = \"x\";"), "");
+        (alarm.stance, alarm.kind) = (PatternStance::FalseAlarm, Kind::HardcodedConfiguration);
+        let matcher = PatternMatcher::new([TrustedPattern { pattern: alarm, confidence: 0.9 }]);
         let asked = [(Kind::HardcodedConfiguration, LineRange::new(3, 3))];
-        assert_eq!(ask(&["Key token = \"abc\";"], |source| matcher.dismissed(source, &asked)), [None]);
+        assert_eq!(ask(&["Key token = \"abc\";"], |source| matcher.find_dismissed(source, &asked)), [None]);
     }
 
     #[rstest]
@@ -406,23 +406,23 @@ mod tests {
         #[case] fixed: &str,
         #[case] expected: bool,
     ) {
-        let mut pattern = pattern("java", broken, fixed);
+        let mut pattern = sample_pattern("java", broken, fixed);
         pattern.edit = EditKind::WrongDeclaration;
-        assert_eq!(is_a_hint(&pattern), expected);
+        assert_eq!(is_hint_worthy(&pattern), expected);
     }
 
     #[test]
     fn what_is_dismissed_is_known_by_kind_and_form() {
-        let mut alarm = pattern("java", &form_of("int timeout = 30;"), "");
-        (alarm.stance, alarm.kind, alarm.related) = (Stance::FalseAlarm, Kind::MagicNumbers, vec![Kind::DeadCode]);
-        let matcher = Matcher::new([Used { pattern: alarm, confidence: 0.9 }]);
+        let mut alarm = sample_pattern("java", &form_of("int timeout = 30;"), "");
+        (alarm.stance, alarm.kind, alarm.related) = (PatternStance::FalseAlarm, Kind::MagicNumbers, vec![Kind::DeadCode]);
+        let matcher = PatternMatcher::new([TrustedPattern { pattern: alarm, confidence: 0.9 }]);
         let asked = [
             (Kind::MagicNumbers, LineRange::new(3, 3)),
             (Kind::DeadCode, LineRange::new(3, 3)),
             (Kind::MagicNumbers, LineRange::new(4, 4)),
         ];
-        let answers = ask(&["int delay = 9;", "g(delay * 7);"], |source| matcher.dismissed(source, &asked));
-        assert_eq!(answers, [Some(Dismissed::Shape), None, None], "each kind has its own dismissals");
-        assert!(ask(&["int delay = 9;"], |source| matcher.mistakes(source)).is_empty(), "it is no mistake");
+        let answers = ask(&["int delay = 9;", "g(delay * 7);"], |source| matcher.find_dismissed(source, &asked));
+        assert_eq!(answers, [Some(DismissalRule::Shape), None, None], "each kind has its own dismissals");
+        assert!(ask(&["int delay = 9;"], |source| matcher.find_mistakes(source)).is_empty(), "it is no mistake");
     }
 }

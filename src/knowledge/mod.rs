@@ -14,26 +14,26 @@
 //! [`matcher`] holds patterns against code, [`evaluate`] measures how well they point at mistakes; [`hints`] are what a model is told.
 
 pub mod abstraction;
-pub mod base;
+pub mod builtin_patterns;
 pub mod cache;
-mod document;
+mod knowledge_file;
 pub mod error;
 pub mod evaluate;
 pub mod exchange;
-pub mod figures;
+pub mod totals;
 pub mod form;
-pub mod gate;
-mod group;
-pub mod hints;
-pub mod kinds;
+pub mod privacy_gate;
+mod clustering;
+pub mod prompt_hints;
+pub mod kind_tallies;
 pub mod matcher;
-pub mod metrics;
-pub mod mine;
-pub mod names;
+pub mod event_log;
+pub mod history_mining;
+pub mod stdlib_names;
 pub mod pattern;
 #[cfg(test)]
 mod privacy;
 pub mod rank;
 #[cfg(test)]
 mod test_support;
-pub mod words;
+pub mod descriptions;

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::{base, rank, words};
+use super::{builtin_patterns, rank, descriptions};
 use crate::domain::{Kind, PatternId, Time, word_enum};
 
 word_enum!(
     /// What a pattern says of code like its broken form.
-    Stance {
+    PatternStance {
         /// It was wrong before, and became the fixed form.
         Mistake = "mistake",
         /// It was reported before, and dismissed: there is no fixed form.
@@ -42,7 +42,7 @@ word_enum!(
 );
 word_enum!(
     /// Where a pattern came from first.
-    Origin {
+    PatternOrigin {
         /// From findings, fixes, dismissals or history on this machine.
         Learned = "learned",
         /// Came with revdeck.
@@ -53,7 +53,7 @@ word_enum!(
 );
 word_enum!(
     /// How something was learned; of each the weight in `confidence`.
-    Evidence {
+    PatternEvidence {
         /// A later review confirmed that the finding is gone, and this edit is why.
         Addressed = "addressed",
         /// A person put a suggestion or a fix into the files.
@@ -67,19 +67,19 @@ word_enum!(
     }
 );
 
-impl Stance {
+impl PatternStance {
     /// The identity of a pattern that says this.
-    pub fn id(self, language: &str, kind: Kind, broken: &str, fixed: &str) -> PatternId {
+    pub fn pattern_id(self, language: &str, kind: Kind, broken: &str, fixed: &str) -> PatternId {
         match self {
-            Self::Mistake => PatternId::of(language, broken, fixed),
-            Self::FalseAlarm => PatternId::of_false_alarm(language, broken, kind),
+            Self::Mistake => PatternId::from_forms(language, broken, fixed),
+            Self::FalseAlarm => PatternId::from_false_alarm(language, broken, kind),
         }
     }
 }
 
 impl EditKind {
     /// What a finding would be raised as that no finding has taught.
-    pub fn usual_kind(self) -> Kind {
+    pub fn default_kind(self) -> Kind {
         match self {
             Self::MissingErrorHandling => Kind::ErrorHandling,
             _ => Kind::Correctness,
@@ -89,7 +89,7 @@ impl EditKind {
 
 /// What one origin has seen of a pattern. Only grows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Count {
+pub struct PatternCount {
     /// Times the edit, or the dismissal, was seen.
     pub frequency: u32,
     /// Times that it was raised because of the pattern, and the finding was addressed (of a false alarm: times that a
@@ -103,7 +103,7 @@ pub struct Count {
 
 /// What was raised and how it ended, in a month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Month {
+pub struct MonthlyOutcomes {
     pub successes: u32,
     pub failures: u32,
 }
@@ -114,7 +114,7 @@ pub struct Pattern {
     pub id: PatternId,
     /// The language's name, see [`super::names`].
     pub language: String,
-    pub stance: Stance,
+    pub stance: PatternStance,
     pub edit: EditKind,
     /// What sort of finding it was learned from, or would be raised as.
     pub kind: Kind,
@@ -128,13 +128,13 @@ pub struct Pattern {
     /// What to do, one line like `description`.
     #[serde(default)]
     pub instruction: String,
-    pub evidence: Evidence,
-    pub origin: Origin,
+    pub evidence: PatternEvidence,
+    pub origin: PatternOrigin,
     /// By origin: a random id of the machine that counted, or `base`.
-    pub counts: BTreeMap<String, Count>,
+    pub counts: BTreeMap<String, PatternCount>,
     /// That of this machine among them; found when the cache is read, and not kept.
     #[serde(skip)]
-    pub here: Count,
+    pub here: PatternCount,
     pub first_seen: Time,
     pub last_seen: Time,
     /// Where code matched last is not kept, only when.
@@ -142,7 +142,7 @@ pub struct Pattern {
     pub last_matched: Option<Time>,
     /// By month, as in `2026-11`; the newest 24.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub months: BTreeMap<String, Month>,
+    pub months: BTreeMap<String, MonthlyOutcomes>,
     /// Other kinds of finding that the same edit did away with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<Kind>,
@@ -158,9 +158,9 @@ pub struct Pattern {
 /// Origins of one pattern at most: more machines than that say nothing new. Own.
 pub const MAX_ORIGINS: usize = 64;
 
-impl Count {
+impl PatternCount {
     /// Both are of one origin, and counts only grow: the larger of each.
-    fn newest(self, other: Self) -> Self {
+    fn max_of_each(self, other: Self) -> Self {
         Self {
             frequency: self.frequency.max(other.frequency),
             successes: self.successes.max(other.successes),
@@ -170,21 +170,21 @@ impl Count {
 }
 
 /// The day of a moment, in UTC.
-pub fn day(at: Time) -> Time {
+pub fn truncate_to_day(at: Time) -> Time {
     const SECONDS: i64 = 86_400;
     Time::from_second(at.as_second().div_euclid(SECONDS) * SECONDS).unwrap_or(at)
 }
 
 impl Pattern {
     /// What forms say, with texts made from them: of history, counted by nobody and never seen.
-    pub fn of(language: &str, stance: Stance, edit: EditKind, kind: Kind, broken: &Form, fixed: &Form) -> Self {
+    pub fn from_forms(language: &str, stance: PatternStance, edit: EditKind, kind: Kind, broken: &Form, fixed: &Form) -> Self {
         let (description, instruction) = (
-            words::description(stance, edit, kind, broken, fixed),
-            words::instruction(stance, edit, kind, broken, fixed),
+            descriptions::build_description(stance, edit, kind, broken, fixed),
+            descriptions::build_instruction(stance, edit, kind, broken, fixed),
         );
         let (broken, fixed) = (broken.to_string(), fixed.to_string());
         Self {
-            id: stance.id(language, kind, &broken, &fixed),
+            id: stance.pattern_id(language, kind, &broken, &fixed),
             language: language.to_owned(),
             stance,
             edit,
@@ -193,10 +193,10 @@ impl Pattern {
             broken,
             fixed,
             instruction,
-            evidence: Evidence::History,
-            origin: Origin::Learned,
+            evidence: PatternEvidence::History,
+            origin: PatternOrigin::Learned,
             counts: BTreeMap::new(),
-            here: Count::default(),
+            here: PatternCount::default(),
             first_seen: Time::UNIX_EPOCH,
             last_seen: Time::UNIX_EPOCH,
             last_matched: None,
@@ -208,33 +208,33 @@ impl Pattern {
     }
 
     /// Takes in what is known elsewhere of the same pattern. Taking it in twice says the same.
-    pub fn absorb(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         for (origin, count) in &other.counts {
             if self.counts.len() < MAX_ORIGINS || self.counts.contains_key(origin) {
                 let mine = self.counts.entry(origin.clone()).or_default();
-                *mine = mine.newest(*count);
+                *mine = mine.max_of_each(*count);
             }
         }
         for &kind in other.related.iter().chain([&other.kind]) {
-            self.relate(kind);
+            self.add_related_kind(kind);
         }
         // Elsewhere days are told.
-        let days = [self.first_seen, self.last_seen].map(day);
+        let days = [self.first_seen, self.last_seen].map(truncate_to_day);
         for at in [other.first_seen, other.last_seen] {
-            if !days.contains(&day(at)) {
-                self.saw(at);
+            if !days.contains(&truncate_to_day(at)) {
+                self.record_sighting(at);
             }
         }
-        self.evidence = rank::stronger(self.evidence, other.evidence);
+        self.evidence = rank::stronger_evidence(self.evidence, other.evidence);
     }
 
     /// Finds what the machine of this origin counted.
-    pub fn find_here(&mut self, origin: &str) {
+    pub fn set_local_count(&mut self, origin: &str) {
         self.here = self.counts.get(origin).copied().unwrap_or_default();
     }
 
     /// Another finding of this kind was about the same.
-    pub fn relate(&mut self, kind: Kind) {
+    pub fn add_related_kind(&mut self, kind: Kind) {
         if kind != self.kind
             && let Err(at) = self.related.binary_search(&kind)
         {
@@ -243,7 +243,7 @@ impl Pattern {
     }
 
     /// It was seen at this moment, too. What was never seen has the first moment of all.
-    pub fn saw(&mut self, at: Time) {
+    pub fn record_sighting(&mut self, at: Time) {
         if at != Time::UNIX_EPOCH {
             let never = self.first_seen == Time::UNIX_EPOCH;
             self.first_seen = if never { at } else { self.first_seen.min(at) };
@@ -252,19 +252,19 @@ impl Pattern {
     }
 
     /// How often the machine that saw it most saw it, what came with revdeck aside.
-    pub fn seen(&self) -> u32 {
-        let counts = self.counts.iter().filter(|(origin, _)| *origin != base::ORIGIN);
+    pub fn times_seen(&self) -> u32 {
+        let counts = self.counts.iter().filter(|(origin, _)| *origin != builtin_patterns::ORIGIN);
         counts.map(|(_, count)| count.frequency).max().unwrap_or_default()
     }
 
     /// Machines that counted something of it.
-    pub fn origins(&self) -> usize {
-        self.counts.keys().filter(|origin| *origin != base::ORIGIN).count()
+    pub fn origin_count(&self) -> usize {
+        self.counts.keys().filter(|origin| *origin != builtin_patterns::ORIGIN).count()
     }
 
     /// All origins together: of how often it was seen the largest, of what findings came to the sum.
-    pub fn count(&self) -> Count {
-        self.counts.values().fold(Count::default(), |sum, count| Count {
+    pub fn total_count(&self) -> PatternCount {
+        self.counts.values().fold(PatternCount::default(), |sum, count| PatternCount {
             frequency: sum.frequency.max(count.frequency),
             successes: sum.successes.saturating_add(count.successes),
             failures: sum.failures.saturating_add(count.failures),
@@ -272,7 +272,7 @@ impl Pattern {
     }
 
     /// The forms as tokens; none if they are none, which the gate refuses.
-    pub fn forms(&self) -> Option<(Form, Form)> {
+    pub fn parse_forms(&self) -> Option<(Form, Form)> {
         Some((self.broken.parse().ok()?, self.fixed.parse().ok()?))
     }
 }

@@ -9,23 +9,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::form::Token;
-use super::pattern::{Count, Evidence, Origin, Pattern, Stance};
-use crate::domain::{Time, wilson, word_enum};
+use super::form::FormToken;
+use super::pattern::{PatternCount, PatternEvidence, PatternOrigin, Pattern, PatternStance};
+use crate::domain::{Time, wilson_lower_bound, word_enum};
 
 /// Used at once from here. The thresholds are the issue's.
-pub const AT_ONCE: f64 = 0.85;
+pub const MIN_IMMEDIATE_CONFIDENCE: f64 = 0.85;
 /// Used from here once it was seen [`OCCURRENCES`] times, or was curated.
-pub const AFTER_SOME: f64 = 0.65;
+pub const MIN_REPEATED_CONFIDENCE: f64 = 0.65;
 /// Watched from here, below not even that.
-pub const WATCHED: f64 = 0.45;
+pub const MIN_WATCHED_CONFIDENCE: f64 = 0.45;
 /// See [`AFTER_SOME`].
-pub const OCCURRENCES: u32 = 3;
+pub const MIN_OCCURRENCES: u32 = 3;
 /// After so many days a pattern that was not seen again counts half as recent. Own: about two releases.
 const HALF_LIFE_DAYS: f64 = 180.0;
 /// What occurrences count together at most, in trials, and so much the outcomes of other machines. Own: six failures are to
 /// outweigh them.
-const MOST_OF_OCCURRENCES: f64 = 6.0;
+const MAX_OCCURRENCE_WEIGHT: f64 = 6.0;
 
 word_enum!(
     /// What becomes of a pattern.
@@ -48,7 +48,7 @@ impl Inclusion {
 
 /// What becomes of a pattern in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum PatternState {
     /// By a person; whatever its [`Inclusion`].
     Muted,
     Used,
@@ -56,9 +56,9 @@ pub enum State {
     NotUsed,
 }
 
-impl State {
+impl PatternState {
     /// In a word or two.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Muted => "muted",
             Self::Used => "used",
@@ -70,7 +70,7 @@ impl State {
 
 /// Where a pattern stands.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Standing {
+pub struct PatternAssessment {
     /// 0 to 1, see above.
     pub confidence: f64,
     /// Successes of all outcomes, 0 to 1; `None` before the first.
@@ -82,23 +82,23 @@ pub struct Standing {
     pub inclusion: Inclusion,
 }
 
-impl Standing {
+impl PatternAssessment {
     /// What becomes of the pattern that stands so.
-    pub fn state(&self, pattern: &Pattern) -> State {
+    pub fn state(&self, pattern: &Pattern) -> PatternState {
         match self.inclusion {
-            _ if pattern.muted => State::Muted,
-            Inclusion::Now | Inclusion::AfterThree => State::Used,
-            Inclusion::Watched => State::Watched,
-            Inclusion::No => State::NotUsed,
+            _ if pattern.muted => PatternState::Muted,
+            Inclusion::Now | Inclusion::AfterThree => PatternState::Used,
+            Inclusion::Watched => PatternState::Watched,
+            Inclusion::No => PatternState::NotUsed,
         }
     }
 }
 
 /// A pattern with its place in an order.
 #[derive(Debug, Clone, Copy)]
-pub struct Ranked<'a> {
+pub struct ScoredPattern<'a> {
     pub pattern: &'a Pattern,
-    pub standing: Standing,
+    pub standing: PatternAssessment,
     pub score: f64,
 }
 
@@ -107,51 +107,51 @@ pub struct Ranked<'a> {
 /// Own, so that: what came with revdeck is used at once, also after two failures, and no longer after three; a fix that a
 /// person put in or a review confirmed is used after three; a dismissal, too; a commit that only says it fixes something is
 /// watched until three of them agree.
-fn prior(evidence: Evidence) -> (f64, f64, f64) {
+fn evidence_prior(evidence: PatternEvidence) -> (f64, f64, f64) {
     match evidence {
-        Evidence::Curated => (7.0, 1.0, 0.25),
-        Evidence::Addressed => (4.0, 1.0, 0.5),
-        Evidence::Applied => (3.0, 1.0, 0.5),
-        Evidence::Dismissed => (2.8, 1.2, 0.5),
-        Evidence::History => (1.2, 0.8, 0.25),
+        PatternEvidence::Curated => (7.0, 1.0, 0.25),
+        PatternEvidence::Addressed => (4.0, 1.0, 0.5),
+        PatternEvidence::Applied => (3.0, 1.0, 0.5),
+        PatternEvidence::Dismissed => (2.8, 1.2, 0.5),
+        PatternEvidence::History => (1.2, 0.8, 0.25),
     }
 }
 
 /// Which of two sorts of evidence says more.
-pub fn stronger(a: Evidence, b: Evidence) -> Evidence {
+pub fn stronger_evidence(a: PatternEvidence, b: PatternEvidence) -> PatternEvidence {
     let weight = |evidence| {
-        let (successes, failures, _) = prior(evidence);
+        let (successes, failures, _) = evidence_prior(evidence);
         successes / (successes + failures)
     };
     if weight(b) > weight(a) { b } else { a }
 }
 
 /// Where a pattern stands at a moment.
-pub fn standing(pattern: &Pattern, now: Time) -> Standing {
-    let count = pattern.count();
-    let (successes, failures, each) = prior(pattern.evidence);
-    let again = (f64::from(count.frequency.saturating_sub(1)) * each).min(MOST_OF_OCCURRENCES);
+pub fn assess_pattern(pattern: &Pattern, now: Time) -> PatternAssessment {
+    let count = pattern.total_count();
+    let (successes, failures, each) = evidence_prior(pattern.evidence);
+    let again = (f64::from(count.frequency.saturating_sub(1)) * each).min(MAX_OCCURRENCE_WEIGHT);
     let (raised, missed) = (f64::from(count.successes), f64::from(count.failures));
     let outcomes = raised + missed;
     // What others say of their findings is a hint like what they saw; what happened here counts in full.
     let (right_here, wrong_here) = (f64::from(pattern.here.successes), f64::from(pattern.here.failures));
     let elsewhere = (outcomes - right_here - wrong_here).max(0.0);
-    let share = if elsewhere > MOST_OF_OCCURRENCES { MOST_OF_OCCURRENCES / elsewhere } else { 1.0 };
+    let share = if elsewhere > MAX_OCCURRENCE_WEIGHT { MAX_OCCURRENCE_WEIGHT / elsewhere } else { 1.0 };
     let right = right_here + (raised - right_here).max(0.0) * share;
     let wrong = wrong_here + (missed - wrong_here).max(0.0) * share;
     let confidence = (successes + again + right) / (successes + failures + again + right + wrong);
     // Who curated a pattern has seen it often enough.
-    let is_usual = pattern.evidence == Evidence::Curated || count.frequency >= OCCURRENCES;
+    let is_usual = pattern.evidence == PatternEvidence::Curated || count.frequency >= MIN_OCCURRENCES;
     let inclusion = match confidence {
-        c if c >= AT_ONCE => Inclusion::Now,
-        c if c >= AFTER_SOME && is_usual => Inclusion::AfterThree,
-        c if c >= WATCHED => Inclusion::Watched,
+        c if c >= MIN_IMMEDIATE_CONFIDENCE => Inclusion::Now,
+        c if c >= MIN_REPEATED_CONFIDENCE && is_usual => Inclusion::AfterThree,
+        c if c >= MIN_WATCHED_CONFIDENCE => Inclusion::Watched,
         _ => Inclusion::No,
     };
-    Standing {
+    PatternAssessment {
         confidence,
         success_rate: (outcomes > 0.0).then(|| raised / outcomes),
-        at_least: (outcomes > 0.0).then(|| wilson(raised, outcomes)),
+        at_least: (outcomes > 0.0).then(|| wilson_lower_bound(raised, outcomes)),
         recency: recency(pattern, now),
         inclusion,
     }
@@ -159,7 +159,7 @@ pub fn standing(pattern: &Pattern, now: Time) -> Standing {
 
 fn recency(pattern: &Pattern, now: Time) -> f64 {
     let last = pattern.last_matched.map_or(pattern.last_seen, |matched| matched.max(pattern.last_seen));
-    if pattern.origin == Origin::Base && last == Time::UNIX_EPOCH {
+    if pattern.origin == PatternOrigin::Base && last == Time::UNIX_EPOCH {
         // Neither new nor old.
         return 0.5;
     }
@@ -170,38 +170,38 @@ fn recency(pattern: &Pattern, now: Time) -> f64 {
 /// How useful a pattern is by itself, above 0: confidence, times how often it was seen (by the logarithm: the tenth time
 /// says less than the second), times how recently (an old one counts half).
 pub fn usefulness(pattern: &Pattern, now: Time) -> f64 {
-    let standing = standing(pattern, now);
-    standing.confidence * (2.0 + f64::from(pattern.count().frequency)).log2() * (0.5 + 0.5 * standing.recency)
+    let standing = assess_pattern(pattern, now);
+    standing.confidence * (2.0 + f64::from(pattern.total_count().frequency)).log2() * (0.5 + 0.5 * standing.recency)
 }
 
 /// The `n` patterns to use first, the best first: by [`usefulness`] times `relevance` (0 to 1; 0 leaves a pattern out).
 /// Muted ones and those that are not used are left out; of a group of similar ones all but the best; and what is the same
 /// change as a better one, told with more or less of the code around.
-pub fn top<'a>(
+pub fn select_top<'a>(
     patterns: impl IntoIterator<Item = &'a Pattern>,
     relevance: impl Fn(&Pattern) -> f64,
     now: Time,
     n: usize,
-) -> Vec<Ranked<'a>> {
+) -> Vec<ScoredPattern<'a>> {
     let ranked = |pattern: &'a Pattern| {
-        let standing = standing(pattern, now);
+        let standing = assess_pattern(pattern, now);
         let relevance = relevance(pattern);
         let relevance = if relevance.is_finite() { relevance.clamp(0.0, 1.0) } else { 0.0 };
         let used = !pattern.muted && standing.inclusion.is_used() && relevance > 0.0;
-        used.then(|| Ranked { pattern, standing, score: usefulness(pattern, now) * relevance })
+        used.then(|| ScoredPattern { pattern, standing, score: usefulness(pattern, now) * relevance })
     };
-    let mut all: Vec<Ranked<'a>> = patterns.into_iter().filter_map(ranked).collect();
+    let mut all: Vec<ScoredPattern<'a>> = patterns.into_iter().filter_map(ranked).collect();
     all.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.pattern.id.cmp(&b.pattern.id)));
     let mut groups = std::collections::HashSet::new();
     all.retain(|ranked| groups.insert(ranked.pattern.group.as_ref().unwrap_or(&ranked.pattern.id)));
-    let mut first: Vec<Ranked<'a>> = Vec::new();
-    let mut told: Vec<Told<'a>> = Vec::new();
+    let mut first: Vec<ScoredPattern<'a>> = Vec::new();
+    let mut told: Vec<AbstractChange<'a>> = Vec::new();
     for ranked in all {
         if first.len() == n {
             break;
         }
-        let Some(this) = Told::of(ranked.pattern) else { continue };
-        if !told.iter().any(|better| better.is_around(&this) || this.is_around(better)) {
+        let Some(this) = AbstractChange::from_pattern(ranked.pattern) else { continue };
+        if !told.iter().any(|better| better.contains(&this) || this.contains(better)) {
             first.push(ranked);
             told.push(this);
         }
@@ -210,22 +210,22 @@ pub fn top<'a>(
 }
 
 /// What a pattern tells, the numbers of placeholders aside.
-struct Told<'a> {
-    about: (&'a str, Stance),
-    broken: Vec<Token>,
-    fixed: Vec<Token>,
+struct AbstractChange<'a> {
+    about: (&'a str, PatternStance),
+    broken: Vec<FormToken>,
+    fixed: Vec<FormToken>,
 }
 
-impl<'a> Told<'a> {
-    fn of(pattern: &'a Pattern) -> Option<Self> {
-        let (broken, fixed) = pattern.forms()?;
+impl<'a> AbstractChange<'a> {
+    fn from_pattern(pattern: &'a Pattern) -> Option<Self> {
+        let (broken, fixed) = pattern.parse_forms()?;
         let (broken, fixed) = (broken.without_numbers(), fixed.without_numbers());
         Some(Self { about: (&pattern.language, pattern.stance), broken, fixed })
     }
 
     /// Whether both forms have those of the other in them.
-    fn is_around(&self, inner: &Self) -> bool {
-        let has = |outer: &[Token], inner: &[Token]| match inner.len() {
+    fn contains(&self, inner: &Self) -> bool {
+        let has = |outer: &[FormToken], inner: &[FormToken]| match inner.len() {
             0 => outer.is_empty(),
             count => outer.windows(count).any(|window| window == inner),
         };
@@ -237,10 +237,10 @@ impl<'a> Told<'a> {
 /// lost), then what is used, what is watched and the rest; in each what was seen here before what was not, and the most
 /// useful first. What was never seen here has half of the room as long as there is something else for it, so that no import
 /// takes everything out. The others, to be taken out.
-pub fn evicted<'a>(patterns: impl IntoIterator<Item = &'a Pattern>, now: Time, most: usize) -> Vec<&'a Pattern> {
-    let is_foreign = |pattern: &Pattern| pattern.here == Count::default() && !pattern.muted;
+pub fn select_evicted<'a>(patterns: impl IntoIterator<Item = &'a Pattern>, now: Time, most: usize) -> Vec<&'a Pattern> {
+    let is_foreign = |pattern: &Pattern| pattern.here == PatternCount::default() && !pattern.muted;
     let key = |pattern: &Pattern| {
-        let class = match standing(pattern, now).inclusion {
+        let class = match assess_pattern(pattern, now).inclusion {
             _ if pattern.muted => 3,
             Inclusion::Now | Inclusion::AfterThree => 2,
             Inclusion::Watched => 1,
@@ -271,59 +271,59 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::knowledge::test_support::{at, pattern};
+    use crate::knowledge::test_support::{time_at_day, sample_pattern};
 
-    fn with(evidence: Evidence, frequency: u32, successes: u32, failures: u32) -> Pattern {
-        let mut one = pattern("python", "VARIABLE == None", "VARIABLE is None");
+    fn with(evidence: PatternEvidence, frequency: u32, successes: u32, failures: u32) -> Pattern {
+        let mut one = sample_pattern("python", "VARIABLE == None", "VARIABLE is None");
         one.evidence = evidence;
-        one.here = Count { frequency, successes, failures };
+        one.here = PatternCount { frequency, successes, failures };
         one.counts.insert("m_1".to_owned(), one.here);
         one
     }
 
     #[rstest]
-    #[case::base(Evidence::Curated, 0, 0, 0, 0.875, Inclusion::Now)]
-    #[case::base_that_fails_once(Evidence::Curated, 0, 0, 1, 0.7778, Inclusion::AfterThree)]
-    #[case::base_that_fails_twice(Evidence::Curated, 0, 0, 2, 0.7, Inclusion::AfterThree)]
-    #[case::base_that_fails(Evidence::Curated, 0, 0, 3, 0.6364, Inclusion::Watched)]
-    #[case::base_that_always_fails(Evidence::Curated, 0, 0, 11, 0.3684, Inclusion::No)]
-    #[case::base_that_succeeds(Evidence::Curated, 0, 5, 0, 0.9231, Inclusion::Now)]
-    #[case::addressed_once(Evidence::Addressed, 1, 0, 0, 0.8, Inclusion::Watched)]
-    #[case::addressed_thrice(Evidence::Addressed, 3, 0, 0, 0.8333, Inclusion::AfterThree)]
-    #[case::addressed_often(Evidence::Addressed, 5, 0, 0, 0.8571, Inclusion::Now)]
-    #[case::addressed_and_then_dismissed(Evidence::Addressed, 3, 0, 4, 0.5, Inclusion::Watched)]
-    #[case::applied_twice(Evidence::Applied, 2, 0, 0, 0.7778, Inclusion::Watched)]
-    #[case::applied_thrice(Evidence::Applied, 3, 0, 0, 0.8, Inclusion::AfterThree)]
-    #[case::dismissed_once(Evidence::Dismissed, 1, 0, 0, 0.7, Inclusion::Watched)]
-    #[case::dismissed_thrice(Evidence::Dismissed, 3, 0, 0, 0.76, Inclusion::AfterThree)]
-    #[case::one_commit(Evidence::History, 1, 0, 0, 0.6, Inclusion::Watched)]
-    #[case::two_commits(Evidence::History, 2, 0, 0, 0.6444, Inclusion::Watched)]
-    #[case::three_commits(Evidence::History, 3, 0, 0, 0.68, Inclusion::AfterThree)]
-    #[case::many_commits(Evidence::History, 1000, 0, 0, 0.9, Inclusion::Now)]
-    #[case::many_commits_and_failures(Evidence::History, 1000, 0, 20, 0.2571, Inclusion::No)]
-    #[case::one_commit_and_success(Evidence::History, 1, 4, 0, 0.8667, Inclusion::Now)]
+    #[case::base(PatternEvidence::Curated, 0, 0, 0, 0.875, Inclusion::Now)]
+    #[case::base_that_fails_once(PatternEvidence::Curated, 0, 0, 1, 0.7778, Inclusion::AfterThree)]
+    #[case::base_that_fails_twice(PatternEvidence::Curated, 0, 0, 2, 0.7, Inclusion::AfterThree)]
+    #[case::base_that_fails(PatternEvidence::Curated, 0, 0, 3, 0.6364, Inclusion::Watched)]
+    #[case::base_that_always_fails(PatternEvidence::Curated, 0, 0, 11, 0.3684, Inclusion::No)]
+    #[case::base_that_succeeds(PatternEvidence::Curated, 0, 5, 0, 0.9231, Inclusion::Now)]
+    #[case::addressed_once(PatternEvidence::Addressed, 1, 0, 0, 0.8, Inclusion::Watched)]
+    #[case::addressed_thrice(PatternEvidence::Addressed, 3, 0, 0, 0.8333, Inclusion::AfterThree)]
+    #[case::addressed_often(PatternEvidence::Addressed, 5, 0, 0, 0.8571, Inclusion::Now)]
+    #[case::addressed_and_then_dismissed(PatternEvidence::Addressed, 3, 0, 4, 0.5, Inclusion::Watched)]
+    #[case::applied_twice(PatternEvidence::Applied, 2, 0, 0, 0.7778, Inclusion::Watched)]
+    #[case::applied_thrice(PatternEvidence::Applied, 3, 0, 0, 0.8, Inclusion::AfterThree)]
+    #[case::dismissed_once(PatternEvidence::Dismissed, 1, 0, 0, 0.7, Inclusion::Watched)]
+    #[case::dismissed_thrice(PatternEvidence::Dismissed, 3, 0, 0, 0.76, Inclusion::AfterThree)]
+    #[case::one_commit(PatternEvidence::History, 1, 0, 0, 0.6, Inclusion::Watched)]
+    #[case::two_commits(PatternEvidence::History, 2, 0, 0, 0.6444, Inclusion::Watched)]
+    #[case::three_commits(PatternEvidence::History, 3, 0, 0, 0.68, Inclusion::AfterThree)]
+    #[case::many_commits(PatternEvidence::History, 1000, 0, 0, 0.9, Inclusion::Now)]
+    #[case::many_commits_and_failures(PatternEvidence::History, 1000, 0, 20, 0.2571, Inclusion::No)]
+    #[case::one_commit_and_success(PatternEvidence::History, 1, 4, 0, 0.8667, Inclusion::Now)]
     fn evidence_and_outcomes_make_confidence(
-        #[case] evidence: Evidence,
+        #[case] evidence: PatternEvidence,
         #[case] frequency: u32,
         #[case] successes: u32,
         #[case] failures: u32,
         #[case] confidence: f64,
         #[case] inclusion: Inclusion,
     ) {
-        let standing = standing(&with(evidence, frequency, successes, failures), at(0));
+        let standing = assess_pattern(&with(evidence, frequency, successes, failures), time_at_day(0));
         assert!((standing.confidence - confidence).abs() < 1e-4, "{standing:?}");
         assert_eq!(standing.inclusion, inclusion, "{standing:?}");
     }
 
     #[test]
     fn what_happened_here_outweighs_what_others_say() {
-        let mut one = with(Evidence::Addressed, 3, 0, 4);
-        one.counts.insert("m_2".to_owned(), Count { frequency: 3, successes: 100_000, failures: 0 });
-        let shouted = standing(&one, at(0));
+        let mut one = with(PatternEvidence::Addressed, 3, 0, 4);
+        one.counts.insert("m_2".to_owned(), PatternCount { frequency: 3, successes: 100_000, failures: 0 });
+        let shouted = assess_pattern(&one, time_at_day(0));
         assert_eq!(shouted.inclusion, Inclusion::AfterThree, "{shouted:?}");
         one.here.failures = 8;
         one.counts.insert("m_1".to_owned(), one.here);
-        assert!(!standing(&one, at(0)).inclusion.is_used(), "{:?}", standing(&one, at(0)));
+        assert!(!assess_pattern(&one, time_at_day(0)).inclusion.is_used(), "{:?}", assess_pattern(&one, time_at_day(0)));
     }
 
     /// Bounds worked out apart from this code.
@@ -338,7 +338,7 @@ mod tests {
         #[case] rate: Option<f64>,
         #[case] bound: Option<f64>,
     ) {
-        let standing = standing(&with(Evidence::Applied, 1, successes, failures), at(0));
+        let standing = assess_pattern(&with(PatternEvidence::Applied, 1, successes, failures), time_at_day(0));
         assert_eq!(standing.success_rate, rate);
         assert_eq!(standing.at_least.map(|x| (x * 1e6).round()), bound.map(|x| (x * 1e6).round()));
     }
@@ -349,19 +349,19 @@ mod tests {
     #[case::two(360, 0.25)]
     #[case::from_the_future(-30, 1.0)]
     fn what_is_old_counts_less(#[case] days: i64, #[case] expected: f64) {
-        let mut one = pattern("python", "a", "b");
-        one.last_seen = at(0);
-        assert!((standing(&one, at(days)).recency - expected).abs() < 1e-9);
-        one.last_seen = at(-10_000);
-        one.last_matched = Some(at(0));
-        assert!((standing(&one, at(days)).recency - expected).abs() < 1e-9);
+        let mut one = sample_pattern("python", "a", "b");
+        one.last_seen = time_at_day(0);
+        assert!((assess_pattern(&one, time_at_day(days)).recency - expected).abs() < 1e-9);
+        one.last_seen = time_at_day(-10_000);
+        one.last_matched = Some(time_at_day(0));
+        assert!((assess_pattern(&one, time_at_day(days)).recency - expected).abs() < 1e-9);
     }
 
     #[test]
     fn one_change_comes_once_however_much_is_told_of_it() {
         let of = |broken: &str, fixed: &str| Pattern {
-            counts: [("m_1".to_owned(), Count { frequency: 9, ..Count::default() })].into(),
-            ..pattern("python", broken, fixed)
+            counts: [("m_1".to_owned(), PatternCount { frequency: 9, ..PatternCount::default() })].into(),
+            ..sample_pattern("python", broken, fixed)
         };
         let all = [
             of("VARIABLE == None", "VARIABLE is None"),
@@ -376,7 +376,7 @@ mod tests {
             of("VARIABLE == f64 :: NAN", "VARIABLE . is_nan ( )"),
             of("VARIABLE == f32 :: NAN", "VARIABLE . is_nan ( )"),
         ];
-        let first = top(&all, |_| 1.0, at(0), 10);
+        let first = select_top(&all, |_| 1.0, time_at_day(0), 10);
         let forms: std::collections::BTreeSet<&str> =
             first.iter().map(|ranked| ranked.pattern.fixed.as_str()).collect();
         assert_eq!(first.len(), 6, "{forms:?}");
@@ -385,19 +385,19 @@ mod tests {
 
     #[test]
     fn the_best_come_first_and_one_of_a_group() {
-        let mut often = with(Evidence::Addressed, 50, 10, 0);
+        let mut often = with(PatternEvidence::Addressed, 50, 10, 0);
         often.id = "k_00000000000000a1".parse().expect("an id");
-        let mut similar = with(Evidence::Addressed, 5, 0, 0);
+        let mut similar = with(PatternEvidence::Addressed, 5, 0, 0);
         (similar.id, similar.group) = ("k_00000000000000a2".parse().expect("an id"), Some(often.id.clone()));
-        let mut rare = with(Evidence::Addressed, 5, 0, 0);
+        let mut rare = with(PatternEvidence::Addressed, 5, 0, 0);
         rare.id = "k_00000000000000a3".parse().expect("an id");
-        let mut muted = with(Evidence::Addressed, 90, 0, 0);
+        let mut muted = with(PatternEvidence::Addressed, 90, 0, 0);
         (muted.id, muted.muted) = ("k_00000000000000a4".parse().expect("an id"), true);
-        let watched = with(Evidence::History, 1, 0, 0);
+        let watched = with(PatternEvidence::History, 1, 0, 0);
         (rare.broken, rare.fixed) = ("raise VARIABLE".to_owned(), "return VARIABLE".to_owned());
         let all = [watched, muted, rare, similar, often];
         let ids = |relevance: &dyn Fn(&Pattern) -> f64, n| -> Vec<String> {
-            top(&all, relevance, at(0), n).iter().map(|ranked| ranked.pattern.id.as_str()[16..].to_owned()).collect()
+            select_top(&all, relevance, time_at_day(0), n).iter().map(|ranked| ranked.pattern.id.as_str()[16..].to_owned()).collect()
         };
         assert_eq!(ids(&|_| 1.0, 10), ["a1", "a3"]);
         assert_eq!(ids(&|_| 1.0, 1), ["a1"]);
@@ -407,24 +407,24 @@ mod tests {
 
     #[test]
     fn the_least_useful_go_first_and_mutes_last() {
-        let mut all: Vec<Pattern> = (0..6).map(|n| with(Evidence::History, n + 1, 0, 0)).collect();
+        let mut all: Vec<Pattern> = (0..6).map(|n| with(PatternEvidence::History, n + 1, 0, 0)).collect();
         for (n, one) in all.iter_mut().enumerate() {
             one.id = format!("k_00000000000000b{n}").parse().expect("an id");
         }
         all[0].muted = true;
-        let gone: Vec<&str> = evicted(&all, at(0), 3).iter().map(|one| &one.id.as_str()[16..]).collect();
+        let gone: Vec<&str> = select_evicted(&all, time_at_day(0), 3).iter().map(|one| &one.id.as_str()[16..]).collect();
         assert_eq!(gone, ["b3", "b2", "b1"]);
-        assert!(evicted(&all, at(0), 6).is_empty());
+        assert!(select_evicted(&all, time_at_day(0), 6).is_empty());
     }
 
     proptest! {
         #[test]
         fn every_figure_is_one(frequency: u32, successes: u32, failures: u32, seen in any::<i32>(), now in any::<i32>()) {
-            for &evidence in Evidence::ALL {
+            for &evidence in PatternEvidence::ALL {
                 let mut one = with(evidence, frequency, successes, failures);
                 one.last_seen = Time::from_second(i64::from(seen)).expect("a moment");
                 let now = Time::from_second(i64::from(now)).expect("a moment");
-                let standing = standing(&one, now);
+                let standing = assess_pattern(&one, now);
                 let at_least = standing.at_least.unwrap_or(0.0);
                 for figure in [standing.confidence, standing.recency, at_least, standing.success_rate.unwrap_or(0.0)] {
                     prop_assert!((0.0..=1.0).contains(&figure), "{standing:?}");

@@ -7,20 +7,20 @@ pub mod metrics;
 
 use std::borrow::Cow;
 
-use crate::domain::text::one_line;
+use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, FindingStatus, Priority, RunId, RunStatus, Time};
 
 /// No ledger is ever larger, in tokens; a larger cap counts as this one.
-pub const HARD_CAP: usize = 1200;
+pub const MAX_LEDGER_TOKENS: usize = 1200;
 
 /// The least urgent priority that a ledger names findings of.
-pub const LEAST_PRIORITY: Priority = Priority::P1;
+pub const MIN_LEDGER_PRIORITY: Priority = Priority::P1;
 
 /// Longer titles are cut, in characters; paths keep their end.
-const TITLE_CHARS: usize = 120;
-const PATH_CHARS: usize = 160;
-const SUMMARY_CHARS: usize = 200;
-const WORD_CHARS: usize = 64;
+const MAX_TITLE_CHARS: usize = 120;
+const MAX_PATH_CHARS: usize = 160;
+const MAX_SUMMARY_CHARS: usize = 200;
+const MAX_WORD_CHARS: usize = 64;
 
 /// What is known when a ledger is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,13 +50,13 @@ pub struct LedgerRun {
     /// Findings it reported.
     pub findings: u32,
     /// Whether an assistant has been told of its result.
-    pub surfaced: Surfaced,
+    pub surfaced: SurfacedState,
     pub summary: String,
 }
 
 /// Whether an assistant has been told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surfaced {
+pub enum SurfacedState {
     Yes,
     No,
 }
@@ -74,7 +74,7 @@ pub struct LedgerFinding<'a> {
 
 /// What is outside of the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct World {
+pub struct LedgerClock {
     pub now: Time,
 }
 
@@ -94,8 +94,8 @@ pub struct Ledger {
 
 /// What a coding assistant is to know of the reviews, in at most `cap` tokens as `count` counts them; `None` when there
 /// is nothing to say, or no room to say it.
-pub fn project(view: &LedgerView<'_>, world: &World, cap: usize, count: &dyn Fn(&str) -> usize) -> Option<Ledger> {
-    let cap = cap.min(HARD_CAP);
+pub fn project_ledger(view: &LedgerView<'_>, world: &LedgerClock, cap: usize, count: &dyn Fn(&str) -> usize) -> Option<Ledger> {
+    let cap = cap.min(MAX_LEDGER_TOKENS);
     let active = view.runs.iter().filter(|run| !run.status.is_terminal()).max_by_key(|run| {
         // The one that is at work; among equals the newest.
         (run.status.is_working(), run.created_at, &run.id)
@@ -103,34 +103,34 @@ pub fn project(view: &LedgerView<'_>, world: &World, cap: usize, count: &dyn Fn(
     let mut findings: Vec<&LedgerFinding> = view
         .findings
         .iter()
-        .filter(|finding| finding.status.is_undecided() && finding.priority <= LEAST_PRIORITY)
+        .filter(|finding| finding.status.is_undecided() && finding.priority <= MIN_LEDGER_PRIORITY)
         .collect();
     let all = findings.len();
     let by_weight = |a: &&LedgerFinding<'_>, b: &&LedgerFinding<'_>| {
         (a.priority, &a.path, a.line, &a.id).cmp(&(b.priority, &b.path, b.line, &b.id))
     };
     // An element has more tokens than one: no more of them fit than this, and only these are put in order.
-    if all > HARD_CAP {
-        findings.select_nth_unstable_by(HARD_CAP, by_weight);
-        findings.truncate(HARD_CAP);
+    if all > MAX_LEDGER_TOKENS {
+        findings.select_nth_unstable_by(MAX_LEDGER_TOKENS, by_weight);
+        findings.truncate(MAX_LEDGER_TOKENS);
     }
     let beyond = all - findings.len();
     findings.sort_by(by_weight);
-    let latest = latest(view);
+    let latest = select_latest_run(view);
 
     // In the order in which they are worth their place.
     let mut elements = Vec::new();
-    elements.extend(active.map(|run| Element { text: active_line(run, world), tells: Tells::Nothing }));
-    elements.extend(latest.map(|run| Element { text: latest_line(run), tells: Tells::Run(&run.id) }));
+    elements.extend(active.map(|run| LedgerElement { text: render_active_run(run, world), subject: ElementSubject::Nothing }));
+    elements.extend(latest.map(|run| LedgerElement { text: render_latest_run(run), subject: ElementSubject::Run(&run.id) }));
     elements.extend(
-        findings.into_iter().map(|finding| Element { text: finding_line(finding), tells: Tells::Finding(&finding.id) }),
+        findings.into_iter().map(|finding| LedgerElement { text: render_finding(finding), subject: ElementSubject::Finding(&finding.id) }),
     );
     if elements.is_empty() {
         return None;
     }
     let (mut kept, mut ledger) = (0, None);
     while kept < elements.len() {
-        let text = page(&view.repo, &elements[..=kept]);
+        let text = render_page(&view.repo, &elements[..=kept]);
         let tokens = count(&text);
         if tokens > cap {
             break;
@@ -141,22 +141,22 @@ pub fn project(view: &LedgerView<'_>, world: &World, cap: usize, count: &dyn Fn(
     let (text, tokens) = ledger?;
     let mut ledger = Ledger { text, tokens, run: None, surfaced: Vec::new(), left_out: elements.len() - kept + beyond };
     for element in &elements[..kept] {
-        match element.tells {
-            Tells::Nothing => {}
-            Tells::Run(run) => ledger.run = Some(run.clone()),
-            Tells::Finding(finding) => ledger.surfaced.extend(finding.parse::<FindingId>()),
+        match element.subject {
+            ElementSubject::Nothing => {}
+            ElementSubject::Run(run) => ledger.run = Some(run.clone()),
+            ElementSubject::Finding(finding) => ledger.surfaced.extend(finding.parse::<FindingId>()),
         }
     }
     Some(ledger)
 }
 
-struct Element<'a> {
+struct LedgerElement<'a> {
     text: String,
-    tells: Tells<'a>,
+    subject: ElementSubject<'a>,
 }
 
 /// What an assistant knows once it has read an element.
-enum Tells<'a> {
+enum ElementSubject<'a> {
     /// Nothing that stays so.
     Nothing,
     /// How the run ended.
@@ -166,20 +166,20 @@ enum Tells<'a> {
 
 /// The newest run that ended and whose end still matters: one that was replaced or had nothing to do does not, nor does
 /// one that found nothing when the code has moved on or its result has been told.
-fn latest<'a>(view: &'a LedgerView<'_>) -> Option<&'a LedgerRun> {
+fn select_latest_run<'a>(view: &'a LedgerView<'_>) -> Option<&'a LedgerRun> {
     let newest = view
         .runs
         .iter()
         .filter(|run| run.status.is_terminal() && !matches!(run.status, RunStatus::Superseded | RunStatus::Skipped))
         .max_by_key(|run| (run.created_at, &run.id))?;
     let undecided = view.findings.iter().any(|finding| finding.status.is_undecided());
-    let news = newest.surfaced == Surfaced::No && newest.freshness == "current";
+    let news = newest.surfaced == SurfacedState::No && newest.freshness == "current";
     let broken = matches!(newest.status, RunStatus::Failed | RunStatus::Lost);
     ((newest.findings > 0 && undecided) || news || broken).then_some(newest)
 }
 
-fn page(repo: &str, elements: &[Element<'_>]) -> String {
-    let mut text = format!("<auto_review_ledger version=\"1\" repo=\"{}\">\n", attribute(repo, WORD_CHARS));
+fn render_page(repo: &str, elements: &[LedgerElement<'_>]) -> String {
+    let mut text = format!("<auto_review_ledger version=\"1\" repo=\"{}\">\n", escape_attribute(repo, MAX_WORD_CHARS));
     for element in elements {
         text.push_str(&element.text);
     }
@@ -187,53 +187,53 @@ fn page(repo: &str, elements: &[Element<'_>]) -> String {
     text
 }
 
-fn active_line(run: &LedgerRun, world: &World) -> String {
+fn render_active_run(run: &LedgerRun, world: &LedgerClock) -> String {
     format!(
         "  <active run=\"{}\" phase=\"{}\" snapshot=\"{}\" runtime=\"{}\" last_activity=\"{}\" freshness=\"{}\" \
          scope=\"{}\"/>\n",
         run.id,
         run.status,
-        short(&run.snapshot),
-        span(world.now, run.created_at),
-        span(world.now, run.last_activity),
-        attribute(&run.freshness, WORD_CHARS),
-        attribute(&run.scope, WORD_CHARS)
+        short_commit(&run.snapshot),
+        format_elapsed(world.now, run.created_at),
+        format_elapsed(world.now, run.last_activity),
+        escape_attribute(&run.freshness, MAX_WORD_CHARS),
+        escape_attribute(&run.scope, MAX_WORD_CHARS)
     )
 }
 
-fn latest_line(run: &LedgerRun) -> String {
+fn render_latest_run(run: &LedgerRun) -> String {
     let surfaced = match run.surfaced {
-        Surfaced::Yes => "true",
-        Surfaced::No => "false",
+        SurfacedState::Yes => "true",
+        SurfacedState::No => "false",
     };
     format!(
         "  <latest run=\"{}\" status=\"{}\" snapshot=\"{}\" findings=\"{}\" surfaced=\"{surfaced}\" summary=\"{}\"/>\n",
         run.id,
         run.status,
-        short(&run.snapshot),
+        short_commit(&run.snapshot),
         run.findings,
-        attribute(&run.summary, SUMMARY_CHARS)
+        escape_attribute(&run.summary, MAX_SUMMARY_CHARS)
     )
 }
 
-fn finding_line(finding: &LedgerFinding<'_>) -> String {
+fn render_finding(finding: &LedgerFinding<'_>) -> String {
     format!(
         "  <finding id=\"{}\" p=\"{}\" path=\"{}\" line=\"{}\" title=\"{}\"/>\n",
         finding.id,
         finding.priority.index(),
-        attribute(&keep_end(&finding.path, PATH_CHARS), PATH_CHARS),
+        escape_attribute(&truncate_start(&finding.path, MAX_PATH_CHARS), MAX_PATH_CHARS),
         finding.line,
-        attribute(&finding.title, TITLE_CHARS)
+        escape_attribute(&finding.title, MAX_TITLE_CHARS)
     )
 }
 
 /// The first seven digits of a commit.
-fn short(commit: &str) -> String {
-    attribute(commit.get(..7).unwrap_or(commit), WORD_CHARS)
+fn short_commit(commit: &str) -> String {
+    escape_attribute(commit.get(..7).unwrap_or(commit), MAX_WORD_CHARS)
 }
 
 /// A span in its largest unit; a moment in the future is `0s`.
-fn span(now: Time, moment: Time) -> String {
+fn format_elapsed(now: Time, moment: Time) -> String {
     let seconds = now.as_second().saturating_sub(moment.as_second()).max(0);
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -243,7 +243,7 @@ fn span(now: Time, moment: Time) -> String {
     }
 }
 
-fn keep_end(path: &str, limit: usize) -> String {
+fn truncate_start(path: &str, limit: usize) -> String {
     match path.chars().count().checked_sub(limit) {
         None | Some(0) => path.to_owned(),
         Some(over) => format!("…{}", path.chars().skip(over + 1).collect::<String>()),
@@ -251,8 +251,8 @@ fn keep_end(path: &str, limit: usize) -> String {
 }
 
 /// Text as the value of an attribute: one line, no control characters, cut to `limit` characters, escaped.
-fn attribute(text: &str, limit: usize) -> String {
-    let text = one_line(text);
+fn escape_attribute(text: &str, limit: usize) -> String {
+    let text = sanitize_line(text);
     let mut value = String::with_capacity(text.len());
     let over = text.chars().nth(limit).is_some();
     for c in text.chars().take(if over { limit.saturating_sub(1) } else { limit }) {

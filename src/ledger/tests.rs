@@ -6,7 +6,7 @@ use super::*;
 
 const NOW: i64 = 1_790_000_000;
 
-fn at(seconds: i64) -> Time {
+fn time_at(seconds: i64) -> Time {
     Time::from_second(seconds).expect("a moment")
 }
 
@@ -14,13 +14,13 @@ fn run(number: u8, status: RunStatus, findings: u32) -> LedgerRun {
     LedgerRun {
         id: format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C{number:02}").parse().expect("an id"),
         status,
-        created_at: at(NOW - 540 + i64::from(number)),
-        last_activity: at(NOW - 38),
+        created_at: time_at(NOW - 540 + i64::from(number)),
+        last_activity: time_at(NOW - 38),
         snapshot: "abc1234def".to_owned(),
         freshness: "current".to_owned(),
         scope: "4 files".to_owned(),
         findings,
-        surfaced: Surfaced::No,
+        surfaced: SurfacedState::No,
         summary: "as it is".to_owned(),
     }
 }
@@ -40,12 +40,12 @@ fn view(runs: Vec<LedgerRun>, findings: Vec<LedgerFinding<'static>>) -> LedgerVi
     LedgerView { repo: "code".to_owned(), runs, findings }
 }
 
-fn letters(text: &str) -> usize {
+fn estimate_tokens(text: &str) -> usize {
     text.chars().count() / 4
 }
 
-fn text_of(view: &LedgerView<'_>) -> String {
-    project(view, &World { now: at(NOW) }, HARD_CAP, &letters).map_or(String::new(), |ledger| ledger.text)
+fn ledger_text(view: &LedgerView<'_>) -> String {
+    project_ledger(view, &LedgerClock { now: time_at(NOW) }, MAX_LEDGER_TOKENS, &estimate_tokens).map_or(String::new(), |ledger| ledger.text)
 }
 
 /// Every line one element, attributes quoted and escaped: stricter than XML, so that a reader needs no parser.
@@ -92,7 +92,7 @@ fn it_looks_as_documented() {
             finding(148, Priority::P0, FindingStatus::Unresolved, "first"),
         ],
     );
-    insta::assert_snapshot!(text_of(&view), @r#"
+    insta::assert_snapshot!(ledger_text(&view), @r#"
     <auto_review_ledger version="1" repo="code">
       <active run="ar_01JD3Z8Q6M7S5V2K4T9XWB1C02" phase="reviewing" snapshot="abc1234" runtime="8m" last_activity="38s" freshness="current" scope="4 files"/>
       <latest run="ar_01JD3Z8Q6M7S5V2K4T9XWB1C01" status="completed" snapshot="def5678" findings="3" surfaced="false" summary="as it is"/>
@@ -107,7 +107,7 @@ fn it_looks_as_documented() {
 fn what_is_said_and_what_is_not() {
     use FindingStatus::*;
     let stale = |status, findings| LedgerRun { freshness: "obsolete".to_owned(), ..run(1, status, findings) };
-    let told = |findings| LedgerRun { surfaced: Surfaced::Yes, ..run(1, RunStatus::Completed, findings) };
+    let told = |findings| LedgerRun { surfaced: SurfacedState::Yes, ..run(1, RunStatus::Completed, findings) };
     let high = |status| vec![finding(1, Priority::P1, status, "t")];
     for (name, view, expected) in [
         ("nothing at all", view(vec![], vec![]), vec![]),
@@ -139,7 +139,7 @@ fn what_is_said_and_what_is_not() {
             vec!["latest", "finding"],
         ),
     ] {
-        let text = text_of(&view);
+        let text = ledger_text(&view);
         let said: Vec<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("  <")?.split(' ').next())
@@ -153,7 +153,7 @@ fn what_is_said_and_what_is_not() {
 #[test]
 fn the_active_run_is_the_one_at_work() {
     let view = view(vec![run(3, RunStatus::Pending, 0), run(1, RunStatus::Resolving, 0)], vec![]);
-    assert!(text_of(&view).contains("phase=\"resolving\""));
+    assert!(ledger_text(&view).contains("phase=\"resolving\""));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_title_cannot_push_the_others_out() {
             finding(2, Priority::P1, FindingStatus::Open, "second"),
         ],
     );
-    let text = text_of(&view);
+    let text = ledger_text(&view);
     assert!(text.contains("second") && text.contains("xxx…"), "{text}");
 }
 
@@ -194,7 +194,7 @@ fn of_very_many_findings_the_most_urgent_are_named() {
         ..finding(1, Priority::P1, FindingStatus::Open, "as it is")
     };
     let findings: Vec<_> = (1..20_000).map(finding).collect();
-    let ledger = project(&view(Vec::new(), findings), &World { now: at(NOW) }, HARD_CAP, &letters).expect("a ledger");
+    let ledger = project_ledger(&view(Vec::new(), findings), &LedgerClock { now: time_at(NOW) }, MAX_LEDGER_TOKENS, &estimate_tokens).expect("a ledger");
     let expected: Vec<FindingId> =
         (1..=20).rev().map(|n: u32| format!("f_{:016x}", n * 997).parse().expect("an id")).collect();
     assert!(ledger.surfaced.len() > expected.len());
@@ -205,7 +205,7 @@ fn of_very_many_findings_the_most_urgent_are_named() {
 prop_compose! {
     fn runs()(number in 0u8..90, status in statuses(), findings in 0u32..9, snapshot in hostile(), freshness in hostile(),
               scope in hostile(), summary in hostile(), ago in -100i64..1_000_000) -> LedgerRun {
-        LedgerRun { snapshot, freshness, scope, summary, last_activity: at(NOW - ago), ..run(number, status, findings) }
+        LedgerRun { snapshot, freshness, scope, summary, last_activity: time_at(NOW - ago), ..run(number, status, findings) }
     }
 }
 
@@ -228,10 +228,10 @@ proptest! {
         cap in 0usize..1500,
     ) {
         let view = LedgerView { repo, runs, findings };
-        if let Some(ledger) = project(&view, &World { now: at(NOW) }, cap, &letters) {
+        if let Some(ledger) = project_ledger(&view, &LedgerClock { now: time_at(NOW) }, cap, &estimate_tokens) {
             prop_assert!(is_well_formed(&ledger.text), "{}", ledger.text);
-            prop_assert!(ledger.tokens <= cap.min(HARD_CAP));
-            prop_assert_eq!(ledger.tokens, letters(&ledger.text));
+            prop_assert!(ledger.tokens <= cap.min(MAX_LEDGER_TOKENS));
+            prop_assert_eq!(ledger.tokens, estimate_tokens(&ledger.text));
             prop_assert_eq!(ledger.text.matches("<finding ").count(), ledger.surfaced.len());
         }
     }
@@ -244,9 +244,9 @@ proptest! {
         more in 0usize..600,
     ) {
         let view = view(runs, findings);
-        let world = World { now: at(NOW) };
-        let small = project(&view, &world, cap, &letters);
-        let large = project(&view, &world, cap + more, &letters);
+        let world = LedgerClock { now: time_at(NOW) };
+        let small = project_ledger(&view, &world, cap, &estimate_tokens);
+        let large = project_ledger(&view, &world, cap + more, &estimate_tokens);
         if let Some(small) = small {
             let large = large.expect("what fits into less fits into more");
             prop_assert!(large.surfaced.starts_with(&small.surfaced));

@@ -14,11 +14,11 @@ use crate::domain::LineRange;
 
 /// Earlier runs whose records are looked into, the newest ones with the same eyes. Own: what is carried is recorded
 /// again in every run, so that the last few know all that is still there.
-pub const LOOKED_INTO: usize = 64;
+pub const MAX_EARLIER_RUNS: usize = 64;
 
 /// A hunk of the change that is to be reviewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted<'a> {
+pub struct HunkToReview<'a> {
     pub path: &'a str,
     /// What the file was called before, when it was renamed.
     pub old_path: Option<&'a str>,
@@ -28,25 +28,25 @@ pub struct Wanted<'a> {
 
 /// A hunk that an earlier run has put before its reviewer, or carried over itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reviewed<'a> {
+pub struct ReviewedHunk<'a> {
     pub path: &'a str,
     pub key: &'a str,
 }
 
 /// What is done about a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum HunkDecision {
     /// Not sent: it is hunk number `hunk` of earlier run number `run`.
     Carry {
         run: usize,
         hunk: usize,
     },
-    Send(Why),
+    Send(SendReason),
 }
 
 /// Why a hunk is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum SendReason {
     /// Nobody has reviewed it as it is.
     New,
     /// What it would be recognised by is not known.
@@ -58,24 +58,24 @@ pub enum Why {
 }
 
 /// The fates of `wanted`, in its order. `earlier` are the runs, newest first; no more are asked than are needed.
-pub fn carry_over<'a>(wanted: &[Wanted<'_>], earlier: impl IntoIterator<Item = Vec<Reviewed<'a>>>) -> Vec<Fate> {
-    let mut fates: Vec<Fate> =
-        wanted.iter().map(|hunk| Fate::Send(if hunk.key.is_empty() { Why::NoKey } else { Why::New })).collect();
+pub fn carry_over<'a>(wanted: &[HunkToReview<'_>], earlier: impl IntoIterator<Item = Vec<ReviewedHunk<'a>>>) -> Vec<HunkDecision> {
+    let mut fates: Vec<HunkDecision> =
+        wanted.iter().map(|hunk| HunkDecision::Send(if hunk.key.is_empty() { SendReason::NoKey } else { SendReason::New })).collect();
     // By their key, in their order.
     let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, hunk) in wanted.iter().enumerate().filter(|(_, hunk)| !hunk.key.is_empty()) {
         open.entry(hunk.key).or_default().push(index);
     }
-    let mut earlier = earlier.into_iter().take(LOOKED_INTO).enumerate();
+    let mut earlier = earlier.into_iter().take(MAX_EARLIER_RUNS).enumerate();
     while !open.is_empty()
         && let Some((run, reviewed)) = earlier.next()
     {
-        for (hunk, Reviewed { path, key }) in reviewed.into_iter().enumerate() {
+        for (hunk, ReviewedHunk { path, key }) in reviewed.into_iter().enumerate() {
             let Some(alike) = open.get_mut(key) else { continue };
             let named = alike.iter().position(|&index| wanted[index].path == path);
             let renamed = || alike.iter().position(|&index| wanted[index].old_path == Some(path));
             if let Some(at) = named.or_else(renamed) {
-                fates[alike.remove(at)] = Fate::Carry { run, hunk };
+                fates[alike.remove(at)] = HunkDecision::Carry { run, hunk };
                 if alike.is_empty() {
                     open.remove(key);
                 }
@@ -87,7 +87,7 @@ pub fn carry_over<'a>(wanted: &[Wanted<'_>], earlier: impl IntoIterator<Item = V
 
 /// Which of the hunks of its file a finding is about: one that shares a line with it, else the nearest, of several the
 /// first.
-pub fn hunk_of(finding: LineRange, hunks: &[LineRange]) -> Option<usize> {
+pub fn find_nearest_hunk(finding: LineRange, hunks: &[LineRange]) -> Option<usize> {
     let apart = |hunk: &LineRange| hunk.start.saturating_sub(finding.end).max(finding.start.saturating_sub(hunk.end));
     hunks.iter().enumerate().min_by_key(|(index, hunk)| (apart(hunk), *index)).map(|(index, _)| index)
 }
@@ -101,18 +101,18 @@ mod tests {
 
     use super::*;
 
-    fn wanted<'a>(path: &'a str, key: &'a str) -> Wanted<'a> {
-        Wanted { path, old_path: None, key }
+    fn wanted<'a>(path: &'a str, key: &'a str) -> HunkToReview<'a> {
+        HunkToReview { path, old_path: None, key }
     }
 
-    fn reviewed<'a>(path: &'a str, key: &'a str) -> Reviewed<'a> {
-        Reviewed { path, key }
+    fn reviewed<'a>(path: &'a str, key: &'a str) -> ReviewedHunk<'a> {
+        ReviewedHunk { path, key }
     }
 
-    const NEW: Fate = Fate::Send(Why::New);
+    const NEW: HunkDecision = HunkDecision::Send(SendReason::New);
 
-    fn from(run: usize, hunk: usize) -> Fate {
-        Fate::Carry { run, hunk }
+    fn from(run: usize, hunk: usize) -> HunkDecision {
+        HunkDecision::Carry { run, hunk }
     }
 
     #[rstest]
@@ -121,9 +121,9 @@ mod tests {
     #[case::edited(vec![wanted("a", "2")], vec![vec![reviewed("a", "1")]], vec![NEW])]
     #[case::the_same_text_in_another_file(vec![wanted("b", "1")], vec![vec![reviewed("a", "1")]], vec![NEW])]
     #[case::renamed(
-        vec![Wanted { old_path: Some("a"), ..wanted("b", "1") }], vec![vec![reviewed("a", "1")]], vec![from(0, 0)]
+        vec![HunkToReview { old_path: Some("a"), ..wanted("b", "1") }], vec![vec![reviewed("a", "1")]], vec![from(0, 0)]
     )]
-    #[case::no_key(vec![wanted("a", "")], vec![vec![reviewed("a", "")]], vec![Fate::Send(Why::NoKey)])]
+    #[case::no_key(vec![wanted("a", "")], vec![vec![reviewed("a", "")]], vec![HunkDecision::Send(SendReason::NoKey)])]
     #[case::the_newest_first(
         vec![wanted("a", "1")], vec![vec![reviewed("a", "0")], vec![reviewed("a", "1")], vec![reviewed("a", "1")]],
         vec![from(1, 0)]
@@ -142,9 +142,9 @@ mod tests {
         vec![from(1, 0), from(0, 0), NEW]
     )]
     fn hunks_are_recognised(
-        #[case] wanted: Vec<Wanted<'static>>,
-        #[case] earlier: Vec<Vec<Reviewed<'static>>>,
-        #[case] expected: Vec<Fate>,
+        #[case] wanted: Vec<HunkToReview<'static>>,
+        #[case] earlier: Vec<Vec<ReviewedHunk<'static>>>,
+        #[case] expected: Vec<HunkDecision>,
     ) {
         assert_eq!(carry_over(&wanted, earlier), expected);
     }
@@ -165,7 +165,7 @@ mod tests {
             vec![reviewed("a", "0")]
         });
         assert_eq!(carry_over(&[one], never.take(1_000)), [NEW]);
-        assert_eq!(asked, LOOKED_INTO, "the newest ones only");
+        assert_eq!(asked, MAX_EARLIER_RUNS, "the newest ones only");
     }
 
     proptest! {
@@ -178,9 +178,9 @@ mod tests {
             let text = |(path, key): &(u8, u8)| (path.to_string(), if *key == 0 { String::new() } else { key.to_string() });
             let new: Vec<(String, String)> = new.iter().map(text).collect();
             let old: Vec<Vec<(String, String)>> = old.iter().map(|run| run.iter().map(text).collect()).collect();
-            let wanted: Vec<Wanted<'_>> = new.iter().map(|(path, key)| Wanted { path, old_path: None, key }).collect();
-            let earlier: Vec<Vec<Reviewed<'_>>> =
-                old.iter().map(|run| run.iter().map(|(path, key)| Reviewed { path, key }).collect()).collect();
+            let wanted: Vec<HunkToReview<'_>> = new.iter().map(|(path, key)| HunkToReview { path, old_path: None, key }).collect();
+            let earlier: Vec<Vec<ReviewedHunk<'_>>> =
+                old.iter().map(|run| run.iter().map(|(path, key)| ReviewedHunk { path, key }).collect()).collect();
             let fates = carry_over(&wanted, earlier);
             prop_assert_eq!(fates.len(), wanted.len());
             let mut left: BTreeMap<(usize, usize), &(String, String)> = BTreeMap::new();
@@ -189,9 +189,9 @@ mod tests {
             }
             for (fate, hunk) in fates.iter().zip(&new) {
                 match fate {
-                    Fate::Carry { run, hunk: number } => prop_assert_eq!(left.remove(&(*run, *number)), Some(hunk)),
-                    Fate::Send(Why::NoKey) => prop_assert!(hunk.1.is_empty()),
-                    Fate::Send(why) => prop_assert_eq!(*why, Why::New),
+                    HunkDecision::Carry { run, hunk: number } => prop_assert_eq!(left.remove(&(*run, *number)), Some(hunk)),
+                    HunkDecision::Send(SendReason::NoKey) => prop_assert!(hunk.1.is_empty()),
+                    HunkDecision::Send(why) => prop_assert_eq!(*why, SendReason::New),
                 }
             }
             for (fate, hunk) in fates.iter().zip(&new) {
@@ -209,7 +209,7 @@ mod tests {
     #[case((99, 99), Some(2))]
     fn findings_belong_to_hunks(#[case] (start, end): (u32, u32), #[case] expected: Option<usize>) {
         let hunks = [LineRange::new(2, 4), LineRange::new(10, 12), LineRange::new(40, 50)];
-        assert_eq!(hunk_of(LineRange::new(start, end), &hunks), expected);
-        assert_eq!(hunk_of(LineRange::new(start, end), &[]), None);
+        assert_eq!(find_nearest_hunk(LineRange::new(start, end), &hunks), expected);
+        assert_eq!(find_nearest_hunk(LineRange::new(start, end), &[]), None);
     }
 }

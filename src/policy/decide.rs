@@ -27,14 +27,14 @@
 use crate::domain::{RunId, RunStatus, Scope, Source};
 
 use super::Liveness;
-use super::supersede::{FinishRule, Underway, Verdict, verdict};
+use super::supersede::{FinishRule, RunProgress, SupersedeVerdict, judge_older_run};
 
 /// A run that was lost or has failed is taken up again until its worker was started this often.
 pub const MAX_ATTEMPTS: u32 = 3;
 
 /// What somebody wants reviewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct LaunchRequest {
     /// With its names resolved, as the snapshot has it.
     pub scope: Scope,
     pub scope_hash: String,
@@ -51,7 +51,7 @@ pub struct Request {
     pub left_out: usize,
     /// Review again although an equivalent review exists.
     pub force: bool,
-    pub asker: Asker,
+    pub asker: Requester,
     /// What the settings say about older runs that are under way.
     pub rule: FinishRule,
     /// Tokens the reviewer would be sent, estimated; 0 for the built-in reviewer.
@@ -60,13 +60,13 @@ pub struct Request {
 
 /// Whether a person waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asker {
+pub enum Requester {
     Person,
     /// A watcher or a hook: it asks again and again, and takes no for an answer.
     Automatic,
 }
 
-impl From<Source> for Asker {
+impl From<Source> for Requester {
     fn from(source: Source) -> Self {
         match source {
             Source::Watch | Source::Hook => Self::Automatic,
@@ -95,9 +95,9 @@ pub struct KnownRun<'a> {
     pub attempt: u32,
     /// Grows with every request that it answers.
     pub epoch: u64,
-    pub ending: Ending,
+    pub ending: CancelRequest,
     /// Only means something for a completed run.
-    pub extent: Extent,
+    pub extent: ReviewExtent,
     /// Findings recorded.
     pub findings: u32,
     /// Tokens spent.
@@ -108,23 +108,23 @@ pub struct KnownRun<'a> {
     pub resumable: Resumable,
     /// How far it is; only looked at for active runs of the request's lineage. One of which it is not known may not
     /// finish.
-    pub underway: Option<Underway>,
+    pub underway: Option<RunProgress>,
 }
 
 /// Whether somebody has asked for a run's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum CancelRequest {
     /// It goes on to its own end.
-    NotAsked,
+    NotRequested,
     /// It ends as soon as its worker looks, or has ended so.
-    Asked,
+    Requested,
     /// As [`Ending::Asked`], by a person.
-    Stopped,
+    StoppedByPerson,
 }
 
 /// How much of what it was asked a completed run has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum ReviewExtent {
     Whole,
     /// A part of it failed; what was recorded can be taken over.
     Partial,
@@ -145,13 +145,13 @@ pub enum Resumable {
 /// What the harness does about a request, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    pub action: Action,
+    pub action: ReviewAction,
     /// One sentence for a person.
     pub reason: String,
     /// Tokens that need not be paid for because of this decision.
     pub saved_token_estimate: u64,
     /// Runs of the lineage that were under way with other code, oldest first, with what becomes of them.
-    pub older: Vec<(RunId, Verdict)>,
+    pub older: Vec<(RunId, SupersedeVerdict)>,
     /// Of a skipped duplicate the run that it duplicates.
     pub duplicate_of: Option<RunId>,
 }
@@ -159,21 +159,21 @@ pub struct Decision {
 impl Decision {
     /// The active runs that are ended because of it.
     pub fn supersedes(&self) -> Vec<RunId> {
-        let ended = self.older.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Cancel(_)));
+        let ended = self.older.iter().filter(|(_, verdict)| matches!(verdict, SupersedeVerdict::Cancel(_)));
         ended.map(|(run, _)| run.clone()).collect()
     }
 
     /// The older run that a new one waits for, because it may finish.
     pub fn waits_for(&self) -> Option<&RunId> {
-        let launches = matches!(self.action, Action::Launch | Action::Resume { .. });
-        let finishing = self.older.iter().filter(|(_, verdict)| launches && matches!(verdict, Verdict::Finish(_)));
+        let launches = matches!(self.action, ReviewAction::Launch | ReviewAction::Resume { .. });
+        let finishing = self.older.iter().filter(|(_, verdict)| launches && matches!(verdict, SupersedeVerdict::Finish(_)));
         finishing.map(|(run, _)| run).next_back()
     }
 }
 
 /// The action of a [`Decision`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum ReviewAction {
     /// Start a new run.
     Launch,
     /// A live equivalent run does it.
@@ -191,7 +191,7 @@ impl KnownRun<'_> {
     /// Whether it is on its way to a result. One whose end was asked for is not.
     fn is_active(&self) -> bool {
         match self.status {
-            _ if self.ending != Ending::NotAsked => false,
+            _ if self.ending != CancelRequest::NotRequested => false,
             RunStatus::Pending => true,
             status if status.is_working() => self.liveness != Liveness::Dead,
             _ => false,
@@ -200,37 +200,37 @@ impl KnownRun<'_> {
 
     /// Whether it has reviewed all that it was asked to.
     fn is_done(&self) -> bool {
-        self.status == RunStatus::Completed && self.extent == Extent::Whole
+        self.status == RunStatus::Completed && self.extent == ReviewExtent::Whole
     }
 
     fn has_ended_early(&self) -> bool {
         matches!(self.status, RunStatus::Lost | RunStatus::Failed)
-            || (self.status == RunStatus::Completed && self.extent != Extent::Whole)
+            || (self.status == RunStatus::Completed && self.extent != ReviewExtent::Whole)
             || (self.status.is_working() && self.liveness == Liveness::Dead)
     }
 
     /// Why it answers a request although it reviewed only a part: another attempt would come to the same. `None` when one
     /// is worth it.
-    fn is_all_there_is(&self) -> Option<String> {
+    fn reason_to_reuse_partial(&self) -> Option<String> {
         match self.extent {
             _ if self.status != RunStatus::Completed => None,
-            Extent::StaysUnread { files } => {
+            ReviewExtent::StaysUnread { files } => {
                 let stay = if files == 1 { "stays" } else { "stay" };
                 Some(format!(
                     "{} has reviewed all but {} that {stay} unreadable; `--force` tries again",
                     self.id,
-                    crate::domain::text::count(files as usize, "file"),
+                    crate::domain::text::format_count(files as usize, "file"),
                 ))
             }
-            Extent::Partial if self.attempt >= MAX_ATTEMPTS => Some(format!(
+            ReviewExtent::Partial if self.attempt >= MAX_ATTEMPTS => Some(format!(
                 "{} could review only a part, in attempt {}; `--force` begins anew",
                 self.id, self.attempt
             )),
-            Extent::Partial | Extent::Whole => None,
+            ReviewExtent::Partial | ReviewExtent::Whole => None,
         }
     }
 
-    fn is_equivalent_to(&self, request: &Request) -> bool {
+    fn is_equivalent_to(&self, request: &LaunchRequest) -> bool {
         self.scope_hash == request.scope_hash
             && self.diff_fingerprint == request.diff_fingerprint
             && self.policy_version == request.prompt_policy_version
@@ -240,11 +240,11 @@ impl KnownRun<'_> {
     }
 
     /// Whether it is under way for a request's lineage, with other code. `scope` is the request's, written.
-    pub fn is_older_sibling(&self, request: &Request, scope: &str) -> bool {
+    pub fn is_older_sibling(&self, request: &LaunchRequest, scope: &str) -> bool {
         (self.status == RunStatus::Pending || self.status.is_working())
             && self.diff_fingerprint != request.diff_fingerprint
             && self.same_lineage(scope, &request.branch, &request.worktree, &request.reviewer)
-            && follows_the_code(scope)
+            && is_moving_scope(scope)
     }
 
     fn same_lineage(&self, scope: &str, branch: &str, worktree: &str, reviewer: &str) -> bool {
@@ -253,12 +253,12 @@ impl KnownRun<'_> {
 }
 
 /// Whether a scope names code that moves under its name, so that a later run of it replaces an earlier one.
-fn follows_the_code(scope: &str) -> bool {
+fn is_moving_scope(scope: &str) -> bool {
     matches!(scope.parse(), Ok(Scope::Worktree | Scope::Staged | Scope::Branch(_)))
 }
 
 /// Decides about a request. `known` is in any order; of several fitting runs the newest is taken (ids sort by time).
-pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
+pub fn decide(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Decision {
     let newest = |fits: &dyn Fn(&KnownRun<'_>) -> bool| {
         known
             .iter()
@@ -272,12 +272,12 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
             1 => "nothing to review: the one changed file is left out".to_owned(),
             n => format!("nothing to review: all {n} changed files are left out"),
         };
-        return Decision::of(Action::Skip, reason, 0);
+        return Decision::new(ReviewAction::Skip, reason, 0);
     }
-    let older = under_way(request, known);
-    let about_older = about_older(&older);
+    let older = judge_older_runs(request, known);
+    let about_older = describe_older_runs(&older);
     let decided = |action, reason: String, saved| {
-        let mut decision = Decision::of(action, reason, saved);
+        let mut decision = Decision::new(action, reason, saved);
         decision.older.clone_from(&older);
         let waits =
             decision.waits_for().map(|run| format!("; it begins when {run} has ended, to carry over what it yields"));
@@ -289,31 +289,31 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
             Some((run, _)) => format!("reviewed again because that was asked for, although {} shows the same", run.id),
             None => "asked for without regard to earlier reviews; there is no equivalent one".to_owned(),
         };
-        return decided(Action::Launch, reason, 0);
+        return decided(ReviewAction::Launch, reason, 0);
     }
     if let Some((run, id)) = newest(&|run| run.is_active()) {
         let doing = if run.status == RunStatus::Pending { "waits to review" } else { "is reviewing" };
         let saved = request.prompt_estimate.max(run.tokens);
-        return decided(Action::Adopt { run: id }, format!("{} {doing} exactly this", run.id), saved);
+        return decided(ReviewAction::Adopt { run: id }, format!("{} {doing} exactly this", run.id), saved);
     }
     if let Some((run, id)) = newest(&|run| run.is_done()) {
         let reason = format!("{} has reviewed exactly this; no line of it has changed since", run.id);
         let saved = request.prompt_estimate.max(run.tokens);
-        return decided(Action::Reuse { run: id }, reason, saved);
+        return decided(ReviewAction::Reuse { run: id }, reason, saved);
     }
     let early = newest(&|run| run.has_ended_early());
     if let Some((run, id)) = &early
-        && let Some(reason) = run.is_all_there_is()
+        && let Some(reason) = run.reason_to_reuse_partial()
     {
         let saved = request.prompt_estimate.max(run.tokens);
-        return decided(Action::Reuse { run: id.clone() }, reason, saved);
+        return decided(ReviewAction::Reuse { run: id.clone() }, reason, saved);
     }
     let last = newest(&|run| run.status != RunStatus::Skipped && run.status.is_terminal());
-    if request.asker == Asker::Automatic
+    if request.asker == Requester::Automatic
         && let Some((run, id)) = last
     {
         let reason = match run.status {
-            RunStatus::Cancelled if run.ending == Ending::Stopped => Some("was stopped by a person"),
+            RunStatus::Cancelled if run.ending == CancelRequest::StoppedByPerson => Some("was stopped by a person"),
             _ if run.has_ended_early() && run.attempt >= MAX_ATTEMPTS => Some("ended early in its last attempt"),
             _ => None,
         };
@@ -322,7 +322,7 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
                 "a duplicate: {} was about exactly this and {ended}; ask for it yourself to have it reviewed",
                 run.id
             );
-            return Decision { duplicate_of: Some(id), ..Decision::of(Action::Skip, reason, request.prompt_estimate) };
+            return Decision { duplicate_of: Some(id), ..Decision::new(ReviewAction::Skip, reason, request.prompt_estimate) };
         }
     }
     if let Some((run, id)) = &early
@@ -338,9 +338,9 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
             "{} {ended} in attempt {} of {MAX_ATTEMPTS}; this run takes over what it recorded ({}) and goes on",
             run.id,
             run.attempt,
-            crate::domain::text::count(run.findings as usize, "finding"),
+            crate::domain::text::format_count(run.findings as usize, "finding"),
         );
-        return decided(Action::Resume { from: id.clone() }, reason, run.tokens);
+        return decided(ReviewAction::Resume { from: id.clone() }, reason, run.tokens);
     }
     let reason = match early {
         Some((run, _)) if run.resumable == Resumable::No => {
@@ -349,27 +349,27 @@ pub fn decide(request: &Request, known: &[KnownRun<'_>]) -> Decision {
         Some((run, _)) => format!("{} ended early in its last attempt; the review begins anew", run.id),
         None => "no review of exactly this exists".to_owned(),
     };
-    decided(Action::Launch, reason, 0)
+    decided(ReviewAction::Launch, reason, 0)
 }
 
 impl Decision {
-    fn of(action: Action, reason: String, saved_token_estimate: u64) -> Self {
+    fn new(action: ReviewAction, reason: String, saved_token_estimate: u64) -> Self {
         Self { action, reason, saved_token_estimate, older: Vec::new(), duplicate_of: None }
     }
 }
 
 /// The runs of the request's lineage that have not ended and show other code than the request, with what becomes of
 /// them; a dead one among them is not resumed.
-fn under_way(request: &Request, known: &[KnownRun<'_>]) -> Vec<(RunId, Verdict)> {
+fn judge_older_runs(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Vec<(RunId, SupersedeVerdict)> {
     let scope = request.scope.to_string();
-    let mut older: Vec<(RunId, Verdict)> = known
+    let mut older: Vec<(RunId, SupersedeVerdict)> = known
         .iter()
         .filter(|run| run.is_older_sibling(request, &scope))
         .filter_map(|run| {
             let verdict = match (&run.underway, run.ending) {
-                (Some(underway), Ending::NotAsked) => verdict(underway, request.rule),
-                (_, Ending::Asked | Ending::Stopped) => Verdict::Cancel("its end was asked for".to_owned()),
-                (None, Ending::NotAsked) => Verdict::Cancel("how far it is cannot be told".to_owned()),
+                (Some(underway), CancelRequest::NotRequested) => judge_older_run(underway, request.rule),
+                (_, CancelRequest::Requested | CancelRequest::StoppedByPerson) => SupersedeVerdict::Cancel("its end was asked for".to_owned()),
+                (None, CancelRequest::NotRequested) => SupersedeVerdict::Cancel("how far it is cannot be told".to_owned()),
             };
             Some((run.id.parse().ok()?, verdict))
         })
@@ -379,12 +379,12 @@ fn under_way(request: &Request, known: &[KnownRun<'_>]) -> Vec<(RunId, Verdict)>
 }
 
 /// What is said about older runs: the reason when there is one run, else how many.
-fn about_older(older: &[(RunId, Verdict)]) -> String {
+fn describe_older_runs(older: &[(RunId, SupersedeVerdict)]) -> String {
     let (mut ended, mut finishing) = (Vec::new(), Vec::new());
     for (run, verdict) in older {
         match verdict {
-            Verdict::Cancel(why) => ended.push((run, why)),
-            Verdict::Finish(why) => finishing.push((run, why)),
+            SupersedeVerdict::Cancel(why) => ended.push((run, why)),
+            SupersedeVerdict::Finish(why) => finishing.push((run, why)),
         }
     }
     let ended = match ended.as_slice() {
@@ -400,8 +400,8 @@ fn about_older(older: &[(RunId, Verdict)]) -> String {
 /// lineage with any content, and for scopes that do not move the equivalent ones. Runs that were asked for, or found to
 /// be current, after it are not replaced, however late it ends. Runs that another one stands for already are not named
 /// again, so the folds form chains that end at a standing run.
-pub fn replaced_by(standing: &KnownRun<'_>, known: &[KnownRun<'_>]) -> Vec<RunId> {
-    let follows = follows_the_code(standing.scope);
+pub fn find_replaced_runs(standing: &KnownRun<'_>, known: &[KnownRun<'_>]) -> Vec<RunId> {
+    let follows = is_moving_scope(standing.scope);
     let mut ids: Vec<RunId> = known
         .iter()
         .filter(|run| {
@@ -428,8 +428,8 @@ mod tests {
     const A: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A";
     const B: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0B";
 
-    fn request() -> Request {
-        Request {
+    fn request() -> LaunchRequest {
+        LaunchRequest {
             scope: Scope::Worktree,
             scope_hash: "scope".into(),
             diff_fingerprint: "diff".into(),
@@ -442,7 +442,7 @@ mod tests {
             files: 3,
             left_out: 0,
             force: false,
-            asker: Asker::Person,
+            asker: Requester::Person,
             rule: FinishRule { finish_from: 80 },
             prompt_estimate: 900,
         }
@@ -464,8 +464,8 @@ mod tests {
             worktree: "/w",
             attempt: 1,
             epoch: 1,
-            ending: Ending::NotAsked,
-            extent: Extent::Whole,
+            ending: CancelRequest::NotRequested,
+            extent: ReviewExtent::Whole,
             findings: 2,
             tokens: 41_000,
             superseded_by: "",
@@ -479,29 +479,29 @@ mod tests {
     }
 
     /// What is done about a request, and the runs that are ended because of it.
-    type Done = (Action, Vec<RunId>);
+    type ActionAndEndedRuns = (ReviewAction, Vec<RunId>);
 
     fn ids(texts: &[&str]) -> Vec<RunId> {
         texts.iter().map(|text| id(text)).collect()
     }
 
-    fn launch(supersedes: &[&str]) -> Done {
-        (Action::Launch, ids(supersedes))
+    fn launch(supersedes: &[&str]) -> ActionAndEndedRuns {
+        (ReviewAction::Launch, ids(supersedes))
     }
 
-    fn adopt(run: &str, supersedes: &[&str]) -> Done {
-        (Action::Adopt { run: id(run) }, ids(supersedes))
+    fn adopt(run: &str, supersedes: &[&str]) -> ActionAndEndedRuns {
+        (ReviewAction::Adopt { run: id(run) }, ids(supersedes))
     }
 
-    fn reuse(run: &str, supersedes: &[&str]) -> Done {
-        (Action::Reuse { run: id(run) }, ids(supersedes))
+    fn reuse(run: &str, supersedes: &[&str]) -> ActionAndEndedRuns {
+        (ReviewAction::Reuse { run: id(run) }, ids(supersedes))
     }
 
-    fn resume(from: &str) -> Done {
-        (Action::Resume { from: id(from) }, Vec::new())
+    fn resume(from: &str) -> ActionAndEndedRuns {
+        (ReviewAction::Resume { from: id(from) }, Vec::new())
     }
 
-    fn done(decision: &Decision) -> Done {
+    fn summarize_decision(decision: &Decision) -> ActionAndEndedRuns {
         (decision.action.clone(), decision.supersedes())
     }
 
@@ -527,10 +527,10 @@ mod tests {
         vec![KnownRun { resumable: Resumable::No, ..run(A, Lost) }], launch(&[]), 0, "is gone"
     )]
     #[case::one_that_is_being_cancelled_is_not_adopted(
-        vec![KnownRun { ending: Ending::Asked, ..run(A, Reviewing) }], launch(&[]), 0, "no review of exactly this"
+        vec![KnownRun { ending: CancelRequest::Requested, ..run(A, Reviewing) }], launch(&[]), 0, "no review of exactly this"
     )]
     #[case::one_that_is_cancelled_before_it_began(
-        vec![KnownRun { ending: Ending::Asked, ..run(A, Pending) }], launch(&[]), 0, "no review of exactly this"
+        vec![KnownRun { ending: CancelRequest::Requested, ..run(A, Pending) }], launch(&[]), 0, "no review of exactly this"
     )]
     #[case::edit_undone_while_it_is_reviewed(
         vec![run(A, Completed), KnownRun { diff_fingerprint: "d1", ..run(B, Reviewing) }],
@@ -541,31 +541,31 @@ mod tests {
         adopt(A, &[B]), 41_000, "replaces a run"
     )]
     #[case::a_part_failed(
-        vec![KnownRun { extent: Extent::Partial, ..run(A, Completed) }], resume(A), 41_000, "could review only a part"
+        vec![KnownRun { extent: ReviewExtent::Partial, ..run(A, Completed) }], resume(A), 41_000, "could review only a part"
     )]
     #[case::a_part_failed_where_an_earlier_one_did_all(
-        vec![run(A, Completed), KnownRun { extent: Extent::Partial, ..run(B, Completed) }],
+        vec![run(A, Completed), KnownRun { extent: ReviewExtent::Partial, ..run(B, Completed) }],
         reuse(A, &[]), 41_000, A
     )]
     #[case::a_part_failed_for_good(
-        vec![KnownRun { extent: Extent::Partial, attempt: 3, ..run(A, Completed) }],
+        vec![KnownRun { extent: ReviewExtent::Partial, attempt: 3, ..run(A, Completed) }],
         reuse(A, &[]), 41_000, "only a part, in attempt 3; `--force`"
     )]
     #[case::a_file_stays_unreadable(
         vec![
-            KnownRun { extent: Extent::Partial, ..run(A, Completed) },
-            KnownRun { extent: Extent::StaysUnread { files: 1 }, attempt: 2, ..run(B, Completed) },
+            KnownRun { extent: ReviewExtent::Partial, ..run(A, Completed) },
+            KnownRun { extent: ReviewExtent::StaysUnread { files: 1 }, attempt: 2, ..run(B, Completed) },
         ],
         reuse(B, &[]), 41_000, "all but 1 file that stays unreadable; `--force` tries again"
     )]
     #[case::an_earlier_one_could_read_what_stays_unreadable(
-        vec![run(A, Completed), KnownRun { extent: Extent::StaysUnread { files: 2 }, ..run(B, Completed) }],
+        vec![run(A, Completed), KnownRun { extent: ReviewExtent::StaysUnread { files: 2 }, ..run(B, Completed) }],
         reuse(A, &[]), 41_000, "has reviewed exactly this"
     )]
     #[case::tried_again_by_force_and_less_stays_unreadable(
         vec![
-            KnownRun { extent: Extent::StaysUnread { files: 2 }, attempt: 2, ..run(A, Completed) },
-            KnownRun { extent: Extent::Partial, ..run(B, Completed) },
+            KnownRun { extent: ReviewExtent::StaysUnread { files: 2 }, attempt: 2, ..run(A, Completed) },
+            KnownRun { extent: ReviewExtent::Partial, ..run(B, Completed) },
         ],
         resume(B), 41_000, "attempt 1 of 3"
     )]
@@ -604,12 +604,12 @@ mod tests {
     )]
     fn decisions(
         #[case] known: Vec<KnownRun<'static>>,
-        #[case] expected: Done,
+        #[case] expected: ActionAndEndedRuns,
         #[case] saved: u64,
         #[case] reason: &str,
     ) {
         let decision = decide(&request(), &known);
-        assert_eq!(done(&decision), expected, "{}", decision.reason);
+        assert_eq!(summarize_decision(&decision), expected, "{}", decision.reason);
         assert_eq!(decision.saved_token_estimate, saved);
         assert!(decision.reason.contains(reason), "{:?} does not say {reason:?}", decision.reason);
     }
@@ -619,37 +619,37 @@ mod tests {
     #[case("range:a..b")]
     #[case("all")]
     fn what_does_not_move_is_not_superseded(#[case] scope: &'static str) {
-        let request = Request { scope: scope.parse().expect("a scope"), ..request() };
+        let request = LaunchRequest { scope: scope.parse().expect("a scope"), ..request() };
         let known = [KnownRun { diff_fingerprint: "d0", scope, ..run(A, Reviewing) }];
-        assert_eq!(done(&decide(&request, &known)), launch(&[]));
+        assert_eq!(summarize_decision(&decide(&request, &known)), launch(&[]));
     }
 
     #[test]
     fn branches_are_told_apart_by_their_base() {
-        let request = Request { scope: Scope::Branch(Some("main".into())), ..request() };
+        let request = LaunchRequest { scope: Scope::Branch(Some("main".into())), ..request() };
         let known = [
             KnownRun { diff_fingerprint: "d0", scope: "branch:main", ..run(A, Reviewing) },
             KnownRun { diff_fingerprint: "d0", scope: "branch:dev", ..run(B, Reviewing) },
         ];
-        assert_eq!(done(&decide(&request, &known)), launch(&[A]));
+        assert_eq!(summarize_decision(&decide(&request, &known)), launch(&[A]));
     }
 
     #[test]
     fn nothing_in_scope_is_skipped_even_by_force() {
         for (left_out, says) in [(0, "no changed file"), (1, "the one changed file"), (4, "all 4 changed files")] {
-            let request = Request { files: 0, left_out, force: true, ..request() };
+            let request = LaunchRequest { files: 0, left_out, force: true, ..request() };
             let decision = decide(&request, &[run(A, Completed)]);
-            assert_eq!(decision.action, Action::Skip);
+            assert_eq!(decision.action, ReviewAction::Skip);
             assert!(decision.reason.contains(says), "{}", decision.reason);
         }
     }
 
     #[test]
     fn force_launches_and_says_so() {
-        let request = Request { force: true, ..request() };
+        let request = LaunchRequest { force: true, ..request() };
         let known = [run(A, Completed), KnownRun { diff_fingerprint: "d0", ..run(B, Pending) }];
         let decision = decide(&request, &known);
-        assert_eq!(done(&decision), launch(&[B]));
+        assert_eq!(summarize_decision(&decision), launch(&[B]));
         assert!(decision.reason.starts_with("reviewed again because that was asked for"), "{}", decision.reason);
         assert!(decision.reason.contains(A) && decision.reason.contains("replaces a run"), "{}", decision.reason);
         assert!(decide(&request, &[]).reason.contains("no equivalent one"));
@@ -669,24 +669,24 @@ mod tests {
             (KnownRun { scope: "staged", ..older }, false),
             (KnownRun { branch: "topic", ..older }, false),
         ] {
-            assert_eq!(!replaced_by(&standing, &[known, standing]).is_empty(), folded, "{known:?}");
+            assert_eq!(!find_replaced_runs(&standing, &[known, standing]).is_empty(), folded, "{known:?}");
         }
         let fixed = KnownRun { scope: "commit:abc", ..standing };
         let twin = KnownRun { scope: "commit:abc", ..run(A, Lost) };
-        assert_eq!(replaced_by(&fixed, &[twin]), [id(A)]);
-        assert_eq!(replaced_by(&fixed, &[KnownRun { diff_fingerprint: "d0", ..twin }]), []);
+        assert_eq!(find_replaced_runs(&fixed, &[twin]), [id(A)]);
+        assert_eq!(find_replaced_runs(&fixed, &[KnownRun { diff_fingerprint: "d0", ..twin }]), []);
     }
 
     /// A run with other code that has delivered so many of its ten hunks.
     fn underway(id: &'static str, delivered: u32) -> KnownRun<'static> {
-        let pace = super::super::supersede::Pace::Working;
-        let underway = Underway {
+        let pace = super::super::supersede::WorkerState::Working;
+        let underway = RunProgress {
             hunks: 10,
             delivered,
             unchanged: delivered,
             tokens: 500,
             tokens_left: 100,
-            ..Underway::idle(pace)
+            ..RunProgress::new_idle(pace)
         };
         KnownRun { diff_fingerprint: "d0", underway: Some(underway), ..run(id, RunStatus::Reviewing) }
     }
@@ -695,7 +695,7 @@ mod tests {
     #[case::nearly_done(vec![underway(A, 9)], &[], Some(A), "may finish: 9 of its 10 hunks are delivered (90 %")]
     #[case::just_begun(vec![underway(A, 2)], &[A], None, "it replaces a run whose code has changed since (of the 8 hunks")]
     #[case::one_of_each(vec![underway(A, 9), KnownRun { status: RunStatus::Pending, ..underway(B, 0) }], &[B], Some(A), "begins when")]
-    #[case::its_end_was_asked_for(vec![KnownRun { ending: Ending::Stopped, ..underway(A, 9) }], &[A], None, "its end was asked for")]
+    #[case::its_end_was_asked_for(vec![KnownRun { ending: CancelRequest::StoppedByPerson, ..underway(A, 9) }], &[A], None, "its end was asked for")]
     #[case::another_branch(vec![KnownRun { branch: "topic", ..underway(A, 9) }], &[], None, "no review of exactly this")]
     fn older_runs_end_or_may_finish(
         #[case] known: Vec<KnownRun<'static>>,
@@ -705,39 +705,39 @@ mod tests {
     ) {
         let mut known = known;
         if let Some(pending) = known.iter_mut().find(|run| run.status == RunStatus::Pending) {
-            pending.underway = Some(Underway::idle(super::super::supersede::Pace::Waiting));
+            pending.underway = Some(RunProgress::new_idle(super::super::supersede::WorkerState::Waiting));
         }
         let decision = decide(&request(), &known);
-        assert_eq!(done(&decision), launch(ended), "{}", decision.reason);
+        assert_eq!(summarize_decision(&decision), launch(ended), "{}", decision.reason);
         assert_eq!(decision.waits_for(), waits_for.map(id).as_ref());
         assert!(decision.reason.contains(reason), "{:?} does not say {reason:?}", decision.reason);
         // Who gets the answer of an earlier run waits for nothing.
         known.push(run("ar_01JD3Z8Q6M7S5V2K4T9XWB1C00", RunStatus::Completed));
         let reused = decide(&request(), &known);
-        assert!(matches!(reused.action, Action::Reuse { .. }) && reused.waits_for().is_none());
+        assert!(matches!(reused.action, ReviewAction::Reuse { .. }) && reused.waits_for().is_none());
         assert_eq!(reused.supersedes(), decision.supersedes());
     }
 
     #[rstest]
-    #[case::stopped_by_a_person(vec![KnownRun { ending: Ending::Stopped, ..run(A, RunStatus::Cancelled) }], Some(A))]
+    #[case::stopped_by_a_person(vec![KnownRun { ending: CancelRequest::StoppedByPerson, ..run(A, RunStatus::Cancelled) }], Some(A))]
     #[case::and_asked_for_before(
-        vec![run(A, RunStatus::Lost), KnownRun { ending: Ending::Stopped, ..run(B, RunStatus::Cancelled) }], Some(B)
+        vec![run(A, RunStatus::Lost), KnownRun { ending: CancelRequest::StoppedByPerson, ..run(B, RunStatus::Cancelled) }], Some(B)
     )]
     #[case::out_of_attempts(vec![KnownRun { attempt: MAX_ATTEMPTS, ..run(A, RunStatus::Failed) }], Some(A))]
     #[case::attempts_left(vec![run(A, RunStatus::Failed)], None)]
-    #[case::superseded(vec![KnownRun { ending: Ending::Asked, ..run(A, RunStatus::Superseded) }], None)]
-    #[case::out_of_money(vec![KnownRun { ending: Ending::Asked, ..run(A, RunStatus::Cancelled) }], None)]
+    #[case::superseded(vec![KnownRun { ending: CancelRequest::Requested, ..run(A, RunStatus::Superseded) }], None)]
+    #[case::out_of_money(vec![KnownRun { ending: CancelRequest::Requested, ..run(A, RunStatus::Cancelled) }], None)]
     #[case::reviewed_all_the_same(
-        vec![run(A, RunStatus::Completed), KnownRun { ending: Ending::Stopped, ..run(B, RunStatus::Cancelled) }], None
+        vec![run(A, RunStatus::Completed), KnownRun { ending: CancelRequest::StoppedByPerson, ..run(B, RunStatus::Cancelled) }], None
     )]
     fn a_watcher_takes_no_for_an_answer(#[case] known: Vec<KnownRun<'static>>, #[case] duplicate_of: Option<&str>) {
-        let by = |asker| decide(&Request { asker, ..request() }, &known);
-        let decision = by(Asker::Automatic);
+        let by = |asker| decide(&LaunchRequest { asker, ..request() }, &known);
+        let decision = by(Requester::Automatic);
         assert_eq!(decision.duplicate_of, duplicate_of.map(id), "{}", decision.reason);
-        assert_eq!(decision.action == Action::Skip, duplicate_of.is_some());
-        let asked = by(Asker::Person);
-        assert!(asked.action != Action::Skip && asked.duplicate_of.is_none(), "a person is not refused");
-        let forced = decide(&Request { asker: Asker::Automatic, force: true, ..request() }, &known);
-        assert!(matches!(forced.action, Action::Launch), "{}", forced.reason);
+        assert_eq!(decision.action == ReviewAction::Skip, duplicate_of.is_some());
+        let asked = by(Requester::Person);
+        assert!(asked.action != ReviewAction::Skip && asked.duplicate_of.is_none(), "a person is not refused");
+        let forced = decide(&LaunchRequest { asker: Requester::Automatic, force: true, ..request() }, &known);
+        assert!(matches!(forced.action, ReviewAction::Launch), "{}", forced.reason);
     }
 }

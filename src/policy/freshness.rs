@@ -65,7 +65,7 @@ pub enum SnapshotState {
 
 /// The run whose freshness is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Target<'a> {
+pub struct FreshnessSubject<'a> {
     pub status: RunStatus,
     /// As [`Scope`] writes itself.
     pub scope: &'a str,
@@ -80,7 +80,7 @@ pub struct Target<'a> {
 
 /// The code around the run's working tree, as it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Surroundings<'a> {
+pub struct CurrentCode<'a> {
     pub epoch: u64,
     pub branch: &'a str,
     pub head_commit: &'a str,
@@ -90,7 +90,7 @@ pub struct Surroundings<'a> {
 
 /// How a run relates to the code as it is now. First what ended its claim (superseded, lost, no snapshot), then what
 /// its scope shows now, and only for a run that is still current whether its worker is busy.
-pub fn freshness(target: &Target<'_>, liveness: Liveness, now: &Surroundings<'_>) -> Freshness {
+pub fn derive_freshness(target: &FreshnessSubject<'_>, liveness: Liveness, now: &CurrentCode<'_>) -> Freshness {
     if target.status == RunStatus::Superseded || !target.superseded_by.is_empty() {
         return Freshness::Superseded;
     }
@@ -100,7 +100,7 @@ pub fn freshness(target: &Target<'_>, liveness: Liveness, now: &Surroundings<'_>
     if target.snapshot == SnapshotState::Gone {
         return Freshness::Obsolete;
     }
-    match code(target, now) {
+    match compare_code(target, now) {
         Freshness::Obsolete => Freshness::Obsolete,
         code => match liveness {
             Liveness::Working(Activity::Recent) | Liveness::Waiting => Freshness::Current,
@@ -114,7 +114,7 @@ pub fn freshness(target: &Target<'_>, liveness: Liveness, now: &Surroundings<'_>
 
 /// Whether the scope still shows what the run was given: a content comparison where there is one, else whether HEAD and
 /// the epoch stand where they stood.
-fn code(target: &Target<'_>, now: &Surroundings<'_>) -> Freshness {
+fn compare_code(target: &FreshnessSubject<'_>, now: &CurrentCode<'_>) -> Freshness {
     match target.scope.parse() {
         // A commit and a range are what they are.
         Ok(Scope::Commit(_) | Scope::Range { .. } | Scope::Since { .. }) => return Freshness::Current,
@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    const TARGET: Target<'static> = Target {
+    const TARGET: FreshnessSubject<'static> = FreshnessSubject {
         status: RunStatus::Completed,
         scope: "worktree",
         branch: "main",
@@ -148,43 +148,43 @@ mod tests {
         superseded_by: "",
         snapshot: SnapshotState::NotAsked,
     };
-    const NOW: Surroundings<'static> = Surroundings { epoch: 4, branch: "main", head_commit: "h1", fingerprint: None };
-    const WORKING: Target<'static> = Target { status: RunStatus::Reviewing, ..TARGET };
-    const MOVED: Surroundings<'static> = Surroundings { epoch: 5, ..NOW };
-    const COMMITTED: Surroundings<'static> = Surroundings { epoch: 5, head_commit: "h2", ..NOW };
+    const NOW: CurrentCode<'static> = CurrentCode { epoch: 4, branch: "main", head_commit: "h1", fingerprint: None };
+    const WORKING: FreshnessSubject<'static> = FreshnessSubject { status: RunStatus::Reviewing, ..TARGET };
+    const MOVED: CurrentCode<'static> = CurrentCode { epoch: 5, ..NOW };
+    const COMMITTED: CurrentCode<'static> = CurrentCode { epoch: 5, head_commit: "h2", ..NOW };
 
     use Freshness::*;
 
     #[rstest]
     #[case::nothing_moved(TARGET, Liveness::Ended, NOW, Current)]
     #[case::epoch_moved(TARGET, Liveness::Ended, MOVED, Unknown)]
-    #[case::epoch_moved_same_content(TARGET, Liveness::Ended, Surroundings { fingerprint: Some("diff"), ..MOVED }, Current)]
-    #[case::amended_same_content(TARGET, Liveness::Ended, Surroundings { fingerprint: Some("diff"), ..COMMITTED }, Current)]
-    #[case::edited(TARGET, Liveness::Ended, Surroundings { fingerprint: Some("other"), ..MOVED }, Obsolete)]
-    #[case::edited_and_looked_at_without_a_request(TARGET, Liveness::Ended, Surroundings { fingerprint: Some("other"), ..NOW }, Obsolete)]
-    #[case::staged_and_moved(Target { scope: "staged", ..TARGET }, Liveness::Ended, MOVED, Unknown)]
-    #[case::staged_and_looked_at(Target { scope: "staged", ..TARGET }, Liveness::Ended, Surroundings { fingerprint: Some("diff"), ..MOVED }, Current)]
-    #[case::all_and_moved(Target { scope: "all", ..TARGET }, Liveness::Ended, MOVED, Unknown)]
-    #[case::commit_stays_whatever_is_edited(Target { scope: "commit:h1", ..TARGET }, Liveness::Ended, MOVED, Current)]
-    #[case::edited_and_back_on_another_branch(TARGET, Liveness::Ended, Surroundings { branch: "topic", ..MOVED }, Unknown)]
-    #[case::edited_before_it_began(Target { status: RunStatus::Pending, ..TARGET }, Liveness::Waiting, Surroundings { fingerprint: Some("other"), ..MOVED }, Obsolete)]
-    #[case::edited_while_it_is_reviewed(WORKING, Liveness::Working(Activity::Recent), Surroundings { fingerprint: Some("other"), ..MOVED }, Obsolete)]
-    #[case::moved_while_it_is_reviewed_and_the_same_again(WORKING, Liveness::Working(Activity::Recent), Surroundings { fingerprint: Some("diff"), ..MOVED }, Current)]
+    #[case::epoch_moved_same_content(TARGET, Liveness::Ended, CurrentCode { fingerprint: Some("diff"), ..MOVED }, Current)]
+    #[case::amended_same_content(TARGET, Liveness::Ended, CurrentCode { fingerprint: Some("diff"), ..COMMITTED }, Current)]
+    #[case::edited(TARGET, Liveness::Ended, CurrentCode { fingerprint: Some("other"), ..MOVED }, Obsolete)]
+    #[case::edited_and_looked_at_without_a_request(TARGET, Liveness::Ended, CurrentCode { fingerprint: Some("other"), ..NOW }, Obsolete)]
+    #[case::staged_and_moved(FreshnessSubject { scope: "staged", ..TARGET }, Liveness::Ended, MOVED, Unknown)]
+    #[case::staged_and_looked_at(FreshnessSubject { scope: "staged", ..TARGET }, Liveness::Ended, CurrentCode { fingerprint: Some("diff"), ..MOVED }, Current)]
+    #[case::all_and_moved(FreshnessSubject { scope: "all", ..TARGET }, Liveness::Ended, MOVED, Unknown)]
+    #[case::commit_stays_whatever_is_edited(FreshnessSubject { scope: "commit:h1", ..TARGET }, Liveness::Ended, MOVED, Current)]
+    #[case::edited_and_back_on_another_branch(TARGET, Liveness::Ended, CurrentCode { branch: "topic", ..MOVED }, Unknown)]
+    #[case::edited_before_it_began(FreshnessSubject { status: RunStatus::Pending, ..TARGET }, Liveness::Waiting, CurrentCode { fingerprint: Some("other"), ..MOVED }, Obsolete)]
+    #[case::edited_while_it_is_reviewed(WORKING, Liveness::Working(Activity::Recent), CurrentCode { fingerprint: Some("other"), ..MOVED }, Obsolete)]
+    #[case::moved_while_it_is_reviewed_and_the_same_again(WORKING, Liveness::Working(Activity::Recent), CurrentCode { fingerprint: Some("diff"), ..MOVED }, Current)]
     #[case::moved_under_a_dead_worker(WORKING, Liveness::Dead, MOVED, Lost)]
     #[case::committed(TARGET, Liveness::Ended, COMMITTED, Obsolete)]
-    #[case::on_another_branch(TARGET, Liveness::Ended, Surroundings { branch: "topic", ..COMMITTED }, Unknown)]
-    #[case::commit_stays(Target { scope: "commit:h0", ..TARGET }, Liveness::Ended, COMMITTED, Current)]
-    #[case::range_stays(Target { scope: "range:a...b", ..TARGET }, Liveness::Ended, COMMITTED, Current)]
-    #[case::branch_moves(Target { scope: "branch:main", ..TARGET }, Liveness::Ended, COMMITTED, Obsolete)]
-    #[case::scope_of_a_newer_version(Target { scope: "stack:3", ..TARGET }, Liveness::Ended, NOW, Unknown)]
-    #[case::superseded(Target { superseded_by: "ar_x", ..TARGET }, Liveness::Ended, NOW, Superseded)]
-    #[case::superseded_status(Target { status: RunStatus::Superseded, ..TARGET }, Liveness::Ended, NOW, Superseded)]
-    #[case::superseded_while_working(Target { superseded_by: "ar_x", ..WORKING }, Liveness::Working(Activity::Recent), NOW, Superseded)]
-    #[case::lost(Target { status: RunStatus::Lost, ..TARGET }, Liveness::Ended, NOW, Lost)]
+    #[case::on_another_branch(TARGET, Liveness::Ended, CurrentCode { branch: "topic", ..COMMITTED }, Unknown)]
+    #[case::commit_stays(FreshnessSubject { scope: "commit:h0", ..TARGET }, Liveness::Ended, COMMITTED, Current)]
+    #[case::range_stays(FreshnessSubject { scope: "range:a...b", ..TARGET }, Liveness::Ended, COMMITTED, Current)]
+    #[case::branch_moves(FreshnessSubject { scope: "branch:main", ..TARGET }, Liveness::Ended, COMMITTED, Obsolete)]
+    #[case::scope_of_a_newer_version(FreshnessSubject { scope: "stack:3", ..TARGET }, Liveness::Ended, NOW, Unknown)]
+    #[case::superseded(FreshnessSubject { superseded_by: "ar_x", ..TARGET }, Liveness::Ended, NOW, Superseded)]
+    #[case::superseded_status(FreshnessSubject { status: RunStatus::Superseded, ..TARGET }, Liveness::Ended, NOW, Superseded)]
+    #[case::superseded_while_working(FreshnessSubject { superseded_by: "ar_x", ..WORKING }, Liveness::Working(Activity::Recent), NOW, Superseded)]
+    #[case::lost(FreshnessSubject { status: RunStatus::Lost, ..TARGET }, Liveness::Ended, NOW, Lost)]
     #[case::dead(WORKING, Liveness::Dead, NOW, Lost)]
-    #[case::snapshot_gone(Target { snapshot: SnapshotState::Gone, ..TARGET }, Liveness::Ended, NOW, Obsolete)]
-    #[case::snapshot_there(Target { snapshot: SnapshotState::Present, ..TARGET }, Liveness::Ended, NOW, Current)]
-    #[case::waiting(Target { status: RunStatus::Pending, ..TARGET }, Liveness::Waiting, NOW, Current)]
+    #[case::snapshot_gone(FreshnessSubject { snapshot: SnapshotState::Gone, ..TARGET }, Liveness::Ended, NOW, Obsolete)]
+    #[case::snapshot_there(FreshnessSubject { snapshot: SnapshotState::Present, ..TARGET }, Liveness::Ended, NOW, Current)]
+    #[case::waiting(FreshnessSubject { status: RunStatus::Pending, ..TARGET }, Liveness::Waiting, NOW, Current)]
     #[case::busy(WORKING, Liveness::Working(Activity::Recent), NOW, Current)]
     #[case::long_step(WORKING, Liveness::Working(Activity::Quiet), NOW, LongRunning)]
     #[case::silent(WORKING, Liveness::Working(Activity::Silent), NOW, Inactive)]
@@ -192,11 +192,11 @@ mod tests {
     #[case::busy_on_old_code(WORKING, Liveness::Working(Activity::Recent), COMMITTED, Obsolete)]
     #[case::lock_not_readable(WORKING, Liveness::Unknown, NOW, Unknown)]
     fn table(
-        #[case] target: Target<'_>,
+        #[case] target: FreshnessSubject<'_>,
         #[case] liveness: Liveness,
-        #[case] now: Surroundings<'_>,
+        #[case] now: CurrentCode<'_>,
         #[case] expected: Freshness,
     ) {
-        assert_eq!(freshness(&target, liveness, &now), expected);
+        assert_eq!(derive_freshness(&target, liveness, &now), expected);
     }
 }

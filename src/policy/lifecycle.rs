@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-use super::Extent;
+use super::ReviewExtent;
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Kind, RunId, RunStatus, Time, TriageAction};
 
 /// Why somebody may not set a status.
@@ -64,7 +64,7 @@ pub enum ClaimOrder {
 
 /// What became of a finding so far, as the last word about it has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Present {
+pub enum FindingState {
     Open,
     Unresolved,
     /// Somebody says that it is fixed.
@@ -75,9 +75,9 @@ pub enum Present {
     Obsolete,
 }
 
-impl Present {
+impl FindingState {
     /// What `last`, the last disposition of a finding, left it as.
-    pub fn of(last: Option<&Disposition>) -> Self {
+    pub fn from_last_disposition(last: Option<&Disposition>) -> Self {
         match last.map(|last| (last.status, last.actor)) {
             None | Some((FindingStatus::Open, _)) => Self::Open,
             Some((FindingStatus::Unresolved, _)) => Self::Unresolved,
@@ -101,7 +101,7 @@ impl Present {
 
 /// What a review saw of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum ReviewObservation {
     /// It was reported.
     Raised,
     /// Its code was changed, and whoever reported it finds the problem there when asked.
@@ -117,7 +117,7 @@ pub enum Seen {
 /// What a run says about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evidence<'a> {
-    pub seen: Seen,
+    pub seen: ReviewObservation,
     pub run: &'a RunId,
     pub order: ClaimOrder,
     pub at: Time,
@@ -136,34 +136,34 @@ pub struct Evidence<'a> {
 ///
 /// A confirmation is a line of its own, by the engine, after the claim: both stay on record. Code that is gone confirms
 /// a claim, since it is gone because somebody acted; without a claim nobody knows why, and the finding is obsolete.
-pub fn next_status(id: &FindingId, present: Present, evidence: &Evidence<'_>) -> Option<Disposition> {
+pub fn next_status(id: &FindingId, present: FindingState, evidence: &Evidence<'_>) -> Option<Disposition> {
     let Evidence { seen, run, order, at } = *evidence;
     if order == ClaimOrder::SnapshotFirst {
         return None;
     }
     let confirmed = |what: &str| (FindingStatus::Addressed, format!("confirmed by run {run}: {what}"));
     let (status, reason) = match (present, seen) {
-        (Present::Claimed(_) | Present::Confirmed, Seen::Raised) => {
+        (FindingState::Claimed(_) | FindingState::Confirmed, ReviewObservation::Raised) => {
             (FindingStatus::Unresolved, "reported again after it was addressed".to_owned())
         }
-        (Present::Claimed(_) | Present::Confirmed, Seen::StillThere) => {
+        (FindingState::Claimed(_) | FindingState::Confirmed, ReviewObservation::StillThere) => {
             (FindingStatus::Unresolved, "its code was changed, and the problem is still there".to_owned())
         }
-        (Present::Obsolete, Seen::Raised) => (FindingStatus::Open, "its code is there again".to_owned()),
-        (Present::Open | Present::Unresolved | Present::Claimed(_), Seen::NotRaised) => {
+        (FindingState::Obsolete, ReviewObservation::Raised) => (FindingStatus::Open, "its code is there again".to_owned()),
+        (FindingState::Open | FindingState::Unresolved | FindingState::Claimed(_), ReviewObservation::NotRaised) => {
             confirmed("its code was changed, and the review that covered it did not raise it again")
         }
-        (Present::Claimed(_), Seen::CodeDeleted) => confirmed("its code was deleted"),
-        (Present::Claimed(_), Seen::FileGone) => confirmed("its file is gone"),
-        (Present::Open | Present::Unresolved, Seen::CodeDeleted) => {
+        (FindingState::Claimed(_), ReviewObservation::CodeDeleted) => confirmed("its code was deleted"),
+        (FindingState::Claimed(_), ReviewObservation::FileGone) => confirmed("its file is gone"),
+        (FindingState::Open | FindingState::Unresolved, ReviewObservation::CodeDeleted) => {
             (FindingStatus::Obsolete, "its code was deleted".to_owned())
         }
-        (Present::Open | Present::Unresolved, Seen::FileGone) => {
+        (FindingState::Open | FindingState::Unresolved, ReviewObservation::FileGone) => {
             (FindingStatus::Obsolete, "its file is gone".to_owned())
         }
         _ => return None,
     };
-    let confirms = matches!(present, Present::Claimed(_)) && status == FindingStatus::Addressed;
+    let confirms = matches!(present, FindingState::Claimed(_)) && status == FindingStatus::Addressed;
     if !confirms {
         may_set(Actor::Engine, present.status(), status).ok()?;
     }
@@ -181,23 +181,23 @@ pub fn next_status(id: &FindingId, present: Present, evidence: &Evidence<'_>) ->
 }
 
 /// The reviewer that reports the same for the same code: its silence about what it can report says something.
-pub const DETERMINISTIC: &str = "builtin";
+pub const DETERMINISTIC_REVIEWER: &str = "builtin";
 
 /// A run whose silence about a finding may be evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Silence<'a> {
+pub struct SilentRun<'a> {
     pub reviewer: &'a str,
     pub status: RunStatus,
-    pub extent: Extent,
+    pub extent: ReviewExtent,
 }
 
 /// Whether a run that covered changed code and did not raise a finding there says by this that it is fixed. Only the
 /// reviewer that reported the finding does: another one may never have seen it. A model has to have come to its end,
 /// since what it was shown it may not have thought about yet; the built-in reviewer is done with every file that it
 /// covered, but looks for copies last.
-pub fn confirms(run: &Silence<'_>, reported_by: &str, kind: Kind) -> bool {
-    let whole = run.status == RunStatus::Completed && run.extent == Extent::Whole;
-    run.reviewer == reported_by && (whole || (run.reviewer == DETERMINISTIC && kind != Kind::DuplicateCode))
+pub fn confirms_fix(run: &SilentRun<'_>, reported_by: &str, kind: Kind) -> bool {
+    let whole = run.status == RunStatus::Completed && run.extent == ReviewExtent::Whole;
+    run.reviewer == reported_by && (whole || (run.reviewer == DETERMINISTIC_REVIEWER && kind != Kind::DuplicateCode))
 }
 
 /// Who says that a finding is addressed: a claim and its confirmation are two things.
@@ -210,7 +210,7 @@ pub struct Resolution<'a> {
 }
 
 /// How a finding came to be addressed, by its history; `None` when it is not.
-pub fn resolution(history: &[Disposition]) -> Option<Resolution<'_>> {
+pub fn find_resolution(history: &[Disposition]) -> Option<Resolution<'_>> {
     let since = history.iter().rposition(|line| line.status != FindingStatus::Addressed).map_or(0, |at| at + 1);
     let addressed = history.get(since..).unwrap_or_default();
     let last = addressed.last()?;
@@ -272,16 +272,16 @@ mod tests {
 
     /// What each sort of evidence makes of a finding: raised, still there, not raised, deleted, file gone.
     #[rstest]
-    #[case(Present::Open, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
-    #[case(Present::Unresolved, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
-    #[case(Present::Claimed(Actor::User), [Some(Unresolved), Some(Unresolved), Some(Addressed), Some(Addressed), Some(Addressed)])]
-    #[case(Present::Claimed(Actor::Assistant), [Some(Unresolved), Some(Unresolved), Some(Addressed), Some(Addressed), Some(Addressed)])]
-    #[case(Present::Confirmed, [Some(Unresolved), Some(Unresolved), None, None, None])]
-    #[case(Present::Dismissed, [None; 5])]
-    #[case(Present::Obsolete, [Some(Open), None, None, None, None])]
-    fn evidence(#[case] present: Present, #[case] expected: [Option<FindingStatus>; 5]) {
-        let (id, run) = (FindingId::of("X", "a.rs", "x", 0), run());
-        let seen = [Seen::Raised, Seen::StillThere, Seen::NotRaised, Seen::CodeDeleted, Seen::FileGone];
+    #[case(FindingState::Open, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
+    #[case(FindingState::Unresolved, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
+    #[case(FindingState::Claimed(Actor::User), [Some(Unresolved), Some(Unresolved), Some(Addressed), Some(Addressed), Some(Addressed)])]
+    #[case(FindingState::Claimed(Actor::Assistant), [Some(Unresolved), Some(Unresolved), Some(Addressed), Some(Addressed), Some(Addressed)])]
+    #[case(FindingState::Confirmed, [Some(Unresolved), Some(Unresolved), None, None, None])]
+    #[case(FindingState::Dismissed, [None; 5])]
+    #[case(FindingState::Obsolete, [Some(Open), None, None, None, None])]
+    fn evidence(#[case] present: FindingState, #[case] expected: [Option<FindingStatus>; 5]) {
+        let (id, run) = (FindingId::from_parts("X", "a.rs", "x", 0), run());
+        let seen = [ReviewObservation::Raised, ReviewObservation::StillThere, ReviewObservation::NotRaised, ReviewObservation::CodeDeleted, ReviewObservation::FileGone];
         for (seen, expected) in seen.into_iter().zip(expected) {
             let evidence = Evidence { seen, run: &run, order: ClaimOrder::ClaimFirst, at: Time::UNIX_EPOCH };
             let next = next_status(&id, present, &evidence);
@@ -298,30 +298,30 @@ mod tests {
     }
 
     #[rstest]
-    #[case::the_one_that_reported_it("builtin", "builtin", Kind::DeadCode, RunStatus::Completed, Extent::Whole, true)]
-    #[case::a_model_about_a_smell("opus", "builtin", Kind::DeadCode, RunStatus::Completed, Extent::Whole, false)]
-    #[case::the_smells_about_a_bug("builtin", "opus", Kind::Correctness, RunStatus::Completed, Extent::Whole, false)]
-    #[case::another_model("haiku", "opus", Kind::Correctness, RunStatus::Completed, Extent::Whole, false)]
-    #[case::the_same_model("opus", "opus", Kind::Correctness, RunStatus::Completed, Extent::Whole, true)]
-    #[case::a_model_that_was_stopped("opus", "opus", Kind::Correctness, RunStatus::Cancelled, Extent::Partial, false)]
-    #[case::a_model_of_which_a_part_failed("opus", "opus", Kind::Api, RunStatus::Completed, Extent::Partial, false)]
-    #[case::a_file_is_done("builtin", "builtin", Kind::DeadCode, RunStatus::Cancelled, Extent::Partial, true)]
-    #[case::copies_come_last("builtin", "builtin", Kind::DuplicateCode, RunStatus::Lost, Extent::Partial, false)]
+    #[case::the_one_that_reported_it("builtin", "builtin", Kind::DeadCode, RunStatus::Completed, ReviewExtent::Whole, true)]
+    #[case::a_model_about_a_smell("opus", "builtin", Kind::DeadCode, RunStatus::Completed, ReviewExtent::Whole, false)]
+    #[case::the_smells_about_a_bug("builtin", "opus", Kind::Correctness, RunStatus::Completed, ReviewExtent::Whole, false)]
+    #[case::another_model("haiku", "opus", Kind::Correctness, RunStatus::Completed, ReviewExtent::Whole, false)]
+    #[case::the_same_model("opus", "opus", Kind::Correctness, RunStatus::Completed, ReviewExtent::Whole, true)]
+    #[case::a_model_that_was_stopped("opus", "opus", Kind::Correctness, RunStatus::Cancelled, ReviewExtent::Partial, false)]
+    #[case::a_model_of_which_a_part_failed("opus", "opus", Kind::Api, RunStatus::Completed, ReviewExtent::Partial, false)]
+    #[case::a_file_is_done("builtin", "builtin", Kind::DeadCode, RunStatus::Cancelled, ReviewExtent::Partial, true)]
+    #[case::copies_come_last("builtin", "builtin", Kind::DuplicateCode, RunStatus::Lost, ReviewExtent::Partial, false)]
     fn whose_silence_says_something(
         #[case] reviewer: &'static str,
         #[case] reported_by: &str,
         #[case] kind: Kind,
         #[case] status: RunStatus,
-        #[case] extent: Extent,
+        #[case] extent: ReviewExtent,
         #[case] expected: bool,
     ) {
-        assert_eq!(confirms(&Silence { reviewer, status, extent }, reported_by, kind), expected);
+        assert_eq!(confirms_fix(&SilentRun { reviewer, status, extent }, reported_by, kind), expected);
     }
 
     #[test]
     fn a_claim_and_its_confirmation_are_two_things() {
         let line = |status, actor| Disposition {
-            finding_id: FindingId::of("X", "a.rs", "x", 0),
+            finding_id: FindingId::from_parts("X", "a.rs", "x", 0),
             status,
             previous: Open,
             actor,
@@ -340,15 +340,15 @@ mod tests {
             (vec![line(Addressed, user), line(Addressed, engine), line(Unresolved, engine)], None),
             (vec![line(Addressed, user), line(Unresolved, engine), line(Addressed, engine)], Some((None, true))),
         ] {
-            let found = resolution(&history);
+            let found = find_resolution(&history);
             let found = found.map(|found| (found.claimed.map(|line| line.actor), found.confirmed.is_some()));
             assert_eq!(found, expected, "{history:?}");
         }
         for status in FindingStatus::ALL {
             for actor in Actor::ALL {
-                assert_eq!(Present::of(Some(&line(*status, *actor))).status(), *status);
+                assert_eq!(FindingState::from_last_disposition(Some(&line(*status, *actor))).status(), *status);
             }
         }
-        assert_eq!(Present::of(None), Present::Open);
+        assert_eq!(FindingState::from_last_disposition(None), FindingState::Open);
     }
 }

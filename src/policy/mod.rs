@@ -33,22 +33,22 @@ pub mod anchor;
 pub mod carry;
 mod decide;
 mod freshness;
-mod holding;
+mod suppression;
 mod lifecycle;
-mod lineage;
-mod rate;
-mod recognise;
+mod run_authority;
+mod auto_review;
+mod finding_match;
 pub mod supersede;
 
 pub use decide::{
-    Action, Asker, Decision, Ending, Extent, KnownRun, MAX_ATTEMPTS, Request, Resumable, decide, replaced_by,
+    ReviewAction, Requester, Decision, CancelRequest, ReviewExtent, KnownRun, MAX_ATTEMPTS, LaunchRequest, Resumable, decide, find_replaced_runs,
 };
-pub use freshness::{Activity, Freshness, Liveness, SnapshotState, Surroundings, Target, freshness};
-pub use holding::{Eyes, LookedAt, NeverMuted, OFFER_AFTER, Offer, is_late, may_mute, offers};
+pub use freshness::{Activity, Freshness, Liveness, SnapshotState, CurrentCode, FreshnessSubject, derive_freshness};
+pub use suppression::{ReviewerProfile, PriorCoverage, NeverMutedKind, MIN_DISMISSALS_TO_OFFER_MUTE, MuteOffer, is_late, may_mute, list_mute_offers};
 pub use lifecycle::{
-    ClaimOrder, DETERMINISTIC, Evidence, Present, Refusal, Resolution, Seen, Silence, confirms, may_set, needs_reason,
-    next_status, resolution,
+    ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, Resolution, ReviewObservation, SilentRun, confirms_fix, may_set, needs_reason,
+    next_status, find_resolution,
 };
-pub use lineage::{Layer, Reach, Sight, reach};
-pub use rate::{Change, Rules, SETTLE_MS, Situation, Spent, Until, Verdict, Why, rate};
-pub use recognise::{Earlier, recognise, took_the_place};
+pub use run_authority::{SnapshotLayer, RunAuthority, SnapshotView, decide_authority};
+pub use auto_review::{ChangeSize, AutoReviewRules, MIN_SETTLE_MS, AutoReviewInput, DailySpend, RetryAt, AutoReviewVerdict, NoReviewReason, decide_auto_review};
+pub use finding_match::{MatchCandidate, match_earlier_findings, is_edited_anchor};

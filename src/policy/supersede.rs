@@ -14,7 +14,7 @@
 //! The newer run waits for one that may finish, so that it carries over what that yields. A run only ever waits for an
 //! older one that holds a slot, so no two wait for each other, however few slots there are.
 
-use crate::domain::text::count;
+use crate::domain::text::format_count;
 
 /// The settings of `[policy]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct FinishRule {
 
 /// Whether a run is doing anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
+pub enum WorkerState {
     Working,
     /// It has not begun, or waits for its next attempt.
     Waiting,
@@ -37,8 +37,8 @@ pub enum Pace {
 
 /// How far a run is, and what of it still holds in the newer code. Hunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Underway {
-    pub pace: Pace,
+pub struct RunProgress {
+    pub pace: WorkerState,
     /// To be put before the reviewer, by all files; those that are carried over are not among them.
     pub hunks: u32,
     /// Put before the reviewer and answered.
@@ -53,18 +53,18 @@ pub struct Underway {
     pub tokens_left: u64,
 }
 
-impl Underway {
+impl RunProgress {
     /// A run that does nothing: whether it has begun does not matter.
-    pub fn idle(pace: Pace) -> Self {
+    pub fn new_idle(pace: WorkerState) -> Self {
         Self { pace, hunks: 0, delivered: 0, left_unchanged: 0, unchanged: 0, tokens: 0, tokens_left: 0 }
     }
 
-    fn left(&self) -> u32 {
+    fn hunks_left(&self) -> u32 {
         self.hunks.saturating_sub(self.delivered)
     }
 
     /// Delivered hunks, in percent of all.
-    fn share(&self) -> u32 {
+    fn delivered_percent(&self) -> u32 {
         let share = u64::from(self.delivered) * 100 / u64::from(self.hunks.max(1));
         u32::try_from(share).unwrap_or(u32::MAX)
     }
@@ -72,31 +72,31 @@ impl Underway {
 
 /// What a run may do, with the reason: a part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SupersedeVerdict {
     Finish(String),
     Cancel(String),
 }
 
 /// Decides about one run.
-pub fn verdict(run: &Underway, rule: FinishRule) -> Verdict {
-    let cancel = |text: &str| Verdict::Cancel(text.to_owned());
+pub fn judge_older_run(run: &RunProgress, rule: FinishRule) -> SupersedeVerdict {
+    let cancel = |text: &str| SupersedeVerdict::Cancel(text.to_owned());
     match run.pace {
-        Pace::Waiting => return cancel("it was not at work"),
-        Pace::Paused => return cancel("it was paused"),
-        Pace::Dead => return cancel("its worker is gone"),
-        Pace::Working => {}
+        WorkerState::Waiting => return cancel("it was not at work"),
+        WorkerState::Paused => return cancel("it was paused"),
+        WorkerState::Dead => return cancel("its worker is gone"),
+        WorkerState::Working => {}
     }
-    let hunks = |n: u32| count(n as usize, "hunk");
+    let hunks = |n: u32| format_count(n as usize, "hunk");
     if run.hunks == 0 {
         return cancel("it had not yet counted what it was to review");
     }
     if run.unchanged == 0 {
         return cancel("none of its hunks is as it was");
     }
-    let (left, share) = (run.left(), run.share());
+    let (left, share) = (run.hunks_left(), run.delivered_percent());
     if share >= rule.finish_from {
         let of = hunks(run.hunks);
-        return Verdict::Finish(format!(
+        return SupersedeVerdict::Finish(format!(
             "{} of its {of} are delivered ({share} %, policy.finish_from is {} %)",
             run.delivered, rule.finish_from
         ));
@@ -109,13 +109,13 @@ pub fn verdict(run: &Underway, rule: FinishRule) -> Verdict {
     };
     let tally = format!("of the {} it has left{cost}, {gives} are as they were", hunks(left));
     if rule.finish_from <= 100 && gives > wastes {
-        return Verdict::Finish(tally);
+        return SupersedeVerdict::Finish(tally);
     }
     let spent = match run.tokens {
         0 => String::new(),
         tokens => format!("; {tokens} tokens are spent"),
     };
-    Verdict::Cancel(format!("{tally}, and {share} % is delivered{spent}"))
+    SupersedeVerdict::Cancel(format!("{tally}, and {share} % is delivered{spent}"))
 }
 
 #[cfg(test)]
@@ -127,9 +127,9 @@ mod tests {
 
     const RULE: FinishRule = FinishRule { finish_from: 80 };
 
-    fn underway(hunks: u32, delivered: u32, left_unchanged: u32, unchanged: u32) -> Underway {
-        Underway {
-            pace: Pace::Working,
+    fn underway(hunks: u32, delivered: u32, left_unchanged: u32, unchanged: u32) -> RunProgress {
+        RunProgress {
+            pace: WorkerState::Working,
             hunks,
             delivered,
             left_unchanged,
@@ -147,21 +147,21 @@ mod tests {
     #[case::half_of_the_rest_is_not_enough(underway(10, 2, 4, 6), false, "9000 tokens are spent")]
     #[case::just_begun_and_all_of_it_changed(underway(10, 0, 0, 0), false, "none of its hunks")]
     #[case::not_counted_yet(underway(0, 0, 0, 0), false, "not yet counted")]
-    #[case::waits(Underway::idle(Pace::Waiting), false, "not at work")]
-    #[case::paused(Underway { pace: Pace::Paused, ..underway(10, 9, 1, 9) }, false, "paused")]
-    #[case::dead(Underway { pace: Pace::Dead, ..underway(10, 9, 1, 9) }, false, "worker is gone")]
-    fn who_may_finish(#[case] run: Underway, #[case] finishes: bool, #[case] reason: &str) {
-        let verdict = verdict(&run, RULE);
-        assert_eq!(matches!(verdict, Verdict::Finish(_)), finishes, "{verdict:?}");
-        let (Verdict::Finish(said) | Verdict::Cancel(said)) = verdict;
+    #[case::waits(RunProgress::new_idle(WorkerState::Waiting), false, "not at work")]
+    #[case::paused(RunProgress { pace: WorkerState::Paused, ..underway(10, 9, 1, 9) }, false, "paused")]
+    #[case::dead(RunProgress { pace: WorkerState::Dead, ..underway(10, 9, 1, 9) }, false, "worker is gone")]
+    fn who_may_finish(#[case] run: RunProgress, #[case] finishes: bool, #[case] reason: &str) {
+        let verdict = judge_older_run(&run, RULE);
+        assert_eq!(matches!(verdict, SupersedeVerdict::Finish(_)), finishes, "{verdict:?}");
+        let (SupersedeVerdict::Finish(said) | SupersedeVerdict::Cancel(said)) = verdict;
         assert!(said.contains(reason), "{said:?}");
     }
 
     #[test]
     fn over_a_hundred_nobody_finishes_and_at_0_whoever_still_counts() {
         for run in [underway(10, 10, 0, 10), underway(10, 0, 10, 10)] {
-            assert!(matches!(verdict(&run, FinishRule { finish_from: 101 }), Verdict::Cancel(_)));
-            assert!(matches!(verdict(&run, FinishRule { finish_from: 0 }), Verdict::Finish(_)));
+            assert!(matches!(judge_older_run(&run, FinishRule { finish_from: 101 }), SupersedeVerdict::Cancel(_)));
+            assert!(matches!(judge_older_run(&run, FinishRule { finish_from: 0 }), SupersedeVerdict::Finish(_)));
         }
     }
 
@@ -172,7 +172,7 @@ mod tests {
             let delivered = delivered.min(hunks);
             let kept = kept.min(hunks - delivered);
             let rule = FinishRule { finish_from: from };
-            let finishes = |run: &Underway| matches!(verdict(run, rule), Verdict::Finish(_));
+            let finishes = |run: &RunProgress| matches!(judge_older_run(run, rule), SupersedeVerdict::Finish(_));
             let run = underway(hunks, delivered, kept, kept + 1);
             if finishes(&run) && kept < hunks - delivered {
                 prop_assert!(finishes(&underway(hunks, delivered, kept + 1, kept + 2)));

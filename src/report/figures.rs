@@ -6,7 +6,7 @@ pub const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "�
 pub const ASCII_BLOCKS: [&str; 9] = [" ", ".", ".", ".", ":", ":", ":", "#", "#"];
 
 /// In at most four columns: `812`, `41k`, `512k`, `1.2M`.
-pub fn brief(n: u64) -> String {
+pub fn format_brief(n: u64) -> String {
     match n {
         0..1_000 => n.to_string(),
         1_000..10_000 if n % 1_000 >= 100 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
@@ -18,7 +18,7 @@ pub fn brief(n: u64) -> String {
 }
 
 /// `12,345`.
-pub fn thousands(n: u64) -> String {
+pub fn format_thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -31,22 +31,22 @@ pub fn thousands(n: u64) -> String {
 }
 
 /// A count in at most six columns: to the last one where there is room, `12,345`, else as [`brief`].
-pub fn whole(n: u64) -> String {
-    if n < 100_000 { thousands(n) } else { brief(n) }
+pub fn format_short_count(n: u64) -> String {
+    if n < 100_000 { format_thousands(n) } else { format_brief(n) }
 }
 
 /// `$0.42`, `$0.0042`: two places, or as many as it takes to be more than nothing.
-pub fn dollars(cost: f64) -> String {
+pub fn format_dollars(cost: f64) -> String {
     if cost > 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
 }
 
 /// `67 %`; a dash where nothing is known.
-pub fn percent(share: Option<f64>) -> String {
+pub fn format_percent(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0))
 }
 
 /// `0.8 s`, `14 s`, `3 min`.
-pub fn took(ms: u64) -> String {
+pub fn format_millis(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..9_950 => format!("{:.1} s", ms as f64 / 1000.0),
@@ -56,7 +56,7 @@ pub fn took(ms: u64) -> String {
 }
 
 /// A value for each of at most `width` columns, in the order of `values`: neighbours fall together where there are more.
-pub fn columns<T>(values: &[T], width: usize, together: impl Fn(&[T]) -> Option<f64>) -> Vec<Option<f64>> {
+pub fn resample<T>(values: &[T], width: usize, together: impl Fn(&[T]) -> Option<f64>) -> Vec<Option<f64>> {
     let columns = values.len().min(width);
     (0..columns)
         .map(|column| {
@@ -68,8 +68,8 @@ pub fn columns<T>(values: &[T], width: usize, together: impl Fn(&[T]) -> Option<
 
 /// A sign for each value, the greatest one a whole cell; what is more than nothing is seen. `most` is what fills a cell
 /// when no value has to. Few values get some columns each, as far as there is room in `width`.
-pub fn spark(values: &[Option<f64>], most: Option<f64>, width: usize, blocks: &[&'static str; 9]) -> String {
-    const WIDEST: usize = 4;
+pub fn render_sparkline(values: &[Option<f64>], most: Option<f64>, width: usize, blocks: &[&'static str; 9]) -> String {
+    const MAX_COLUMNS_PER_VALUE: usize = 4;
     let greatest = most.unwrap_or_else(|| values.iter().flatten().copied().fold(0.0, f64::max));
     let sign = |value: &Option<f64>| match value {
         // A share of nothing is a share; a count of nothing is nothing.
@@ -77,7 +77,7 @@ pub fn spark(values: &[Option<f64>], most: Option<f64>, width: usize, blocks: &[
         Some(value) => blocks[((value / greatest * 8.0).ceil() as usize).clamp(1, 8)],
         None => blocks[0],
     };
-    let each = (width / values.len().max(1)).clamp(1, WIDEST);
+    let each = (width / values.len().max(1)).clamp(1, MAX_COLUMNS_PER_VALUE);
     values.iter().map(|value| sign(value).repeat(each)).collect()
 }
 
@@ -98,13 +98,13 @@ mod tests {
             (512_000_000, "512M"),
             (1_999_000_000, "1G"),
         ] {
-            assert_eq!(brief(n), expected);
+            assert_eq!(format_brief(n), expected);
         }
-        assert_eq!((whole(99_999), whole(100_000)), ("99,999".to_owned(), "100k".to_owned()));
+        assert_eq!((format_short_count(99_999), format_short_count(100_000)), ("99,999".to_owned(), "100k".to_owned()));
         for (ms, expected) in [(12, "12 ms"), (1_234, "1.2 s"), (14_900, "14 s"), (240_000, "4 min")] {
-            assert_eq!(took(ms), expected);
+            assert_eq!(format_millis(ms), expected);
         }
-        assert_eq!((percent(Some(2.0 / 3.0)), percent(None)), ("67 %".to_owned(), "-".to_owned()));
+        assert_eq!((format_percent(Some(2.0 / 3.0)), format_percent(None)), ("67 %".to_owned(), "-".to_owned()));
     }
 
     #[test]
@@ -116,11 +116,11 @@ mod tests {
             (&[Some(1.0), Some(2.0), Some(4.0), Some(8.0)], None, "▁▂▄█"),
             (&[Some(0.0), None, Some(0.5), Some(1.0)], Some(1.0), "▁ ▄█"),
         ] {
-            assert_eq!(spark(values, most, values.len(), &BLOCKS), expected, "{values:?}");
-            assert!(spark(values, most, 80, &ASCII_BLOCKS).is_ascii());
+            assert_eq!(render_sparkline(values, most, values.len(), &BLOCKS), expected, "{values:?}");
+            assert!(render_sparkline(values, most, 80, &ASCII_BLOCKS).is_ascii());
         }
-        assert_eq!(spark(&[Some(1.0), Some(2.0)], None, 7, &BLOCKS), "▄▄▄███");
-        assert_eq!(spark(&[Some(1.0)], None, 70, &BLOCKS), "████");
+        assert_eq!(render_sparkline(&[Some(1.0), Some(2.0)], None, 7, &BLOCKS), "▄▄▄███");
+        assert_eq!(render_sparkline(&[Some(1.0)], None, 70, &BLOCKS), "████");
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         let sum = |values: &[u64]| Some(values.iter().sum::<u64>() as f64);
         for (count, width) in [(0_u64, 5_usize), (3, 5), (5, 5), (7, 5), (600, 41), (5, 0)] {
             let values: Vec<u64> = (1..=count).collect();
-            let columns = columns(&values, width, sum);
+            let columns = resample(&values, width, sum);
             assert_eq!(columns.len(), values.len().min(width));
             if width > 0 {
                 let total: f64 = columns.iter().flatten().sum();

@@ -5,11 +5,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Story;
-use crate::domain::{Coverage, Finding, HeldBack, Rejected, RunRecord, SCHEMA_VERSION};
+use super::FindingHistory;
+use crate::domain::{Coverage, Finding, SuppressedReport, RejectedReport, RunRecord, SCHEMA_VERSION};
 
 /// Keys of a run that its record leaves out when there is nothing to say.
-const OPTIONAL_OF_RUN: [&str; 12] = [
+const OPTIONAL_RUN_KEYS: [&str; 12] = [
     "triage_bytes",
     "superseded_by",
     "reused_from",
@@ -25,12 +25,12 @@ const OPTIONAL_OF_RUN: [&str; 12] = [
 ];
 
 /// As these, of a run that answered no later request.
-const REUSE_OF_RUN: [&str; 3] = ["last_reused_at", "last_reuse_reason", "last_reuse_head"];
+const RUN_REUSE_KEYS: [&str; 3] = ["last_reused_at", "last_reuse_reason", "last_reuse_head"];
 
 /// A run with every key.
-pub fn run(run: &RunRecord) -> Value {
-    let mut value = encoded(run);
-    for key in OPTIONAL_OF_RUN.into_iter().chain(REUSE_OF_RUN) {
+pub fn encode_run(run: &RunRecord) -> Value {
+    let mut value = to_object(run);
+    for key in OPTIONAL_RUN_KEYS.into_iter().chain(RUN_REUSE_KEYS) {
         value.entry(key).or_insert(Value::Null);
     }
     for key in ["reuse_count", "adopted_count"] {
@@ -55,16 +55,16 @@ pub fn run(run: &RunRecord) -> Value {
 }
 
 /// A finding with every key.
-pub fn finding(finding: &Finding) -> Value {
-    let mut value = encoded(finding);
+pub fn encode_finding(finding: &Finding) -> Value {
+    let mut value = to_object(finding);
     value.entry("suggestion").or_insert(Value::Null);
     value.entry("pattern").or_insert(Value::Null);
     Value::Object(value)
 }
 
 /// Coverage with its lists.
-pub fn coverage(coverage: &Coverage) -> Value {
-    let mut value = encoded(coverage);
+pub fn encode_coverage(coverage: &Coverage) -> Value {
+    let mut value = to_object(coverage);
     value.entry("hunks_left_out").or_insert_with(|| json!(0));
     for key in ["files", "left_out", "carried"] {
         value.entry(key).or_insert_with(|| json!([]));
@@ -73,8 +73,8 @@ pub fn coverage(coverage: &Coverage) -> Value {
 }
 
 /// A report that was set aside, with every key.
-pub fn rejected(rejected: &Rejected) -> Value {
-    let mut report = encoded(&rejected.report);
+pub fn encode_rejected(rejected: &RejectedReport) -> Value {
+    let mut report = to_object(&rejected.report);
     for key in ["severity", "priority", "confidence", "replacement", "replaced"] {
         report.entry(key).or_insert(Value::Null);
     }
@@ -82,37 +82,37 @@ pub fn rejected(rejected: &Rejected) -> Value {
 }
 
 /// What `review --wait` and `show RUN` print: `run`, `findings`, `coverage`, `notes`, `rejected`.
-pub fn review(
+pub fn encode_review(
     record: &RunRecord,
     findings: &[Finding],
     covered: &Coverage,
     notes: &[String],
-    set_aside: &[Rejected],
+    set_aside: &[RejectedReport],
 ) -> Value {
-    versioned([
-        ("run", run(record)),
-        ("findings", findings.iter().map(finding).collect()),
-        ("coverage", coverage(covered)),
+    build_versioned([
+        ("run", encode_run(record)),
+        ("findings", findings.iter().map(encode_finding).collect()),
+        ("coverage", encode_coverage(covered)),
         ("notes", json!(notes)),
-        ("rejected", set_aside.iter().map(rejected).collect()),
+        ("rejected", set_aside.iter().map(encode_rejected).collect()),
     ])
 }
 
 /// What `show FINDING` prints: `finding` and its story.
-pub fn finding_with_story(shown: &Finding, story: &Story) -> Value {
-    let [history, place, reported, resolution, undoes, carried] = story.json();
-    versioned([("finding", finding(shown)), history, place, reported, resolution, undoes, carried])
+pub fn encode_finding_with_history(shown: &Finding, story: &FindingHistory) -> Value {
+    let [history, place, reported, resolution, undoes, carried] = story.to_json_parts();
+    build_versioned([("finding", encode_finding(shown)), history, place, reported, resolution, undoes, carried])
 }
 
 /// Reports that were not raised, each with the reason: `finding`, `because`, `reason`.
-pub fn held_back(held: &[HeldBack]) -> Value {
+pub fn encode_held_back(held: &[SuppressedReport]) -> Value {
     let one =
-        |held: &HeldBack| json!({ "finding": finding(&held.finding), "because": held.because, "reason": held.reason });
+        |held: &SuppressedReport| json!({ "finding": encode_finding(&held.finding), "because": held.because, "reason": held.reason });
     held.iter().map(one).collect()
 }
 
 /// An object with `version` first.
-pub fn versioned<const N: usize>(parts: [(&str, Value); N]) -> Value {
+pub fn build_versioned<const N: usize>(parts: [(&str, Value); N]) -> Value {
     let mut object = Map::new();
     object.insert("version".to_owned(), json!(SCHEMA_VERSION));
     object.extend(parts.into_iter().map(|(key, value)| (key.to_owned(), value)));
@@ -120,7 +120,7 @@ pub fn versioned<const N: usize>(parts: [(&str, Value); N]) -> Value {
 }
 
 /// Our own types always encode to objects; anything else would show as an empty one.
-fn encoded(value: &impl serde::Serialize) -> Map<String, Value> {
+fn to_object(value: &impl serde::Serialize) -> Map<String, Value> {
     match serde_json::to_value(value) {
         Ok(Value::Object(object)) => object,
         _ => Map::new(),

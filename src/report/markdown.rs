@@ -5,46 +5,46 @@
 
 use std::collections::BTreeMap;
 
-use super::look::Look;
+use super::text_style::TextOptions;
 use super::text;
-use crate::domain::text::{lines, one_line};
-use crate::domain::{Coverage, Finding, FindingStatus, Rejected, RunRecord, RunStatus};
+use crate::domain::text::{sanitize_lines, sanitize_line};
+use crate::domain::{Coverage, Finding, FindingStatus, RejectedReport, RunRecord, RunStatus};
 
 /// A review with its findings by file.
-pub fn review(
-    look: &Look,
+pub fn render_review(
+    look: &TextOptions,
     run: &RunRecord,
     findings: &[Finding],
     coverage: &Coverage,
     notes: &[String],
-    rejected: &[Rejected],
+    rejected: &[RejectedReport],
 ) -> String {
-    let mut page = format!("## Review of {}\n\n", code(&run.scope.to_string()));
+    let mut page = format!("## Review of {}\n\n", format_code_span(&run.scope.to_string()));
     if run.status != RunStatus::Completed {
-        page.push_str(&format!("**{}**\n\n", escape(&text::ending(&plain(look), run))));
+        page.push_str(&format!("**{}**\n\n", escape(&text::describe_ending(&without_color(look), run))));
     } else if run.error_class.is_some() {
         page.push_str(&format!("**incomplete: {}**\n\n", escape(&run.error_summary)));
     }
-    page.push_str(&format!("{}\n\n", escape(&text::summary(&plain(look), findings, coverage))));
-    let left_out = text::left_out_by_name(run, coverage);
+    page.push_str(&format!("{}\n\n", escape(&text::describe_findings(&without_color(look), findings, coverage))));
+    let left_out = text::list_left_out(run, coverage);
     for line in &left_out {
         page.push_str(&format!("- {}\n", escape(line)));
     }
     if !left_out.is_empty() {
         page.push('\n');
     }
-    page.push_str(&by_file(findings));
+    page.push_str(&render_by_file(findings));
     for note in notes {
         page.push_str(&format!("> {}\n", escape(note)));
     }
     if !rejected.is_empty() {
-        page.push_str(&format!("> {}\n", escape(&text::set_aside_count(rejected.len()))));
+        page.push_str(&format!("> {}\n", escape(&text::describe_set_aside(rejected.len()))));
     }
     page
 }
 
 /// Findings grouped by file.
-pub fn by_file(findings: &[Finding]) -> String {
+pub fn render_by_file(findings: &[Finding]) -> String {
     let mut files: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in findings {
         files.entry(&finding.repo_relative_path).or_default().push(finding);
@@ -52,16 +52,16 @@ pub fn by_file(findings: &[Finding]) -> String {
     let mut page = String::new();
     for (path, mut findings) in files {
         findings.sort_by_key(|finding| (finding.line_start, finding.line_end, finding.priority));
-        page.push_str(&format!("### {}\n\n", code(path)));
+        page.push_str(&format!("### {}\n\n", format_code_span(path)));
         for finding in findings {
-            page.push_str(&self::finding(finding));
+            page.push_str(&self::render_finding(finding));
         }
     }
     page
 }
 
 /// One finding as a list item.
-pub fn finding(finding: &Finding) -> String {
+pub fn render_finding(finding: &Finding) -> String {
     let status = match finding.status {
         FindingStatus::Open => String::new(),
         status => format!(" ({status})"),
@@ -70,33 +70,33 @@ pub fn finding(finding: &Finding) -> String {
         "- **{} {}** line {}: {}{status}\n\n",
         finding.priority,
         escape(finding.kind.word()),
-        text::place(finding),
+        text::format_finding_lines(finding),
         escape(&finding.title)
     );
     if !finding.explanation.is_empty() {
         item.push_str(&format!("  {}\n\n", escape(&finding.explanation)));
     }
     if !finding.quoted_code.is_empty() {
-        item.push_str(&fence(&finding.quoted_code, language(&finding.repo_relative_path)));
+        item.push_str(&format_fence(&finding.quoted_code, fence_language(&finding.repo_relative_path)));
     }
     if let Some(suggestion) = &finding.suggestion {
         item.push_str(&format!("  Suggestion: {}\n\n", escape(&suggestion.text)));
         if let Some(replacement) = &suggestion.replacement {
-            item.push_str(&fence(replacement, language(&finding.repo_relative_path)));
+            item.push_str(&format_fence(replacement, fence_language(&finding.repo_relative_path)));
         }
     }
-    item.push_str(&format!("  {}\n\n", code(finding.finding_id.as_str())));
+    item.push_str(&format!("  {}\n\n", format_code_span(finding.finding_id.as_str())));
     item
 }
 
-fn plain(look: &Look) -> Look {
-    Look { color: false, ..*look }
+fn without_color(look: &TextOptions) -> TextOptions {
+    TextOptions { color: false, ..*look }
 }
 
 /// Text in which nothing is markup. Mentions, issue numbers and bare addresses are broken by an empty comment, which
 /// shows as nothing: a backslash does not keep code hosts from linking them.
 pub fn escape(text: &str) -> String {
-    let text = one_line(text);
+    let text = sanitize_line(text);
     let mut escaped = String::with_capacity(text.len() + 8);
     let mut rest = text.as_ref();
     while let Some(c) = rest.chars().next() {
@@ -125,16 +125,16 @@ pub fn escape(text: &str) -> String {
 }
 
 /// A code span that its content cannot end.
-pub fn code(text: &str) -> String {
-    let text = one_line(text);
+pub fn format_code_span(text: &str) -> String {
+    let text = sanitize_line(text);
     let ticks = "`".repeat(longest_run(&text, '`') + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') || text.trim().is_empty() { " " } else { "" };
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }
 
 /// A fenced block inside a list item, its fence longer than any in the code.
-fn fence(code: &str, language: &str) -> String {
-    let code = lines(code, 4);
+fn format_fence(code: &str, language: &str) -> String {
+    let code = sanitize_lines(code, 4);
     let ticks = "`".repeat((longest_run(&code, '`') + 1).max(3));
     let mut block = format!("  {ticks}{language}\n");
     for line in code.trim_end_matches('\n').split('\n') {
@@ -150,7 +150,7 @@ fn longest_run(text: &str, wanted: char) -> usize {
 }
 
 /// The file's ending, when it is a plain word.
-fn language(path: &str) -> &str {
+fn fence_language(path: &str) -> &str {
     match path.rsplit_once('.') {
         Some((_, ending)) if ending.len() <= 8 && ending.chars().all(|c| c.is_ascii_alphanumeric()) => ending,
         _ => "",
@@ -180,13 +180,13 @@ mod tests {
 
     #[test]
     fn code_cannot_end_its_span_or_fence() {
-        assert_eq!(code("a.rs"), "`a.rs`");
-        assert_eq!(code("a`b``c"), "```a`b``c```");
-        assert_eq!(code("`x`"), "`` `x` ``");
-        let block = fence("x\n````\n</details>\n", "rs");
+        assert_eq!(format_code_span("a.rs"), "`a.rs`");
+        assert_eq!(format_code_span("a`b``c"), "```a`b``c```");
+        assert_eq!(format_code_span("`x`"), "`` `x` ``");
+        let block = format_fence("x\n````\n</details>\n", "rs");
         assert_eq!(block, "  `````rs\n  x\n  ````\n  </details>\n  `````\n\n");
-        assert_eq!(language("a/b.rs"), "rs");
-        assert_eq!(language("a/b.r`s"), "");
-        assert_eq!(language("Makefile"), "");
+        assert_eq!(fence_language("a/b.rs"), "rs");
+        assert_eq!(fence_language("a/b.r`s"), "");
+        assert_eq!(fence_language("Makefile"), "");
     }
 }

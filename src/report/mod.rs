@@ -5,13 +5,13 @@
 
 pub mod figures;
 pub mod json;
-mod look;
+mod text_style;
 pub mod markdown;
 pub mod stats;
-mod story;
+mod finding_history;
 mod table;
 pub mod text;
 
-pub use look::{Look, Paint};
-pub use story::{Place, Story};
-pub use table::Table;
+pub use text_style::{TextOptions, TextStyle};
+pub use finding_history::{FindingLocation, FindingHistory};
+pub use table::TextTable;

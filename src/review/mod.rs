@@ -5,28 +5,28 @@
 //! its findings are durable. What a model answers becomes reports in [`extract()`], findings in [`examine()`], and the
 //! findings of the run in [`Accumulated`].
 
-mod critic;
-pub mod dialog;
-mod edits;
-mod engine;
-mod examine;
+mod dedup;
+pub mod conversation;
+mod text_edits;
+mod unit_engine;
+mod validate;
 mod extract;
-mod likeness;
-mod measured;
-mod merge;
+mod similarity;
+mod journal_metrics;
+mod accumulate;
 mod plan;
-mod replay;
-mod spent;
+mod journal_state;
+mod run_cost;
 mod summary;
 
-pub use critic::{Critic, Verdict};
-pub use edits::{TextEdit, edits_in, make_edits};
-pub use engine::{Effect, Engine, Event, Outcome};
-pub use examine::{Examined, FileText, ScopeLines, apply, examine};
-pub use extract::{Extracted, extract};
-pub use measured::Measured;
-pub use merge::{Accumulated, Admission};
-pub use plan::{FileRead, Plan, PlannedFile, Report, Unit, UnitKind};
-pub use replay::{Planned, Replayed};
-pub use spent::Spent;
-pub use summary::summary;
+pub use dedup::{FindingDeduplicator, DedupVerdict};
+pub use text_edits::{TextEdit, parse_edits, apply_edits};
+pub use unit_engine::{UnitEffect, UnitEngine, UnitEvent, ReviewOutcome};
+pub use validate::{ReportValidation, FileText, ScopeLines, apply_replacement, validate_report};
+pub use extract::{ExtractedReports, extract_reports};
+pub use journal_metrics::JournalMetrics;
+pub use accumulate::{FindingAccumulator, Admission};
+pub use plan::{UnitFileRead, ReviewPlan, PlannedFile, UnitReport, ReviewUnit, ReviewUnitKind};
+pub use journal_state::{PlanCounts, JournalState};
+pub use run_cost::RunCost;
+pub use summary::summarize_run;

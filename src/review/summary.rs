@@ -1,16 +1,16 @@
 //! A run's result in one sentence.
 
-use crate::domain::text::count;
+use crate::domain::text::format_count;
 use crate::domain::{Coverage, FindingCounts, Priority, RunStatus};
 
 /// `3 findings in 4 files: 1 p1, 2 p3`; what was not looked at is said as well.
-pub fn summary(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -> String {
+pub fn summarize_run(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -> String {
     let found = counts.total() as usize;
     let covered = (coverage.files_covered + coverage.files_carried) as usize;
     let total = coverage.files_total as usize;
     let mut text = match (found, covered) {
         (0, 0) => "no file was reviewed".to_owned(),
-        (0, _) => format!("no findings in {}", count(covered, "file")),
+        (0, _) => format!("no findings in {}", format_count(covered, "file")),
         _ => {
             let by_priority: Vec<String> = Priority::ALL
                 .iter()
@@ -18,16 +18,16 @@ pub fn summary(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -
                 .filter(|(_, n)| *n > 0)
                 .map(|(priority, n)| format!("{n} {priority}"))
                 .collect();
-            format!("{} in {}: {}", count(found, "finding"), count(covered, "file"), by_priority.join(", "))
+            format!("{} in {}: {}", format_count(found, "finding"), format_count(covered, "file"), by_priority.join(", "))
         }
     };
     let missed = total.saturating_sub(covered);
     if missed > 0 {
         let verb = if status == RunStatus::Completed { "left out" } else { "not reached or left out" };
-        text.push_str(&format!("; {} {verb}", count(missed, "file")));
+        text.push_str(&format!("; {} {verb}", format_count(missed, "file")));
     }
     if coverage.hunks_carried > 0 {
-        let hunks = count(coverage.hunks_total as usize, "hunk");
+        let hunks = format_count(coverage.hunks_total as usize, "hunk");
         text.push_str(&format!("; {} of {hunks} carried over", coverage.hunks_carried));
     }
     match status {
@@ -57,6 +57,6 @@ mod tests {
     ) {
         let ([p0, p1, p2, p3], (files_covered, files_total)) = (counts, files);
         let coverage = Coverage { files_total, files_covered, ..Coverage::default() };
-        assert_eq!(summary(status, &FindingCounts { p0, p1, p2, p3 }, &coverage), expected);
+        assert_eq!(summarize_run(status, &FindingCounts { p0, p1, p2, p3 }, &coverage), expected);
     }
 }

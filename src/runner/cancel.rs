@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Cancelled, Runner, RunnerError, process};
+use super::{CancelOutcome, Runner, RunnerError, process};
 use crate::domain::{CancelReason, RunId, RunRecord, RunStatus};
-use crate::review::Replayed;
+use crate::review::JournalState;
 
 /// How long a killed process may take to be gone.
-const GONE: Duration = Duration::from_secs(5);
+const MAX_KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// What stands in the way of a run's end.
-enum Stage {
+enum CancelStage {
     Over,
     Waiting,
     Working,
@@ -18,11 +18,11 @@ enum Stage {
 
 impl Runner {
     /// Asks a run to end; waits for it, and ends its process group after [`Runner::ANSWER`]. What it has found is kept.
-    pub fn cancel(&self, run: &RunId, note: &str) -> Result<Cancelled, RunnerError> {
-        let stage = self.store.locked_as(|locked| -> Result<Stage, RunnerError> {
-            let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
+    pub fn cancel(&self, run: &RunId, note: &str) -> Result<CancelOutcome, RunnerError> {
+        let stage = self.store.with_lock_as(|locked| -> Result<CancelStage, RunnerError> {
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
             if record.status.is_terminal() {
-                return Ok(Stage::Over);
+                return Ok(CancelStage::Over);
             }
             let asked = locked.update_run(run, self.ambient.now(), |record| {
                 // A person's word stands above the harness's.
@@ -30,51 +30,51 @@ impl Runner {
                 note.clone_into(&mut record.cancel_note);
             })?;
             if asked.status != RunStatus::Pending {
-                return Ok(Stage::Working);
+                return Ok(CancelStage::Working);
             }
-            self.settle_pending(locked, &asked)?;
-            Ok(Stage::Waiting)
+            self.end_pending_run(locked, &asked)?;
+            Ok(CancelStage::Waiting)
         })?;
         match stage {
-            Stage::Over => Ok(Cancelled::AlreadyOver),
-            Stage::Waiting => {
-                self.start_pending_or_say();
-                Ok(Cancelled::BeforeStart)
+            CancelStage::Over => Ok(CancelOutcome::AlreadyOver),
+            CancelStage::Waiting => {
+                self.start_pending_or_log();
+                Ok(CancelOutcome::BeforeStart)
             }
-            Stage::Working => self.end_worker(run),
+            CancelStage::Working => self.end_worker(run),
         }
     }
 
-    fn end_worker(&self, run: &RunId) -> Result<Cancelled, RunnerError> {
-        let patience = Instant::now() + Self::ANSWER;
+    fn end_worker(&self, run: &RunId) -> Result<CancelOutcome, RunnerError> {
+        let patience = Instant::now() + Self::MAX_CANCEL_WAIT;
         loop {
-            let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
             if record.status.is_terminal() {
                 let ended = matches!(record.status, RunStatus::Cancelled | RunStatus::Superseded);
-                return Ok(if ended { Cancelled::ByWorker } else { Cancelled::AlreadyOver });
+                return Ok(if ended { CancelOutcome::ByWorker } else { CancelOutcome::AlreadyOver });
             }
             if !self.store.is_live(run)? {
                 break;
             }
             if Instant::now() >= patience {
-                self.kill(&record)?;
+                self.kill_worker_group(&record)?;
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         self.recover_one(run)?;
-        self.start_pending_or_say();
-        Ok(Cancelled::Killed)
+        self.start_pending_or_log();
+        Ok(CancelOutcome::Killed)
     }
 
     /// Kills the process group of the worker that holds the run's lock, and waits until the lock is free.
-    fn kill(&self, record: &RunRecord) -> Result<(), RunnerError> {
+    fn kill_worker_group(&self, record: &RunRecord) -> Result<(), RunnerError> {
         let run = &record.run_id;
-        let patience = Instant::now() + GONE;
+        let patience = Instant::now() + MAX_KILL_WAIT;
         let mut worker = 0;
         while self.store.is_live(run)? {
             let entries = self.store.read_journal(run)?;
-            let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
+            let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
             // The holder of the lock is the worker of the record's attempt, and it says its process id with its first
             // entry. An older entry may name a process that is no longer ours.
             if replayed.attempt == record.attempt

@@ -13,38 +13,38 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Runner, process, start};
-use crate::context::index::{Index, IndexError, Progress, Reach, Refreshed};
-use crate::provider::builtin::Known;
-use crate::store::News;
+use super::{Runner, process, start_workers};
+use crate::context::index::{Index, IndexError, IndexProgress, IndexCompleteness, RefreshReport};
+use crate::reviewers::analyzer::FingerprintSource;
+use crate::store::RecoveryNotice;
 
 /// How long a review waits for what is new in an index. The change of a file takes 50 ms, the answer of a model seconds.
-const MOMENT: Duration = Duration::from_millis(500);
+const MAX_INDEX_WAIT: Duration = Duration::from_millis(500);
 /// How often it looks meanwhile.
-const LOOK: Duration = Duration::from_millis(5);
+const INDEX_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// From so many bytes on that a review read beside its change an index is worth its while: below, reading takes some ten
 /// milliseconds.
-pub(super) const MUCH: u64 = 1 << 20;
+pub(super) const MIN_UNKNOWN_BYTES: u64 = 1 << 20;
 /// How long a worker goes on after its run at most. A million lines take 5 s on two idle cores; it has what others leave it.
-const MOST: Duration = Duration::from_secs(60);
+const MAX_INDEXING_TIME: Duration = Duration::from_secs(60);
 
 /// What is known of a tree when a context of it is put together.
 #[derive(Default)]
-pub(super) struct Ready {
+pub(super) struct IndexReadiness {
     pub index: Option<Index>,
     /// What was new was too much for a moment: it is still read.
-    pub indexing: Option<Indexing>,
+    pub indexing: Option<BackgroundIndexing>,
     /// What was wrong with the index, to be said once; it is in order now.
     pub repaired: Option<String>,
     /// Why there will be none.
     pub hindrance: Option<String>,
 }
 
-impl Ready {
+impl IndexReadiness {
     /// Why searches will look at files one by one, if they will.
     pub fn note(&self) -> Option<&str> {
-        match self.index.as_ref().map(Index::reach) {
-            Some(Reach::Whole) => None,
+        match self.index.as_ref().map(Index::completeness) {
+            Some(IndexCompleteness::Whole) => None,
             _ if self.hindrance.is_some() => self.hindrance.as_deref(),
             Some(_) => {
                 Some("the index of this repository is not ready: until it is, searches look at files one by one")
@@ -57,15 +57,15 @@ impl Ready {
     }
 
     /// Whether an index could know more of the tree.
-    pub fn is_short(&self) -> bool {
-        self.hindrance.is_none() && self.index.as_ref().map(Index::reach) != Some(Reach::Whole)
+    pub fn is_incomplete(&self) -> bool {
+        self.hindrance.is_none() && self.index.as_ref().map(Index::completeness) != Some(IndexCompleteness::Whole)
     }
 }
 
 /// A refresh under way, until it is dropped.
-pub(super) struct Indexing {
+pub(super) struct BackgroundIndexing {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Result<Refreshed, IndexError>>>,
+    thread: Option<JoinHandle<Result<RefreshReport, IndexError>>>,
 }
 
 impl Runner {
@@ -75,7 +75,7 @@ impl Runner {
     }
 
     /// What is known of a commit's tree.
-    pub(super) fn index(&self, commit: &str) -> Option<Index> {
+    pub(super) fn open_index(&self, commit: &str) -> Option<Index> {
         let opened = Index::open(&self.index_folder(), &self.repo, commit);
         opened.unwrap_or_else(|error| {
             tracing::warn!(%error, "the review goes on without an index");
@@ -85,24 +85,24 @@ impl Runner {
 
     /// What is known of a commit's tree; where that is another, recent tree, after a moment in which what is new is read as
     /// a rule.
-    pub(super) fn ready_index(&self, commit: &str, cancelled: &dyn Fn() -> bool) -> Ready {
-        let mut ready = Ready { index: self.index(commit), ..Ready::default() };
-        if ready.index.as_ref().is_some_and(|index| index.reach() == Reach::Other) {
-            ready.indexing = self.begin_indexing(commit);
+    pub(super) fn prepare_index(&self, commit: &str, cancelled: &dyn Fn() -> bool) -> IndexReadiness {
+        let mut ready = IndexReadiness { index: self.open_index(commit), ..IndexReadiness::default() };
+        if ready.index.as_ref().is_some_and(|index| index.completeness() == IndexCompleteness::Other) {
+            ready.indexing = self.start_indexing(commit);
             if let Some(refreshed) = ready.indexing.as_mut().and_then(|indexing| indexing.wait(cancelled)) {
                 (ready.index, ready.repaired) = (Some(refreshed.index), refreshed.repaired);
             }
         }
-        if ready.index.as_ref().is_none_or(|index| index.reach() != Reach::Whole) {
+        if ready.index.as_ref().is_none_or(|index| index.completeness() != IndexCompleteness::Whole) {
             let said = |error| format!("this repository is not indexed ({error}): searches look at files one by one");
-            ready.hindrance = Index::hindrance(&self.index_folder()).map(said);
+            ready.hindrance = Index::find_write_error(&self.index_folder()).map(said);
         }
         ready
     }
 
     /// What is known of the fingerprints of a commit's files.
-    pub(super) fn fingerprints(&self, commit: &str) -> Option<Arc<dyn Known>> {
-        match self.index(commit)?.prints() {
+    pub(super) fn open_fingerprints(&self, commit: &str) -> Option<Arc<dyn FingerprintSource>> {
+        match self.open_index(commit)?.into_fingerprints() {
             Ok(prints) => Some(Arc::new(prints)),
             Err(error) => {
                 tracing::warn!(%error, "copies are looked for in what the review reads itself");
@@ -113,46 +113,46 @@ impl Runner {
 
     /// Reads what the index does not know of a snapshot whose review is over, so that the next one finds copies of
     /// everything. Nobody waits for it; where another process is at it, that is enough.
-    pub(super) fn index_by_the_way(&self, commit: &str) {
+    pub(super) fn index_after_review(&self, commit: &str) {
         let began = Instant::now();
         let go_on = |progress| match progress {
-            Progress::Reading { .. } if began.elapsed() < MOST => ControlFlow::Continue(()),
-            Progress::Reading { .. } | Progress::Waiting => ControlFlow::Break(()),
+            IndexProgress::Reading { .. } if began.elapsed() < MAX_INDEXING_TIME => ControlFlow::Continue(()),
+            IndexProgress::Reading { .. } | IndexProgress::Waiting => ControlFlow::Break(()),
         };
         process::stand_back();
         match Index::refresh(&self.index_folder(), &self.repo, commit, &go_on) {
-            Ok(refreshed) => self.tell_of_repair(refreshed.repaired),
+            Ok(refreshed) => self.announce_repair(refreshed.repaired),
             Err(IndexError::Cancelled) => {}
             Err(error) => tracing::warn!(%error, "the repository is not indexed"),
         }
     }
 
-    fn tell_of_repair(&self, repaired: Option<String>) {
-        let news = repaired.map(|said| News::Repaired { said });
-        if let Err(error) = self.store.tell_later(news.as_slice()) {
+    fn announce_repair(&self, repaired: Option<String>) {
+        let news = repaired.map(|said| RecoveryNotice::Repaired { said });
+        if let Err(error) = self.store.append_notices(news.as_slice()) {
             tracing::warn!(%error, "nobody is told that the index was rebuilt");
         }
     }
 
     /// Has a process of its own read what the index does not know of a commit's tree, for whoever asks next.
-    pub fn index_later(&self, commit: &str) {
+    pub fn spawn_indexer(&self, commit: &str) {
         let arguments = ["indexer", commit];
-        match process::ourselves(&self.repo, &self.paths, &self.repo.root(), &arguments, Stdio::null(), start::LOG) {
+        match process::spawn_detached(&self.repo, &self.paths, &self.repo.root(), &arguments, Stdio::null(), start_workers::WORKER_LOG) {
             Ok(child) => process::reap(child),
             Err(error) => tracing::warn!(%error, "the repository is not indexed"),
         }
     }
 
     /// The body of `revdeck indexer COMMIT`.
-    pub fn work_on_index(&self, commit: &str) {
+    pub fn run_indexer(&self, commit: &str) {
         process::ignore_the_terminal();
-        self.index_by_the_way(commit);
+        self.index_after_review(commit);
     }
 
     /// Begins to read a commit's tree into the index; `None` where that cannot be.
-    pub(super) fn begin_indexing(&self, commit: &str) -> Option<Indexing> {
+    pub(super) fn start_indexing(&self, commit: &str) -> Option<BackgroundIndexing> {
         let failed = |error: &dyn std::fmt::Display| tracing::warn!(%error, "the repository is not indexed");
-        let repo = self.repo.again().inspect_err(|error| failed(error)).ok()?;
+        let repo = self.repo.reopen().inspect_err(|error| failed(error)).ok()?;
         let (folder, stop) = (self.index_folder(), Arc::new(AtomicBool::new(false)));
         let (commit, stopped) = (commit.to_owned(), Arc::clone(&stop));
         let go_on = move |_| match stopped.load(Ordering::Relaxed) {
@@ -162,38 +162,38 @@ impl Runner {
         let refresh = move || Index::refresh(&folder, &repo, &commit, &go_on);
         let thread = std::thread::Builder::new().name("index".to_owned()).spawn(refresh);
         let thread = thread.inspect_err(|error| failed(error)).ok()?;
-        Some(Indexing { stop, thread: Some(thread) })
+        Some(BackgroundIndexing { stop, thread: Some(thread) })
     }
 }
 
-impl Indexing {
+impl BackgroundIndexing {
     /// As [`Indexing::take`], after a moment; at once when it is cancelled.
-    fn wait(&mut self, cancelled: &dyn Fn() -> bool) -> Option<Refreshed> {
+    fn wait(&mut self, cancelled: &dyn Fn() -> bool) -> Option<RefreshReport> {
         let began = Instant::now();
-        while began.elapsed() < MOMENT
+        while began.elapsed() < MAX_INDEX_WAIT
             && !cancelled()
             && self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
         {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(INDEX_POLL_INTERVAL);
         }
-        self.take()
+        self.take_finished()
     }
 
     /// What has come of it, once, when it is over and all of the tree is known.
-    pub fn take(&mut self) -> Option<Refreshed> {
-        come_of(self.thread.take_if(|thread| thread.is_finished())?)
+    pub fn take_finished(&mut self) -> Option<RefreshReport> {
+        join_refresh(self.thread.take_if(|thread| thread.is_finished())?)
     }
 
     /// Gives it up; what has come of it when it was over nevertheless.
-    pub fn end(mut self) -> Option<Refreshed> {
+    pub fn stop(mut self) -> Option<RefreshReport> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().and_then(come_of)
+        self.thread.take().and_then(join_refresh)
     }
 }
 
-fn come_of(thread: JoinHandle<Result<Refreshed, IndexError>>) -> Option<Refreshed> {
+fn join_refresh(thread: JoinHandle<Result<RefreshReport, IndexError>>) -> Option<RefreshReport> {
     match thread.join() {
-        Ok(Ok(refreshed)) => Some(refreshed).filter(|refreshed| refreshed.index.reach() == Reach::Whole),
+        Ok(Ok(refreshed)) => Some(refreshed).filter(|refreshed| refreshed.index.completeness() == IndexCompleteness::Whole),
         Ok(Err(IndexError::Cancelled)) => None,
         Ok(Err(error)) => {
             tracing::warn!(%error, "the repository is not indexed");
@@ -204,9 +204,9 @@ fn come_of(thread: JoinHandle<Result<Refreshed, IndexError>>) -> Option<Refreshe
     }
 }
 
-impl Drop for Indexing {
+impl Drop for BackgroundIndexing {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.take().and_then(come_of);
+        self.thread.take().and_then(join_refresh);
     }
 }

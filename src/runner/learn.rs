@@ -13,27 +13,27 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::Runner;
-use super::asked::{Asked, Teaches};
+use super::pattern_queries::{PatternQueries, FormLesson};
 use crate::domain::{
     Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, PatternId, RunId, RunRecord,
 };
 use crate::git::Repo;
-use crate::knowledge::cache::{Cache, Happened, Learned, Outcome};
+use crate::knowledge::cache::{KnowledgeCache, PatternOutcome, LearningSummary, PatternOutcomeKind};
 use crate::knowledge::error::KnowledgeError;
-use crate::knowledge::kinds::{Judged, Verdict};
-use crate::knowledge::pattern::Evidence;
-use crate::provider::builtin::language::Language;
-use crate::store::{StoreError, View};
+use crate::knowledge::kind_tallies::{KindVerdict, FindingVerdict};
+use crate::knowledge::pattern::PatternEvidence;
+use crate::reviewers::analyzer::language::Language;
+use crate::store::{StoreError, StoreView};
 
 /// Decisions that one reading looks at; the rest waits for the next. Own: a few seconds' work.
-const AT_ONCE: usize = 500;
+const MAX_DECISIONS_PER_READ: usize = 500;
 
 /// What came of reading decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Taught {
+pub struct LearningReport {
     /// Findings that were decided about.
     pub findings: usize,
-    pub learned: Learned,
+    pub learned: LearningSummary,
     /// What became of findings that knowledge had raised.
     pub outcomes: usize,
     /// Whether there is more to read.
@@ -54,43 +54,43 @@ impl Runner {
     ///
     /// # Errors
     /// When the decisions cannot be read or the knowledge cannot be written; both stay as they were.
-    pub fn learn(&self, cache: &Cache) -> Result<Taught, LearnError> {
-        let lessons = self.store.lessons(AT_ONCE)?;
-        let mut taught = Taught { more: lessons.more, ..Taught::default() };
+    pub fn learn(&self, cache: &KnowledgeCache) -> Result<LearningReport, LearnError> {
+        let lessons = self.store.pending_lessons(MAX_DECISIONS_PER_READ)?;
+        let mut taught = LearningReport { more: lessons.more, ..LearningReport::default() };
         // What was said last about a finding counts.
         let last: BTreeMap<&FindingId, &Disposition> =
             lessons.decided.iter().map(|line| (&line.finding_id, line)).collect();
         if !last.is_empty() {
-            let mut lesson = Lesson::new(self)?;
+            let mut lesson = DecisionReader::new(self)?;
             for line in last.values() {
-                lesson.read(line)?;
+                lesson.read_decision(line)?;
             }
-            let (observations, outcomes) = lesson.asked.answers(&|commit, path| text(&self.repo, commit, path));
+            let (observations, outcomes) = lesson.queries.run_queries(&|commit, path| read_text(&self.repo, commit, path));
             lesson.outcomes.extend(outcomes);
             let now = self.ambient.now();
             taught.findings = last.len();
             taught.learned = cache.learn(&observations, now)?;
             taught.outcomes = cache.record_outcomes(&lesson.outcomes, now)?;
-            cache.judge(&lesson.judged, now)?;
+            cache.record_verdicts(&lesson.judged, now)?;
         }
         if lessons.end != lessons.start {
-            self.store.learned(lessons.end)?;
+            self.store.mark_learned(lessons.end)?;
         }
         Ok(taught)
     }
 
     /// That code of a snapshot matched patterns just now; in the worker's log when it cannot be kept.
-    pub(super) fn remember_matches(&self, snapshot: &str, findings: &[Finding]) {
+    pub(super) fn record_matches(&self, snapshot: &str, findings: &[Finding]) {
         let mut matched: HashMap<Language, Vec<PatternId>> = HashMap::new();
         for finding in findings {
             let Some(pattern) = &finding.pattern else { continue };
-            if let Some(language) = language(&self.repo, Some(snapshot), finding) {
+            if let Some(language) = detect_language(&self.repo, Some(snapshot), finding) {
                 matched.entry(language).or_default().push(pattern.clone());
             }
         }
-        let (cache, now) = (Cache::open(&self.paths.knowledge), self.ambient.now());
+        let (cache, now) = (KnowledgeCache::open(&self.paths.knowledge), self.ambient.now());
         for (language, patterns) in matched {
-            if let Err(error) = cache.matched(language, &patterns, now) {
+            if let Err(error) = cache.record_matches(language, &patterns, now) {
                 tracing::warn!(%error, "that patterns matched is not kept");
             }
         }
@@ -102,8 +102,8 @@ impl Runner {
     }
 
     /// As [`Runner::learn`], for a worker: says what goes wrong in its log only.
-    pub(super) fn learn_by_the_way(&self) {
-        match self.learn(&Cache::open(&self.paths.knowledge)) {
+    pub(super) fn learn_after_run(&self) {
+        match self.learn(&KnowledgeCache::open(&self.paths.knowledge)) {
             Ok(taught) if taught.findings > 0 => tracing::info!(?taught, "learned"),
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "nothing was learned"),
@@ -112,25 +112,25 @@ impl Runner {
 }
 
 /// What is made of decisions.
-struct Lesson<'a> {
+struct DecisionReader<'a> {
     runner: &'a Runner,
-    view: Arc<View>,
+    view: Arc<StoreView>,
     /// Newest first.
     fixes: Vec<Fix>,
-    asked: Asked,
-    outcomes: Vec<Happened>,
-    judged: Vec<Judged>,
+    queries: PatternQueries,
+    outcomes: Vec<PatternOutcome>,
+    judged: Vec<KindVerdict>,
     /// By snapshot and path.
     languages: HashMap<(Option<String>, String), Option<Language>>,
 }
 
-impl<'a> Lesson<'a> {
+impl<'a> DecisionReader<'a> {
     fn new(runner: &'a Runner) -> Result<Self, StoreError> {
         Ok(Self {
             runner,
             view: runner.store.view()?,
             fixes: runner.store.fixes()?,
-            asked: Asked::default(),
+            queries: PatternQueries::default(),
             outcomes: Vec::new(),
             judged: Vec::new(),
             languages: HashMap::new(),
@@ -138,52 +138,52 @@ impl<'a> Lesson<'a> {
     }
 
     /// Takes in what was said last about a finding, unless something else holds by now.
-    fn read(&mut self, said: &Disposition) -> Result<(), StoreError> {
+    fn read_decision(&mut self, said: &Disposition) -> Result<(), StoreError> {
         let id = &said.finding_id;
         let Some(index) = self.view.finding_index(id.as_str()) else { return Ok(()) };
         if self.view.finding(index).status != said.status {
             return Ok(());
         }
         let Some(finding) = self.runner.store.finding_in(&self.view, id)? else { return Ok(()) };
-        let placed = self.view.placed_by(index).map(|run| self.view.run(run).snapshot_commit.to_owned());
+        let placed = self.view.locating_run(index).map(|run| self.view.run(run).snapshot_commit.to_owned());
         match (said.status, said.actor) {
-            (FindingStatus::Dismissed, Actor::User) if said.is_about_other_things() => {}
+            (FindingStatus::Dismissed, Actor::User) if said.is_unrelated_to_code() => {}
             (FindingStatus::Dismissed, Actor::User) => {
-                self.outcome(&finding, placed.as_deref(), Outcome::Failure);
-                self.judge(&finding, placed.as_deref(), Verdict::Dismissed);
+                self.record_outcome(&finding, placed.as_deref(), PatternOutcomeKind::Failure);
+                self.record_judgement(&finding, placed.as_deref(), FindingVerdict::Dismissed);
                 if let Some(snapshot) = placed {
-                    self.false_alarm(&finding, said, &snapshot);
+                    self.query_false_alarm(&finding, said, &snapshot);
                 }
             }
             // Somebody says that it is fixed: by a patch of ours the edit is known.
             (FindingStatus::Addressed, Actor::User | Actor::Assistant) => {
-                let applied = |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed().any(|fixed| fixed == id);
+                let applied = |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed_findings().any(|fixed| fixed == id);
                 let fix = self.fixes.iter().find(applied).cloned();
                 if fix.as_ref().is_some_and(|fix| fix.private) {
                     return Ok(());
                 }
                 // An assistant only claims.
                 if fix.is_some() || said.actor == Actor::User {
-                    self.judge(&finding, placed.as_deref(), Verdict::Addressed);
+                    self.record_judgement(&finding, placed.as_deref(), FindingVerdict::Addressed);
                 }
                 let Some(Fix { run_id, snapshot_commit: before, fixed_commit: after, .. }) = fix else { return Ok(()) };
                 // The edit is told by the lines of the snapshot that the fix was made in.
                 let then = match placed {
                     Some(placed) if placed == before => Some(finding),
-                    _ => self.runner.store.reported(&run_id, id)?,
+                    _ => self.runner.store.finding_in_run(&run_id, id)?,
                 };
                 if let Some(finding) = then {
-                    self.no_false_alarm(&finding, &before);
-                    self.asked.edits(&finding, [&before, &after], Evidence::Applied, said.at);
+                    self.query_no_false_alarm(&finding, &before);
+                    self.queries.query_edits(&finding, [&before, &after], PatternEvidence::Applied, said.at);
                 }
             }
             (FindingStatus::Addressed, Actor::Engine) => {
-                self.outcome(&finding, placed.as_deref(), Outcome::Success);
-                self.judge(&finding, placed.as_deref(), Verdict::Addressed);
+                self.record_outcome(&finding, placed.as_deref(), PatternOutcomeKind::Success);
+                self.record_judgement(&finding, placed.as_deref(), FindingVerdict::Addressed);
                 if let Some(before) = placed {
-                    self.no_false_alarm(&finding, &before);
-                    if let Some(after) = self.snapshot(said.run_id.as_ref()) {
-                        self.asked.edits(&finding, [&before, &after], Evidence::Addressed, said.at);
+                    self.query_no_false_alarm(&finding, &before);
+                    if let Some(after) = self.snapshot_of_run(said.run_id.as_ref()) {
+                        self.queries.query_edits(&finding, [&before, &after], PatternEvidence::Addressed, said.at);
                     }
                 }
             }
@@ -192,34 +192,34 @@ impl<'a> Lesson<'a> {
         Ok(())
     }
 
-    fn snapshot(&self, run: Option<&RunId>) -> Option<String> {
+    fn snapshot_of_run(&self, run: Option<&RunId>) -> Option<String> {
         let run = self.view.run_index(run?.as_str())?;
         Some(self.view.run(run).snapshot_commit.to_owned())
     }
 
-    fn false_alarm(&mut self, finding: &Finding, said: &Disposition, snapshot: &str) {
+    fn query_false_alarm(&mut self, finding: &Finding, said: &Disposition, snapshot: &str) {
         if finding.kind.is_never_lowered() {
             return;
         }
-        self.asked.form(finding, snapshot, Teaches::FalseAlarm(said.at));
+        self.queries.query_form(finding, snapshot, FormLesson::FalseAlarm(said.at));
     }
 
     /// Somebody put right what others like it were dismissed for.
-    fn no_false_alarm(&mut self, finding: &Finding, snapshot: &str) {
+    fn query_no_false_alarm(&mut self, finding: &Finding, snapshot: &str) {
         if finding.kind.is_never_lowered() {
             return;
         }
-        self.asked.form(finding, snapshot, Teaches::NoFalseAlarm);
+        self.queries.query_form(finding, snapshot, FormLesson::NoFalseAlarm);
     }
 
     /// Counts by its kind what was decided about a smell. What a pattern or a model said is no smell.
-    fn judge(&mut self, finding: &Finding, snapshot: Option<&str>, verdict: Verdict) {
+    fn record_judgement(&mut self, finding: &Finding, snapshot: Option<&str>, verdict: FindingVerdict) {
         let run = self.view.run_index(finding.last_run_id.as_str()).map(|run| self.view.run(run).reviewer);
         if finding.pattern.is_some() || run != Some(Runner::BUILTIN) {
             return;
         }
-        let Some(language) = self.language(snapshot, finding) else { return };
-        self.judged.push(Judged {
+        let Some(language) = self.file_language(snapshot, finding) else { return };
+        self.judged.push(KindVerdict {
             language,
             kind: finding.kind,
             verdict,
@@ -229,16 +229,16 @@ impl<'a> Lesson<'a> {
     }
 
     /// The language of a finding's file, which is read once.
-    fn language(&mut self, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
+    fn file_language(&mut self, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
         let file = (snapshot.map(str::to_owned), finding.repo_relative_path.clone());
-        *self.languages.entry(file).or_insert_with(|| language(&self.runner.repo, snapshot, finding))
+        *self.languages.entry(file).or_insert_with(|| detect_language(&self.runner.repo, snapshot, finding))
     }
 
     /// What a finding that knowledge raised came to.
-    fn outcome(&mut self, finding: &Finding, snapshot: Option<&str>, outcome: Outcome) {
+    fn record_outcome(&mut self, finding: &Finding, snapshot: Option<&str>, outcome: PatternOutcomeKind) {
         let Some(pattern) = &finding.pattern else { return };
-        let Some(language) = self.language(snapshot, finding) else { return };
-        self.outcomes.push(Happened {
+        let Some(language) = self.file_language(snapshot, finding) else { return };
+        self.outcomes.push(PatternOutcome {
             language,
             pattern: pattern.clone(),
             outcome,
@@ -248,14 +248,14 @@ impl<'a> Lesson<'a> {
 }
 
 /// The text of a file in a snapshot; `None` where it is not there, or the snapshot is gone.
-fn text(repo: &Repo, commit: &str, path: &str) -> Option<Vec<u8>> {
+fn read_text(repo: &Repo, commit: &str, path: &str) -> Option<Vec<u8>> {
     repo.file_at(commit, path).ok().flatten()
 }
 
 /// The language of a finding's file, by the whole of it: a few lines do not say what a header or a script is. Where it
 /// cannot be read any more, by what was quoted.
-fn language(repo: &Repo, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
-    let whole = snapshot.and_then(|commit| text(repo, commit, &finding.repo_relative_path));
+fn detect_language(repo: &Repo, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
+    let whole = snapshot.and_then(|commit| read_text(repo, commit, &finding.repo_relative_path));
     let text = whole.as_deref().unwrap_or(finding.quoted_code.as_bytes());
     Language::detect(&finding.repo_relative_path, text)
 }

@@ -49,24 +49,24 @@
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
-mod asked;
-mod caches;
+mod pattern_queries;
+mod cache_sweep;
 mod cancel;
-mod carry;
-mod converse;
-mod examine;
-mod gather;
-mod hints;
+mod carry_over;
+mod conversation;
+mod report_validation;
+mod prompt_material;
+mod pattern_hints;
 mod hook;
-mod identity;
+mod reviewer_identity;
 mod indexing;
-mod keys;
-mod known;
+mod hunk_keys;
+mod known_runs;
 mod learn;
-mod lessons;
-mod life;
-mod model;
-mod overlap;
+mod learned_rules;
+mod finding_lifecycle;
+mod model_reviewer;
+mod older_run_progress;
 mod pause;
 mod preview;
 mod process;
@@ -76,33 +76,33 @@ pub mod replay;
 mod request;
 pub mod resolve;
 mod retention;
-mod settle;
-mod start;
-mod surround;
-mod trial;
+mod conclude;
+mod start_workers;
+mod code_context;
+mod reviewer_probe;
 mod wait;
 mod watch;
-mod work;
+mod worker;
 
-pub use hook::{AfterCommit, after_commit, log_failure};
-pub use learn::{LearnError, Taught};
-pub use preview::{BUDGETS, ContextRequest, Preview, Target};
-pub use reconcile::Reconciled;
+pub use hook::{CommitHookOutcome, start_commit_review, log_failure};
+pub use learn::{LearnError, LearningReport};
+pub use preview::{BUDGET_RANGE, ContextRequest, Preview, ContextTarget};
+pub use reconcile::ReconcileReport;
 pub use resolve::{FixError, FixRequest};
-pub use retention::{Cleared, Keep};
-pub use surround::Wish;
-pub use trial::{ToolsTried, Trial, try_out};
-pub use watch::{Began, Leash, Open, Said, Stopped, Watch, WatchEnd, WatchState, WatchStopper, parse_snooze};
+pub use retention::{RetentionReport, RetentionLimits};
+pub use code_context::ContextTaskInput;
+pub use reviewer_probe::{ToolProbe, ReviewerProbe, probe_reviewer};
+pub use watch::{WatchStart, TerminalBinding, WorktreeOpener, WatchLine, StopOutcome, RepoWatcher, WatchEnd, WatchState, WatchStopper, parse_snooze};
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Ambient, Paths, Settings};
+use crate::config::{ClockAndIds, Paths, Settings};
 use crate::domain::{RunId, RunRecord, RunStatus, SCHEMA_VERSION, Scope, Source};
-use crate::git::{Filter, GitError, Repo};
+use crate::git::{FilterSettings, GitError, Repo};
 use crate::policy::Decision;
-use crate::provider::builtin;
-use crate::provider::chat::ChatError;
+use crate::reviewers::analyzer;
+use crate::reviewers::chat::ChatError;
 use crate::store::{RepoInfo, Store, StoreError};
 
 /// Everything a request needs; cheap to make, one per process.
@@ -111,11 +111,11 @@ pub struct Runner {
     pub store: Store,
     pub settings: Arc<Settings>,
     pub paths: Paths,
-    pub ambient: Ambient,
+    pub ambient: ClockAndIds,
 }
 
 /// The store of a repository.
-pub fn store_of(repo: &Repo, paths: &Paths) -> Result<Store, StoreError> {
+pub fn open_store(repo: &Repo, paths: &Paths) -> Result<Store, StoreError> {
     let info = RepoInfo {
         version: SCHEMA_VERSION,
         key: repo.key(),
@@ -138,21 +138,21 @@ pub struct ReviewRequest {
 
 /// What became of a request: the decision and the run that stands for it.
 #[derive(Debug, Clone)]
-pub struct Requested {
+pub struct RequestOutcome {
     pub decision: Decision,
     pub run: RunRecord,
 }
 
 /// What recovery did with a run whose worker is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveredRun {
     pub run_id: RunId,
-    pub became: Became,
+    pub outcome: RecoveryOutcome,
 }
 
 /// What became of a run whose worker is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Became {
+pub enum RecoveryOutcome {
     Settled {
         /// Pending when it was resumed.
         status: RunStatus,
@@ -167,7 +167,7 @@ pub enum Became {
 
 /// What a cancellation came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancelled {
+pub enum CancelOutcome {
     /// It had not begun.
     BeforeStart,
     /// Its worker was asked and ended it.
@@ -180,7 +180,7 @@ pub enum Cancelled {
 
 /// What became of a wish to pause a run, or to let it go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pausing {
+pub enum PauseOutcome {
     /// It is on record; the worker heeds it before its next request.
     Recorded,
     /// It was so already.
@@ -202,7 +202,7 @@ pub enum RunnerError {
     #[error("cannot start the worker {program}: {source}")]
     Spawn { program: String, source: std::io::Error },
     #[error("cannot use the thresholds of the built-in reviewer: {0}")]
-    Limits(#[from] builtin::limits::LimitsError),
+    Limits(#[from] analyzer::limits::LimitsError),
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
     #[error(transparent)]
@@ -211,22 +211,22 @@ pub enum RunnerError {
     #[error(transparent)]
     Reviewer(#[from] ChatError),
     #[error("the engine of {run} stopped without an end; this is a fault of revdeck")]
-    Stuck { run: RunId },
+    EngineStuck { run: RunId },
     #[error("the worker of {run} (process {worker}) does not end although it was killed; it may hang in the kernel")]
     Unkillable { run: RunId, worker: u32 },
     #[error("the watcher runs as process {pid} of {owner}: it can only be ended there")]
     WatchedElsewhere { pid: u32, owner: String },
     #[error("the watcher{} does not end", .watcher.map_or(String::new(), |pid| format!(" (process {pid})")))]
-    WatchStays { watcher: Option<u32> },
+    WatcherStays { watcher: Option<u32> },
 }
 
 impl Runner {
     /// How long a worker has to answer a cancellation before its process group is killed.
-    pub const ANSWER: Duration = Duration::from_secs(5);
+    pub const MAX_CANCEL_WAIT: Duration = Duration::from_secs(5);
     /// The reviewer that needs no settings.
     pub const BUILTIN: &'static str = "builtin";
 
-    fn filter(&self) -> Filter {
-        Filter { max_file_bytes: self.settings.max_file_bytes, ignored_paths: self.settings.ignored_paths.clone() }
+    fn filter(&self) -> FilterSettings {
+        FilterSettings { max_file_bytes: self.settings.max_file_bytes, ignored_paths: self.settings.ignored_paths.clone() }
     }
 }

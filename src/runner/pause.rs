@@ -3,23 +3,23 @@
 //! Invariants: the wish is one line of the run's record, written under the store's lock, so that it outlives the worker;
 //! a run that has ended is neither paused nor resumed.
 
-use super::{Pausing, Runner, RunnerError};
+use super::{PauseOutcome, Runner, RunnerError};
 use crate::config::ReviewerKind;
 use crate::domain::{RunId, RunRecord};
 
 impl Runner {
     /// Asks a run to ask for nothing until [`Runner::resume`]. An answer that is on its way still comes in.
-    pub fn pause(&self, run: &RunId) -> Result<Pausing, RunnerError> {
+    pub fn pause(&self, run: &RunId) -> Result<PauseOutcome, RunnerError> {
         let pausing = self.set_paused(run, true)?;
-        if pausing == Pausing::Recorded {
+        if pausing == PauseOutcome::Recorded {
             // Whoever waits for it to end does not any more.
-            self.start_pending_or_say();
+            self.start_pending_or_log();
         }
         Ok(pausing)
     }
 
     /// Lets a paused run go on.
-    pub fn resume(&self, run: &RunId) -> Result<Pausing, RunnerError> {
+    pub fn resume(&self, run: &RunId) -> Result<PauseOutcome, RunnerError> {
         self.set_paused(run, false)
     }
 
@@ -28,20 +28,20 @@ impl Runner {
         Ok(self.store.run(run)?.is_some_and(|record| record.is_paused()))
     }
 
-    fn set_paused(&self, run: &RunId, paused: bool) -> Result<Pausing, RunnerError> {
-        self.store.locked_as(|locked| {
-            let Some(record) = self.store.run(run)? else { return Err(self.no_run(run)) };
+    fn set_paused(&self, run: &RunId, paused: bool) -> Result<PauseOutcome, RunnerError> {
+        self.store.with_lock_as(|locked| {
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
             if record.status.is_terminal() {
-                return Ok(Pausing::Over);
+                return Ok(PauseOutcome::Over);
             }
             if record.paused == paused {
-                return Ok(Pausing::Already);
+                return Ok(PauseOutcome::Already);
             }
             if paused && !self.has_turns(&record) {
-                return Ok(Pausing::NoTurns);
+                return Ok(PauseOutcome::NoTurns);
             }
-            locked.note_on_run(run, |record| record.paused = paused)?;
-            Ok(Pausing::Recorded)
+            locked.annotate_run(run, |record| record.paused = paused)?;
+            Ok(PauseOutcome::Recorded)
         })
     }
 

@@ -6,30 +6,30 @@
 
 use std::ops::RangeInclusive;
 
-use super::gather::{Gathered, Sizes, Subject};
-use super::indexing::Indexing;
-use super::model::Who;
-use super::surround::{Wish, withheld};
+use super::prompt_material::{PromptMaterial, PromptTokenLimits, PromptSubject};
+use super::indexing::BackgroundIndexing;
+use super::model_reviewer::TaskReviewer;
+use super::code_context::{ContextTaskInput, list_withheld};
 use super::{ReviewRequest, Runner, RunnerError};
-use crate::config::{Models, ReviewerKind, ReviewerSettings};
+use crate::config::{ModelCatalog, ReviewerKind, ReviewerSettings};
 use crate::context::index::Index;
 use crate::context::mask::Mask;
-use crate::context::material::Measure;
-use crate::context::pack::Packed;
+use crate::context::diff_parts::DiffLimits;
+use crate::context::pack::PackedContext;
 use crate::domain::{Encoding, RunRecord, Scope, Source};
-use crate::git::Change;
-use crate::provider::chat::Tools;
-use crate::review::{Plan, PlannedFile};
+use crate::git::Changeset;
+use crate::reviewers::chat::ToolSupport;
+use crate::review::{ReviewPlan, PlannedFile};
 
 /// Budgets that can be asked for: in less there is no place for anything, and the largest window that is used has 150,000
 /// tokens, of which 20,000 are kept for the answer.
-pub const BUDGETS: RangeInclusive<u32> = 200..=130_000;
+pub const BUDGET_RANGE: RangeInclusive<u32> = 200..=130_000;
 /// Said when there is nothing to look for.
 const NO_TASK: &str = "there is no change, and neither --task nor --focus says what to look for";
 
 /// What a context is asked for of.
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum ContextTarget {
     /// A change; without a scope the one that is reviewed by default.
     Scope(Option<Scope>),
     /// The tree of a revision, in which nothing is changed.
@@ -39,7 +39,7 @@ pub enum Target {
 /// A wish for a context.
 #[derive(Debug, Clone)]
 pub struct ContextRequest {
-    pub target: Target,
+    pub target: ContextTarget,
     /// `None` for the one that is asked by default. Where that one is sent nothing, another is taken whose settings are
     /// there, and without one what holds for any model.
     pub reviewer: Option<String>,
@@ -51,7 +51,7 @@ pub struct ContextRequest {
 /// What a review would send, and to whom.
 #[derive(Debug, Clone)]
 pub struct Preview {
-    pub packed: Packed,
+    pub packed: PackedContext,
     /// A reviewer by its name in the settings; `None` where none is set up that is sent anything.
     pub reviewer: Option<String>,
     /// What tokens are counted in.
@@ -61,7 +61,7 @@ pub struct Preview {
 }
 
 /// A reviewer that is sent something.
-struct SpokenTo {
+struct PreviewReviewer {
     name: Option<String>,
     settings: ReviewerSettings,
     /// Said where it stands in for another.
@@ -73,80 +73,80 @@ impl Runner {
     ///
     /// # Errors
     /// No such reviewer or revision, and whatever keeps git from working.
-    pub fn preview(&self, request: &ContextRequest, wish: &Wish) -> Result<Preview, RunnerError> {
-        let SpokenTo { name, settings, note } = self.spoken_to(request.reviewer.as_deref())?;
-        let facts = Models::load(&self.paths)?.of(&settings);
-        let (record, change) = self.subject(&request.target)?;
+    pub fn preview(&self, request: &ContextRequest, wish: &ContextTaskInput) -> Result<Preview, RunnerError> {
+        let PreviewReviewer { name, settings, note } = self.choose_preview_reviewer(request.reviewer.as_deref())?;
+        let facts = ModelCatalog::load(&self.paths)?.facts_for_reviewer(&settings);
+        let (record, change) = self.draft_subject(&request.target)?;
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
-        let plan = all_of(&change);
-        let mut ready = self.ready_index(&record.snapshot_commit, &|| false);
+        let plan = plan_whole_change(&change);
+        let mut ready = self.prepare_index(&record.snapshot_commit, &|| false);
         let budget = match request.target {
-            Target::Scope(_) => request.budget,
-            Target::Tree(_) => Some(request.budget.unwrap_or(self.settings.context.tokens)),
+            ContextTarget::Scope(_) => request.budget,
+            ContextTarget::Tree(_) => Some(request.budget.unwrap_or(self.settings.context.tokens)),
         };
         let mut packed = match budget {
             Some(budget) => {
-                let subject = Subject::new(&record, &change, &plan, (facts.encoding, mask), &|| false);
-                let budget = budget.clamp(*BUDGETS.start(), *BUDGETS.end());
-                self.within(budget, &subject, (ready.index.as_ref(), wish))?
+                let subject = PromptSubject::new(&record, &change, &plan, (facts.encoding, mask), &|| false);
+                let budget = budget.clamp(*BUDGET_RANGE.start(), *BUDGET_RANGE.end());
+                self.pack_within(budget, &subject, (ready.index.as_ref(), wish))?
             }
             None => {
-                let tools = if settings.kind == ReviewerKind::Command { Tools::None } else { Tools::Native };
-                let who = Who { settings: &settings, facts: &facts, mask, tools };
-                self.task(who, &record, &change, (plan, Vec::new()), (&ready, wish, &|| false))?.packed
+                let tools = if settings.kind == ReviewerKind::Command { ToolSupport::None } else { ToolSupport::Native };
+                let who = TaskReviewer { settings: &settings, facts: &facts, mask, tools };
+                self.prepare_task(who, &record, &change, (plan, Vec::new()), (&ready, wish, &|| false))?.packed
             }
         };
         if change.files.is_empty() && change.left_out.is_empty() && wish.focus.is_empty() && wish.text.is_empty() {
             packed.notes.push(NO_TASK.to_owned());
         }
         packed.notes.splice(0..0, note);
-        let late = ready.indexing.take().and_then(Indexing::end);
-        let unindexed = (late.is_none() && ready.is_short()).then_some(record.snapshot_commit);
+        let late = ready.indexing.take().and_then(BackgroundIndexing::stop);
+        let unindexed = (late.is_none() && ready.is_incomplete()).then_some(record.snapshot_commit);
         packed.notes.extend(ready.repaired.or(late.and_then(|refreshed| refreshed.repaired)));
         Ok(Preview { packed, reviewer: name, encoding: facts.encoding, unindexed })
     }
 
     /// All that a request tells, in one budget.
-    fn within(
+    fn pack_within(
         &self,
         budget: u32,
-        subject: &Subject<'_>,
-        (index, wish): (Option<&Index>, &Wish),
-    ) -> Result<Packed, RunnerError> {
-        let sizes = Sizes::within(budget, &wish.text, subject.encoding);
-        let mut gathered = self.gather(subject, &sizes, &self.prompts()?, wish);
-        let pack = |gathered: &Gathered| {
-            self.around(subject, (budget, gathered.pieces(usize::MAX)), gathered.documents(), (index, wish))
+        subject: &PromptSubject<'_>,
+        (index, wish): (Option<&Index>, &ContextTaskInput),
+    ) -> Result<PackedContext, RunnerError> {
+        let sizes = PromptTokenLimits::for_budget(budget, &wish.text, subject.encoding);
+        let mut gathered = self.gather_prompt_material(subject, &sizes, &self.load_prompts()?, wish);
+        let pack = |gathered: &PromptMaterial| {
+            self.pack_code_context(subject, (budget, gathered.pieces(usize::MAX)), gathered.documents(), (index, wish))
         };
         let mut packed = pack(&gathered);
         // What nothing else wants is the change's.
         let left = u64::from(budget.saturating_sub(packed.total_tokens));
-        if !gathered.material.beyond.is_empty() && left >= Measure::MIN_PART {
-            gathered.material = self.told_of_change(subject, &sizes.with_more(left), &gathered);
+        if !gathered.material.over_budget.is_empty() && left >= DiffLimits::MIN_PART_TOKENS {
+            gathered.material = self.build_change_material(subject, &sizes.with_extra_diff(left), &gathered);
             packed = pack(&gathered);
         }
         packed.notes.extend(gathered.notes());
         let left_out = [subject.change.left_out.as_slice(), &gathered.material.left_out].concat();
-        packed.notes.extend(withheld(&gathered.material.beyond, &left_out));
+        packed.notes.extend(list_withheld(&gathered.material.over_budget, &left_out));
         Ok(packed)
     }
 
     /// The record of a run that is never to be, and its change.
-    fn subject(&self, target: &Target) -> Result<(RunRecord, Change), RunnerError> {
+    fn draft_subject(&self, target: &ContextTarget) -> Result<(RunRecord, Changeset), RunnerError> {
         let scope = match target {
-            Target::Scope(scope) => scope.clone(),
-            Target::Tree(revision) => Some(Scope::Range { from: revision.clone(), to: revision.clone() }),
+            ContextTarget::Scope(scope) => scope.clone(),
+            ContextTarget::Tree(revision) => Some(Scope::Range { from: revision.clone(), to: revision.clone() }),
         };
         let request =
             ReviewRequest { scope, reviewer: Some(Self::BUILTIN.to_owned()), source: Source::Cli, force: true };
-        let (snapshot, mut record) = self.rehearse(&request)?;
-        if matches!(target, Target::Tree(_)) {
+        let (snapshot, mut record) = self.draft_unrecorded_run(&request)?;
+        if matches!(target, ContextTarget::Tree(_)) {
             record.head_commit.clone_from(&record.snapshot_commit);
         }
         Ok((record, snapshot.change))
     }
 
-    fn spoken_to(&self, reviewer: Option<&str>) -> Result<SpokenTo, RunnerError> {
+    fn choose_preview_reviewer(&self, reviewer: Option<&str>) -> Result<PreviewReviewer, RunnerError> {
         let (reviewers, default) = (&self.settings.reviewers, self.settings.default_reviewer.as_str());
         let meant = reviewer.unwrap_or(default);
         let is_model = |settings: &&ReviewerSettings| settings.kind != ReviewerKind::Builtin;
@@ -157,26 +157,26 @@ impl Runner {
         } else if let Some((name, settings)) = reviewers.iter().find(|(_, settings)| settings.kind.is_http()) {
             (name.as_str(), settings, ", the first by name of those that are")
         } else {
-            return Ok(SpokenTo { name: None, settings: ReviewerSettings::new(ReviewerKind::Openai), note: None });
+            return Ok(PreviewReviewer { name: None, settings: ReviewerSettings::new(ReviewerKind::Openai), note: None });
         };
         let note = (name != meant).then(|| format!("reviewer {meant} is sent nothing: this is for {name}{which}"));
-        Ok(SpokenTo { name: Some(name.to_owned()), settings: settings.clone(), note })
+        Ok(PreviewReviewer { name: Some(name.to_owned()), settings: settings.clone(), note })
     }
 }
 
 /// A review of which nothing was looked at yet.
-fn all_of(change: &Change) -> Plan {
+fn plan_whole_change(change: &Changeset) -> ReviewPlan {
     let planned = |file: &crate::git::FileChange| PlannedFile {
         path: file.path.clone(),
         hunks: file.hunks.iter().map(|hunk| hunk.new_range()).collect(),
         keys: Vec::new(),
         added_lines: 0,
     };
-    Plan {
+    ReviewPlan {
         files: change.files.iter().map(planned).collect(),
         left_out: change.left_out.clone(),
         unit_files: 1,
-        whole: false,
+        has_whole_unit: false,
         carried: Vec::new(),
     }
 }

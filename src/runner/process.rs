@@ -11,8 +11,8 @@ use crate::git::Repo;
 
 /// What git says of a repository to what it starts, such as a hook, and what a process that outlives that must not go on to
 /// believe (`git rev-parse --local-env-vars`, and what a push adds).
-const OF_GIT: [&str; 16] = [
-    ALTERNATES,
+const GIT_VARIABLES: [&str; 16] = [
+    ALTERNATES_VARIABLE,
     "GIT_COMMON_DIR",
     "GIT_CONFIG",
     "GIT_CONFIG_COUNT",
@@ -22,7 +22,7 @@ const OF_GIT: [&str; 16] = [
     "GIT_IMPLICIT_WORK_TREE",
     "GIT_INDEX_FILE",
     "GIT_NO_REPLACE_OBJECTS",
-    OBJECTS,
+    OBJECTS_VARIABLE,
     "GIT_PREFIX",
     "GIT_QUARANTINE_PATH",
     "GIT_REPLACE_REF_BASE",
@@ -30,13 +30,13 @@ const OF_GIT: [&str; 16] = [
     "GIT_WORK_TREE",
 ];
 /// Where objects are read from besides, and where they are instead.
-const ALTERNATES: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
-const OBJECTS: &str = "GIT_OBJECT_DIRECTORY";
+const ALTERNATES_VARIABLE: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
+const OBJECTS_VARIABLE: &str = "GIT_OBJECT_DIRECTORY";
 /// A log above this many bytes begins anew: of what is in there, nobody reads more.
-const MAX_LOG: u64 = 1 << 20;
+const MAX_LOG_BYTES: u64 = 1 << 20;
 
 /// The program that is running, also after its file was replaced by an upgrade.
-pub(super) fn program() -> std::io::Result<PathBuf> {
+pub(super) fn current_program() -> std::io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let image = Path::new("/proc/self/exe");
     Ok(if !program.exists() && image.exists() { image.to_owned() } else { program })
@@ -46,7 +46,7 @@ pub(super) fn program() -> std::io::Result<PathBuf> {
 /// its own, with this standard input (for a worker a locked file, which is the worker's from here on), and with nothing
 /// that a git which started us says of the repository.
 /// (No `pre_exec`, so that the standard library can use the cheap way to start a process.)
-pub(super) fn ourselves(
+pub(super) fn spawn_detached(
     repo: &Repo,
     paths: &Paths,
     folder: &Path,
@@ -55,22 +55,22 @@ pub(super) fn ourselves(
     log_name: &str,
 ) -> Result<Child, RunnerError> {
     let failed = |program: &Path, source| RunnerError::Spawn { program: program.display().to_string(), source };
-    let program = program().map_err(|source| failed(Path::new("revdeck"), source))?;
+    let program = current_program().map_err(|source| failed(Path::new("revdeck"), source))?;
     let mut command = Command::new(&program);
     command.args(arguments).current_dir(folder).stdin(input);
-    match log(paths, log_name).and_then(|log| Some((log.try_clone().ok()?, log))) {
+    match open_log(paths, log_name).and_then(|log| Some((log.try_clone().ok()?, log))) {
         Some((output, errors)) => command.stdout(output).stderr(errors),
         None => command.stdout(Stdio::null()).stderr(Stdio::null()),
     };
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    for name in OF_GIT {
+    for name in GIT_VARIABLES {
         command.env_remove(name);
     }
-    let objects = objects_elsewhere();
+    let objects = object_variables();
     let is_elsewhere = !objects.is_empty();
     command.envs(objects);
-    if is_elsewhere || !repo.is_found_in_its_worktree() {
+    if is_elsewhere || !repo.is_discoverable_from_worktree() {
         // As with `git --git-dir=... --work-tree=... commit`: nothing else says where the repository is.
         command.env("GIT_DIR", repo.git_dir()).env("GIT_WORK_TREE", repo.root());
     }
@@ -84,15 +84,15 @@ pub(super) fn ourselves(
 /// The variables by which whoever started us keeps objects elsewhere: the snapshot is there. What git says so while a push is
 /// not accepted yet is not for a process that outlives that; and where no `GIT_DIR` is given, nobody heeds them. The
 /// names do not depend on a folder.
-fn objects_elsewhere() -> Vec<(&'static str, OsString)> {
+fn object_variables() -> Vec<(&'static str, OsString)> {
     let said = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if said("GIT_DIR").is_none() || said("GIT_QUARANTINE_PATH").is_some() {
         return Vec::new();
     }
     let absolute = |folder: PathBuf| std::path::absolute(&folder).unwrap_or(folder);
-    let objects = said(OBJECTS).map(|folder| absolute(folder.into()).into_os_string());
-    let others = said(ALTERNATES).and_then(|all| std::env::join_paths(std::env::split_paths(&all).map(absolute)).ok());
-    let found = [(OBJECTS, objects), (ALTERNATES, others)].into_iter();
+    let objects = said(OBJECTS_VARIABLE).map(|folder| absolute(folder.into()).into_os_string());
+    let others = said(ALTERNATES_VARIABLE).and_then(|all| std::env::join_paths(std::env::split_paths(&all).map(absolute)).ok());
+    let found = [(OBJECTS_VARIABLE, objects), (ALTERNATES_VARIABLE, others)].into_iter();
     found.filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
@@ -104,14 +104,14 @@ pub(super) fn reap(mut child: Child) {
 
 /// A file for what detached processes have to say, which is only what went wrong; none when it cannot be written. It begins
 /// anew when it has become too long.
-pub(super) fn log(paths: &Paths, name: &str) -> Option<File> {
+pub(super) fn open_log(paths: &Paths, name: &str) -> Option<File> {
     std::fs::create_dir_all(&paths.logs).ok()?;
     let mut options = OpenOptions::new();
     options.create(true).append(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let log = options.open(paths.logs.join(name)).ok()?;
-    if log.metadata().is_ok_and(|seen| seen.len() > MAX_LOG) {
+    if log.metadata().is_ok_and(|seen| seen.len() > MAX_LOG_BYTES) {
         let _ = log.set_len(0);
     }
     Some(log)
@@ -226,15 +226,15 @@ mod tests {
     #[test]
     fn a_log_that_is_too_long_begins_anew() {
         let folder = tempfile::tempdir().expect("a folder");
-        let paths = Paths::below(folder.path());
+        let paths = Paths::from_home(folder.path());
         let write = |bytes: usize| {
-            let mut log = log(&paths, "a.log").expect("a log");
+            let mut log = open_log(&paths, "a.log").expect("a log");
             log.write_all(&vec![b'x'; bytes]).expect("written");
             log.metadata().expect("there").len()
         };
         assert_eq!(write(1 << 19), 1 << 19);
         assert_eq!(write(1 << 19), 1 << 20);
-        assert_eq!(write(1), MAX_LOG + 1, "a log of just this length is not too long");
+        assert_eq!(write(1), MAX_LOG_BYTES + 1, "a log of just this length is not too long");
         assert_eq!(write(7), 7);
     }
 }

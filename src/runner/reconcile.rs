@@ -5,18 +5,18 @@
 //! person to tell leaves it in the store's news for the next who has one.
 
 use super::{Runner, RunnerError};
-use crate::domain::text::count;
+use crate::domain::text::format_count;
 use crate::domain::{RunId, RunStatus};
 use crate::git::Repo;
-use crate::store::{Leftover, Locked, News};
+use crate::store::{Leftover, LockedStore, RecoveryNotice};
 
 /// Causes that are told one by one.
-const NAMED: usize = 2;
+const MAX_NAMED_CAUSES: usize = 2;
 
 /// What was set right since somebody was told last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reconciled {
-    pub news: Vec<News>,
+pub struct ReconcileReport {
+    pub news: Vec<RecoveryNotice>,
     /// What could not be set right, and is tried again the next time.
     pub trouble: Vec<String>,
 }
@@ -24,8 +24,8 @@ pub struct Reconciled {
 impl Runner {
     /// Settles runs whose worker is gone, removes what dead processes left, and takes what others did so since anybody was
     /// told. To be called on start, before anything is shown or beside it.
-    pub fn reconcile(&self) -> Reconciled {
-        let mut reconciled = Reconciled::default();
+    pub fn reconcile(&self) -> ReconcileReport {
+        let mut reconciled = ReconcileReport::default();
         match self.recover() {
             Ok(recovered) => {
                 let stuck = recovered.iter().filter(|run| run.news().is_none());
@@ -33,63 +33,63 @@ impl Runner {
             }
             Err(error) => reconciled.trouble.push(format!("cannot settle runs whose worker is gone: {error}")),
         }
-        if let Err(error) = self.tidy() {
+        if let Err(error) = self.remove_leftovers() {
             reconciled.trouble.push(format!("what dead processes left stays: {error}"));
         }
-        reconciled.news = self.news().news;
+        reconciled.news = self.take_news().news;
         reconciled
     }
 
     /// What others have set right since anybody was told, for who has just made sure of what matters.
-    pub fn news(&self) -> Reconciled {
-        let news = self.store.take_news().unwrap_or_else(|error| {
+    pub fn take_news(&self) -> ReconcileReport {
+        let news = self.store.take_notices().unwrap_or_else(|error| {
             tracing::warn!(%error, "the news cannot be read");
             Vec::new()
         });
-        Reconciled { news, trouble: Vec::new() }
+        ReconcileReport { news, trouble: Vec::new() }
     }
 
     /// Removes what dead processes left, and leaves the news.
-    pub(super) fn tidy(&self) -> Result<(), RunnerError> {
+    pub(super) fn remove_leftovers(&self) -> Result<(), RunnerError> {
         let mut news = Vec::new();
         let mut removed = |leftover, count: usize| {
             let count = u32::try_from(count).unwrap_or(u32::MAX);
-            news.extend((count > 0).then_some(News::Removed { leftover, count }));
+            news.extend((count > 0).then_some(RecoveryNotice::Removed { leftover, count }));
         };
         removed(Leftover::Worktree, self.sweep_checkouts()?);
-        if self.store.newer_schema().is_none() && self.store.has_begun() {
-            removed(Leftover::Snapshot, usize::from(self.store.locked_as(|locked| self.drop_half_made(locked))?));
+        if self.store.newer_schema().is_none() && self.store.has_pending_run() {
+            removed(Leftover::Snapshot, usize::from(self.store.with_lock_as(|locked| self.release_half_made(locked))?));
         }
-        Ok(self.store.tell_later(&news)?)
+        Ok(self.store.append_notices(&news)?)
     }
 
     /// Deletes the checkouts of runs that nobody works on; how many.
     pub(super) fn sweep_checkouts(&self) -> Result<usize, RunnerError> {
         let is_alive = |name: &str| name.parse::<RunId>().is_ok_and(|run| self.store.is_live(&run).unwrap_or(true));
-        Ok(Repo::sweep_throwaways(&self.checkouts(), &is_alive)?)
+        Ok(Repo::remove_stale_checkouts(&self.checkouts(), &is_alive)?)
     }
 
     /// Releases the snapshot that was taken for a run that nobody came to record; whether there was one.
-    fn drop_half_made(&self, locked: &Locked<'_>) -> Result<bool, RunnerError> {
-        let half_made = locked.half_made()?;
+    fn release_half_made(&self, locked: &LockedStore<'_>) -> Result<bool, RunnerError> {
+        let half_made = locked.abandoned_run()?;
         if let Some(run) = &half_made {
-            self.repo.release(run)?;
-            locked.drop_half_made(run)?;
+            self.repo.release_snapshot(run)?;
+            locked.remove_abandoned_journal(run)?;
         }
-        locked.end_begun()?;
+        locked.clear_pending_marker()?;
         Ok(half_made.is_some())
     }
 
     /// Begins a run, and first releases what its maker never came to record: nobody would know of it afterwards.
-    pub(super) fn begin_run(&self, locked: &Locked<'_>, run: &RunId) -> Result<(), RunnerError> {
-        if self.store.has_begun() && self.drop_half_made(locked)? {
-            self.store.tell_later(&[News::Removed { leftover: Leftover::Snapshot, count: 1 }])?;
+    pub(super) fn begin_run(&self, locked: &LockedStore<'_>, run: &RunId) -> Result<(), RunnerError> {
+        if self.store.has_pending_run() && self.release_half_made(locked)? {
+            self.store.append_notices(&[RecoveryNotice::Removed { leftover: Leftover::Snapshot, count: 1 }])?;
         }
-        Ok(locked.begin_run(run)?)
+        Ok(locked.write_pending_marker(run)?)
     }
 }
 
-impl Reconciled {
+impl ReconcileReport {
     /// All of it in a line: "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree
     /// removed". `None` when there is nothing to tell.
     pub fn summary(&self) -> Option<String> {
@@ -98,13 +98,13 @@ impl Reconciled {
         let mut repaired: Vec<&str> = Vec::new();
         for news in &self.news {
             match news {
-                News::Run { run_id, status, cause, findings } => {
+                RecoveryNotice::Run { run_id, status, cause, findings } => {
                     // What became of it last is what counts.
                     runs.retain(|(run, ..)| run != &run_id);
-                    let cause = format!("{cause}, {} kept", count(*findings as usize, "finding"));
+                    let cause = format!("{cause}, {} kept", format_count(*findings as usize, "finding"));
                     runs.push((run_id, *status, cause));
                 }
-                News::Removed { leftover, count } => {
+                RecoveryNotice::Removed { leftover, count } => {
                     let sum = match leftover {
                         Leftover::Worktree => &mut worktrees,
                         Leftover::Snapshot => &mut snapshots,
@@ -112,8 +112,8 @@ impl Reconciled {
                     };
                     *sum = sum.saturating_add(*count);
                 }
-                News::Repaired { said } if !repaired.contains(&said.as_str()) => repaired.push(said),
-                News::Repaired { .. } => {}
+                RecoveryNotice::Repaired { said } if !repaired.contains(&said.as_str()) => repaired.push(said),
+                RecoveryNotice::Repaired { .. } => {}
             }
         }
         let mut groups = Vec::new();
@@ -128,10 +128,10 @@ impl Reconciled {
             if causes.is_empty() {
                 continue;
             }
-            let n = if groups.is_empty() { count(causes.len(), "run") } else { causes.len().to_string() };
+            let n = if groups.is_empty() { format_count(causes.len(), "run") } else { causes.len().to_string() };
             groups.push(match status {
                 RunStatus::Pending => format!("{n} resumed"),
-                RunStatus::Lost => format!("{n} lost: {}", named(&causes)),
+                RunStatus::Lost => format!("{n} lost: {}", join_causes(&causes)),
                 status => format!("{n} {status}"),
             });
         }
@@ -142,7 +142,7 @@ impl Reconciled {
             (files, "half-written file", "removed"),
         ] {
             if n > 0 {
-                parts.push(format!("{} {done}", count(n as usize, what)));
+                parts.push(format!("{} {done}", format_count(n as usize, what)));
             }
         }
         parts.extend(repaired.into_iter().map(str::to_owned));
@@ -153,18 +153,18 @@ impl Reconciled {
 }
 
 /// The first causes, each once, and how many more there are.
-fn named(causes: &[&str]) -> String {
+fn join_causes(causes: &[&str]) -> String {
     let mut named: Vec<&str> = Vec::new();
     for cause in causes {
         if !named.contains(cause) {
             named.push(cause);
         }
     }
-    let more = match named.len().saturating_sub(NAMED) {
+    let more = match named.len().saturating_sub(MAX_NAMED_CAUSES) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    named.truncate(NAMED);
+    named.truncate(MAX_NAMED_CAUSES);
     format!("{}{more}", named.join("; "))
 }
 
@@ -172,17 +172,17 @@ fn named(causes: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    fn run(number: usize, status: RunStatus, cause: &str, findings: u32) -> News {
+    fn run(number: usize, status: RunStatus, cause: &str, findings: u32) -> RecoveryNotice {
         let run_id = format!("ar_01JAAAAAAAAAAAAAAAAAAAAA{number:02}").parse().expect("an id");
-        News::Run { run_id, status, cause: cause.to_owned(), findings }
+        RecoveryNotice::Run { run_id, status, cause: cause.to_owned(), findings }
     }
 
     #[test]
     fn the_summary_is_a_line() {
         let resumed = |number| run(number, RunStatus::Pending, "worker died in attempt 1 of 3", 1);
         let lost = |number: usize, turn| run(number, RunStatus::Lost, &format!("worker died in turn {turn}"), 4);
-        let worktree = News::Removed { leftover: Leftover::Worktree, count: 1 };
-        let repaired = || News::Repaired { said: "the index is rebuilt".to_owned() };
+        let worktree = RecoveryNotice::Removed { leftover: Leftover::Worktree, count: 1 };
+        let repaired = || RecoveryNotice::Repaired { said: "the index is rebuilt".to_owned() };
         for (news, expected) in [
             (vec![], None),
             (
@@ -201,15 +201,15 @@ mod tests {
                 Some("1 run resumed, 1 completed, 1 cancelled"),
             ),
             (
-                vec![worktree.clone(), worktree, News::Removed { leftover: Leftover::Snapshot, count: 1 }],
+                vec![worktree.clone(), worktree, RecoveryNotice::Removed { leftover: Leftover::Snapshot, count: 1 }],
                 Some("2 leftover worktrees removed; 1 leftover snapshot released"),
             ),
             (vec![repaired(), resumed(1), repaired()], Some("1 run resumed; the index is rebuilt")),
         ] {
-            let reconciled = Reconciled { news, trouble: Vec::new() };
+            let reconciled = ReconcileReport { news, trouble: Vec::new() };
             assert_eq!(reconciled.summary().as_deref(), expected);
         }
-        let trouble = Reconciled { news: Vec::new(), trouble: vec!["run x cannot be settled".to_owned()] };
+        let trouble = ReconcileReport { news: Vec::new(), trouble: vec!["run x cannot be settled".to_owned()] };
         assert_eq!(trouble.summary().as_deref(), Some("run x cannot be settled"));
     }
 }

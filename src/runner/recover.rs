@@ -1,34 +1,34 @@
 //! Runs whose worker is gone: completed, ended as asked, resumed or lost; never forgotten, and no finding with them.
 
-use super::{Became, Recovered, Runner, RunnerError, known, settle};
+use super::{RecoveryOutcome, RecoveredRun, Runner, RunnerError, known_runs, conclude};
 use crate::domain::{ErrorClass, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
 use crate::policy::MAX_ATTEMPTS;
-use crate::review::Replayed;
-use crate::store::News;
+use crate::review::JournalState;
+use crate::store::RecoveryNotice;
 
 impl Runner {
     /// Settles runs whose record says in flight while nobody holds their lock: completed from their output, ended as
     /// was asked, resumed (at most 3 attempts) or lost. Then starts what is pending, whoever left it so. A run that cannot
     /// be settled is named with the reason, and tried again the next time.
-    pub fn recover(&self) -> Result<Vec<Recovered>, RunnerError> {
+    pub fn recover(&self) -> Result<Vec<RecoveredRun>, RunnerError> {
         if let Err(error) = self.reconcile_fixes() {
             tracing::warn!(%error, "fixes whose worker is gone cannot be settled");
         }
         let view = self.store.runs_view()?;
         let mut recovered = Vec::new();
-        for row in known::rows(&view).filter(|row| row.status.is_working()) {
+        for row in known_runs::run_rows(&view).filter(|row| row.status.is_working()) {
             let Ok(id) = row.id.parse() else { continue };
             match self.recover_one(&id) {
                 Ok(what) => recovered.extend(what),
                 // One run that cannot be settled must not keep anybody from the others.
                 Err(error) => {
                     tracing::warn!(run = %id, %error, "a run whose worker is gone cannot be settled");
-                    recovered.push(Recovered { run_id: id, became: Became::Stuck(error.to_string()) });
+                    recovered.push(RecoveredRun { run_id: id, outcome: RecoveryOutcome::Stuck(error.to_string()) });
                 }
             }
         }
-        let news: Vec<News> = recovered.iter().filter_map(Recovered::news).collect();
-        if let Err(error) = self.store.tell_later(&news) {
+        let news: Vec<RecoveryNotice> = recovered.iter().filter_map(RecoveredRun::news).collect();
+        if let Err(error) = self.store.append_notices(&news) {
             tracing::warn!(%error, "nobody will be told what was settled");
         }
         let started = match recovered.is_empty() {
@@ -42,7 +42,7 @@ impl Runner {
     }
 
     /// Settles one run; `None` when it needs none, or when somebody else is at it.
-    pub(super) fn recover_one(&self, run: &RunId) -> Result<Option<Recovered>, RunnerError> {
+    pub(super) fn recover_one(&self, run: &RunId) -> Result<Option<RecoveredRun>, RunnerError> {
         if self.store.is_live(run)? {
             return Ok(None);
         }
@@ -53,22 +53,22 @@ impl Runner {
             return Ok(None);
         }
         let entries = self.store.read_journal(run)?;
-        let replayed = Replayed::of(entries.iter().map(|entry| &entry.event));
+        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
         let findings = u32::try_from(replayed.finding_count()).unwrap_or(u32::MAX);
         let attempt = record.attempt;
         let recovered = |status, cause: &str| {
-            let became = Became::Settled { status, cause: cause.to_owned(), findings };
-            Ok(Some(Recovered { run_id: run.clone(), became }))
+            let became = RecoveryOutcome::Settled { status, cause: cause.to_owned(), findings };
+            Ok(Some(RecoveredRun { run_id: run.clone(), outcome: became }))
         };
         // Where it was, as far as anybody can tell.
-        let turn = entries.iter().rev().find_map(|entry| turn(&entry.event));
+        let turn = entries.iter().rev().find_map(|entry| event_turn(&entry.event));
         let place = match turn {
             Some(turn) => format!("turn {turn}"),
             None => format!("attempt {attempt}"),
         };
 
-        if let Some(output) = self.written_output(run) {
-            let settled = self.close(run, |record| {
+        if let Some(output) = self.read_written_output(run) {
+            let settled = self.close_run(run, |record| {
                 let RunRecord { status, phase_timings, coverage, finding_counts, finding_digests, summary, .. } =
                     output.run;
                 (record.status, record.phase_timings) = (status, phase_timings);
@@ -79,26 +79,26 @@ impl Runner {
                 record.cancel_reason = record.cancel_reason.or(output.run.cancel_reason);
             })?;
             let cause = "worker died after it had written its result";
-            self.note_the_end(run, &replayed, settled.status, cause)?;
+            self.record_end(run, &replayed, settled.status, cause)?;
             return recovered(settled.status, cause);
         }
         let asked = record.cancel_reason.or(replayed.cancel_asked);
         if asked.is_some() {
-            let status = settle::ended_as(asked);
+            let status = conclude::end_status(asked);
             let cause = "its worker did not answer";
-            self.conclude(run, &mut replayed.outcome(status, cause), record.phase_timings)?;
-            self.note_the_end(run, &replayed, status, cause)?;
+            self.conclude_run(run, &mut replayed.to_outcome(status, cause), record.phase_timings)?;
+            self.record_end(run, &replayed, status, cause)?;
             return recovered(status, cause);
         }
-        let snapshot = self.can_go_on(&record);
+        let snapshot = self.can_resume(&record);
         if attempt < MAX_ATTEMPTS && snapshot {
             let cause = match turn {
                 Some(_) => format!("worker died in {place}, attempt {attempt} of {MAX_ATTEMPTS}"),
                 None => format!("worker died in {place} of {MAX_ATTEMPTS}"),
             };
             let text = format!("{cause}; resumed");
-            self.store.journal(run)?.append(self.ambient.now(), RunEvent::Note { text })?;
-            self.store.locked_as(|locked| {
+            self.store.open_journal(run)?.append(self.ambient.now(), RunEvent::Note { text })?;
+            self.store.with_lock_as(|locked| {
                 locked.update_run(run, self.ambient.now(), |record| record.status = RunStatus::Pending)
             })?;
             return recovered(RunStatus::Pending, &cause);
@@ -107,65 +107,65 @@ impl Runner {
             true => format!("worker died in {place}"),
             false => format!("worker died in {place} and the snapshot is gone"),
         };
-        let mut outcome = replayed.outcome(RunStatus::Lost, &reason);
+        let mut outcome = replayed.to_outcome(RunStatus::Lost, &reason);
         outcome.failure = Some((ErrorClass::WorkerDied, reason.clone()));
-        self.conclude(run, &mut outcome, record.phase_timings)?;
-        self.note_the_end(run, &replayed, RunStatus::Lost, &reason)?;
+        self.conclude_run(run, &mut outcome, record.phase_timings)?;
+        self.record_end(run, &replayed, RunStatus::Lost, &reason)?;
         recovered(RunStatus::Lost, &reason)
     }
 
     /// The output, when its worker came as far as writing it.
-    fn written_output(&self, run: &RunId) -> Option<RunOutput> {
+    fn read_written_output(&self, run: &RunId) -> Option<RunOutput> {
         let path = self.store.root().join("outputs").join(format!("{run}.json"));
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
     /// The last lines of the journal, if its worker did not write them: why it ends, and that it does.
-    fn note_the_end(
+    fn record_end(
         &self,
         run: &RunId,
-        replayed: &Replayed,
+        replayed: &JournalState,
         status: RunStatus,
         cause: &str,
     ) -> Result<(), RunnerError> {
         if replayed.finished.is_none() {
             let note = RunEvent::Note { text: cause.to_owned() };
-            self.store.journal(run)?.append_all(self.ambient.now(), &[note, RunEvent::Finished { status }])?;
+            self.store.open_journal(run)?.append_all(self.ambient.now(), &[note, RunEvent::Finished { status }])?;
         }
         Ok(())
     }
 }
 
 /// The turn that an entry is of.
-fn turn(event: &RunEvent) -> Option<u32> {
+fn event_turn(event: &RunEvent) -> Option<u32> {
     match event {
         RunEvent::TurnAsked { turn, .. } | RunEvent::TurnAnswered { turn, .. } => Some(*turn),
         _ => None,
     }
 }
 
-impl Recovered {
+impl RecoveredRun {
     /// One line for a person: "lost: worker died in attempt 3, 4 findings kept".
     pub fn text(&self) -> String {
-        match &self.became {
-            Became::Settled { status, cause, findings } => {
+        match &self.outcome {
+            RecoveryOutcome::Settled { status, cause, findings } => {
                 let word = if *status == RunStatus::Pending { "resumed" } else { status.word() };
-                format!("{word}: {cause}, {} kept", text::count(*findings as usize, "finding"))
+                format!("{word}: {cause}, {} kept", text::format_count(*findings as usize, "finding"))
             }
-            Became::Stuck(error) => format!("cannot be settled: {error}"),
+            RecoveryOutcome::Stuck(error) => format!("cannot be settled: {error}"),
         }
     }
 
     /// What somebody should be told once; nothing of a run that is as it was.
-    pub(super) fn news(&self) -> Option<News> {
-        match &self.became {
-            Became::Settled { status, cause, findings } => Some(News::Run {
+    pub(super) fn news(&self) -> Option<RecoveryNotice> {
+        match &self.outcome {
+            RecoveryOutcome::Settled { status, cause, findings } => Some(RecoveryNotice::Run {
                 run_id: self.run_id.clone(),
                 status: *status,
                 cause: cause.clone(),
                 findings: *findings,
             }),
-            Became::Stuck(_) => None,
+            RecoveryOutcome::Stuck(_) => None,
         }
     }
 }

@@ -3,25 +3,25 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::identity::Identity;
-use super::start::Waiting;
-use super::{Requested, ReviewRequest, Runner, RunnerError, known, process};
+use super::reviewer_identity::ReviewerIdentity;
+use super::start_workers::PendingRun;
+use super::{RequestOutcome, ReviewRequest, Runner, RunnerError, known_runs, process};
 use crate::domain::{
     CancelReason, Coverage, FindingCounts, Fix, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
 };
 use crate::git::Snapshot;
-use crate::policy::supersede::{FinishRule, Verdict};
-use crate::policy::{self, Action, Decision, Extent, KnownRun, Liveness, Resumable};
-use crate::store::{Locked, StoreError, View};
+use crate::policy::supersede::{FinishRule, SupersedeVerdict};
+use crate::policy::{self, ReviewAction, Decision, ReviewExtent, KnownRun, Liveness, Resumable};
+use crate::store::{LockedStore, StoreError, StoreView};
 
 /// Equivalent runs whose files are looked into; the newest ones decide.
-const LOOKED_INTO: usize = 8;
+const MAX_INSPECTED_RUNS: usize = 8;
 
 /// What was asked for, and what it was found to be about.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct RequestInput<'a> {
     request: &'a ReviewRequest,
-    wish: &'a policy::Request,
+    policy_request: &'a policy::LaunchRequest,
     snapshot: &'a Snapshot,
     triage_bytes: u64,
     /// The fix whose patch it is about.
@@ -29,16 +29,16 @@ struct Asked<'a> {
 }
 
 /// What came of one try under the store's lock.
-enum Tried {
+enum LockedAttempt {
     /// With the view it was decided from.
-    Requested(Box<Requested>, Arc<View>),
+    Requested(Box<RequestOutcome>, Arc<StoreView>),
     /// A run says working and nobody works on it: it has to be settled first.
     DeadWorker,
 }
 
 /// What to do about a run whose worker is dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dead {
+enum DeadWorkerPolicy {
     SettleFirst,
     /// That was tried, and it could not be settled: the request does without it.
     LeaveIt,
@@ -50,25 +50,25 @@ impl Runner {
     /// # Errors
     /// No such reviewer or revision, and whatever keeps git or the store from working. That no worker could be started
     /// is not among them: the run is recorded and starts with the next command.
-    pub fn request(&self, request: &ReviewRequest) -> Result<Requested, RunnerError> {
-        let identity = self.identity(request.reviewer.as_deref())?;
+    pub fn request_review(&self, request: &ReviewRequest) -> Result<RequestOutcome, RunnerError> {
+        let identity = self.resolve_identity(request.reviewer.as_deref())?;
         // Before the code is looked at: what is said meanwhile may already speak of other code.
         let triage_bytes = self.store.triage_bytes()?;
-        let snapshot = self.freeze(request)?;
-        let wish = self.wish(request, &identity, &snapshot);
-        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
-        let mut dead = Dead::SettleFirst;
+        let snapshot = self.take_snapshot(request)?;
+        let wish = self.build_policy_request(request, &identity, &snapshot);
+        let asked = RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
+        let mut dead = DeadWorkerPolicy::SettleFirst;
         let (requested, view) = loop {
-            let tried = self.store.locked_as(|locked| self.under_lock(locked, &asked, dead))?;
+            let tried = self.store.with_lock_as(|locked| self.decide_under_lock(locked, &asked, dead))?;
             match tried {
-                Tried::Requested(requested, view) => break (*requested, view),
-                Tried::DeadWorker => {
+                LockedAttempt::Requested(requested, view) => break (*requested, view),
+                LockedAttempt::DeadWorker => {
                     self.recover()?;
-                    dead = Dead::LeaveIt;
+                    dead = DeadWorkerPolicy::LeaveIt;
                 }
             }
         };
-        self.settle_answer(&requested, &snapshot);
+        self.settle_answered_request(&requested, &snapshot);
         // Also when this request needs no worker: perhaps an earlier one still does.
         if let Err(error) = self.start_requested(&requested, &view) {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
@@ -79,29 +79,29 @@ impl Runner {
     /// Records a run that reviews the patch of a fix. It is nobody's answer and stands for no other run: it is of no working
     /// tree, and its scope hash is like no other. Not started yet.
     pub(super) fn create_follow_up(&self, request: &ReviewRequest, fix: &Fix) -> Result<RunRecord, RunnerError> {
-        let identity = self.identity(request.reviewer.as_deref())?;
+        let identity = self.resolve_identity(request.reviewer.as_deref())?;
         let triage_bytes = self.store.triage_bytes()?;
-        let snapshot = self.freeze(request)?;
-        let wish = self.wish(request, &identity, &snapshot);
-        let wish = policy::Request {
-            scope_hash: format!("{}{}", RunRecord::OF_A_FIX, wish.scope_hash),
+        let snapshot = self.take_snapshot(request)?;
+        let wish = self.build_policy_request(request, &identity, &snapshot);
+        let wish = policy::LaunchRequest {
+            scope_hash: format!("{}{}", RunRecord::FIX_SCOPE_PREFIX, wish.scope_hash),
             branch: String::new(),
             worktree: String::new(),
             ..wish
         };
-        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(fix) };
+        let asked = RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(fix) };
         let decision = Decision {
-            action: Action::Launch,
+            action: ReviewAction::Launch,
             reason: format!("reviews the patch of {}", fix.fix_id),
             saved_token_estimate: 0,
             older: Vec::new(),
             duplicate_of: None,
         };
-        self.store.locked_as(|locked| self.create(locked, &asked, &decision))
+        self.store.with_lock_as(|locked| self.record_new_run(locked, &asked, &decision))
     }
 
-    fn wish(&self, request: &ReviewRequest, identity: &Identity, snapshot: &Snapshot) -> policy::Request {
-        policy::Request {
+    fn build_policy_request(&self, request: &ReviewRequest, identity: &ReviewerIdentity, snapshot: &Snapshot) -> policy::LaunchRequest {
+        policy::LaunchRequest {
             scope: snapshot.scope.clone(),
             scope_hash: snapshot.scope_hash.clone(),
             diff_fingerprint: snapshot.diff_fingerprint.clone(),
@@ -116,53 +116,53 @@ impl Runner {
             force: request.force,
             asker: request.source.into(),
             rule: FinishRule { finish_from: self.settings.policy.finish_from },
-            prompt_estimate: Self::estimate(identity, changed_lines(snapshot)),
+            prompt_estimate: Self::estimate_review_tokens(identity, count_changed_lines(snapshot)),
         }
     }
 
-    fn freeze(&self, request: &ReviewRequest) -> Result<Snapshot, RunnerError> {
+    fn take_snapshot(&self, request: &ReviewRequest) -> Result<Snapshot, RunnerError> {
         let filter = self.filter();
         Ok(match &request.scope {
-            Some(scope) => self.repo.snapshot(scope, &filter)?,
-            None => self.repo.snapshot_default(&filter)?,
+            Some(scope) => self.repo.take_snapshot(scope, &filter)?,
+            None => self.repo.take_default_snapshot(&filter)?,
         })
     }
 
-    fn under_lock(&self, locked: &Locked<'_>, asked: &Asked<'_>, dead: Dead) -> Result<Tried, RunnerError> {
-        let Asked { wish, .. } = asked;
+    fn decide_under_lock(&self, locked: &LockedStore<'_>, asked: &RequestInput<'_>, dead: DeadWorkerPolicy) -> Result<LockedAttempt, RunnerError> {
+        let RequestInput { policy_request: wish, .. } = asked;
         let scope = wish.scope.to_string();
-        let view = locked.view()?;
+        let view = locked.runs_view()?;
         // The records of equivalent runs: what can be taken over from them is not in a row.
         let mut looked_into: Vec<RunRecord> = Vec::new();
         let mut candidates: Vec<KnownRun<'_>> = Vec::new();
-        for row in known::rows(&view) {
+        for row in known_runs::run_rows(&view) {
             let same = row.scope_hash == wish.scope_hash && row.diff_fingerprint == wish.diff_fingerprint;
             if !same && row.status.is_terminal() {
                 continue;
             }
-            let mut run = known::of_row(&row);
-            run.liveness = self.liveness(&row);
+            let mut run = known_runs::known_run_from_row(&row);
+            run.liveness = self.check_liveness(&row);
             // Whoever settles it in just this moment holds its lock, so that it does not look dead.
-            if run.liveness == Liveness::Dead && dead == Dead::SettleFirst {
-                return Ok(Tried::DeadWorker);
+            if run.liveness == Liveness::Dead && dead == DeadWorkerPolicy::SettleFirst {
+                return Ok(LockedAttempt::DeadWorker);
             }
             if run.is_older_sibling(wish, &scope) {
-                run.underway = self.underway(&row, run.liveness, asked.snapshot)?;
+                run.underway = self.measure_progress(&row, run.liveness, asked.snapshot)?;
             }
             if same
-                && looked_into.len() < LOOKED_INTO
+                && looked_into.len() < MAX_INSPECTED_RUNS
                 && let Ok(id) = row.id.parse::<RunId>()
                 && let Some(record) = self.store.run(&id)?
             {
                 let early = match record.status {
                     RunStatus::Lost | RunStatus::Failed => true,
                     RunStatus::Completed => {
-                        run.extent = self.extent(&record)?;
-                        run.extent == Extent::Partial
+                        run.extent = self.compute_extent(&record)?;
+                        run.extent == ReviewExtent::Partial
                     }
                     _ => false,
                 };
-                if early && self.can_go_on(&record) {
+                if early && self.can_resume(&record) {
                     run.resumable = Resumable::Yes;
                 }
                 looked_into.push(record);
@@ -172,7 +172,7 @@ impl Runner {
         let decision = policy::decide(wish, &candidates);
         tracing::debug!(?decision, "decided");
         let run = match &decision.action {
-            Action::Skip => {
+            ReviewAction::Skip => {
                 let earlier = looked_into.into_iter().find(|record| {
                     record.status == RunStatus::Skipped
                         && record.scope == wish.scope
@@ -182,44 +182,44 @@ impl Runner {
                 });
                 match earlier {
                     Some(record) => record,
-                    None => self.create(locked, asked, &decision)?,
+                    None => self.record_new_run(locked, asked, &decision)?,
                 }
             }
-            Action::Adopt { run } | Action::Reuse { run } => self.stand_again(locked, run, asked, &decision)?,
-            Action::Launch | Action::Resume { .. } => self.create(locked, asked, &decision)?,
+            ReviewAction::Adopt { run } | ReviewAction::Reuse { run } => self.record_reuse(locked, run, asked, &decision)?,
+            ReviewAction::Launch | ReviewAction::Resume { .. } => self.record_new_run(locked, asked, &decision)?,
         };
-        self.tell_older(locked, &decision, &run.run_id);
-        if matches!(decision.action, Action::Reuse { .. }) {
-            self.fold(locked, &run.run_id)?;
+        self.notify_older_runs(locked, &decision, &run.run_id);
+        if matches!(decision.action, ReviewAction::Reuse { .. }) {
+            self.mark_replaced_runs(locked, &run.run_id)?;
         }
-        Ok(Tried::Requested(Box::new(Requested { decision, run }), view))
+        Ok(LockedAttempt::Requested(Box::new(RequestOutcome { decision, run }), view))
     }
 
     /// Starts a worker for the run if there is a slot for it; looks at the view that is there already.
-    fn start_requested(&self, requested: &Requested, view: &View) -> Result<(), RunnerError> {
+    fn start_requested(&self, requested: &RequestOutcome, view: &StoreView) -> Result<(), RunnerError> {
         let run = &requested.run;
         let added = match &requested.decision.action {
             // One that waits is started by whoever ends what it waits for.
-            Action::Launch | Action::Resume { .. } if self.must_wait(run) => None,
-            Action::Launch | Action::Resume { .. } => {
-                Some(Waiting { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
+            ReviewAction::Launch | ReviewAction::Resume { .. } if self.must_wait(run) => None,
+            ReviewAction::Launch | ReviewAction::Resume { .. } => {
+                Some(PendingRun { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
             }
-            Action::Adopt { .. } | Action::Reuse { .. } | Action::Skip => None,
+            ReviewAction::Adopt { .. } | ReviewAction::Reuse { .. } | ReviewAction::Skip => None,
         };
         self.start_next(view, added, &requested.decision.supersedes())?;
         Ok(())
     }
 
     /// Whether a run that ended early has what a new attempt needs.
-    pub(super) fn can_go_on(&self, record: &RunRecord) -> bool {
-        self.repo.change(&record.base_commit, &record.snapshot_commit, &self.filter()).is_ok()
+    pub(super) fn can_resume(&self, record: &RunRecord) -> bool {
+        self.repo.compute_changeset(&record.base_commit, &record.snapshot_commit, &self.filter()).is_ok()
             && self.store.read_journal(&record.run_id).is_ok()
     }
 
     /// Appends the new run's first line; its snapshot is kept before anybody can read about it.
-    fn create(&self, locked: &Locked<'_>, asked: &Asked<'_>, decision: &Decision) -> Result<RunRecord, RunnerError> {
+    fn record_new_run(&self, locked: &LockedStore<'_>, asked: &RequestInput<'_>, decision: &Decision) -> Result<RunRecord, RunnerError> {
         let snapshot = asked.snapshot;
-        let status = if decision.action == Action::Skip { RunStatus::Skipped } else { RunStatus::Pending };
+        let status = if decision.action == ReviewAction::Skip { RunStatus::Skipped } else { RunStatus::Pending };
         let mut record = RunRecord {
             status,
             epoch: self.store.advance_epoch()?,
@@ -227,15 +227,15 @@ impl Runner {
             coverage: expected_coverage(snapshot, status),
             decision: decision.reason.clone(),
             waits_for: decision.waits_for().cloned(),
-            ..self.draft(asked)
+            ..self.draft_record(asked)
         };
         let now = record.created_at;
         match &decision.action {
-            Action::Skip => {
+            ReviewAction::Skip => {
                 record.summary = decision.reason.clone();
                 record.reused_from.clone_from(&decision.duplicate_of);
             }
-            Action::Resume { from } => {
+            ReviewAction::Resume { from } => {
                 record.resumed_from = Some(from.clone());
                 record.carried_over_from = Some(from.clone());
                 record.attempt = self.store.run(from)?.map_or(0, |earlier| earlier.attempt);
@@ -244,23 +244,23 @@ impl Runner {
         }
         self.begin_run(locked, &record.run_id)?;
         if status == RunStatus::Pending {
-            self.repo.keep(&record.run_id, &record.snapshot_commit)?;
+            self.repo.keep_snapshot(&record.run_id, &record.snapshot_commit)?;
         }
         if !snapshot.notes.is_empty() {
             let notes: Vec<RunEvent> =
                 snapshot.notes.iter().map(|text| RunEvent::Note { text: text.clone() }).collect();
-            self.store.journal(&record.run_id)?.append_all(now, &notes)?;
+            self.store.open_journal(&record.run_id)?.append_all(now, &notes)?;
         }
         locked.create_run(&record)?;
         Ok(record)
     }
 
     /// The record of a run that is not there yet.
-    fn draft(&self, asked: &Asked<'_>) -> RunRecord {
-        let Asked { request, wish, snapshot, triage_bytes, follow_up_of } = *asked;
+    fn draft_record(&self, asked: &RequestInput<'_>) -> RunRecord {
+        let RequestInput { request, policy_request: wish, snapshot, triage_bytes, follow_up_of } = *asked;
         let now = self.ambient.now();
         RunRecord {
-            run_id: self.ambient.run_id(),
+            run_id: self.ambient.new_run_id(),
             status: RunStatus::Pending,
             created_at: now,
             updated_at: now,
@@ -318,32 +318,32 @@ impl Runner {
     }
 
     /// What a request is about, and the record of a run of it that is never to be.
-    pub(super) fn rehearse(&self, request: &ReviewRequest) -> Result<(Snapshot, RunRecord), RunnerError> {
-        let identity = self.identity(request.reviewer.as_deref())?;
-        let snapshot = self.freeze(request)?;
-        let wish = self.wish(request, &identity, &snapshot);
-        let asked = Asked { request, wish: &wish, snapshot: &snapshot, triage_bytes: 0, follow_up_of: None };
-        let record = self.draft(&asked);
+    pub(super) fn draft_unrecorded_run(&self, request: &ReviewRequest) -> Result<(Snapshot, RunRecord), RunnerError> {
+        let identity = self.resolve_identity(request.reviewer.as_deref())?;
+        let snapshot = self.take_snapshot(request)?;
+        let wish = self.build_policy_request(request, &identity, &snapshot);
+        let asked = RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes: 0, follow_up_of: None };
+        let record = self.draft_record(&asked);
         Ok((snapshot, record))
     }
 
     /// Records that an earlier run answers the request: it is current again, at this HEAD and epoch. What it was asked
     /// for, why, and when it last did something stays on record.
-    fn stand_again(
+    fn record_reuse(
         &self,
-        locked: &Locked<'_>,
+        locked: &LockedStore<'_>,
         id: &RunId,
-        asked: &Asked<'_>,
+        asked: &RequestInput<'_>,
         decision: &Decision,
     ) -> Result<RunRecord, RunnerError> {
         let epoch = self.store.advance_epoch()?;
-        Ok(locked.note_on_run(id, |run| {
+        Ok(locked.annotate_run(id, |run| {
             run.epoch = epoch;
             run.triage_bytes = Some(asked.triage_bytes);
             run.superseded_by = None;
             run.saved_token_estimate = run.saved_token_estimate.saturating_add(decision.saved_token_estimate);
             run.reuse_count = run.reuse_count.saturating_add(1);
-            let adopted = matches!(decision.action, Action::Adopt { .. });
+            let adopted = matches!(decision.action, ReviewAction::Adopt { .. });
             run.adopted_count = run.adopted_count.saturating_add(u32::from(adopted));
             // What it is to see yet, it sees for whoever asks now as well.
             run.private |= adopted && !self.settings.learning.enabled;
@@ -355,13 +355,13 @@ impl Runner {
 
     /// Asks active runs of other code to end in favour of `newer`, or tells them that they may finish. The new run stands
     /// whether each of them can be told or not.
-    fn tell_older(&self, locked: &Locked<'_>, decision: &Decision, newer: &RunId) {
+    fn notify_older_runs(&self, locked: &LockedStore<'_>, decision: &Decision, newer: &RunId) {
         for (older, verdict) in &decision.older {
             let told = match verdict {
-                Verdict::Cancel(why) => self.supersede(locked, older, newer, why),
-                Verdict::Finish(why) => {
+                SupersedeVerdict::Cancel(why) => self.supersede_run(locked, older, newer, why),
+                SupersedeVerdict::Finish(why) => {
                     let note = format!("may finish although {newer} asks about newer code: {why}");
-                    locked.note_on_run(older, |run| run.finish_note = note).map(drop).map_err(RunnerError::from)
+                    locked.annotate_run(older, |run| run.finish_note = note).map(drop).map_err(RunnerError::from)
                 }
             };
             if let Err(error) = told {
@@ -371,7 +371,7 @@ impl Runner {
     }
 
     /// Asks an active run to end in favour of `newer`; one that has not begun ends at once.
-    fn supersede(&self, locked: &Locked<'_>, id: &RunId, newer: &RunId, why: &str) -> Result<(), RunnerError> {
+    fn supersede_run(&self, locked: &LockedStore<'_>, id: &RunId, newer: &RunId, why: &str) -> Result<(), RunnerError> {
         let asked = locked.update_run(id, self.ambient.now(), |run| {
             if run.status.is_terminal() {
                 return;
@@ -384,20 +384,20 @@ impl Runner {
             run.superseded_by = Some(newer.clone());
         })?;
         if asked.status == RunStatus::Pending {
-            self.settle_pending(locked, &asked)?;
+            self.end_pending_run(locked, &asked)?;
         }
         Ok(())
     }
 
     /// Marks the ended runs that `standing` replaces, so that a list can fold them under it.
-    pub(super) fn fold(&self, locked: &Locked<'_>, standing: &RunId) -> Result<(), StoreError> {
-        let view = locked.view()?;
-        let Some(target) = known::rows(&view).find(|row| row.id == standing.as_str()) else { return Ok(()) };
-        let known: Vec<KnownRun<'_>> = known::rows(&view)
+    pub(super) fn mark_replaced_runs(&self, locked: &LockedStore<'_>, standing: &RunId) -> Result<(), StoreError> {
+        let view = locked.runs_view()?;
+        let Some(target) = known_runs::run_rows(&view).find(|row| row.id == standing.as_str()) else { return Ok(()) };
+        let known: Vec<KnownRun<'_>> = known_runs::run_rows(&view)
             .filter(|row| row.scope == target.scope && row.superseded_by.is_empty())
-            .map(|row| known::of_row(&row))
+            .map(|row| known_runs::known_run_from_row(&row))
             .collect();
-        for older in policy::replaced_by(&known::of_row(&target), &known) {
+        for older in policy::find_replaced_runs(&known_runs::known_run_from_row(&target), &known) {
             locked.update_run(&older, self.ambient.now(), |run| run.superseded_by = Some(standing.clone()))?;
         }
         Ok(())
@@ -405,7 +405,7 @@ impl Runner {
 }
 
 /// Lines that the change adds or takes away.
-pub(super) fn changed_lines(snapshot: &Snapshot) -> u64 {
+pub(super) fn count_changed_lines(snapshot: &Snapshot) -> u64 {
     let hunks = snapshot.change.files.iter().flat_map(|file| &file.hunks);
     hunks.map(|hunk| u64::from(hunk.old_lines) + u64::from(hunk.new_lines)).sum()
 }
@@ -421,7 +421,7 @@ fn changed_paths(snapshot: &Snapshot) -> Vec<String> {
 fn expected_coverage(snapshot: &Snapshot, status: RunStatus) -> Coverage {
     let change = &snapshot.change;
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let listed = if status == RunStatus::Skipped { &change.left_out } else { &snapshot.unseen };
+    let listed = if status == RunStatus::Skipped { &change.left_out } else { &snapshot.unstored };
     Coverage {
         files_total: count(change.files.len() + change.left_out.len()),
         hunks_total: count(change.files.iter().map(|file| file.hunks.len()).sum()),

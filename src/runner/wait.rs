@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::{Runner, RunnerError};
 use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, RunStatus};
-use crate::store::{Changed, Follow};
+use crate::store::{StoreChange, JournalFollower};
 
 /// How often a waiting process looks after the worker: the death of a process wakes nobody.
-const LOOK_AFTER: Duration = Duration::from_millis(500);
+const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Ends the thread that waits for the store, however the waiting ends.
-struct StopOnDrop(crate::store::Stopper);
+struct StopOnDrop(crate::store::TailStopper);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
@@ -23,17 +23,17 @@ impl Runner {
     /// Blocks until the run has ended, calling `progress` with each record that differs from the one before, its
     /// coverage and findings counted up to now; `progress` returning false gives up waiting (the run goes on). A run
     /// whose worker dies meanwhile is recovered, a pending one that nobody starts is started.
-    pub fn wait(&self, run: &RunId, progress: &mut dyn FnMut(&RunRecord) -> bool) -> Result<RunRecord, RunnerError> {
-        let mut tail = self.store.tail();
+    pub fn wait_for_run(&self, run: &RunId, progress: &mut dyn FnMut(&RunRecord) -> bool) -> Result<RunRecord, RunnerError> {
+        let mut tail = self.store.open_tail();
         let _stop = StopOnDrop(tail.stopper());
         let (sender, changes) = channel();
         let watcher = std::thread::Builder::new().name("store-tail".to_owned()).spawn(move || {
             loop {
                 match tail.wait() {
-                    Changed::Store if sender.send(()).is_ok() => {}
+                    StoreChange::Store if sender.send(()).is_ok() => {}
                     // What a worker is doing this moment changes no record.
-                    Changed::Pulse => {}
-                    Changed::Store | Changed::Stopped => return,
+                    StoreChange::Heartbeat => {}
+                    StoreChange::Store | StoreChange::Stopped => return,
                 }
             }
         });
@@ -41,14 +41,14 @@ impl Runner {
             tracing::warn!(%error, "the store is looked at twice a second only");
         }
         let mut journal = self.store.follow_journal(run, 0);
-        let mut live = Live::default();
+        let mut live = LiveProgress::default();
         let mut last: Option<RunRecord> = None;
-        let mut next_look = Instant::now() + LOOK_AFTER;
+        let mut next_look = Instant::now() + RECOVERY_INTERVAL;
         loop {
-            let Some(mut record) = self.store.run(run)? else { return Err(self.no_run(run)) };
+            let Some(mut record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
             if !record.status.is_terminal() {
                 live.advance(&mut journal)?;
-                live.fill(&mut record);
+                live.fill_record(&mut record);
             }
             if last.as_ref() != Some(&record) {
                 let go_on = progress(&record);
@@ -64,13 +64,13 @@ impl Runner {
             }
             // However much others write meanwhile.
             if Instant::now() >= next_look {
-                self.look_after(run)?;
-                next_look = Instant::now() + LOOK_AFTER;
+                self.recover_if_dead(run)?;
+                next_look = Instant::now() + RECOVERY_INTERVAL;
             }
         }
     }
 
-    fn look_after(&self, run: &RunId) -> Result<(), RunnerError> {
+    fn recover_if_dead(&self, run: &RunId) -> Result<(), RunnerError> {
         match self.store.run(run)? {
             Some(record) if record.status.is_working() && !self.store.is_live(run)? => {
                 self.recover()?;
@@ -87,7 +87,7 @@ impl Runner {
 
 /// What the journal says beyond the record while the run works.
 #[derive(Default)]
-struct Live {
+struct LiveProgress {
     files: u32,
     hunks: u32,
     files_covered: u32,
@@ -97,8 +97,8 @@ struct Live {
     counts: FindingCounts,
 }
 
-impl Live {
-    fn advance(&mut self, journal: &mut Follow) -> Result<(), RunnerError> {
+impl LiveProgress {
+    fn advance(&mut self, journal: &mut JournalFollower) -> Result<(), RunnerError> {
         for entry in journal.advance()? {
             match entry.event {
                 RunEvent::Planned { files, hunks, .. } => (self.files, self.hunks) = (files, hunks),
@@ -116,7 +116,7 @@ impl Live {
         Ok(())
     }
 
-    fn fill(&self, record: &mut RunRecord) {
+    fn fill_record(&self, record: &mut RunRecord) {
         if self.files > 0 {
             record.coverage.files_total = self.files;
             record.coverage.hunks_total = self.hunks.saturating_sub(self.hunks_left_out);

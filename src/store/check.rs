@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::files::{self, Existing};
+use super::files::{self, ExistingPolicy};
 use super::lock::StoreLock;
 use super::{Store, StoreError};
 use crate::domain::{FindingId, RunId};
 
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct StoreProblem {
     pub path: PathBuf,
     /// Counted from 1; `None` when it is about the whole file.
     pub line: Option<usize>,
@@ -26,7 +26,7 @@ pub struct Problem {
     pub repaired: bool,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for StoreProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
         if let Some(line) = self.line {
@@ -38,16 +38,16 @@ impl fmt::Display for Problem {
 
 /// What verify or repair found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct StoreCheckReport {
     pub files: usize,
     /// Lines of runs, triage and journals that were read.
     pub lines: usize,
     /// Lines of a newer revdeck: kept, and skipped by this one.
     pub newer_lines: usize,
-    pub problems: Vec<Problem>,
+    pub problems: Vec<StoreProblem>,
 }
 
-impl Report {
+impl StoreCheckReport {
     /// Whether nothing is wrong (any more).
     pub fn is_clean(&self) -> bool {
         self.problems.iter().all(|problem| problem.repaired)
@@ -56,8 +56,8 @@ impl Report {
 
 /// What a line can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
-    Good,
+enum LineValidity {
+    Valid,
     /// JSON of the right sort with words that this version does not know.
     Newer,
     Corrupt,
@@ -65,7 +65,7 @@ enum Line {
 
 /// Which file a line is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum LineFile {
     Runs,
     Triage,
     Mutes,
@@ -74,51 +74,51 @@ enum Sort {
     Journal,
 }
 
-fn judge(sort: Sort, line: &[u8]) -> Line {
-    use crate::domain::{Disposition, Fix, FixId, Handed, JournalEntry, Mute, RunRecord};
+fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
+    use crate::domain::{Disposition, Fix, FixId, LedgerDelivery, JournalEntry, Mute, RunRecord};
     let good = match sort {
-        Sort::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
-        Sort::Triage => serde_json::from_slice::<Disposition>(line).is_ok(),
-        Sort::Mutes => serde_json::from_slice::<Mute>(line).is_ok(),
-        Sort::Surfaced => serde_json::from_slice::<Handed>(line).is_ok(),
-        Sort::Fixes => serde_json::from_slice::<Fix>(line).is_ok(),
-        Sort::Journal => serde_json::from_slice::<JournalEntry>(line).is_ok(),
+        LineFile::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
+        LineFile::Triage => serde_json::from_slice::<Disposition>(line).is_ok(),
+        LineFile::Mutes => serde_json::from_slice::<Mute>(line).is_ok(),
+        LineFile::Surfaced => serde_json::from_slice::<LedgerDelivery>(line).is_ok(),
+        LineFile::Fixes => serde_json::from_slice::<Fix>(line).is_ok(),
+        LineFile::Journal => serde_json::from_slice::<JournalEntry>(line).is_ok(),
     };
     if good {
-        return Line::Good;
+        return LineValidity::Valid;
     }
-    let Ok(Value::Object(object)) = serde_json::from_slice(line) else { return Line::Corrupt };
+    let Ok(Value::Object(object)) = serde_json::from_slice(line) else { return LineValidity::Corrupt };
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let plausible = match sort {
-        Sort::Runs => text("run_id").is_some_and(RunId::is_valid) && text("status").is_some(),
-        Sort::Triage => text("finding_id").is_some_and(FindingId::is_valid) && text("status").is_some(),
-        Sort::Fixes => text("fix_id").is_some_and(FixId::is_valid) && text("status").is_some(),
-        Sort::Mutes => text("kind").is_some() && text("action").is_some(),
-        Sort::Surfaced => text("at").is_some() && object.get("tokens").is_some_and(Value::is_u64),
-        Sort::Journal => object.get("seq").is_some_and(Value::is_u64) && text("event").is_some(),
+        LineFile::Runs => text("run_id").is_some_and(RunId::is_valid) && text("status").is_some(),
+        LineFile::Triage => text("finding_id").is_some_and(FindingId::is_valid) && text("status").is_some(),
+        LineFile::Fixes => text("fix_id").is_some_and(FixId::is_valid) && text("status").is_some(),
+        LineFile::Mutes => text("kind").is_some() && text("action").is_some(),
+        LineFile::Surfaced => text("at").is_some() && object.get("tokens").is_some_and(Value::is_u64),
+        LineFile::Journal => object.get("seq").is_some_and(Value::is_u64) && text("event").is_some(),
     };
-    if plausible { Line::Newer } else { Line::Corrupt }
+    if plausible { LineValidity::Newer } else { LineValidity::Corrupt }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(super) enum CheckMode {
     Verify,
     /// Of a file that is being written: what stands behind its last line end is no problem.
-    VerifyMoving,
+    VerifyActive,
     Repair,
 }
 
 impl Store {
     /// Reads every file of the store and says what is wrong with it. Changes nothing.
-    pub fn verify(&self) -> Result<Report, StoreError> {
-        self.check(Mode::Verify)
+    pub fn verify(&self) -> Result<StoreCheckReport, StoreError> {
+        self.check_all(CheckMode::Verify)
     }
 
     /// As [`Store::verify`], and sets right what can be set right. Findings and dispositions that can be read are never
     /// touched; what cannot be read is kept beside the file.
-    pub fn repair(&self) -> Result<Report, StoreError> {
-        self.prepare()?;
-        let report = self.check(Mode::Repair)?;
+    pub fn repair(&self) -> Result<StoreCheckReport, StoreError> {
+        self.prepare_for_write()?;
+        let report = self.check_all(CheckMode::Repair)?;
         if report.problems.iter().any(|problem| problem.repaired) {
             // The derived tables remember what could not be read: the next reader makes them anew.
             files::remove(&self.checkpoint_path())?;
@@ -126,43 +126,43 @@ impl Store {
         Ok(report)
     }
 
-    fn check(&self, mode: Mode) -> Result<Report, StoreError> {
-        let mut report = Report::default();
+    fn check_all(&self, mode: CheckMode) -> Result<StoreCheckReport, StoreError> {
+        let mut report = StoreCheckReport::default();
         if !self.root.is_dir() {
             return Ok(report);
         }
         self.check_repo(mode, &mut report)?;
         {
-            let _lock = if mode == Mode::Repair { Some(StoreLock::take(&self.root)?) } else { None };
-            check_lines(&self.runs_path(), Sort::Runs, mode, &mut report)?;
-            check_lines(&self.triage_path(), Sort::Triage, mode, &mut report)?;
-            check_lines(&self.mutes_path(), Sort::Mutes, mode, &mut report)?;
-            check_lines(&self.surfaced_path(), Sort::Surfaced, mode, &mut report)?;
-            check_lines(&self.fixes_path(), Sort::Fixes, mode, &mut report)?;
+            let _lock = if mode == CheckMode::Repair { Some(StoreLock::acquire(&self.root)?) } else { None };
+            check_lines(&self.runs_path(), LineFile::Runs, mode, &mut report)?;
+            check_lines(&self.triage_path(), LineFile::Triage, mode, &mut report)?;
+            check_lines(&self.mutes_path(), LineFile::Mutes, mode, &mut report)?;
+            check_lines(&self.deliveries_path(), LineFile::Surfaced, mode, &mut report)?;
+            check_lines(&self.fixes_path(), LineFile::Fixes, mode, &mut report)?;
             self.check_epoch(mode, &mut report)?;
         }
-        for path in self.folder("events")? {
+        for path in self.list_folder("events")? {
             if path.extension().is_none_or(|extension| extension != "jsonl") {
                 continue;
             }
             let run = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<RunId>().ok());
             let Some(run) = run else {
                 let what = "is not named after a run";
-                report.leave(&path, what, "none: it is left alone");
+                report.add_unrepairable(&path, what, "none: it is left alone");
                 continue;
             };
             // A worker is the only one to write its journal, so its journal is repaired when it is gone.
-            let lock = if mode == Mode::Repair { self.lock_run(&run)? } else { None };
+            let lock = if mode == CheckMode::Repair { self.lock_run(&run)? } else { None };
             let here = match (mode, &lock) {
-                (Mode::Repair, Some(_)) => Mode::Repair,
-                _ if self.is_live(&run)? => Mode::VerifyMoving,
-                _ => Mode::Verify,
+                (CheckMode::Repair, Some(_)) => CheckMode::Repair,
+                _ if self.is_live(&run)? => CheckMode::VerifyActive,
+                _ => CheckMode::Verify,
             };
-            check_lines(&path, Sort::Journal, here, &mut report)?;
+            check_lines(&path, LineFile::Journal, here, &mut report)?;
         }
         self.check_outputs(mode, &mut report)?;
         self.check_runs(mode, &mut report)?;
-        for name in super::FOLDERS {
+        for name in super::STORE_FOLDERS {
             check_leftovers(&self.root.join(name), mode, &mut report)?;
         }
         #[cfg(unix)]
@@ -172,19 +172,19 @@ impl Store {
 
     /// Removes files that dead processes did not come to write to their end; how many. Only old ones: of a process that is
     /// alive such a file would be gone in a moment.
-    pub fn remove_half_written(&self) -> Result<usize, StoreError> {
-        let mut report = Report::default();
-        for name in super::FOLDERS {
-            check_leftovers(&self.root.join(name), Mode::Repair, &mut report)?;
+    pub fn remove_stale_temporaries(&self) -> Result<usize, StoreError> {
+        let mut report = StoreCheckReport::default();
+        for name in super::STORE_FOLDERS {
+            check_leftovers(&self.root.join(name), CheckMode::Repair, &mut report)?;
         }
         Ok(report.problems.len())
     }
 
-    fn folder(&self, name: &str) -> Result<Vec<PathBuf>, StoreError> {
-        list(&self.root.join(name))
+    fn list_folder(&self, name: &str) -> Result<Vec<PathBuf>, StoreError> {
+        list_files(&self.root.join(name))
     }
 
-    fn check_repo(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+    fn check_repo(&self, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
         let path = self.root.join("repo.json");
         report.files += 1;
         let bytes = files::read(&path)?;
@@ -192,52 +192,52 @@ impl Store {
             return Ok(());
         }
         let what = if bytes.is_none() { "is missing" } else { "cannot be read" };
-        let mut problem = Problem::of(&path, what, "written anew for this repository");
-        if mode == Mode::Repair && self.schema()?.is_none() {
+        let mut problem = StoreProblem::new(&path, what, "written anew for this repository");
+        if mode == CheckMode::Repair && self.read_schema()?.is_none() {
             if let Some(bytes) = &bytes {
                 set_aside(&path, bytes)?;
             }
             let json = serde_json::to_vec_pretty(&self.info)
                 .map_err(|source| StoreError::Encode { what: "the repository's name", source })?;
-            files::write_atomically(&path, &json, Existing::Replace)?;
+            files::write_atomically(&path, &json, ExistingPolicy::Replace)?;
             problem.repaired = true;
         }
         report.problems.push(problem);
         Ok(())
     }
 
-    fn check_epoch(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+    fn check_epoch(&self, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
         let path = self.root.join("epoch");
         let Some(bytes) = files::read(&path)? else { return Ok(()) };
         report.files += 1;
         if std::str::from_utf8(&bytes).is_ok_and(|text| text.trim().parse::<u64>().is_ok()) {
             return Ok(());
         }
-        let mut problem = Problem::of(&path, "holds no number", "set past the greatest epoch of any run");
-        if mode == Mode::Repair {
+        let mut problem = StoreProblem::new(&path, "holds no number", "set past the greatest epoch of any run");
+        if mode == CheckMode::Repair {
             set_aside(&path, &bytes)?;
             let next = format!("{}\n", self.greatest_epoch()?.saturating_add(1));
-            files::write_atomically(&path, next.as_bytes(), Existing::Replace)?;
+            files::write_atomically(&path, next.as_bytes(), ExistingPolicy::Replace)?;
             problem.repaired = true;
         }
         report.problems.push(problem);
         Ok(())
     }
 
-    fn check_outputs(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
-        for path in self.folder("outputs")? {
+    fn check_outputs(&self, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
+        for path in self.list_folder("outputs")? {
             if path.extension().is_none_or(|extension| extension != "json") {
                 continue;
             }
             report.files += 1;
             let Some(bytes) = files::read(&path)? else { continue };
-            match super::parse::output(&bytes) {
-                Some(lines) => report.newer_lines += lines.bad,
+            match super::parse::parse_output_lines(&bytes) {
+                Some(lines) => report.newer_lines += lines.unreadable,
                 None => {
                     let mut problem =
-                        Problem::of(&path, "cannot be read", "set aside; the run's journal stands in for it");
-                    if mode == Mode::Repair {
-                        let aside = free_name(&path);
+                        StoreProblem::new(&path, "cannot be read", "set aside; the run's journal stands in for it");
+                    if mode == CheckMode::Repair {
+                        let aside = free_corrupt_path(&path);
                         std::fs::rename(&path, &aside).map_err(StoreError::io("rename", &path))?;
                         files::sync_folder(&self.root.join("outputs"));
                         problem.repaired = true;
@@ -250,11 +250,11 @@ impl Store {
     }
 
     #[cfg(unix)]
-    fn check_modes(&self, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+    fn check_modes(&self, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
         use std::os::unix::fs::PermissionsExt;
         let mut paths = vec![self.root.clone()];
-        for name in super::FOLDERS {
-            paths.extend(self.folder(name)?);
+        for name in super::STORE_FOLDERS {
+            paths.extend(self.list_folder(name)?);
         }
         for path in paths {
             let Ok(metadata) = std::fs::symlink_metadata(&path) else { continue };
@@ -262,8 +262,8 @@ impl Store {
             if metadata.file_type().is_symlink() || !open {
                 continue;
             }
-            let mut problem = Problem::of(&path, "can be read by others", "closed to others");
-            if mode == Mode::Repair {
+            let mut problem = StoreProblem::new(&path, "can be read by others", "closed to others");
+            if mode == CheckMode::Repair {
                 let private = std::fs::Permissions::from_mode(if folder { 0o700 } else { 0o600 });
                 std::fs::set_permissions(&path, private).map_err(StoreError::io("protect", &path))?;
                 problem.repaired = true;
@@ -274,20 +274,20 @@ impl Store {
     }
 }
 
-impl Problem {
-    pub(super) fn of(path: &Path, what: &str, repair: &str) -> Self {
+impl StoreProblem {
+    pub(super) fn new(path: &Path, what: &str, repair: &str) -> Self {
         Self { path: path.to_owned(), line: None, what: what.into(), repair: repair.into(), repaired: false }
     }
 }
 
-impl Report {
-    fn leave(&mut self, path: &Path, what: &str, repair: &str) {
-        self.problems.push(Problem::of(path, what, repair));
+impl StoreCheckReport {
+    fn add_unrepairable(&mut self, path: &Path, what: &str, repair: &str) {
+        self.problems.push(StoreProblem::new(path, what, repair));
     }
 }
 
 /// Files and folders in a folder, in order; none when it is not there.
-pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn list_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -298,7 +298,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(paths)
 }
 
-fn check_lines(path: &Path, sort: Sort, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+fn check_lines(path: &Path, sort: LineFile, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
     let Some(bytes) = files::read(path)? else { return Ok(()) };
     report.files += 1;
     let (mut good, mut bad) = (Vec::new(), Vec::new());
@@ -311,18 +311,18 @@ fn check_lines(path: &Path, sort: Sort, mode: Mode, report: &mut Report) -> Resu
         }
         report.lines += 1;
         let unended = torn && number + 1 == count;
-        if unended && mode == Mode::VerifyMoving {
+        if unended && mode == CheckMode::VerifyActive {
             continue;
         }
-        let kind = judge(sort, line);
-        if kind == Line::Newer {
+        let kind = classify_line(sort, line);
+        if kind == LineValidity::Newer {
             report.newer_lines += 1;
         }
-        if kind == Line::Corrupt {
+        if kind == LineValidity::Corrupt {
             let what = if unended { "is torn: it ends in the middle" } else { "is not a line of this file" };
-            report.problems.push(Problem {
+            report.problems.push(StoreProblem {
                 line: Some(number + 1),
-                ..Problem::of(path, what, "moved to a .corrupt file beside it")
+                ..StoreProblem::new(path, what, "moved to a .corrupt file beside it")
             });
             bad.extend_from_slice(line);
             bad.push(b'\n');
@@ -331,17 +331,17 @@ fn check_lines(path: &Path, sort: Sort, mode: Mode, report: &mut Report) -> Resu
                 let what = "has no line end";
                 report
                     .problems
-                    .push(Problem { line: Some(number + 1), ..Problem::of(path, what, "the line end is added") });
+                    .push(StoreProblem { line: Some(number + 1), ..StoreProblem::new(path, what, "the line end is added") });
             }
             good.extend_from_slice(line);
             good.push(b'\n');
         }
     }
-    if mode == Mode::Repair && report.problems.len() > first {
+    if mode == CheckMode::Repair && report.problems.len() > first {
         if !bad.is_empty() {
             set_aside(path, &bad)?;
         }
-        files::write_atomically(path, &good, Existing::Replace)?;
+        files::write_atomically(path, &good, ExistingPolicy::Replace)?;
         for problem in report.problems.iter_mut().skip(first) {
             problem.repaired = true;
         }
@@ -351,18 +351,18 @@ fn check_lines(path: &Path, sort: Sort, mode: Mode, report: &mut Report) -> Resu
 
 /// Temporary files of a process that was killed. One of a process that is alive would be gone in a moment, so only old
 /// ones count.
-fn check_leftovers(folder: &Path, mode: Mode, report: &mut Report) -> Result<(), StoreError> {
+fn check_leftovers(folder: &Path, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
     const OLD: std::time::Duration = std::time::Duration::from_secs(3600);
-    for path in list(folder)? {
+    for path in list_files(folder)? {
         let named =
-            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(files::TEMPORARY));
+            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(files::TEMPORARY_PREFIX));
         let age =
             std::fs::metadata(&path).and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
         if !named || age.is_none_or(|age| age < OLD) {
             continue;
         }
-        let mut problem = Problem::of(&path, "was left behind by a process that died", "removed: it was never in use");
-        if mode == Mode::Repair {
+        let mut problem = StoreProblem::new(&path, "was left behind by a process that died", "removed: it was never in use");
+        if mode == CheckMode::Repair {
             std::fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             problem.repaired = true;
         }
@@ -372,7 +372,7 @@ fn check_leftovers(folder: &Path, mode: Mode, report: &mut Report) -> Result<(),
 }
 
 /// A name beside the file that is free: `<file>.corrupt-<n>`.
-fn free_name(path: &Path) -> PathBuf {
+fn free_corrupt_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_os_string();
     for n in 1_u32.. {
         let mut aside = name.clone();
@@ -387,5 +387,5 @@ fn free_name(path: &Path) -> PathBuf {
 
 /// Copies bytes to a new file beside `path`, durably.
 fn set_aside(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    files::write_atomically(&free_name(path), bytes, Existing::Keep)
+    files::write_atomically(&free_corrupt_path(path), bytes, ExistingPolicy::Keep)
 }

@@ -8,23 +8,23 @@ use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::columns::{Columns, FindingCol, FindingKey, RunCol};
-use super::files::{self, Existing, Sync};
-use super::load::{Bad, Depth, Mark, Settled};
-use super::shelf::{Index, Loader, Saver, Shelf, Text, hash};
+use super::tables::{StoreTables, PackedFinding, FindingIdBytes, PackedRun};
+use super::files::{self, ExistingPolicy, SyncPolicy};
+use super::load::{UnreadableCounts, LoadDepth, FileMark, SettledTables};
+use super::chunked_columns::{HashIndex, TableReader, TableWriter, ChunkedColumn, TextPool, fold_hash};
 use super::{Store, StoreError};
 use crate::domain::{FindingStatus, Kind, RunStatus, Severity};
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Header {
+struct CheckpointHeader {
     magic: u64,
     /// Of everything that the meaning of the bytes depends on.
     format: u64,
     seed: u64,
-    runs_mark: Mark,
-    triage_mark: Mark,
-    bad: Bad,
+    runs_mark: FileMark,
+    triage_mark: FileMark,
+    bad: UnreadableCounts,
     runs_bytes: u64,
     runs_checksum: u64,
     findings_bytes: u64,
@@ -35,88 +35,88 @@ struct Header {
 
 const MAGIC: u64 = u64::from_ne_bytes(*b"rvdkview");
 
-impl Header {
+impl CheckpointHeader {
     fn seal(&mut self) {
         self.checksum = 0;
-        self.checksum = hash(MAGIC, bytemuck::bytes_of(self));
+        self.checksum = fold_hash(MAGIC, bytemuck::bytes_of(self));
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_valid(&self) -> bool {
         let mut copy = *self;
         copy.seal();
-        self.magic == MAGIC && self.format == format() && copy.checksum == self.checksum
+        self.magic == MAGIC && self.format == format_hash() && copy.checksum == self.checksum
     }
 }
 
 /// Another version of revdeck may know other words or skip other lines, so it makes its own.
-fn format() -> u64 {
+fn format_hash() -> u64 {
     let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 6".to_owned()];
-    words.push(format!("{} {}", size_of::<RunCol>(), size_of::<FindingCol>()));
+    words.push(format!("{} {}", size_of::<PackedRun>(), size_of::<PackedFinding>()));
     words.extend(RunStatus::ALL.iter().map(|word| word.to_string()));
     words.extend(FindingStatus::ALL.iter().map(|word| word.to_string()));
     words.extend(Severity::ALL.iter().map(|word| word.to_string()));
     words.extend(Kind::ALL.iter().map(|word| word.to_string()));
-    hash(MAGIC, words.join("\n").as_bytes())
+    fold_hash(MAGIC, words.join("\n").as_bytes())
 }
 
 /// A disposition without its finding.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Orphan {
-    id: FindingKey,
+struct OrphanDisposition {
+    id: FindingIdBytes,
     status: u8,
     unused: u8,
 }
 
 /// What the checkpoint holds; `None` when there is none or it is of no use.
-pub(super) fn load(store: &Store, depth: Depth) -> Option<Settled> {
+pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     let mut file = File::open(store.checkpoint_path()).ok()?;
-    let mut header = Header::zeroed();
+    let mut header = CheckpointHeader::zeroed();
     file.read_exact(bytemuck::bytes_of_mut(&mut header)).ok()?;
     let length = files::length(&file).ok()?;
-    let expected = (size_of::<Header>() as u64).checked_add(header.runs_bytes)?.checked_add(header.findings_bytes)?;
-    if !header.is_whole() || length != expected {
+    let expected = (size_of::<CheckpointHeader>() as u64).checked_add(header.runs_bytes)?.checked_add(header.findings_bytes)?;
+    if !header.is_valid() || length != expected {
         return None;
     }
-    let mut settled = Settled {
-        columns: Columns::new(header.seed),
+    let mut settled = SettledTables {
+        columns: StoreTables::new(header.seed),
         runs_mark: header.runs_mark,
         triage_mark: header.triage_mark,
-        bad: header.bad,
-        ..Settled::default()
+        unreadable: header.bad,
+        ..SettledTables::default()
     };
     let mut reader = BufReader::with_capacity(4096, file);
-    let mut loader = Loader::new(&mut reader, header.runs_bytes);
+    let mut loader = TableReader::new(&mut reader, header.runs_bytes);
     let columns = &mut settled.columns;
-    columns.runs = Shelf::load(&mut loader).ok()?;
-    columns.run_ids = Index::load(&mut loader).ok()?;
-    columns.run_text = Text::load(&mut loader, header.seed).ok()?;
-    settled.unsettled = Shelf::<u32>::load(&mut loader).ok()?.iter().collect();
+    columns.runs = ChunkedColumn::read_from(&mut loader).ok()?;
+    columns.run_ids = HashIndex::read_from(&mut loader).ok()?;
+    columns.run_text = TextPool::read_from(&mut loader, header.seed).ok()?;
+    settled.unsettled = ChunkedColumn::<u32>::read_from(&mut loader).ok()?.iter().collect();
     if !loader.is_at_end() || loader.checksum != header.runs_checksum {
         return None;
     }
-    if depth == Depth::Runs {
+    if depth == LoadDepth::Runs {
         return Some(settled);
     }
-    let mut loader = Loader::new(&mut reader, header.findings_bytes);
-    columns.findings = Shelf::load(&mut loader).ok()?;
-    columns.finding_ids = Index::load(&mut loader).ok()?;
-    columns.finding_text = Text::load(&mut loader, header.seed).ok()?;
-    settled.finding_order = Shelf::load(&mut loader).ok()?;
-    let orphans = Shelf::<Orphan>::load(&mut loader).ok()?;
+    let mut loader = TableReader::new(&mut reader, header.findings_bytes);
+    columns.findings = ChunkedColumn::read_from(&mut loader).ok()?;
+    columns.finding_ids = HashIndex::read_from(&mut loader).ok()?;
+    columns.finding_text = TextPool::read_from(&mut loader, header.seed).ok()?;
+    settled.finding_order = ChunkedColumn::read_from(&mut loader).ok()?;
+    let orphans = ChunkedColumn::<OrphanDisposition>::read_from(&mut loader).ok()?;
     settled.orphans = orphans.iter().map(|orphan| (orphan.id, orphan.status)).collect();
     (loader.is_at_end() && loader.checksum == header.findings_checksum).then_some(settled)
 }
 
 /// So much read since the last checkpoint is worth a new one: about a millisecond of parsing, or of opening files.
-const WORTH_BYTES: u64 = 512 * 1024;
-const WORTH_FILES: u32 = 32;
+const MIN_FRESH_BYTES: u64 = 512 * 1024;
+const MIN_FRESH_FILES: u32 = 32;
 
 /// Writes a checkpoint when it would save the next reader some time. A store that cannot be written has none; that is
 /// no error.
-pub(super) fn save_if_worth(store: &Store, settled: &mut Settled) {
-    let worth = settled.fresh_bytes >= WORTH_BYTES || settled.fresh_files >= WORTH_FILES;
-    if worth && store.newer().is_none() && !super::lock::is_held_here(store.root()) && save(store, settled).is_ok() {
+pub(super) fn save_if_worth(store: &Store, settled: &mut SettledTables) {
+    let worth = settled.fresh_bytes >= MIN_FRESH_BYTES || settled.fresh_files >= MIN_FRESH_FILES;
+    if worth && store.newer_schema_error().is_none() && !super::lock::is_held_by_thread(store.root()) && save(store, settled).is_ok() {
         (settled.fresh_bytes, settled.fresh_files) = (0, 0);
     }
 }
@@ -125,38 +125,38 @@ impl Store {
     /// Writes the checkpoint whether it is worth it or not: for tests and for measuring.
     #[doc(hidden)]
     pub fn checkpoint_now(&self) -> Result<(), StoreError> {
-        save(self, &self.settled(Depth::All)?)
+        save(self, &self.load_settled(LoadDepth::All)?)
     }
 }
 
-fn save(store: &Store, settled: &Settled) -> Result<(), StoreError> {
+fn save(store: &Store, settled: &SettledTables) -> Result<(), StoreError> {
     let path = store.checkpoint_path();
-    files::write_beside(&path, Existing::Replace, Sync::Later, |file| {
+    files::write_beside(&path, ExistingPolicy::Replace, SyncPolicy::Later, |file| {
         let columns = &settled.columns;
-        let mut header = Header {
+        let mut header = CheckpointHeader {
             magic: MAGIC,
-            format: format(),
+            format: format_hash(),
             seed: columns.seed,
             runs_mark: settled.runs_mark,
             triage_mark: settled.triage_mark,
-            bad: settled.bad,
-            ..Header::zeroed()
+            bad: settled.unreadable,
+            ..CheckpointHeader::zeroed()
         };
         let mut to = BufWriter::new(file);
         to.write_all(bytemuck::bytes_of(&header))?;
-        let mut saver = Saver::new(&mut to);
-        columns.runs.save(&mut saver)?;
-        columns.run_ids.save(&mut saver)?;
-        columns.run_text.save(&mut saver)?;
-        settled.unsettled.iter().copied().collect::<Shelf<u32>>().save(&mut saver)?;
+        let mut saver = TableWriter::new(&mut to);
+        columns.runs.write_to(&mut saver)?;
+        columns.run_ids.write_to(&mut saver)?;
+        columns.run_text.write_to(&mut saver)?;
+        settled.unsettled.iter().copied().collect::<ChunkedColumn<u32>>().write_to(&mut saver)?;
         (header.runs_bytes, header.runs_checksum) = (saver.written, saver.checksum);
-        let mut saver = Saver::new(&mut to);
-        columns.findings.save(&mut saver)?;
-        columns.finding_ids.save(&mut saver)?;
-        columns.finding_text.save(&mut saver)?;
-        settled.finding_order.save(&mut saver)?;
-        let orphans = settled.orphans.iter().map(|(id, status)| Orphan { id: *id, status: *status, unused: 0 });
-        orphans.collect::<Shelf<Orphan>>().save(&mut saver)?;
+        let mut saver = TableWriter::new(&mut to);
+        columns.findings.write_to(&mut saver)?;
+        columns.finding_ids.write_to(&mut saver)?;
+        columns.finding_text.write_to(&mut saver)?;
+        settled.finding_order.write_to(&mut saver)?;
+        let orphans = settled.orphans.iter().map(|(id, status)| OrphanDisposition { id: *id, status: *status, unused: 0 });
+        orphans.collect::<ChunkedColumn<OrphanDisposition>>().write_to(&mut saver)?;
         (header.findings_bytes, header.findings_checksum) = (saver.written, saver.checksum);
         header.seal();
         to.seek(SeekFrom::Start(0))?;

@@ -11,7 +11,7 @@ use super::StoreError;
 
 /// Whether what was written must survive a power cut before the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sync {
+pub(crate) enum SyncPolicy {
     Now,
     Later,
 }
@@ -42,7 +42,7 @@ pub(super) fn sync_folder(path: &Path) {
     let _ = path;
 }
 
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+fn set_private_mode(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
@@ -50,7 +50,7 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 
 /// Opens for appending; makes the file (durably) when it is not there.
 pub(super) fn open_append(path: &Path) -> Result<File, StoreError> {
-    let open = |create: bool| private(OpenOptions::new().read(true).append(true).create(create)).open(path);
+    let open = |create: bool| set_private_mode(OpenOptions::new().read(true).append(true).create(create)).open(path);
     match open(false) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if let Some(parent) = path.parent() {
@@ -68,7 +68,7 @@ pub(super) fn open_append(path: &Path) -> Result<File, StoreError> {
 
 /// Opens a file that is only locked, never read; makes it when it is not there.
 pub(crate) fn open_lock_file(path: &Path) -> Result<File, StoreError> {
-    private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
+    set_private_mode(OpenOptions::new().read(true).write(true).create(true).truncate(false))
         .open(path)
         .map_err(StoreError::io("open the lock file", path))
 }
@@ -128,13 +128,13 @@ pub(super) fn read_at(mut file: &File, offset: u64, buffer: &mut [u8]) -> io::Re
 
 /// Appends whole lines (each ending in a line feed) as one write; seals a torn last line first. When the write fails,
 /// the file is cut back to the length it had. The caller holds the lock that makes it the only writer.
-pub(crate) fn append(path: &Path, lines: &[u8], sync: Sync) -> Result<(), StoreError> {
+pub(crate) fn append(path: &Path, lines: &[u8], sync: SyncPolicy) -> Result<(), StoreError> {
     let file = open_append(path)?;
     append_to(&file, path, lines, sync).map(|_| ())
 }
 
 /// As [`append`], to an open file. Returns whether a torn line was sealed.
-pub(super) fn append_to(mut file: &File, path: &Path, lines: &[u8], sync: Sync) -> Result<bool, StoreError> {
+pub(super) fn append_to(mut file: &File, path: &Path, lines: &[u8], sync: SyncPolicy) -> Result<bool, StoreError> {
     let before = length(file).map_err(StoreError::io("read the length of", path))?;
     let torn = is_torn(file).map_err(StoreError::io("read", path))?;
     let written = if torn {
@@ -145,7 +145,7 @@ pub(super) fn append_to(mut file: &File, path: &Path, lines: &[u8], sync: Sync) 
     } else {
         file.write_all(lines)
     };
-    let done = written.and_then(|()| if sync == Sync::Now { file.sync_data() } else { Ok(()) });
+    let done = written.and_then(|()| if sync == SyncPolicy::Now { file.sync_data() } else { Ok(()) });
     if let Err(error) = done {
         // Half a line, or a line whose caller is told that it was not stored: neither may stay. If even this fails,
         // the next append seals what is there.
@@ -157,54 +157,54 @@ pub(super) fn append_to(mut file: &File, path: &Path, lines: &[u8], sync: Sync) 
 
 /// What an atomic write does about a file that is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Existing {
+pub(crate) enum ExistingPolicy {
     Replace,
     Keep,
 }
 
 /// Writes a file beside `path`, syncs it, gives it its name and syncs the folder.
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8], existing: Existing) -> Result<(), StoreError> {
-    write_beside(path, existing, Sync::Now, |file| file.write_all(bytes))
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8], existing: ExistingPolicy) -> Result<(), StoreError> {
+    write_beside(path, existing, SyncPolicy::Now, |file| file.write_all(bytes))
 }
 
 /// As [`write_atomically`], with a writer; `Sync::Later` for derived files that may be lost.
 pub(crate) fn write_beside(
     path: &Path,
-    existing: Existing,
-    sync: Sync,
+    existing: ExistingPolicy,
+    sync: SyncPolicy,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), StoreError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     make_folder(folder)?;
     let mut temporary = tempfile::Builder::new()
-        .prefix(TEMPORARY)
+        .prefix(TEMPORARY_PREFIX)
         .tempfile_in(folder)
         .map_err(StoreError::io("make a temporary file in", folder))?;
     write(temporary.as_file_mut()).map_err(StoreError::io("write", path))?;
-    if sync == Sync::Now {
+    if sync == SyncPolicy::Now {
         temporary.as_file().sync_all().map_err(StoreError::io("sync", path))?;
     }
     let named = match existing {
-        Existing::Replace => temporary.persist(path),
-        Existing::Keep => temporary.persist_noclobber(path),
+        ExistingPolicy::Replace => temporary.persist(path),
+        ExistingPolicy::Keep => temporary.persist_noclobber(path),
     };
     match named {
         Ok(_) => {}
-        Err(error) if existing == Existing::Keep && error.error.kind() == ErrorKind::AlreadyExists => return Ok(()),
+        Err(error) if existing == ExistingPolicy::Keep && error.error.kind() == ErrorKind::AlreadyExists => return Ok(()),
         Err(error) => return Err(StoreError::io("name", path)(error.error)),
     }
-    if sync == Sync::Now {
+    if sync == SyncPolicy::Now {
         sync_folder(folder);
     }
     Ok(())
 }
 
 /// What names of temporary files begin with, so that `verify` knows those that a killed process left behind.
-pub(crate) const TEMPORARY: &str = ".tmp-";
+pub(crate) const TEMPORARY_PREFIX: &str = ".tmp-";
 
 /// Device, inode and the time of birth, so that a file that was replaced can be told from one that grew: who replaces a file
 /// twice gets the inode of the first again. Zeros where there are none.
-pub(super) fn identity(metadata: &fs::Metadata) -> [u64; 2] {
+pub(super) fn file_identity(metadata: &fs::Metadata) -> [u64; 2] {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;

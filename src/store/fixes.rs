@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::files::{self, Existing, Sync};
-use super::{RunLock, Store, StoreError, lines, lock, record};
+use super::files::{self, ExistingPolicy, SyncPolicy};
+use super::{RunLock, Store, StoreError, lines, lock, run_record};
 use crate::domain::{Fix, FixId, Time};
 
 /// The latest lines of a fix: as JSON (also when a newer revdeck wrote it) and as a record that this version reads.
-struct Latest {
+struct LatestFix {
     raw: Map<String, Value>,
     fix: Fix,
 }
@@ -29,19 +29,19 @@ impl Store {
         self.root.join("fixes").join(format!("{id}.patch"))
     }
 
-    fn before_path(&self, id: &FixId, file: usize) -> PathBuf {
+    fn original_path(&self, id: &FixId, file: usize) -> PathBuf {
         self.root.join("fixes").join(format!("{id}.before-{file}"))
     }
 
     /// Appends a new fix's first line.
     pub fn create_fix(&self, fix: &Fix) -> Result<(), StoreError> {
-        self.locked(|_| append(&self.fixes_path(), fix))
+        self.with_lock(|_| append_line(&self.fixes_path(), fix))
     }
 
     /// Every fix, newest first. Lines that this version cannot read are left out of account.
     pub fn fixes(&self) -> Result<Vec<Fix>, StoreError> {
         let (mut fixes, mut places): (Vec<Fix>, HashMap<FixId, usize>) = Default::default();
-        self.each_fix(|line| {
+        self.for_each_fix_line(|line| {
             let Ok(fix) = serde_json::from_slice::<Fix>(line) else { return };
             match places.get(&fix.fix_id) {
                 Some(place) => fixes[*place] = fix,
@@ -66,8 +66,8 @@ impl Store {
 
     /// Changes a fix's record in one step; `None` when there is no such fix.
     pub fn update_fix(&self, id: &FixId, now: Time, change: impl FnOnce(&mut Fix)) -> Result<Option<Fix>, StoreError> {
-        self.locked(|_| {
-            let Some(Latest { mut raw, fix: before }) = self.latest_fix(id)? else { return Ok(None) };
+        self.with_lock(|_| {
+            let Some(LatestFix { mut raw, fix: before }) = self.latest_fix(id)? else { return Ok(None) };
             let mut after = before.clone();
             change(&mut after);
             if after == before {
@@ -75,16 +75,16 @@ impl Store {
             }
             (after.fix_id, after.created_at) = (before.fix_id.clone(), before.created_at);
             after.updated_at = now.max(before.updated_at);
-            record::overlay(&mut raw, &object(&before)?, &object(&after)?);
-            append(&self.fixes_path(), &raw)?;
+            run_record::merge_changes(&mut raw, &fix_to_object(&before)?, &fix_to_object(&after)?);
+            append_line(&self.fixes_path(), &raw)?;
             Ok(Some(after))
         })
     }
 
     /// Writes the patch of a fix; one that is there is replaced.
     pub fn write_patch(&self, id: &FixId, patch: &[u8]) -> Result<(), StoreError> {
-        self.prepare()?;
-        files::write_atomically(&self.patch_path(id), patch, Existing::Replace)
+        self.prepare_for_write()?;
+        files::write_atomically(&self.patch_path(id), patch, ExistingPolicy::Replace)
     }
 
     /// The patch of a fix; `None` when there is none.
@@ -93,27 +93,27 @@ impl Store {
     }
 
     /// Keeps what the `file`th file that a fix touches held before.
-    pub fn keep_before(&self, id: &FixId, file: usize, content: &[u8]) -> Result<(), StoreError> {
-        self.prepare()?;
-        files::write_atomically(&self.before_path(id, file), content, Existing::Replace)
+    pub fn save_original(&self, id: &FixId, file: usize, content: &[u8]) -> Result<(), StoreError> {
+        self.prepare_for_write()?;
+        files::write_atomically(&self.original_path(id, file), content, ExistingPolicy::Replace)
     }
 
-    pub fn before(&self, id: &FixId, file: usize) -> Result<Option<Vec<u8>>, StoreError> {
-        files::read(&self.before_path(id, file))
+    pub fn original(&self, id: &FixId, file: usize) -> Result<Option<Vec<u8>>, StoreError> {
+        files::read(&self.original_path(id, file))
     }
 
     /// Takes a fix's lock; `None` when somebody makes or applies it just now.
     pub fn lock_fix(&self, id: &FixId) -> Result<Option<RunLock>, StoreError> {
-        self.prepare()?;
+        self.prepare_for_write()?;
         files::make_folder(&self.root.join("locks"))?;
         lock::lock_run(&self.lock_path(id.as_str()))
     }
 
     /// As [`Store::lock_fix`], as the locked file: for a worker that holds the lock for its life, as its standard input.
     pub fn lock_fix_for_worker(&self, id: &FixId) -> Result<Option<File>, StoreError> {
-        self.prepare()?;
+        self.prepare_for_write()?;
         files::make_folder(&self.root.join("locks"))?;
-        lock::locked(&self.lock_path(id.as_str()))
+        lock::try_lock_file(&self.lock_path(id.as_str()))
     }
 
     /// Whether somebody makes or applies the fix just now.
@@ -121,10 +121,10 @@ impl Store {
         lock::is_held(&self.lock_path(id.as_str()))
     }
 
-    fn latest_fix(&self, id: &FixId) -> Result<Option<Latest>, StoreError> {
-        let mut latest: Option<Latest> = None;
+    fn latest_fix(&self, id: &FixId) -> Result<Option<LatestFix>, StoreError> {
+        let mut latest: Option<LatestFix> = None;
         let finder = memchr::memmem::Finder::new(id.as_str().as_bytes());
-        self.each_fix(|line| {
+        self.for_each_fix_line(|line| {
             if finder.find(line).is_none() {
                 return;
             }
@@ -134,7 +134,7 @@ impl Store {
                 return;
             }
             match (serde_json::from_slice::<Fix>(line), &mut latest) {
-                (Ok(fix), _) => latest = Some(Latest { raw, fix }),
+                (Ok(fix), _) => latest = Some(LatestFix { raw, fix }),
                 (Err(_), Some(known)) => known.raw = raw,
                 (Err(_), None) => {}
             }
@@ -142,16 +142,16 @@ impl Store {
         Ok(latest)
     }
 
-    fn each_fix(&self, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
+    fn for_each_fix_line(&self, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
         let path = self.fixes_path();
         if let Some(file) = files::open_read(&path)? {
-            lines::forwards(&file, 0, |_, line| take(line)).map_err(StoreError::io("read", &path))?;
+            lines::read_forwards(&file, 0, |_, line| take(line)).map_err(StoreError::io("read", &path))?;
         }
         Ok(())
     }
 }
 
-fn object(fix: &Fix) -> Result<Map<String, Value>, StoreError> {
+fn fix_to_object(fix: &Fix) -> Result<Map<String, Value>, StoreError> {
     match serde_json::to_value(fix) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Ok(Map::new()),
@@ -159,10 +159,10 @@ fn object(fix: &Fix) -> Result<Map<String, Value>, StoreError> {
     }
 }
 
-fn append(path: &Path, line: &impl serde::Serialize) -> Result<(), StoreError> {
+fn append_line(path: &Path, line: &impl serde::Serialize) -> Result<(), StoreError> {
     let mut line = serde_json::to_vec(line).map_err(|source| StoreError::Encode { what: "a fix", source })?;
     line.push(b'\n');
-    files::append(path, &line, Sync::Now)
+    files::append(path, &line, SyncPolicy::Now)
 }
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
     use crate::domain::{FixStatus, SCHEMA_VERSION, Source, Usage};
     use crate::store::RepoInfo;
 
-    fn fix(n: u32) -> Fix {
+    fn sample_fix(n: u32) -> Fix {
         Fix {
             fix_id: format!("fx_01JD3Z8Q6M7S5V2K4T9XWB1C{n:02}").parse().expect("an id"),
             status: FixStatus::Working,
@@ -208,32 +208,32 @@ mod tests {
             RepoInfo { version: SCHEMA_VERSION, key: "k".to_owned(), name: "n".to_owned(), common_dir: String::new() };
         let store = Store::open(folder.path(), info).expect("a store");
         assert_eq!(store.fixes().expect("read"), Vec::new());
-        store.create_fix(&fix(1)).expect("created");
+        store.create_fix(&sample_fix(1)).expect("created");
         // Of a newer version, and then torn.
         let mut bytes = std::fs::read(store.fixes_path()).expect("a file");
         let newer = String::from_utf8(bytes.clone()).expect("text").replacen('{', "{\"new\":7,", 1);
         bytes.extend_from_slice(newer.as_bytes());
         bytes.extend_from_slice(b"{\"fix_id\":\"fx_01");
         std::fs::write(store.fixes_path(), bytes).expect("written");
-        store.create_fix(&fix(2)).expect("created");
+        store.create_fix(&sample_fix(2)).expect("created");
         let now = Time::from_second(9).expect("a moment");
-        let one = fix(1).fix_id;
+        let one = sample_fix(1).fix_id;
         let changed = store.update_fix(&one, now, |fix| fix.status = FixStatus::Offered).expect("changed");
         assert_eq!(changed.map(|fix| (fix.status, fix.updated_at)), Some((FixStatus::Offered, now)));
         let ids: Vec<_> = store.fixes().expect("read").into_iter().map(|fix| (fix.fix_id, fix.status)).collect();
-        assert_eq!(ids, [(fix(2).fix_id, FixStatus::Working), (one.clone(), FixStatus::Offered)]);
-        assert_eq!(store.update_fix(&fix(3).fix_id, now, |_| ()).expect("asked"), None);
+        assert_eq!(ids, [(sample_fix(2).fix_id, FixStatus::Working), (one.clone(), FixStatus::Offered)]);
+        assert_eq!(store.update_fix(&sample_fix(3).fix_id, now, |_| ()).expect("asked"), None);
         let text = std::fs::read_to_string(store.fixes_path()).expect("a file");
         assert!(text.lines().last().is_some_and(|line| line.contains("\"new\":7")), "unknown fields stay: {text}");
-        let before = store.bytes();
+        let before = store.total_bytes();
         store.write_patch(&one, b"diff").expect("written");
-        assert_eq!(store.bytes(), before + 4, "patches are of the store");
-        let half = store.root().join("fixes").join(format!("{}x", files::TEMPORARY));
+        assert_eq!(store.total_bytes(), before + 4, "patches are of the store");
+        let half = store.root().join("fixes").join(format!("{}x", files::TEMPORARY_PREFIX));
         std::fs::File::create(&half).and_then(|file| file.set_modified(std::time::UNIX_EPOCH)).expect("a file");
-        assert_eq!(store.remove_half_written().expect("removed"), 1);
+        assert_eq!(store.remove_stale_temporaries().expect("removed"), 1);
         assert!(!half.exists());
         assert_eq!(store.patch(&one).expect("read").as_deref(), Some(b"diff".as_slice()));
-        assert_eq!(store.patch(&fix(2).fix_id).expect("read"), None);
+        assert_eq!(store.patch(&sample_fix(2).fix_id).expect("read"), None);
         let lock = store.lock_fix(&one).expect("asked").expect("free");
         assert!(store.is_fix_live(&one).expect("asked") && store.lock_fix(&one).expect("asked").is_none());
         drop(lock);

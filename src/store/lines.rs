@@ -12,14 +12,14 @@ use serde::de::DeserializeOwned;
 use super::{StoreError, files};
 use crate::domain::Time;
 
-const CHUNK: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 
 /// Calls `line` with each complete line from `from` on (without its line feed) and where it begins; empty lines are
 /// left out. Returns the offset behind the last complete line: where to go on next time.
-pub(super) fn forwards(mut file: &File, from: u64, mut line: impl FnMut(u64, &[u8])) -> io::Result<u64> {
+pub(super) fn read_forwards(mut file: &File, from: u64, mut line: impl FnMut(u64, &[u8])) -> io::Result<u64> {
     file.seek(SeekFrom::Start(from))?;
     let left = files::length(file)?.saturating_sub(from);
-    let mut buffer = vec![0; CHUNK.min(usize::try_from(left).unwrap_or(CHUNK).saturating_add(1))];
+    let mut buffer = vec![0; CHUNK_BYTES.min(usize::try_from(left).unwrap_or(CHUNK_BYTES).saturating_add(1))];
     let (mut offset, mut filled) = (from, 0);
     loop {
         if filled == buffer.len() {
@@ -50,7 +50,7 @@ pub(super) fn forwards(mut file: &File, from: u64, mut line: impl FnMut(u64, &[u
 }
 
 /// Calls `line` with each complete line (without its line feed), the last one first, until it breaks.
-pub(super) fn backwards(file: &File, mut line: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
+pub(super) fn read_backwards(file: &File, mut line: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
     let mut position = files::length(file)?;
     let mut held: Vec<u8> = Vec::new();
     let mut chunk = 32 * 1024;
@@ -82,11 +82,11 @@ pub(super) fn backwards(file: &File, mut line: impl FnMut(&[u8]) -> ControlFlow<
 }
 
 /// A clock may be set back: lines are looked at until so many in a row are too old.
-const TOO_OLD: usize = 64;
+const MAX_OLD_LINES: usize = 64;
 
 /// What the lines of a file say that were written since a moment, the newest first. `at` tells when one was. Lines that
 /// cannot be read say nothing.
-pub(super) fn since<T: DeserializeOwned>(
+pub(super) fn read_since<T: DeserializeOwned>(
     path: &Path,
     from: Time,
     at: impl Fn(&T) -> Time,
@@ -94,7 +94,7 @@ pub(super) fn since<T: DeserializeOwned>(
 ) -> Result<(), StoreError> {
     let Some(file) = files::open_read(path)? else { return Ok(()) };
     let mut old = 0;
-    backwards(&file, |line| {
+    read_backwards(&file, |line| {
         match serde_json::from_slice::<T>(line) {
             Ok(said) if at(&said) >= from => {
                 old = 0;
@@ -103,7 +103,7 @@ pub(super) fn since<T: DeserializeOwned>(
             Ok(_) => old += 1,
             Err(_) => {}
         }
-        if old > TOO_OLD { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if old > MAX_OLD_LINES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .map_err(StoreError::io("read", path))
 }
@@ -114,13 +114,13 @@ mod tests {
 
     use super::*;
 
-    fn both(content: &[u8], from: u64) -> (Vec<Vec<u8>>, u64, Vec<Vec<u8>>) {
+    fn read_both_ways(content: &[u8], from: u64) -> (Vec<Vec<u8>>, u64, Vec<Vec<u8>>) {
         let mut file = tempfile::tempfile().expect("a file");
         file.write_all(content).expect("written");
         let mut ahead = Vec::new();
-        let end = forwards(&file, from, |_, line| ahead.push(line.to_vec())).expect("read");
+        let end = read_forwards(&file, from, |_, line| ahead.push(line.to_vec())).expect("read");
         let mut back = Vec::new();
-        backwards(&file, |line| {
+        read_backwards(&file, |line| {
             back.push(line.to_vec());
             ControlFlow::Continue(())
         })
@@ -140,7 +140,7 @@ mod tests {
             ("a\n\n\nb\ntorn", vec!["a", "b"], 6),
         ] {
             let expected: Vec<Vec<u8>> = lines.iter().map(|line| line.as_bytes().to_vec()).collect();
-            let (ahead, stop, back) = both(content.as_bytes(), 0);
+            let (ahead, stop, back) = read_both_ways(content.as_bytes(), 0);
             assert_eq!((&ahead, stop, &back), (&expected, end, &expected), "{content:?}");
         }
     }
@@ -148,14 +148,14 @@ mod tests {
     #[test]
     fn lines_longer_than_a_chunk_are_whole() {
         let mut content = Vec::new();
-        for length in [10, CHUNK * 3, 1, CHUNK, CHUNK - 1, 40_000] {
+        for length in [10, CHUNK_BYTES * 3, 1, CHUNK_BYTES, CHUNK_BYTES - 1, 40_000] {
             content.extend(std::iter::repeat_n(b'x', length));
             content.push(b'\n');
         }
-        let (ahead, end, back) = both(&content, 0);
-        assert_eq!(ahead.iter().map(Vec::len).collect::<Vec<_>>(), [10, CHUNK * 3, 1, CHUNK, CHUNK - 1, 40_000]);
+        let (ahead, end, back) = read_both_ways(&content, 0);
+        assert_eq!(ahead.iter().map(Vec::len).collect::<Vec<_>>(), [10, CHUNK_BYTES * 3, 1, CHUNK_BYTES, CHUNK_BYTES - 1, 40_000]);
         assert_eq!(ahead, back);
         assert_eq!(end, content.len() as u64);
-        assert_eq!(both(&content, 11).0.len(), 5);
+        assert_eq!(read_both_ways(&content, 11).0.len(), 5);
     }
 }

@@ -14,43 +14,43 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::columns::{Columns, FindingKey, Put, padded};
-use super::latest::{Wanted, latest};
-use super::live::Live;
+use super::tables::{StoreTables, FindingIdBytes, FindingUpsert, pad_bytes};
+use super::latest_statuses::{WantedFindings, read_latest_statuses};
+use super::live_journal::LiveJournal;
 use super::parse;
-use super::shelf::{Shelf, hash};
-use super::view::{Origin, View};
+use super::chunked_columns::{ChunkedColumn, fold_hash};
+use super::view::{ViewOrigin, StoreView};
 use super::{Store, StoreError, checkpoint, files, lines};
-use crate::domain::text::count;
+use crate::domain::text::format_count;
 use crate::domain::{FindingStatus, RunStatus};
 
 /// How far a file was read, and how to tell that it is still the same file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Mark {
+pub(super) struct FileMark {
     pub(super) len: u64,
     identity: [u64; 2],
     hash: u64,
 }
 
-impl Mark {
-    const WINDOW: u64 = 512;
+impl FileMark {
+    const WINDOW_BYTES: u64 = 512;
 
-    pub(super) fn of(file: &File, len: u64) -> std::io::Result<Self> {
-        let take = len.min(Self::WINDOW);
+    pub(super) fn from_file(file: &File, len: u64) -> std::io::Result<Self> {
+        let take = len.min(Self::WINDOW_BYTES);
         let mut bytes = vec![0; take as usize * 2];
         let (first, last) = bytes.split_at_mut(take as usize);
         files::read_at(file, 0, first)?;
         files::read_at(file, len - take, last)?;
-        Ok(Self { len, identity: files::identity(&file.metadata()?), hash: hash(0, &bytes) })
+        Ok(Self { len, identity: files::file_identity(&file.metadata()?), hash: fold_hash(0, &bytes) })
     }
 
     /// Whether the file still begins with what was read.
-    pub(super) fn fits(&self, file: Option<&File>) -> bool {
+    pub(super) fn is_prefix_of(&self, file: Option<&File>) -> bool {
         self.len == 0
             || file.is_some_and(|file| {
                 files::length(file).is_ok_and(|len| len >= self.len)
-                    && Self::of(file, self.len).is_ok_and(|now| now == *self)
+                    && Self::from_file(file, self.len).is_ok_and(|now| now == *self)
             })
     }
 
@@ -58,7 +58,7 @@ impl Mark {
     fn is_current(&self, path: &Path) -> bool {
         match std::fs::metadata(path) {
             Ok(metadata) => {
-                metadata.len() == self.len && (self.len == 0 || files::identity(&metadata) == self.identity)
+                metadata.len() == self.len && (self.len == 0 || files::file_identity(&metadata) == self.identity)
             }
             Err(_) => self.len == 0,
         }
@@ -68,7 +68,7 @@ impl Mark {
 /// What could not be read, by file; kept in the checkpoint so that every view can say it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Bad {
+pub(super) struct UnreadableCounts {
     pub(super) runs: u32,
     pub(super) triage: u32,
     pub(super) findings: u32,
@@ -77,52 +77,52 @@ pub(super) struct Bad {
 
 /// How much of the store is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(super) enum LoadDepth {
     Runs,
     All,
 }
 
 /// Everything that will not change any more but by further lines.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Settled {
-    pub(super) columns: Columns,
+pub(super) struct SettledTables {
+    pub(super) columns: StoreTables,
     /// Rows of runs whose findings are not in the table for good.
     pub(super) unsettled: Vec<u32>,
-    pub(super) finding_order: Shelf<u32>,
+    pub(super) finding_order: ChunkedColumn<u32>,
     /// Dispositions of findings that are in no settled run (yet).
-    pub(super) orphans: BTreeMap<FindingKey, u8>,
-    pub(super) runs_mark: Mark,
-    pub(super) triage_mark: Mark,
-    pub(super) bad: Bad,
+    pub(super) orphans: BTreeMap<FindingIdBytes, u8>,
+    pub(super) runs_mark: FileMark,
+    pub(super) triage_mark: FileMark,
+    pub(super) unreadable: UnreadableCounts,
     /// Bytes and files read since the checkpoint: what the next one would save.
     pub(super) fresh_bytes: u64,
     pub(super) fresh_files: u32,
 }
 
 /// A file is no longer the one that was read so far.
-struct Replaced;
+struct FileReplaced;
 
 /// Where a run's findings are.
-enum Findings {
+enum RunFindings {
     Output(Vec<u8>),
-    Journal(Live),
+    Journal(LiveJournal),
     /// Its worker may still write.
-    Moving,
+    StillWriting,
 }
 
-impl Settled {
+impl SettledTables {
     /// Reads what was appended since; with [`Depth::Runs`] the runs only.
-    fn advance(&mut self, store: &Store, depth: Depth) -> Result<Result<(), Replaced>, StoreError> {
+    fn advance(&mut self, store: &Store, depth: LoadDepth) -> Result<Result<(), FileReplaced>, StoreError> {
         if !self.advance_runs(store)? {
-            return Ok(Err(Replaced));
+            return Ok(Err(FileReplaced));
         }
-        if depth == Depth::Runs {
+        if depth == LoadDepth::Runs {
             return Ok(Ok(()));
         }
-        let touched = self.settle(store)?;
-        self.finding_order = merge(&self.finding_order, touched, &self.columns);
+        let touched = self.settle_runs(store)?;
+        self.finding_order = merge_order(&self.finding_order, touched, &self.columns);
         if !self.advance_triage(store)? {
-            return Ok(Err(Replaced));
+            return Ok(Err(FileReplaced));
         }
         Ok(Ok(()))
     }
@@ -130,26 +130,26 @@ impl Settled {
     fn advance_runs(&mut self, store: &Store) -> Result<bool, StoreError> {
         let path = store.runs_path();
         let file = files::open_read(&path)?;
-        if !self.runs_mark.fits(file.as_ref()) {
+        if !self.runs_mark.is_prefix_of(file.as_ref()) {
             return Ok(false);
         }
         let Some(file) = file else { return Ok(true) };
         let fail = |error| StoreError::io("read", &path)(error);
-        let end = lines::forwards(&file, self.runs_mark.len, |_, line| match parse::run(line) {
-            Some(run) => self.put_run(&run),
-            None => self.bad.runs += 1,
+        let end = lines::read_forwards(&file, self.runs_mark.len, |_, line| match parse::parse_run(line) {
+            Some(run) => self.insert_run(&run),
+            None => self.unreadable.runs += 1,
         })
         .map_err(fail)?;
         if end != self.runs_mark.len {
             self.fresh_bytes += end - self.runs_mark.len;
-            self.runs_mark = Mark::of(&file, end).map_err(fail)?;
+            self.runs_mark = FileMark::from_file(&file, end).map_err(fail)?;
         }
         Ok(true)
     }
 
-    fn put_run(&mut self, run: &parse::RunLine<'_>) {
+    fn insert_run(&mut self, run: &parse::RunLine<'_>) {
         let known = self.columns.runs.len();
-        let row = self.columns.put_run(run);
+        let row = self.columns.upsert_run(run);
         if row == known {
             self.unsettled.push(row as u32);
         }
@@ -158,59 +158,59 @@ impl Settled {
     fn advance_triage(&mut self, store: &Store) -> Result<bool, StoreError> {
         let path = store.triage_path();
         let file = files::open_read(&path)?;
-        if !self.triage_mark.fits(file.as_ref()) {
+        if !self.triage_mark.is_prefix_of(file.as_ref()) {
             return Ok(false);
         }
         let Some(file) = file else { return Ok(true) };
         let fail = |error| StoreError::io("read", &path)(error);
-        let end = lines::forwards(&file, self.triage_mark.len, |_, line| match parse::triage(line) {
-            Some(line) => self.put_status(&line),
-            None => self.bad.triage += 1,
+        let end = lines::read_forwards(&file, self.triage_mark.len, |_, line| match parse::parse_triage(line) {
+            Some(line) => self.apply_status(&line),
+            None => self.unreadable.triage += 1,
         })
         .map_err(fail)?;
         if end != self.triage_mark.len {
             self.fresh_bytes += end - self.triage_mark.len;
-            self.triage_mark = Mark::of(&file, end).map_err(fail)?;
+            self.triage_mark = FileMark::from_file(&file, end).map_err(fail)?;
         }
         Ok(true)
     }
 
-    fn put_status(&mut self, line: &parse::TriageLine<'_>) {
+    fn apply_status(&mut self, line: &parse::TriageStatusLine<'_>) {
         if !self.columns.set_status(&line.finding_id, line.status) {
-            self.orphans.insert(padded(&line.finding_id), line.status as u8);
+            self.orphans.insert(pad_bytes(&line.finding_id), line.status as u8);
         }
     }
 
     /// Takes in the findings of runs that have ended. Returns the rows of findings that are new or changed.
-    fn settle(&mut self, store: &Store) -> Result<Vec<u32>, StoreError> {
+    fn settle_runs(&mut self, store: &Store) -> Result<Vec<u32>, StoreError> {
         let mut touched = Vec::new();
         let mut unsettled = std::mem::take(&mut self.unsettled);
         unsettled.retain(|row| {
-            let mut run = self.columns.runs.at(*row as usize);
+            let mut run = self.columns.runs.get(*row as usize);
             if !RunStatus::ALL.get(usize::from(run.status)).is_some_and(|status| status.is_terminal()) {
                 return true;
             }
             // What cannot be read now (no permission, a disk that fails) is asked for again next time.
-            let Ok(findings) = findings_of(store, self.columns.run_id(*row as usize), *row as usize) else {
+            let Ok(findings) = load_findings(store, self.columns.run_id(*row as usize), *row as usize) else {
                 return true;
             };
             match findings {
-                Findings::Moving => return true,
-                Findings::Output(bytes) => {
-                    let lines = parse::output(&bytes).unwrap_or_default();
-                    self.bad.findings += lines.bad as u32;
+                RunFindings::StillWriting => return true,
+                RunFindings::Output(bytes) => {
+                    let lines = parse::parse_output_lines(&bytes).unwrap_or_default();
+                    self.unreadable.findings += lines.unreadable as u32;
                     for finding in &lines.findings {
-                        self.put_finding(*row as usize, finding, &mut touched);
+                        self.insert_finding(*row as usize, finding, &mut touched);
                     }
                     for moved in &lines.moved {
                         touched.extend(self.columns.move_finding(*row as usize, moved).map(|row| row as u32));
                     }
                     self.fresh_files += 1;
                 }
-                Findings::Journal(live) => {
-                    self.bad.findings += live.bad;
+                RunFindings::Journal(live) => {
+                    self.unreadable.findings += live.unreadable;
                     for finding in &live.findings {
-                        self.put_finding(*row as usize, finding, &mut touched);
+                        self.insert_finding(*row as usize, finding, &mut touched);
                     }
                     self.fresh_files += 1;
                 }
@@ -223,74 +223,74 @@ impl Settled {
         Ok(touched)
     }
 
-    fn put_finding(&mut self, run: usize, finding: &parse::FindingLine<'_>, touched: &mut Vec<u32>) {
-        let orphan = if self.orphans.is_empty() { None } else { self.orphans.remove(&padded(&finding.finding_id)) };
-        match self.columns.put_finding(run, finding, orphan.unwrap_or(FindingStatus::Open as u8)) {
-            Put::New(row) | Put::Replaced(row) => touched.push(row as u32),
-            Put::Kept => {}
+    fn insert_finding(&mut self, run: usize, finding: &parse::FindingLine<'_>, touched: &mut Vec<u32>) {
+        let orphan = if self.orphans.is_empty() { None } else { self.orphans.remove(&pad_bytes(&finding.finding_id)) };
+        match self.columns.upsert_finding(run, finding, orphan.unwrap_or(FindingStatus::Open as u8)) {
+            FindingUpsert::Inserted(row) | FindingUpsert::Replaced(row) => touched.push(row as u32),
+            FindingUpsert::Kept => {}
         }
     }
 
     /// The view: the settled tables with what the journals of moving runs say laid over them.
-    fn view(self, store: &Store, known: &[Arc<Live>], depth: Depth) -> Result<View, StoreError> {
+    fn build_view(self, store: &Store, known: &[Arc<LiveJournal>], depth: LoadDepth) -> Result<StoreView, StoreError> {
         let mut columns = self.columns.clone();
         let mut order = self.finding_order.clone();
-        let (mut live, mut touched, mut bad) = (Vec::new(), Vec::new(), self.bad);
-        if depth == Depth::All {
+        let (mut live, mut touched, mut bad) = (Vec::new(), Vec::new(), self.unreadable);
+        if depth == LoadDepth::All {
             for row in self.unsettled.iter().map(|row| *row as usize) {
                 let path = store.journal_path(columns.run_id(row));
                 let mut journal = known.iter().find(|live| live.run == row).cloned();
                 if journal.as_ref().is_none_or(|journal| journal.is_behind(&path)) {
-                    let mut fresh = journal.take().map_or_else(|| Live::new(row), Arc::unwrap_or_clone);
+                    let mut fresh = journal.take().map_or_else(|| LiveJournal::new(row), Arc::unwrap_or_clone);
                     if fresh.advance(&path).is_err() {
                         bad.files += 1;
                     }
                     journal = Some(Arc::new(fresh));
                 }
                 let Some(journal) = journal else { continue };
-                bad.findings += journal.bad;
-                lay_over(&mut columns, &journal, &self.orphans, &mut touched);
+                bad.findings += journal.unreadable;
+                overlay_live_journal(&mut columns, &journal, &self.orphans, &mut touched);
                 live.push(journal);
             }
-            order = merge(&order, touched, &columns);
+            order = merge_order(&order, touched, &columns);
         }
         let run_order = (0..columns.runs.len() as u32).rev().collect();
-        let mut view = View::new(columns, run_order, order);
-        view.notices = notices(store, bad);
-        view.complete = depth == Depth::All;
-        view.origin = (depth == Depth::All).then_some(Origin { settled: self, live });
+        let mut view = StoreView::new(columns, run_order, order);
+        view.notices = build_notices(store, bad);
+        view.complete = depth == LoadDepth::All;
+        view.origin = (depth == LoadDepth::All).then_some(ViewOrigin { settled: self, live });
         Ok(view)
     }
 }
 
-fn findings_of(store: &Store, id: &str, row: usize) -> Result<Findings, StoreError> {
+fn load_findings(store: &Store, id: &str, row: usize) -> Result<RunFindings, StoreError> {
     let read = || files::read(&store.output_path(id));
-    let is_output = |bytes: &Vec<u8>| parse::output(bytes).is_some();
+    let is_output = |bytes: &Vec<u8>| parse::parse_output_lines(bytes).is_some();
     if let Some(bytes) = read()?.filter(is_output) {
-        return Ok(Findings::Output(bytes));
+        return Ok(RunFindings::Output(bytes));
     }
     // Ended without an output (lost, failed, cancelled, or the output is damaged). The lock says whether a worker that
     // does not know yet may still add to the journal, and it must be asked before the journal is read.
     if super::lock::is_held(&store.lock_path(id))? {
-        return Ok(Findings::Moving);
+        return Ok(RunFindings::StillWriting);
     }
-    let mut live = Live::new(row);
+    let mut live = LiveJournal::new(row);
     live.advance(&store.journal_path(id))?;
-    Ok(Findings::Journal(live))
+    Ok(RunFindings::Journal(live))
 }
 
-fn lay_over(columns: &mut Columns, live: &Live, orphans: &BTreeMap<FindingKey, u8>, touched: &mut Vec<u32>) {
+fn overlay_live_journal(columns: &mut StoreTables, live: &LiveJournal, orphans: &BTreeMap<FindingIdBytes, u8>, touched: &mut Vec<u32>) {
     let mut own = BTreeMap::new();
-    let of_a_fix = columns.run_row(live.run).is_of_a_fix();
+    let of_a_fix = columns.run_row(live.run).is_fix_review();
     for finding in live.findings.iter().filter(|_| !of_a_fix) {
-        let id = padded(&finding.finding_id);
+        let id = pad_bytes(&finding.finding_id);
         own.insert(id, finding.priority);
         let status = orphans.get(&id).copied().unwrap_or(FindingStatus::Open as u8);
-        if let Put::New(row) | Put::Replaced(row) = columns.put_finding(live.run, finding, status) {
+        if let FindingUpsert::Inserted(row) | FindingUpsert::Replaced(row) = columns.upsert_finding(live.run, finding, status) {
             touched.push(row as u32);
         }
     }
-    let mut run = columns.runs.at(live.run);
+    let mut run = columns.runs.get(live.run);
     let mut counts = [0; 4];
     for priority in own.values() {
         counts[priority.index()] += 1;
@@ -308,7 +308,7 @@ fn lay_over(columns: &mut Columns, live: &Live, orphans: &BTreeMap<FindingKey, u
 }
 
 /// Puts changed rows where they belong: the others keep their order and are not compared with each other.
-fn merge(order: &Shelf<u32>, mut touched: Vec<u32>, columns: &Columns) -> Shelf<u32> {
+fn merge_order(order: &ChunkedColumn<u32>, mut touched: Vec<u32>, columns: &StoreTables) -> ChunkedColumn<u32> {
     if touched.is_empty() {
         return order.clone();
     }
@@ -316,7 +316,7 @@ fn merge(order: &Shelf<u32>, mut touched: Vec<u32>, columns: &Columns) -> Shelf<
     touched.dedup();
     if touched.len() > order.len() / 8 {
         let mut all: Vec<u32> = (0..columns.findings.len() as u32).collect();
-        all.sort_unstable_by(|a, b| columns.compare(*a as usize, *b as usize));
+        all.sort_unstable_by(|a, b| columns.compare_findings(*a as usize, *b as usize));
         return all.into_iter().collect();
     }
     let mut moved = vec![false; columns.findings.len()];
@@ -326,12 +326,12 @@ fn merge(order: &Shelf<u32>, mut touched: Vec<u32>, columns: &Columns) -> Shelf<
         }
     }
     let rest: Vec<u32> = order.iter().filter(|row| !moved.get(*row as usize).copied().unwrap_or(false)).collect();
-    touched.sort_unstable_by(|a, b| columns.compare(*a as usize, *b as usize));
+    touched.sort_unstable_by(|a, b| columns.compare_findings(*a as usize, *b as usize));
     let mut merged = Vec::with_capacity(rest.len() + touched.len());
     let mut from = 0;
     for row in touched {
         let tail = rest.get(from..).unwrap_or_default();
-        let skip = tail.partition_point(|other| columns.compare(*other as usize, row as usize).is_lt());
+        let skip = tail.partition_point(|other| columns.compare_findings(*other as usize, row as usize).is_lt());
         merged.extend_from_slice(&tail[..skip]);
         merged.push(row);
         from += skip;
@@ -340,9 +340,9 @@ fn merge(order: &Shelf<u32>, mut touched: Vec<u32>, columns: &Columns) -> Shelf<
     merged.into_iter().collect()
 }
 
-fn notices(store: &Store, bad: Bad) -> Vec<String> {
+fn build_notices(store: &Store, bad: UnreadableCounts) -> Vec<String> {
     let mut notices = Vec::new();
-    if let Some(newer) = store.newer() {
+    if let Some(newer) = store.newer_schema_error() {
         notices.push(format!("{newer}: it can be read, not written; {}", newer.hint()));
     }
     for (n, what) in
@@ -351,7 +351,7 @@ fn notices(store: &Store, bad: Bad) -> Vec<String> {
         if n > 0 {
             notices.push(format!(
                 "{} {what} could not be read and {} set aside; `revdeck store verify` shows which",
-                count(n as usize, "line"),
+                format_count(n as usize, "line"),
                 if n == 1 { "was" } else { "were" }
             ));
         }
@@ -359,7 +359,7 @@ fn notices(store: &Store, bad: Bad) -> Vec<String> {
     if bad.files > 0 {
         notices.push(format!(
             "{} could not be opened; `revdeck store verify` shows why",
-            count(bad.files as usize, "journal")
+            format_count(bad.files as usize, "journal")
         ));
     }
     notices
@@ -367,20 +367,20 @@ fn notices(store: &Store, bad: Bad) -> Vec<String> {
 
 /// [`Store::recent`] looks for dispositions in so many bytes before the end, some 4,000 lines. What was triaged before
 /// that and reported again by one of the newest runs shows as open until the complete view is there.
-const RECENT_TRIAGE: u64 = 1 << 20;
+const MAX_RECENT_TRIAGE_BYTES: u64 = 1 << 20;
 
 /// Reading the runs behind the checkpoint costs about a millisecond per so many bytes: then a new one is due.
-const LONG_TAIL: u64 = 1 << 20;
+const MAX_TAIL_BYTES: u64 = 1 << 20;
 
 /// How much stood behind the checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Length {
+pub(super) enum TailLength {
     Short,
     Long,
 }
 
 impl Store {
-    pub(super) fn settled(&self, depth: Depth) -> Result<Settled, StoreError> {
+    pub(super) fn load_settled(&self, depth: LoadDepth) -> Result<SettledTables, StoreError> {
         if let Some(mut settled) = checkpoint::load(self, depth)
             && settled.advance(self, depth)?.is_ok()
         {
@@ -388,47 +388,47 @@ impl Store {
         }
         // A file can be replaced while it is read (a repair in another process), but not for ever.
         for _ in 0..3 {
-            let mut settled = Settled::default();
+            let mut settled = SettledTables::default();
             if settled.advance(self, depth)?.is_ok() {
                 return Ok(settled);
             }
         }
-        Ok(Settled::default())
+        Ok(SettledTables::default())
     }
 
     /// Everything, for lists: all runs and findings with their present status.
-    pub fn view(&self) -> Result<Arc<View>, StoreError> {
-        let mut settled = self.settled(Depth::All)?;
+    pub fn view(&self) -> Result<Arc<StoreView>, StoreError> {
+        let mut settled = self.load_settled(LoadDepth::All)?;
         checkpoint::save_if_worth(self, &mut settled);
-        Ok(Arc::new(settled.view(self, &[], Depth::All)?))
+        Ok(Arc::new(settled.build_view(self, &[], LoadDepth::All)?))
     }
 
     /// The runs without their findings: what a decision needs. Costs a fraction of [`Store::view`].
-    pub fn runs_view(&self) -> Result<Arc<View>, StoreError> {
+    pub fn runs_view(&self) -> Result<Arc<StoreView>, StoreError> {
         let (view, length) = self.load_runs()?;
-        if length == Length::Long && !super::lock::is_held_here(&self.root) {
+        if length == TailLength::Long && !super::lock::is_held_by_thread(&self.root) {
             // Once, so that the next one finds a checkpoint that is up to date.
             let _ = self.view();
         }
         Ok(view)
     }
 
-    pub(super) fn load_runs(&self) -> Result<(Arc<View>, Length), StoreError> {
-        let settled = self.settled(Depth::Runs)?;
-        let length = if settled.fresh_bytes > LONG_TAIL { Length::Long } else { Length::Short };
-        Ok((Arc::new(settled.view(self, &[], Depth::Runs)?), length))
+    pub(super) fn load_runs(&self) -> Result<(Arc<StoreView>, TailLength), StoreError> {
+        let settled = self.load_settled(LoadDepth::Runs)?;
+        let length = if settled.fresh_bytes > MAX_TAIL_BYTES { TailLength::Long } else { TailLength::Short };
+        Ok((Arc::new(settled.build_view(self, &[], LoadDepth::Runs)?), length))
     }
 
     /// As [`Store::runs_view`], from the lines alone: for comparing the two.
     #[doc(hidden)]
-    pub fn lines_only_view(&self) -> Result<Arc<View>, StoreError> {
-        let mut settled = Settled::default();
+    pub fn lines_only_view(&self) -> Result<Arc<StoreView>, StoreError> {
+        let mut settled = SettledTables::default();
         let _ = settled.advance_runs(self)?;
-        Ok(Arc::new(settled.view(self, &[], Depth::Runs)?))
+        Ok(Arc::new(settled.build_view(self, &[], LoadDepth::Runs)?))
     }
 
     /// The next view after `old`: the same one when nothing changed, else one that shares with it what did not.
-    pub fn refresh(&self, old: &Arc<View>) -> Result<Arc<View>, StoreError> {
+    pub fn refresh_view(&self, old: &Arc<StoreView>) -> Result<Arc<StoreView>, StoreError> {
         let Some(origin) = &old.origin else { return self.view() };
         let current = origin.settled.runs_mark.is_current(&self.runs_path())
             && origin.settled.triage_mark.is_current(&self.triage_path())
@@ -440,27 +440,27 @@ impl Store {
             return Ok(Arc::clone(old));
         }
         let mut settled = origin.settled.clone();
-        if settled.advance(self, Depth::All)?.is_err() {
+        if settled.advance(self, LoadDepth::All)?.is_err() {
             return self.view();
         }
         checkpoint::save_if_worth(self, &mut settled);
-        Ok(Arc::new(settled.view(self, &origin.live, Depth::All)?))
+        Ok(Arc::new(settled.build_view(self, &origin.live, LoadDepth::All)?))
     }
 
     /// The newest runs and their findings only, read from the end of the files: for a first paint at once.
-    pub fn recent(&self, runs: usize) -> Result<Arc<View>, StoreError> {
-        let mut settled = Settled::default();
+    pub fn recent_view(&self, runs: usize) -> Result<Arc<StoreView>, StoreError> {
+        let mut settled = SettledTables::default();
         let path = self.runs_path();
         let mut newest: Vec<(i64, Vec<u8>)> = Vec::new();
         if let Some(file) = files::open_read(&path)? {
             let mut seen = HashSet::new();
-            lines::backwards(&file, |line| {
+            lines::read_backwards(&file, |line| {
                 // Earlier lines of a run that was seen, as this version writes them: most, and not worth parsing.
                 let id = line.strip_prefix(b"{\"run_id\":\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
                 if id.and_then(|id| std::str::from_utf8(id).ok()).is_some_and(|id| seen.contains(id)) {
                     return ControlFlow::Continue(());
                 }
-                let Some(run) = parse::run(line) else { return ControlFlow::Continue(()) };
+                let Some(run) = parse::parse_run(line) else { return ControlFlow::Continue(()) };
                 if seen.insert(run.run_id.clone().into_owned()) {
                     newest.push((run.created_at.as_millisecond(), line.to_vec()));
                 }
@@ -476,31 +476,31 @@ impl Store {
         newest.reverse();
         newest.sort_by_key(|(created, _)| *created);
         for (_, line) in newest.iter().skip(newest.len().saturating_sub(runs)) {
-            if let Some(run) = parse::run(line) {
-                settled.put_run(&run);
+            if let Some(run) = parse::parse_run(line) {
+                settled.insert_run(&run);
             }
         }
-        let touched = settled.settle(self)?;
-        settled.finding_order = merge(&settled.finding_order, touched, &settled.columns);
+        let touched = settled.settle_runs(self)?;
+        settled.finding_order = merge_order(&settled.finding_order, touched, &settled.columns);
         let mut live = Vec::new();
         for row in &settled.unsettled {
-            let mut journal = Live::new(*row as usize);
+            let mut journal = LiveJournal::new(*row as usize);
             // One that cannot be read is left out of a first paint.
             if journal.advance(&self.journal_path(settled.columns.run_id(*row as usize))).is_ok() {
                 live.push(Arc::new(journal));
             }
         }
-        settled.recent_statuses(self, &live)?;
-        let mut view = settled.view(self, &live, Depth::All)?;
+        settled.apply_recent_statuses(self, &live)?;
+        let mut view = settled.build_view(self, &live, LoadDepth::All)?;
         view.complete = false;
         view.origin = None;
         Ok(Arc::new(view))
     }
 }
 
-impl Settled {
+impl SettledTables {
     /// The statuses of the findings at hand, without parsing the lines of the others.
-    fn recent_statuses(&mut self, store: &Store, live: &[Arc<Live>]) -> Result<(), StoreError> {
+    fn apply_recent_statuses(&mut self, store: &Store, live: &[Arc<LiveJournal>]) -> Result<(), StoreError> {
         let path = store.triage_path();
         let Some(file) = files::open_read(&path)? else { return Ok(()) };
         let moving: HashSet<&str> =
@@ -508,10 +508,10 @@ impl Settled {
         let settled = |id: &str| self.columns.find_finding(id).is_some();
         let contains = |id: &str| moving.contains(id) || settled(id);
         let count = self.columns.findings.len() + moving.iter().filter(|id| !settled(id)).count();
-        let found = latest(&file, &Wanted { contains: &contains, count }, RECENT_TRIAGE);
+        let found = read_latest_statuses(&file, &WantedFindings { contains: &contains, count }, MAX_RECENT_TRIAGE_BYTES);
         for (id, status) in found.map_err(StoreError::io("read", &path))? {
             let finding_id = String::from_utf8_lossy(&id);
-            self.put_status(&parse::TriageLine { finding_id, status });
+            self.apply_status(&parse::TriageStatusLine { finding_id, status });
         }
         Ok(())
     }

@@ -17,11 +17,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{RunLock, Starting, StoreError, files};
+use super::{RunLock, StartLock, StoreError, files};
 
 thread_local! {
     /// Stores whose lock this thread holds, so that a nested call does not wait for itself for ever.
-    static HELD: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+    static HELD_BY_THREAD: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The store's exclusive lock; given up on drop.
@@ -33,15 +33,15 @@ pub(super) struct StoreLock {
 
 impl StoreLock {
     /// Waits for the lock. A thread that holds it already gets it again.
-    pub(super) fn take(root: &Path) -> Result<Self, StoreError> {
-        let nested = is_held_here(root);
+    pub(super) fn acquire(root: &Path) -> Result<Self, StoreError> {
+        let nested = is_held_by_thread(root);
         let file = if nested {
             None
         } else {
             let path = root.join("store.lock");
             let file = files::open_lock_file(&path)?;
             file.lock().map_err(StoreError::io("lock", &path))?;
-            HELD.with_borrow_mut(|held| held.push(root.to_owned()));
+            HELD_BY_THREAD.with_borrow_mut(|held| held.push(root.to_owned()));
             Some(file)
         };
         Ok(Self { root: root.to_owned(), file })
@@ -52,7 +52,7 @@ impl Drop for StoreLock {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
             let _ = file.unlock();
-            HELD.with_borrow_mut(|held| {
+            HELD_BY_THREAD.with_borrow_mut(|held| {
                 if let Some(at) = held.iter().rposition(|path| *path == self.root) {
                     held.remove(at);
                 }
@@ -62,12 +62,12 @@ impl Drop for StoreLock {
 }
 
 /// Whether this thread holds the store's lock.
-pub(super) fn is_held_here(root: &Path) -> bool {
-    HELD.with_borrow(|held| held.iter().any(|path| path == root))
+pub(super) fn is_held_by_thread(root: &Path) -> bool {
+    HELD_BY_THREAD.with_borrow(|held| held.iter().any(|path| path == root))
 }
 
 /// How often a worker asks again when only questions are in its way. A question lasts microseconds.
-const TRIES: u32 = 200;
+const MAX_LOCK_ATTEMPTS: u32 = 200;
 
 impl Drop for RunLock {
     fn drop(&mut self) {
@@ -77,14 +77,14 @@ impl Drop for RunLock {
 
 /// Takes a run's lock; `None` when a worker holds it.
 pub(super) fn lock_run(path: &Path) -> Result<Option<RunLock>, StoreError> {
-    Ok(locked(path)?.map(|file| RunLock { file }))
+    Ok(try_lock_file(path)?.map(|file| RunLock { file }))
 }
 
 /// An exclusive lock as the open file; `None` when another process holds it.
-pub(super) fn locked(path: &Path) -> Result<Option<File>, StoreError> {
+pub(super) fn try_lock_file(path: &Path) -> Result<Option<File>, StoreError> {
     let file = files::open_lock_file(path)?;
     let fail = StoreError::io("lock", path);
-    for attempt in 0..TRIES {
+    for attempt in 0..MAX_LOCK_ATTEMPTS {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
             Err(TryLockError::Error(error)) => return Err(fail(error)),
@@ -104,10 +104,10 @@ pub(super) fn locked(path: &Path) -> Result<Option<File>, StoreError> {
 }
 
 /// Takes the right to start a worker for a run; `None` when one that was started lives.
-pub(super) fn lock_start(path: &Path) -> Result<Option<Starting>, StoreError> {
-    let Some(file) = locked(path)? else { return Ok(None) };
+pub(super) fn lock_start(path: &Path) -> Result<Option<StartLock>, StoreError> {
+    let Some(file) = try_lock_file(path)? else { return Ok(None) };
     let earlier = files::length(&file).map_err(StoreError::io("read the length of", path))?;
-    Ok(Some(Starting { file, path: path.to_owned(), earlier }))
+    Ok(Some(StartLock { file, path: path.to_owned(), failed_starts: earlier }))
 }
 
 /// Whether a worker holds the lock. Works on a store that cannot be written, and makes nothing.
@@ -140,7 +140,7 @@ mod tests {
         drop(lock);
         assert!(!is_held(&path).expect("asked"));
         assert!(lock_run(&path).expect("locks").is_some());
-        let store = StoreLock::take(folder.path()).expect("locks");
+        let store = StoreLock::acquire(folder.path()).expect("locks");
         let _on_its_way = store.file.as_ref().expect("a file").try_clone().expect("a second descriptor");
         drop(store);
         let other = files::open_lock_file(&folder.path().join("store.lock")).expect("a file");

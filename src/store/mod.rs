@@ -27,50 +27,50 @@
 //! | `watch` | who watches the repository, and the snooze |
 //! | `check`, `prune` | verify, repair, prune |
 
-mod begun;
+mod pending_marker;
 mod check;
 mod checkpoint;
-mod columns;
-mod cross;
+mod tables;
+mod cross_check;
 mod error;
 pub(crate) mod files;
 mod fixes;
 mod journal;
-mod latest;
-mod learned;
+mod latest_statuses;
+mod pending_lessons;
 mod lines;
-mod live;
+mod live_journal;
 mod load;
 mod lock;
-mod mutes;
-mod news;
+mod muted_kinds;
+mod recovery_notices;
 mod output;
 mod parse;
 mod prune;
-mod pulse;
-mod record;
-mod records;
-mod said;
-mod shelf;
+mod heartbeat;
+mod run_record;
+mod latest_records;
+mod latest_dispositions;
+mod chunked_columns;
 mod spending;
-mod surfaced;
+mod ledger_deliveries;
 mod tail;
 pub mod triage;
 mod view;
-mod watch;
+mod watcher_state;
 
-pub use check::{Problem, Report};
+pub use check::{StoreProblem, StoreCheckReport};
 pub use error::StoreError;
-pub use journal::{Follow, Journal};
-pub use learned::Lessons;
-pub use news::{Leftover, News};
-pub use prune::Pruned;
-pub use pulse::{Pulse, PulseState, PulseWriter};
-pub use said::LastSaid;
-pub use spending::{Paid, Spending, Total};
-pub use tail::{Changed, Stopper, Tail};
-pub use view::{FindingRow, RunRow, View, ViewBuilder};
-pub use watch::{Watcher, Watching};
+pub use journal::{JournalFollower, JournalWriter};
+pub use pending_lessons::PendingLessons;
+pub use recovery_notices::{Leftover, RecoveryNotice};
+pub use prune::PruneReport;
+pub use heartbeat::{Heartbeat, HeartbeatState, HeartbeatWriter};
+pub use latest_dispositions::LatestDispositions;
+pub use spending::{PaidAnswer, SpendingLog, SpendingTotal};
+pub use tail::{StoreChange, TailStopper, StoreTail};
+pub use view::{FindingRow, RunRow, StoreView, StoreViewBuilder};
+pub use watcher_state::{WatcherStatus, WatcherInfo};
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -78,11 +78,11 @@ use std::sync::Arc;
 
 use crate::domain::{Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION, Time};
 
-use files::{Existing, Sync};
+use files::{ExistingPolicy, SyncPolicy};
 use lock::StoreLock;
 
 /// The store's folders that hold files; the first one is its own.
-const FOLDERS: [&str; 5] = ["", "events", "outputs", "fixes", "locks"];
+const STORE_FOLDERS: [&str; 5] = ["", "events", "outputs", "fixes", "locks"];
 
 /// The store of one repository: `<home>/state/review/repo-<key>/auto-review`. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -91,12 +91,12 @@ pub struct Store {
     info: RepoInfo,
     /// The schema version of a store that a newer revdeck made.
     newer: Option<u32>,
-    learning: Learning,
+    learning: LearningPolicy,
 }
 
 /// Whether what is decided through a store may be learned from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Learning {
+pub enum LearningPolicy {
     #[default]
     Allowed,
     /// Its lines say so, for whoever reads them later.
@@ -122,20 +122,20 @@ pub struct RunLock {
 /// standard input, so that it is held from before the worker's first instruction until the worker's end. The file has
 /// one byte for each worker that was started and has not come as far as saying so ([`Store::started_well`]).
 #[derive(Debug)]
-pub struct Starting {
+pub struct StartLock {
     file: std::fs::File,
     path: PathBuf,
-    earlier: u64,
+    failed_starts: u64,
 }
 
-impl Starting {
+impl StartLock {
     /// Workers that were started before and came to nothing.
-    pub fn earlier(&self) -> u64 {
-        self.earlier
+    pub fn failed_starts(&self) -> u64 {
+        self.failed_starts
     }
 
     /// Counts one more start and gives the locked file out, for the worker.
-    pub fn begin(mut self) -> Result<std::fs::File, StoreError> {
+    pub fn record_start(mut self) -> Result<std::fs::File, StoreError> {
         use std::io::{Seek, Write};
         let counted = self.file.seek(std::io::SeekFrom::End(0)).and_then(|_| self.file.write_all(b"."));
         counted.map_err(StoreError::io("write", &self.path))?;
@@ -144,7 +144,7 @@ impl Starting {
 }
 
 /// The folder of a store. A key is a hash; anything else in it must not lead out of the state folder.
-fn root(state: &Path, key: &str) -> PathBuf {
+fn store_folder(state: &Path, key: &str) -> PathBuf {
     let key: String = key.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect();
     state.join("review").join(format!("repo-{key}")).join("auto-review")
 }
@@ -153,21 +153,21 @@ impl Store {
     /// The store below a state folder. Reads of a store that does not exist yet find it empty; the first write makes it.
     /// A store of a newer schema opens, too: every write to it is refused.
     pub fn open(state: &Path, info: RepoInfo) -> Result<Self, StoreError> {
-        let root = root(state, &info.key);
-        let mut store = Self { root, info, newer: None, learning: Learning::default() };
-        store.newer = store.schema()?.filter(|version| *version > SCHEMA_VERSION);
+        let root = store_folder(state, &info.key);
+        let mut store = Self { root, info, newer: None, learning: LearningPolicy::default() };
+        store.newer = store.read_schema()?.filter(|version| *version > SCHEMA_VERSION);
         Ok(store)
     }
 
     /// Where the repository of this key is or was; `None` when no store says so.
-    pub fn repository(state: &Path, key: &str) -> Option<PathBuf> {
-        let bytes = files::read(&root(state, key).join("repo.json")).ok()??;
+    pub fn repository_path(state: &Path, key: &str) -> Option<PathBuf> {
+        let bytes = files::read(&store_folder(state, key).join("repo.json")).ok()??;
         let info: RepoInfo = serde_json::from_slice(&bytes).ok()?;
         Some(info.common_dir.into())
     }
 
     /// From here on what is decided may be learned from, or not.
-    pub fn with_learning(self, learning: Learning) -> Self {
+    pub fn with_learning(self, learning: LearningPolicy) -> Self {
         Self { learning, ..self }
     }
 
@@ -192,15 +192,15 @@ impl Store {
         self.root.join("mutes.ndjson")
     }
 
-    fn news_path(&self) -> PathBuf {
+    fn notices_path(&self) -> PathBuf {
         self.root.join("news.ndjson")
     }
 
-    fn begun_path(&self) -> PathBuf {
+    fn pending_marker_path(&self) -> PathBuf {
         self.root.join("begun")
     }
 
-    fn surfaced_path(&self) -> PathBuf {
+    fn deliveries_path(&self) -> PathBuf {
         self.root.join("surfaced.ndjson")
     }
 
@@ -225,13 +225,13 @@ impl Store {
     }
 
     /// The schema version in `repo.json`; `None` when it is not there or damaged (`verify` tells).
-    fn schema(&self) -> Result<Option<u32>, StoreError> {
+    fn read_schema(&self) -> Result<Option<u32>, StoreError> {
         #[derive(serde::Deserialize)]
-        struct Versioned {
+        struct SchemaField {
             version: u32,
         }
         let bytes = files::read(&self.root.join("repo.json"))?.unwrap_or_default();
-        Ok(serde_json::from_slice::<Versioned>(&bytes).ok().map(|repo| repo.version))
+        Ok(serde_json::from_slice::<SchemaField>(&bytes).ok().map(|repo| repo.version))
     }
 
     /// The schema version of a store that a newer revdeck made: it can be read and not written.
@@ -239,13 +239,13 @@ impl Store {
         self.newer
     }
 
-    fn newer(&self) -> Option<StoreError> {
+    fn newer_schema_error(&self) -> Option<StoreError> {
         self.newer.map(|found| StoreError::Newer { path: self.root.clone(), found, known: SCHEMA_VERSION })
     }
 
     /// Before every write: the folder is there, says which repository it is for, and is not of a newer version.
-    fn prepare(&self) -> Result<(), StoreError> {
-        match self.schema()? {
+    fn prepare_for_write(&self) -> Result<(), StoreError> {
+        match self.read_schema()? {
             Some(found) if found > SCHEMA_VERSION => {
                 Err(StoreError::Newer { path: self.root.clone(), found, known: SCHEMA_VERSION })
             }
@@ -255,25 +255,25 @@ impl Store {
                 let mut json = serde_json::to_vec_pretty(&self.info)
                     .map_err(|source| StoreError::Encode { what: "the repository's name", source })?;
                 json.push(b'\n');
-                files::write_atomically(&self.root.join("repo.json"), &json, Existing::Keep)
+                files::write_atomically(&self.root.join("repo.json"), &json, ExistingPolicy::Keep)
             }
         }
     }
 
     /// Runs `work` under the store's exclusive lock, so that a decision and the line that records it are one step.
     /// Keep it short: every other writer waits. A nested call from the same thread is part of the outer one.
-    pub fn locked<T>(&self, work: impl FnOnce(&Locked<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.locked_as(work)
+    pub fn with_lock<T>(&self, work: impl FnOnce(&LockedStore<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.with_lock_as(work)
     }
 
     /// As [`Store::locked`], for work that has errors of its own.
-    pub fn locked_as<T, E: From<StoreError>>(&self, work: impl FnOnce(&Locked<'_>) -> Result<T, E>) -> Result<T, E> {
-        self.prepare()?;
-        let lock = StoreLock::take(&self.root)?;
-        let locked = Locked { store: self, long_tail: Cell::new(false) };
+    pub fn with_lock_as<T, E: From<StoreError>>(&self, work: impl FnOnce(&LockedStore<'_>) -> Result<T, E>) -> Result<T, E> {
+        self.prepare_for_write()?;
+        let lock = StoreLock::acquire(&self.root)?;
+        let locked = LockedStore { store: self, long_tail: Cell::new(false) };
         let done = work(&locked);
         drop(lock);
-        if locked.long_tail.get() && !lock::is_held_here(&self.root) {
+        if locked.long_tail.get() && !lock::is_held_by_thread(&self.root) {
             // Nobody opened a complete view for long: once, so that the next request finds a fresh checkpoint.
             let _ = self.view();
         }
@@ -282,7 +282,7 @@ impl Store {
 
     /// The latest record of a run.
     pub fn run(&self, id: &RunId) -> Result<Option<RunRecord>, StoreError> {
-        Ok(record::latest(&self.runs_path(), id)?.map(|latest| latest.record))
+        Ok(run_record::find_latest_record(&self.runs_path(), id)?.map(|latest| latest.record))
     }
 
     /// Changes a run's record: reads its latest line, applies `change`, appends the result; fields this version does
@@ -293,13 +293,13 @@ impl Store {
         now: Time,
         change: impl FnOnce(&mut RunRecord),
     ) -> Result<RunRecord, StoreError> {
-        self.locked(|locked| locked.update_run(id, now, change))
+        self.with_lock(|locked| locked.update_run(id, now, change))
     }
 
     /// Opens a run's journal for appending; seals a torn last line. Only for the holder of the run's lock.
-    pub fn journal(&self, id: &RunId) -> Result<Journal, StoreError> {
-        self.prepare()?;
-        Journal::open(&self.journal_path(id.as_str()))
+    pub fn open_journal(&self, id: &RunId) -> Result<JournalWriter, StoreError> {
+        self.prepare_for_write()?;
+        JournalWriter::open(&self.journal_path(id.as_str()))
     }
 
     /// Every readable entry of a run's journal, in order.
@@ -308,8 +308,8 @@ impl Store {
     }
 
     /// Reads a journal as it grows, from the entry with number `from` on.
-    pub fn follow_journal(&self, id: &RunId, from: u64) -> Follow {
-        Follow::new(self.journal_path(id.as_str()), from)
+    pub fn follow_journal(&self, id: &RunId, from: u64) -> JournalFollower {
+        JournalFollower::new(self.journal_path(id.as_str()), from)
     }
 
     /// Appends dispositions as one write, synced.
@@ -319,17 +319,17 @@ impl Store {
         }
         let mut bytes = Vec::with_capacity(lines.len() * 256);
         for line in lines {
-            let line = learned::Line { disposition: line, private: self.learning == Learning::Refused };
+            let line = pending_lessons::DispositionLine { disposition: line, private: self.learning == LearningPolicy::Refused };
             serde_json::to_writer(&mut bytes, &line)
                 .map_err(|source| StoreError::Encode { what: "a disposition", source })?;
             bytes.push(b'\n');
         }
-        self.locked(|locked| files::append(&locked.store.triage_path(), &bytes, Sync::Now))
+        self.with_lock(|locked| files::append(&locked.store.triage_path(), &bytes, SyncPolicy::Now))
     }
 
     /// Takes a run's lock; `None` when another process holds it.
     pub fn lock_run(&self, id: &RunId) -> Result<Option<RunLock>, StoreError> {
-        self.prepare()?;
+        self.prepare_for_write()?;
         files::make_folder(&self.root.join("locks"))?;
         lock::lock_run(&self.lock_path(id.as_str()))
     }
@@ -340,8 +340,8 @@ impl Store {
     }
 
     /// Takes the right to start a worker for a run; `None` when one that was started lives, or is just being started.
-    pub fn lock_start(&self, id: &RunId) -> Result<Option<Starting>, StoreError> {
-        self.prepare()?;
+    pub fn lock_start(&self, id: &RunId) -> Result<Option<StartLock>, StoreError> {
+        self.prepare_for_write()?;
         files::make_folder(&self.root.join("locks"))?;
         lock::lock_start(&self.start_path(id.as_str()))
     }
@@ -352,7 +352,7 @@ impl Store {
     }
 
     /// The worker of a run has come as far as looking at it: the starts that came to nothing count no more.
-    pub fn started_well(&self, id: &RunId) -> Result<(), StoreError> {
+    pub fn clear_failed_starts(&self, id: &RunId) -> Result<(), StoreError> {
         let path = self.start_path(id.as_str());
         match std::fs::OpenOptions::new().write(true).truncate(true).open(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io("empty", &path)(error)),
@@ -373,15 +373,15 @@ impl Store {
     /// The greatest epoch in any line of `runs.ndjson`; reads all of it.
     fn greatest_epoch(&self) -> Result<u64, StoreError> {
         #[derive(serde::Deserialize)]
-        struct WithEpoch {
+        struct EpochField {
             #[serde(default)]
             epoch: u64,
         }
         let path = self.runs_path();
         let mut greatest = 0;
         if let Some(file) = files::open_read(&path)? {
-            lines::forwards(&file, 0, |_, line| {
-                if let Ok(run) = serde_json::from_slice::<WithEpoch>(line) {
+            lines::read_forwards(&file, 0, |_, line| {
+                if let Ok(run) = serde_json::from_slice::<EpochField>(line) {
                     greatest = greatest.max(run.epoch);
                 }
             })
@@ -393,11 +393,11 @@ impl Store {
     /// Adds one to the epoch and returns it. Not synced by itself, as every request waits for it: what it is advanced for
     /// is a line of `runs.ndjson`, and that is.
     pub fn advance_epoch(&self) -> Result<u64, StoreError> {
-        self.locked(|locked| {
+        self.with_lock(|locked| {
             let next = locked.store.epoch()?.saturating_add(1);
             let text = format!("{next}\n");
             let path = self.root.join("epoch");
-            files::write_beside(&path, Existing::Replace, Sync::Later, |file| {
+            files::write_beside(&path, ExistingPolicy::Replace, SyncPolicy::Later, |file| {
                 std::io::Write::write_all(file, text.as_bytes())
             })?;
             Ok(next)
@@ -407,17 +407,17 @@ impl Store {
 
 /// Writes under the store's lock.
 #[derive(Debug)]
-pub struct Locked<'a> {
+pub struct LockedStore<'a> {
     store: &'a Store,
     /// Reading the runs took longer than it has to.
     long_tail: Cell<bool>,
 }
 
-impl Locked<'_> {
+impl LockedStore<'_> {
     /// The runs as they are under the lock, without findings: see [`Store::runs_view`].
-    pub fn view(&self) -> Result<Arc<View>, StoreError> {
+    pub fn runs_view(&self) -> Result<Arc<StoreView>, StoreError> {
         let (view, length) = self.store.load_runs()?;
-        self.long_tail.set(length == load::Length::Long);
+        self.long_tail.set(length == load::TailLength::Long);
         Ok(view)
     }
 
@@ -425,8 +425,8 @@ impl Locked<'_> {
     pub fn create_run(&self, record: &RunRecord) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(record).map_err(|source| StoreError::Encode { what: "a run", source })?;
         line.push(b'\n');
-        files::append(&self.store.runs_path(), &line, Sync::Now)?;
-        if let Err(error) = self.end_begun() {
+        files::append(&self.store.runs_path(), &line, SyncPolicy::Now)?;
+        if let Err(error) = self.clear_pending_marker() {
             // Whoever finds it finds the run as well.
             tracing::warn!(run = %record.run_id, %error, "what was begun for a run stays");
         }
@@ -444,7 +444,7 @@ impl Locked<'_> {
     }
 
     /// As [`Locked::update_run`], for what is said about a run and is not its own doing: `updated_at` stays.
-    pub fn note_on_run(&self, id: &RunId, change: impl FnOnce(&mut RunRecord)) -> Result<RunRecord, StoreError> {
+    pub fn annotate_run(&self, id: &RunId, change: impl FnOnce(&mut RunRecord)) -> Result<RunRecord, StoreError> {
         self.change_run(id, None, change)
     }
 
@@ -455,7 +455,7 @@ impl Locked<'_> {
         change: impl FnOnce(&mut RunRecord),
     ) -> Result<RunRecord, StoreError> {
         let path = self.store.runs_path();
-        let Some(mut latest) = record::latest(&path, id)? else {
+        let Some(mut latest) = run_record::find_latest_record(&path, id)? else {
             return Err(StoreError::NoRun { id: id.to_string(), path });
         };
         let before = latest.record;
@@ -468,11 +468,11 @@ impl Locked<'_> {
         after.run_id = before.run_id.clone();
         after.created_at = before.created_at;
         after.updated_at = now.map_or(before.updated_at, |now| now.max(before.updated_at));
-        record::overlay(&mut latest.raw, &record::to_object(&before)?, &record::to_object(&after)?);
+        run_record::merge_changes(&mut latest.raw, &run_record::to_object(&before)?, &run_record::to_object(&after)?);
         let mut line =
             serde_json::to_vec(&latest.raw).map_err(|source| StoreError::Encode { what: "a run's record", source })?;
         line.push(b'\n');
-        files::append(&path, &line, Sync::Now)?;
+        files::append(&path, &line, SyncPolicy::Now)?;
         Ok(after)
     }
 }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::files::{self, Existing};
-use super::{Store, StoreError, View};
+use super::files::{self, ExistingPolicy};
+use super::{Store, StoreError, StoreView};
 use crate::domain::{
     Coverage, Disposition, FileCoverage, Finding, FindingId, FindingStatus, Opinion, RunEvent, RunId, RunOutput,
     RunRecord,
 };
 
 #[derive(Deserialize)]
-struct Parts<'a> {
+struct RawRunOutput<'a> {
     #[serde(default)]
     version: u32,
     #[serde(borrow)]
@@ -28,23 +28,23 @@ struct Parts<'a> {
     #[serde(default)]
     notes: Vec<String>,
     #[serde(default)]
-    rejected: Vec<crate::domain::Rejected>,
+    rejected: Vec<crate::domain::RejectedReport>,
     #[serde(borrow, default)]
     held_back: Vec<&'a RawValue>,
     #[serde(default)]
-    moved: Vec<crate::domain::Moved>,
+    moved: Vec<crate::domain::MovedFinding>,
     #[serde(default)]
     flip_flops: Vec<crate::domain::FlipFlop>,
     #[serde(default)]
-    recognised: Vec<crate::domain::Recognised>,
+    recognised: Vec<crate::domain::FindingAlias>,
 }
 
 /// Reads an output finding by finding; `None` when it is none at all.
-pub(super) fn parse(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> Option<RunOutput> {
+pub(super) fn parse_output(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> Option<RunOutput> {
     if let Ok(output) = serde_json::from_slice(json) {
         return Some(output);
     }
-    let parts: Parts<'_> = serde_json::from_slice(json).ok()?;
+    let parts: RawRunOutput<'_> = serde_json::from_slice(json).ok()?;
     let run = serde_json::from_str(parts.run.get()).ok().or_else(record)?;
     let findings: Vec<Finding> =
         parts.findings.iter().filter_map(|finding| serde_json::from_str(finding.get()).ok()).collect();
@@ -52,7 +52,7 @@ pub(super) fn parse(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> 
     if findings.len() < parts.findings.len() {
         notes.push(format!(
             "{} of this run can only be shown by a newer revdeck",
-            crate::domain::text::count(parts.findings.len() - findings.len(), "finding")
+            crate::domain::text::format_count(parts.findings.len() - findings.len(), "finding")
         ));
     }
     let coverage = parts.coverage.and_then(|coverage| serde_json::from_str(coverage.get()).ok()).unwrap_or_default();
@@ -74,20 +74,20 @@ pub(super) fn parse(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> 
 impl Store {
     /// Writes `outputs/<run_id>.json` atomically. An output that is there already stays.
     pub fn write_output(&self, output: &RunOutput) -> Result<(), StoreError> {
-        self.prepare()?;
+        self.prepare_for_write()?;
         let path = self.output_path(output.run.run_id.as_str());
         if path.exists() {
             return Ok(());
         }
         let json =
             serde_json::to_vec(output).map_err(|source| StoreError::Encode { what: "a run's output", source })?;
-        files::write_atomically(&path, &json, Existing::Keep)
+        files::write_atomically(&path, &json, ExistingPolicy::Keep)
     }
 
     /// The result of a run: its output, or what its journal holds so far. `None` when there is no such run.
     pub fn output(&self, id: &RunId) -> Result<Option<RunOutput>, StoreError> {
         if let Some(bytes) = files::read(&self.output_path(id.as_str()))?
-            && let Some(mut output) = parse(&bytes, || self.run(id).ok().flatten())
+            && let Some(mut output) = parse_output(&bytes, || self.run(id).ok().flatten())
         {
             // The record goes on after the output was written.
             if let Ok(Some(record)) = self.run(id) {
@@ -117,11 +117,11 @@ impl Store {
                 RunEvent::Covered { file } => {
                     coverage.files_covered += 1;
                     coverage.hunks_covered += file.hunks.len() as u32;
-                    coverage.lines_covered = coverage.lines_covered.saturating_add(FileCoverage::lines([&file]));
+                    coverage.lines_covered = coverage.lines_covered.saturating_add(FileCoverage::count_changed_lines([&file]));
                     coverage.files.push(file);
                 }
                 RunEvent::Carried { carried: file } => carried.push(*file),
-                RunEvent::LeftOut { file, hunks } => coverage.leave_out(file, hunks),
+                RunEvent::LeftOut { file, hunks } => coverage.omit_file(file, hunks),
                 RunEvent::Note { text } => output.notes.push(text),
                 RunEvent::Failed { summary, .. } => output.notes.push(summary),
                 RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => {
@@ -150,7 +150,7 @@ impl Store {
                 | RunEvent::Unknown => {}
             }
         }
-        coverage.carry(&carried);
+        coverage.set_carried(&carried);
         if coverage.files_total > 0 || coverage.hunks_carried > 0 || coverage.files_covered > 0 {
             output.coverage = coverage;
         }
@@ -160,12 +160,12 @@ impl Store {
     /// What a run that has ended put before its reviewer and carried over; `None` when it has left no output.
     pub fn coverage(&self, id: &RunId) -> Result<Option<Coverage>, StoreError> {
         #[derive(Deserialize)]
-        struct Covered {
+        struct CoverageField {
             #[serde(default)]
             coverage: Coverage,
         }
         let Some(bytes) = files::read(&self.output_path(id.as_str()))? else { return Ok(None) };
-        Ok(serde_json::from_slice::<Covered>(&bytes).ok().map(|output| output.coverage))
+        Ok(serde_json::from_slice::<CoverageField>(&bytes).ok().map(|output| output.coverage))
     }
 
     /// One finding with its present status, as its last run reported it. Opens the whole view; with a view at hand,
@@ -176,24 +176,24 @@ impl Store {
     }
 
     /// As [`Store::finding`], found through the row of a view.
-    pub fn finding_in(&self, view: &Arc<View>, id: &FindingId) -> Result<Option<Finding>, StoreError> {
+    pub fn finding_in(&self, view: &Arc<StoreView>, id: &FindingId) -> Result<Option<Finding>, StoreError> {
         let Some(index) = view.finding_index(id.as_str()) else { return Ok(None) };
         let row = view.finding(index);
         let (Ok(first), Ok(last)) = (row.first_run.parse::<RunId>(), row.last_run.parse::<RunId>()) else {
             return Ok(None);
         };
-        let Some(mut finding) = self.reported(&last, id)? else { return Ok(None) };
+        let Some(mut finding) = self.finding_in_run(&last, id)? else { return Ok(None) };
         finding.status = row.status;
         finding.first_run_id = first;
         finding.last_run_id = last;
-        view.place(index, &mut finding);
+        view.relocate_finding(index, &mut finding);
         Ok(Some(finding))
     }
 
     /// A finding as one run reported it, whatever became of it since.
-    pub fn reported(&self, run: &RunId, id: &FindingId) -> Result<Option<Finding>, StoreError> {
+    pub fn finding_in_run(&self, run: &RunId, id: &FindingId) -> Result<Option<Finding>, StoreError> {
         if let Some(bytes) = files::read(&self.output_path(run.as_str()))?
-            && let Ok(parts) = serde_json::from_slice::<Parts<'_>>(&bytes)
+            && let Ok(parts) = serde_json::from_slice::<RawRunOutput<'_>>(&bytes)
         {
             let is_it = |finding: &Finding| finding.finding_id == *id;
             let mut findings = parts.findings.iter().filter(|json| json.get().contains(id.as_str()));
@@ -231,14 +231,14 @@ impl Store {
     }
 
     fn read_triage(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<Disposition>, StoreError> {
-        Ok(self.read_triage_places(wanted)?.into_iter().map(|(_, line)| line).collect())
+        Ok(self.read_triage_with_offsets(wanted)?.into_iter().map(|(_, line)| line).collect())
     }
 
-    fn read_triage_places(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<(u64, Disposition)>, StoreError> {
+    fn read_triage_with_offsets(&self, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<(u64, Disposition)>, StoreError> {
         let path = self.triage_path();
         let mut all = Vec::new();
         if let Some(file) = files::open_read(&path)? {
-            super::lines::forwards(&file, 0, |place, line| {
+            super::lines::read_forwards(&file, 0, |place, line| {
                 if wanted(line)
                     && let Ok(disposition) = serde_json::from_slice(line)
                 {

@@ -7,13 +7,13 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::columns::FINDING_ID;
+use super::tables::FINDING_ID_BYTES;
 use crate::domain::{FindingCounts, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus, Severity, Time, Usage};
 
 /// Counts of a run's coverage.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Covered {
+pub(super) struct CoverageCountsLine {
     pub(super) files_total: u32,
     pub(super) files_covered: u32,
     pub(super) hunks_total: u32,
@@ -65,7 +65,7 @@ pub(super) struct RunLine<'a> {
     #[serde(default)]
     pub(super) tokens: Usage,
     #[serde(default)]
-    pub(super) coverage: Covered,
+    pub(super) coverage: CoverageCountsLine,
     #[serde(default)]
     pub(super) finding_counts: FindingCounts,
 }
@@ -123,12 +123,12 @@ pub(super) struct OutputLines<'a> {
     pub(super) findings: Vec<FindingLine<'a>>,
     pub(super) moved: Vec<MovedLine<'a>>,
     /// Findings that could not be read.
-    pub(super) bad: usize,
+    pub(super) unreadable: usize,
 }
 
 /// A line of `triage.ndjson`.
 #[derive(Debug, Deserialize)]
-pub(super) struct TriageLine<'a> {
+pub(super) struct TriageStatusLine<'a> {
     #[serde(borrow)]
     pub(super) finding_id: Cow<'a, str>,
     pub(super) status: FindingStatus,
@@ -150,47 +150,47 @@ pub(super) struct EventLine<'a> {
     pub(super) hunks: u32,
 }
 
-pub(super) fn run(line: &[u8]) -> Option<RunLine<'_>> {
+pub(super) fn parse_run(line: &[u8]) -> Option<RunLine<'_>> {
     serde_json::from_slice(line).ok().filter(|run: &RunLine<'_>| RunId::is_valid(&run.run_id))
 }
 
-pub(super) fn triage(line: &[u8]) -> Option<TriageLine<'_>> {
-    serde_json::from_slice(line).ok().filter(|line: &TriageLine<'_>| FindingId::is_valid(&line.finding_id))
+pub(super) fn parse_triage(line: &[u8]) -> Option<TriageStatusLine<'_>> {
+    serde_json::from_slice(line).ok().filter(|line: &TriageStatusLine<'_>| FindingId::is_valid(&line.finding_id))
 }
 
 /// The id of the finding that a line of `triage.ndjson` is about, without parsing it: as this version writes its lines,
 /// the id stands first.
-pub(super) fn id_in_front(line: &[u8]) -> Option<&str> {
-    let id = line.strip_prefix(b"{\"finding_id\":\"").and_then(|rest| rest.get(..FINDING_ID));
+pub(super) fn peek_finding_id(line: &[u8]) -> Option<&str> {
+    let id = line.strip_prefix(b"{\"finding_id\":\"").and_then(|rest| rest.get(..FINDING_ID_BYTES));
     id.and_then(|id| std::str::from_utf8(id).ok())
 }
 
-pub(super) fn finding(json: &RawValue) -> Option<FindingLine<'_>> {
+pub(super) fn parse_finding(json: &RawValue) -> Option<FindingLine<'_>> {
     serde_json::from_str(json.get()).ok().filter(|line: &FindingLine<'_>| FindingId::is_valid(&line.finding_id))
 }
 
 /// What an output says; `None` when the file is none.
-pub(super) fn output(json: &[u8]) -> Option<OutputLines<'_>> {
+pub(super) fn parse_output_lines(json: &[u8]) -> Option<OutputLines<'_>> {
     #[derive(Deserialize)]
-    struct Whole<'a> {
+    struct ReadableOutput<'a> {
         #[serde(borrow)]
         findings: Vec<FindingLine<'a>>,
         #[serde(borrow, default)]
         moved: Vec<MovedLine<'a>>,
     }
     #[derive(Deserialize)]
-    struct Parts<'a> {
+    struct RawOutput<'a> {
         #[serde(borrow)]
         findings: Vec<&'a RawValue>,
         #[serde(borrow, default)]
         moved: Vec<MovedLine<'a>>,
     }
-    if let Ok(Whole { mut findings, moved }) = serde_json::from_slice(json) {
+    if let Ok(ReadableOutput { mut findings, moved }) = serde_json::from_slice(json) {
         let all = findings.len();
         findings.retain(|line| FindingId::is_valid(&line.finding_id));
-        return Some(OutputLines { bad: all - findings.len(), findings, moved });
+        return Some(OutputLines { unreadable: all - findings.len(), findings, moved });
     }
-    let Parts { findings: parts, moved } = serde_json::from_slice(json).ok()?;
-    let findings: Vec<_> = parts.iter().filter_map(|part| finding(part)).collect();
-    Some(OutputLines { bad: parts.len() - findings.len(), findings, moved })
+    let RawOutput { findings: parts, moved } = serde_json::from_slice(json).ok()?;
+    let findings: Vec<_> = parts.iter().filter_map(|part| parse_finding(part)).collect();
+    Some(OutputLines { unreadable: parts.len() - findings.len(), findings, moved })
 }

@@ -5,15 +5,15 @@
 
 use std::collections::HashMap;
 
-use super::files::{self, Existing, Sync};
-use super::{Store, StoreError, View, parse};
+use super::files::{self, ExistingPolicy, SyncPolicy};
+use super::{Store, StoreError, StoreView, parse};
 use crate::domain::{RunId, RunRecord, Time};
 
 const DAY_MS: i64 = 86_400_000;
 
 /// What was removed, or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneReport {
     /// Journals of old runs that have an output.
     pub journals: usize,
     /// Lines of `runs.ndjson` that later ones had replaced.
@@ -35,18 +35,18 @@ impl Store {
         keep_runs: Option<usize>,
         now: Time,
         dry_run: bool,
-    ) -> Result<Pruned, StoreError> {
-        let mut pruned = Pruned { dry_run, ..Pruned::default() };
+    ) -> Result<PruneReport, StoreError> {
+        let mut pruned = PruneReport { dry_run, ..PruneReport::default() };
         if !self.root.is_dir() {
             return Ok(pruned);
         }
         if dry_run {
-            self.compact(&mut pruned)?;
+            self.compact_runs(&mut pruned)?;
         } else {
-            self.locked(|_| self.compact(&mut pruned))?;
+            self.with_lock(|_| self.compact_runs(&mut pruned))?;
         }
         let view = self.runs_view()?;
-        for (path, bytes) in self.left_pulses(&view)? {
+        for (path, bytes) in self.stale_heartbeats(&view)? {
             if !dry_run {
                 std::fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             }
@@ -62,14 +62,14 @@ impl Store {
         keep_days: Option<u32>,
         keep_runs: Option<usize>,
         now: Time,
-    ) -> Result<Pruned, StoreError> {
-        let mut pruned = Pruned::default();
+    ) -> Result<PruneReport, StoreError> {
+        let mut pruned = PruneReport::default();
         self.prune_old(&*self.runs_view()?, keep_days, keep_runs, now, &mut pruned)?;
         Ok(pruned)
     }
 
     /// Whether it is a day since somebody kept house, and it is up to the caller now.
-    pub fn begin_housekeeping(&self, now: Time) -> Result<bool, StoreError> {
+    pub fn claim_housekeeping(&self, now: Time) -> Result<bool, StoreError> {
         let path = self.root.join("housekeeping");
         let is_due = || -> Result<bool, StoreError> {
             let last = files::read(&path)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<i64>().ok());
@@ -79,11 +79,11 @@ impl Store {
         if !is_due()? {
             return Ok(false);
         }
-        self.locked(|_| {
+        self.with_lock(|_| {
             let due = is_due()?;
             if due {
                 let text = format!("{}\n", now.as_millisecond());
-                files::write_beside(&path, Existing::Replace, Sync::Later, |file| {
+                files::write_beside(&path, ExistingPolicy::Replace, SyncPolicy::Later, |file| {
                     std::io::Write::write_all(file, text.as_bytes())
                 })?;
             }
@@ -92,19 +92,19 @@ impl Store {
     }
 
     /// Bytes of all files of the store.
-    pub fn bytes(&self) -> u64 {
-        let folders = super::FOLDERS.map(|name| self.root.join(name));
+    pub fn total_bytes(&self) -> u64 {
+        let folders = super::STORE_FOLDERS.map(|name| self.root.join(name));
         let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
         files.filter_map(|file| file.metadata().ok()).filter(std::fs::Metadata::is_file).map(|file| file.len()).sum()
     }
 
     fn prune_old(
         &self,
-        view: &View,
+        view: &StoreView,
         keep_days: Option<u32>,
         keep_runs: Option<usize>,
         now: Time,
-        pruned: &mut Pruned,
+        pruned: &mut PruneReport,
     ) -> Result<(), StoreError> {
         if keep_days.is_none() && keep_runs.is_none() {
             return Ok(());
@@ -120,7 +120,7 @@ impl Store {
             let journal = self.journal_path(run.id);
             if let Ok(metadata) = std::fs::metadata(&journal) {
                 let output = files::read(&self.output_path(run.id))?;
-                if output.is_some_and(|bytes| parse::output(&bytes).is_some()) {
+                if output.is_some_and(|bytes| parse::parse_output_lines(&bytes).is_some()) {
                     if !pruned.dry_run {
                         std::fs::remove_file(&journal).map_err(StoreError::io("remove", &journal))?;
                     }
@@ -135,9 +135,9 @@ impl Store {
 
     /// Keeps the last line of each run in the place of its first, so that the order of runs stays. Under the store's
     /// lock, but for a dry run.
-    fn compact(&self, pruned: &mut Pruned) -> Result<(), StoreError> {
+    fn compact_runs(&self, pruned: &mut PruneReport) -> Result<(), StoreError> {
         #[derive(serde::Deserialize)]
-        struct Named {
+        struct RunIdField {
             run_id: RunId,
         }
         let path = self.runs_path();
@@ -147,7 +147,7 @@ impl Store {
         let mut places: HashMap<RunId, (Option<usize>, Option<usize>)> = HashMap::new();
         let lines = || bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         for line in lines() {
-            let Ok(Named { run_id }) = serde_json::from_slice(line) else {
+            let Ok(RunIdField { run_id }) = serde_json::from_slice(line) else {
                 // Torn or corrupt: repair sets it aside.
                 kept.push(line);
                 continue;
@@ -179,7 +179,7 @@ impl Store {
                 compact.extend_from_slice(line);
                 compact.push(b'\n');
             }
-            files::write_atomically(&path, &compact, Existing::Replace)?;
+            files::write_atomically(&path, &compact, ExistingPolicy::Replace)?;
         }
         Ok(())
     }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{self, Sync};
+use super::files::{self, SyncPolicy};
 use super::{StoreError, lines};
 use crate::domain::{RunId, Time};
 
 /// A paid answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Paid {
+pub struct PaidAnswer {
     pub at: Time,
     pub run_id: RunId,
     pub turn: u32,
@@ -26,44 +26,44 @@ pub struct Paid {
 
 /// What was paid since a moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Total {
+pub struct SpendingTotal {
     pub tokens: u64,
     pub cost: f64,
 }
 
 /// The file of all that was paid.
 #[derive(Debug, Clone)]
-pub struct Spending {
+pub struct SpendingLog {
     path: PathBuf,
 }
 
-impl Spending {
+impl SpendingLog {
     /// In this state folder.
     pub fn open(state: &Path) -> Self {
         Self { path: state.join("spending.ndjson") }
     }
 
-    pub fn append(&self, paid: &Paid) -> Result<(), StoreError> {
+    pub fn append(&self, paid: &PaidAnswer) -> Result<(), StoreError> {
         let mut line =
             serde_json::to_vec(paid).map_err(|source| StoreError::Encode { what: "a paid answer", source })?;
         line.push(b'\n');
         let file = files::open_append(&self.path)?;
         file.lock().map_err(StoreError::io("lock", &self.path))?;
-        let appended = files::append_to(&file, &self.path, &line, Sync::Now);
+        let appended = files::append_to(&file, &self.path, &line, SyncPolicy::Now);
         let _ = file.unlock();
         appended.map(drop)
     }
 
     /// What was paid since `from`, by all runs or by all but one. Lines that cannot be read count nothing.
-    pub fn since(&self, from: Time, without: Option<&RunId>) -> Result<Total, StoreError> {
-        let mut total = Total::default();
-        let count = |paid: Paid| {
+    pub fn total_since(&self, from: Time, without: Option<&RunId>) -> Result<SpendingTotal, StoreError> {
+        let mut total = SpendingTotal::default();
+        let count = |paid: PaidAnswer| {
             if without != Some(&paid.run_id) {
                 total.tokens = total.tokens.saturating_add(paid.tokens);
                 total.cost += paid.cost;
             }
         };
-        lines::since(&self.path, from, |paid| paid.at, count)?;
+        lines::read_since(&self.path, from, |paid| paid.at, count)?;
         Ok(total)
     }
 }
@@ -77,17 +77,17 @@ mod tests {
     #[test]
     fn what_was_paid_since_a_moment_counts_whatever_else_stands_in_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
-        let spending = Spending::open(folder.path());
+        let spending = SpendingLog::open(folder.path());
         let at = |text: &str| text.parse::<Time>().expect("a moment");
         let since = at("2026-03-02T00:00:00Z");
-        assert_eq!(spending.since(since, None).expect("nothing"), Total::default());
+        assert_eq!(spending.total_since(since, None).expect("nothing"), SpendingTotal::default());
         let times = ["2026-03-01T23:00:00Z", "2026-03-02T01:00:00Z", "2026-03-01T22:00:00Z", "2026-03-02T02:00:00Z"];
         let runs = ["ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F"];
         let runs: [RunId; 2] = runs.map(|run| run.parse().expect("an id"));
         for (turn, time) in (1..).zip(times) {
             // The second and the fourth are paid by the second run.
             let run_id = runs[(turn as usize + 1) % 2].clone();
-            let paid = Paid { at: at(time), run_id, turn, reviewer: "m".to_owned(), tokens: 100, cost: 0.5 };
+            let paid = PaidAnswer { at: at(time), run_id, turn, reviewer: "m".to_owned(), tokens: 100, cost: 0.5 };
             spending.append(&paid).expect("appended");
         }
         std::fs::write(folder.path().join("spending.ndjson"), {
@@ -96,18 +96,18 @@ mod tests {
             bytes
         })
         .expect("written");
-        let total = |without| spending.since(since, without).expect("a total");
-        assert_eq!(total(None), Total { tokens: 200, cost: 1.0 });
-        assert_eq!(total(Some(&runs[0])), Total { tokens: 200, cost: 1.0 });
-        assert_eq!(total(Some(&runs[1])), Total::default());
+        let total = |without| spending.total_since(since, without).expect("a total");
+        assert_eq!(total(None), SpendingTotal { tokens: 200, cost: 1.0 });
+        assert_eq!(total(Some(&runs[0])), SpendingTotal { tokens: 200, cost: 1.0 });
+        assert_eq!(total(Some(&runs[1])), SpendingTotal::default());
     }
 
     /// What stands there without a line end while somebody writes is not sealed by the next who does.
     #[test]
     fn whoever_appends_waits_for_whoever_writes() {
         let folder = tempfile::tempdir().expect("a folder");
-        let spending = Spending::open(folder.path());
-        let paid = Paid {
+        let spending = SpendingLog::open(folder.path());
+        let paid = PaidAnswer {
             at: Time::UNIX_EPOCH,
             run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
             turn: 1,

@@ -10,36 +10,36 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 
-use super::{Store, watch};
+use super::{Store, watcher_state};
 
 /// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Changed {
+pub enum StoreChange {
     /// Runs, dispositions or a journal changed: [`Store::refresh`] tells what.
     Store,
     /// Nothing but what a worker or the watcher is doing this moment: [`Store::pulses`] and [`Store::watcher`] tell what.
-    Pulse,
+    Heartbeat,
     /// [`Stopper::stop`] was called. Every later wait ends like this at once.
     Stopped,
 }
 
 /// Waits for changes of a store; see [`Store::tail`].
-pub struct Tail {
+pub struct StoreTail {
     root: PathBuf,
-    sender: Sender<Message>,
-    receiver: Receiver<Message>,
-    how: How,
+    sender: Sender<TailMessage>,
+    receiver: Receiver<TailMessage>,
+    how: TailSource,
     last: Option<Instant>,
     stopped: bool,
 }
 
-impl std::fmt::Debug for Tail {
+impl std::fmt::Debug for StoreTail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tail").field("root", &self.root).field("polling", &self.polling()).finish_non_exhaustive()
+        f.debug_struct("Tail").field("root", &self.root).field("polling", &self.polling_reason()).finish_non_exhaustive()
     }
 }
 
-enum How {
+enum TailSource {
     Watching {
         watcher: notify::RecommendedWatcher,
         /// The folders watched: the store and its journals, or the nearest folder above that is there.
@@ -47,29 +47,29 @@ enum How {
     },
     Polling {
         reason: String,
-        seen: Signature,
+        seen: StoreSignature,
     },
 }
 
 /// What tells that files changed, by path.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Signature {
+struct StoreSignature {
     /// Lengths: these only grow, or are replaced by a repair.
     lengths: BTreeMap<PathBuf, u64>,
     /// Moments: a pulse, or what a watcher says, is replaced by one that may be as long.
-    pulses: BTreeMap<PathBuf, Option<SystemTime>>,
+    heartbeats: BTreeMap<PathBuf, Option<SystemTime>>,
 }
 
 /// What was touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Touched {
-    Pulse,
+enum TouchedPart {
+    Heartbeat,
     Store,
 }
 
-enum Message {
+enum TailMessage {
     /// A file or folder that the store consists of was made, written, renamed or removed.
-    Touched(Touched),
+    Touched(TouchedPart),
     /// The watcher cannot go on.
     Broken(String),
     Stop,
@@ -77,78 +77,78 @@ enum Message {
 
 /// Ends the wait of a [`Tail`] from another thread.
 #[derive(Debug, Clone)]
-pub struct Stopper(Sender<Message>);
+pub struct TailStopper(Sender<TailMessage>);
 
-impl Stopper {
+impl TailStopper {
     pub fn stop(&self) {
-        let _ = self.0.send(Message::Stop);
+        let _ = self.0.send(TailMessage::Stop);
     }
 }
 
 /// Between two returns of [`Tail::wait`] there is at least this long, so that a busy worker does not keep a screen busy.
-const QUIET: Duration = Duration::from_millis(100);
+const MIN_CHANGE_INTERVAL: Duration = Duration::from_millis(100);
 /// As [`QUIET`], where only pulses changed: no more than five redraws a second, however many runs work.
-const PULSE_QUIET: Duration = Duration::from_millis(200);
+const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_millis(200);
 /// How often the files are looked at where they cannot be watched.
-const POLL: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Store {
     /// Watches the store, also one that does not exist yet (nothing is made). Changes from this moment on are seen.
-    pub fn tail(&self) -> Tail {
+    pub fn open_tail(&self) -> StoreTail {
         let (sender, receiver) = channel();
-        let root = real(&self.root);
-        let how = watch(&root, &sender).unwrap_or_else(|reason| How::Polling { reason, seen: Signature::of(&root) });
-        Tail { root, sender, receiver, how, last: None, stopped: false }
+        let root = resolve_links(&self.root);
+        let how = start_watching(&root, &sender).unwrap_or_else(|reason| TailSource::Polling { reason, seen: StoreSignature::from_folder(&root) });
+        StoreTail { root, sender, receiver, how, last: None, stopped: false }
     }
 }
 
-impl Tail {
+impl StoreTail {
     /// Ends a wait from another thread.
-    pub fn stopper(&self) -> Stopper {
-        Stopper(self.sender.clone())
+    pub fn stopper(&self) -> TailStopper {
+        TailStopper(self.sender.clone())
     }
 
     /// Why the files are looked at once a second instead of being watched; `None` when they are watched.
-    pub fn polling(&self) -> Option<&str> {
+    pub fn polling_reason(&self) -> Option<&str> {
         match &self.how {
-            How::Watching { .. } => None,
-            How::Polling { reason, .. } => Some(reason),
+            TailSource::Watching { .. } => None,
+            TailSource::Polling { reason, .. } => Some(reason),
         }
     }
 
     /// Blocks until the store has changed since the last call (or since [`Store::tail`]). Several changes in short order
     /// are one.
-    pub fn wait(&mut self) -> Changed {
-        let mut touched: Option<Touched> = None;
+    pub fn wait(&mut self) -> StoreChange {
+        let mut touched: Option<TouchedPart> = None;
         loop {
             if self.stopped {
-                return Changed::Stopped;
+                return StoreChange::Stopped;
             }
             let patience = match touched {
                 Some(what) => {
-                    let quiet = if what == Touched::Store { QUIET } else { PULSE_QUIET };
+                    let quiet = if what == TouchedPart::Store { MIN_CHANGE_INTERVAL } else { MIN_HEARTBEAT_INTERVAL };
                     let due = self.last.map(|last| last + quiet);
                     Some(due.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now())))
                 }
-                None => matches!(self.how, How::Polling { .. }).then_some(POLL),
+                None => matches!(self.how, TailSource::Polling { .. }).then_some(POLL_INTERVAL),
             };
             let message = match patience {
                 Some(patience) => self.receiver.recv_timeout(patience),
                 None => self.receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match (message, touched) {
-                (Ok(Message::Touched(what)), _) => touched = touched.max(Some(what)),
-                (Ok(Message::Broken(reason)), _) => {
-                    self.how = How::Polling { reason, seen: Signature::of(&self.root) };
-                    touched = Some(Touched::Store);
+                (Ok(TailMessage::Touched(what)), _) => touched = touched.max(Some(what)),
+                (Ok(TailMessage::Broken(reason)), _) => {
+                    self.how = TailSource::Polling { reason, seen: StoreSignature::from_folder(&self.root) };
+                    touched = Some(TouchedPart::Store);
                 }
-                (Ok(Message::Stop), _) => self.stopped = true,
+                (Ok(TailMessage::Stop), _) => self.stopped = true,
                 (Err(RecvTimeoutError::Timeout), Some(what)) => {
-                    self.rearm();
+                    self.update_watches();
                     self.last = Some(Instant::now());
-                    return if what == Touched::Store { Changed::Store } else { Changed::Pulse };
+                    return if what == TouchedPart::Store { StoreChange::Store } else { StoreChange::Heartbeat };
                 }
-                (Err(RecvTimeoutError::Timeout), None) => touched = self.poll(),
+                (Err(RecvTimeoutError::Timeout), None) => touched = self.poll_files(),
                 // Cannot happen while this end keeps a sender; a wait that never ends would be the worse answer.
                 (Err(RecvTimeoutError::Disconnected), _) => self.stopped = true,
             }
@@ -156,27 +156,27 @@ impl Tail {
     }
 
     /// Watches folders that have been made since.
-    fn rearm(&mut self) {
-        let How::Watching { watcher, folders } = &mut self.how else { return };
-        if let Err(reason) = arm(&self.root, watcher, folders) {
-            self.how = How::Polling { reason, seen: Signature::of(&self.root) };
+    fn update_watches(&mut self) {
+        let TailSource::Watching { watcher, folders } = &mut self.how else { return };
+        if let Err(reason) = watch_folders(&self.root, watcher, folders) {
+            self.how = TailSource::Polling { reason, seen: StoreSignature::from_folder(&self.root) };
         }
     }
 
-    fn poll(&mut self) -> Option<Touched> {
-        let How::Polling { seen, .. } = &mut self.how else { return None };
-        let before = std::mem::replace(seen, Signature::of(&self.root));
+    fn poll_files(&mut self) -> Option<TouchedPart> {
+        let TailSource::Polling { seen, .. } = &mut self.how else { return None };
+        let before = std::mem::replace(seen, StoreSignature::from_folder(&self.root));
         if before.lengths != seen.lengths {
-            Some(Touched::Store)
+            Some(TouchedPart::Store)
         } else {
-            (before.pulses != seen.pulses).then_some(Touched::Pulse)
+            (before.heartbeats != seen.heartbeats).then_some(TouchedPart::Heartbeat)
         }
     }
 }
 
 /// A path without symbolic links in it, as the system names it in its notifications (on macOS at least), also when the
 /// end of it is not there yet.
-fn real(path: &Path) -> PathBuf {
+fn resolve_links(path: &Path) -> PathBuf {
     path.ancestors()
         .find_map(|above| Some((above, above.canonicalize().ok()?)))
         .and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)))
@@ -184,51 +184,51 @@ fn real(path: &Path) -> PathBuf {
         .map_or_else(|| path.to_owned(), |real| real.components().collect())
 }
 
-fn watch(root: &Path, sender: &Sender<Message>) -> Result<How, String> {
+fn start_watching(root: &Path, sender: &Sender<TailMessage>) -> Result<TailSource, String> {
     let (sender, store) = (sender.clone(), root.to_owned());
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let message = match event {
-            Ok(event) if event.need_rescan() => Message::Touched(Touched::Store),
-            Ok(event) => match touched(&event, &store) {
-                Some(what) => Message::Touched(what),
+            Ok(event) if event.need_rescan() => TailMessage::Touched(TouchedPart::Store),
+            Ok(event) => match classify_event(&event, &store) {
+                Some(what) => TailMessage::Touched(what),
                 None => return,
             },
-            Err(error) => Message::Broken(error.to_string()),
+            Err(error) => TailMessage::Broken(error.to_string()),
         };
         let _ = sender.send(message);
     })
     .map_err(|error| error.to_string())?;
     let mut folders = Vec::new();
-    arm(root, &mut watcher, &mut folders)?;
-    Ok(How::Watching { watcher, folders })
+    watch_folders(root, &mut watcher, &mut folders)?;
+    Ok(TailSource::Watching { watcher, folders })
 }
 
 /// What an event can mean to a reader. Opening and reading mean nothing, nor do locks and temporary files.
-fn touched(event: &notify::Event, root: &Path) -> Option<Touched> {
+fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
     if matches!(event.kind, EventKind::Access(_)) {
         return None;
     }
     let of_path = |path: &PathBuf| match path.strip_prefix(root) {
         Ok(inside) => {
-            let watch = [watch::WATCH_FILE, watch::SNOOZE_FILE].iter().any(|name| inside == Path::new(name));
+            let watch = [watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE].iter().any(|name| inside == Path::new(name));
             let shown = ["", "runs.ndjson", "triage.ndjson", "fixes.ndjson", "events"];
             let named = shown.iter().any(|name| inside == Path::new(name));
             match inside.extension().and_then(|extension| extension.to_str()) {
-                _ if named => Some(Touched::Store),
-                _ if watch => Some(Touched::Pulse),
-                Some("jsonl") => Some(Touched::Store),
-                Some("pulse") => Some(Touched::Pulse),
+                _ if named => Some(TouchedPart::Store),
+                _ if watch => Some(TouchedPart::Heartbeat),
+                Some("jsonl") => Some(TouchedPart::Store),
+                Some("pulse") => Some(TouchedPart::Heartbeat),
                 _ => None,
             }
         }
         // A folder above the store, on the way to it.
-        Err(_) => root.starts_with(path).then_some(Touched::Store),
+        Err(_) => root.starts_with(path).then_some(TouchedPart::Store),
     };
     event.paths.iter().filter_map(of_path).max()
 }
 
 /// Watches the store's folder and its journals, or the nearest folder above when they are not there yet.
-fn arm(root: &Path, watcher: &mut notify::RecommendedWatcher, folders: &mut Vec<PathBuf>) -> Result<(), String> {
+fn watch_folders(root: &Path, watcher: &mut notify::RecommendedWatcher, folders: &mut Vec<PathBuf>) -> Result<(), String> {
     // Each round may find that a folder was made since the one before.
     for _ in 0..64 {
         let wanted: Vec<PathBuf> = if root.is_dir() {
@@ -255,16 +255,16 @@ fn arm(root: &Path, watcher: &mut notify::RecommendedWatcher, folders: &mut Vec<
     Ok(())
 }
 
-impl Signature {
-    fn of(root: &Path) -> Self {
+impl StoreSignature {
+    fn from_folder(root: &Path) -> Self {
         let mut signature = Self::default();
         let events = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
-        let files = ["runs.ndjson", "triage.ndjson", "fixes.ndjson", watch::WATCH_FILE, watch::SNOOZE_FILE];
+        let files = ["runs.ndjson", "triage.ndjson", "fixes.ndjson", watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE];
         let files = files.map(|name| root.join(name));
         for file in files.into_iter().chain(events) {
             let Ok(metadata) = std::fs::metadata(&file) else { continue };
             match file.extension().and_then(|extension| extension.to_str()) {
-                Some("pulse" | "json") => drop(signature.pulses.insert(file, metadata.modified().ok())),
+                Some("pulse" | "json") => drop(signature.heartbeats.insert(file, metadata.modified().ok())),
                 Some("ndjson" | "jsonl") => drop(signature.lengths.insert(file, metadata.len())),
                 _ => {}
             }
@@ -287,15 +287,15 @@ mod tests {
         let create = EventKind::Create(CreateKind::Any);
         let rename = EventKind::Modify(ModifyKind::Name(RenameMode::To));
         for (kind, path, expected) in [
-            (write, "/s/review/repo-k/auto-review/runs.ndjson", Some(Touched::Store)),
-            (write, "/s/review/repo-k/auto-review/triage.ndjson", Some(Touched::Store)),
-            (write, "/s/review/repo-k/auto-review/events/ar_1.jsonl", Some(Touched::Store)),
-            (create, "/s/review/repo-k/auto-review/events", Some(Touched::Store)),
-            (create, "/s/review/repo-k/auto-review", Some(Touched::Store)),
-            (create, "/s/review/repo-k", Some(Touched::Store)),
-            (rename, "/s/review/repo-k/auto-review/events/ar_1.pulse", Some(Touched::Pulse)),
-            (rename, "/s/review/repo-k/auto-review/watch.json", Some(Touched::Pulse)),
-            (rename, "/s/review/repo-k/auto-review/snooze.json", Some(Touched::Pulse)),
+            (write, "/s/review/repo-k/auto-review/runs.ndjson", Some(TouchedPart::Store)),
+            (write, "/s/review/repo-k/auto-review/triage.ndjson", Some(TouchedPart::Store)),
+            (write, "/s/review/repo-k/auto-review/events/ar_1.jsonl", Some(TouchedPart::Store)),
+            (create, "/s/review/repo-k/auto-review/events", Some(TouchedPart::Store)),
+            (create, "/s/review/repo-k/auto-review", Some(TouchedPart::Store)),
+            (create, "/s/review/repo-k", Some(TouchedPart::Store)),
+            (rename, "/s/review/repo-k/auto-review/events/ar_1.pulse", Some(TouchedPart::Heartbeat)),
+            (rename, "/s/review/repo-k/auto-review/watch.json", Some(TouchedPart::Heartbeat)),
+            (rename, "/s/review/repo-k/auto-review/snooze.json", Some(TouchedPart::Heartbeat)),
             (create, "/s/review/repo-k/auto-review/repo.json", None),
             (open, "/s/review/repo-k/auto-review/events/ar_1.pulse", None),
             (open, "/s/review/repo-k/auto-review/runs.ndjson", None),
@@ -306,7 +306,7 @@ mod tests {
             (create, "/s/review/repo-other", None),
         ] {
             let event = notify::Event::new(kind).add_path(path.into());
-            assert_eq!(touched(&event, root), expected, "{kind:?} {path}");
+            assert_eq!(classify_event(&event, root), expected, "{kind:?} {path}");
         }
     }
 
@@ -317,10 +317,10 @@ mod tests {
         let base = folder.path().canonicalize().expect("a path");
         std::fs::create_dir(base.join("there")).expect("a folder");
         std::os::unix::fs::symlink(base.join("there"), base.join("link")).expect("a link");
-        assert_eq!(real(&base.join("link/a/b")), base.join("there/a/b"));
+        assert_eq!(resolve_links(&base.join("link/a/b")), base.join("there/a/b"));
         std::fs::create_dir_all(base.join("there/a/b")).expect("a folder");
-        assert_eq!(real(&base.join("link/a/b")), base.join("there/a/b"));
-        assert_eq!(real(&base.join("link")).as_os_str(), base.join("there").as_os_str());
+        assert_eq!(resolve_links(&base.join("link/a/b")), base.join("there/a/b"));
+        assert_eq!(resolve_links(&base.join("link")).as_os_str(), base.join("there").as_os_str());
     }
 
     #[test]
@@ -328,16 +328,16 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().to_owned();
         let (sender, receiver) = channel();
-        let how = How::Polling { reason: "no watches left".into(), seen: Signature::of(&root) };
-        let mut tail = Tail { root: root.clone(), sender, receiver, how, last: None, stopped: false };
-        assert_eq!(tail.polling(), Some("no watches left"));
+        let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
+        let mut tail = StoreTail { root: root.clone(), sender, receiver, how, last: None, stopped: false };
+        assert_eq!(tail.polling_reason(), Some("no watches left"));
         std::fs::write(root.join("runs.ndjson"), "{}\n").expect("written");
-        assert_eq!(tail.wait(), Changed::Store);
+        assert_eq!(tail.wait(), StoreChange::Store);
         std::fs::create_dir(root.join("events")).expect("a folder");
         std::fs::write(root.join("events/ar_1.pulse"), "{}").expect("written");
-        assert_eq!(tail.wait(), Changed::Pulse);
+        assert_eq!(tail.wait(), StoreChange::Heartbeat);
         tail.stopper().stop();
-        assert_eq!(tail.wait(), Changed::Stopped);
-        assert_eq!(tail.wait(), Changed::Stopped);
+        assert_eq!(tail.wait(), StoreChange::Stopped);
+        assert_eq!(tail.wait(), StoreChange::Stopped);
     }
 }

@@ -11,7 +11,7 @@ use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Fix, FixId, Fi
 
 /// What undo or redo came to.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum UndoOutcome {
     /// There was nothing to take back, or to set again.
     Nothing,
     /// What was recorded.
@@ -27,7 +27,7 @@ impl Store {
         &self,
         decide: impl FnOnce(&[Disposition]) -> Result<Vec<Disposition>, E>,
     ) -> Result<Vec<Disposition>, E> {
-        self.locked_as(|_| {
+        self.with_lock_as(|_| {
             let lines = decide(&self.triage_log()?)?;
             self.append_dispositions(&lines)?;
             Ok(lines)
@@ -35,29 +35,29 @@ impl Store {
     }
 
     /// Takes back the user's last triage. What an applied fix decided is left to whoever takes the patch out.
-    pub fn undo(&self, at: Time) -> Result<Step, StoreError> {
-        self.step(FixStatus::Applied, |log| next_undo(log, at))
+    pub fn undo(&self, at: Time) -> Result<UndoOutcome, StoreError> {
+        self.undo_or_redo(FixStatus::Applied, |log| next_undo(log, at))
     }
 
     /// Sets again what was taken back last. What a fix decided that was taken out is left to whoever applies it again.
-    pub fn redo(&self, at: Time) -> Result<Step, StoreError> {
-        self.step(FixStatus::Undone, |log| next_redo(log, at))
+    pub fn redo(&self, at: Time) -> Result<UndoOutcome, StoreError> {
+        self.undo_or_redo(FixStatus::Undone, |log| next_redo(log, at))
     }
 
     /// `of_files`: the status of a fix for which the step is more than one of its findings.
-    fn step(
+    fn undo_or_redo(
         &self,
         of_files: FixStatus,
         next: impl FnOnce(&[Disposition]) -> Option<Vec<Disposition>>,
-    ) -> Result<Step, StoreError> {
+    ) -> Result<UndoOutcome, StoreError> {
         if !self.triage_path().exists() {
             // Nothing was ever decided: no reason to make a store.
-            return Ok(Step::Nothing);
+            return Ok(UndoOutcome::Nothing);
         }
         let mut of_fix = None;
         let lines = self.decide(|log| {
             let lines = next(log).unwrap_or_default();
-            if let Some(id) = lines.first().and_then(|line| fix_of(&line.group)) {
+            if let Some(id) = lines.first().and_then(|line| parse_fix_group(&line.group)) {
                 of_fix = self.fix(&id)?.filter(|fix| fix.status == of_files);
                 // An offer that was dropped cannot be what addresses a finding.
                 if of_fix.is_some() || of_files == FixStatus::Undone {
@@ -67,28 +67,28 @@ impl Store {
             Ok::<_, StoreError>(lines)
         })?;
         Ok(match (of_fix, lines.is_empty()) {
-            (Some(fix), _) => Step::Fix(Box::new(fix)),
-            (None, true) => Step::Nothing,
-            (None, false) => Step::Decided(lines),
+            (Some(fix), _) => UndoOutcome::Fix(Box::new(fix)),
+            (None, true) => UndoOutcome::Nothing,
+            (None, false) => UndoOutcome::Decided(lines),
         })
     }
 }
 
 /// The group of what applying a fix decides; `step` tells its times apart.
-pub fn group_of_fix(fix: &FixId, step: &str) -> String {
+pub fn fix_group(fix: &FixId, step: &str) -> String {
     format!("{fix}/{step}")
 }
 
-fn fix_of(group: &str) -> Option<FixId> {
+fn parse_fix_group(group: &str) -> Option<FixId> {
     group.split_once('/')?.0.parse().ok()
 }
 
 /// The lines that take back, or set again, what applying this fix decided last; none when there is nothing.
-pub fn step_of_fix(log: &[Disposition], fix: &FixId, action: TriageAction, at: Time) -> Vec<Disposition> {
-    let stacks = Stacks::of(log);
+pub fn undo_or_redo_fix(log: &[Disposition], fix: &FixId, action: TriageAction, at: Time) -> Vec<Disposition> {
+    let stacks = UndoStacks::from_log(log);
     let groups = if action == TriageAction::Undo { &stacks.done } else { &stacks.undone };
-    let group = groups.iter().rev().find(|group| fix_of(group).as_ref() == Some(fix));
-    group.and_then(|group| stacks.step(log, group, action, at)).unwrap_or_default()
+    let group = groups.iter().rev().find(|group| parse_fix_group(group).as_ref() == Some(fix));
+    group.and_then(|group| stacks.build_step(log, group, action, at)).unwrap_or_default()
 }
 
 /// The status of a finding after these lines: the last one that is about it wins, open when there is none.
@@ -101,26 +101,26 @@ pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
 /// Findings whose status changed since then by somebody else (a later review, an assistant) are left alone; a group
 /// of which nothing else is left is passed over.
 pub fn next_undo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-    let stacks = Stacks::of(log);
-    stacks.done.iter().rev().find_map(|group| stacks.step(log, group, TriageAction::Undo, at))
+    let stacks = UndoStacks::from_log(log);
+    stacks.done.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Undo, at))
 }
 
 /// The lines that set again what was taken back last; `None` when there is none, or when something was triaged since.
 pub fn next_redo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-    let stacks = Stacks::of(log);
-    stacks.undone.iter().rev().find_map(|group| stacks.step(log, group, TriageAction::Redo, at))
+    let stacks = UndoStacks::from_log(log);
+    stacks.undone.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Redo, at))
 }
 
 /// The user's groups in the order in which undo and redo walk them.
-struct Stacks<'a> {
+struct UndoStacks<'a> {
     done: Vec<&'a str>,
     undone: Vec<&'a str>,
     /// The last status of each finding, whoever set it.
     present: HashMap<&'a FindingId, FindingStatus>,
 }
 
-impl<'a> Stacks<'a> {
-    fn of(log: &'a [Disposition]) -> Self {
+impl<'a> UndoStacks<'a> {
+    fn from_log(log: &'a [Disposition]) -> Self {
         let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
         let mut present = HashMap::new();
         for line in log {
@@ -148,7 +148,7 @@ impl<'a> Stacks<'a> {
         Self { done, undone, present }
     }
 
-    fn step(&self, log: &[Disposition], group: &str, action: TriageAction, at: Time) -> Option<Vec<Disposition>> {
+    fn build_step(&self, log: &[Disposition], group: &str, action: TriageAction, at: Time) -> Option<Vec<Disposition>> {
         let sets = log
             .iter()
             .filter(|line| line.actor == Actor::User && line.action == TriageAction::Set && line.group == group);
@@ -162,7 +162,7 @@ impl<'a> Stacks<'a> {
                 unchanged.then(|| Disposition {
                     status: to,
                     previous: from,
-                    reason: reason_of(log, &set.finding_id, to),
+                    reason: last_reason(log, &set.finding_id, to),
                     at,
                     action,
                     ..set.clone()
@@ -174,7 +174,7 @@ impl<'a> Stacks<'a> {
 }
 
 /// Why the finding was given this status when it last was: a dismissal that comes back keeps its reason.
-fn reason_of(log: &[Disposition], id: &FindingId, status: FindingStatus) -> String {
+fn last_reason(log: &[Disposition], id: &FindingId, status: FindingStatus) -> String {
     let last = log.iter().rev().find(|line| line.finding_id == *id && line.status == status);
     last.map(|line| line.reason.clone()).unwrap_or_default()
 }
@@ -248,20 +248,20 @@ mod tests {
         use FindingStatus::{Addressed, Dismissed, Open};
         let fix: FixId = format!("fx_{:026}", 7).parse().expect("an id");
         let at = Time::UNIX_EPOCH;
-        let group = group_of_fix(&fix, "t_1");
+        let group = fix_group(&fix, "t_1");
         let mut log = vec![
             line('a', &group, Open, Addressed, ""),
             line('b', &group, Open, Addressed, ""),
             line('c', "t_2", Open, Dismissed, "x"),
             line('b', "t_3", Addressed, Dismissed, "x"),
         ];
-        let back = step_of_fix(&log, &fix, TriageAction::Undo, at);
+        let back = undo_or_redo_fix(&log, &fix, TriageAction::Undo, at);
         assert_eq!(statuses(&Some(back.clone())), [("a".to_owned(), "open")], "b is something else meanwhile");
-        assert_eq!(step_of_fix(&log, &fix, TriageAction::Redo, at), []);
+        assert_eq!(undo_or_redo_fix(&log, &fix, TriageAction::Redo, at), []);
         log.extend(back);
-        assert_eq!(step_of_fix(&log, &fix, TriageAction::Undo, at), []);
-        assert_eq!(statuses(&Some(step_of_fix(&log, &fix, TriageAction::Redo, at))), [("a".to_owned(), "addressed")]);
-        assert_eq!(fix_of("t_2"), None);
+        assert_eq!(undo_or_redo_fix(&log, &fix, TriageAction::Undo, at), []);
+        assert_eq!(statuses(&Some(undo_or_redo_fix(&log, &fix, TriageAction::Redo, at))), [("a".to_owned(), "addressed")]);
+        assert_eq!(parse_fix_group("t_2"), None);
     }
 
     #[test]

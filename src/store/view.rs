@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use super::columns::Columns;
-use super::live::Live;
-use super::load::Settled;
-use super::shelf::Shelf;
+use super::tables::StoreTables;
+use super::live_journal::LiveJournal;
+use super::load::SettledTables;
+use super::chunked_columns::ChunkedColumn;
 use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, RunRecord, RunStatus, Severity};
 
 /// A run in a list. Times are milliseconds since 1970.
@@ -57,8 +57,8 @@ impl RunRow<'_> {
     }
 
     /// Whether it reviews the patch of a fix: nobody asked for it by itself.
-    pub fn is_of_a_fix(&self) -> bool {
-        self.scope_hash.starts_with(RunRecord::OF_A_FIX)
+    pub fn is_fix_review(&self) -> bool {
+        self.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX)
     }
 }
 
@@ -91,11 +91,11 @@ impl FindingRow<'_> {
 /// "Newest" is by the order in which runs were asked for, as the file has it, so that a clock that goes backwards
 /// changes no order. An index that is out of range gives an empty row.
 #[derive(Debug, Default)]
-pub struct View {
-    columns: Columns,
+pub struct StoreView {
+    columns: StoreTables,
     /// From an index to the row of [`Columns::runs`].
     run_order: Vec<u32>,
-    finding_order: Shelf<u32>,
+    finding_order: ChunkedColumn<u32>,
     /// From a row to its index, made when first asked for.
     run_rank: OnceLock<Vec<u32>>,
     finding_rank: OnceLock<Vec<u32>>,
@@ -104,18 +104,18 @@ pub struct View {
     /// False for [`super::Store::recent`] and [`super::Store::runs_view`].
     pub complete: bool,
     /// What [`super::Store::refresh`] goes on from; `None` when it has to start afresh.
-    pub(super) origin: Option<Origin>,
+    pub(super) origin: Option<ViewOrigin>,
 }
 
 /// Where a complete view came from.
 #[derive(Debug)]
-pub(super) struct Origin {
-    pub(super) settled: Settled,
-    pub(super) live: Vec<Arc<Live>>,
+pub(super) struct ViewOrigin {
+    pub(super) settled: SettledTables,
+    pub(super) live: Vec<Arc<LiveJournal>>,
 }
 
-impl View {
-    pub(super) fn new(columns: Columns, run_order: Vec<u32>, finding_order: Shelf<u32>) -> Self {
+impl StoreView {
+    pub(super) fn new(columns: StoreTables, run_order: Vec<u32>, finding_order: ChunkedColumn<u32>) -> Self {
         Self { columns, run_order, finding_order, ..Self::default() }
     }
 
@@ -129,7 +129,7 @@ impl View {
 
     pub fn run_index(&self, id: &str) -> Option<usize> {
         let row = self.columns.find_run(id)?;
-        let rank = self.run_rank.get_or_init(|| rank(self.columns.runs.len(), self.run_order.iter().copied()));
+        let rank = self.run_rank.get_or_init(|| rank_rows(self.columns.runs.len(), self.run_order.iter().copied()));
         rank.get(row).map(|index| *index as usize).filter(|index| *index < self.run_order.len())
     }
 
@@ -138,37 +138,37 @@ impl View {
     }
 
     pub fn finding(&self, index: usize) -> FindingRow<'_> {
-        let row = if index < self.finding_order.len() { self.finding_order.at(index) as usize } else { usize::MAX };
+        let row = if index < self.finding_order.len() { self.finding_order.get(index) as usize } else { usize::MAX };
         self.columns.finding_row(row)
     }
 
     pub fn finding_index(&self, id: &str) -> Option<usize> {
         let row = self.columns.find_finding(id)?;
-        let rank = self.finding_rank.get_or_init(|| rank(self.columns.findings.len(), self.finding_order.iter()));
+        let rank = self.finding_rank.get_or_init(|| rank_rows(self.columns.findings.len(), self.finding_order.iter()));
         rank.get(row).map(|index| *index as usize).filter(|index| *index < self.finding_order.len())
     }
 
     /// The index of the run that reported a finding last.
-    pub fn reported_by(&self, index: usize) -> Option<usize> {
-        self.run_of(index, |(reported, _)| reported)
+    pub fn last_reporting_run(&self, index: usize) -> Option<usize> {
+        self.run_index_by(index, |(reported, _)| reported)
     }
 
     /// The index of the run in whose snapshot a finding stands at the lines of its row: the one that reported it last, or
     /// a later one that saw it there.
-    pub fn placed_by(&self, index: usize) -> Option<usize> {
-        self.run_of(index, |(_, placed)| placed)
+    pub fn locating_run(&self, index: usize) -> Option<usize> {
+        self.run_index_by(index, |(_, placed)| placed)
     }
 
-    fn run_of(&self, index: usize, which: impl FnOnce((usize, usize)) -> usize) -> Option<usize> {
-        let row = (index < self.finding_order.len()).then(|| self.finding_order.at(index) as usize)?;
-        let rank = self.run_rank.get_or_init(|| rank(self.columns.runs.len(), self.run_order.iter().copied()));
-        let index = *rank.get(which(self.columns.runs_of(row)))? as usize;
+    fn run_index_by(&self, index: usize, which: impl FnOnce((usize, usize)) -> usize) -> Option<usize> {
+        let row = (index < self.finding_order.len()).then(|| self.finding_order.get(index) as usize)?;
+        let rank = self.run_rank.get_or_init(|| rank_rows(self.columns.runs.len(), self.run_order.iter().copied()));
+        let index = *rank.get(which(self.columns.finding_runs(row)))? as usize;
         (index < self.run_order.len()).then_some(index)
     }
 
     /// Puts a finding, as a run reported it, where it stands now. Code that moved is the same code: what its suggestion
     /// replaces moves with it.
-    pub fn place(&self, index: usize, finding: &mut Finding) {
+    pub fn relocate_finding(&self, index: usize, finding: &mut Finding) {
         let row = self.finding(index);
         if row.line_start == 0 || (finding.repo_relative_path == row.path && finding.lines() == row.lines()) {
             return;
@@ -182,12 +182,12 @@ impl View {
     }
 
     /// Bytes of memory that the tables hold, those shared with other views included.
-    pub fn memory(&self) -> usize {
-        self.columns.memory() + self.run_order.capacity() * 4 + self.finding_order.memory()
+    pub fn memory_bytes(&self) -> usize {
+        self.columns.memory_bytes() + self.run_order.capacity() * 4 + self.finding_order.memory_bytes()
     }
 }
 
-fn rank(rows: usize, order: impl Iterator<Item = u32>) -> Vec<u32> {
+fn rank_rows(rows: usize, order: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut rank = vec![u32::MAX; rows];
     for (index, row) in order.enumerate() {
         if let Some(slot) = rank.get_mut(row as usize) {
@@ -199,16 +199,16 @@ fn rank(rows: usize, order: impl Iterator<Item = u32>) -> Vec<u32> {
 
 /// Makes a view from rows, in the order in which they are given: for tests and benches.
 #[derive(Debug, Default)]
-pub struct ViewBuilder {
-    columns: Columns,
+pub struct StoreViewBuilder {
+    columns: StoreTables,
     runs: Vec<u32>,
     listed: HashSet<u32>,
     findings: Vec<u32>,
 }
 
-impl ViewBuilder {
+impl StoreViewBuilder {
     pub fn run(&mut self, row: RunRow<'_>) -> &mut Self {
-        let at = self.columns.put_run_row(&row) as u32;
+        let at = self.columns.upsert_run_row(&row) as u32;
         if self.listed.insert(at) {
             self.runs.push(at);
         }
@@ -217,15 +217,15 @@ impl ViewBuilder {
 
     pub fn finding(&mut self, row: FindingRow<'_>) -> &mut Self {
         let before = self.columns.findings.len();
-        let at = self.columns.put_finding_row(&row);
+        let at = self.columns.upsert_finding_row(&row);
         if at >= before {
             self.findings.push(at as u32);
         }
         self
     }
 
-    pub fn build(self) -> Arc<View> {
-        let mut view = View::new(self.columns, self.runs, self.findings.into_iter().collect());
+    pub fn build(self) -> Arc<StoreView> {
+        let mut view = StoreView::new(self.columns, self.runs, self.findings.into_iter().collect());
         view.complete = true;
         Arc::new(view)
     }

@@ -7,21 +7,21 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::doc::{self, Doc, FoldKey};
-use super::filter::{self, Filter, Known};
-use super::fixes::{FixOrder, Fixes};
+use super::filter::{self, FindingFilter, FilterOverrides};
+use super::fixes::{FixOrder, FixIndex};
 use super::glyphs::Glyphs;
-use super::keymap::{Context, Keymap};
-use super::knowledge::{Knowledge, Order};
-use super::layout::{self, Layout};
-use super::line::LineEdit;
-use super::live::Mode;
-use super::loaded::Loaded;
-use super::message::{FileRow, Subject, Tab, TriageLine};
-use super::stats::Stats;
-use super::theme::{Depth, Theme};
-use crate::domain::{FindingId, FindingStatus, RunStatus, Scope, Surroundings};
+use super::keymap::{KeyContext, Keymap};
+use super::knowledge::{KnowledgeView, KnowledgeOrder};
+use super::layout::{self, ScreenLayout};
+use super::line_edit::LineEdit;
+use super::activity::ActivityState;
+use super::page_data::PageData;
+use super::message::{FileListRow, DetailSubject, Tab, TriageOrderItem};
+use super::stats::StatsPage;
+use super::theme::{ColorDepth, Theme};
+use crate::domain::{FindingId, FindingStatus, RunStatus, Scope, ContextRecord};
 use crate::runner::{Runner, WatchState};
-use crate::store::{FindingRow, Pulse, RunRow, View};
+use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
 
 /// The panes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,23 +35,23 @@ pub enum Pane {
 /// A position in rows and the first row on screen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cursor {
-    pub at: usize,
+    pub selected: usize,
     pub offset: usize,
 }
 
 impl Cursor {
     /// Moves to a row; the window follows with as little motion as possible.
-    pub fn go(&mut self, at: usize, rows: usize, height: usize) {
-        self.at = at.min(rows.saturating_sub(1));
-        self.offset = self.offset.clamp((self.at + 1).saturating_sub(height.max(1)), self.at);
+    pub fn select(&mut self, at: usize, rows: usize, height: usize) {
+        self.selected = at.min(rows.saturating_sub(1));
+        self.offset = self.offset.clamp((self.selected + 1).saturating_sub(height.max(1)), self.selected);
         self.offset = self.offset.min(rows.saturating_sub(height.max(1)));
     }
 
     /// The rows changed and the selected one is at `at` now: it keeps its place on the screen.
-    pub fn moved(&mut self, at: usize, rows: usize, height: usize) {
-        let place = self.at.saturating_sub(self.offset);
+    pub fn select_in_place(&mut self, at: usize, rows: usize, height: usize) {
+        let place = self.selected.saturating_sub(self.offset);
         self.offset = at.saturating_sub(place);
-        self.go(at, rows, height);
+        self.select(at, rows, height);
     }
 }
 
@@ -69,23 +69,23 @@ pub struct RunEntry {
 
 /// The part of a run's context that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Portion {
+pub enum ContextListing {
     Sent,
     LeftOut,
 }
 
 /// How a message to the user is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
-    Done,
-    Plain,
-    Trouble,
+pub enum NoticeLevel {
+    Success,
+    Info,
+    Error,
 }
 
 /// The line above the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
-    pub tone: Tone,
+    pub level: NoticeLevel,
     pub text: String,
 }
 
@@ -94,19 +94,19 @@ pub struct Notice {
 pub enum Overlay {
     None,
     Help { offset: usize },
-    Stats(Box<Stats>),
+    Stats(Box<StatsPage>),
     Menu(Menu),
-    Confirm { question: Question, text: String },
-    Prompt(Prompt),
+    Confirm { question: ConfirmAction, text: String },
+    Prompt(InputPrompt),
 }
 
 /// What a yes does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub enum ConfirmAction {
     /// Ends this run.
     Cancel(String),
     Fix(FixOrder),
-    Knowledge(Order),
+    Knowledge(KnowledgeOrder),
 }
 
 /// A list to choose from.
@@ -114,19 +114,19 @@ pub enum Question {
 pub struct Menu {
     pub title: &'static str,
     pub items: Vec<MenuItem>,
-    pub at: usize,
+    pub selected: usize,
 }
 
 #[derive(Debug, Clone)]
 pub struct MenuItem {
     pub label: String,
     pub hint: String,
-    pub choice: Choice,
+    pub choice: MenuChoice,
 }
 
 /// What a menu's item does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub enum MenuChoice {
     Review(Option<Scope>),
     AskCommit,
     AskRange,
@@ -146,15 +146,15 @@ pub enum Choice {
 
 /// A line being typed.
 #[derive(Debug, Clone)]
-pub struct Prompt {
-    pub kind: PromptKind,
+pub struct InputPrompt {
+    pub kind: InputPromptKind,
     pub line: LineEdit,
     /// Which of the offered texts was taken last, from 1; 0 for none.
     pub choice: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PromptKind {
+pub enum InputPromptKind {
     /// With the filter to go back to.
     Filter {
         before: String,
@@ -165,7 +165,7 @@ pub enum PromptKind {
     },
     /// Why these are dismissed.
     Reason {
-        lines: Vec<TriageLine>,
+        lines: Vec<TriageOrderItem>,
     },
     Commit,
     Range,
@@ -181,19 +181,19 @@ pub enum PromptKind {
 
 /// Where the cockpit is.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct SessionInfo {
     pub repository: String,
     pub branch: String,
     /// What the window of a reviewer that talks to a model holds at most, in tokens.
     pub window_tokens: u64,
     /// Turns of a run at most.
     pub max_turns: u32,
-    pub budget: Budget,
+    pub budget: RunBudget,
 }
 
 /// What a run may cost at most, where there is a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Budget {
+pub struct RunBudget {
     /// In US dollars.
     pub cost: Option<f64>,
     pub tokens: Option<u64>,
@@ -201,7 +201,7 @@ pub struct Budget {
 
 /// Decisions on their way, and what is remembered of those made.
 #[derive(Debug, Clone, Default)]
-pub struct Decisions {
+pub struct TriageProgress {
     /// Orders on their way to the store.
     pub pending: usize,
     /// Statuses stored after this many decisions of ours are in every view that is newer.
@@ -212,29 +212,29 @@ pub struct Decisions {
 
 /// Digits typed before a key. 1 to 3 are panes as well, so the focus before them is kept: `12j` moves 12 where one was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count {
+pub struct PendingCount {
     pub value: usize,
     pub origin: Pane,
     pub origin_list: Pane,
-    pub kind: CountKind,
+    pub kind: PendingCountKind,
     /// When the last digit was typed, in milliseconds since 1970.
     pub at: i64,
 }
 
 /// What the digits typed so far can still be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CountKind {
+pub enum PendingCountKind {
     /// A single one that has done what it is bound to: only another digit makes a count of it.
     Bound,
     Count,
 }
 
-impl Count {
+impl PendingCount {
     /// Milliseconds after which digits are forgotten: a count is typed in one go.
-    pub const LAPSE: i64 = 1_000;
+    pub const TIMEOUT_MS: i64 = 1_000;
 
-    pub fn has_lapsed(&self, now: i64) -> bool {
-        now.saturating_sub(self.at) >= Self::LAPSE
+    pub fn has_timed_out(&self, now: i64) -> bool {
+        now.saturating_sub(self.at) >= Self::TIMEOUT_MS
     }
 }
 
@@ -246,26 +246,26 @@ pub struct App {
     /// Milliseconds since 1970, from the last message.
     pub now: i64,
     pub zone: jiff::tz::TimeZone,
-    pub place: Place,
+    pub session: SessionInfo,
     pub keymap: Keymap,
     pub theme: Theme,
-    pub depth: Depth,
+    pub depth: ColorDepth,
     /// The theme was chosen in the settings: an answer of the terminal does not change it.
     pub theme_is_set: bool,
     pub glyphs: Glyphs,
 
-    pub view: Arc<View>,
-    pub known: Arc<Known>,
+    pub view: Arc<StoreView>,
+    pub overrides: Arc<FilterOverrides>,
     /// Rows of runs that have not ended, newest first.
     pub active: Vec<u32>,
     /// What the runs that work do this moment, by their ids.
-    pub pulses: Vec<(String, Pulse)>,
+    pub pulses: Vec<(String, Heartbeat)>,
     pub watch: WatchState,
-    pub fixes: Arc<Fixes>,
+    pub fixes: Arc<FixIndex>,
 
     pub focus: Pane,
     /// The list that the detail belongs to.
-    pub list: Pane,
+    pub list_pane: Pane,
     pub zoomed: bool,
 
     pub runs: Vec<RunEntry>,
@@ -277,43 +277,43 @@ pub struct App {
     pub findings: Vec<u32>,
     pub finding_cursor: Cursor,
     pub filter_text: String,
-    pub filter: Filter,
+    pub filter: FindingFilter,
     /// The number of the newest filtering that was asked for, and of the one that is shown.
-    pub filter_asked: u64,
-    pub filter_shown: u64,
+    pub filter_requested: u64,
+    pub filter_applied: u64,
     pub marks: HashSet<String>,
-    pub range_from: Option<usize>,
+    pub mark_range_start: Option<usize>,
 
-    pub files: Vec<FileRow>,
+    pub files: Vec<FileListRow>,
     /// The run whose files are shown, and the one whose files were asked for last.
-    pub files_of: String,
-    pub files_asked: String,
+    pub files_run: String,
+    pub files_requested: String,
     pub file_cursor: Cursor,
 
     pub tab: Tab,
-    pub subject: Subject,
-    pub detail: Option<(Subject, Tab, Box<Loaded>)>,
+    pub subject: DetailSubject,
+    pub detail: Option<(DetailSubject, Tab, Box<PageData>)>,
     pub doc: Doc,
     pub doc_width: u16,
     pub scroll: usize,
     /// The part of the page that can be shown or hidden now, and those that are shown.
     pub fold: Option<FoldKey>,
     pub open_folds: HashSet<FoldKey>,
-    pub portion: Portion,
+    pub context_listing: ContextListing,
     /// What was asked for and has not come.
-    pub loading: Option<(Subject, Tab)>,
+    pub loading: Option<(DetailSubject, Tab)>,
     /// What is shown could be other by now: read it again, and show it until the answer is here.
     pub stale: bool,
 
     /// Over the panes, and below what is in front.
-    pub knowledge: Option<Box<Knowledge>>,
+    pub knowledge: Option<Box<KnowledgeView>>,
     pub overlay: Overlay,
     pub search: String,
-    pub count: Option<Count>,
+    pub count: Option<PendingCount>,
     pub notice: Option<Notice>,
     /// The store is not what it should be: shown until it is.
     pub trouble: Option<String>,
-    pub decisions: Decisions,
+    pub decisions: TriageProgress,
     /// The first review was asked for because there was none.
     pub first_review: FirstReview,
 }
@@ -330,42 +330,42 @@ pub enum FirstReview {
 }
 
 /// What the cockpit is made of.
-pub struct Setup {
+pub struct AppOptions {
     pub columns: u16,
     pub rows: u16,
     pub zone: jiff::tz::TimeZone,
-    pub place: Place,
+    pub session: SessionInfo,
     pub keymap: Keymap,
     pub theme: Theme,
-    pub depth: Depth,
+    pub depth: ColorDepth,
     pub theme_is_set: bool,
     pub glyphs: Glyphs,
     pub notices: Vec<String>,
 }
 
 impl App {
-    pub fn new(setup: Setup) -> Self {
+    pub fn new(setup: AppOptions) -> Self {
         let notice =
-            (!setup.notices.is_empty()).then(|| Notice { tone: Tone::Trouble, text: setup.notices.join(" · ") });
+            (!setup.notices.is_empty()).then(|| Notice { level: NoticeLevel::Error, text: setup.notices.join(" · ") });
         Self {
             columns: setup.columns,
             rows: setup.rows,
             now: 0,
             zone: setup.zone,
-            place: setup.place,
+            session: setup.session,
             keymap: setup.keymap,
             theme: setup.theme,
             depth: setup.depth,
             theme_is_set: setup.theme_is_set,
             glyphs: setup.glyphs,
             view: Arc::default(),
-            known: Arc::default(),
+            overrides: Arc::default(),
             active: Vec::new(),
             pulses: Vec::new(),
             watch: WatchState::default(),
             fixes: Arc::default(),
             focus: Pane::Findings,
-            list: Pane::Findings,
+            list_pane: Pane::Findings,
             zoomed: false,
             runs: Vec::new(),
             run_cursor: Cursor::default(),
@@ -374,24 +374,24 @@ impl App {
             findings: Vec::new(),
             finding_cursor: Cursor::default(),
             filter_text: filter::DEFAULT.to_owned(),
-            filter: Filter::parse(filter::DEFAULT),
-            filter_asked: 0,
-            filter_shown: 0,
+            filter: FindingFilter::parse(filter::DEFAULT),
+            filter_requested: 0,
+            filter_applied: 0,
             marks: HashSet::new(),
-            range_from: None,
+            mark_range_start: None,
             files: Vec::new(),
-            files_of: String::new(),
-            files_asked: String::new(),
+            files_run: String::new(),
+            files_requested: String::new(),
             file_cursor: Cursor::default(),
             tab: Tab::Page,
-            subject: Subject::Nothing,
+            subject: DetailSubject::Nothing,
             detail: None,
             doc: Doc::default(),
             doc_width: 0,
             scroll: 0,
             fold: None,
             open_folds: HashSet::new(),
-            portion: Portion::Sent,
+            context_listing: ContextListing::Sent,
             loading: None,
             stale: false,
             knowledge: None,
@@ -400,29 +400,29 @@ impl App {
             count: None,
             notice,
             trouble: None,
-            decisions: Decisions::default(),
+            decisions: TriageProgress::default(),
             first_review: FirstReview::Unknown,
         }
     }
 
-    pub fn layout(&self) -> Layout {
-        let layout = layout::of(self.columns, self.rows, self.focus, self.list, self.zoomed);
-        match self.message() {
-            Some((_, text)) => layout.with_notice(doc::wrap(text, layout.notice_width()).len()),
+    pub fn layout(&self) -> ScreenLayout {
+        let layout = layout::compute_layout(self.columns, self.rows, self.focus, self.list_pane, self.zoomed);
+        match self.current_notice() {
+            Some((_, text)) => layout.with_notice(doc::wrap_words(text, layout.notice_width()).len()),
             None => layout,
         }
     }
 
     /// What the line above the footer says: the last result, or what is wrong.
-    pub fn message(&self) -> Option<(Tone, &str)> {
-        let trouble = || self.trouble.as_deref().map(|text| (Tone::Trouble, text));
-        self.notice.as_ref().map(|notice| (notice.tone, notice.text.as_str())).or_else(trouble)
+    pub fn current_notice(&self) -> Option<(NoticeLevel, &str)> {
+        let trouble = || self.trouble.as_deref().map(|text| (NoticeLevel::Error, text));
+        self.notice.as_ref().map(|notice| (notice.level, notice.text.as_str())).or_else(trouble)
     }
 
     /// Rows of a list, or lines of the page, that fit on the screen.
-    pub fn height(&self, pane: Pane) -> usize {
+    pub fn pane_height(&self, pane: Pane) -> usize {
         let rows = self.layout().body(pane).map_or(1, |area| match pane {
-            Pane::Detail => area.height.saturating_sub(self.head_rows(area.height)),
+            Pane::Detail => area.height.saturating_sub(self.status_rows(area.height)),
             Pane::Runs | Pane::Findings | Pane::Files => area.height,
         });
         usize::from(rows).max(1)
@@ -431,19 +431,19 @@ impl App {
     /// The run that the detail is about.
     pub fn subject_run(&self) -> Option<RunRow<'_>> {
         match &self.subject {
-            Subject::Run(id) => self.view.run_index(id).map(|index| self.view.run(index)),
-            Subject::File { .. } | Subject::Finding(_) | Subject::Nothing => None,
+            DetailSubject::Run(id) => self.view.run_index(id).map(|index| self.view.run(index)),
+            DetailSubject::File { .. } | DetailSubject::Finding(_) | DetailSubject::Nothing => None,
         }
     }
 
     /// Rows above the page, of `height`, that say what the run does this moment: they stay where they are while the page
     /// moves.
-    pub fn head_rows(&self, height: u16) -> u16 {
+    pub fn status_rows(&self, height: u16) -> u16 {
         let shown = matches!(self.tab, Tab::Page | Tab::Turns);
-        let live = self.subject_run().filter(|_| shown).and_then(|run| self.live(&run));
-        match (live.map(|live| live.mode), height) {
+        let live = self.subject_run().filter(|_| shown).and_then(|run| self.run_activity(&run));
+        match (live.map(|live| live.state), height) {
             (None, _) | (_, ..6) => 0,
-            (Some(Mode::Paused), _) | (_, 6..16) => 2,
+            (Some(ActivityState::Paused), _) | (_, 6..16) => 2,
             // The end of what the model says has a row of its own, also before it says anything: nothing jumps.
             (Some(_), _) => 3,
         }
@@ -455,8 +455,8 @@ impl App {
         const WITH_TURNS: [Tab; 6] = [Tab::Page, Tab::Turns, Tab::Context, Tab::Diff, Tab::Log, Tab::Ledger];
         const WITH_FIX: [Tab; 5] = [Tab::Page, Tab::Fix, Tab::Diff, Tab::Log, Tab::Ledger];
         const WITHOUT: [Tab; 4] = [Tab::Page, Tab::Diff, Tab::Log, Tab::Ledger];
-        if let Subject::Finding(id) = &self.subject
-            && self.fixes.of(id).is_some_and(|fix| !fix.files.is_empty())
+        if let DetailSubject::Finding(id) = &self.subject
+            && self.fixes.for_finding(id).is_some_and(|fix| !fix.files.is_empty())
         {
             return &WITH_FIX;
         }
@@ -465,39 +465,39 @@ impl App {
     }
 
     /// What the run on the page told of the code around the change.
-    pub fn surroundings(&self) -> Option<&Surroundings> {
+    pub fn shown_context(&self) -> Option<&ContextRecord> {
         match self.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
-            Some(Loaded::Context(page)) => page.conversation.context.as_deref(),
+            Some(PageData::Context(page)) => page.conversation.context.as_deref(),
             _ => None,
         }
     }
 
     /// Which keys apply.
-    pub fn context(&self) -> Context {
+    pub fn key_context(&self) -> KeyContext {
         match &self.overlay {
-            Overlay::None if self.knowledge.is_some() => Context::Knowledge,
+            Overlay::None if self.knowledge.is_some() => KeyContext::Knowledge,
             Overlay::None => match self.focus {
-                Pane::Runs => Context::Runs,
-                Pane::Findings => Context::Findings,
-                Pane::Files => Context::Files,
-                Pane::Detail => Context::Detail,
+                Pane::Runs => KeyContext::Runs,
+                Pane::Findings => KeyContext::Findings,
+                Pane::Files => KeyContext::Files,
+                Pane::Detail => KeyContext::Detail,
             },
-            Overlay::Help { .. } => Context::Help,
-            Overlay::Stats(_) => Context::Stats,
-            Overlay::Menu(_) => Context::Menu,
-            Overlay::Confirm { .. } => Context::Confirm,
-            Overlay::Prompt(_) => Context::Prompt,
+            Overlay::Help { .. } => KeyContext::Help,
+            Overlay::Stats(_) => KeyContext::Stats,
+            Overlay::Menu(_) => KeyContext::Menu,
+            Overlay::Confirm { .. } => KeyContext::Confirm,
+            Overlay::Prompt(_) => KeyContext::Prompt,
         }
     }
 
     /// The selected run.
-    pub fn run(&self) -> Option<RunRow<'_>> {
-        self.runs.get(self.run_cursor.at).map(|entry| self.view.run(entry.index as usize))
+    pub fn selected_run(&self) -> Option<RunRow<'_>> {
+        self.runs.get(self.run_cursor.selected).map(|entry| self.view.run(entry.index as usize))
     }
 
     /// The selected finding.
-    pub fn finding(&self) -> Option<FindingRow<'_>> {
-        self.findings.get(self.finding_cursor.at).map(|index| self.view.finding(*index as usize))
+    pub fn selected_finding(&self) -> Option<FindingRow<'_>> {
+        self.findings.get(self.finding_cursor.selected).map(|index| self.view.finding(*index as usize))
     }
 
     /// A finding by its id.
@@ -505,33 +505,33 @@ impl App {
         self.view.finding_index(id).map(|index| self.view.finding(index))
     }
 
-    pub fn file(&self) -> Option<&FileRow> {
-        self.files.get(self.file_cursor.at)
+    pub fn selected_file(&self) -> Option<&FileListRow> {
+        self.files.get(self.file_cursor.selected)
     }
 
-    pub fn status(&self, row: &FindingRow<'_>) -> FindingStatus {
-        self.known.status(row)
+    pub fn current_status(&self, row: &FindingRow<'_>) -> FindingStatus {
+        self.overrides.status_of(row)
     }
 
     /// Whether a run has not ended.
-    pub fn is_live(&self) -> bool {
+    pub fn has_active_runs(&self) -> bool {
         !self.active.is_empty()
     }
 
     /// Whether something on the screen shows the passing of time: a run that is paused does not.
-    pub fn shows_time(&self) -> bool {
-        let changes = |run: RunRow<'_>| !self.live(&run).is_some_and(|live| live.mode == Mode::Paused);
+    pub fn has_running_clock(&self) -> bool {
+        let changes = |run: RunRow<'_>| !self.run_activity(&run).is_some_and(|live| live.state == ActivityState::Paused);
         self.count.is_some() || self.active.iter().any(|index| changes(self.view.run(*index as usize)))
     }
 
     /// The run that the header speaks of: one that works, else one that waits, else the newest.
-    pub fn foremost_run(&self) -> Option<RunRow<'_>> {
+    pub fn headline_run(&self) -> Option<RunRow<'_>> {
         let active = || self.active.iter().map(|index| self.view.run(*index as usize));
         active()
             .find(|run| run.status.is_working() && !run.paused)
             .or_else(|| active().find(|run| run.status.is_working()))
             .or_else(|| active().next())
-            .or_else(|| (0..self.view.run_count()).map(|index| self.view.run(index)).find(|run| !run.is_of_a_fix()))
+            .or_else(|| (0..self.view.run_count()).map(|index| self.view.run(index)).find(|run| !run.is_fix_review()))
     }
 
     pub fn waiting_runs(&self) -> usize {
@@ -540,20 +540,20 @@ impl App {
 
     /// Whether a finding is marked, the range being marked included.
     pub fn is_marked(&self, at: usize, id: &str) -> bool {
-        let in_range = self.range_from.is_some_and(|from| {
-            let (low, high) = (from.min(self.finding_cursor.at), from.max(self.finding_cursor.at));
+        let in_range = self.mark_range_start.is_some_and(|from| {
+            let (low, high) = (from.min(self.finding_cursor.selected), from.max(self.finding_cursor.selected));
             (low..=high).contains(&at)
         });
         in_range || self.marks.contains(id)
     }
 
-    pub fn say(&mut self, tone: Tone, text: impl Into<String>) {
-        self.notice = Some(Notice { tone, text: text.into() });
+    pub fn show_notice(&mut self, tone: NoticeLevel, text: impl Into<String>) {
+        self.notice = Some(Notice { level: tone, text: text.into() });
     }
 
     /// The text of an age column: the time of day for today, else the date. Never relative, so that a cockpit at rest
     /// shows nothing wrong and needs no timer.
-    pub fn moment(&self, ms: i64) -> String {
+    pub fn format_date_or_time(&self, ms: i64) -> String {
         let at = |ms: i64| {
             jiff::Timestamp::from_millisecond(ms).ok().map(|time| time.to_zoned(self.zone.clone()).datetime())
         };
@@ -568,18 +568,18 @@ impl App {
     }
 
     /// A moment with day and time.
-    pub fn full_moment(&self, time: jiff::Timestamp) -> String {
+    pub fn format_date_time(&self, time: jiff::Timestamp) -> String {
         time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
     }
 
     /// `2s`, `3m`, `4h`: for what is going on now.
-    pub fn since(&self, ms: i64) -> String {
-        duration(self.now.saturating_sub(ms).max(0) / 1000)
+    pub fn format_age_of(&self, ms: i64) -> String {
+        format_duration(self.now.saturating_sub(ms).max(0) / 1000)
     }
 }
 
 /// Seconds in one unit: `2s`, `3m`, `4h`, `5d`.
-pub fn duration(seconds: i64) -> String {
+pub fn format_duration(seconds: i64) -> String {
     match seconds {
         s @ ..60 => format!("{s}s"),
         s @ 60..3600 => format!("{}m", s / 60),
@@ -595,15 +595,15 @@ mod tests {
     #[test]
     fn a_selected_row_keeps_its_place_on_the_screen() {
         let mut cursor = Cursor::default();
-        cursor.go(7, 100, 10);
-        assert_eq!(cursor, Cursor { at: 7, offset: 0 });
-        cursor.moved(12, 105, 10);
-        assert_eq!(cursor, Cursor { at: 12, offset: 5 }, "five rows came in above");
-        cursor.moved(0, 3, 10);
-        assert_eq!(cursor, Cursor { at: 0, offset: 0 });
-        cursor.go(99, 3, 10);
-        assert_eq!(cursor.at, 2);
-        cursor.go(5, 0, 10);
+        cursor.select(7, 100, 10);
+        assert_eq!(cursor, Cursor { selected: 7, offset: 0 });
+        cursor.select_in_place(12, 105, 10);
+        assert_eq!(cursor, Cursor { selected: 12, offset: 5 }, "five rows came in above");
+        cursor.select_in_place(0, 3, 10);
+        assert_eq!(cursor, Cursor { selected: 0, offset: 0 });
+        cursor.select(99, 3, 10);
+        assert_eq!(cursor.selected, 2);
+        cursor.select(5, 0, 10);
         assert_eq!(cursor, Cursor::default());
     }
 }

@@ -12,71 +12,71 @@ use crate::domain::text;
 
 /// A piece of text with one meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct DocSpan {
     pub role: Role,
     pub text: String,
 }
 
 /// One line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
-    pub pieces: Vec<Piece>,
+pub struct DocLine {
+    pub spans: Vec<DocSpan>,
     /// The whole line has this behind it.
     pub fill: Option<Role>,
     /// At the right edge.
-    pub tail: Option<Piece>,
+    pub tail: Option<DocSpan>,
     /// The line of the file that this shows, for an editor.
     pub source: Option<u32>,
 }
 
-impl Line {
-    pub fn of(role: Role, text: &str) -> Self {
-        Self::default().and(role, text)
+impl DocLine {
+    pub fn styled(role: Role, text: &str) -> Self {
+        Self::default().with_span(role, text)
     }
 
     /// One more piece, made harmless.
-    pub fn and(mut self, role: Role, text: &str) -> Self {
+    pub fn with_span(mut self, role: Role, text: &str) -> Self {
         if !text.is_empty() {
-            self.pieces.push(Piece { role, text: text::one_line(text).into_owned() });
+            self.spans.push(DocSpan { role, text: text::sanitize_line(text).into_owned() });
         }
         self
     }
 
-    pub fn tail(mut self, role: Role, text: &str) -> Self {
-        self.tail = Some(Piece { role, text: text::one_line(text).into_owned() });
+    pub fn with_tail(mut self, role: Role, text: &str) -> Self {
+        self.tail = Some(DocSpan { role, text: text::sanitize_line(text).into_owned() });
         self
     }
 
-    pub fn plain(&self) -> String {
-        self.pieces.iter().map(|piece| piece.text.as_str()).collect()
+    pub fn plain_text(&self) -> String {
+        self.spans.iter().map(|piece| piece.text.as_str()).collect()
     }
 }
 
 /// A page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Doc {
-    pub lines: Vec<Line>,
+    pub lines: Vec<DocLine>,
     /// The line to show first; 0 unless a page has a place that matters.
     pub start: usize,
-    pub growth: Growth,
+    pub follow: FollowMode,
     /// What can be shown or hidden, from the top down.
-    pub folds: Vec<Fold>,
+    pub folds: Vec<DocFold>,
 }
 
 /// How a page grows while one looks at it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Growth {
+pub enum FollowMode {
     #[default]
-    Not,
+    Off,
     /// At its end, which stays in sight for who looks at it.
-    AtEnd,
+    StickToEnd,
     /// As that, and the end is what is shown first.
-    EndFirst,
+    StartAtEnd,
 }
 
 /// A part of a page below a line that stands for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fold {
+pub struct DocFold {
     pub key: FoldKey,
     /// The line that stands for it.
     pub line: usize,
@@ -91,85 +91,85 @@ pub enum FoldKey {
 }
 
 impl Doc {
-    pub fn push(&mut self, line: Line) {
+    pub fn push(&mut self, line: DocLine) {
         self.lines.push(line);
     }
 
     /// A line that stands for what can be shown or hidden below it.
-    pub fn fold(&mut self, key: FoldKey, line: Line) {
-        self.folds.push(Fold { key, line: self.lines.len() });
+    pub fn push_fold(&mut self, key: FoldKey, line: DocLine) {
+        self.folds.push(DocFold { key, line: self.lines.len() });
         self.push(line);
     }
 
-    pub fn blank(&mut self) {
-        if self.lines.last().is_some_and(|line| !line.pieces.is_empty()) {
-            self.lines.push(Line::default());
+    pub fn push_blank(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
+            self.lines.push(DocLine::default());
         }
     }
 
     /// A heading; a fact about it at the right edge.
-    pub fn heading(&mut self, text: &str, tail: &str) {
-        self.blank();
-        let mut line = Line::of(Role::Title, text);
+    pub fn push_heading(&mut self, text: &str, tail: &str) {
+        self.push_blank();
+        let mut line = DocLine::styled(Role::Title, text);
         if !tail.is_empty() {
-            line = line.tail(Role::Faint, tail);
+            line = line.with_tail(Role::Faint, tail);
         }
         self.push(line);
     }
 
     /// A paragraph, wrapped at words; line ends in it are kept.
-    pub fn paragraph(&mut self, role: Role, text: &str, width: usize) {
+    pub fn push_paragraph(&mut self, role: Role, text: &str, width: usize) {
         for part in text.trim_end().split('\n') {
-            for line in wrap(&text::one_line(part), width) {
-                self.push(Line::of(role, &line));
+            for line in wrap_words(&text::sanitize_line(part), width) {
+                self.push(DocLine::styled(role, &line));
             }
         }
     }
 
     /// A path, broken behind its slashes, and a fact about it at the right edge: of its last line, or below it when there
     /// is no room.
-    pub fn path(&mut self, margin: usize, role: Role, path: &str, (fact_role, fact): (Role, &str), width: usize) {
-        let lines = wrap(&text::one_line(path), width.saturating_sub(margin).max(8));
+    pub fn push_path(&mut self, margin: usize, role: Role, path: &str, (fact_role, fact): (Role, &str), width: usize) {
+        let lines = wrap_words(&text::sanitize_line(path), width.saturating_sub(margin).max(8));
         let last = lines.last().map_or(0, |line| margin + line.width());
-        let line = |text: &str| Line::of(Role::Muted, &" ".repeat(margin)).and(role, text);
+        let line = |text: &str| DocLine::styled(Role::Muted, &" ".repeat(margin)).with_span(role, text);
         self.lines.extend(lines.iter().map(|text| line(text)));
         if !fact.is_empty() && last + 2 + fact.width() > width {
             self.push(line(""));
         }
         if let Some(last) = self.lines.last_mut().filter(|_| !fact.is_empty()) {
-            *last = std::mem::take(last).tail(fact_role, fact);
+            *last = std::mem::take(last).with_tail(fact_role, fact);
         }
     }
 
     /// Facts with dots between them, as many on a line as there is room for.
-    pub fn facts(&mut self, role: Role, facts: &[String], dot: &str, width: usize) {
+    pub fn push_facts(&mut self, role: Role, facts: &[String], dot: &str, width: usize) {
         let mut line = String::new();
         for fact in facts {
             if !line.is_empty() && line.width() + dot.width() + fact.width() > width {
-                self.paragraph(role, &std::mem::take(&mut line), width);
+                self.push_paragraph(role, &std::mem::take(&mut line), width);
             }
             if !line.is_empty() {
                 line.push_str(dot);
             }
             line.push_str(fact);
         }
-        self.paragraph(role, &line, width);
+        self.push_paragraph(role, &line, width);
     }
 
     /// A word on the left in a column of its own, text on the right, wrapped under itself.
-    pub fn field(&mut self, name: &str, name_width: usize, role: Role, text: &str, width: usize) {
+    pub fn push_field(&mut self, name: &str, name_width: usize, role: Role, text: &str, width: usize) {
         let room = width.saturating_sub(name_width).max(8);
-        for (index, line) in wrap(&text::one_line(text), room).into_iter().enumerate() {
+        for (index, line) in wrap_words(&text::sanitize_line(text), room).into_iter().enumerate() {
             let name = if index == 0 { name } else { "" };
             let padding = name_width.saturating_sub(name.width());
-            self.push(Line::of(Role::Muted, &format!("{name}{}", " ".repeat(padding))).and(role, &line));
+            self.push(DocLine::styled(Role::Muted, &format!("{name}{}", " ".repeat(padding))).with_span(role, &line));
         }
     }
 }
 
 /// Breaks a line at white space so that no part is wider than `width`; a longer word is a path and broken behind its
 /// slashes, and where one of its names is longer still, anywhere.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -220,7 +220,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// The longest beginning of `text` that is at most `width` columns wide, and its width.
-pub fn head(text: &str, width: usize) -> (&str, usize) {
+pub fn fit_start(text: &str, width: usize) -> (&str, usize) {
     if text.len() <= width && text.is_ascii() {
         return (text, text.len());
     }
@@ -237,21 +237,21 @@ pub fn head(text: &str, width: usize) -> (&str, usize) {
 
 /// A text in at most `width` columns: its end is cut off, between words where that costs little.
 pub fn shorten(text: &str, width: usize, ellipsis: &str) -> String {
-    let (whole, _) = head(text, width);
+    let (whole, _) = fit_start(text, width);
     if whole.len() == text.len() {
         return text.to_owned();
     }
-    let (cut, _) = head(text, width.saturating_sub(ellipsis.width() + 1));
+    let (cut, _) = fit_start(text, width.saturating_sub(ellipsis.width() + 1));
     let ends_a_word = text[cut.len()..].starts_with(' ');
     let words = if ends_a_word { Some(cut.len()) } else { cut.rfind(' ').filter(|at| *at * 3 > cut.len() * 2) };
     match words {
         Some(at) => format!("{} {ellipsis}", cut[..at].trim_end()),
-        None => format!("{}{ellipsis}", head(text, width.saturating_sub(ellipsis.width())).0),
+        None => format!("{}{ellipsis}", fit_start(text, width.saturating_sub(ellipsis.width())).0),
     }
 }
 
 /// The end of a text as one line of at most `width` columns, from the beginning of a word on.
-pub fn last_words(text: &str, width: usize, ellipsis: &str) -> String {
+pub fn shorten_start(text: &str, width: usize, ellipsis: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut used = ellipsis.width();
     for word in text.split_whitespace().rev() {
@@ -267,7 +267,7 @@ pub fn last_words(text: &str, width: usize, ellipsis: &str) -> String {
 }
 
 /// The longest end of `text` that is at most `width` columns wide.
-pub fn tail(text: &str, width: usize) -> &str {
+pub fn fit_end(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true).rev() {
         used += grapheme.width();
@@ -297,16 +297,16 @@ mod tests {
             ("a/very_long_name/b.rs", 8, &["a/", "very_lon", "g_name/", "b.rs"]),
             ("/a//b", 2, &["/", "a/", "/b"]),
         ] {
-            assert_eq!(wrap(text, width), expected, "{text:?} at {width}");
+            assert_eq!(wrap_words(text, width), expected, "{text:?} at {width}");
         }
         let long =
             "The quick (brown) fox's `jump()` over src/tui/doc.rs:12, again and again; 漢字かな交じり文。".repeat(5);
         for width in 1..60 {
-            for line in wrap(&long, width) {
+            for line in wrap_words(&long, width) {
                 assert!(line.width() <= width.max(2), "{line:?} at {width}");
             }
             let squeeze = |text: &str| text.split_whitespace().collect::<String>();
-            assert_eq!(squeeze(&wrap(&long, width).join(" ")), squeeze(&long), "nothing is lost at {width}");
+            assert_eq!(squeeze(&wrap_words(&long, width).join(" ")), squeeze(&long), "nothing is lost at {width}");
         }
     }
 
@@ -319,9 +319,9 @@ mod tests {
             (12, &["  src/tui/|", "  doc.rs|", "  |lock file"]),
         ] {
             let mut doc = Doc::default();
-            doc.path(2, Role::Normal, "src/tui/doc.rs", (Role::Faint, "lock file"), width);
-            let tail = |line: &Line| line.tail.as_ref().map_or(String::new(), |tail| tail.text.clone());
-            let lines: Vec<String> = doc.lines.iter().map(|line| format!("{}|{}", line.plain(), tail(line))).collect();
+            doc.push_path(2, Role::Normal, "src/tui/doc.rs", (Role::Faint, "lock file"), width);
+            let tail = |line: &DocLine| line.tail.as_ref().map_or(String::new(), |tail| tail.text.clone());
+            let lines: Vec<String> = doc.lines.iter().map(|line| format!("{}|{}", line.plain_text(), tail(line))).collect();
             assert_eq!(lines, expected, "at {width}");
         }
     }
@@ -335,17 +335,17 @@ mod tests {
             (16, &["dead code", "severity low", "confidence high"]),
         ] {
             let mut doc = Doc::default();
-            doc.facts(Role::Muted, &facts, " · ", width);
-            assert_eq!(doc.lines.iter().map(Line::plain).collect::<Vec<_>>(), expected, "at {width}");
+            doc.push_facts(Role::Muted, &facts, " · ", width);
+            assert_eq!(doc.lines.iter().map(DocLine::plain_text).collect::<Vec<_>>(), expected, "at {width}");
         }
     }
 
     #[test]
     fn text_is_cut_by_columns_not_by_characters() {
-        assert_eq!(head("漢字x", 3), ("漢", 2));
-        assert_eq!(head("abc", 3), ("abc", 3));
-        assert_eq!(tail("src/漢字", 3), "字");
-        assert_eq!(tail("abc", 9), "abc");
+        assert_eq!(fit_start("漢字x", 3), ("漢", 2));
+        assert_eq!(fit_start("abc", 3), ("abc", 3));
+        assert_eq!(fit_end("src/漢字", 3), "字");
+        assert_eq!(fit_end("abc", 9), "abc");
         for (text, width, expected) in [
             ("one\n two  three ", 15, "one two three"),
             ("one two three", 14, "… two three"),
@@ -353,7 +353,7 @@ mod tests {
             ("one two three", 6, "…"),
             ("", 6, ""),
         ] {
-            assert_eq!(last_words(text, width, "…"), expected, "{text:?} at {width}");
+            assert_eq!(shorten_start(text, width, "…"), expected, "{text:?} at {width}");
         }
         for (text, width, expected) in [
             ("one two three", 13, "one two three"),

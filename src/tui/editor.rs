@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 /// Program and arguments for a file and a line. `setting` is what `$VISUAL` or `$EDITOR` holds, arguments included.
-pub fn arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
-    let mut words = split(setting);
+pub fn build_arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
+    let mut words = split_command(setting);
     if words.is_empty() {
         words.push("vi".to_owned());
     }
@@ -33,11 +33,11 @@ pub fn arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
 }
 
 /// Runs the editor and waits for it.
-pub fn run(setting: &str, root: &Path, file: &Path, line: u32) -> Result<(), String> {
+pub fn open_editor(setting: &str, root: &Path, file: &Path, line: u32) -> Result<(), String> {
     if !file.exists() {
         return Err(format!("{} is not in the working tree any more", file.display()));
     }
-    let words = arguments(setting, file, line);
+    let words = build_arguments(setting, file, line);
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     match Command::new(program).args(arguments).current_dir(root).status() {
         Ok(status) if status.success() => Ok(()),
@@ -47,7 +47,7 @@ pub fn run(setting: &str, root: &Path, file: &Path, line: u32) -> Result<(), Str
 }
 
 /// Words as a shell splits them, with quotes and backslashes but nothing else.
-fn split(text: &str) -> Vec<String> {
+fn split_command(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -86,7 +86,7 @@ mod tests {
             ("code -w", "code|-w|--goto|/r/a b.rs:7"),
             ("'/opt/my ed/vim' \"-c\" set\\ nu", "/opt/my ed/vim|-c|set nu|+7|/r/a b.rs"),
         ] {
-            assert_eq!(arguments(setting, Path::new("/r/a b.rs"), 7).join("|"), expected, "{setting:?}");
+            assert_eq!(build_arguments(setting, Path::new("/r/a b.rs"), 7).join("|"), expected, "{setting:?}");
         }
     }
 }

@@ -6,14 +6,14 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::domain::{FindingStatus, Kind, Priority, RunId};
-use crate::store::{FindingRow, View};
+use crate::store::{FindingRow, StoreView};
 
 /// What the list shows when nobody asked for anything else.
 pub const DEFAULT: &str = "status:undecided";
 
 /// A parsed filter. Empty sets let everything through.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct FindingFilter {
     statuses: Vec<FindingStatus>,
     priorities: [bool; 4],
     /// Kinds whose name holds one of the words.
@@ -29,20 +29,20 @@ pub struct Filter {
 /// What the cockpit knows that the view does not: decisions stored a moment ago, rows that stay although decided, what
 /// runs reported.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct FilterOverrides {
     pub statuses: HashMap<String, FindingStatus>,
-    pub kept: HashSet<String>,
+    pub pinned: HashSet<String>,
     /// By the runs that the filter names, the findings that their outputs hold: a row knows its first and its last run.
     pub reported: HashMap<String, Vec<String>>,
 }
 
-impl Known {
-    pub fn status(&self, row: &FindingRow<'_>) -> FindingStatus {
+impl FilterOverrides {
+    pub fn status_of(&self, row: &FindingRow<'_>) -> FindingStatus {
         if self.statuses.is_empty() { row.status } else { self.statuses.get(row.id).copied().unwrap_or(row.status) }
     }
 }
 
-impl Filter {
+impl FindingFilter {
     pub fn parse(text: &str) -> Self {
         let mut filter = Self::default();
         for term in text.split_whitespace() {
@@ -51,7 +51,7 @@ impl Filter {
                 continue;
             };
             for value in values.split(',').filter(|value| !value.is_empty()) {
-                if !filter.add(&name.to_ascii_lowercase(), value) {
+                if !filter.add_term(&name.to_ascii_lowercase(), value) {
                     filter.faults.push(term.to_owned());
                 }
             }
@@ -59,7 +59,7 @@ impl Filter {
         filter
     }
 
-    fn add(&mut self, name: &str, value: &str) -> bool {
+    fn add_term(&mut self, name: &str, value: &str) -> bool {
         use FindingStatus as S;
         match name {
             "status" | "s" => match value {
@@ -95,24 +95,24 @@ impl Filter {
     }
 
     /// Whether a finding passes. `reported` says that one of the wanted runs is known to have reported it.
-    pub fn lets_through(&self, row: &FindingRow<'_>, status: FindingStatus, reported: bool) -> bool {
+    pub fn matches(&self, row: &FindingRow<'_>, status: FindingStatus, reported: bool) -> bool {
         (self.statuses.is_empty() || self.statuses.contains(&status))
             && (self.priorities == [false; 4] || self.priorities[row.priority.index()])
             && (self.kinds.is_empty() || self.kinds.contains(&row.kind))
             && (self.runs.is_empty()
                 || reported
                 || self.runs.iter().any(|run| row.last_run.starts_with(run) || row.first_run.starts_with(run)))
-            && (self.paths.is_empty() || self.paths.iter().any(|path| holds(row.path, path)))
+            && (self.paths.is_empty() || self.paths.iter().any(|path| contains_ignore_case(row.path, path)))
             && self.words.iter().all(|word| {
-                holds(row.title, word)
-                    || holds(row.path, word)
-                    || holds(row.kind.word(), word)
+                contains_ignore_case(row.title, word)
+                    || contains_ignore_case(row.path, word)
+                    || contains_ignore_case(row.kind.word(), word)
                     || row.id.starts_with(word.as_str())
             })
     }
 
     /// The findings that pass, in the view's order.
-    pub fn rows(&self, view: &View, known: &Known) -> Vec<u32> {
+    pub fn matching_rows(&self, view: &StoreView, known: &FilterOverrides) -> Vec<u32> {
         let lists = self.named_runs().filter_map(|run| known.reported.get(run));
         let mut reported: Vec<usize> = lists.flatten().filter_map(|id| view.finding_index(id)).collect();
         reported.sort_unstable();
@@ -124,8 +124,8 @@ impl Filter {
                     is_reported = true;
                 }
                 let row = view.finding(*index);
-                self.lets_through(&row, known.status(&row), is_reported)
-                    || (!known.kept.is_empty() && known.kept.contains(row.id))
+                self.matches(&row, known.status_of(&row), is_reported)
+                    || (!known.pinned.is_empty() && known.pinned.contains(row.id))
             })
             .filter_map(|index| u32::try_from(index).ok())
             .collect()
@@ -133,7 +133,7 @@ impl Filter {
 }
 
 /// Whether `text` holds the lower-case `word`, letters compared without case.
-pub fn holds(text: &str, word: &str) -> bool {
+pub fn contains_ignore_case(text: &str, word: &str) -> bool {
     if text.is_ascii() && word.is_ascii() {
         let word = word.as_bytes();
         let Some(first) = word.first() else { return true };
@@ -227,15 +227,15 @@ mod tests {
             ("unused export", false),
             ("status:open kind:dead p:1 path:rs import", true),
         ] {
-            let filter = Filter::parse(text);
+            let filter = FindingFilter::parse(text);
             assert_eq!(filter.faults, Vec::<String>::new(), "{text}");
-            assert_eq!(filter.lets_through(&finding, finding.status, false), passes, "{text}");
+            assert_eq!(filter.matches(&finding, finding.status, false), passes, "{text}");
         }
     }
 
     #[test]
     fn what_means_nothing_is_told() {
-        assert_eq!(Filter::parse("p:9 colour:red status:open kind:xyz").faults, ["p:9", "colour:red", "kind:xyz"]);
+        assert_eq!(FindingFilter::parse("p:9 colour:red status:open kind:xyz").faults, ["p:9", "colour:red", "kind:xyz"]);
     }
 
     #[test]

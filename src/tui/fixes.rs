@@ -6,10 +6,10 @@ use crate::domain::{FindingId, Fix, FixId, FixStatus};
 
 /// Every fix, and which is the one to show with a finding.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub struct Fixes {
+pub struct FixIndex {
     /// Newest first.
     all: Vec<Fix>,
-    of: HashMap<FindingId, usize>,
+    by_finding: HashMap<FindingId, usize>,
 }
 
 /// What a person wants done with fixes.
@@ -29,19 +29,19 @@ pub struct FixPlan {
     pub reviewer: String,
 }
 
-impl Fixes {
+impl FixIndex {
     /// `all` is newest first, as [`crate::store::Store::fixes`] has it. A fix that came to nothing is shown where there is
     /// no other.
     pub fn new(all: Vec<Fix>) -> Self {
-        let mut of = HashMap::new();
+        let mut by_finding = HashMap::new();
         let (gone, there): (Vec<_>, Vec<_>) =
             all.iter().enumerate().partition(|(_, fix)| matches!(fix.status, FixStatus::Failed | FixStatus::Dropped));
         for (index, fix) in there.into_iter().chain(gone) {
-            for finding in fix.fixed() {
-                of.entry(finding.clone()).or_insert(index);
+            for finding in fix.fixed_findings() {
+                by_finding.entry(finding.clone()).or_insert(index);
             }
         }
-        Self { all, of }
+        Self { all, by_finding }
     }
 
     /// What ended well or not since `before`: fixes that were being made then.
@@ -51,11 +51,11 @@ impl Fixes {
     }
 
     /// The fix to show with a finding.
-    pub fn of(&self, finding: &str) -> Option<&Fix> {
-        if self.of.is_empty() {
+    pub fn for_finding(&self, finding: &str) -> Option<&Fix> {
+        if self.by_finding.is_empty() {
             return None;
         }
         let id = finding.parse().ok()?;
-        self.of.get(&id).and_then(|index| self.all.get(*index))
+        self.by_finding.get(&id).and_then(|index| self.all.get(*index))
     }
 }

@@ -1,8 +1,8 @@
 //! The signs that the cockpit draws, and their stand-ins for terminals and fonts that have only ASCII.
 
-use super::live::Mode;
+use super::activity::ActivityState;
 use crate::domain::{FindingStatus, RunStatus};
-use crate::knowledge::pattern::{Origin, Stance};
+use crate::knowledge::pattern::{PatternOrigin, PatternStance};
 
 /// A set of signs, each one column wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Glyphs {
         self.ascii
     }
 
-    pub fn run(&self, status: RunStatus) -> &'static str {
+    pub fn run_status(&self, status: RunStatus) -> &'static str {
         use RunStatus as S;
         let (unicode, ascii) = match status {
             S::Pending => ("◌", "."),
@@ -109,36 +109,36 @@ impl Glyphs {
     }
 
     /// What a working run does this moment.
-    pub fn live(&self, mode: Mode) -> &'static str {
+    pub fn activity(&self, mode: ActivityState) -> &'static str {
         let (unicode, ascii) = match mode {
-            Mode::Working => ("●", "*"),
-            Mode::Waiting | Mode::HeldUp => ("◌", "."),
-            Mode::Stalled => ("!", "!"),
-            Mode::Paused => ("‖", "="),
+            ActivityState::Working => ("●", "*"),
+            ActivityState::Waiting | ActivityState::HeldUp => ("◌", "."),
+            ActivityState::Stalled => ("!", "!"),
+            ActivityState::Paused => ("‖", "="),
         };
         if self.ascii { ascii } else { unicode }
     }
 
     /// What a pattern says of code like it.
-    pub fn stance(&self, stance: Stance) -> &'static str {
+    pub fn stance(&self, stance: PatternStance) -> &'static str {
         let (unicode, ascii) = match stance {
-            Stance::Mistake => ("✗", "x"),
-            Stance::FalseAlarm => ("⊘", "o"),
+            PatternStance::Mistake => ("✗", "x"),
+            PatternStance::FalseAlarm => ("⊘", "o"),
         };
         if self.ascii { ascii } else { unicode }
     }
 
     /// Where a pattern came from: what was learned here has no sign.
-    pub fn origin(&self, origin: Origin) -> &'static str {
+    pub fn origin(&self, origin: PatternOrigin) -> &'static str {
         let (unicode, ascii) = match origin {
-            Origin::Learned => (" ", " "),
-            Origin::Base => ("◆", "b"),
-            Origin::Imported => ("↓", "i"),
+            PatternOrigin::Learned => (" ", " "),
+            PatternOrigin::Base => ("◆", "b"),
+            PatternOrigin::Imported => ("↓", "i"),
         };
         if self.ascii { ascii } else { unicode }
     }
 
-    pub fn finding(&self, status: FindingStatus) -> &'static str {
+    pub fn finding_status(&self, status: FindingStatus) -> &'static str {
         use FindingStatus as S;
         let (unicode, ascii) = match status {
             S::Open => ("○", "o"),

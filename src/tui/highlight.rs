@@ -3,13 +3,13 @@
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
-use super::loaded::Spans;
+use super::page_data::HighlightSpans;
 use super::theme::Role;
 
 /// Lines before the shown ones that are parsed for their sake: enough for comments and strings that began before.
-const LEAD: usize = 3_000;
+const MAX_LEAD_LINES: usize = 3_000;
 /// Longer lines are left plain.
-const LONGEST: usize = 1_000;
+const MAX_LINE_BYTES: usize = 1_000;
 
 /// Parses code; keeps the syntaxes once they are read.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub struct Highlighter {
 }
 
 /// Scopes that have a colour; of several that fit, the longest counts.
-const SCOPES: [(&str, Role); 22] = [
+const SCOPE_ROLES: [(&str, Role); 22] = [
     ("comment", Role::Comment),
     ("string", Role::String),
     ("constant", Role::Constant),
@@ -46,23 +46,23 @@ const SCOPES: [(&str, Role); 22] = [
 
 impl Highlighter {
     /// The coloured pieces of `lines[from..to]`, a list per line; empty when nobody knows the language.
-    pub fn spans(&mut self, path: &str, lines: &[&str], from: usize, to: usize) -> Vec<Spans> {
+    pub fn highlight_lines(&mut self, path: &str, lines: &[&str], from: usize, to: usize) -> Vec<HighlightSpans> {
         if self.roles.is_empty() {
-            self.roles = SCOPES.iter().filter_map(|(name, role)| Some((Scope::new(name).ok()?, *role))).collect();
+            self.roles = SCOPE_ROLES.iter().filter_map(|(name, role)| Some((Scope::new(name).ok()?, *role))).collect();
         }
         let Self { syntaxes, roles } = self;
         let syntaxes = syntaxes.get_or_insert_with(two_face::syntax::extra_newlines);
-        let Some(syntax) = syntax_for(syntaxes, path, lines.first().copied().unwrap_or("")) else {
+        let Some(syntax) = find_syntax(syntaxes, path, lines.first().copied().unwrap_or("")) else {
             return Vec::new();
         };
         let mut state = ParseState::new(syntax);
         let mut stack = ScopeStack::new();
-        let start = from.saturating_sub(LEAD);
+        let start = from.saturating_sub(MAX_LEAD_LINES);
         let mut out = Vec::with_capacity(to.saturating_sub(from));
         let mut text = String::new();
         for (index, line) in lines.iter().enumerate().take(to).skip(start) {
-            let mut spans = Spans::new();
-            if line.len() <= LONGEST {
+            let mut spans = HighlightSpans::new();
+            if line.len() <= MAX_LINE_BYTES {
                 text.clear();
                 text.push_str(line);
                 text.push('\n');
@@ -70,7 +70,7 @@ impl Highlighter {
                 let mut at = 0;
                 for (end, operation) in parsed {
                     if index >= from && end > at {
-                        push(roles, &mut spans, at, end.min(line.len()), &stack);
+                        push_span(roles, &mut spans, at, end.min(line.len()), &stack);
                     }
                     at = end;
                     if stack.apply(&operation).is_err() {
@@ -78,7 +78,7 @@ impl Highlighter {
                     }
                 }
                 if index >= from {
-                    push(roles, &mut spans, at, line.len(), &stack);
+                    push_span(roles, &mut spans, at, line.len(), &stack);
                 }
             }
             if index >= from {
@@ -89,7 +89,7 @@ impl Highlighter {
     }
 }
 
-fn push(roles: &[(Scope, Role)], spans: &mut Spans, start: usize, end: usize, stack: &ScopeStack) {
+fn push_span(roles: &[(Scope, Role)], spans: &mut HighlightSpans, start: usize, end: usize, stack: &ScopeStack) {
     if start >= end {
         return;
     }
@@ -105,7 +105,7 @@ fn push(roles: &[(Scope, Role)], spans: &mut Spans, start: usize, end: usize, st
     }
 }
 
-fn syntax_for<'a>(syntaxes: &'a SyntaxSet, path: &str, first_line: &str) -> Option<&'a SyntaxReference> {
+fn find_syntax<'a>(syntaxes: &'a SyntaxSet, path: &str, first_line: &str) -> Option<&'a SyntaxReference> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit_once('.').map_or(name, |(_, extension)| extension);
     syntaxes
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn pieces_have_the_meaning_that_a_reader_sees() {
         let lines = ["/* a", "b */ fn main() {", "    let x = \"s\"; // c"];
-        let spans = Highlighter::default().spans("src/a.rs", &lines, 1, 3);
+        let spans = Highlighter::default().highlight_lines("src/a.rs", &lines, 1, 3);
         let piece = |line: usize, text: &str| {
             let at = lines[line].find(text).expect("a piece") as u32;
             spans[line - 1].iter().find(|(start, end, _)| (*start..*end).contains(&at)).map(|(.., role)| *role)
@@ -134,6 +134,6 @@ mod tests {
         assert_eq!(piece(2, "\"s\""), Some(Role::String));
         assert_eq!(piece(2, "// c"), Some(Role::Comment));
         assert_eq!(piece(2, "="), None);
-        assert_eq!(Highlighter::default().spans("LICENSE", &["plain"], 0, 1), Vec::<Spans>::new());
+        assert_eq!(Highlighter::default().highlight_lines("LICENSE", &["plain"], 0, 1), Vec::<HighlightSpans>::new());
     }
 }

@@ -5,7 +5,7 @@
 
 /// A key without its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Code {
+pub enum KeyCode {
     Char(char),
     Enter,
     Esc,
@@ -26,27 +26,27 @@ pub enum Code {
 
 /// A key as it was pressed. Characters carry Shift in themselves (`G`); other keys in the flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
-    pub code: Code,
+pub struct KeyEvent {
+    pub code: KeyCode,
     pub ctrl: bool,
     pub alt: bool,
     pub shift: bool,
 }
 
-impl Key {
-    pub const fn plain(code: Code) -> Self {
+impl KeyEvent {
+    pub const fn plain(code: KeyCode) -> Self {
         Self { code, ctrl: false, alt: false, shift: false }
     }
 
-    const fn ctrl(code: Code) -> Self {
+    const fn ctrl(code: KeyCode) -> Self {
         Self { code, ctrl: true, alt: false, shift: false }
     }
 }
 
 /// What a terminal sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
-    Key(Key),
+pub enum TerminalInput {
+    Key(KeyEvent),
     /// Text pasted between the brackets of a bracketed paste.
     Paste(String),
     /// The answer to our question after the background: red, green, blue.
@@ -54,30 +54,30 @@ pub enum Input {
 }
 
 /// Longer sequences are not ours.
-const MAX_SEQUENCE: usize = 4096;
+const MAX_SEQUENCE_BYTES: usize = 4096;
 
 /// Takes bytes as they come; keeps an unfinished sequence until the rest is there.
 #[derive(Debug, Default)]
-pub struct Parser {
+pub struct InputParser {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
 }
 
-enum Step {
+enum ParseStep {
     /// So many bytes made this, or nothing of interest.
-    Took(usize, Option<Input>),
+    Consumed(usize, Option<TerminalInput>),
     /// The rest has not arrived.
-    More,
+    Incomplete,
 }
 
-impl Parser {
+impl InputParser {
     /// Whether a sequence has begun and not ended: a lone Esc looks like that until some time has passed.
-    pub fn is_waiting(&self) -> bool {
+    pub fn has_pending_bytes(&self) -> bool {
         !self.pending.is_empty()
     }
 
     /// Reads what arrived.
-    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<TerminalInput>) {
         self.pending.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.pending);
         let mut rest = pending.as_slice();
@@ -87,7 +87,7 @@ impl Parser {
                 match rest.windows(END.len()).position(|window| window == END) {
                     Some(end) => {
                         paste.extend_from_slice(&rest[..end]);
-                        out.push(Input::Paste(String::from_utf8_lossy(&paste).into_owned()));
+                        out.push(TerminalInput::Paste(String::from_utf8_lossy(&paste).into_owned()));
                         rest = &rest[end + END.len()..];
                     }
                     None => {
@@ -101,16 +101,16 @@ impl Parser {
                 }
                 continue;
             }
-            match step(rest) {
-                Step::Took(n, input) => {
+            match parse_step(rest) {
+                ParseStep::Consumed(n, input) => {
                     if rest.starts_with(b"\x1b[200~") {
                         self.paste = Some(Vec::new());
                     }
                     out.extend(input);
                     rest = &rest[n.max(1)..];
                 }
-                Step::More if rest.len() > MAX_SEQUENCE => rest = &[],
-                Step::More => {
+                ParseStep::Incomplete if rest.len() > MAX_SEQUENCE_BYTES => rest = &[],
+                ParseStep::Incomplete => {
                     self.pending = rest.to_vec();
                     return;
                 }
@@ -119,66 +119,66 @@ impl Parser {
     }
 
     /// Nothing followed for a while: what waits is what it looks like, a lone Esc.
-    pub fn flush(&mut self, out: &mut Vec<Input>) {
+    pub fn flush(&mut self, out: &mut Vec<TerminalInput>) {
         if self.paste.is_some() {
             return;
         }
         if self.pending.first() == Some(&0x1b) && self.pending.len() <= 2 {
-            out.push(Input::Key(Key::plain(Code::Esc)));
+            out.push(TerminalInput::Key(KeyEvent::plain(KeyCode::Esc)));
             let rest = self.pending.split_off(1);
             self.pending.clear();
             if !rest.is_empty() && rest[0] != 0x1b {
                 self.feed(&rest, out);
             } else if !rest.is_empty() {
-                out.push(Input::Key(Key::plain(Code::Esc)));
+                out.push(TerminalInput::Key(KeyEvent::plain(KeyCode::Esc)));
             }
         }
     }
 }
 
-fn key(n: usize, code: Code) -> Step {
-    Step::Took(n, Some(Input::Key(Key::plain(code))))
+fn consume_key(n: usize, code: KeyCode) -> ParseStep {
+    ParseStep::Consumed(n, Some(TerminalInput::Key(KeyEvent::plain(code))))
 }
 
-fn step(bytes: &[u8]) -> Step {
+fn parse_step(bytes: &[u8]) -> ParseStep {
     match bytes[0] {
-        0x1b => escape(bytes),
-        b'\r' => key(1, Code::Enter),
-        b'\n' => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char('j'))))),
-        b'\t' => key(1, Code::Tab),
-        0x7f => key(1, Code::Backspace),
-        0x08 => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char('h'))))),
-        0 => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char(' '))))),
-        c @ 0x01..=0x1a => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char(char::from(c + 0x60)))))),
-        c @ 0x1c..=0x1f => Step::Took(1, Some(Input::Key(Key::ctrl(Code::Char(char::from(c + 0x40)))))),
-        c if c < 0x80 => key(1, Code::Char(char::from(c))),
+        0x1b => parse_escape(bytes),
+        b'\r' => consume_key(1, KeyCode::Enter),
+        b'\n' => ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char('j'))))),
+        b'\t' => consume_key(1, KeyCode::Tab),
+        0x7f => consume_key(1, KeyCode::Backspace),
+        0x08 => ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char('h'))))),
+        0 => ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char(' '))))),
+        c @ 0x01..=0x1a => ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char(char::from(c + 0x60)))))),
+        c @ 0x1c..=0x1f => ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char(char::from(c + 0x40)))))),
+        c if c < 0x80 => consume_key(1, KeyCode::Char(char::from(c))),
         c => {
             let length = match c {
                 0xc2..=0xdf => 2,
                 0xe0..=0xef => 3,
                 0xf0..=0xf4 => 4,
-                _ => return Step::Took(1, None),
+                _ => return ParseStep::Consumed(1, None),
             };
             match bytes.get(..length) {
-                None => Step::More,
+                None => ParseStep::Incomplete,
                 Some(part) => match std::str::from_utf8(part).ok().and_then(|text| text.chars().next()) {
-                    Some(c) => key(length, Code::Char(c)),
-                    None => Step::Took(1, None),
+                    Some(c) => consume_key(length, KeyCode::Char(c)),
+                    None => ParseStep::Consumed(1, None),
                 },
             }
         }
     }
 }
 
-fn escape(bytes: &[u8]) -> Step {
+fn parse_escape(bytes: &[u8]) -> ParseStep {
     match bytes.get(1) {
-        None => Step::More,
-        Some(b'[') => csi(bytes),
+        None => ParseStep::Incomplete,
+        Some(b'[') => parse_csi(bytes),
         Some(b'O') => match bytes.get(2) {
-            None => Step::More,
-            Some(c) => match final_code(*c) {
-                Some(code) => key(3, code),
-                None => Step::Took(3, None),
+            None => ParseStep::Incomplete,
+            Some(c) => match key_code_from_final_byte(*c) {
+                Some(code) => consume_key(3, code),
+                None => ParseStep::Consumed(3, None),
             },
         },
         // Strings: OSC, DCS, SOS, PM, APC. They end with BEL or ST.
@@ -189,21 +189,21 @@ fn escape(bytes: &[u8]) -> Step {
                 _ => None,
             });
             match end {
-                Some((i, n)) => Step::Took(2 + i + n, background(&bytes[1..2 + i])),
-                None => Step::More,
+                Some((i, n)) => ParseStep::Consumed(2 + i + n, parse_background(&bytes[1..2 + i])),
+                None => ParseStep::Incomplete,
             }
         }
-        Some(0x1b) => key(1, Code::Esc),
-        Some(_) => match step(&bytes[1..]) {
-            Step::Took(n, Some(Input::Key(key))) => Step::Took(n + 1, Some(Input::Key(Key { alt: true, ..key }))),
-            Step::Took(n, other) => Step::Took(n + 1, other),
-            Step::More => Step::More,
+        Some(0x1b) => consume_key(1, KeyCode::Esc),
+        Some(_) => match parse_step(&bytes[1..]) {
+            ParseStep::Consumed(n, Some(TerminalInput::Key(key))) => ParseStep::Consumed(n + 1, Some(TerminalInput::Key(KeyEvent { alt: true, ..key }))),
+            ParseStep::Consumed(n, other) => ParseStep::Consumed(n + 1, other),
+            ParseStep::Incomplete => ParseStep::Incomplete,
         },
     }
 }
 
 /// `]11;rgb:RRRR/GGGG/BBBB`, one to four digits each.
-fn background(string: &[u8]) -> Option<Input> {
+fn parse_background(string: &[u8]) -> Option<TerminalInput> {
     let text = std::str::from_utf8(string).ok()?;
     let rest = text.strip_prefix("]11;rgb:").or_else(|| text.strip_prefix("]11;rgba:"))?;
     let mut parts = rest.split('/').map(|part| {
@@ -211,30 +211,30 @@ fn background(string: &[u8]) -> Option<Input> {
         let most = 16u32.checked_pow(u32::try_from(part.len()).ok()?)?.checked_sub(1)?;
         u8::try_from(value * 255 / most.max(1)).ok()
     });
-    Some(Input::Background([parts.next()??, parts.next()??, parts.next()??]))
+    Some(TerminalInput::Background([parts.next()??, parts.next()??, parts.next()??]))
 }
 
-fn final_code(c: u8) -> Option<Code> {
+fn key_code_from_final_byte(c: u8) -> Option<KeyCode> {
     Some(match c {
-        b'A' => Code::Up,
-        b'B' => Code::Down,
-        b'C' => Code::Right,
-        b'D' => Code::Left,
-        b'H' => Code::Home,
-        b'F' => Code::End,
-        b'P'..=b'S' => Code::F(c - b'P' + 1),
-        b'M' => Code::Enter,
+        b'A' => KeyCode::Up,
+        b'B' => KeyCode::Down,
+        b'C' => KeyCode::Right,
+        b'D' => KeyCode::Left,
+        b'H' => KeyCode::Home,
+        b'F' => KeyCode::End,
+        b'P'..=b'S' => KeyCode::F(c - b'P' + 1),
+        b'M' => KeyCode::Enter,
         _ => return None,
     })
 }
 
-fn csi(bytes: &[u8]) -> Step {
+fn parse_csi(bytes: &[u8]) -> ParseStep {
     // Some consoles send F1 to F5 as ESC [ [ A.
     if bytes.get(2) == Some(&b'[') {
-        return if bytes.len() > 3 { Step::Took(4, None) } else { Step::More };
+        return if bytes.len() > 3 { ParseStep::Consumed(4, None) } else { ParseStep::Incomplete };
     }
     let Some(end) = bytes[2..].iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
-        return Step::More;
+        return ParseStep::Incomplete;
     };
     let (parameters, last) = (&bytes[2..2 + end], bytes[2 + end]);
     let took = 3 + end;
@@ -242,32 +242,32 @@ fn csi(bytes: &[u8]) -> Step {
     let number = |index: usize| -> Option<u32> { text.split(';').nth(index)?.split(':').next()?.parse().ok() };
     let code = match last {
         b'~' => match number(0) {
-            Some(1 | 7) => Some(Code::Home),
-            Some(2) => Some(Code::Insert),
-            Some(3) => Some(Code::Delete),
-            Some(4 | 8) => Some(Code::End),
-            Some(5) => Some(Code::PageUp),
-            Some(6) => Some(Code::PageDown),
-            Some(n @ 11..=15) => Some(Code::F((n - 10) as u8)),
-            Some(n @ 17..=21) => Some(Code::F((n - 11) as u8)),
-            Some(n @ 23..=24) => Some(Code::F((n - 12) as u8)),
+            Some(1 | 7) => Some(KeyCode::Home),
+            Some(2) => Some(KeyCode::Insert),
+            Some(3) => Some(KeyCode::Delete),
+            Some(4 | 8) => Some(KeyCode::End),
+            Some(5) => Some(KeyCode::PageUp),
+            Some(6) => Some(KeyCode::PageDown),
+            Some(n @ 11..=15) => Some(KeyCode::F((n - 10) as u8)),
+            Some(n @ 17..=21) => Some(KeyCode::F((n - 11) as u8)),
+            Some(n @ 23..=24) => Some(KeyCode::F((n - 12) as u8)),
             _ => None,
         },
-        b'Z' => return Step::Took(took, Some(Input::Key(Key { shift: true, ..Key::plain(Code::Tab) }))),
+        b'Z' => return ParseStep::Consumed(took, Some(TerminalInput::Key(KeyEvent { shift: true, ..KeyEvent::plain(KeyCode::Tab) }))),
         b'u' => number(0).and_then(char::from_u32).map(|c| match c {
-            '\r' => Code::Enter,
-            '\t' => Code::Tab,
-            '\u{1b}' => Code::Esc,
-            '\u{7f}' => Code::Backspace,
-            c => Code::Char(c),
+            '\r' => KeyCode::Enter,
+            '\t' => KeyCode::Tab,
+            '\u{1b}' => KeyCode::Esc,
+            '\u{7f}' => KeyCode::Backspace,
+            c => KeyCode::Char(c),
         }),
-        last if text.is_empty() || text.starts_with("1;") => final_code(last).filter(|code| *code != Code::Enter),
+        last if text.is_empty() || text.starts_with("1;") => key_code_from_final_byte(last).filter(|code| *code != KeyCode::Enter),
         _ => None,
     };
     let held = number(1).unwrap_or(1).saturating_sub(1);
-    Step::Took(
+    ParseStep::Consumed(
         took,
-        code.map(|code| Input::Key(Key { code, shift: held & 1 != 0, alt: held & 2 != 0, ctrl: held & 4 != 0 })),
+        code.map(|code| TerminalInput::Key(KeyEvent { code, shift: held & 1 != 0, alt: held & 2 != 0, ctrl: held & 4 != 0 })),
     )
 }
 
@@ -275,8 +275,8 @@ fn csi(bytes: &[u8]) -> Step {
 mod tests {
     use super::*;
 
-    fn read(chunks: &[&[u8]]) -> Vec<Input> {
-        let (mut parser, mut out) = (Parser::default(), Vec::new());
+    fn read(chunks: &[&[u8]]) -> Vec<TerminalInput> {
+        let (mut parser, mut out) = (InputParser::default(), Vec::new());
         for chunk in chunks {
             parser.feed(chunk, &mut out);
         }
@@ -284,8 +284,8 @@ mod tests {
         out
     }
 
-    fn keys(text: &str) -> Vec<Input> {
-        text.split_whitespace().map(|name| Input::Key(name.parse().unwrap_or_else(|e| panic!("{e}")))).collect()
+    fn keys(text: &str) -> Vec<TerminalInput> {
+        text.split_whitespace().map(|name| TerminalInput::Key(name.parse().unwrap_or_else(|e| panic!("{e}")))).collect()
     }
 
     #[test]
@@ -310,14 +310,14 @@ mod tests {
     #[test]
     fn torn_sequences_and_answers_between_keys_are_never_typed() {
         let answer = b"j\x1b]11;rgb:1e1e/2e2e/ffff\x1b\\k";
-        let expected = vec![keys("j").remove(0), Input::Background([0x1e, 0x2e, 0xff]), keys("k").remove(0)];
+        let expected = vec![keys("j").remove(0), TerminalInput::Background([0x1e, 0x2e, 0xff]), keys("k").remove(0)];
         for cut in 0..answer.len() {
             assert_eq!(read(&[&answer[..cut], &answer[cut..]]), expected, "cut at {cut}");
         }
-        assert_eq!(read(&[b"\x1b]11;rgb:ff/80/00\x07"]), vec![Input::Background([255, 128, 0])]);
+        assert_eq!(read(&[b"\x1b]11;rgb:ff/80/00\x07"]), vec![TerminalInput::Background([255, 128, 0])]);
         let paste = b"\x1b[200~a\x1b[31mb\nq\x1b[201~j";
         for cut in 0..paste.len() {
-            let expected = vec![Input::Paste("a\x1b[31mb\nq".to_owned()), keys("j").remove(0)];
+            let expected = vec![TerminalInput::Paste("a\x1b[31mb\nq".to_owned()), keys("j").remove(0)];
             assert_eq!(read(&[&paste[..cut], &paste[cut..]]), expected, "cut at {cut}");
         }
     }

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::input::{Code, Key};
+use super::input::{KeyCode, KeyEvent};
 
 /// The default map, documented and complete.
 pub const DEFAULT: &str = include_str!("../../assets/keymap.toml");
 
 /// Where a key is pressed. Those above [`Context::Menu`] fall back to [`Context::Global`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Context {
+pub enum KeyContext {
     Global,
     Runs,
     Findings,
@@ -27,7 +27,7 @@ pub enum Context {
     Help,
 }
 
-impl Context {
+impl KeyContext {
     const ALL: [(Self, &'static str); 11] = [
         (Self::Global, "global"),
         (Self::Runs, "runs"),
@@ -42,7 +42,7 @@ impl Context {
         (Self::Help, "help"),
     ];
 
-    fn falls_back(self) -> bool {
+    fn has_global_fallback(self) -> bool {
         matches!(self, Self::Runs | Self::Findings | Self::Files | Self::Detail | Self::Stats | Self::Knowledge)
     }
 }
@@ -144,7 +144,7 @@ actions! {
 
 impl Action {
     /// The word that stands for it in the footer.
-    pub fn short(self) -> &'static str {
+    pub fn footer_label(self) -> &'static str {
         Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.3)
     }
 }
@@ -157,29 +157,29 @@ impl FromStr for Action {
     }
 }
 
-const NAMED: [(Code, &str); 15] = [
-    (Code::Enter, "Enter"),
-    (Code::Esc, "Esc"),
-    (Code::Tab, "Tab"),
-    (Code::Char(' '), "Space"),
-    (Code::Backspace, "Backspace"),
-    (Code::Delete, "Delete"),
-    (Code::Insert, "Insert"),
-    (Code::Up, "Up"),
-    (Code::Down, "Down"),
-    (Code::Left, "Left"),
-    (Code::Right, "Right"),
-    (Code::Home, "Home"),
-    (Code::End, "End"),
-    (Code::PageUp, "PageUp"),
-    (Code::PageDown, "PageDown"),
+const NAMED_KEYS: [(KeyCode, &str); 15] = [
+    (KeyCode::Enter, "Enter"),
+    (KeyCode::Esc, "Esc"),
+    (KeyCode::Tab, "Tab"),
+    (KeyCode::Char(' '), "Space"),
+    (KeyCode::Backspace, "Backspace"),
+    (KeyCode::Delete, "Delete"),
+    (KeyCode::Insert, "Insert"),
+    (KeyCode::Up, "Up"),
+    (KeyCode::Down, "Down"),
+    (KeyCode::Left, "Left"),
+    (KeyCode::Right, "Right"),
+    (KeyCode::Home, "Home"),
+    (KeyCode::End, "End"),
+    (KeyCode::PageUp, "PageUp"),
+    (KeyCode::PageDown, "PageDown"),
 ];
 
-impl FromStr for Key {
+impl FromStr for KeyEvent {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut key = Key::plain(Code::Esc);
+        let mut key = KeyEvent::plain(KeyCode::Esc);
         let mut rest = text;
         loop {
             let modifiers = [("ctrl-", 0), ("c-", 0), ("alt-", 1), ("a-", 1), ("meta-", 1), ("shift-", 2), ("s-", 2)];
@@ -198,19 +198,19 @@ impl FromStr for Key {
         }
         let mut characters = rest.chars();
         key.code = match (characters.next(), characters.next()) {
-            (Some(c), None) if key.ctrl => Code::Char(c.to_ascii_lowercase()),
+            (Some(c), None) if key.ctrl => KeyCode::Char(c.to_ascii_lowercase()),
             (Some(c), None) if key.shift => {
                 key.shift = false;
-                Code::Char(c.to_ascii_uppercase())
+                KeyCode::Char(c.to_ascii_uppercase())
             }
-            (Some(c), None) => Code::Char(c),
-            _ => NAMED
+            (Some(c), None) => KeyCode::Char(c),
+            _ => NAMED_KEYS
                 .iter()
                 .find(|(_, name)| name.eq_ignore_ascii_case(rest))
                 .map(|(code, _)| *code)
                 .or_else(|| {
                     let n = rest.strip_prefix(['F', 'f'])?.parse().ok()?;
-                    (1..=12).contains(&n).then_some(Code::F(n))
+                    (1..=12).contains(&n).then_some(KeyCode::F(n))
                 })
                 .ok_or_else(|| format!("{text:?} is no key"))?,
         };
@@ -218,17 +218,17 @@ impl FromStr for Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for KeyEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (held, prefix) in [(self.ctrl, "Ctrl-"), (self.alt, "Alt-"), (self.shift, "Shift-")] {
             if held {
                 f.write_str(prefix)?;
             }
         }
-        match (NAMED.iter().find(|(code, _)| *code == self.code), self.code) {
+        match (NAMED_KEYS.iter().find(|(code, _)| *code == self.code), self.code) {
             (Some((_, name)), _) => f.write_str(name),
-            (None, Code::Char(c)) => write!(f, "{c}"),
-            (None, Code::F(n)) => write!(f, "F{n}"),
+            (None, KeyCode::Char(c)) => write!(f, "{c}"),
+            (None, KeyCode::F(n)) => write!(f, "F{n}"),
             (None, _) => Ok(()),
         }
     }
@@ -237,8 +237,8 @@ impl fmt::Display for Key {
 /// The keys in force.
 #[derive(Debug, Clone, Default)]
 pub struct Keymap {
-    keys: HashMap<(Context, Key), Action>,
-    order: Vec<(Context, Key, Action)>,
+    keys: HashMap<(KeyContext, KeyEvent), Action>,
+    order: Vec<(KeyContext, KeyEvent, Action)>,
 }
 
 impl Keymap {
@@ -255,7 +255,7 @@ impl Keymap {
             }
         };
         for (section, keys) in &table {
-            let Some((context, _)) = Context::ALL.into_iter().find(|(_, name)| name == section) else {
+            let Some((context, _)) = KeyContext::ALL.into_iter().find(|(_, name)| name == section) else {
                 notices.push(format!("keymap: there is no context {section:?}"));
                 continue;
             };
@@ -270,15 +270,15 @@ impl Keymap {
             }
         }
         for action in [Action::Quit, Action::Help] {
-            if map.keys_of(Context::Global, action).is_empty() {
-                notices.push(format!("keymap: no key is left to {}", action.short()));
+            if map.keys_of(KeyContext::Global, action).is_empty() {
+                notices.push(format!("keymap: no key is left to {}", action.footer_label()));
             }
         }
         (map, notices)
     }
 
-    fn bind(&mut self, context: Context, name: &str, action: &str) -> Result<(), String> {
-        let key: Key = name.parse()?;
+    fn bind(&mut self, context: KeyContext, name: &str, action: &str) -> Result<(), String> {
+        let key: KeyEvent = name.parse()?;
         if action == "none" {
             self.keys.remove(&(context, key));
             self.order.retain(|(c, k, _)| (*c, *k) != (context, key));
@@ -287,7 +287,7 @@ impl Keymap {
         let action: Action = action.parse().map_err(|error| format!("{name}: {error}"))?;
         match self.keys.get(&(context, key)) {
             Some(other) if *other != action => {
-                return Err(format!("{key} is bound twice: to {} and to {}", other.short(), action.short()));
+                return Err(format!("{key} is bound twice: to {} and to {}", other.footer_label(), action.footer_label()));
             }
             Some(_) => return Ok(()),
             None => {}
@@ -298,35 +298,35 @@ impl Keymap {
     }
 
     /// What a key does here.
-    pub fn action(&self, context: Context, key: Key) -> Option<Action> {
+    pub fn action(&self, context: KeyContext, key: KeyEvent) -> Option<Action> {
         self.keys
             .get(&(context, key))
-            .or_else(|| context.falls_back().then(|| self.keys.get(&(Context::Global, key))).flatten())
+            .or_else(|| context.has_global_fallback().then(|| self.keys.get(&(KeyContext::Global, key))).flatten())
             .copied()
     }
 
     /// The keys that do something here, the shortest name first.
-    pub fn keys_of(&self, context: Context, action: Action) -> Vec<Key> {
-        let of = |wanted: Context| {
+    pub fn keys_of(&self, context: KeyContext, action: Action) -> Vec<KeyEvent> {
+        let of = |wanted: KeyContext| {
             self.order.iter().filter(move |(c, _, a)| *c == wanted && *a == action).map(|(_, key, _)| *key)
         };
-        let mut keys: Vec<Key> = of(context).collect();
-        if context.falls_back() {
-            keys.extend(of(Context::Global).filter(|key| !self.keys.contains_key(&(context, *key))));
+        let mut keys: Vec<KeyEvent> = of(context).collect();
+        if context.has_global_fallback() {
+            keys.extend(of(KeyContext::Global).filter(|key| !self.keys.contains_key(&(context, *key))));
         }
         keys.sort_by_key(|key| key.to_string().len());
         keys
     }
 
     /// The key to name where there is room for one.
-    pub fn key_of(&self, context: Context, action: Action) -> Option<Key> {
+    pub fn key_of(&self, context: KeyContext, action: Action) -> Option<KeyEvent> {
         self.keys_of(context, action).first().copied()
     }
 
     /// Every key of an action in the contexts of panes and of knowledge, for the help.
-    pub fn all_keys_of(&self, action: Action) -> Vec<Key> {
-        let mut keys: Vec<Key> = Vec::new();
-        for context in [Context::Runs, Context::Findings, Context::Files, Context::Detail, Context::Knowledge] {
+    pub fn all_keys_of(&self, action: Action) -> Vec<KeyEvent> {
+        let mut keys: Vec<KeyEvent> = Vec::new();
+        for context in [KeyContext::Runs, KeyContext::Findings, KeyContext::Files, KeyContext::Detail, KeyContext::Knowledge] {
             for key in self.keys_of(context, action) {
                 if !keys.contains(&key) {
                     keys.push(key);
@@ -341,7 +341,7 @@ impl Keymap {
 mod tests {
     use super::*;
 
-    fn key(text: &str) -> Key {
+    fn key(text: &str) -> KeyEvent {
         text.parse().unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -360,54 +360,54 @@ mod tests {
         let (map, _) = Keymap::parse(DEFAULT);
         use Action as A;
         for (context, name, action) in [
-            (Context::Findings, "j", A::Down),
-            (Context::Findings, "k", A::Up),
-            (Context::Runs, "g", A::Top),
-            (Context::Files, "G", A::Bottom),
-            (Context::Detail, "Ctrl-d", A::HalfPageDown),
-            (Context::Detail, "Ctrl-u", A::HalfPageUp),
-            (Context::Detail, "Tab", A::NextPane),
-            (Context::Findings, "1", A::Runs),
-            (Context::Findings, "h", A::Left),
-            (Context::Findings, "l", A::Right),
-            (Context::Findings, "Enter", A::Open),
-            (Context::Findings, "Esc", A::Back),
-            (Context::Findings, "Space", A::Mark),
-            (Context::Findings, "v", A::MarkRange),
-            (Context::Findings, "*", A::MarkAll),
-            (Context::Detail, "a", A::Addressed),
-            (Context::Findings, "x", A::Dismiss),
-            (Context::Findings, "o", A::Reopen),
-            (Context::Findings, "u", A::Undo),
-            (Context::Findings, "Ctrl-r", A::Redo),
-            (Context::Findings, "F", A::Fix),
-            (Context::Findings, "f", A::Filter),
-            (Context::Findings, "/", A::Search),
-            (Context::Findings, "n", A::NextMatch),
-            (Context::Findings, "N", A::PreviousMatch),
-            (Context::Runs, "r", A::Review),
-            (Context::Runs, "C", A::Cancel),
-            (Context::Detail, "p", A::Pause),
-            (Context::Detail, "s", A::LeftOut),
-            (Context::Findings, "s", A::LeftOut),
-            (Context::Findings, "w", A::Watch),
-            (Context::Runs, "W", A::Snooze),
-            (Context::Runs, "L", A::Ledger),
-            (Context::Runs, "K", A::Knowledge),
-            (Context::Knowledge, "m", A::Mute),
-            (Context::Knowledge, "D", A::Forget),
-            (Context::Knowledge, "x", A::Forget),
-            (Context::Knowledge, "e", A::Export),
-            (Context::Knowledge, "r", A::Reload),
-            (Context::Runs, "y", A::Copy),
-            (Context::Runs, "e", A::Edit),
-            (Context::Runs, "z", A::Zoom),
-            (Context::Runs, "?", A::Help),
-            (Context::Runs, "q", A::Quit),
+            (KeyContext::Findings, "j", A::Down),
+            (KeyContext::Findings, "k", A::Up),
+            (KeyContext::Runs, "g", A::Top),
+            (KeyContext::Files, "G", A::Bottom),
+            (KeyContext::Detail, "Ctrl-d", A::HalfPageDown),
+            (KeyContext::Detail, "Ctrl-u", A::HalfPageUp),
+            (KeyContext::Detail, "Tab", A::NextPane),
+            (KeyContext::Findings, "1", A::Runs),
+            (KeyContext::Findings, "h", A::Left),
+            (KeyContext::Findings, "l", A::Right),
+            (KeyContext::Findings, "Enter", A::Open),
+            (KeyContext::Findings, "Esc", A::Back),
+            (KeyContext::Findings, "Space", A::Mark),
+            (KeyContext::Findings, "v", A::MarkRange),
+            (KeyContext::Findings, "*", A::MarkAll),
+            (KeyContext::Detail, "a", A::Addressed),
+            (KeyContext::Findings, "x", A::Dismiss),
+            (KeyContext::Findings, "o", A::Reopen),
+            (KeyContext::Findings, "u", A::Undo),
+            (KeyContext::Findings, "Ctrl-r", A::Redo),
+            (KeyContext::Findings, "F", A::Fix),
+            (KeyContext::Findings, "f", A::Filter),
+            (KeyContext::Findings, "/", A::Search),
+            (KeyContext::Findings, "n", A::NextMatch),
+            (KeyContext::Findings, "N", A::PreviousMatch),
+            (KeyContext::Runs, "r", A::Review),
+            (KeyContext::Runs, "C", A::Cancel),
+            (KeyContext::Detail, "p", A::Pause),
+            (KeyContext::Detail, "s", A::LeftOut),
+            (KeyContext::Findings, "s", A::LeftOut),
+            (KeyContext::Findings, "w", A::Watch),
+            (KeyContext::Runs, "W", A::Snooze),
+            (KeyContext::Runs, "L", A::Ledger),
+            (KeyContext::Runs, "K", A::Knowledge),
+            (KeyContext::Knowledge, "m", A::Mute),
+            (KeyContext::Knowledge, "D", A::Forget),
+            (KeyContext::Knowledge, "x", A::Forget),
+            (KeyContext::Knowledge, "e", A::Export),
+            (KeyContext::Knowledge, "r", A::Reload),
+            (KeyContext::Runs, "y", A::Copy),
+            (KeyContext::Runs, "e", A::Edit),
+            (KeyContext::Runs, "z", A::Zoom),
+            (KeyContext::Runs, "?", A::Help),
+            (KeyContext::Runs, "q", A::Quit),
         ] {
             assert_eq!(map.action(context, key(name)), Some(action), "{name} in {context:?}");
         }
-        assert_eq!(map.action(Context::Prompt, key("q")), None, "in a prompt letters are text");
+        assert_eq!(map.action(KeyContext::Prompt, key("q")), None, "in a prompt letters are text");
     }
 
     #[test]
@@ -422,12 +422,12 @@ mod tests {
         {
             assert!(notice, "{text} in {notices:?}");
         }
-        assert_eq!(map.action(Context::Runs, key("q")), Some(Action::Quit));
+        assert_eq!(map.action(KeyContext::Runs, key("q")), Some(Action::Quit));
         let (map, notices) = Keymap::parse("[global");
         assert_eq!(notices.len(), 1);
-        assert_eq!(map.action(Context::Runs, key("q")), Some(Action::Quit), "the defaults stand in");
+        assert_eq!(map.action(KeyContext::Runs, key("q")), Some(Action::Quit), "the defaults stand in");
         let (map, _) = Keymap::parse(&format!("{DEFAULT}\n").replace("\"x\" = \"dismiss\"", "\"x\" = \"none\""));
-        assert_eq!(map.action(Context::Findings, key("x")), None);
+        assert_eq!(map.action(KeyContext::Findings, key("x")), None);
     }
 
     #[test]

@@ -7,13 +7,13 @@ use ratatui::layout::Rect;
 use super::app::Pane;
 
 /// From here on the three lists stand one above the other beside the detail.
-pub const WIDE: u16 = 120;
+pub const MIN_WIDE_COLUMNS: u16 = 120;
 /// From here on one list stands beside the detail.
-pub const NARROW: u16 = 80;
+pub const MIN_SPLIT_COLUMNS: u16 = 80;
 /// Rows that three lists need to be of use.
-const THREE_LISTS: u16 = 14;
+const MIN_THREE_LISTS_ROWS: u16 = 14;
 /// Below this nothing useful fits.
-pub const LEAST: (u16, u16) = (40, 10);
+pub const MIN_SCREEN_SIZE: (u16, u16) = (40, 10);
 
 /// A pane: its title's row and the body below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct PaneArea {
 
 /// The rectangles of everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layout {
+pub struct ScreenLayout {
     pub too_small: bool,
     pub header: Rect,
     /// The column between the lists and the detail.
@@ -37,7 +37,7 @@ pub struct Layout {
     detail: Option<PaneArea>,
 }
 
-impl Layout {
+impl ScreenLayout {
     pub fn pane(&self, pane: Pane) -> Option<PaneArea> {
         match pane {
             Pane::Runs => self.runs,
@@ -77,7 +77,7 @@ impl Layout {
 
 /// Two columns with a rule between them: first column and width of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Columns {
+pub struct SplitColumns {
     pub left: (u16, u16),
     pub divider: u16,
     pub right: (u16, u16),
@@ -87,9 +87,9 @@ pub struct Columns {
 const MARGIN: u16 = 1;
 
 /// Two columns of a screen with the rule at `divider`.
-pub fn beside(columns: u16, divider: u16) -> Columns {
+pub fn split_columns(columns: u16, divider: u16) -> SplitColumns {
     let right = divider + 1 + 2 * MARGIN;
-    Columns {
+    SplitColumns {
         left: (MARGIN, divider.saturating_sub(2 * MARGIN)),
         divider,
         right: (right, columns.saturating_sub(right + MARGIN)),
@@ -97,15 +97,15 @@ pub fn beside(columns: u16, divider: u16) -> Columns {
 }
 
 /// The layout for a screen.
-pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Layout {
+pub fn compute_layout(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> ScreenLayout {
     let roomy = rows >= 30;
     let header = Rect::new(0, 0, columns, 1);
     let top = if roomy { 2 } else { 1 };
     let footer = Rect::new(0, rows.saturating_sub(1), columns, 1);
     let notice = Rect::new(0, rows.saturating_sub(2), columns, 1);
     let height = rows.saturating_sub(top + 2);
-    let mut layout = Layout {
-        too_small: columns < LEAST.0 || rows < LEAST.1,
+    let mut layout = ScreenLayout {
+        too_small: columns < MIN_SCREEN_SIZE.0 || rows < MIN_SCREEN_SIZE.1,
         header,
         divider: None,
         notice,
@@ -126,12 +126,12 @@ pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Lay
         Pane::Files => layout.files = Some(area),
         Pane::Detail => layout.detail = Some(area),
     };
-    if zoomed || columns < NARROW {
+    if zoomed || columns < MIN_SPLIT_COLUMNS {
         put(focus, full);
         return layout;
     }
-    let divider = if columns >= WIDE { (columns * 48 / 100).min(100) } else { (columns * 44 / 100).max(34) };
-    let Columns { left: (x, width), divider, right } = beside(columns, divider);
+    let divider = if columns >= MIN_WIDE_COLUMNS { (columns * 48 / 100).min(100) } else { (columns * 44 / 100).max(34) };
+    let SplitColumns { left: (x, width), divider, right } = split_columns(columns, divider);
     let mut detail = area(right.0, top, right.1, height);
     if roomy {
         // A blank line below the tabs.
@@ -139,7 +139,7 @@ pub fn of(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> Lay
         detail.body.height = detail.body.height.saturating_sub(1);
     }
     put(Pane::Detail, detail);
-    if columns >= WIDE && height >= THREE_LISTS {
+    if columns >= MIN_WIDE_COLUMNS && height >= MIN_THREE_LISTS_ROWS {
         // A blank line between the panes where there is room for it.
         let air = u16::from(roomy);
         let rest = height.saturating_sub(2 * air);
@@ -167,7 +167,7 @@ mod tests {
                 for focus in [Pane::Runs, Pane::Findings, Pane::Files, Pane::Detail] {
                     for zoomed in [false, true] {
                         let list = if focus == Pane::Detail { Pane::Findings } else { focus };
-                        let layout = of(columns, rows, focus, list, zoomed);
+                        let layout = compute_layout(columns, rows, focus, list, zoomed);
                         if layout.too_small {
                             continue;
                         }

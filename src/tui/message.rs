@@ -3,21 +3,21 @@
 
 use std::sync::Arc;
 
-use super::filter::{Filter, Known};
-use super::fixes::{FixOrder, FixPlan, Fixes};
-use super::input::Input;
-use super::knowledge::{Library, Order, Outcome};
-use super::loaded::Loaded;
+use super::filter::{FindingFilter, FilterOverrides};
+use super::fixes::{FixOrder, FixPlan, FixIndex};
+use super::input::TerminalInput;
+use super::knowledge::{PatternLibrary, KnowledgeOrder, KnowledgeOutcome};
+use super::page_data::PageData;
 use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope};
 use crate::ledger::metrics::Metrics;
 use crate::runner::WatchState;
-use crate::store::triage::Step;
-use crate::store::{Pulse, View};
+use crate::store::triage::UndoOutcome;
+use crate::store::{Heartbeat, StoreView};
 
 /// Something happened.
 #[derive(Debug)]
-pub enum Message {
-    Input(Input),
+pub enum AppMessage {
+    Input(TerminalInput),
     Resized {
         columns: u16,
         rows: u16,
@@ -25,31 +25,31 @@ pub enum Message {
     /// A second has passed; sent only while a run lives.
     Tick,
     /// The store as it is now. `written` counts the decisions that this process had stored before it was read.
-    Viewed {
-        view: Arc<View>,
+    StoreRead {
+        view: Arc<StoreView>,
         written: u64,
     },
     /// What the runs that work do this moment, by their ids.
-    Pulses(Vec<(String, Pulse)>),
+    Pulses(Vec<(String, Heartbeat)>),
     /// The store cannot be read, or not completely.
     StoreTrouble(String),
     /// The rows that a filter lets through.
     Filtered {
         serial: u64,
-        view: Arc<View>,
+        view: Arc<StoreView>,
         rows: Vec<u32>,
     },
     /// What the detail shows.
     Loaded {
-        subject: Subject,
+        subject: DetailSubject,
         tab: Tab,
-        loaded: Box<Loaded>,
+        loaded: Box<PageData>,
     },
     /// The files of a run.
     /// `None` when nothing is recorded of them but the findings.
     Files {
         run: String,
-        files: Option<Vec<FileRow>>,
+        files: Option<Vec<FileListRow>>,
     },
     /// The ids of the findings that a run reported.
     Reported {
@@ -59,19 +59,19 @@ pub enum Message {
     /// What was stored for an order.
     Triaged {
         order: TriageOrder,
-        result: Result<Step, String>,
+        result: Result<UndoOutcome, String>,
         written: u64,
     },
     /// The figures of the store.
     Stats(Result<Arc<Metrics>, String>),
     /// The patterns as they are now.
-    Knowledge(Arc<Library>),
+    Knowledge(Arc<PatternLibrary>),
     /// Somebody has changed them.
     KnowledgeChanged,
     /// What came of an order about them.
-    KnowledgeDone(Outcome),
+    KnowledgeFinished(KnowledgeOutcome),
     /// A review was asked for: the decision in words, and the run that stands for it.
-    Requested(Result<Asked, String>),
+    Requested(Result<ReviewReply, String>),
     Cancelled {
         run: String,
         result: Result<String, String>,
@@ -85,21 +85,21 @@ pub enum Message {
     /// What came of starting or ending a watcher, or of a snooze.
     Watched(Result<String, String>),
     /// The fixes there are.
-    Fixes(Arc<Fixes>),
+    Fixes(Arc<FixIndex>),
     /// Who would make a fix.
     FixPlanned(Result<FixPlan, String>),
     /// What came of an order about a fix.
-    FixDone(Result<Box<Fix>, String>),
+    FixFinished(Result<Box<Fix>, String>),
     /// An editor has ended.
     Edited(Result<(), String>),
-    Ended(End),
+    Ended(ExitCause),
     /// Back from a suspension: everything must be drawn anew.
     Resumed,
 }
 
 /// Why the cockpit ends although nobody pressed a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ExitCause {
     /// SIGTERM or SIGINT.
     Terminated,
     /// SIGHUP: the terminal is gone.
@@ -108,7 +108,7 @@ pub enum End {
 
 /// What became of a wish for a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct ReviewReply {
     pub run: Option<String>,
     /// One sentence.
     pub text: String,
@@ -118,9 +118,9 @@ pub struct Asked {
 
 /// Something to do outside.
 #[derive(Debug)]
-pub enum Command {
+pub enum AppCommand {
     Load {
-        subject: Subject,
+        subject: DetailSubject,
         tab: Tab,
     },
     LoadFiles {
@@ -132,13 +132,13 @@ pub enum Command {
     },
     Filter {
         serial: u64,
-        view: Arc<View>,
-        filter: Filter,
-        known: Arc<Known>,
+        view: Arc<StoreView>,
+        filter: FindingFilter,
+        overrides: Arc<FilterOverrides>,
     },
     /// Count what a view and the files beside it tell.
-    Stats(Arc<View>),
-    Knowledge(Order),
+    Stats(Arc<StoreView>),
+    Knowledge(KnowledgeOrder),
     Triage(TriageOrder),
     Review(Option<Scope>),
     Cancel(RunId),
@@ -160,13 +160,13 @@ pub enum Command {
     Suspend,
     /// Draw everything anew.
     Redraw,
-    Quit(Option<End>),
+    Quit(Option<ExitCause>),
 }
 
 /// Decisions about findings, made by one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TriageOrder {
-    Set(Vec<TriageLine>),
+    Set(Vec<TriageOrderItem>),
     /// Take back the last decision of the user.
     Undo,
     /// Set again what was taken back last.
@@ -175,7 +175,7 @@ pub enum TriageOrder {
 
 /// One finding of a [`TriageOrder::Set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TriageLine {
+pub struct TriageOrderItem {
     pub finding: FindingId,
     pub previous: FindingStatus,
     pub status: FindingStatus,
@@ -184,7 +184,7 @@ pub struct TriageLine {
 
 /// What the detail is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub enum DetailSubject {
     Nothing,
     Run(String),
     Finding(String),
@@ -209,16 +209,16 @@ pub enum Tab {
 
 /// A file of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileRow {
+pub struct FileListRow {
     pub path: String,
     /// Findings by priority.
     pub counts: [u32; 4],
-    pub state: FileState,
+    pub state: FileListState,
 }
 
 /// What a run did with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileState {
+pub enum FileListState {
     Covered,
     /// Not yet put before the reviewer.
     Waiting,

@@ -18,12 +18,12 @@ pub mod input;
 pub mod keymap;
 pub mod knowledge;
 mod layout;
-mod line;
-mod live;
-mod load;
-mod load_fix;
-mod load_knowledge;
-pub mod loaded;
+mod line_edit;
+mod activity;
+mod page_loader;
+mod fix_loader;
+mod knowledge_worker;
+pub mod page_data;
 mod markdown;
 pub mod message;
 mod pages;
@@ -44,20 +44,20 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
-pub use load::LedgerSource;
-pub use loaded::LedgerText;
+pub use page_loader::LedgerSource;
+pub use page_data::LedgerText;
 pub use screen::Screen;
 pub use update::update;
 pub use view::draw;
 
-use app::{App, Budget, Place, Setup};
+use app::{App, RunBudget, SessionInfo, AppOptions};
 use keymap::Keymap;
-use message::{Command, End, Message};
-use terminal::{Events, Mailbox, Terminal};
-use theme::{Background, Depth, Theme};
+use message::{AppCommand, ExitCause, AppMessage};
+use terminal::{EventSource, MessageSender, Terminal};
+use theme::{Background, ColorDepth, Theme};
 
-use crate::config::{self, Ambient, ColorChoice, Paths, Settings};
-use crate::git::{Filter, Repo};
+use crate::config::{self, ClockAndIds, ColorChoice, Paths, Settings};
+use crate::git::{FilterSettings, Repo};
 use crate::runner::Runner;
 
 /// What the cockpit is made of.
@@ -69,7 +69,7 @@ pub struct Cockpit {
 
 /// How the cockpit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum CockpitExit {
     /// The user quit.
     Quit,
     /// SIGTERM, SIGINT or SIGHUP.
@@ -84,84 +84,84 @@ pub enum TuiError {
 }
 
 /// Runs of the first frame: as many as an ordinary screen shows. Each costs a small file to read.
-const FIRST_RUNS: usize = 24;
+const MAX_FIRST_FRAME_RUNS: usize = 24;
 
 /// Runs the cockpit until the user quits. Reviews go on without it.
-pub fn run(cockpit: Cockpit) -> Result<Exit, TuiError> {
+pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let Cockpit { runner, ledger } = cockpit;
     let (columns, rows) = Terminal::size();
-    let mut app = App::new(setup(&runner, columns, rows));
+    let mut app = App::new(load_options(&runner, columns, rows));
     app.now = runner.ambient.now().as_millisecond();
-    match runner.store.recent(FIRST_RUNS) {
+    match runner.store.recent_view(MAX_FIRST_FRAME_RUNS) {
         Ok(view) => {
             let now = app.now;
             // Pages are asked for again once the threads are there.
-            for command in update(&mut app, now, Message::Viewed { view, written: 0 }) {
-                if let Command::Filter { serial, view, filter, known } = command {
-                    let rows = filter.rows(&view, &known);
-                    update(&mut app, now, Message::Filtered { serial, view, rows });
+            for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {
+                if let AppCommand::Filter { serial, view, filter, overrides: known } = command {
+                    let rows = filter.matching_rows(&view, &known);
+                    update(&mut app, now, AppMessage::Filtered { serial, view, rows });
                 }
             }
             app.loading = None;
-            app.files_asked.clear();
+            app.files_requested.clear();
         }
         Err(error) => app.trouble = Some(error.to_string()),
     }
     terminal::restore_on_panic();
-    let mut terminal = Terminal::take()?;
+    let mut terminal = Terminal::acquire()?;
     let mut screen = Screen::new(columns, rows);
-    terminal.enter(screen.frame(|buffer| draw(&app, buffer)))?;
-    if asks_background(&app) {
-        terminal.write(terminal::ASK_BACKGROUND)?;
+    terminal.enter_alternate_screen(screen.draw_frame(|buffer| draw(&app, buffer)))?;
+    if should_query_background(&app) {
+        terminal.write(terminal::BACKGROUND_QUERY)?;
     }
-    let (events, mailbox) = Events::new()?;
+    let (events, mailbox) = EventSource::new()?;
     listen_to_signals(mailbox.clone())?;
     let root = runner.repo.root();
     let repo = Repo::discover(&root).ok();
     let filter =
-        Filter { max_file_bytes: runner.settings.max_file_bytes, ignored_paths: runner.settings.ignored_paths.clone() };
-    let loader = load::Loader::new(runner.store.clone(), repo, filter, ledger);
+        FilterSettings { max_file_bytes: runner.settings.max_file_bytes, ignored_paths: runner.settings.ignored_paths.clone() };
+    let loader = page_loader::PageLoader::new(runner.store.clone(), repo, filter, ledger);
     // Somebody who wants a run to stop does not wait until a snapshot is taken.
     let control = Repo::discover(&root).ok().map(|repo| Runner {
         repo,
         store: runner.store.clone(),
         settings: Arc::clone(&runner.settings),
         paths: runner.paths.clone(),
-        ambient: Ambient::system(),
+        ambient: ClockAndIds::system(),
     });
-    let effects = effects::Effects::start(loader, runner, control, (Ambient::system(), app.zone.clone()), mailbox);
-    let mut cockpit = Running { app, screen, terminal, events, effects, root, clock: Ambient::system() };
-    let end = cockpit.run();
-    let left = cockpit.terminal.leave();
+    let effects = effects::Effects::start(loader, runner, control, (ClockAndIds::system(), app.zone.clone()), mailbox);
+    let mut cockpit = EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system() };
+    let end = cockpit.run_until_end();
+    let left = cockpit.terminal.release();
     match end {
         // The terminal is gone: that it cannot be given back is no news.
-        Ok(Some(End::HungUp)) => Ok(Exit::Signal),
+        Ok(Some(ExitCause::HungUp)) => Ok(CockpitExit::Signal),
         Ok(end) => {
             left?;
-            Ok(if end.is_some() { Exit::Signal } else { Exit::Quit })
+            Ok(if end.is_some() { CockpitExit::Signal } else { CockpitExit::Quit })
         }
         Err(error) => Err(error.into()),
     }
 }
 
-fn setup(runner: &Runner, columns: u16, rows: u16) -> Setup {
+fn load_options(runner: &Runner, columns: u16, rows: u16) -> AppOptions {
     let variable = |name: &str| std::env::var(name).ok();
     let (keymap, mut notices) = Keymap::parse(&runner.settings.keymap);
     let depth = match runner.settings.color {
-        ColorChoice::Never => Depth::None,
-        ColorChoice::Auto | ColorChoice::Always => Depth::detect(variable),
+        ColorChoice::Never => ColorDepth::None,
+        ColorChoice::Auto | ColorChoice::Always => ColorDepth::detect(variable),
     };
-    let (theme, theme_is_set) = theme(&runner.settings, &runner.paths, depth, variable, &mut notices);
-    Setup {
+    let (theme, theme_is_set) = load_theme(&runner.settings, &runner.paths, depth, variable, &mut notices);
+    AppOptions {
         columns,
         rows,
-        zone: zone(variable),
-        place: Place {
+        zone: local_time_zone(variable),
+        session: SessionInfo {
             repository: runner.repo.name(),
             branch: runner.repo.branch(),
             window_tokens: runner.settings.window.max_tokens,
             max_turns: runner.settings.window.max_turns,
-            budget: Budget {
+            budget: RunBudget {
                 cost: runner.settings.budget.run_cost.map(|cost| cost.as_f64()),
                 tokens: runner.settings.budget.run_tokens,
             },
@@ -177,7 +177,7 @@ fn setup(runner: &Runner, columns: u16, rows: u16) -> Setup {
 
 /// The local time zone. The system's own file is read directly: looking zones up by name walks through all of them, which
 /// takes longer than the rest of the start.
-fn zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZone {
+fn local_time_zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZone {
     if variable("TZ").is_none()
         && let Ok(bytes) = std::fs::read("/etc/localtime")
         && let Ok(zone) = jiff::tz::TimeZone::tzif("local", &bytes)
@@ -188,25 +188,25 @@ fn zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZone {
 }
 
 /// The themes that are always there.
-const THEMES: [&str; 4] = ["dark", "light", "neutral", "ansi"];
+const BUILTIN_THEMES: [&str; 4] = ["dark", "light", "neutral", "ansi"];
 
 /// Whether the settings can name this theme: `auto`, one of ours, or a file of the user's (sound or not).
 pub fn has_theme(paths: &Paths, name: &str) -> bool {
-    matches!(name, "auto" | "") || THEMES.contains(&name) || !matches!(config::user_theme(paths, name, ""), Ok(None))
+    matches!(name, "auto" | "") || BUILTIN_THEMES.contains(&name) || !matches!(config::load_user_theme(paths, name, ""), Ok(None))
 }
 
 /// The theme of the settings; `auto` takes what the environment says and waits for the terminal's answer.
-fn theme(
+fn load_theme(
     settings: &Settings,
     paths: &Paths,
-    depth: Depth,
+    depth: ColorDepth,
     variable: impl Fn(&str) -> Option<String>,
     notices: &mut Vec<String>,
 ) -> (Theme, bool) {
     let (base, name) = match settings.theme.as_str() {
         "auto" | "" => {
-            let background = variable("COLORFGBG").map_or(Background::Unknown, |value| Background::of_variable(&value));
-            return (Theme::fitting(background, depth), false);
+            let background = variable("COLORFGBG").map_or(Background::Unknown, |value| Background::from_colorfgbg(&value));
+            return (Theme::builtin_for(background, depth), false);
         }
         "dark" => (theme::DARK, "dark"),
         "light" => (theme::LIGHT, "light"),
@@ -214,10 +214,10 @@ fn theme(
         "ansi" => (theme::ANSI, "ansi"),
         name => (theme::DARK, name),
     };
-    let text = match config::user_theme(paths, name, base) {
+    let text = match config::load_user_theme(paths, name, base) {
         Ok(Some(text)) => text,
         Ok(None) => {
-            if !THEMES.contains(&name) {
+            if !BUILTIN_THEMES.contains(&name) {
                 notices.push(format!("there is no theme {name:?}"));
             }
             base.to_owned()
@@ -232,22 +232,22 @@ fn theme(
     (theme, true)
 }
 
-fn asks_background(app: &App) -> bool {
+fn should_query_background(app: &App) -> bool {
     let term = std::env::var("TERM").unwrap_or_default();
-    !app.theme_is_set && matches!(app.depth, Depth::Indexed256 | Depth::True) && term != "linux"
+    !app.theme_is_set && matches!(app.depth, ColorDepth::Indexed256 | ColorDepth::TrueColor) && term != "linux"
 }
 
-fn listen_to_signals(mailbox: Mailbox) -> io::Result<()> {
+fn listen_to_signals(mailbox: MessageSender) -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGWINCH])?;
     std::thread::Builder::new().name(format!("{}signals", effects::WORKER)).spawn(move || {
         for signal in signals.forever() {
             let message = match signal {
                 SIGWINCH => {
                     let (columns, rows) = Terminal::size();
-                    Message::Resized { columns, rows }
+                    AppMessage::Resized { columns, rows }
                 }
-                SIGHUP => Message::Ended(End::HungUp),
-                _ => Message::Ended(End::Terminated),
+                SIGHUP => AppMessage::Ended(ExitCause::HungUp),
+                _ => AppMessage::Ended(ExitCause::Terminated),
             };
             if mailbox.send(message).is_err() {
                 return;
@@ -257,103 +257,103 @@ fn listen_to_signals(mailbox: Mailbox) -> io::Result<()> {
     Ok(())
 }
 
-struct Running {
+struct EventLoop {
     app: App,
     screen: Screen,
     terminal: Terminal,
-    events: Events,
+    events: EventSource,
     effects: effects::Effects,
     root: std::path::PathBuf,
-    clock: Ambient,
+    clock: ClockAndIds,
 }
 
 /// Goes on, or ends with the reason.
-type Going = std::ops::ControlFlow<Option<End>>;
+type LoopFlow = std::ops::ControlFlow<Option<ExitCause>>;
 
-impl Running {
-    fn run(&mut self) -> io::Result<Option<End>> {
+impl EventLoop {
+    fn run_until_end(&mut self) -> io::Result<Option<ExitCause>> {
         // What the first frame showed asks for its pages.
-        let mut next = Some(Message::Tick);
+        let mut next = Some(AppMessage::Tick);
         loop {
             let message = match next.take() {
                 Some(message) => message,
                 // Only while a run lives does the passing of time change what is shown.
                 None => {
-                    let patience = self.app.shows_time().then_some(Duration::from_secs(1));
-                    self.events.next(patience).unwrap_or(Message::Tick)
+                    let patience = self.app.has_running_clock().then_some(Duration::from_secs(1));
+                    self.events.wait_next(patience).unwrap_or(AppMessage::Tick)
                 }
             };
-            if let Going::Break(end) = self.handle(message)? {
+            if let LoopFlow::Break(end) = self.handle_message(message)? {
                 return Ok(end);
             }
-            while let Some(message) = self.events.ready() {
-                if let Going::Break(end) = self.handle(message)? {
+            while let Some(message) = self.events.try_next() {
+                if let LoopFlow::Break(end) = self.handle_message(message)? {
                     return Ok(end);
                 }
             }
             let app = &self.app;
-            let bytes = self.screen.frame(|buffer| draw(app, buffer));
+            let bytes = self.screen.draw_frame(|buffer| draw(app, buffer));
             if !bytes.is_empty() {
                 self.terminal.write(bytes)?;
             }
         }
     }
 
-    fn handle(&mut self, message: Message) -> io::Result<Going> {
-        if let Message::Resized { columns, rows } = message {
+    fn handle_message(&mut self, message: AppMessage) -> io::Result<LoopFlow> {
+        if let AppMessage::Resized { columns, rows } = message {
             self.screen.resize(columns, rows);
         }
         let now = self.clock.now().as_millisecond();
         for command in update(&mut self.app, now, message) {
             match command {
-                Command::Quit(end) => return Ok(Going::Break(end)),
-                Command::Redraw => self.screen.forget(),
-                Command::Copy(text) => self.terminal.write(&clipboard(&text))?,
-                Command::Edit { path, line } => {
-                    let edited = self.edit(&path, line)?;
-                    return self.handle(Message::Edited(edited));
+                AppCommand::Quit(end) => return Ok(LoopFlow::Break(end)),
+                AppCommand::Redraw => self.screen.invalidate(),
+                AppCommand::Copy(text) => self.terminal.write(&encode_clipboard(&text))?,
+                AppCommand::Edit { path, line } => {
+                    let edited = self.open_editor(&path, line)?;
+                    return self.handle_message(AppMessage::Edited(edited));
                 }
-                Command::Suspend => {
+                AppCommand::Suspend => {
                     self.suspend()?;
-                    return self.handle(Message::Resumed);
+                    return self.handle_message(AppMessage::Resumed);
                 }
-                command => self.effects.run(command, &self.app.view),
+                command => self.effects.dispatch(command, &self.app.view),
             }
         }
-        Ok(Going::Continue(()))
+        Ok(LoopFlow::Continue(()))
     }
 
-    fn edit(&mut self, path: &str, line: u32) -> io::Result<Result<(), String>> {
+    fn open_editor(&mut self, path: &str, line: u32) -> io::Result<Result<(), String>> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let setting = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_default();
         let file = self.root.join(path);
-        self.terminal.leave()?;
-        let edited = editor::run(&setting, &self.root, &file, line);
-        self.terminal.take_again()?;
-        self.fit();
+        self.terminal.release()?;
+        let edited = editor::open_editor(&setting, &self.root, &file, line);
+        self.terminal.reacquire()?;
+        self.sync_size();
         Ok(edited)
     }
 
     fn suspend(&mut self) -> io::Result<()> {
-        self.terminal.leave()?;
+        self.terminal.release()?;
         // The whole group, as the terminal would do it: whoever started us stops with us.
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-        self.terminal.take_again()?;
-        self.fit();
+        self.terminal.reacquire()?;
+        self.sync_size();
         Ok(())
     }
 
     /// The size may have changed while somebody else had the terminal.
-    fn fit(&mut self) {
+    fn sync_size(&mut self) {
         let (columns, rows) = Terminal::size();
         self.screen.resize(columns, rows);
         let now = self.clock.now().as_millisecond();
-        let _ = update(&mut self.app, now, Message::Resized { columns, rows });
+        let _ = update(&mut self.app, now, AppMessage::Resized { columns, rows });
     }
 }
 
 /// A text for the terminal's clipboard: OSC 52.
-fn clipboard(text: &str) -> Vec<u8> {
+fn encode_clipboard(text: &str) -> Vec<u8> {
     use base64::Engine as _;
     format!("\x1b]52;c;{}\x07", base64::engine::general_purpose::STANDARD.encode(text)).into_bytes()
 }

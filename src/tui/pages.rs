@@ -11,72 +11,72 @@ mod window;
 use unicode_width::UnicodeWidthStr;
 
 use super::app::{App, FirstReview};
-use super::doc::{Doc, Line, Piece, wrap};
+use super::doc::{Doc, DocLine, DocSpan, wrap_words};
 use super::filter::DEFAULT;
-use super::loaded::{Diff, Excerpt, FindingPage, LedgerText, Loaded, Side, Spans};
-use super::message::{Subject, Tab};
+use super::page_data::{FileDiffPage, CodeExcerpt, FindingPage, LedgerText, PageData, DiffSide, HighlightSpans};
+use super::message::{DetailSubject, Tab};
 use super::theme::Role;
-pub use knowledge::knowledge;
-pub use stats::stats;
+pub use knowledge::build_knowledge_page;
+pub use stats::build_stats_page;
 
-pub use crate::report::figures::{brief, dollars, thousands};
+pub use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
-use crate::domain::{Actor, FindingStatus, Priority, Reported, TriageAction, text};
+use crate::domain::{Actor, FindingStatus, Priority, ReportedProblem, TriageAction, text};
 
 /// Lines of an anchor that are shown; of a longer one its beginning and its end.
-const ANCHOR_LINES: usize = 18;
-const ANCHOR_END: usize = 3;
+const MAX_ANCHOR_LINES: usize = 18;
+const ANCHOR_TAIL_LINES: usize = 3;
 /// The column of names in lists of fields.
 const NAMES: usize = 12;
 
 /// The page for what is selected.
-pub fn build(app: &App, width: usize) -> Doc {
+pub fn build_page(app: &App, width: usize) -> Doc {
     let mut doc = Doc::default();
     match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
-        Some(Loaded::Finding(page)) => finding(app, page, width, &mut doc),
-        Some(Loaded::Run(page)) => run::run(app, page, width, &mut doc),
-        Some(Loaded::Turns(page)) => turns::turns(app, page, width, &mut doc),
-        Some(Loaded::Context(page)) => context::context(app, page, width, &mut doc),
-        Some(Loaded::Fix(page)) => fix::fix(app, page, width, &mut doc),
-        Some(Loaded::File(page)) => run::file(app, page, width, &mut doc),
-        Some(Loaded::Diff(files)) => {
+        Some(PageData::Finding(page)) => render_finding(app, page, width, &mut doc),
+        Some(PageData::Run(page)) => run::render_run(app, page, width, &mut doc),
+        Some(PageData::Turns(page)) => turns::render_turns(app, page, width, &mut doc),
+        Some(PageData::Context(page)) => context::render_context(app, page, width, &mut doc),
+        Some(PageData::Fix(page)) => fix::render_fix(app, page, width, &mut doc),
+        Some(PageData::File(page)) => run::render_file(app, page, width, &mut doc),
+        Some(PageData::Diff(files)) => {
             for (index, diff) in files.iter().enumerate() {
                 if index > 0 {
-                    doc.push(Line::default());
+                    doc.push(DocLine::default());
                 }
-                difference(app, diff, width, &mut doc);
+                render_diff(app, diff, width, &mut doc);
             }
         }
-        Some(Loaded::Log { run, entries }) => run::log(app, run.as_deref(), entries, width, &mut doc),
-        Some(Loaded::Ledger(ledger)) => the_ledger(ledger.as_ref(), width, &mut doc),
-        Some(Loaded::Failed(error)) => doc.paragraph(Role::Warn, error, width),
-        None if app.tab == Tab::Page && app.subject == Subject::Nothing => nothing(app, width, &mut doc),
+        Some(PageData::Log { run, entries }) => run::render_log(app, run.as_deref(), entries, width, &mut doc),
+        Some(PageData::Ledger(ledger)) => render_ledger(ledger.as_ref(), width, &mut doc),
+        Some(PageData::Failed(error)) => doc.push_paragraph(Role::Warn, error, width),
+        None if app.tab == Tab::Page && app.subject == DetailSubject::Nothing => render_empty(app, width, &mut doc),
         None => {}
     }
     doc
 }
 
 /// There is nothing to show: say what this is and what happens next.
-fn nothing(app: &App, width: usize, doc: &mut Doc) {
+fn render_empty(app: &App, width: usize, doc: &mut Doc) {
     if app.view.run_count() == 0 {
         match &app.first_review {
             FirstReview::Nothing(why) => {
-                doc.push(Line::of(Role::Strong, "Nothing to review yet"));
-                doc.blank();
-                doc.paragraph(Role::Normal, why, width);
-                doc.blank();
-                doc.paragraph(Role::Muted, "Change or commit something, then press r to review it.", width);
+                doc.push(DocLine::styled(Role::Strong, "Nothing to review yet"));
+                doc.push_blank();
+                doc.push_paragraph(Role::Normal, why, width);
+                doc.push_blank();
+                doc.push_paragraph(Role::Muted, "Change or commit something, then press r to review it.", width);
             }
             _ => {
-                doc.push(Line::of(Role::Strong, "Welcome"));
-                doc.blank();
-                doc.paragraph(
+                doc.push(DocLine::styled(Role::Strong, "Welcome"));
+                doc.push_blank();
+                doc.push_paragraph(
                     Role::Normal,
                     "revdeck reviews what you change, keeps what it finds, and lets you decide about each finding here.",
                     width,
                 );
-                doc.blank();
-                doc.paragraph(
+                doc.push_blank();
+                doc.push_paragraph(
                     Role::Muted,
                     "The built-in reviewer works offline and costs nothing: a first review of this repository has been \
                      asked for, and its findings appear as they come.",
@@ -87,138 +87,138 @@ fn nothing(app: &App, width: usize, doc: &mut Doc) {
     } else if app.findings.is_empty() {
         let nothing_left = app.filter_text == DEFAULT;
         doc.push(match nothing_left {
-            true => Line::of(Role::Good, "Nothing left to decide"),
-            false => Line::of(Role::Strong, "No finding passes the filter"),
+            true => DocLine::styled(Role::Good, "Nothing left to decide"),
+            false => DocLine::styled(Role::Strong, "No finding passes the filter"),
         });
-        doc.blank();
+        doc.push_blank();
         let rest = match nothing_left {
             true => "Press f to change the filter (status:all shows everything), r to review again.",
             false => "Press f to change it, Esc to take it back.",
         };
-        doc.paragraph(Role::Muted, rest, width);
+        doc.push_paragraph(Role::Muted, rest, width);
     }
 }
 
-fn finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
+fn render_finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let finding = &page.finding;
-    let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.status(&row));
+    let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
     let dot = format!(" {} ", app.glyphs.dot);
     let facts = [
-        kind_words(finding.kind.word()),
+        format_kind(finding.kind.word()),
         format!("severity {}", finding.severity),
         format!("confidence {}", finding.confidence),
     ];
-    let (title, joined) = (title_line(app, finding.priority, status), facts.join(&dot));
-    if title.plain().width() + 3 + joined.width() <= width {
-        doc.push(title.and(Role::Faint, "   ").and(Role::Muted, &joined));
+    let (title, joined) = (build_title(app, finding.priority, status), facts.join(&dot));
+    if title.plain_text().width() + 3 + joined.width() <= width {
+        doc.push(title.with_span(Role::Faint, "   ").with_span(Role::Muted, &joined));
     } else {
         doc.push(title);
-        doc.facts(Role::Muted, &facts, &dot, width);
+        doc.push_facts(Role::Muted, &facts, &dot, width);
     }
-    doc.blank();
-    for line in wrap(&text::one_line(&finding.title), width) {
-        doc.push(Line::of(Role::Strong, &line));
+    doc.push_blank();
+    for line in wrap_words(&text::sanitize_line(&finding.title), width) {
+        doc.push(DocLine::styled(Role::Strong, &line));
     }
-    let place = place(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
-    for line in wrap(&text::one_line(&place), width) {
-        doc.push(Line::of(Role::Accent, &line));
+    let place = format_location(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
+    for line in wrap_words(&text::sanitize_line(&place), width) {
+        doc.push(DocLine::styled(Role::Accent, &line));
     }
     if let Some(last) = page.history.last().filter(|_| !status.is_undecided())
         && !last.reason.is_empty()
     {
-        doc.blank();
-        doc.field(status.word(), NAMES, Role::of_status(status), &last.reason, width);
+        doc.push_blank();
+        doc.push_field(status.word(), NAMES, Role::from_finding_status(status), &last.reason, width);
     }
-    if let Some(known) = app.fixes.of(finding.finding_id.as_str()) {
-        doc.blank();
-        fix::state(app, known, width, doc);
+    if let Some(known) = app.fixes.for_finding(finding.finding_id.as_str()) {
+        doc.push_blank();
+        fix::render_state(app, known, width, doc);
     }
     if let Some(offer) = page.offer.filter(|_| status == FindingStatus::Dismissed) {
         let (kind, times) = (offer.kind, offer.dismissed);
         let text = format!("{times} of this kind dismissed, none addressed: `revdeck mute {kind}` holds them back.");
-        doc.paragraph(Role::Muted, &text, width);
+        doc.push_paragraph(Role::Muted, &text, width);
     }
     if !finding.explanation.is_empty() {
-        doc.blank();
-        doc.paragraph(Role::Normal, &finding.explanation, width);
+        doc.push_blank();
+        doc.push_paragraph(Role::Normal, &finding.explanation, width);
     }
-    code(app, page, width, doc);
+    render_code(app, page, width, doc);
     if let Some(suggestion) = &finding.suggestion {
-        doc.heading("Suggestion", "");
-        doc.paragraph(Role::Normal, &suggestion.text, width);
+        doc.push_heading("Suggestion", "");
+        doc.push_paragraph(Role::Normal, &suggestion.text, width);
         if let Some(replacement) = &suggestion.replacement {
-            doc.blank();
+            doc.push_blank();
             let lines = suggestion.lines.unwrap_or(finding.lines());
-            replaced(&page.code, lines.start, lines.end, replacement, doc);
+            render_replacement(&page.code, lines.start, lines.end, replacement, doc);
         }
     }
-    history(app, page, width, doc);
+    render_history(app, page, width, doc);
 }
 
-fn title_line(app: &App, priority: Priority, status: FindingStatus) -> Line {
-    Line::of(Role::of_priority(priority), priority_word(priority))
-        .and(Role::Faint, "  ")
-        .and(Role::of_status(status), app.glyphs.finding(status))
-        .and(Role::of_status(status), " ")
-        .and(Role::of_status(status), status.word())
+fn build_title(app: &App, priority: Priority, status: FindingStatus) -> DocLine {
+    DocLine::styled(Role::from_priority(priority), priority_label(priority))
+        .with_span(Role::Faint, "  ")
+        .with_span(Role::from_finding_status(status), app.glyphs.finding_status(status))
+        .with_span(Role::from_finding_status(status), " ")
+        .with_span(Role::from_finding_status(status), status.word())
 }
 
 /// Where a model says something is.
-fn reported_place(report: &Reported) -> String {
+fn format_reported_location(report: &ReportedProblem) -> String {
     if report.line_start > 0 { format!("{}:{}", report.path, report.line_start) } else { report.path.clone() }
 }
 
 /// `P1`, as the lists show it.
-pub fn priority_word(priority: Priority) -> &'static str {
+pub fn priority_label(priority: Priority) -> &'static str {
     ["P0", "P1", "P2", "P3"][priority.index()]
 }
 
 /// `DEAD_CODE` as `dead code`.
-pub fn kind_words(word: &str) -> String {
+pub fn format_kind(word: &str) -> String {
     word.to_lowercase().replace('_', " ")
 }
 
-fn place(path: &str, start: u32, end: u32, app: &App) -> String {
+fn format_location(path: &str, start: u32, end: u32, app: &App) -> String {
     let dash = app.glyphs.dash;
     if end > start { format!("{path}:{start}{dash}{end}") } else { format!("{path}:{start}") }
 }
 
-fn code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
+fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let excerpt = &page.code;
     if excerpt.lines.is_empty() {
         if let Some(note) = excerpt.note {
-            doc.heading("Code", "");
-            doc.paragraph(Role::Muted, note, width);
+            doc.push_heading("Code", "");
+            doc.push_paragraph(Role::Muted, note, width);
         }
         return;
     }
-    let placed = page.seen.as_ref().map(|seen| &seen.run).or(page.run.as_ref());
-    let from = placed.map_or("", |run| short(&run.snapshot_commit));
-    doc.heading("Code", excerpt.note.unwrap_or(from));
+    let placed = page.relocation.as_ref().map(|seen| &seen.run).or(page.run.as_ref());
+    let from = placed.map_or("", |run| short_commit(&run.snapshot_commit));
+    doc.push_heading("Code", excerpt.note.unwrap_or(from));
     let (start, end) = (page.finding.line_start, page.finding.line_end);
-    let digits = digits(excerpt.first + excerpt.lines.len() as u32);
+    let digits = count_digits(excerpt.first + excerpt.lines.len() as u32);
     let anchor = usize::try_from(end.saturating_sub(start) + 1).unwrap_or(1);
     for (index, line) in excerpt.lines.iter().enumerate() {
         let number = excerpt.first + index as u32;
         let inside = (start..=end).contains(&number);
         // Of a long anchor the middle is left out.
-        if inside && anchor > ANCHOR_LINES {
+        if inside && anchor > MAX_ANCHOR_LINES {
             let depth = (number - start) as usize;
-            if depth == ANCHOR_LINES - ANCHOR_END {
-                let hidden = anchor - ANCHOR_LINES;
+            if depth == MAX_ANCHOR_LINES - ANCHOR_TAIL_LINES {
+                let hidden = anchor - MAX_ANCHOR_LINES;
                 let sign = app.glyphs.ellipsis;
                 let gap = " ".repeat(digits + 2);
-                doc.push(Line::of(Role::Faint, &format!("{gap} {sign} {} more", text::count(hidden, "line"))));
+                doc.push(DocLine::styled(Role::Faint, &format!("{gap} {sign} {} more", text::format_count(hidden, "line"))));
             }
-            if depth >= ANCHOR_LINES - ANCHOR_END && depth < anchor - ANCHOR_END {
+            if depth >= MAX_ANCHOR_LINES - ANCHOR_TAIL_LINES && depth < anchor - ANCHOR_TAIL_LINES {
                 continue;
             }
         }
-        let mut shown = Line { source: Some(number), ..Line::default() };
+        let mut shown = DocLine { source: Some(number), ..DocLine::default() };
         let sign = if inside { app.glyphs.bar } else { " " };
-        shown = shown.and(Role::of_priority(page.finding.priority), sign);
-        shown = shown.and(if inside { Role::Muted } else { Role::LineNumber }, &format!("{number:>digits$}"));
-        shown = shown.and(Role::Normal, "  ");
+        shown = shown.with_span(Role::from_priority(page.finding.priority), sign);
+        shown = shown.with_span(if inside { Role::Muted } else { Role::LineNumber }, &format!("{number:>digits$}"));
+        shown = shown.with_span(Role::Normal, "  ");
         push_spans(&mut shown, line, excerpt.spans.get(index).map_or(&[][..], Vec::as_slice), Role::Normal);
         if inside {
             shown.fill = Some(Role::Anchor);
@@ -227,7 +227,7 @@ fn code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn push_spans(line: &mut Line, text: &str, spans: &[(u32, u32, Role)], base: Role) {
+fn push_spans(line: &mut DocLine, text: &str, spans: &[(u32, u32, Role)], base: Role) {
     let mut at = 0;
     for (start, end, role) in spans {
         let (start, end) = (*start as usize, *end as usize);
@@ -235,41 +235,41 @@ fn push_spans(line: &mut Line, text: &str, spans: &[(u32, u32, Role)], base: Rol
             continue;
         }
         if start > at {
-            line.pieces.push(Piece { role: base, text: text[at..start].to_owned() });
+            line.spans.push(DocSpan { role: base, text: text[at..start].to_owned() });
         }
-        line.pieces.push(Piece { role: *role, text: text[start..end].to_owned() });
+        line.spans.push(DocSpan { role: *role, text: text[start..end].to_owned() });
         at = end;
     }
     if at < text.len() {
-        line.pieces.push(Piece { role: base, text: text[at..].to_owned() });
+        line.spans.push(DocSpan { role: base, text: text[at..].to_owned() });
     }
 }
 
-fn digits(n: u32) -> usize {
+fn count_digits(n: u32) -> usize {
     n.max(1).ilog10() as usize + 1
 }
 
-fn short(commit: &str) -> &str {
+fn short_commit(commit: &str) -> &str {
     commit.get(..8).unwrap_or(commit)
 }
 
 /// A replacement as a small diff: the lines that go, the lines that come.
-fn replaced(excerpt: &Excerpt, start: u32, end: u32, replacement: &str, doc: &mut Doc) {
+fn render_replacement(excerpt: &CodeExcerpt, start: u32, end: u32, replacement: &str, doc: &mut Doc) {
     for number in start..=end.min(start.saturating_add(200)) {
         let Some(line) = number.checked_sub(excerpt.first).and_then(|index| excerpt.lines.get(index as usize)) else {
             continue;
         };
-        doc.push(Line::of(Role::Removed, "- ").and(Role::Removed, line));
+        doc.push(DocLine::styled(Role::Removed, "- ").with_span(Role::Removed, line));
     }
-    for line in text::lines(replacement.trim_end_matches('\n'), 4).split('\n') {
-        doc.push(Line::of(Role::Added, "+ ").and(Role::Added, line));
+    for line in text::sanitize_lines(replacement.trim_end_matches('\n'), 4).split('\n') {
+        doc.push(DocLine::styled(Role::Added, "+ ").with_span(Role::Added, line));
     }
 }
 
-fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
+fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let finding = &page.finding;
-    doc.heading("History", finding.finding_id.as_str());
-    let when = |time| app.full_moment(time);
+    doc.push_heading("History", finding.finding_id.as_str());
+    let when = |time| app.format_date_time(time);
     let mut first = format!("reported first by run {}", finding.first_run_id);
     if finding.first_run_id == finding.last_run_id {
         first = match &page.run {
@@ -280,10 +280,10 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let reported = when(finding.reported_at);
     let column = reported.len() + 2;
     let entry = |doc: &mut Doc, time: String, what: String| {
-        for (index, line) in wrap(&text::one_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate()
+        for (index, line) in wrap_words(&text::sanitize_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate()
         {
             let time = if index == 0 { time.as_str() } else { "" };
-            doc.push(Line::of(Role::Faint, &format!("{time:<column$}")).and(Role::Muted, &line));
+            doc.push(DocLine::styled(Role::Faint, &format!("{time:<column$}")).with_span(Role::Muted, &line));
         }
     };
     if finding.first_run_id != finding.last_run_id {
@@ -296,8 +296,8 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     } else {
         entry(doc, reported, first);
     }
-    if let Some(seen) = &page.seen {
-        let place = place(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
+    if let Some(seen) = &page.relocation {
+        let place = format_location(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
         let what = format!("seen at {place} by run {}; reported at {}", seen.run.run_id, seen.reported);
         entry(doc, when(seen.run.created_at), what);
     }
@@ -317,27 +317,27 @@ fn history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn difference(app: &App, diff: &Diff, width: usize, doc: &mut Doc) {
+fn render_diff(app: &App, diff: &FileDiffPage, width: usize, doc: &mut Doc) {
     let mut between = String::new();
     if !diff.from.is_empty() || !diff.to.is_empty() {
-        let from = if diff.from.is_empty() { "nothing" } else { short(&diff.from) };
-        between = format!("{from}..{}", short(&diff.to));
+        let from = if diff.from.is_empty() { "nothing" } else { short_commit(&diff.from) };
+        between = format!("{from}..{}", short_commit(&diff.to));
     }
     if let Some(old) = &diff.old_path {
-        doc.path(0, Role::Muted, old, (Role::Faint, "to"), width);
+        doc.push_path(0, Role::Muted, old, (Role::Faint, "to"), width);
     }
-    doc.path(0, Role::Strong, &diff.path, (Role::Faint, &between), width);
+    doc.push_path(0, Role::Strong, &diff.path, (Role::Faint, &between), width);
     if let Some(note) = &diff.note {
-        doc.push(Line::default());
-        doc.push(Line::of(Role::Muted, note));
+        doc.push(DocLine::default());
+        doc.push(DocLine::styled(Role::Muted, note));
     }
     let most =
         diff.hunks.iter().map(|hunk| (hunk.old_start + hunk.old_lines).max(hunk.new_start + hunk.new_lines)).max();
-    let digits = digits(most.unwrap_or(1));
+    let digits = count_digits(most.unwrap_or(1));
     let mut anchored = None;
     for hunk in &diff.hunks {
-        doc.push(Line::default());
-        let mut title = Line::of(
+        doc.push(DocLine::default());
+        let mut title = DocLine::styled(
             Role::Hunk,
             &format!("@@ -{},{} +{},{} @@", hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines),
         );
@@ -351,25 +351,25 @@ fn difference(app: &App, diff: &Diff, width: usize, doc: &mut Doc) {
                 anchored = Some(doc.lines.len());
             }
             let (sign, role) = match line.side {
-                Side::Both => (" ", Role::Normal),
-                Side::Old => ("-", Role::Removed),
-                Side::New => ("+", Role::Added),
+                DiffSide::Both => (" ", Role::Normal),
+                DiffSide::Old => ("-", Role::Removed),
+                DiffSide::New => ("+", Role::Added),
             };
-            let mut shown = Line { source: line.new, ..Line::default() }
-                .and(if inside { Role::Warn } else { Role::Faint }, if inside { ">" } else { " " })
-                .and(Role::LineNumber, &format!("{} {} ", number(line.old), number(line.new)))
-                .and(role, sign)
-                .and(role, " ");
+            let mut shown = DocLine { source: line.new, ..DocLine::default() }
+                .with_span(if inside { Role::Warn } else { Role::Faint }, if inside { ">" } else { " " })
+                .with_span(Role::LineNumber, &format!("{} {} ", number(line.old), number(line.new)))
+                .with_span(role, sign)
+                .with_span(role, " ");
             // Colours of code where the background says what was added; else the text itself has to say it.
             let tinted = app.theme.style(Role::Added).bg.is_some();
             match line.side {
-                Side::Both => push_spans(&mut shown, &line.text, &line.spans, Role::Normal),
-                Side::New if tinted && !line.spans.is_empty() => {
+                DiffSide::Both => push_spans(&mut shown, &line.text, &line.spans, Role::Normal),
+                DiffSide::New if tinted && !line.spans.is_empty() => {
                     push_spans(&mut shown, &line.text, &line.spans, Role::Normal);
                 }
-                Side::New | Side::Old => push_spans(&mut shown, &line.text, &[], role),
+                DiffSide::New | DiffSide::Old => push_spans(&mut shown, &line.text, &[], role),
             }
-            if line.side != Side::Both {
+            if line.side != DiffSide::Both {
                 shown.fill = Some(role);
             }
             doc.push(shown);
@@ -380,35 +380,35 @@ fn difference(app: &App, diff: &Diff, width: usize, doc: &mut Doc) {
     }
 }
 
-fn the_ledger(ledger: Option<&LedgerText>, width: usize, doc: &mut Doc) {
+fn render_ledger(ledger: Option<&LedgerText>, width: usize, doc: &mut Doc) {
     let Some(ledger) = ledger else {
-        doc.push(Line::of(Role::Strong, "Nothing to say: 0 tokens"));
-        doc.blank();
-        doc.paragraph(
+        doc.push(DocLine::styled(Role::Strong, "Nothing to say: 0 tokens"));
+        doc.push_blank();
+        doc.push_paragraph(
             Role::Muted,
             "A coding assistant would be told nothing about reviews at its next turn, not one byte.",
             width,
         );
         return;
     };
-    doc.push(Line::of(Role::Strong, &text::count(ledger.tokens, "token")));
-    doc.paragraph(Role::Muted, "Exactly this is what a coding assistant is told at its next turn.", width);
-    doc.push(Line::default());
-    for line in text::lines(ledger.text.trim_end(), 2).split('\n') {
+    doc.push(DocLine::styled(Role::Strong, &text::format_count(ledger.tokens, "token")));
+    doc.push_paragraph(Role::Muted, "Exactly this is what a coding assistant is told at its next turn.", width);
+    doc.push(DocLine::default());
+    for line in text::sanitize_lines(ledger.text.trim_end(), 2).split('\n') {
         // A line longer than the page goes on below itself, indented, so that all of it can be read.
         let indent = line.len() - line.trim_start().len() + 4;
-        for (index, part) in wrap(line.trim_start(), width.saturating_sub(indent).max(16)).into_iter().enumerate() {
+        for (index, part) in wrap_words(line.trim_start(), width.saturating_sub(indent).max(16)).into_iter().enumerate() {
             let margin = if index == 0 { indent - 4 } else { indent };
-            let mut shown = Line::of(Role::Normal, &" ".repeat(margin));
-            push_spans(&mut shown, &part, &markup(&part), Role::Normal);
+            let mut shown = DocLine::styled(Role::Normal, &" ".repeat(margin));
+            push_spans(&mut shown, &part, &highlight_xml(&part), Role::Normal);
             doc.push(shown);
         }
     }
 }
 
 /// The pieces of a line of XML that have a colour.
-fn markup(line: &str) -> Spans {
-    let mut spans = Spans::new();
+fn highlight_xml(line: &str) -> HighlightSpans {
+    let mut spans = HighlightSpans::new();
     let mut quote = None;
     for (at, byte) in line.bytes().enumerate() {
         let at = at as u32;

@@ -9,9 +9,9 @@ use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
 /// Blanks in a row from which on erasing them is shorter than writing them.
-const ERASE_FROM: u16 = 6;
+const MIN_ERASE_BLANKS: u16 = 6;
 /// Unchanged cells between two changes that are shorter rewritten than jumped over.
-const REWRITE_UP_TO: u16 = 3;
+const MAX_REWRITE_CELLS: u16 = 3;
 
 /// The screen as the terminal shows it, and the next frame.
 #[derive(Debug)]
@@ -24,13 +24,13 @@ pub struct Screen {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-struct Pen {
+struct SgrState {
     fg: Color,
     bg: Color,
     modifier: Modifier,
 }
 
-const PLAIN: Pen = Pen { fg: Color::Reset, bg: Color::Reset, modifier: Modifier::empty() };
+const SGR_DEFAULT: SgrState = SgrState { fg: Color::Reset, bg: Color::Reset, modifier: Modifier::empty() };
 const ATTRIBUTES: [(Modifier, u8, u8); 6] = [
     (Modifier::BOLD, 1, 22),
     (Modifier::DIM, 2, 22),
@@ -56,13 +56,13 @@ impl Screen {
     }
 
     /// What the terminal shows is not known, for instance after an editor had it.
-    pub fn forget(&mut self) {
+    pub fn invalidate(&mut self) {
         self.stale = true;
     }
 
     /// Draws a frame with `draw` into an empty buffer and returns the bytes that bring it about: none when nothing
     /// differs.
-    pub fn frame(&mut self, draw: impl FnOnce(&mut Buffer)) -> &[u8] {
+    pub fn draw_frame(&mut self, draw: impl FnOnce(&mut Buffer)) -> &[u8] {
         self.next.reset();
         draw(&mut self.next);
         self.bytes.clear();
@@ -75,7 +75,7 @@ impl Screen {
     fn write_difference(&mut self) {
         let Self { shown, next, stale, bytes } = self;
         let width = next.area.width;
-        let mut pen = PLAIN;
+        let mut pen = SGR_DEFAULT;
         // Where the cursor is; unknown at first.
         let mut at: Option<(u16, u16)> = None;
         for y in 0..next.area.height {
@@ -86,7 +86,7 @@ impl Screen {
                 let column = usize::from(x);
                 let wide = cell_width(&new[column]);
                 let same = !*stale
-                    && (x..(x + wide).min(width)).all(|x| looks_like(&old[usize::from(x)], &new[usize::from(x)]));
+                    && (x..(x + wide).min(width)).all(|x| is_same_look(&old[usize::from(x)], &new[usize::from(x)]));
                 if same {
                     x += wide;
                     continue;
@@ -104,12 +104,12 @@ impl Screen {
                 } else {
                     0
                 };
-                if blanks >= ERASE_FROM {
-                    set_pen(bytes, &mut pen, PLAIN);
+                if blanks >= MIN_ERASE_BLANKS {
+                    write_sgr(bytes, &mut pen, SGR_DEFAULT);
                     if x + blanks == width {
                         bytes.extend_from_slice(b"\x1b[K");
                     } else {
-                        push(bytes, format_args!("\x1b[{blanks}X"));
+                        push_fmt(bytes, format_args!("\x1b[{blanks}X"));
                     }
                     at = Some((x, y));
                     x += blanks;
@@ -121,7 +121,7 @@ impl Screen {
                     && pen.bg == cell.bg
                     && !pen.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED | Modifier::CROSSED_OUT);
                 if !fits {
-                    set_pen(bytes, &mut pen, Pen { fg: cell.fg, bg: cell.bg, modifier: cell.modifier });
+                    write_sgr(bytes, &mut pen, SgrState { fg: cell.fg, bg: cell.bg, modifier: cell.modifier });
                 }
                 bytes.extend_from_slice(cell.symbol().as_bytes());
                 x += wide;
@@ -133,14 +133,14 @@ impl Screen {
             }
         }
         if !bytes.is_empty() {
-            set_pen(bytes, &mut pen, PLAIN);
+            write_sgr(bytes, &mut pen, SGR_DEFAULT);
             bytes.extend_from_slice(b"\x1b[?2026l");
         }
     }
 }
 
 /// Whether two cells look the same: the colour of a blank shows only behind it.
-fn looks_like(one: &Cell, other: &Cell) -> bool {
+fn is_same_look(one: &Cell, other: &Cell) -> bool {
     one == other || (is_space(one) && is_space(other) && one.bg == other.bg)
 }
 
@@ -159,40 +159,40 @@ fn is_blank(cell: &Cell) -> bool {
         && !cell.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED)
 }
 
-fn push(bytes: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
+fn push_fmt(bytes: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
     use std::io::Write as _;
     // Writing to memory does not fail.
     let _ = bytes.write_fmt(arguments);
 }
 
-fn move_to(bytes: &mut Vec<u8>, line: &[Cell], pen: Pen, at: Option<(u16, u16)>, x: u16, y: u16) {
+fn move_to(bytes: &mut Vec<u8>, line: &[Cell], pen: SgrState, at: Option<(u16, u16)>, x: u16, y: u16) {
     match at {
         Some(here) if here == (x, y) => {}
         Some((from, row)) if row == y && from < x => {
             // Written again, unchanged cells of the pen's own style are shorter than a jump over them.
             let gap = &line[usize::from(from)..usize::from(x)];
             let like_pen = |cell: &Cell| {
-                cell.symbol().len() == 1 && Pen { fg: cell.fg, bg: cell.bg, modifier: cell.modifier } == pen
+                cell.symbol().len() == 1 && SgrState { fg: cell.fg, bg: cell.bg, modifier: cell.modifier } == pen
             };
             match x - from {
-                n if n <= REWRITE_UP_TO && gap.iter().all(like_pen) => {
+                n if n <= MAX_REWRITE_CELLS && gap.iter().all(like_pen) => {
                     bytes.extend(gap.iter().flat_map(|cell| cell.symbol().bytes()));
                 }
                 1 => bytes.extend_from_slice(b"\x1b[C"),
-                n => push(bytes, format_args!("\x1b[{n}C")),
+                n => push_fmt(bytes, format_args!("\x1b[{n}C")),
             }
         }
         Some((_, row)) if row + 1 == y && x == 0 => bytes.extend_from_slice(b"\r\n"),
-        _ if x == 0 => push(bytes, format_args!("\x1b[{}H", y + 1)),
-        _ => push(bytes, format_args!("\x1b[{};{}H", y + 1, x + 1)),
+        _ if x == 0 => push_fmt(bytes, format_args!("\x1b[{}H", y + 1)),
+        _ => push_fmt(bytes, format_args!("\x1b[{};{}H", y + 1, x + 1)),
     }
 }
 
-fn set_pen(bytes: &mut Vec<u8>, pen: &mut Pen, wanted: Pen) {
+fn write_sgr(bytes: &mut Vec<u8>, pen: &mut SgrState, wanted: SgrState) {
     if *pen == wanted {
         return;
     }
-    if wanted == PLAIN {
+    if wanted == SGR_DEFAULT {
         bytes.extend_from_slice(b"\x1b[m");
         *pen = wanted;
         return;
@@ -202,7 +202,7 @@ fn set_pen(bytes: &mut Vec<u8>, pen: &mut Pen, wanted: Pen) {
         if !codes.is_empty() {
             codes.push(b';');
         }
-        push(codes, text);
+        push_fmt(codes, text);
     };
     let gone = pen.modifier - wanted.modifier;
     let mut come = wanted.modifier - pen.modifier;
@@ -220,12 +220,12 @@ fn set_pen(bytes: &mut Vec<u8>, pen: &mut Pen, wanted: Pen) {
     }
     for (had, wants, base) in [(pen.fg, wanted.fg, 30), (pen.bg, wanted.bg, 40)] {
         if had != wants {
-            match colour(wants) {
-                Shade::Default => code(&mut codes, format_args!("{}", base + 9)),
-                Shade::Named(n) if n < 8 => code(&mut codes, format_args!("{}", base + n)),
-                Shade::Named(n) => code(&mut codes, format_args!("{}", base + 52 + n)),
-                Shade::Indexed(n) => code(&mut codes, format_args!("{};5;{n}", base + 8)),
-                Shade::Rgb(r, g, b) => code(&mut codes, format_args!("{};2;{r};{g};{b}", base + 8)),
+            match to_sgr_color(wants) {
+                SgrColor::Default => code(&mut codes, format_args!("{}", base + 9)),
+                SgrColor::Named(n) if n < 8 => code(&mut codes, format_args!("{}", base + n)),
+                SgrColor::Named(n) => code(&mut codes, format_args!("{}", base + 52 + n)),
+                SgrColor::Indexed(n) => code(&mut codes, format_args!("{};5;{n}", base + 8)),
+                SgrColor::Rgb(r, g, b) => code(&mut codes, format_args!("{};2;{r};{g};{b}", base + 8)),
             }
         }
     }
@@ -235,18 +235,18 @@ fn set_pen(bytes: &mut Vec<u8>, pen: &mut Pen, wanted: Pen) {
     *pen = wanted;
 }
 
-enum Shade {
+enum SgrColor {
     Default,
     Named(u8),
     Indexed(u8),
     Rgb(u8, u8, u8),
 }
 
-fn colour(colour: Color) -> Shade {
-    Shade::Named(match colour {
-        Color::Reset => return Shade::Default,
-        Color::Indexed(n) if n > 15 => return Shade::Indexed(n),
-        Color::Rgb(r, g, b) => return Shade::Rgb(r, g, b),
+fn to_sgr_color(colour: Color) -> SgrColor {
+    SgrColor::Named(match colour {
+        Color::Reset => return SgrColor::Default,
+        Color::Indexed(n) if n > 15 => return SgrColor::Indexed(n),
+        Color::Rgb(r, g, b) => return SgrColor::Rgb(r, g, b),
         Color::Indexed(n) => n,
         Color::Black => 0,
         Color::Red => 1,
@@ -280,7 +280,7 @@ mod tests {
         let mut terminal = vt100::Parser::new(size(rows), size(columns), 0);
         let mut sizes = Vec::new();
         for frame in frames {
-            let bytes = screen.frame(|buffer| {
+            let bytes = screen.draw_frame(|buffer| {
                 for (x, y, text, style) in *frame {
                     buffer.set_string(*x, *y, text, *style);
                 }

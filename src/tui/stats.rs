@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::app::{App, Overlay};
 use super::doc::Doc;
-use super::message::Command;
+use super::message::AppCommand;
 use super::pages;
 use crate::ledger::metrics::Metrics;
-use crate::store::View;
+use crate::store::StoreView;
 
 /// The open page.
 #[derive(Debug, Clone, Default)]
-pub struct Stats {
+pub struct StatsPage {
     /// Without its runs: the page shows none.
     pub metrics: Option<Arc<Metrics>>,
     /// Why the figures could not be read.
@@ -19,59 +19,59 @@ pub struct Stats {
     pub doc: Doc,
     /// The first line on screen.
     pub offset: usize,
-    reading: Reading,
+    refresh: RefreshState,
 }
 
 /// How far the figures of the newest view have come.
 #[derive(Debug, Clone, Default)]
-enum Reading {
+enum RefreshState {
     #[default]
     Done,
-    OnItsWay,
+    Pending,
     /// The store has changed since: read it again as soon as these figures are here.
-    Outdated(Arc<View>),
+    Outdated(Arc<StoreView>),
 }
 
 /// Opens the page; its figures are on their way.
-pub fn open(app: &mut App, commands: &mut Vec<Command>) {
-    app.overlay = Overlay::Stats(Box::new(Stats { reading: Reading::OnItsWay, ..Stats::default() }));
-    commands.push(Command::Stats(Arc::clone(&app.view)));
-    build(app);
+pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
+    app.overlay = Overlay::Stats(Box::new(StatsPage { refresh: RefreshState::Pending, ..StatsPage::default() }));
+    commands.push(AppCommand::Stats(Arc::clone(&app.view)));
+    build_page(app);
 }
 
 /// The store has changed.
-pub fn viewed(app: &mut App, view: &Arc<View>, commands: &mut Vec<Command>) {
+pub fn handle_view(app: &mut App, view: &Arc<StoreView>, commands: &mut Vec<AppCommand>) {
     let Overlay::Stats(stats) = &mut app.overlay else { return };
-    match stats.reading {
-        Reading::Done => {
-            stats.reading = Reading::OnItsWay;
-            commands.push(Command::Stats(Arc::clone(view)));
+    match stats.refresh {
+        RefreshState::Done => {
+            stats.refresh = RefreshState::Pending;
+            commands.push(AppCommand::Stats(Arc::clone(view)));
         }
-        Reading::OnItsWay | Reading::Outdated(_) => stats.reading = Reading::Outdated(Arc::clone(view)),
+        RefreshState::Pending | RefreshState::Outdated(_) => stats.refresh = RefreshState::Outdated(Arc::clone(view)),
     }
 }
 
 /// The figures are here, or why they are not.
-pub fn came(app: &mut App, figures: Result<Arc<Metrics>, String>, commands: &mut Vec<Command>) {
+pub fn set_figures(app: &mut App, figures: Result<Arc<Metrics>, String>, commands: &mut Vec<AppCommand>) {
     let Overlay::Stats(stats) = &mut app.overlay else { return };
-    stats.reading = match std::mem::take(&mut stats.reading) {
-        Reading::Outdated(view) => {
-            commands.push(Command::Stats(view));
-            Reading::OnItsWay
+    stats.refresh = match std::mem::take(&mut stats.refresh) {
+        RefreshState::Outdated(view) => {
+            commands.push(AppCommand::Stats(view));
+            RefreshState::Pending
         }
-        Reading::Done | Reading::OnItsWay => Reading::Done,
+        RefreshState::Done | RefreshState::Pending => RefreshState::Done,
     };
     match figures {
         Ok(metrics) => (stats.metrics, stats.trouble) = (Some(metrics), None),
         Err(why) => stats.trouble = Some(why),
     }
-    build(app);
+    build_page(app);
 }
 
 /// Makes the page anew, for the width that the screen has.
-pub fn build(app: &mut App) {
+pub fn build_page(app: &mut App) {
     let Overlay::Stats(stats) = &app.overlay else { return };
-    let doc = pages::stats(app, stats, usize::from(app.columns.saturating_sub(4)).max(20));
+    let doc = pages::build_stats_page(app, stats, usize::from(app.columns.saturating_sub(4)).max(20));
     if let Overlay::Stats(stats) = &mut app.overlay {
         stats.doc = doc;
     }
@@ -80,7 +80,7 @@ pub fn build(app: &mut App) {
 
 /// Moves the page by some lines.
 pub fn scroll(app: &mut App, by: isize) {
-    let height = rows(app);
+    let height = page_height(app);
     if let Overlay::Stats(stats) = &mut app.overlay {
         let most = stats.doc.lines.len().saturating_sub(height);
         stats.offset = stats.offset.saturating_add_signed(by).min(most);
@@ -88,7 +88,7 @@ pub fn scroll(app: &mut App, by: isize) {
 }
 
 /// Lines that fit between the page's title and the message line.
-pub fn rows(app: &App) -> usize {
+pub fn page_height(app: &App) -> usize {
     let layout = app.layout();
     usize::from(layout.notice.y.saturating_sub(layout.header.y + 2)).max(1)
 }

@@ -85,11 +85,11 @@ roles! {
 }
 
 impl Role {
-    pub fn of_priority(priority: crate::domain::Priority) -> Self {
+    pub fn from_priority(priority: crate::domain::Priority) -> Self {
         [Self::P0, Self::P1, Self::P2, Self::P3][priority.index()]
     }
 
-    pub fn of_status(status: crate::domain::FindingStatus) -> Self {
+    pub fn from_finding_status(status: crate::domain::FindingStatus) -> Self {
         use crate::domain::FindingStatus as S;
         match status {
             S::Open => Self::Open,
@@ -100,15 +100,15 @@ impl Role {
         }
     }
 
-    pub fn of_stance(stance: crate::knowledge::pattern::Stance) -> Self {
-        use crate::knowledge::pattern::Stance as S;
+    pub fn from_stance(stance: crate::knowledge::pattern::PatternStance) -> Self {
+        use crate::knowledge::pattern::PatternStance as S;
         match stance {
             S::Mistake => Self::Warn,
             S::FalseAlarm => Self::Accent,
         }
     }
 
-    pub fn of_run(status: crate::domain::RunStatus) -> Self {
+    pub fn from_run_status(status: crate::domain::RunStatus) -> Self {
         use crate::domain::RunStatus as S;
         match status {
             S::Pending => Self::Pending,
@@ -125,15 +125,15 @@ impl Role {
 
 /// How many colours the terminal has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
+pub enum ColorDepth {
     /// Attributes only: `NO_COLOR`, `TERM=dumb` and their like.
     None,
     Ansi16,
     Indexed256,
-    True,
+    TrueColor,
 }
 
-impl Depth {
+impl ColorDepth {
     /// From `NO_COLOR`, `COLORTERM` and `TERM`.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
         if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
@@ -142,7 +142,7 @@ impl Depth {
         let term = variable("TERM").unwrap_or_default();
         let colors = variable("COLORTERM").unwrap_or_default();
         if colors.contains("truecolor") || colors.contains("24bit") || term.contains("direct") {
-            Self::True
+            Self::TrueColor
         } else if term == "dumb" || term.starts_with("vt1") || term.starts_with("vt2") {
             Self::None
         } else if term.contains("256")
@@ -165,13 +165,13 @@ pub enum Background {
 
 impl Background {
     /// From a colour that the terminal answered, by its perceived brightness.
-    pub fn of(rgb: [u8; 3]) -> Self {
+    pub fn from_rgb(rgb: [u8; 3]) -> Self {
         let [r, g, b] = rgb.map(u32::from);
         if 299 * r + 587 * g + 114 * b > 128_000 { Self::Light } else { Self::Dark }
     }
 
     /// From `COLORFGBG`, as rxvt, konsole and others set it: `15;0` or `0;default;15`.
-    pub fn of_variable(value: &str) -> Self {
+    pub fn from_colorfgbg(value: &str) -> Self {
         match value.rsplit(';').next().and_then(|n| n.parse::<u8>().ok()) {
             Some(7 | 9..=15) => Self::Light,
             Some(0..=8) => Self::Dark,
@@ -188,9 +188,9 @@ pub struct Theme {
 
 impl Theme {
     /// The built-in theme that fits.
-    pub fn fitting(background: Background, depth: Depth) -> Self {
+    pub fn builtin_for(background: Background, depth: ColorDepth) -> Self {
         let text = match (depth, background) {
-            (Depth::None | Depth::Ansi16, _) => ANSI,
+            (ColorDepth::None | ColorDepth::Ansi16, _) => ANSI,
             (_, Background::Unknown) => NEUTRAL,
             (_, Background::Dark) => DARK,
             (_, Background::Light) => LIGHT,
@@ -199,7 +199,7 @@ impl Theme {
     }
 
     /// Reads a theme; what is wrong with it is returned beside it, a line each.
-    pub fn parse(text: &str, depth: Depth) -> (Self, Vec<String>) {
+    pub fn parse(text: &str, depth: ColorDepth) -> (Self, Vec<String>) {
         let mut notices = Vec::new();
         let table: toml::Table = text.parse().unwrap_or_else(|error: toml::de::Error| {
             notices.push(format!("theme: {}", error.to_string().replace('\n', " ")));
@@ -208,11 +208,11 @@ impl Theme {
         let styles = Role::TABLE
             .iter()
             .map(|(_, section, key, bare)| {
-                if depth == Depth::None {
+                if depth == ColorDepth::None {
                     return Style::new().add_modifier(*bare);
                 }
                 let value = table.get(*section).and_then(|section| section.get(*key)).and_then(toml::Value::as_str);
-                match style(value.unwrap_or("default"), depth) {
+                match parse_style(value.unwrap_or("default"), depth) {
                     Ok(style) => style,
                     Err(error) => {
                         notices.push(format!("theme: [{section}] {key}: {error}"));
@@ -229,25 +229,25 @@ impl Theme {
     }
 }
 
-fn style(text: &str, depth: Depth) -> Result<Style, String> {
+fn parse_style(text: &str, depth: ColorDepth) -> Result<Style, String> {
     let mut style = Style::new();
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
         style = match word {
-            "on" => style.bg(color(words.next().unwrap_or(""), depth)?),
+            "on" => style.bg(parse_color(words.next().unwrap_or(""), depth)?),
             "bold" => style.add_modifier(BOLD),
             "dim" => style.add_modifier(DIM),
             "italic" => style.add_modifier(Modifier::ITALIC),
             "underlined" => style.add_modifier(Modifier::UNDERLINED),
             "reversed" => style.add_modifier(Modifier::REVERSED),
             "crossed" => style.add_modifier(Modifier::CROSSED_OUT),
-            word => style.fg(color(word, depth)?),
+            word => style.fg(parse_color(word, depth)?),
         };
     }
     Ok(style)
 }
 
-fn color(word: &str, depth: Depth) -> Result<Color, String> {
+fn parse_color(word: &str, depth: ColorDepth) -> Result<Color, String> {
     const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
     let (name, bright) = word.strip_prefix("bright-").map_or((word, 0), |name| (name, 8));
     if let Some(n) = NAMES.iter().position(|known| *known == name) {
@@ -260,27 +260,27 @@ fn color(word: &str, depth: Depth) -> Result<Color, String> {
         Some(hex) if hex.len() == 6 => {
             let n = u32::from_str_radix(hex, 16).map_err(|_| format!("{word:?} is no colour"))?;
             let [_, r, g, b] = n.to_be_bytes();
-            if depth == Depth::True {
+            if depth == ColorDepth::TrueColor {
                 return Ok(Color::Rgb(r, g, b));
             }
             [r, g, b]
         }
         _ => {
             let n: u8 = word.parse().map_err(|_| format!("{word:?} is no colour"))?;
-            if depth != Depth::Ansi16 || n < 16 {
+            if depth != ColorDepth::Ansi16 || n < 16 {
                 return Ok(Color::Indexed(n));
             }
-            of_index(n)
+            palette_rgb(n)
         }
     };
-    let candidates = if depth == Depth::Ansi16 { 0..16u8 } else { 16..255 };
+    let candidates = if depth == ColorDepth::Ansi16 { 0..16u8 } else { 16..255 };
     let distance =
-        |n: &u8| of_index(*n).iter().zip(rgb).map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2)).sum::<i32>();
+        |n: &u8| palette_rgb(*n).iter().zip(rgb).map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2)).sum::<i32>();
     Ok(candidates.min_by_key(distance).map_or(Color::Reset, Color::Indexed))
 }
 
 /// Red, green and blue of a colour of the 256-colour palette.
-fn of_index(n: u8) -> [u8; 3] {
+fn palette_rgb(n: u8) -> [u8; 3] {
     let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
     match n {
         0..=6 => [n & 1, n >> 1 & 1, n >> 2 & 1].map(|on| on * 128),
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn the_built_in_themes_name_every_role_and_nothing_else() {
         for (name, text) in [("dark", DARK), ("light", LIGHT), ("neutral", NEUTRAL), ("ansi", ANSI)] {
-            for depth in [Depth::None, Depth::Ansi16, Depth::Indexed256, Depth::True] {
+            for depth in [ColorDepth::None, ColorDepth::Ansi16, ColorDepth::Indexed256, ColorDepth::TrueColor] {
                 assert_eq!(Theme::parse(text, depth).1, Vec::<String>::new(), "{name} {depth:?}");
             }
             let table: toml::Table = text.parse().unwrap_or_default();
@@ -313,34 +313,34 @@ mod tests {
 
     #[test]
     fn an_unknown_background_and_no_colours_never_set_a_background_colour() {
-        for theme in [Theme::fitting(Background::Unknown, Depth::True), Theme::fitting(Background::Dark, Depth::None)] {
+        for theme in [Theme::builtin_for(Background::Unknown, ColorDepth::TrueColor), Theme::builtin_for(Background::Dark, ColorDepth::None)] {
             assert!(theme.styles.iter().all(|style| style.bg.is_none_or(|bg| bg == Color::Reset)));
         }
-        let none = Theme::fitting(Background::Dark, Depth::None);
+        let none = Theme::builtin_for(Background::Dark, ColorDepth::None);
         assert!(none.styles.iter().all(|style| style.fg.is_none()), "NO_COLOR means none");
     }
 
     #[test]
     fn colours_and_backgrounds_are_told_from_the_environment() {
         let depth = |pairs: &[(&str, &str)]| {
-            Depth::detect(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
+            ColorDepth::detect(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
         };
         for (pairs, expected) in [
-            (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], Depth::True),
-            (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("NO_COLOR", "1")], Depth::None),
-            (&[("TERM", "xterm-256color"), ("NO_COLOR", "")], Depth::Indexed256),
-            (&[("TERM", "linux")], Depth::Ansi16),
-            (&[("TERM", "vt100")], Depth::None),
-            (&[], Depth::Ansi16),
+            (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], ColorDepth::TrueColor),
+            (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("NO_COLOR", "1")], ColorDepth::None),
+            (&[("TERM", "xterm-256color"), ("NO_COLOR", "")], ColorDepth::Indexed256),
+            (&[("TERM", "linux")], ColorDepth::Ansi16),
+            (&[("TERM", "vt100")], ColorDepth::None),
+            (&[], ColorDepth::Ansi16),
         ] {
             assert_eq!(depth(pairs), expected, "{pairs:?}");
         }
-        assert_eq!(Background::of_variable("15;0"), Background::Dark);
-        assert_eq!(Background::of_variable("0;default;15"), Background::Light);
-        assert_eq!(Background::of_variable("nonsense"), Background::Unknown);
-        assert_eq!(Background::of([250, 250, 245]), Background::Light);
-        assert_eq!(Background::of([30, 30, 30]), Background::Dark);
-        assert_eq!(color("#1c2a1e", Depth::Indexed256), Ok(Color::Indexed(235)));
-        assert_eq!(color("203", Depth::Ansi16), Ok(Color::Indexed(9)));
+        assert_eq!(Background::from_colorfgbg("15;0"), Background::Dark);
+        assert_eq!(Background::from_colorfgbg("0;default;15"), Background::Light);
+        assert_eq!(Background::from_colorfgbg("nonsense"), Background::Unknown);
+        assert_eq!(Background::from_rgb([250, 250, 245]), Background::Light);
+        assert_eq!(Background::from_rgb([30, 30, 30]), Background::Dark);
+        assert_eq!(parse_color("#1c2a1e", ColorDepth::Indexed256), Ok(Color::Indexed(235)));
+        assert_eq!(parse_color("203", ColorDepth::Ansi16), Ok(Color::Indexed(9)));
     }
 }

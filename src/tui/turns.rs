@@ -6,19 +6,19 @@
 use std::sync::Arc;
 
 use crate::domain::{
-    ErrorClass, Finding, JournalEntry, Priority, Rejected, Response, RunEvent, Stop, Surroundings, Time, ToolOutcome,
+    ErrorClass, Finding, JournalEntry, Priority, RejectedReport, ChatResponse, RunEvent, StopReason, ContextRecord, Time, ToolOutcome,
     TurnPhase, Usage, WindowUse, text,
 };
 
 /// Bytes of an answer, or of what was asked, that are kept for the page; the journal has all of it.
-const KEPT_TEXT: usize = 24 * 1024;
+const MAX_TEXT_BYTES: usize = 24 * 1024;
 
 /// A conversation with a model, as far as it has come.
 #[derive(Debug, Clone, Default)]
-pub struct Conversation {
+pub struct TurnHistory {
     pub turns: Vec<Arc<Turn>>,
     /// The code around the change that went with the first request; the last one told, when it was put together anew.
-    pub context: Option<Arc<Surroundings>>,
+    pub context: Option<Arc<ContextRecord>>,
     /// What ended it, or a part of it.
     pub failure: Option<(ErrorClass, String)>,
 }
@@ -31,34 +31,34 @@ pub struct Turn {
     pub at: Time,
     /// How often the request was begun: more than once when a worker died with it.
     pub attempts: u32,
-    pub asked: Text,
+    pub asked: TruncatedText,
     pub window: WindowUse,
     /// More than one when an answer could not be used and was asked for again.
-    pub answers: Vec<Answer>,
-    pub waits: Vec<Wait>,
-    pub tools: Vec<Tool>,
-    pub found: Vec<Found>,
-    pub rejected: Vec<Rejected>,
+    pub answers: Vec<TurnAnswer>,
+    pub waits: Vec<TurnWait>,
+    pub tools: Vec<TurnToolCall>,
+    pub findings: Vec<TurnFinding>,
+    pub rejected: Vec<RejectedReport>,
     /// Messages that left the window, when it slid for this turn.
-    pub slid: Option<u32>,
+    pub slid_messages: Option<u32>,
     /// When it was stopped after this turn, and when it went on.
     pub pauses: Vec<(Time, Option<Time>)>,
 }
 
 /// A text as far as it is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Text {
-    pub kept: String,
+pub struct TruncatedText {
+    pub text: String,
     /// Bytes that are in the journal only.
-    pub more: usize,
+    pub omitted_bytes: usize,
 }
 
 #[derive(Debug, Clone)]
-pub struct Answer {
-    pub text: Text,
+pub struct TurnAnswer {
+    pub text: TruncatedText,
     /// Names of the tools it wanted.
     pub calls: Vec<String>,
-    pub stop: Stop,
+    pub stop: StopReason,
     pub usage: Usage,
     pub model: String,
     /// In US dollars; 0 when the price is not known.
@@ -68,13 +68,13 @@ pub struct Answer {
 }
 
 #[derive(Debug, Clone)]
-pub struct Wait {
+pub struct TurnWait {
     pub reason: String,
     pub wait_ms: u64,
 }
 
 #[derive(Debug, Clone)]
-pub struct Tool {
+pub struct TurnToolCall {
     pub name: String,
     pub arguments: String,
     pub outcome: ToolOutcome,
@@ -84,7 +84,7 @@ pub struct Tool {
 
 /// How a turn reported a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Report {
+pub enum FindingReportKind {
     New,
     /// Stronger or clearer than before.
     Restated,
@@ -92,8 +92,8 @@ pub enum Report {
 }
 
 #[derive(Debug, Clone)]
-pub struct Found {
-    pub report: Report,
+pub struct TurnFinding {
+    pub report: FindingReportKind,
     /// Not known of one that was repeated.
     pub priority: Option<Priority>,
     /// `path:line`, or the line alone.
@@ -101,21 +101,21 @@ pub struct Found {
     pub title: String,
 }
 
-impl Text {
-    fn of(whole: &str) -> Self {
-        let mut end = whole.len().min(KEPT_TEXT);
+impl TruncatedText {
+    fn truncate(whole: &str) -> Self {
+        let mut end = whole.len().min(MAX_TEXT_BYTES);
         while !whole.is_char_boundary(end) {
             end -= 1;
         }
-        Self { kept: text::lines(&whole[..end], 4), more: whole.len() - end }
+        Self { text: text::sanitize_lines(&whole[..end], 4), omitted_bytes: whole.len() - end }
     }
 }
 
-impl Answer {
-    fn of(response: Response, cost: f64, first_ms: u64, took_ms: u64) -> Self {
+impl TurnAnswer {
+    fn from_response(response: ChatResponse, cost: f64, first_ms: u64, took_ms: u64) -> Self {
         Self {
-            text: Text::of(response.text.trim()),
-            calls: response.calls.into_iter().map(|call| text::one_line(&call.name).into_owned()).collect(),
+            text: TruncatedText::truncate(response.text.trim()),
+            calls: response.calls.into_iter().map(|call| text::sanitize_line(&call.name).into_owned()).collect(),
             stop: response.stop,
             usage: response.usage,
             model: response.model,
@@ -126,13 +126,13 @@ impl Answer {
     }
 }
 
-impl Found {
-    fn of(report: Report, finding: &Finding) -> Self {
+impl TurnFinding {
+    fn from_finding(report: FindingReportKind, finding: &Finding) -> Self {
         Self {
             report,
             priority: Some(finding.priority),
-            place: format!("{}:{}", text::one_line(&finding.repo_relative_path), finding.line_start),
-            title: text::one_line(&finding.title).into_owned(),
+            place: format!("{}:{}", text::sanitize_line(&finding.repo_relative_path), finding.line_start),
+            title: text::sanitize_line(&finding.title).into_owned(),
         }
     }
 }
@@ -144,20 +144,20 @@ impl Turn {
             phase: TurnPhase::Investigate,
             at,
             attempts: 0,
-            asked: Text::default(),
+            asked: TruncatedText::default(),
             window: WindowUse::default(),
             answers: Vec::new(),
             waits: Vec::new(),
             tools: Vec::new(),
-            found: Vec::new(),
+            findings: Vec::new(),
             rejected: Vec::new(),
-            slid: None,
+            slid_messages: None,
             pauses: Vec::new(),
         }
     }
 
     /// The answer that counts.
-    pub fn answer(&self) -> Option<&Answer> {
+    pub fn answer(&self) -> Option<&TurnAnswer> {
         self.answers.last()
     }
 
@@ -173,78 +173,78 @@ impl Turn {
 
     /// Findings that were not known before it.
     pub fn new_findings(&self) -> usize {
-        self.found.iter().filter(|found| found.report == Report::New).count()
+        self.findings.iter().filter(|found| found.report == FindingReportKind::New).count()
     }
 
     /// The most urgent of them.
-    pub fn urgency(&self) -> Option<Priority> {
-        self.found.iter().filter(|found| found.report == Report::New).filter_map(|found| found.priority).min()
+    pub fn top_priority(&self) -> Option<Priority> {
+        self.findings.iter().filter(|found| found.report == FindingReportKind::New).filter_map(|found| found.priority).min()
     }
 
     /// Calls of tools that were refused or failed.
-    pub fn tool_faults(&self) -> usize {
+    pub fn failed_tool_calls(&self) -> usize {
         self.tools.iter().filter(|tool| tool.outcome != ToolOutcome::Answered).count()
     }
 }
 
-impl Conversation {
+impl TurnHistory {
     /// Takes in the next entry of the journal.
-    pub fn take(&mut self, entry: JournalEntry) {
+    pub fn apply_entry(&mut self, entry: JournalEntry) {
         let JournalEntry { at, event, .. } = entry;
         match event {
             RunEvent::TurnAsked { turn, phase, asked, window } => {
-                let turn = self.turn(turn, at);
+                let turn = self.turn_mut(turn, at);
                 (turn.phase, turn.at, turn.window) = (phase, at, window);
-                turn.asked = Text::of(asked.trim());
+                turn.asked = TruncatedText::truncate(asked.trim());
                 turn.attempts += 1;
             }
             RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, .. } => {
-                self.turn(turn, at).answers.push(Answer::of(*response, cost, first_ms, took_ms));
+                self.turn_mut(turn, at).answers.push(TurnAnswer::from_response(*response, cost, first_ms, took_ms));
             }
             RunEvent::Waiting { turn, reason, wait_ms } => {
-                let reason = text::one_line(&reason).into_owned();
-                self.turn(turn, at).waits.push(Wait { reason, wait_ms });
+                let reason = text::sanitize_line(&reason).into_owned();
+                self.turn_mut(turn, at).waits.push(TurnWait { reason, wait_ms });
             }
             RunEvent::ToolAnswered { turn, name, arguments, outcome, tokens, result } => {
-                let harmless = |text: String| text::one_line(&text).into_owned();
+                let harmless = |text: String| text::sanitize_line(&text).into_owned();
                 let (name, arguments, result) = (harmless(name), harmless(arguments), harmless(result));
-                self.turn(turn, at).tools.push(Tool { name, arguments, outcome, tokens, result });
+                self.turn_mut(turn, at).tools.push(TurnToolCall { name, arguments, outcome, tokens, result });
             }
             RunEvent::SlidingWindowApplied { turn, messages_removed, .. } => {
-                self.turn(turn, at).slid = Some(messages_removed);
+                self.turn_mut(turn, at).slid_messages = Some(messages_removed);
             }
             RunEvent::Restated { turn, finding } => {
-                self.turn(turn, at).found.push(Found::of(Report::Restated, &finding));
+                self.turn_mut(turn, at).findings.push(TurnFinding::from_finding(FindingReportKind::Restated, &finding));
             }
             RunEvent::Repeated { turn, line_start, title, .. } => {
-                let (place, title) = (format!("line {line_start}"), text::one_line(&title).into_owned());
-                self.turn(turn, at).found.push(Found { report: Report::Repeated, priority: None, place, title });
+                let (place, title) = (format!("line {line_start}"), text::sanitize_line(&title).into_owned());
+                self.turn_mut(turn, at).findings.push(TurnFinding { report: FindingReportKind::Repeated, priority: None, place, title });
             }
             RunEvent::Rejected { turn, rejected } => {
-                let turn = self.turn(turn, at);
+                let turn = self.turn_mut(turn, at);
                 if !turn.rejected.contains(&rejected) {
                     turn.rejected.push(*rejected);
                 }
             }
             RunEvent::Finding { finding } => {
-                if let Some(turn) = self.last() {
-                    turn.found.push(Found::of(Report::New, &finding));
+                if let Some(turn) = self.last_mut() {
+                    turn.findings.push(TurnFinding::from_finding(FindingReportKind::New, &finding));
                 }
             }
             RunEvent::Paused => {
-                if let Some(turn) = self.last() {
+                if let Some(turn) = self.last_mut() {
                     turn.pauses.push((at, None));
                 }
             }
             RunEvent::Resumed => {
-                if let Some((_, until @ None)) = self.last().and_then(|turn| turn.pauses.last_mut()) {
+                if let Some((_, until @ None)) = self.last_mut().and_then(|turn| turn.pauses.last_mut()) {
                     *until = Some(at);
                 }
             }
             RunEvent::Surrounded { mut context } => {
-                context.sections.truncate(Surroundings::MAX_LISTED);
-                context.left_out.truncate(Surroundings::MAX_LISTED);
-                context.patterns.truncate(Surroundings::MAX_LISTED);
+                context.sections.truncate(ContextRecord::MAX_LISTED);
+                context.left_out.truncate(ContextRecord::MAX_LISTED);
+                context.patterns.truncate(ContextRecord::MAX_LISTED);
                 self.context = Some(Arc::from(context));
             }
             RunEvent::Failed { class, summary } => self.failure = Some((class, summary)),
@@ -268,7 +268,7 @@ impl Conversation {
     }
 
     /// The turn of this number; a journal with a hole in it gets one that knows nothing but its number.
-    fn turn(&mut self, number: u32, at: Time) -> &mut Turn {
+    fn turn_mut(&mut self, number: u32, at: Time) -> &mut Turn {
         let place = match self.turns.binary_search_by_key(&number, |turn| turn.number) {
             Ok(place) => place,
             Err(place) => {
@@ -279,7 +279,7 @@ impl Conversation {
         Arc::make_mut(&mut self.turns[place])
     }
 
-    fn last(&mut self) -> Option<&mut Turn> {
+    fn last_mut(&mut self) -> Option<&mut Turn> {
         self.turns.last_mut().map(Arc::make_mut)
     }
 
@@ -293,7 +293,7 @@ impl Conversation {
     }
 
     /// Reports that were set aside in all turns.
-    pub fn rejected(&self) -> usize {
+    pub fn rejected_count(&self) -> usize {
         self.turns.iter().map(|turn| turn.rejected.len()).sum()
     }
 }

@@ -58,7 +58,7 @@ fn what_was_reviewed_as_it_is_is_not_reviewed_again() {
         assert_eq!((here.lines(), here.reported_at), (finding.lines(), finding.reported_at));
         assert_eq!(here.detail_ref, format!("outputs/{second}.json#{}", here.finding_id));
         let carried = finding.kind != Kind::DuplicateCode;
-        assert_eq!(output.coverage.carried_from(&here.finding_id), Some(&first).filter(|_| carried));
+        assert_eq!(output.coverage.carried_from_run(&here.finding_id), Some(&first).filter(|_| carried));
     }
     let forced = place.review(&["--worktree", "--wait", "--force"]);
     assert_eq!(reported(&place, &forced), reported(&place, &second));
@@ -131,7 +131,7 @@ fn carried_findings_are_neither_news_nor_evidence() {
     edit(&place, "one/module_1.py", "value *", "value +");
     let second = place.review(&["--worktree", "--wait"]);
     let output = place.output(&second).expect("an output");
-    assert_eq!(output.coverage.carried_from(&claimed.finding_id), Some(&first));
+    assert_eq!(output.coverage.carried_from_run(&claimed.finding_id), Some(&first));
     let store = place.store();
     assert_eq!(store.status(&claimed.finding_id).expect("readable"), FindingStatus::Addressed);
     assert_eq!(store.dispositions(&claimed.finding_id).expect("readable").len(), 1, "the claim and nothing else");
@@ -172,7 +172,7 @@ fn code_that_is_back_brings_its_findings_back() {
     edit(&place, "one/module_1.py", "value *", "value +");
     let back = place.review(&["--worktree", "--wait"]);
     let output = place.output(&back).expect("an output");
-    assert_eq!(output.coverage.carried_from(&finding.finding_id), Some(&first));
+    assert_eq!(output.coverage.carried_from_run(&finding.finding_id), Some(&first));
     assert_eq!(store.status(&finding.finding_id).expect("readable"), FindingStatus::Unresolved);
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 use revdeck::domain::{RunStatus, Time};
-use revdeck::store::{PulseState, Watcher};
+use revdeck::store::{HeartbeatState, WatcherStatus};
 use rstest::rstest;
 
 use crate::env::{TestEnvironment, files_below};
@@ -243,14 +243,14 @@ fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
     cockpit.press("1ll");
     cockpit.wait_for("7 turns");
     let later = Time::from_millisecond(Time::now().as_millisecond() + 3_600_000).expect("a moment");
-    pulse.enter(Time::now(), PulseState::BackingOff { reason: "rate limited".into(), until: later });
+    pulse.set_state(Time::now(), HeartbeatState::BackingOff { reason: "rate limited".into(), until: later });
     cockpit.wait_for("turn 7: rate limited");
     for paused in [true, false, true] {
         cockpit.press("p");
         cockpit.wait("the wish", |screen| screen.contains("then pauses") == paused);
         assert_eq!(store.run(&worker.run).expect("read").expect("a run").paused, paused);
     }
-    pulse.enter(Time::now(), PulseState::Paused);
+    pulse.set_state(Time::now(), HeartbeatState::Paused);
     cockpit.wait("a pause", |screen| screen.matches("turn 7: paused").count() == 2);
     // A run that is paused shows no time: the cockpit rests.
     assert_silent(&cockpit);
@@ -383,7 +383,7 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     assert_silent(&cockpit);
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
-    let Watcher::Known(watching) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
+    let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else { panic!("nobody watches") };
 
     // Another cockpit ends it; and sees when somebody else does, by whatever means.
     let mut cockpit = Cockpit::open(&test);
@@ -394,7 +394,7 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     cockpit.wait("an end", |screen| !watched(screen));
     cockpit.press("w");
     cockpit.wait("the header", watched);
-    let Watcher::Known(second) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
+    let WatcherStatus::Known(second) = test.store().watcher_status().expect("asked") else { panic!("nobody watches") };
     assert_ne!(second.pid, watching.pid);
     crate::runner::place::signal(second.pid, rustix::process::Signal::KILL);
     cockpit.wait("an end", |screen| !watched(screen));
@@ -415,7 +415,7 @@ fn a_watcher_is_told_what_only_the_cockpit_was_told(
     cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
     cockpit.press("w");
     cockpit.wait("the header", watched);
-    let Watcher::Known(watching) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
+    let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else { panic!("nobody watches") };
     let told = std::fs::read_to_string(format!("/proc/{}/cmdline", watching.pid)).expect("it is there");
     // What the settings say it reads again and again, also when they say otherwise by then.
     assert_eq!(told.contains("--no-learning"), is_told, "{told:?}");
@@ -433,7 +433,7 @@ fn a_watcher_knows_nothing_of_a_git_that_started_the_cockpit() {
     let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
     cockpit.press("w");
     cockpit.wait("the header", watched);
-    let Watcher::Known(watching) = test.store().watcher().expect("asked") else { panic!("nobody watches") };
+    let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else { panic!("nobody watches") };
     let environment = std::fs::read(format!("/proc/{}/environ", watching.pid)).expect("it is there");
     let environment = String::from_utf8_lossy(&environment);
     assert!(environment.contains("REVDECK_HOME=") && said.iter().all(|(name, _)| !environment.contains(name)));
@@ -509,7 +509,7 @@ fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
 fn knowledge_is_muted_exported_and_forgotten_from_the_keyboard() {
     let test = repository();
     let (broken, fixed) = ("FUNCTION_NAME ( NUMBER ) + NUMBER", "FUNCTION_NAME_2 ( NUMBER )");
-    let id = revdeck::domain::PatternId::of("python", broken, fixed);
+    let id = revdeck::domain::PatternId::from_forms("python", broken, fixed);
     let pattern = serde_json::json!({
         "id": id.as_str(), "language": "python", "stance": "mistake", "edit": "wrong_call", "kind": "CORRECTNESS",
         "broken": broken, "fixed": fixed, "evidence": "addressed",

@@ -7,9 +7,9 @@ mod real;
 
 use std::time::Duration;
 
-use revdeck::domain::{ErrorClass, Stop, Usage};
-use revdeck::provider::chat::{Chat, Progress, Tools};
-use revdeck::provider::command::{self, Dialect};
+use revdeck::domain::{ErrorClass, StopReason, Usage};
+use revdeck::reviewers::chat::{Chat, ChatProgress, ToolSupport};
+use revdeck::reviewers::command::{self, CommandDialect};
 
 use place::{Place, Watcher, request};
 
@@ -22,11 +22,11 @@ fn a_program_gets_the_prompt_and_its_words_are_the_answer() {
          (: < /dev/tty) 2> /dev/null && echo terminal > tty; ps -o sid= -p $$ > session 2> /dev/null || :",
     );
     let mut agent = place.open(agent);
-    assert_eq!(agent.tools(), Tools::None);
+    assert_eq!(agent.tool_support(), ToolSupport::None);
     let mut watcher = Watcher::default();
     let response = agent.respond(&request("the diff"), &mut watcher).expect("an answer");
     assert_eq!(response.text, "Some words.\n{\"findings\":[]}\n");
-    assert_eq!((response.stop, response.usage, response.model.as_str()), (Stop::Done, Usage::default(), ""));
+    assert_eq!((response.stop, response.usage, response.model.as_str()), (StopReason::Done, Usage::default(), ""));
     let got = place.read("got");
     assert!(got.contains(" instructions\nReview.\n") && got.contains(" user\nthe diff\n"), "{got}");
     assert_eq!(place.read("where").trim(), place.folder().canonicalize().expect("a folder").to_string_lossy());
@@ -35,8 +35,8 @@ fn a_program_gets_the_prompt_and_its_words_are_the_answer() {
     assert!(has("REVDECK_REVIEW=1") && has("EXTRA=1") && has("NO_COLOR=1"), "{environment}");
     assert!(!environment.contains("REVDECK_HOME") && !environment.contains("GIT_DIR"), "{environment}");
     assert!(!place.folder().join("tty").exists(), "it has a terminal");
-    assert_eq!(watcher.seen.first(), Some(&Progress::Sent));
-    let bytes: usize = watcher.seen.iter().map(|seen| if let Progress::Bytes(n) = seen { *n } else { 0 }).sum();
+    assert_eq!(watcher.seen.first(), Some(&ChatProgress::Sent));
+    let bytes: usize = watcher.seen.iter().map(|seen| if let ChatProgress::Bytes(n) = seen { *n } else { 0 }).sum();
     assert_eq!(bytes, response.text.len() - 1, "the last line end is ours");
     // And again: each request is a run of its own.
     assert_eq!(agent.respond(&request("go on"), &mut watcher).expect("an answer").text, response.text);
@@ -55,11 +55,11 @@ echo '{"type":"item.completed","item":{"type":"agent_message","text":"{\"finding
 echo '{"type":"turn.completed","usage":{"input_tokens":9,"cached_input_tokens":5,"output_tokens":4,"reasoning_output_tokens":1}}'"#;
     let mut program = place.program("codex", script);
     (program.model, program.effort) = (Some("gpt-x".to_owned()), Some("high".to_owned()));
-    assert_eq!(program.dialect, Dialect::Codex);
+    assert_eq!(program.dialect, CommandDialect::Codex);
     let response = place.open(program).respond(&request("x"), &mut Watcher::default()).expect("an answer");
     assert_eq!(response.text, "{\"findings\":[1]}\n\n{\"findings\":[2]}");
     assert_eq!(response.usage, Usage { input: 9, cached: 5, output: 3, reasoning: 1 });
-    assert_eq!((response.stop, response.model.as_str()), (Stop::Done, "gpt-x"));
+    assert_eq!((response.stop, response.model.as_str()), (StopReason::Done, "gpt-x"));
     let arguments = place.read("arguments");
     assert!(arguments.starts_with("exec\n--json\n--sandbox\nread-only\n"), "{arguments}");
     assert!(arguments.ends_with("--model\ngpt-x\n-c\nmodel_reasoning_effort=\"high\"\n-\n"), "{arguments}");
@@ -92,7 +92,7 @@ fn a_flood_is_read_no_further_than_it_is_worth() {
         let mut agent = place.open(place.program("agent", &format!("echo '[1]'; {script}")));
         let response = agent.respond(&request("x"), &mut Watcher::default()).expect("the beginning is an answer");
         assert!(response.text.starts_with("[1]\n") && response.text.len() <= 8 << 20, "{}", response.text.len());
-        assert_eq!(response.stop, Stop::Length);
+        assert_eq!(response.stop, StopReason::Length);
     }
     // Of an agent only what it says counts.
     let script = format!(
@@ -102,7 +102,7 @@ echo '{{\"type\":\"turn.completed\"}}'"
     );
     let mut agent = place.open(place.program("codex", &script));
     let response = agent.respond(&request("x"), &mut Watcher::default()).expect("an answer");
-    assert_eq!((response.text.as_str(), response.stop), ("[2]", Stop::Done));
+    assert_eq!((response.text.as_str(), response.stop), ("[2]", StopReason::Done));
     let mut agent = place.open(place.program("codex", &noise));
     let error = agent.respond(&request("x"), &mut Watcher::default()).expect_err("no answer");
     assert!(error.class == ErrorClass::Malformed && error.summary.contains("more than 256 MB"), "{error}");
@@ -126,7 +126,7 @@ fn silence_and_length_have_limits() {
     let mut program = place.program("agent", "echo '[1]'; exec sleep 1000");
     program.timeouts.idle = Duration::from_secs(3);
     let response = place.open(program).respond(&request("x"), &mut Watcher::default()).expect("an answer");
-    assert_eq!((response.text.as_str(), response.stop), ("[1]\n", Stop::Interrupted));
+    assert_eq!((response.text.as_str(), response.stop), ("[1]\n", StopReason::Interrupted));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_folder_of_a_snapshot_keeps_agents_from_what_it_says_to_them() {
     }
     test.commit("one");
     let repo = revdeck::git::Repo::discover(&test.repo()).expect("a repository");
-    let made = repo.throwaway("HEAD", &test.home().join("c"), &command::SETTINGS_OF_AGENTS, &|| false);
+    let made = repo.create_checkout("HEAD", &test.home().join("c"), &command::AGENT_SETTINGS_PATHS, &|| false);
     let made = made.expect("a checkout").expect("nobody cancelled it");
     assert_eq!((made.files, made.left_out), (2, 5));
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use revdeck::config::Paths;
-use revdeck::context::index::{Index, Reach};
+use revdeck::context::index::{Index, IndexCompleteness};
 use revdeck::git::Repo;
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ fn code(context: &Value) -> Vec<(String, u64, u64, String)> {
 /// The repository, where its index is, and what is committed.
 fn index_of(test: &TestEnvironment) -> (Repo, PathBuf, String) {
     let repo = Repo::discover(&test.repo()).expect("a repository");
-    let folder = Paths::below(&test.home()).index_folder(&repo.key());
+    let folder = Paths::from_home(&test.home()).index_folder(&repo.key());
     let commit = repo.resolve_commit("HEAD").expect("a commit");
     (repo, folder, commit)
 }
@@ -297,7 +297,7 @@ fn the_first_context_of_a_repository_has_it_indexed_for_the_next() {
     let first = said();
     assert!(first.contains("this repository is not indexed yet"), "{first}");
     let (repo, folder, commit) = index_of(&test);
-    let is_whole = |index: Index| (index.reach() == Reach::Whole).then_some(());
+    let is_whole = |index: Index| (index.completeness() == IndexCompleteness::Whole).then_some(());
     wait_for("the index", || Index::open(&folder, &repo, &commit).ok().flatten().and_then(is_whole));
     assert_eq!(said().matches("index").count(), 0);
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use revdeck::config::Paths;
 use revdeck::git::Repo;
-use revdeck::runner::store_of;
+use revdeck::runner::open_store;
 use revdeck::store::Store;
 
 /// What a program wrote to its standard output.
@@ -74,7 +74,7 @@ impl TestEnvironment {
     /// The store of the repository, below the test's home.
     pub fn store(&self) -> Store {
         let repo = Repo::discover(&self.repo()).expect("a repository");
-        store_of(&repo, &Paths::below(&self.home())).expect("the store opens")
+        open_store(&repo, &Paths::from_home(&self.home())).expect("the store opens")
     }
 
     pub fn repo(&self) -> PathBuf {

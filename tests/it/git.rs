@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use revdeck::domain::{LeftOutReason, Scope};
-use revdeck::git::{ChangeKind, Filter, GitError, Hunk, LineOrigin, Repo, Snapshot};
+use revdeck::domain::{OmissionReason, Scope};
+use revdeck::git::{ChangeKind, FilterSettings, GitError, Hunk, LineOrigin, Repo, Snapshot};
 
 use crate::env::{TestEnvironment, executable};
 
 const KIB: u64 = 1024;
 
-fn filter() -> Filter {
-    Filter { max_file_bytes: 512 * KIB, ignored_paths: Vec::new() }
+fn filter() -> FilterSettings {
+    FilterSettings { max_file_bytes: 512 * KIB, ignored_paths: Vec::new() }
 }
 
 fn open(test: &TestEnvironment) -> Repo {
@@ -27,11 +27,11 @@ fn open(test: &TestEnvironment) -> Repo {
 /// The snapshot of a scope; and that the worker, who has only the commits, sees the same change.
 fn snapshot(test: &TestEnvironment, scope: &str) -> Snapshot {
     let repo = open(test);
-    let snapshot = repo.snapshot(&scope.parse().expect("a scope"), &filter()).expect("a snapshot");
-    let again = repo.change(&snapshot.base_commit, &snapshot.snapshot_commit, &filter()).expect("a change");
+    let snapshot = repo.take_snapshot(&scope.parse().expect("a scope"), &filter()).expect("a snapshot");
+    let again = repo.compute_changeset(&snapshot.base_commit, &snapshot.snapshot_commit, &filter()).expect("a change");
     let mut change = snapshot.change.clone();
     // What is not in the tree only the one who took the snapshot knows.
-    for left in &snapshot.unseen {
+    for left in &snapshot.unstored {
         let at = change.left_out.iter().position(|known| known == left).expect("the unseen are left out");
         change.left_out.remove(at);
     }
@@ -126,9 +126,9 @@ fn nothing_of_the_users_is_touched() {
     for scope in ["worktree", "staged", "commit:HEAD", "all", "range:HEAD..HEAD"] {
         let taken = snapshot(&test, scope);
         let run = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("a run id");
-        repo.keep(&run, &taken.snapshot_commit).expect("kept");
+        repo.keep_snapshot(&run, &taken.snapshot_commit).expect("kept");
     }
-    repo.snapshot_default(&filter()).expect("a snapshot");
+    repo.take_default_snapshot(&filter()).expect("a snapshot");
     repo.default_scope().expect("a scope");
     let after = state(&test.repo());
     assert!(
@@ -200,13 +200,13 @@ fn each_scope_names_its_commits() {
         ("commit:HEAD:a.rs", "names no commit"),
         ("range:v1..--help", "names no commit"),
     ] {
-        let error = repo.snapshot(&scope.parse().expect("a scope"), &filter()).expect_err("no such commit");
+        let error = repo.take_snapshot(&scope.parse().expect("a scope"), &filter()).expect_err("no such commit");
         assert!(error.to_string().contains(words) && error.hint().is_some(), "{scope}: {error}");
     }
     test.git(&["switch", "-q", "--orphan", "other"]);
     test.write("o.rs", "o\n");
     test.commit("unrelated");
-    let error = repo.snapshot(&Scope::Branch(None), &filter()).expect_err("nothing in common");
+    let error = repo.take_snapshot(&Scope::Branch(None), &filter()).expect_err("nothing in common");
     assert!(error.to_string().contains("no common ancestor"), "{error}");
 }
 
@@ -216,7 +216,7 @@ fn the_base_of_a_branch_is_guessed_and_never_the_branch_itself() {
     test.write("a.rs", "1\n");
     test.commit("one");
     let base = |name: &str| {
-        let taken = open(&test).snapshot(&Scope::Branch(None), &filter()).map(|taken| taken.scope.to_string());
+        let taken = open(&test).take_snapshot(&Scope::Branch(None), &filter()).map(|taken| taken.scope.to_string());
         assert_eq!(taken.map_err(|error| error.to_string()), Ok(format!("branch:{name}")));
     };
     base("main");
@@ -242,7 +242,7 @@ fn the_base_of_a_branch_is_guessed_and_never_the_branch_itself() {
     none.write("a.rs", "1\n");
     none.commit("one");
     none.git(&["branch", "-q", "-m", "odd"]);
-    let error = open(&none).snapshot(&Scope::Branch(None), &filter()).expect_err("no base");
+    let error = open(&none).take_snapshot(&Scope::Branch(None), &filter()).expect_err("no base");
     let words = "none of its upstream, origin/HEAD, main, master, origin/main, origin/master exists";
     assert!(error.to_string().contains(words), "{error}");
 }
@@ -253,14 +253,14 @@ fn the_default_is_the_worktree_if_dirty_else_the_last_commit() {
     let default = || {
         let repo = open(&test);
         let scope = repo.default_scope().expect("a scope");
-        let taken = repo.snapshot_default(&filter()).expect("a snapshot");
+        let taken = repo.take_default_snapshot(&filter()).expect("a snapshot");
         assert_eq!(scope, taken.scope);
         (scope.to_string(), paths(&taken).join(" "))
     };
     assert_eq!(default(), ("worktree".to_owned(), String::new()));
     test.write("a.rs", "1\n");
     assert_eq!(default(), ("worktree".to_owned(), "a.rs".to_owned()));
-    assert!(matches!(open(&test).snapshot(&Scope::Commit("HEAD".into()), &filter()), Err(GitError::Unborn { .. })));
+    assert!(matches!(open(&test).take_snapshot(&Scope::Commit("HEAD".into()), &filter()), Err(GitError::Unborn { .. })));
     let head = test.commit("one");
     let clean = (format!("commit:{}", &head[..7]), "a.rs".to_owned());
     assert_eq!(default(), clean);
@@ -303,8 +303,8 @@ fn the_fingerprint_speaks_of_what_changed_and_of_nothing_else() {
     }
     assert_ne!(all.scope_hash, commit.scope_hash);
     assert_ne!(all.diff_fingerprint, commit.diff_fingerprint);
-    let narrow = Filter { ignored_paths: vec!["*.rs".into()], ..filter() };
-    let narrow = open(&test).snapshot(&Scope::Commit("HEAD".into()), &narrow).expect("a snapshot");
+    let narrow = FilterSettings { ignored_paths: vec!["*.rs".into()], ..filter() };
+    let narrow = open(&test).take_snapshot(&Scope::Commit("HEAD".into()), &narrow).expect("a snapshot");
     assert_ne!(narrow.scope_hash, commit.scope_hash);
     assert_eq!(narrow.diff_fingerprint, commit.diff_fingerprint);
     assert_eq!(narrow.change.files, []);
@@ -455,7 +455,7 @@ fn what_a_required_filter_refuses_is_never_stored() {
     }
     let taken = snapshot(&test, "worktree");
     assert_eq!(paths(&taken), ["c.txt", "a.key: unreadable", "b.key: unreadable"]);
-    assert_eq!(taken.unseen, taken.change.left_out);
+    assert_eq!(taken.unstored, taken.change.left_out);
     let said = |path| taken.notes.iter().any(|note| note.starts_with(path) && note.contains("clean filter 'vault'"));
     assert!(said("a.key") && said("b.key"), "{:?}", taken.notes);
     for content in ["secret one\n", "secret two\n"] {
@@ -467,7 +467,7 @@ fn what_a_required_filter_refuses_is_never_stored() {
     std::fs::remove_file(test.repo().join("c.txt")).expect("removed");
     std::fs::remove_file(test.repo().join("b.key")).expect("removed");
     assert_eq!(open(&test).default_scope().expect("a scope"), Scope::Worktree, "what cannot be read may have changed");
-    assert_eq!(open(&test).snapshot_default(&filter()).expect("a snapshot").scope, Scope::Worktree);
+    assert_eq!(open(&test).take_default_snapshot(&filter()).expect("a snapshot").scope, Scope::Worktree);
 }
 
 #[test]
@@ -563,7 +563,7 @@ fn a_conflict_shows_the_worktree() {
     assert_eq!(paths(&taken), ["a.rs"]);
     assert_eq!(hunks(&taken, "a.rs"), [hunk(1, 0, 2, 1), hunk(2, 0, 4, 3)]);
     assert_tree_is_gits(&test, &taken);
-    let error = open(&test).snapshot(&Scope::Staged, &filter()).expect_err("two sides are nothing to commit");
+    let error = open(&test).take_snapshot(&Scope::Staged, &filter()).expect_err("two sides are nothing to commit");
     assert!(error.to_string().ends_with("repo: a.rs, b.rs are unmerged"), "{error}");
     let asked = test.revdeck(&["review", "--staged", "--wait"]);
     assert_eq!(asked.status.code(), Some(2), "{asked:?}");
@@ -624,7 +624,7 @@ fn every_sort_of_repository() {
     test.git(&["worktree", "add", "-q", "--detach", "../linked"]);
     std::fs::write(other("linked/in/one.rs"), "changed\n").expect("a file");
     let linked = Repo::discover(&other("linked/in")).expect("a repository");
-    let taken = linked.snapshot_default(&filter()).expect("a snapshot");
+    let taken = linked.take_default_snapshot(&filter()).expect("a snapshot");
     assert_eq!(
         (linked.key(), linked.branch(), paths(&taken)),
         (key.clone(), String::new(), vec!["in/one.rs".to_owned()])
@@ -638,16 +638,16 @@ fn every_sort_of_repository() {
     sparse(&["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
     assert_eq!(discover("sparse").default_scope().expect("a scope").to_string(), format!("commit:{}", &head[..7]));
     std::fs::write(other("sparse/in/new.rs"), "1\n").expect("a file");
-    let taken = discover("sparse").snapshot(&Scope::Worktree, &filter()).expect("a snapshot");
+    let taken = discover("sparse").take_snapshot(&Scope::Worktree, &filter()).expect("a snapshot");
     assert_eq!(paths(&taken), ["in/new.rs"]);
     assert_eq!(discover("sparse").tree_files(&taken.snapshot_commit).expect("a list").len(), 5);
     sparse(&["sparse-checkout", "reapply", "--no-sparse-index"]);
-    assert_eq!(paths(&discover("sparse").snapshot(&Scope::Worktree, &filter()).expect("a snapshot")), ["in/new.rs"]);
+    assert_eq!(paths(&discover("sparse").take_snapshot(&Scope::Worktree, &filter()).expect("a snapshot")), ["in/new.rs"]);
 
     // Shallow: the oldest commit there is has no parent.
     let url = format!("file://{}", test.repo().display());
     test.git(&["clone", "-q", "--depth", "1", &url, "../shallow"]);
-    let taken = discover("shallow").snapshot_default(&filter()).expect("a snapshot");
+    let taken = discover("shallow").take_default_snapshot(&filter()).expect("a snapshot");
     assert_eq!((taken.base_commit.as_str(), taken.change.files.len()), ("", 4));
     assert!(matches!(&taken.notes[..], [note] if note.contains("history is cut off at")), "{:?}", taken.notes);
 
@@ -658,15 +658,15 @@ fn every_sort_of_repository() {
         (bare.name().as_str(), bare.default_scope().expect("a scope").to_string()),
         ("bare", format!("commit:{}", &head[..7]))
     );
-    assert_eq!(paths(&bare.snapshot_default(&filter()).expect("a snapshot")), ["a.rs"]);
-    assert!(matches!(bare.snapshot(&Scope::Worktree, &filter()), Err(GitError::NoWorktree { .. })));
-    assert!(matches!(bare.snapshot(&Scope::Staged, &filter()), Err(GitError::NoIndex { .. })));
+    assert_eq!(paths(&bare.take_default_snapshot(&filter()).expect("a snapshot")), ["a.rs"]);
+    assert!(matches!(bare.take_snapshot(&Scope::Worktree, &filter()), Err(GitError::NoWorktree { .. })));
+    assert!(matches!(bare.take_snapshot(&Scope::Staged, &filter()), Err(GitError::NoIndex { .. })));
     std::fs::create_dir(other("elsewhere")).expect("a folder");
     test.git(&["-C", "../bare.git", "config", "core.bare", "false"]);
     test.git(&["-C", "../bare.git", "config", "core.worktree", "../elsewhere"]);
     test.git(&["-C", "../bare.git", "reset", "-q", "--hard"]);
     std::fs::write(other("elsewhere/a.rs"), "3\n").expect("a file");
-    assert_eq!(paths(&discover("bare.git").snapshot_default(&filter()).expect("a snapshot")), ["a.rs"]);
+    assert_eq!(paths(&discover("bare.git").take_default_snapshot(&filter()).expect("a snapshot")), ["a.rs"]);
 
     // A submodule that moved.
     test.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../shallow", "sub"]);
@@ -723,17 +723,17 @@ fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
         !command.output().expect("git starts").status.success()
     };
     let scope: Scope = "commit:HEAD~1".parse().expect("a scope");
-    let expected = paths(&open(&test).snapshot(&scope, &filter()).expect("a snapshot"));
+    let expected = paths(&open(&test).take_snapshot(&scope, &filter()).expect("a snapshot"));
     assert_eq!(expected, ["a.rs", "new/.gitattributes", "new/moved.rs", "new/gen.rs: generated"]);
     for (name, filtered) in [("blobless", "--filter=blob:none"), ("treeless", "--filter=tree:0")] {
         test.git(&["clone", "-q", filtered, &url, &format!("../{name}")]);
         assert!(lacks(name, "HEAD~1:a.rs"), "{name}");
         let repo = Repo::discover(&other(name)).expect("a repository");
-        let taken = repo.snapshot(&scope, &filter()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let taken = repo.take_snapshot(&scope, &filter()).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(paths(&taken), expected, "{name}");
         assert!(!lacks(name, "HEAD~1:a.rs") && lacks(name, "HEAD~1:old/deep/b.rs"), "{name}");
         assert!(repo.tree_files(&taken.snapshot_commit).is_ok());
-        assert_eq!(repo.change(&taken.base_commit, &taken.snapshot_commit, &filter()).expect("a change"), taken.change);
+        assert_eq!(repo.compute_changeset(&taken.base_commit, &taken.snapshot_commit, &filter()).expect("a change"), taken.change);
     }
 
     // What cannot be fetched is an error, never a review of less.
@@ -741,7 +741,7 @@ fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
         let filtered = if name == "cut" { "--filter=blob:none" } else { "--filter=tree:0" };
         test.git(&["clone", "-q", filtered, &url, &format!("../{name}")]);
         test.git(&["-C", &format!("../{name}"), "remote", "set-url", "origin", "file:///nonexistent"]);
-        let error = Repo::discover(&other(name)).expect("a repository").snapshot(&scope, &filter()).expect_err(name);
+        let error = Repo::discover(&other(name)).expect("a repository").take_snapshot(&scope, &filter()).expect_err(name);
         assert!(matches!(error, GitError::PartialClone { .. }), "{error:?}");
         assert!(error.to_string().contains("is a partial clone: "), "{error}");
     }
@@ -749,7 +749,7 @@ fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
     let id = test.git(&["rev-parse", "HEAD~1:a.rs"]).trim().to_owned();
     let lost = test.repo().join(".git/objects").join(&id[..2]).join(&id[2..]);
     std::fs::remove_file(lost).expect("removed");
-    let taken = open(&test).snapshot(&scope, &filter()).expect("a snapshot");
+    let taken = open(&test).take_snapshot(&scope, &filter()).expect("a snapshot");
     assert!(paths(&taken).contains(&"a.rs: unreadable".to_owned()), "{:?}", paths(&taken));
     assert!(taken.change.files.iter().any(|file| file.path == "new/moved.rs"), "{:?}", paths(&taken));
 }
@@ -763,17 +763,17 @@ fn kept_snapshots_outlive_gc() {
     let repo = open(&test);
     let kept = snapshot(&test, "worktree");
     let run = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("a run id");
-    repo.keep(&run, &kept.snapshot_commit).expect("kept");
+    repo.keep_snapshot(&run, &kept.snapshot_commit).expect("kept");
     test.write("a.rs", "3\n");
     let lost = snapshot(&test, "worktree");
     test.git(&["gc", "-q", "--prune=now"]);
     let read = |commit: &str| open(&test).file_at(commit, "a.rs").ok().flatten();
     assert_eq!(read(&kept.snapshot_commit), Some(b"2\n".to_vec()));
     assert_eq!(read(&lost.snapshot_commit), None);
-    assert_eq!(repo.kept().expect("a list"), std::slice::from_ref(&run));
-    repo.release(&run).expect("released");
-    repo.release(&run).expect("released twice");
-    assert_eq!(repo.kept().expect("a list"), []);
+    assert_eq!(repo.kept_snapshot_runs().expect("a list"), std::slice::from_ref(&run));
+    repo.release_snapshot(&run).expect("released");
+    repo.release_snapshot(&run).expect("released twice");
+    assert_eq!(repo.kept_snapshot_runs().expect("a list"), []);
 }
 
 #[test]
@@ -814,11 +814,11 @@ fn attributes_come_from_the_snapshot() {
         [".gitattributes", "made/hand.rs", "b.dat: binary", "made/.gitattributes: generated", "made/a.rs: generated"]
     );
     let repo = open(&test);
-    let mut judge = repo.judge("HEAD", &filter()).expect("a judge");
-    assert_eq!(judge.reason("made/a.rs", b"1\n"), Some(LeftOutReason::Generated));
-    assert_eq!(judge.reason("made/hand.rs", b"1\n"), None);
-    let mut judge = repo.judge("HEAD", &Filter { ignored_paths: vec!["/made/".into()], ..filter() }).expect("a judge");
-    assert_eq!(judge.reason("made/hand.rs", b"1\n"), Some(LeftOutReason::Ignored));
+    let mut judge = repo.review_filter("HEAD", &filter()).expect("a judge");
+    assert_eq!(judge.left_out_reason("made/a.rs", b"1\n"), Some(OmissionReason::Generated));
+    assert_eq!(judge.left_out_reason("made/hand.rs", b"1\n"), None);
+    let mut judge = repo.review_filter("HEAD", &FilterSettings { ignored_paths: vec!["/made/".into()], ..filter() }).expect("a judge");
+    assert_eq!(judge.left_out_reason("made/hand.rs", b"1\n"), Some(OmissionReason::Ignored));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use revdeck::domain::{RunRecord, Scope, Source};
 use revdeck::git::Repo;
-use revdeck::git::hooks::{Call, Done, HookError, Left, Manager, Really};
+use revdeck::git::hooks::{HookCall, InstallOutcome, HookError, HookRemainder, HookManager, HookWriteMode};
 use rstest::rstest;
 use serde_json::Value;
 
@@ -207,16 +207,16 @@ fn uninstall_restores_bytes_and_modes() {
         let _ = fs::remove_dir_all(file(&place, ".git/hooks"));
         write(&place, HOOK, &content, bits);
         let before = state(&file(&place, ".git/hooks"));
-        let call = Call::new(Path::new("/opt/revdeck"), None).expect("a call");
-        let done = repo(&place).install_hook(&call, Really::Do).expect("installed").done;
-        prop_assert!(matches!(done, Done::Added | Done::Moved(_)));
-        let again = repo(&place).install_hook(&call, Really::Do).expect("installed").done;
-        prop_assert_eq!(again, Done::Already);
-        let other = Call::new(Path::new("/opt/new/revdeck"), None).expect("a call");
-        let updated = repo(&place).install_hook(&other, Really::Do).expect("installed").done;
-        prop_assert_eq!(updated, Done::Updated);
-        let removed = repo(&place).uninstall_hook(Really::Do).expect("removed");
-        prop_assert_eq!(removed.iter().map(|removed| removed.left).collect::<Vec<_>>(), [Left::AsBefore]);
+        let call = HookCall::new(Path::new("/opt/revdeck"), None).expect("a call");
+        let done = repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed").outcome;
+        prop_assert!(matches!(done, InstallOutcome::Inserted | InstallOutcome::MovedAside(_)));
+        let again = repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed").outcome;
+        prop_assert_eq!(again, InstallOutcome::Unchanged);
+        let other = HookCall::new(Path::new("/opt/new/revdeck"), None).expect("a call");
+        let updated = repo(&place).install_hook(&other, HookWriteMode::Apply).expect("installed").outcome;
+        prop_assert_eq!(updated, InstallOutcome::Updated);
+        let removed = repo(&place).uninstall_hook(HookWriteMode::Apply).expect("removed");
+        prop_assert_eq!(removed.iter().map(|removed| removed.left).collect::<Vec<_>>(), [HookRemainder::AsBefore]);
         prop_assert_eq!(state(&file(&place, ".git/hooks")), before);
         Ok(())
     });
@@ -359,13 +359,13 @@ fn the_husky_of_before_asks_once() {
     write(&place, ".husky/post-commit", hook, 0o755);
     // Who is called tells it.
     let program = write(&place, "../revdeck", "#!/bin/sh\necho \"$@\" >> ../called\n", 0o755);
-    let call = Call::new(&program, None).expect("a call");
-    assert_eq!(repo(&place).install_hook(&call, Really::Do).expect("installed").done, Done::Added);
+    let call = HookCall::new(&program, None).expect("a call");
+    assert_eq!(repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed").outcome, InstallOutcome::Inserted);
     commit_of(&place, "one", &bin(&place, program.to_str().expect("a name")));
     assert_eq!(ran(&place), 1);
     let called = fs::read_to_string(file(&place, "../called")).expect("called");
     assert_eq!(called, "hook run post-commit\n");
-    repo(&place).uninstall_hook(Really::Do).expect("removed");
+    repo(&place).uninstall_hook(HookWriteMode::Apply).expect("removed");
     assert_eq!(fs::read_to_string(file(&place, ".husky/post-commit")).expect("the hook"), hook);
 }
 
@@ -476,8 +476,8 @@ fn where_nobody_can_commit_or_write_it_says_so() {
     let _ = fs::remove_dir_all(&hooks);
     write(&place, HOOK, "#!/usr/bin/python3\n", 0o755);
     let aside = write(&place, ".git/hooks/post-commit.before-revdeck", "", 0o644);
-    let call = Call::new(Path::new("/opt/revdeck"), None).expect("a call");
-    let error = repo(&place).install_hook(&call, Really::Do).expect_err("refused");
+    let call = HookCall::new(Path::new("/opt/revdeck"), None).expect("a call");
+    let error = repo(&place).install_hook(&call, HookWriteMode::Apply).expect_err("refused");
     assert!(
         matches!(error, HookError::AsideTaken { aside: found, .. } if found == aside.canonicalize().expect("there"))
     );
@@ -497,8 +497,8 @@ fn a_rebase_asks_for_nothing() {
         format!("#!/bin/sh\necho called >> ../called\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_revdeck")),
         0o755,
     );
-    let call = Call::new(&program, Some(&place.test.home())).expect("a call");
-    repo(&place).install_hook(&call, Really::Do).expect("installed");
+    let call = HookCall::new(&program, Some(&place.test.home())).expect("a call");
+    repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed");
     place.test.git(&["rebase", "-q", "main"]);
     assert!(fs::read_to_string(file(&place, "../called")).is_ok(), "git runs the hook for commits that it picks");
     let after = commit(&place, "four");
@@ -578,8 +578,8 @@ fn a_repository_that_only_git_was_told_of_is_reviewed() {
 fn a_hook_that_fails_troubles_nobody() {
     let place = Place::new();
     // The program is gone, and there is none in PATH.
-    let call = Call::new(Path::new("/nowhere/it's/revdeck"), None).expect("a call");
-    repo(&place).install_hook(&call, Really::Do).expect("installed");
+    let call = HookCall::new(Path::new("/nowhere/it's/revdeck"), None).expect("a call");
+    repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed");
     assert_eq!(status(&place)["files"][0]["program"], "/nowhere/it's/revdeck");
     assert_eq!(status(&place)["files"][0]["program_exists"], false);
     let quiet = |name: &str, path: Option<&Path>| {
@@ -612,8 +612,8 @@ fn a_test_environment_has_no_hooks_of_its_own() {
     // What the tests above rest on.
     let test = TestEnvironment::new();
     let repo = Repo::discover(&test.repo()).expect("a repository");
-    let standing = repo.hook_standing().expect("a repository");
-    assert_eq!((standing.present.len(), standing.manager.ok()), (0, Some(Manager::Git)));
+    let standing = repo.hook_status().expect("a repository");
+    assert_eq!((standing.present.len(), standing.manager.ok()), (0, Some(HookManager::Git)));
 }
 
 /// Nobody asked for what a hook asks for: it is held back as what a watcher asks for is.

@@ -28,7 +28,7 @@ fn forms(n: usize) -> (String, String) {
 fn pattern(n: usize, origin: &str, frequency: u32) -> Value {
     let (broken, fixed) = forms(n);
     json!({
-        "id": PatternId::of("python", &broken, &fixed).as_str(),
+        "id": PatternId::from_forms("python", &broken, &fixed).as_str(),
         "language": "python",
         "stance": "mistake",
         "edit": "wrong_call",
@@ -321,7 +321,7 @@ fn nothing_of_a_hostile_import_is_kept() {
     let with = |key: &str, value: &str| {
         let mut one = pattern(1, &origin(1), 3);
         one[key] = value.into();
-        one["id"] = PatternId::of("python", one["broken"].as_str().unwrap_or(""), one["fixed"].as_str().unwrap_or(""))
+        one["id"] = PatternId::from_forms("python", one["broken"].as_str().unwrap_or(""), one["fixed"].as_str().unwrap_or(""))
             .as_str()
             .into();
         one

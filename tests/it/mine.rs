@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 
 use revdeck::git::{GitError, Repo};
-use revdeck::knowledge::mine::{MAX_FILES, Mined, MinedEdit, fixes};
+use revdeck::knowledge::history_mining::{MAX_FILES_PER_FIX, MiningStats, MinedEdit, mine_fixes};
 
 use crate::env::TestEnvironment;
 
-fn mined(test: &TestEnvironment, newest: usize) -> (Mined, Vec<MinedEdit>) {
+fn mined(test: &TestEnvironment, newest: usize) -> (MiningStats, Vec<MinedEdit>) {
     let mut edits = Vec::new();
-    let mined = fixes(&Repo::discover(&test.repo()).expect("a repository"), newest, &mut |edit| {
+    let mined = mine_fixes(&Repo::discover(&test.repo()).expect("a repository"), newest, &mut |edit| {
         edits.push(edit);
         ControlFlow::Continue(())
     });
@@ -57,7 +57,7 @@ fn fixes_teach_and_nothing_else_does() {
     test.commit("Fix the comparison with None");
 
     let (mined, edits) = mined(&test, 10);
-    assert_eq!(mined, Mined { commits: 4, fixes: 1, edits: 1 });
+    assert_eq!(mined, MiningStats { commits: 4, fixes: 1, edits: 1 });
     let forms = forms(&edits);
     assert!(forms.contains(&"VARIABLE == None => VARIABLE is None".to_owned()), "{forms:#?}");
     assert!(edits.iter().all(|mined| mined.commit == edits[0].commit && mined.edit.hunk == 0), "{edits:#?}");
@@ -66,9 +66,9 @@ fn fixes_teach_and_nothing_else_does() {
 #[test]
 fn only_the_newest_commits_are_looked_at_and_the_newest_comes_first() {
     let test = fixed_twice();
-    assert_eq!(mined(&test, 1).0, Mined { commits: 1, fixes: 1, edits: 1 });
+    assert_eq!(mined(&test, 1).0, MiningStats { commits: 1, fixes: 1, edits: 1 });
     let (all, edits) = mined(&test, 10);
-    assert_eq!(all, Mined { commits: 2, fixes: 2, edits: 2 });
+    assert_eq!(all, MiningStats { commits: 2, fixes: 2, edits: 2 });
     assert!(forms(&edits)[0].ends_with("not VARIABLE"), "{:#?}", forms(&edits));
 }
 
@@ -86,7 +86,7 @@ fn a_commit_has_the_same_digest_after_it_was_written_again() {
 fn a_commit_that_changes_much_is_no_fix_of_one_thing() {
     let test = TestEnvironment::new();
     let write = |condition: &str| {
-        for number in 0..=MAX_FILES {
+        for number in 0..=MAX_FILES_PER_FIX {
             test.write(&format!("a{number}.py"), function(condition));
         }
     };
@@ -94,7 +94,7 @@ fn a_commit_that_changes_much_is_no_fix_of_one_thing() {
     test.commit("Begin");
     write("x is None");
     test.commit("Fix all comparisons");
-    assert_eq!(mined(&test, 10), (Mined { commits: 1, fixes: 0, edits: 0 }, Vec::new()));
+    assert_eq!(mined(&test, 10), (MiningStats { commits: 1, fixes: 0, edits: 0 }, Vec::new()));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn who_has_enough_gets_no_more() {
     let test = fixed_twice();
     let mut asked = 0;
     let repo = Repo::discover(&test.repo()).expect("a repository");
-    let mined = fixes(&repo, 10, &mut |_| {
+    let mined = mine_fixes(&repo, 10, &mut |_| {
         asked += 1;
         ControlFlow::Break(())
     });
@@ -114,5 +114,5 @@ fn who_has_enough_gets_no_more() {
 fn a_repository_without_a_commit_is_an_error() {
     let test = TestEnvironment::new();
     let repo = Repo::discover(&test.repo()).expect("a repository");
-    assert!(matches!(fixes(&repo, 10, &mut |_| ControlFlow::Continue(())), Err(GitError::Unborn { .. })));
+    assert!(matches!(mine_fixes(&repo, 10, &mut |_| ControlFlow::Continue(())), Err(GitError::Unborn { .. })));
 }

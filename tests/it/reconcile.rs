@@ -6,7 +6,7 @@ use std::io::Write as _;
 use revdeck::config::Paths;
 use revdeck::domain::{RunEvent, RunId, RunStatus};
 use revdeck::git::Repo;
-use revdeck::store::{Leftover, News};
+use revdeck::store::{Leftover, RecoveryNotice};
 use rustix::process::Signal;
 
 use crate::runner::place::{Place, signal, wait_for};
@@ -35,7 +35,7 @@ fn killed(place: &Place, folder: &str) -> RunId {
 fn leftovers_go_and_are_told_once() {
     let place = Place::new();
     let store = place.store();
-    let checkouts = Paths::below(&place.test.home()).cache.join("checkouts").join(&store.info().key);
+    let checkouts = Paths::from_home(&place.test.home()).cache.join("checkouts").join(&store.info().key);
     let live = id(1);
     let _lock = store.lock_run(&live).expect("locked").expect("free");
     for run in [&live, &id(2), &id(3)] {
@@ -56,30 +56,30 @@ fn a_run_that_was_never_recorded_leaves_nothing_and_nobody_elses_snapshot_goes()
     let (half_made, elsewhere) = (id(1), id(2));
     let die = |run: &RunId| {
         store
-            .locked(|locked| {
-                locked.begin_run(run)?;
+            .with_lock(|locked| {
+                locked.write_pending_marker(run)?;
                 let note = RunEvent::Note { text: "a note".to_owned() };
-                store.journal(run)?.append(revdeck::domain::Time::UNIX_EPOCH, note)
+                store.open_journal(run)?.append(revdeck::domain::Time::UNIX_EPOCH, note)
             })
             .expect("begun");
-        repo.keep(run, &head).expect("kept");
+        repo.keep_snapshot(run, &head).expect("kept");
     };
-    repo.keep(&elsewhere, &head).expect("kept");
+    repo.keep_snapshot(&elsewhere, &head).expect("kept");
     die(&half_made);
     assert_eq!(said(&place, &["runs"]), "note: 1 leftover snapshot released\n");
     assert_eq!(said(&place, &["runs"]), "");
-    assert_eq!(repo.kept().expect("listed"), std::slice::from_ref(&elsewhere));
+    assert_eq!(repo.kept_snapshot_runs().expect("listed"), std::slice::from_ref(&elsewhere));
     assert_eq!(fs::read_dir(store.root().join("events")).map_or(0, Iterator::count), 0, "its journal is gone");
 
     // One that came to be recorded: whoever died, died after it. What another one left half-made is not forgotten.
     die(&half_made);
     let run = place.review(&["--commit", "HEAD", "--wait"]);
-    assert!(!store.has_begun(), "a request cleans up after itself");
-    assert!(!repo.kept().expect("listed").contains(&half_made), "and after others");
-    store.locked(|locked| locked.begin_run(&run)).expect("begun");
+    assert!(!store.has_pending_run(), "a request cleans up after itself");
+    assert!(!repo.kept_snapshot_runs().expect("listed").contains(&half_made), "and after others");
+    store.with_lock(|locked| locked.write_pending_marker(&run)).expect("begun");
     assert_eq!(said(&place, &["runs"]), "");
-    assert!(!store.has_begun());
-    assert_eq!(repo.kept().expect("listed"), [elsewhere, run]);
+    assert!(!store.has_pending_run());
+    assert_eq!(repo.kept_snapshot_runs().expect("listed"), [elsewhere, run]);
 }
 
 #[test]
@@ -116,27 +116,27 @@ fn a_review_tells_what_it_found_on_its_way() {
 fn news_have_an_end_and_survive_torn_lines() {
     let place = Place::new();
     let store = place.store();
-    let lost = |number: usize| News::Run {
+    let lost = |number: usize| RecoveryNotice::Run {
         run_id: id(number),
         status: RunStatus::Lost,
         cause: "worker died in turn 7".to_owned(),
         findings: 4,
     };
-    assert_eq!(store.take_news().expect("read"), []);
+    assert_eq!(store.take_notices().expect("read"), []);
     assert!(!store.root().exists(), "a look makes nothing");
-    store.tell_later(&[lost(1)]).expect("told");
+    store.append_notices(&[lost(1)]).expect("told");
     let path = store.root().join("news.ndjson");
     let mut file = fs::OpenOptions::new().append(true).open(&path).expect("the file");
     file.write_all(b"{\"news\":\"run\",\"run_").expect("torn");
-    let worktree = News::Removed { leftover: Leftover::Worktree, count: 1 };
-    store.tell_later(std::slice::from_ref(&worktree)).expect("told");
-    assert_eq!(store.take_news().expect("read"), [lost(1), worktree]);
-    assert_eq!(store.take_news().expect("read"), []);
+    let worktree = RecoveryNotice::Removed { leftover: Leftover::Worktree, count: 1 };
+    store.append_notices(std::slice::from_ref(&worktree)).expect("told");
+    assert_eq!(store.take_notices().expect("read"), [lost(1), worktree]);
+    assert_eq!(store.take_notices().expect("read"), []);
     for number in 0..1000 {
-        store.tell_later(&[lost(number)]).expect("told");
+        store.append_notices(&[lost(number)]).expect("told");
     }
     assert!(fs::metadata(&path).expect("the file").len() <= 48 << 10);
-    let news = store.take_news().expect("read");
+    let news = store.take_notices().expect("read");
     assert!(news.len() > 100 && news.last() == Some(&lost(999)), "{}", news.len());
     assert!(store.verify().expect("read").is_clean());
 }

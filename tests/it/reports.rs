@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use revdeck::domain::{LineRange, Response, RunId, Stop, Usage};
-use revdeck::provider::builtin::source::Parsers;
-use revdeck::provider::builtin::{Builtin, Hidden, parses_no_worse};
-use revdeck::review::{Accumulated, Admission, Examined, FileText, ScopeLines, apply, examine, extract};
+use revdeck::domain::{LineRange, ChatResponse, RunId, StopReason, Usage};
+use revdeck::reviewers::analyzer::source::Parsers;
+use revdeck::reviewers::analyzer::{Builtin, FileRedactor, has_no_new_syntax_errors};
+use revdeck::review::{FindingAccumulator, Admission, ReportValidation, FileText, ScopeLines, apply_replacement, validate_report, extract_reports};
 
 const PATH: &str = "src/client.py";
 const SECRET: &str = "sk_live_9aT4vQ1xZ8mB3nK7pL2w";
@@ -14,16 +14,16 @@ fn code() -> String {
     format!("import net\n\nAPI_KEY = \"{SECRET}\"\n\n\ndef send(body):\n    net.post(API_KEY, body)\n    return True\n")
 }
 
-fn hidden() -> Hidden {
-    Builtin::default().hidden(&mut Parsers::default(), PATH, code().as_bytes())
+fn hidden() -> FileRedactor {
+    Builtin::default().redactor(&mut Parsers::default(), PATH, code().as_bytes())
 }
 
-fn answer(text: &str) -> Response {
-    Response {
+fn answer(text: &str) -> ChatResponse {
+    ChatResponse {
         text: text.to_owned(),
         calls: Vec::new(),
         opaque: Vec::new(),
-        stop: Stop::Done,
+        stop: StopReason::Done,
         usage: Usage::default(),
         model: String::new(),
     }
@@ -33,18 +33,18 @@ fn answer(text: &str) -> Response {
 fn examined(text: &str) -> (Vec<revdeck::domain::Finding>, Vec<String>) {
     let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
     let (hidden, text_of_file) = (hidden(), code());
-    let file = FileText::with_hidden(text_of_file.as_bytes(), |line, at| Some(hidden.redacted(line, at)));
+    let file = FileText::with_hidden(text_of_file.as_bytes(), |line, at| Some(hidden.redact_slice(line, at)));
     let file = Rc::new(file);
     let scope = ScopeLines::new([(PATH.to_owned(), vec![LineRange::new(3, 8)])]);
     let (mut findings, mut reasons) = (Vec::new(), Vec::new());
-    for report in extract(&answer(text)).reports {
-        match examine(&report, &scope, &run, |path| (path == PATH).then(|| Rc::clone(&file))) {
-            Examined::Finding { mut finding, notes } => {
-                hidden.hide_in(&mut finding);
+    for report in extract_reports(&answer(text)).reports {
+        match validate_report(&report, &scope, &run, |path| (path == PATH).then(|| Rc::clone(&file))) {
+            ReportValidation::Finding { mut finding, notes } => {
+                hidden.redact_finding(&mut finding);
                 findings.push(*finding);
                 reasons.extend(notes);
             }
-            Examined::Rejected(rejected) => reasons.push(rejected.reason),
+            ReportValidation::Rejected(rejected) => reasons.push(rejected.reason),
         }
     }
     (findings, reasons)
@@ -92,14 +92,14 @@ fn a_suggestion_is_applied_and_parsed() {
         .map(|finding| {
             let suggestion = finding.suggestion.as_ref().expect("a suggestion");
             let lines = suggestion.lines.unwrap_or(finding.lines());
-            let after = apply(&code(), lines, suggestion.replacement.as_deref().expect("a replacement"));
+            let after = apply_replacement(&code(), lines, suggestion.replacement.as_deref().expect("a replacement"));
             assert_ne!(after, code());
-            parses_no_worse(PATH, &code(), &after)
+            has_no_new_syntax_errors(PATH, &code(), &after)
         })
         .collect();
     assert_eq!(parses, [true, false]);
 
-    let mut known = Accumulated::default();
+    let mut known = FindingAccumulator::default();
     assert_eq!(known.admit(&findings[0]), Admission::New);
     let Admission::Restated(both) = known.admit(&findings[1]) else { panic!("{:?}", known.findings()) };
     assert_eq!((both.finding_id, both.severity.word()), (findings[0].finding_id.clone(), "critical"));

@@ -54,7 +54,7 @@ fn journals(place: &Place) -> usize {
 }
 
 fn kept(place: &Place) -> Vec<RunId> {
-    Repo::discover(&place.test.repo()).and_then(|repo| repo.kept()).expect("listed")
+    Repo::discover(&place.test.repo()).and_then(|repo| repo.kept_snapshot_runs()).expect("listed")
 }
 
 /// Reviews of the worktree: of code with findings that are open, dismissed, addressed, and of code without.

@@ -17,7 +17,7 @@ const ROOMS: [&str; 15] = [
     "ledger",
     "context",
     "knowledge",
-    "provider",
+    "reviewers",
     "git",
     "store",
     "config",

@@ -340,12 +340,12 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
     }
 
     // No worktree, no snapshot without a run, and the repository is the user's.
-    let checkouts = Paths::below(&place.test.home()).cache.join("checkouts").join(&place.store().info().key);
+    let checkouts = Paths::from_home(&place.test.home()).cache.join("checkouts").join(&place.store().info().key);
     let left: Vec<_> = fs::read_dir(&checkouts).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     assert_eq!(left, Vec::<std::path::PathBuf>::new(), "worktrees stay behind");
-    assert!(!place.store().has_begun());
+    assert!(!place.store().has_pending_run());
     let known: BTreeSet<&RunId> = runs.iter().map(|run| &run.run_id).collect();
-    let kept = Repo::discover(&place.test.repo()).and_then(|repo| repo.kept()).expect("listed");
+    let kept = Repo::discover(&place.test.repo()).and_then(|repo| repo.kept_snapshot_runs()).expect("listed");
     assert!(kept.iter().all(|run| known.contains(run)), "a snapshot of a run that nobody knows");
     assert_eq!(place.test.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(place.test.git(&["status", "--porcelain"]), "");

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use revdeck::domain::{Kind, RunId, Time};
 use revdeck::git::Hunk;
-use revdeck::provider::builtin::language::Language;
-use revdeck::provider::builtin::limits::Limits;
-use revdeck::provider::builtin::smells::Smell;
-use revdeck::provider::builtin::source::Parsers;
-use revdeck::provider::builtin::{Builtin, Unread, to_findings};
+use revdeck::reviewers::analyzer::language::Language;
+use revdeck::reviewers::analyzer::limits::Limits;
+use revdeck::reviewers::analyzer::smells::Smell;
+use revdeck::reviewers::analyzer::source::Parsers;
+use revdeck::reviewers::analyzer::{Builtin, AnalyzeError, to_findings};
 
 use crate::env::TestEnvironment;
 
@@ -57,7 +57,7 @@ fn long_functions_are_found_in_every_language_with_their_figures() {
         assert!(of_kind(&report.smells, Kind::LongMethod).is_empty(), "{}", language.0);
     }
     let unread = builtin.analyze_file(&mut parsers, "README.md", b"text").expect_err("not a language of ours");
-    assert_eq!(unread, Unread::UnknownLanguage);
+    assert_eq!(unread, AnalyzeError::UnknownLanguage);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn folders_are_read_in_order_and_what_git_ignores_is_left_out() {
     assert_eq!(names, expected);
     assert!(report.unreadable.is_empty());
     let again = builtin.analyze_paths(&[test.repo()], 4_000).expect("the folder is there");
-    let smells = |report: &revdeck::provider::builtin::FolderReport| -> Vec<Smell> {
+    let smells = |report: &revdeck::reviewers::analyzer::FolderReport| -> Vec<Smell> {
         report.files.iter().flat_map(|file| file.smells.clone()).collect()
     };
     assert_eq!(smells(&report), smells(&again));
@@ -180,7 +180,7 @@ fn every_smell_can_be_switched_off() {
     .iter()
     .map(|table| format!("[{table}]\nenabled = false\n"))
     .collect();
-    let builtin = Builtin::new(Limits::layered([("mine.toml", off.as_str())]).expect("sound"));
+    let builtin = Builtin::new(Limits::from_layers([("mine.toml", off.as_str())]).expect("sound"));
     let mut parsers = Parsers::default();
     for language in LANGUAGES {
         let report = builtin.analyze_file(&mut parsers, language.0, code(language, 400).as_bytes());

@@ -133,7 +133,7 @@ fn what_an_assistant_was_told_is_on_record_and_told_once_as_news() {
     // No room for anything: nothing is handed over, so that nothing is recorded.
     assert_eq!(ledger(&["--record", "--max-tokens", "10"]), "");
 
-    let handed = place.store().handed().expect("readable");
+    let handed = place.store().ledger_deliveries().expect("readable");
     assert_eq!(handed.len(), 2);
     assert_eq!(handed[0].run_id.as_ref(), Some(&run));
     assert_eq!(json["tokens"], handed[1].tokens);

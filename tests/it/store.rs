@@ -99,7 +99,7 @@ fn disposition(n: usize, status: FindingStatus, group: &str) -> Disposition {
 }
 
 fn create(store: &Store, n: usize, status: RunStatus) {
-    store.locked(|locked| locked.create_run(&record(n, status))).expect("created");
+    store.with_lock(|locked| locked.create_run(&record(n, status))).expect("created");
 }
 
 fn finish(store: &Store, n: usize, findings: &[usize]) {
@@ -111,13 +111,13 @@ fn finish(store: &Store, n: usize, findings: &[usize]) {
 }
 
 /// A view as text, for comparing two.
-fn dump(view: &View) -> Vec<String> {
+fn dump(view: &StoreView) -> Vec<String> {
     let runs = (0..view.run_count()).map(|index| format!("{:?}", view.run(index)));
     let findings = (0..view.finding_count()).map(|index| format!("{:?}", view.finding(index)));
     runs.chain(findings).collect()
 }
 
-fn ids(view: &View) -> Vec<String> {
+fn ids(view: &StoreView) -> Vec<String> {
     (0..view.finding_count()).map(|index| view.finding(index).id.to_owned()).collect()
 }
 
@@ -126,7 +126,7 @@ fn reading_a_store_that_is_not_there_makes_nothing() {
     let place = Place::new();
     let store = place.store();
     assert_eq!(store.view().expect("a view").run_count(), 0);
-    assert_eq!(store.recent(5).expect("a view").run_count(), 0);
+    assert_eq!(store.recent_view(5).expect("a view").run_count(), 0);
     assert_eq!(store.runs_view().expect("a view").run_count(), 0);
     assert_eq!(store.run(&run_id(1)).expect("read"), None);
     assert_eq!(store.output(&run_id(1)).expect("read"), None);
@@ -137,7 +137,7 @@ fn reading_a_store_that_is_not_there_makes_nothing() {
     assert_eq!(store.epoch().expect("read"), 0);
     assert_eq!(store.verify().expect("read").problems, []);
     assert_eq!(store.prune(Some(0), Some(0), at(0), false).expect("read").runs, []);
-    let _tail = store.tail();
+    let _tail = store.open_tail();
     assert!(!place.state().exists());
 }
 
@@ -150,15 +150,15 @@ fn the_life_of_a_run_and_its_findings() {
     assert!(store.is_live(&run_id(1)).expect("asked"));
     assert!(store.lock_run(&run_id(1)).expect("asked").is_none());
     store.update_run(&run_id(1), at(5), |run| run.status = RunStatus::Reviewing).expect("reviewing");
-    let mut journal = store.journal(&run_id(1)).expect("opens");
+    let mut journal = store.open_journal(&run_id(1)).expect("opens");
     journal.append(at(6), RunEvent::Planned { files: 3, hunks: 4, left_out: vec![] }).expect("appends");
     journal.append(at(7), RunEvent::Finding { finding: Box::new(finding(5, 1)) }).expect("appends");
     journal.append(at(7), RunEvent::Finding { finding: Box::new(finding(6, 1)) }).expect("appends");
     let file = FileCoverage { path: "src/file1.rs".into(), hunks: vec![LineRange::new(1, 4)], keys: Vec::new() };
     journal.append(at(8_000), RunEvent::Covered { file }).expect("appends");
 
-    for (path, reason) in [("a.txt", LeftOutReason::UnsupportedLanguage), ("b.rs", LeftOutReason::Unreadable)] {
-        let file = LeftOut { path: path.into(), reason };
+    for (path, reason) in [("a.txt", OmissionReason::UnsupportedLanguage), ("b.rs", OmissionReason::Unreadable)] {
+        let file = OmittedFile { path: path.into(), reason };
         journal.append(at(8_000), RunEvent::LeftOut { file, hunks: 1 }).expect("appends");
     }
 
@@ -167,16 +167,16 @@ fn the_life_of_a_run_and_its_findings() {
     let run = live.run(0);
     assert_eq!((run.files_total, run.hunks_total, run.files_covered, run.hunks_covered), (3, 3, 1, 1));
     let listed = store.output(&run_id(1)).expect("read").expect("an output").coverage;
-    assert_eq!((listed.hunks_total, listed.hunks_left_out, listed.files_due()), (3, 1, 2));
+    assert_eq!((listed.hunks_total, listed.hunks_left_out, listed.reviewable_file_count()), (3, 1, 2));
     assert_eq!(run.counts.iter().sum::<u32>(), 2);
     assert_eq!(run.updated_ms, at(8_000).as_millisecond());
-    assert_eq!(dump(&live), dump(&store.recent(5).expect("a view")));
+    assert_eq!(dump(&live), dump(&store.recent_view(5).expect("a view")));
 
     store.append_dispositions(&[disposition(6, FindingStatus::Dismissed, "g")]).expect("appends");
     finish(&store, 1, &[5, 6]);
     drop(lock);
     assert!(!store.is_live(&run_id(1)).expect("asked"));
-    let view = store.refresh(&live).expect("a view");
+    let view = store.refresh_view(&live).expect("a view");
     assert_eq!(view.run(0).status, RunStatus::Completed);
     assert_eq!(
         view.finding(view.finding_index(finding_id(6).as_str()).expect("there")).status,
@@ -210,7 +210,7 @@ fn a_finding_reported_again_is_one_row_as_the_latest_run_saw_it() {
     finish(&store, 1, &[1, 4]);
     finish(&store, 2, &[1]);
     for view in
-        [store.view().expect("a view"), store.refresh(&first).expect("a view"), store.recent(9).expect("a view")]
+        [store.view().expect("a view"), store.refresh_view(&first).expect("a view"), store.recent_view(9).expect("a view")]
     {
         let row = view.finding(view.finding_index(finding_id(1).as_str()).expect("there"));
         assert_eq!((row.first_run, row.last_run), (run_id(1).as_str(), run_id(3).as_str()));
@@ -254,7 +254,7 @@ fn helper_process() {
             let error = store.append_dispositions(&lines).expect_err("there is no room");
             assert!(error.to_string().contains("triage.ndjson"), "{error}");
             assert!(error.hint().contains("grow"), "{}", error.hint());
-            let mut journal = store.journal(&run_id(1)).expect("opens");
+            let mut journal = store.open_journal(&run_id(1)).expect("opens");
             let note = |length| RunEvent::Note { text: "x".repeat(length) };
             journal.append(at(1), note(number * 2)).expect_err("there is no room");
             journal.append(at(1), note(10)).expect("a short one fits");
@@ -278,7 +278,7 @@ fn helper(job: &str, state: &Path, number: usize) -> Command {
 const EACH: usize = 12;
 
 fn write_much(store: &Store, writer: usize) {
-    let mut journal = store.journal(&run_id(writer)).expect("a journal");
+    let mut journal = store.open_journal(&run_id(writer)).expect("a journal");
     create(store, writer, RunStatus::Reviewing);
     for n in 0..EACH {
         let number = writer * 100 + n;
@@ -332,7 +332,7 @@ fn a_line_torn_at_any_byte_is_sealed_and_hides_no_other() {
     let place = Place::new();
     let store = place.store();
     create(&store, 1, RunStatus::Pending);
-    let mut journal = store.journal(&run_id(1)).expect("opens");
+    let mut journal = store.open_journal(&run_id(1)).expect("opens");
     journal.append(at(1), RunEvent::Finding { finding: Box::new(finding(1, 1)) }).expect("appended");
     store.append_dispositions(&[disposition(1, FindingStatus::Dismissed, "g")]).expect("appended");
     let files: Vec<(PathBuf, Vec<u8>)> = ["runs.ndjson", "triage.ndjson", &format!("events/{}.jsonl", run_id(1))]
@@ -353,7 +353,7 @@ fn a_line_torn_at_any_byte_is_sealed_and_hides_no_other() {
 
             create(&store, 2, RunStatus::Pending);
             store.append_dispositions(&[disposition(2, FindingStatus::Addressed, "g")]).expect("appended");
-            let mut journal = store.journal(&run_id(1)).expect("opens");
+            let mut journal = store.open_journal(&run_id(1)).expect("opens");
             let entry =
                 journal.append(at(2), RunEvent::Finding { finding: Box::new(finding(2, 1)) }).expect("appended");
             assert_eq!(entry.seq, 1, "{} cut at {cut}", path.display());
@@ -377,7 +377,7 @@ fn repair_sets_corrupt_lines_aside_and_keeps_the_rest() {
     }
     finish(&store, 1, &[1, 2]);
     finish(&store, 2, &[3]);
-    let mut journal = store.journal(&run_id(3)).expect("opens");
+    let mut journal = store.open_journal(&run_id(3)).expect("opens");
     journal.append(at(1), RunEvent::Finding { finding: Box::new(finding(4, 3)) }).expect("appended");
     store.append_dispositions(&[disposition(1, FindingStatus::Dismissed, "g")]).expect("appended");
     let before = dump(&store.view().expect("a view"));
@@ -396,7 +396,7 @@ fn repair_sets_corrupt_lines_aside_and_keeps_the_rest() {
     fs::write(store.root().join("epoch"), "many").expect("written");
     // The journal stands in for an output that is damaged.
     let damaged = store.root().join("outputs").join(format!("{}.json", run_id(2)));
-    let mut journal = store.journal(&run_id(2)).expect("opens");
+    let mut journal = store.open_journal(&run_id(2)).expect("opens");
     journal.append(at(1), RunEvent::Finding { finding: Box::new(finding(3, 2)) }).expect("appended");
     journal.append(at(1), RunEvent::Finished { status: RunStatus::Completed }).expect("appended");
     fs::write(&damaged, "{\"version\":1,\"findi").expect("written");
@@ -453,7 +453,7 @@ fn words_of_a_newer_version_hide_only_their_own_line() {
     let output = store.root().join("outputs").join(format!("{}.json", run_id(1)));
     let text = fs::read_to_string(&output).expect("read").replace(finding(2, 1).kind.word(), "TIME_TRAVEL");
     fs::write(&output, text).expect("written");
-    store.journal(&run_id(2)).expect("made");
+    store.open_journal(&run_id(2)).expect("made");
     append_raw(&store.root().join("runs.ndjson"), &{
         let mut paused = serde_json::to_value(record(2, RunStatus::Pending)).expect("JSON");
         paused["status"] = "paused".into();
@@ -506,9 +506,9 @@ fn a_store_of_a_newer_schema_is_read_and_never_written() {
     for store in [store, place.store()] {
         let id = run_id(1);
         let refused: Vec<Result<(), StoreError>> = vec![
-            store.locked(|_| Ok(())),
+            store.with_lock(|_| Ok(())),
             store.update_run(&id, at(1), |_| {}).map(drop),
-            store.journal(&id).map(drop),
+            store.open_journal(&id).map(drop),
             store.write_output(&store.output(&id).expect("read").expect("there")),
             store.append_dispositions(&[disposition(1, FindingStatus::Dismissed, "g")]),
             store.lock_run(&id).map(drop),
@@ -536,8 +536,8 @@ fn where_nothing_can_be_written_reads_work_and_writes_say_why() {
     fs::write(place.state(), "a file where the folder should be").expect("written");
     let store = place.store();
     assert_eq!(store.view().expect("a view").run_count(), 0);
-    assert_eq!(store.recent(3).expect("a view").run_count(), 0);
-    let error = store.locked(|locked| locked.create_run(&record(1, RunStatus::Pending))).expect_err("no folder");
+    assert_eq!(store.recent_view(3).expect("a view").run_count(), 0);
+    let error = store.with_lock(|locked| locked.create_run(&record(1, RunStatus::Pending))).expect_err("no folder");
     assert!(error.to_string().contains("auto-review"), "{error}");
     assert!(error.hint().contains("in the way"), "{}", error.hint());
 }
@@ -613,7 +613,7 @@ fn everything_is_for_its_owner_only() {
     create(&store, 1, RunStatus::Pending);
     finish(&store, 1, &[1]);
     store.append_dispositions(&[disposition(1, FindingStatus::Addressed, "g")]).expect("appended");
-    store.journal(&run_id(1)).expect("opens").append(at(1), RunEvent::Unknown).expect("appended");
+    store.open_journal(&run_id(1)).expect("opens").append(at(1), RunEvent::Unknown).expect("appended");
     let _lock = store.lock_run(&run_id(1)).expect("locks").expect("free");
     store.advance_epoch().expect("advanced");
     store.checkpoint_now().expect("written");
@@ -681,7 +681,7 @@ fn a_nested_call_under_the_lock_does_not_wait_for_itself() {
     let place = Place::new();
     let store = place.store();
     store
-        .locked(|locked| {
+        .with_lock(|locked| {
             locked.create_run(&record(1, RunStatus::Pending))?;
             store.update_run(&run_id(1), at(1), |run| run.status = RunStatus::Reviewing)?;
             store.append_dispositions(&[disposition(1, FindingStatus::Addressed, "g")])
@@ -702,7 +702,7 @@ fn hostile_text_comes_back_as_it_was() {
     one.title = title.into();
     one.repo_relative_path = "a\nb/\u{1b}[31m.rs".into();
     store
-        .journal(&run_id(1))
+        .open_journal(&run_id(1))
         .expect("opens")
         .append(at(1), RunEvent::Finding { finding: Box::new(one) })
         .expect("kept");
@@ -721,7 +721,7 @@ fn a_clock_that_goes_backwards_changes_no_order() {
         let mut run = record(n, RunStatus::Pending);
         run.created_at = at(seconds * 1000);
         run.updated_at = run.created_at;
-        store.locked(|locked| locked.create_run(&run)).expect("created");
+        store.with_lock(|locked| locked.create_run(&run)).expect("created");
     }
     let before = store.run(&run_id(1)).expect("read").expect("there").updated_at;
     let after = store.update_run(&run_id(1), at(-100_000), |run| run.attempt = 2).expect("updated").updated_at;
@@ -774,7 +774,7 @@ fn a_damaged_or_foreign_checkpoint_is_of_no_consequence() {
     let old = store.view().expect("a view");
     fs::write(&path, first).expect("written");
     assert_eq!(store.view().expect("a view").run_count(), 1);
-    assert_eq!(store.refresh(&old).expect("a view").run_count(), 1);
+    assert_eq!(store.refresh_view(&old).expect("a view").run_count(), 1);
 }
 
 #[test]
@@ -788,8 +788,8 @@ fn opening_many_runs_leaves_a_checkpoint_and_recent_agrees_with_it() {
     let opened = store.view().expect("a view");
     assert_eq!(dump(&opened), dump(&scratch));
     assert_eq!(dump(&store.lines_only_view().expect("a view")), dump(&store.runs_view().expect("a view")));
-    assert!(Arc::ptr_eq(&store.refresh(&opened).expect("a view"), &opened), "nothing changed");
-    let recent = store.recent(20).expect("a view");
+    assert!(Arc::ptr_eq(&store.refresh_view(&opened).expect("a view"), &opened), "nothing changed");
+    let recent = store.recent_view(20).expect("a view");
     assert_eq!((recent.run_count(), recent.complete), (20, false));
     for index in 0..20 {
         assert_eq!(recent.run(index), opened.run(index));
@@ -839,7 +839,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn apply(store: &Store, op: &Op, runs: &mut Vec<bool>, view: &mut Arc<View>) {
+fn apply(store: &Store, op: &Op, runs: &mut Vec<bool>, view: &mut Arc<StoreView>) {
     let open = |n: usize, runs: &Vec<bool>| runs.get(n).copied().unwrap_or(false);
     match op {
         Op::Create => {
@@ -847,7 +847,7 @@ fn apply(store: &Store, op: &Op, runs: &mut Vec<bool>, view: &mut Arc<View>) {
             runs.push(true);
         }
         Op::Work(run, n) if open(*run, runs) => {
-            let mut journal = store.journal(&run_id(*run)).expect("opens");
+            let mut journal = store.open_journal(&run_id(*run)).expect("opens");
             journal
                 .append(at(*n as i64), RunEvent::Finding { finding: Box::new(finding(*n, *run)) })
                 .expect("appended");
@@ -868,7 +868,7 @@ fn apply(store: &Store, op: &Op, runs: &mut Vec<bool>, view: &mut Arc<View>) {
             fs::write(&path, bytes).expect("written");
         }
         Op::Checkpoint => store.checkpoint_now().expect("written"),
-        Op::Refresh => *view = store.refresh(view).expect("a view"),
+        Op::Refresh => *view = store.refresh_view(view).expect("a view"),
         Op::Repair => assert!(store.repair().expect("repaired").is_clean()),
         Op::Compact => drop(store.prune(None, None, at(0), false).expect("compacted")),
         Op::Work(..) | Op::Complete(..) | Op::End(..) => {}
@@ -882,14 +882,14 @@ proptest! {
     fn checkpoint_tail_refresh_and_scratch_agree(ops in proptest::collection::vec(op(), 1..40)) {
         let place = Place::new();
         let store = place.store();
-        store.locked(|_| Ok(())).expect("made");
+        store.with_lock(|_| Ok(())).expect("made");
         let mut runs = Vec::new();
         let mut view = store.view().expect("a view");
         for op in &ops {
             apply(&store, op, &mut runs, &mut view);
         }
         let opened = dump(&store.view().expect("a view"));
-        let refreshed = dump(&store.refresh(&view).expect("a view"));
+        let refreshed = dump(&store.refresh_view(&view).expect("a view"));
         let cached = dump(&store.runs_view().expect("a view"));
         let _ = fs::remove_file(store.root().join("view.cache"));
         let scratch = dump(&store.view().expect("a view"));
@@ -901,7 +901,7 @@ proptest! {
             lines.sort();
             lines
         };
-        prop_assert_eq!(sorted(dump(&store.recent(1000).expect("a view"))), sorted(scratch));
+        prop_assert_eq!(sorted(dump(&store.recent_view(1000).expect("a view"))), sorted(scratch));
     }
 }
 
@@ -913,7 +913,7 @@ fn a_journal_is_followed_without_reading_it_again() {
     let store = place.store();
     let mut follow = store.follow_journal(&run_id(1), 0);
     assert_eq!(follow.advance().expect("read"), []);
-    let mut journal = store.journal(&run_id(1)).expect("opens");
+    let mut journal = store.open_journal(&run_id(1)).expect("opens");
     for n in 0..3 {
         journal.append(at(n), RunEvent::Note { text: format!("note {n}") }).expect("appended");
         let news = follow.advance().expect("read");
@@ -924,7 +924,7 @@ fn a_journal_is_followed_without_reading_it_again() {
     bytes.extend_from_slice(b"{\"seq\":3,\"at\":");
     fs::write(&path, &bytes).expect("torn");
     assert_eq!(follow.advance().expect("read"), []);
-    let mut journal = store.journal(&run_id(1)).expect("opens");
+    let mut journal = store.open_journal(&run_id(1)).expect("opens");
     journal.append(at(9), RunEvent::Unknown).expect("appended");
     assert_eq!(follow.advance().expect("read").len(), 1);
     assert_eq!(follow.skipped(), 1);
@@ -938,26 +938,26 @@ fn a_tail_wakes_for_changes_and_for_nothing_else() {
     let place = Place::new();
     let store = place.store();
     // It watches a store that does not exist yet.
-    let mut tail = store.tail();
-    assert_eq!(tail.polling(), None);
+    let mut tail = store.open_tail();
+    assert_eq!(tail.polling_reason(), None);
     let (wakes, woken) = std::sync::mpsc::channel();
     let stopper = tail.stopper();
     let waiting = std::thread::spawn(move || {
-        while tail.wait() == Changed::Store {
+        while tail.wait() == StoreChange::Store {
             wakes.send(Instant::now()).expect("somebody listens");
         }
         tail.wait()
     });
-    let wait_for = |what: &str, known: &mut Arc<View>, done: &dyn Fn(&View) -> bool| {
+    let wait_for = |what: &str, known: &mut Arc<StoreView>, done: &dyn Fn(&StoreView) -> bool| {
         while !done(known) {
             woken.recv_timeout(Duration::from_secs(20)).unwrap_or_else(|_| panic!("no wake for {what}"));
-            *known = store.refresh(known).expect("a view");
+            *known = store.refresh_view(known).expect("a view");
         }
     };
     let mut view = store.view().expect("a view");
     create(&store, 1, RunStatus::Reviewing);
     wait_for("a new run", &mut view, &|view| view.run_count() == 1);
-    let mut journal = store.journal(&run_id(1)).expect("opens");
+    let mut journal = store.open_journal(&run_id(1)).expect("opens");
     journal.append(at(1), RunEvent::Finding { finding: Box::new(finding(1, 1)) }).expect("appended");
     wait_for("a finding", &mut view, &|view| view.finding_count() == 1);
     store.append_dispositions(&[disposition(1, FindingStatus::Addressed, "g")]).expect("appended");
@@ -980,7 +980,7 @@ fn a_tail_wakes_for_changes_and_for_nothing_else() {
     }
     assert_eq!(woken.recv_timeout(Duration::from_millis(250)).ok(), None);
     stopper.stop();
-    assert_eq!(waiting.join().expect("ends"), Changed::Stopped);
+    assert_eq!(waiting.join().expect("ends"), StoreChange::Stopped);
 }
 
 #[test]
@@ -989,25 +989,25 @@ fn a_pulse_wakes_as_a_pulse_and_is_no_part_of_what_the_store_keeps() {
     let store = place.store();
     create(&store, 1, RunStatus::Reviewing);
     create(&store, 2, RunStatus::Reviewing);
-    drop(store.journal(&run_id(1)).expect("opens"));
+    drop(store.open_journal(&run_id(1)).expect("opens"));
     let runs = [run_id(1), run_id(2)];
-    let mut tail = store.tail();
+    let mut tail = store.open_tail();
     let lock = store.lock_run(&run_id(1)).expect("locks").expect("is free");
-    let mut pulse = store.pulse_writer(&run_id(1), at(1));
-    assert_eq!(tail.wait(), Changed::Pulse);
+    let mut pulse = store.start_heartbeat(&run_id(1), at(1));
+    assert_eq!(tail.wait(), StoreChange::Heartbeat);
     // The pulse of a worker that is gone says nothing.
-    std::mem::forget(store.pulse_writer(&run_id(2), at(1)));
-    let beating: Vec<String> = store.pulses(&runs).into_iter().map(|(run, _)| run).collect();
+    std::mem::forget(store.start_heartbeat(&run_id(2), at(1)));
+    let beating: Vec<String> = store.heartbeats(&runs).into_iter().map(|(run, _)| run).collect();
     assert_eq!(beating, [run_id(1).as_str()]);
     // A change of the store that comes with one is a change of the store.
-    while tail.wait() != Changed::Pulse {}
-    pulse.turn(at(2), 3);
+    while tail.wait() != StoreChange::Heartbeat {}
+    pulse.begin_turn(at(2), 3);
     create(&store, 3, RunStatus::Reviewing);
     let mut woken = tail.wait();
-    while woken == Changed::Pulse {
+    while woken == StoreChange::Heartbeat {
         woken = tail.wait();
     }
-    assert_eq!(woken, Changed::Store);
+    assert_eq!(woken, StoreChange::Store);
     let report = store.verify().expect("verified");
     assert!(
         report.problems.iter().all(|problem| problem.path.extension().is_none_or(|end| end != "pulse")),
@@ -1040,7 +1040,7 @@ fn prune_forgets_no_finding_and_no_disposition() {
     let store = place.store();
     for n in 1..=6 {
         create(&store, n, RunStatus::Reviewing);
-        let mut journal = store.journal(&run_id(n)).expect("opens");
+        let mut journal = store.open_journal(&run_id(n)).expect("opens");
         journal.append(at(1), RunEvent::Finding { finding: Box::new(finding(n, n)) }).expect("appended");
     }
     for n in [1, 2, 5] {
@@ -1075,8 +1075,8 @@ fn requests_alone_keep_the_checkpoint_up_to_date() {
     let store = place.store();
     sample::fill(&store, &sample::Shape::of(300, 300)).expect("a sample");
     let cache = store.root().join("view.cache");
-    let runs = store.locked(|locked| {
-        let runs = locked.view()?.run_count();
+    let runs = store.with_lock(|locked| {
+        let runs = locked.runs_view()?.run_count();
         assert!(!cache.exists(), "not while others wait for the lock");
         Ok(runs)
     });

@@ -9,10 +9,10 @@ mod material;
 use std::path::PathBuf;
 
 use revdeck::context::mask::Mask;
-use revdeck::context::tools::{Setup, ToolAnswer, Toolbox};
+use revdeck::context::tools::{ToolboxSetup, ToolResult, Toolbox};
 use revdeck::domain::{ToolCall, ToolOutcome};
-use revdeck::git::{Filter, Repo, Snapshot};
-use revdeck::provider::builtin::reviewer::{self, BuiltinReviewer};
+use revdeck::git::{FilterSettings, Repo, Snapshot};
+use revdeck::reviewers::analyzer::reviewer::{self, BuiltinReviewer};
 use serde_json::Value;
 
 use crate::env::TestEnvironment;
@@ -22,13 +22,13 @@ const AWS: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
 const GITHUB: &str = concat!("gh", "p_8rT3kLm9QwXz2VbN6yHs4JdF7cPa1GuE5oKi");
 const RANDOM: &str = concat!("q7Rt2Yp9", "Lk4Wn6Zc8Vb3Xs");
 
-fn filter() -> Filter {
-    Filter { max_file_bytes: 1_000_000, ignored_paths: Vec::new() }
+fn filter() -> FilterSettings {
+    FilterSettings { max_file_bytes: 1_000_000, ignored_paths: Vec::new() }
 }
 
 fn snapshot(test: &TestEnvironment, scope: &str) -> (Repo, Snapshot) {
     let repo = Repo::discover(&test.repo()).expect("a repository");
-    let snapshot = repo.snapshot(&scope.parse().expect("a scope"), &filter()).expect("a snapshot");
+    let snapshot = repo.take_snapshot(&scope.parse().expect("a scope"), &filter()).expect("a snapshot");
     (repo, snapshot)
 }
 
@@ -39,7 +39,7 @@ fn toolbox(test: &TestEnvironment, scope: &str, mask: Mask) -> Toolbox {
 /// With what is kept of the repository in a folder.
 fn toolbox_with(test: &TestEnvironment, scope: &str, mask: Mask, folder: Option<PathBuf>) -> Toolbox {
     let (repo, snapshot) = snapshot(test, scope);
-    let frozen = reviewer::Snapshot {
+    let frozen = reviewer::ReviewedSnapshot {
         run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
         commit: snapshot.snapshot_commit.clone(),
         filter: filter(),
@@ -47,11 +47,11 @@ fn toolbox_with(test: &TestEnvironment, scope: &str, mask: Mask, folder: Option<
     let other = Repo::discover(&test.repo()).expect("a repository");
     let reviewer = BuiltinReviewer::new(other, frozen, "").expect("sound limits");
     let Snapshot { base_commit, snapshot_commit, change, .. } = snapshot;
-    let setup = Setup { repo, base_commit, snapshot_commit, change, reviewer: Box::new(reviewer), mask, folder };
+    let setup = ToolboxSetup { repo, base_commit, snapshot_commit, change, reviewer: Box::new(reviewer), mask, folder };
     Toolbox::new(setup).expect("a toolbox")
 }
 
-fn call(toolbox: &mut Toolbox, name: &str, arguments: &Value) -> ToolAnswer {
+fn call(toolbox: &mut Toolbox, name: &str, arguments: &Value) -> ToolResult {
     let call = ToolCall { id: "1".into(), name: name.into(), arguments: arguments.to_string() };
     let answer = toolbox.run(&call, &|| false);
     assert_eq!(toolbox.run(&call, &|| false), answer, "the same call, the same answer: {name} {arguments}");
@@ -60,11 +60,11 @@ fn call(toolbox: &mut Toolbox, name: &str, arguments: &Value) -> ToolAnswer {
 }
 
 /// What holds for every answer.
-fn assert_sound(answer: &ToolAnswer) {
+fn assert_sound(answer: &ToolResult) {
     let harmless = |c: char| matches!(c, '\n' | '\t') || !revdeck::domain::text::is_unsafe(c);
     assert!(answer.text.chars().all(harmless), "{:?}", answer.text);
     assert!(answer.summary.chars().all(|c| !revdeck::domain::text::is_unsafe(c)), "{:?}", answer.summary);
-    assert!(answer.text.len() <= revdeck::context::tools::MAX_ANSWER && !answer.text.is_empty());
+    assert!(answer.text.len() <= revdeck::context::tools::MAX_ANSWER_BYTES && !answer.text.is_empty());
     assert!(answer.summary.chars().count() <= 160 && !answer.summary.is_empty());
     assert!(answer.outcome == ToolOutcome::Answered || answer.shown.is_empty());
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use revdeck::domain::{RunRecord, Source};
-use revdeck::store::Watcher;
+use revdeck::store::WatcherStatus;
 use rustix::process::Signal;
 
 use crate::runner::place::{Place, signal, wait_for};
@@ -275,7 +275,7 @@ fn there_is_one_watcher_for_a_repository_and_it_ends_when_asked() {
     assert_eq!(status["watcher"]["mode"], "events");
     assert!(place.revdeck(&["watch", "--stop"]).contains("has ended"));
     assert_eq!(watch.ends(), ["ended as asked"]);
-    assert_eq!(place.store().watcher().expect("asked"), Watcher::None);
+    assert_eq!(place.store().watcher_status().expect("asked"), WatcherStatus::None);
 
     for how in [Signal::INT, Signal::TERM, Signal::HUP] {
         let watch = Watching::start(&place, &[]);
@@ -371,9 +371,9 @@ fn linked_worktrees_are_watched_as_they_come_and_go() {
     let mut watch = Watching::start(&place, &[]);
     let linked = place.test.repo().parent().expect("a folder").join("linked");
     place.test.git(&["worktree", "add", "-q", "-b", "side", linked.to_str().expect("a path")]);
-    let known = || match place.store().watcher().expect("asked") {
-        Watcher::Known(watching) => watching.worktrees.len(),
-        Watcher::None | Watcher::Unknown => 0,
+    let known = || match place.store().watcher_status().expect("asked") {
+        WatcherStatus::Known(watching) => watching.worktrees.len(),
+        WatcherStatus::None | WatcherStatus::Unknown => 0,
     };
     wait_for("the second worktree", || (known() == 2).then_some(()));
     std::fs::write(linked.join("a.py"), code(4711)).expect("written");

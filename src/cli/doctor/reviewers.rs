@@ -2,28 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::session::variable;
-use super::Verdict;
-use crate::config::{KeySource, Known, ModelFacts, Models, ReviewerKind, ReviewerSettings, Settings, ToolUse};
+use super::super::session::read_variable;
+use super::CheckStatus;
+use crate::config::{ApiKeySource, ModelMatch, ModelFacts, ModelCatalog, ReviewerKind, ReviewerSettings, Settings, ToolUse};
 
 /// Whether the default reviewer is there, and whether each configured one has what it needs. Keys are never read, only
 /// looked for.
-pub(super) fn judge(settings: &Settings, models: &Models) -> Vec<(Verdict, String)> {
+pub(super) fn judge_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec<(CheckStatus, String)> {
     let default = settings.default_reviewer.as_str();
     let mut judged = Vec::new();
     if default == "builtin" {
-        judged.push((Verdict::Good, "builtin (offline, no key needed)".to_owned()));
+        judged.push((CheckStatus::Good, "builtin (offline, no key needed)".to_owned()));
     } else if !settings.reviewers.contains_key(default) {
         let others = settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin");
         let there: Vec<&str> = std::iter::once("builtin").chain(others).collect();
         let text =
             format!("there is no reviewer named {default:?}, the default_reviewer; there are: {}", there.join(", "));
-        judged.push((Verdict::Bad, text));
+        judged.push((CheckStatus::Bad, text));
     }
     for (name, reviewer) in &settings.reviewers {
         let (verdict, text) = judge_reviewer(reviewer, models);
         // One that is only there to be named may wait for its key.
-        let verdict = if verdict == Verdict::Bad && name != default { Verdict::Notice } else { verdict };
+        let verdict = if verdict == CheckStatus::Bad && name != default { CheckStatus::Notice } else { verdict };
         judged.push((verdict, format!("{name}: {text}")));
     }
     judged
@@ -31,96 +31,96 @@ pub(super) fn judge(settings: &Settings, models: &Models) -> Vec<(Verdict, Strin
 
 /// What is said of a reviewer, and the worst of it.
 #[derive(Default)]
-struct Said {
+struct ReviewerDiagnosis {
     parts: Vec<String>,
     noticed: bool,
     bad: bool,
 }
 
-impl Said {
-    fn good(&mut self, text: impl Into<String>) {
+impl ReviewerDiagnosis {
+    fn add_good(&mut self, text: impl Into<String>) {
         self.parts.push(text.into());
     }
 
-    fn notice(&mut self, text: impl Into<String>) {
+    fn add_notice(&mut self, text: impl Into<String>) {
         self.noticed = true;
-        self.good(text);
+        self.add_good(text);
     }
 
-    fn bad(&mut self, text: impl Into<String>) {
+    fn add_bad(&mut self, text: impl Into<String>) {
         self.bad = true;
-        self.good(text);
+        self.add_good(text);
     }
 }
 
-fn judge_reviewer(reviewer: &ReviewerSettings, models: &Models) -> (Verdict, String) {
-    let mut said = Said::default();
+fn judge_reviewer(reviewer: &ReviewerSettings, models: &ModelCatalog) -> (CheckStatus, String) {
+    let mut said = ReviewerDiagnosis::default();
     match reviewer.kind {
-        ReviewerKind::Builtin => said.good("builtin"),
+        ReviewerKind::Builtin => said.add_good("builtin"),
         ReviewerKind::Command => {
             let program = reviewer.command.first().map_or("", String::as_str);
             let speaks = reviewer.dialect().word();
             match find_program(program) {
-                Some(path) => said.good(format!("command {} ({speaks})", path.display())),
-                None => said.bad(format!("the command {program:?} ({speaks}) is not found in PATH")),
+                Some(path) => said.add_good(format!("command {} ({speaks})", path.display())),
+                None => said.add_bad(format!("the command {program:?} ({speaks}) is not found in PATH")),
             }
         }
         _ => {
-            judge_model(reviewer, &models.of(reviewer), &mut said);
+            judge_model(reviewer, &models.facts_for_reviewer(reviewer), &mut said);
             judge_key(reviewer, &mut said);
             if let Some(file) = reviewer.ca_file.as_ref().filter(|file| !file.is_file()) {
-                said.bad(format!("ca_file {} is not there", file.display()));
+                said.add_bad(format!("ca_file {} is not there", file.display()));
             }
         }
     }
     let verdict = match (said.bad, said.noticed) {
-        (true, _) => Verdict::Bad,
-        (false, true) => Verdict::Notice,
-        (false, false) => Verdict::Good,
+        (true, _) => CheckStatus::Bad,
+        (false, true) => CheckStatus::Notice,
+        (false, false) => CheckStatus::Good,
     };
     (verdict, said.parts.join(", "))
 }
 
-fn judge_model(reviewer: &ReviewerSettings, facts: &ModelFacts, said: &mut Said) {
-    said.good(format!("{} {}", reviewer.kind.word(), reviewer.model));
-    let (window, guessed) = (facts.context_window, facts.known == Known::Guess);
+fn judge_model(reviewer: &ReviewerSettings, facts: &ModelFacts, said: &mut ReviewerDiagnosis) {
+    said.add_good(format!("{} {}", reviewer.kind.word(), reviewer.model));
+    let (window, guessed) = (facts.context_window, facts.known == ModelMatch::Guess);
     let counted = if facts.encoding.is_approximate() { "counted approximately" } else { "counted exactly" };
     let guess = if guessed { "guessed, not in models.toml; " } else { "" };
-    said.good(format!("window {window} tokens ({guess}{counted})"));
+    said.add_good(format!("window {window} tokens ({guess}{counted})"));
     match &facts.price {
-        Some(price) if price.is_free() => said.good("costs nothing"),
+        Some(price) if price.is_free() => said.add_good("costs nothing"),
         Some(price) => {
-            said.good(format!("{} in, {} out per million tokens ({})", price.input, price.output, price.from));
+            said.add_good(format!("{} in, {} out per million tokens ({})", price.input, price.output, price.from));
         }
-        None => said.notice("no known price: only limits on tokens hold; set price_input and price_output"),
+        None => said.add_notice("no known price: only limits on tokens hold; set price_input and price_output"),
     }
     if facts.tools == ToolUse::Responses && reviewer.kind == ReviewerKind::Openai {
-        said.notice("takes tools with kind = \"openai-responses\" only");
+        said.add_notice("takes tools with kind = \"openai-responses\" only");
     }
     if let Some(effort) = reviewer.effort
         && !guessed
         && !facts.effort.contains(&effort)
     {
-        said.notice(format!("is not known to take effort = {:?}", effort.word()));
+        said.add_notice(format!("is not known to take effort = {:?}", effort.word()));
     }
 }
 
 /// Of a command line only that there is one: a key may stand in it.
-fn judge_key(reviewer: &ReviewerSettings, said: &mut Said) {
+fn judge_key(reviewer: &ReviewerSettings, said: &mut ReviewerDiagnosis) {
     let source = reviewer.key_source();
     match source {
-        KeySource::None => said.good("no key"),
-        KeySource::Variable(name) if variable(name).is_some_and(|key| !key.is_empty()) => {
-            said.good(format!("key in {name}"));
+        ApiKeySource::None => said.add_good("no key"),
+        ApiKeySource::Variable(name) if read_variable(name).is_some_and(|key| !key.is_empty()) => {
+            said.add_good(format!("key in {name}"));
         }
-        KeySource::Variable(name) => said.bad(format!("the variable {name}, which holds its key, is not set")),
-        KeySource::Command(line) => match find_program(line.split_whitespace().next().unwrap_or_default()) {
-            Some(_) => said.good("key from api_key_cmd"),
-            None => said.notice("key from api_key_cmd, which does not begin with a program in PATH"),
+        ApiKeySource::Variable(name) => said.add_bad(format!("the variable {name}, which holds its key, is not set")),
+        ApiKeySource::Command(line) => match find_program(line.split_whitespace().next().unwrap_or_default()) {
+            Some(_) => said.add_good("key from api_key_cmd"),
+            None => said.add_notice("key from api_key_cmd, which does not begin with a program in PATH"),
         },
     }
-    if reviewer.is_readable() && source != KeySource::None {
-        said.notice("key and code are sent unencrypted: use https");
+    if reviewer.is_plaintext() && source != ApiKeySource::None {
+        said.add_notice("key and code are sent unencrypted: use https");
     }
 }
 

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::cli::arguments::PlainFormat;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::args::PlainFormat;
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::{self, Invocation};
-use crate::config::Texts;
-use crate::domain::text::count;
+use crate::config::RequiredAssets;
+use crate::domain::text::format_count;
 use crate::git::Repo;
-use crate::knowledge::evaluate::cases::{Cases, Part};
-use crate::knowledge::evaluate::{EvaluateError, Hits, KEPT, Measured, PLACES, Plan, Row, SIZES, evaluate};
-use crate::provider::builtin::language::Language;
-use crate::report::{Look, Paint, Table, json};
+use crate::knowledge::evaluate::cases::{FixCases, EvaluationSplit};
+use crate::knowledge::evaluate::{EvaluateError, RankingHits, MAX_KEPT_PATTERNS, PatternEvaluation, TOP_LINES, EvaluationPlan, RankingRow, SIZE_BOUNDS, evaluate_patterns};
+use crate::reviewers::analyzer::language::Language;
+use crate::report::{TextOptions, TextStyle, TextTable, json};
 
 /// Commits of history that fixes are looked for in.
-const DEPTH: usize = 100_000;
+const MAX_HISTORY_COMMITS: usize = 100_000;
 
 const ABOUT: &str = "\
 Measures how often a learned pattern points at the true buggy line among its top 5 places in the file, on public fixes of \
@@ -41,7 +41,7 @@ not in the published lists.";
 /// Arguments of `knowledge evaluate`.
 #[derive(Debug, Args)]
 #[command(long_about = ABOUT)]
-pub struct Arguments {
+pub struct KnowledgeEvaluateArgs {
     /// A git repository, or a folder of tasks in CodRep's layout
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
@@ -71,18 +71,18 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliError> {
-    let loaded = invocation.settings(None, Texts::None)?;
-    let look = session::look(&loaded, invocation.ambient()?.now());
-    let plan = Plan {
+pub fn run(invocation: &Invocation, arguments: &KnowledgeEvaluateArgs) -> Result<CliExitCode, CliError> {
+    let loaded = invocation.load_settings(None, RequiredAssets::None)?;
+    let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
+    let plan = EvaluationPlan {
         learn: arguments.learn.max(1),
         ask: arguments.ask.max(1),
         trigram_files: arguments.trigram_files.max(1),
     };
-    let all = sources(arguments).map_err(|error| CliError::usage(error.to_string()))?;
+    let all = load_sources(arguments).map_err(|error| CliError::usage(error.to_string()))?;
     let mut say = |what: &str, count: usize| tracing::info!(count, "{what}");
-    let measured: Vec<(String, Measured)> =
-        all.into_iter().map(|(source, cases)| (source, evaluate(&cases, plan, &mut say))).collect();
+    let measured: Vec<(String, PatternEvaluation)> =
+        all.into_iter().map(|(source, cases)| (source, evaluate_patterns(&cases, plan, &mut say))).collect();
     match arguments.format {
         PlainFormat::Text => {
             let texts: Vec<String> =
@@ -91,42 +91,42 @@ pub fn run(invocation: &Invocation, arguments: &Arguments) -> Result<Exit, CliEr
         }
         PlainFormat::Json => output::print_json(&as_json(&measured))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// What to measure, each with its name.
-fn sources(arguments: &Arguments) -> Result<Vec<(String, Cases)>, EvaluateError> {
+fn load_sources(arguments: &KnowledgeEvaluateArgs) -> Result<Vec<(String, FixCases)>, EvaluateError> {
     let names = || arguments.sources.iter().map(|source| source.display().to_string());
     if let [broken, fixed] = arguments.pairs.as_slice() {
-        let sources = arguments.sources.iter().map(|source| cases(source, arguments)).collect::<Result<_, _>>()?;
-        return Ok(vec![(broken.display().to_string(), Cases::of_pairs(sources, broken, fixed)?)]);
+        let sources = arguments.sources.iter().map(|source| load_cases(source, arguments)).collect::<Result<_, _>>()?;
+        return Ok(vec![(broken.display().to_string(), FixCases::from_pairs(sources, broken, fixed)?)]);
     }
     if arguments.together {
         let repos = arguments.sources.iter().map(|source| Repo::discover(source)).collect::<Result<_, _>>()?;
-        let cases = Cases::of_repositories(repos, DEPTH, arguments.language, part(arguments))?;
+        let cases = FixCases::from_repositories(repos, MAX_HISTORY_COMMITS, arguments.language, evaluation_split(arguments))?;
         return Ok(vec![(names().collect::<Vec<_>>().join(", "), cases)]);
     }
-    names().zip(&arguments.sources).map(|(name, source)| Ok((name, cases(source, arguments)?))).collect()
+    names().zip(&arguments.sources).map(|(name, source)| Ok((name, load_cases(source, arguments)?))).collect()
 }
 
-fn cases(source: &Path, arguments: &Arguments) -> Result<Cases, EvaluateError> {
+fn load_cases(source: &Path, arguments: &KnowledgeEvaluateArgs) -> Result<FixCases, EvaluateError> {
     match Repo::discover(source) {
-        Ok(repo) if !Cases::is_folder(source) => {
-            Cases::of_repositories(vec![repo], DEPTH, arguments.language, part(arguments))
+        Ok(repo) if !FixCases::is_task_folder(source) => {
+            FixCases::from_repositories(vec![repo], MAX_HISTORY_COMMITS, arguments.language, evaluation_split(arguments))
         }
-        _ => Cases::of_folder(source, arguments.language.unwrap_or(Language::Java), part(arguments)),
+        _ => FixCases::from_folder(source, arguments.language.unwrap_or(Language::Java), evaluation_split(arguments)),
     }
 }
 
-fn part(arguments: &Arguments) -> Part {
-    if arguments.validation { Part::Validation } else { Part::Test }
+fn evaluation_split(arguments: &KnowledgeEvaluateArgs) -> EvaluationSplit {
+    if arguments.validation { EvaluationSplit::Validation } else { EvaluationSplit::Test }
 }
 
 /// The rankings by name.
-fn rows(measured: &Measured) -> [(String, &Row); 7] {
+fn named_rows(measured: &PatternEvaluation) -> [(String, &RankingRow); 7] {
     [
         ("learned patterns".to_owned(), &measured.patterns),
-        (format!("the {KEPT} most frequent"), &measured.kept),
+        (format!("the {MAX_KEPT_PATTERNS} most frequent"), &measured.kept),
         ("with declarations".to_owned(), &measured.with_declarations),
         ("trigrams".to_owned(), &measured.trigrams),
         ("chance, any line".to_owned(), &measured.chance_of_any),
@@ -136,73 +136,73 @@ fn rows(measured: &Measured) -> [(String, &Row); 7] {
 }
 
 /// Of which fixes the columns are; the sizes are lines of code, of the fixes of statements.
-fn names() -> Vec<String> {
-    let mut names = vec!["all".to_owned(), "statements".to_owned(), format!("under {} lines", SIZES[0])];
-    names.extend(SIZES.windows(2).map(|pair| format!("{}-{}", pair[0], pair[1] - 1)));
-    names.push(format!("{} and more", SIZES[SIZES.len() - 1]));
+fn column_names() -> Vec<String> {
+    let mut names = vec!["all".to_owned(), "statements".to_owned(), format!("under {} lines", SIZE_BOUNDS[0])];
+    names.extend(SIZE_BOUNDS.windows(2).map(|pair| format!("{}-{}", pair[0], pair[1] - 1)));
+    names.push(format!("{} and more", SIZE_BOUNDS[SIZE_BOUNDS.len() - 1]));
     names
 }
 
-fn as_text(look: &Look, source: &str, measured: &Measured) -> String {
+fn as_text(look: &TextOptions, source: &str, measured: &PatternEvaluation) -> String {
     let learned = measured.learned;
     let mut said = format!(
         "{source}\nlearned from {}, of which {} taught something: {}, {}; {} of declarations\nleak rate {:.4} ({} of \
          {})\nasked about {}; passed over {} that the learning part has, {} that cannot be read\n\n",
-        count(learned.fixes, "fix"),
+        format_count(learned.fixes, "fix"),
         learned.telling,
-        count(learned.patterns, "pattern"),
-        count(learned.forms, "broken form"),
-        count(learned.declarations, "pattern"),
+        format_count(learned.patterns, "pattern"),
+        format_count(learned.forms, "broken form"),
+        format_count(learned.declarations, "pattern"),
         learned.leak_rate(),
         learned.leaks,
-        count(learned.patterns + learned.declarations, "pattern"),
-        count(measured.chance.all.cases, "fix"),
+        format_count(learned.patterns + learned.declarations, "pattern"),
+        format_count(measured.chance.all.cases, "fix"),
         measured.shared,
         measured.unread,
     );
-    let mut table = Table::default();
-    let head: Vec<String> = std::iter::once(format!("top {PLACES} places")).chain(names()).collect();
-    table.row(head.iter().map(|word| (Paint::Faint, word.as_str())));
+    let mut table = TextTable::default();
+    let head: Vec<String> = std::iter::once(format!("top {TOP_LINES} places")).chain(column_names()).collect();
+    table.push_row(head.iter().map(|word| (TextStyle::Faint, word.as_str())));
     let cases: Vec<String> = columns(&measured.chance).iter().map(|hits| hits.cases.to_string()).collect();
-    table.row(std::iter::once((Paint::Faint, "cases")).chain(cases.iter().map(|count| (Paint::Faint, count.as_str()))));
-    for (name, row) in rows(measured) {
+    table.push_row(std::iter::once((TextStyle::Faint, "cases")).chain(cases.iter().map(|count| (TextStyle::Faint, count.as_str()))));
+    for (name, row) in named_rows(measured) {
         let cells: Vec<String> =
-            columns(row).into_iter().enumerate().map(|(at, hits)| cell(measured, at, hits)).collect();
-        let cells = cells.iter().map(|cell| (Paint::Plain, cell.as_str()));
-        table.row(std::iter::once((Paint::Strong, name.as_str())).chain(cells));
+            columns(row).into_iter().enumerate().map(|(at, hits)| format_cell(measured, at, hits)).collect();
+        let cells = cells.iter().map(|cell| (TextStyle::Plain, cell.as_str()));
+        table.push_row(std::iter::once((TextStyle::Strong, name.as_str())).chain(cells));
     }
     said.push_str(&table.render(look));
     said.push_str("in brackets: how many times chance of any line, and how many times chance of a line of code\n");
     said
 }
 
-fn cell(measured: &Measured, at: usize, hits: Hits) -> String {
-    match (times(&measured.chance_of_any, at, hits), times(&measured.chance, at, hits)) {
+fn format_cell(measured: &PatternEvaluation, at: usize, hits: RankingHits) -> String {
+    match (times_chance(&measured.chance_of_any, at, hits), times_chance(&measured.chance, at, hits)) {
         (Some(any), Some(code)) => format!("{:.1} % ({any:.1}x {code:.1}x)", hits.rate() * 100.0),
         _ => "-".to_owned(),
     }
 }
 
 /// How many times as often as by chance; none of no cases.
-fn times(chance: &Row, at: usize, hits: Hits) -> Option<f64> {
+fn times_chance(chance: &RankingRow, at: usize, hits: RankingHits) -> Option<f64> {
     Some(columns(chance)[at].hits).filter(|chance| *chance > 0.0).map(|chance| hits.hits / chance)
 }
 
-fn columns(row: &Row) -> Vec<Hits> {
+fn columns(row: &RankingRow) -> Vec<RankingHits> {
     [row.all, row.statements].into_iter().chain(row.by_size).collect()
 }
 
-fn as_json(measured: &[(String, Measured)]) -> Value {
-    let one = |(source, measured): &(String, Measured)| {
-        let row = |(name, row): (String, &Row)| {
-            let columns = names().into_iter().zip(columns(row)).enumerate().map(|(at, (name, hits))| {
+fn as_json(measured: &[(String, PatternEvaluation)]) -> Value {
+    let one = |(source, measured): &(String, PatternEvaluation)| {
+        let row = |(name, row): (String, &RankingRow)| {
+            let columns = column_names().into_iter().zip(columns(row)).enumerate().map(|(at, (name, hits))| {
                 json!({
                     "fixes": name,
                     "cases": hits.cases,
                     "rate": hits.rate(),
-                    "times_chance_any_line": times(&measured.chance_of_any, at, hits),
-                    "times_chance_line_of_code": times(&measured.chance, at, hits),
-                    "times_chance_statement": times(&measured.chance_of_statements, at, hits).filter(|_| at > 0),
+                    "times_chance_any_line": times_chance(&measured.chance_of_any, at, hits),
+                    "times_chance_line_of_code": times_chance(&measured.chance, at, hits),
+                    "times_chance_statement": times_chance(&measured.chance_of_statements, at, hits).filter(|_| at > 0),
                 })
             });
             json!({ "ranking": name, "figures": columns.collect::<Vec<_>>() })
@@ -220,9 +220,9 @@ fn as_json(measured: &[(String, Measured)]) -> Value {
             "asked": measured.chance.all.cases,
             "shared": measured.shared,
             "unread": measured.unread,
-            "places": PLACES,
-            "rows": rows(measured).map(row),
+            "places": TOP_LINES,
+            "rows": named_rows(measured).map(row),
         })
     };
-    json::versioned([("sources", measured.iter().map(one).collect())])
+    json::build_versioned([("sources", measured.iter().map(one).collect())])
 }

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::parse_language;
-use crate::cli::arguments::PlainFormat;
-use crate::cli::error::{CliError, Exit};
+use crate::cli::args::PlainFormat;
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
-use crate::domain::text::count;
-use crate::knowledge::cache::Cache;
+use crate::domain::text::format_count;
+use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
-use crate::provider::builtin::language::Language;
-use crate::store::files::{self, Existing};
+use crate::reviewers::analyzer::language::Language;
+use crate::store::files::{self, ExistingPolicy};
 
 /// Arguments of `knowledge export`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KnowledgeExportArgs {
     /// Where to; by default to standard output
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
@@ -29,28 +29,28 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-pub fn run(cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(cache: &KnowledgeCache, arguments: &KnowledgeExportArgs) -> Result<CliExitCode, CliError> {
     if arguments.format == PlainFormat::Text {
         return Err(CliError::usage("an export is JSON").hint("`revdeck knowledge list` shows the patterns as text"));
     }
-    let export = exchange::export(cache, arguments.language)?;
+    let export = exchange::export_patterns(cache, arguments.language)?;
     let Some(path) = &arguments.file else {
         output::print_json(&export)?;
-        return Ok(Exit::Done);
+        return Ok(CliExitCode::Done);
     };
-    write(path, format!("{}\n", output::json_text(&export)).as_bytes())?;
+    write_export(path, format!("{}\n", output::to_json_text(&export)).as_bytes())?;
     let patterns = export["patterns"].as_array().map_or(0, Vec::len);
-    output::print(&format!("{} in {}\n", count(patterns, "pattern"), output::path(path)))?;
-    Ok(Exit::Done)
+    output::print(&format!("{} in {}\n", format_count(patterns, "pattern"), output::format_path(path)))?;
+    Ok(CliExitCode::Done)
 }
 
 /// A file is the old or the new one, never half of one; what is no file, such as a pipe, is written to.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+fn write_export(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     let failed = |error: &dyn Display| CliError::failed(format!("cannot write {}: {error}", path.display()));
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(path, bytes).map_err(|error| failed(&error));
     }
     // Through a link to what it leads to.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    files::write_atomically(path, bytes, Existing::Replace).map_err(|error| failed(&error))
+    files::write_atomically(path, bytes, ExistingPolicy::Replace).map_err(|error| failed(&error))
 }

@@ -2,36 +2,36 @@
 
 use clap::Args;
 
-use super::{Named, find_all, name_of_kind, now};
-use crate::cli::error::{CliError, Exit};
+use super::{PatternOrKind, find_targets, format_kind_name, current_time};
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
-use crate::knowledge::cache::Cache;
+use crate::knowledge::cache::KnowledgeCache;
 
 /// Arguments of `knowledge forget`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KnowledgeForgetArgs {
     /// Ids or their beginnings, or kinds such as python/LONG_METHOD
     #[arg(value_name = "PATTERN", required = true)]
     patterns: Vec<String>,
 }
 
-pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
-    let now = now(invocation)?;
+pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeForgetArgs) -> Result<CliExitCode, CliError> {
+    let now = current_time(invocation)?;
     let mut said = String::new();
-    for named in find_all(cache, &arguments.patterns)? {
+    for named in find_targets(cache, &arguments.patterns)? {
         let line = match named {
-            Named::Pattern(language, id) => {
+            PatternOrKind::Pattern(language, id) => {
                 cache.forget(language, std::slice::from_ref(&id), now)?;
                 format!("{id}  forgotten: it is neither learned nor imported again\n")
             }
-            Named::Kind(language, kind) => {
+            PatternOrKind::Kind(language, kind) => {
                 cache.forget_kind(language, kind, now)?;
-                format!("{}  forgotten: its findings are counted anew\n", name_of_kind(language, kind))
+                format!("{}  forgotten: its findings are counted anew\n", format_kind_name(language, kind))
             }
         };
         said.push_str(&line);
     }
     output::print(&said)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::now;
-use crate::cli::arguments::PlainFormat;
-use crate::cli::error::{CliError, Exit};
+use super::current_time;
+use crate::cli::args::PlainFormat;
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
-use crate::domain::text::count;
-use crate::knowledge::cache::{Cache, Merged};
+use crate::domain::text::format_count;
+use crate::knowledge::cache::{KnowledgeCache, MergeSummary};
 use crate::knowledge::exchange;
 use crate::report::json;
 
 /// Arguments of `knowledge import`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KnowledgeImportArgs {
     /// What `revdeck knowledge export` wrote
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -25,30 +25,30 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
-    let imported = exchange::import(cache, &arguments.file, now(invocation)?)?;
+pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeImportArgs) -> Result<CliExitCode, CliError> {
+    let imported = exchange::import_patterns(cache, &arguments.file, current_time(invocation)?)?;
     let refused: usize = imported.refused.values().sum();
     if arguments.format == PlainFormat::Json {
-        output::print_json(&json::versioned([("imported", json!(imported))]))?;
-        return Ok(Exit::Done);
+        output::print_json(&json::build_versioned([("imported", json!(imported))]))?;
+        return Ok(CliExitCode::Done);
     }
-    let Merged { new, more, unchanged, forgotten, evicted } = imported.merged;
-    let mut said = format!("{} new, {more} with more counts, {unchanged} as they were\n", count(new, "pattern"));
+    let MergeSummary { new, more, unchanged, forgotten, evicted } = imported.merged;
+    let mut said = format!("{} new, {more} with more counts, {unchanged} as they were\n", format_count(new, "pattern"));
     for (number, what) in
         [(forgotten, "forgotten before, and stayed so"), (evicted, "taken out to make room: the least useful")]
     {
         if number > 0 {
-            said.push_str(&format!("{} {what}\n", count(number, "pattern")));
+            said.push_str(&format!("{} {what}\n", format_count(number, "pattern")));
         }
     }
     output::print(&said)?;
     if refused > 0 {
         let reasons: Vec<String> = imported.refused.iter().map(|(reason, times)| format!("{reason} {times}")).collect();
-        output::note(&format!(
+        output::print_note(&format!(
             "warning: {} refused, by what was wrong with them: {}",
-            count(refused, "pattern"),
+            format_count(refused, "pattern"),
             reasons.join(", ")
         ));
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

@@ -6,26 +6,26 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::now;
-use crate::cli::arguments::PlainFormat;
-use crate::cli::error::{CliError, Exit};
+use super::current_time;
+use crate::cli::args::PlainFormat;
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
-use crate::config::{Loaded, Texts};
-use crate::domain::text::count;
+use crate::config::{LoadedSettings, RequiredAssets};
+use crate::domain::text::format_count;
 use crate::git::Repo;
-use crate::knowledge::cache::{Cache, Learned, Observation};
-use crate::knowledge::mine;
-use crate::knowledge::pattern::{Evidence, Stance};
+use crate::knowledge::cache::{KnowledgeCache, LearningSummary, PatternObservation};
+use crate::knowledge::history_mining;
+use crate::knowledge::pattern::{PatternEvidence, PatternStance};
 use crate::report::json;
 
 /// Edits of a history that are counted together, before the least useful go: of some 40,000 fixes. Own: some hundred
 /// megabytes.
-const AT_ONCE: usize = 100_000;
+const EDITS_PER_BATCH: usize = 100_000;
 
 /// Arguments of `knowledge learn`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KnowledgeLearnArgs {
     /// Look at so many of the newest commits; without it only decisions about findings are read, as workers do by the way
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     history: Option<u32>,
@@ -36,29 +36,29 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
-    let folder = arguments.repo.clone().map_or_else(Invocation::here, Ok)?;
+pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeLearnArgs) -> Result<CliExitCode, CliError> {
+    let folder = arguments.repo.clone().map_or_else(Invocation::current_folder, Ok)?;
     let repo = Repo::discover(&folder)?;
-    let loaded = invocation.settings(Some(&repo.root()), Texts::None)?;
+    let loaded = invocation.load_settings(Some(&repo.root()), RequiredAssets::None)?;
     if !loaded.settings.learning.enabled {
-        return Err(refusal(&loaded));
+        return Err(learning_off_error(&loaded));
     }
-    let Some(history) = arguments.history else { return decisions(invocation, &repo, cache, arguments.format) };
-    let now = now(invocation)?;
-    let (mut observations, mut learned, mut done) = (Vec::new(), Learned::default(), Ok(()));
-    let mined = mine::fixes(&repo, history as usize, &mut |mined| {
-        observations.push(Observation {
+    let Some(history) = arguments.history else { return learn_decisions(invocation, &repo, cache, arguments.format) };
+    let now = current_time(invocation)?;
+    let (mut observations, mut learned, mut done) = (Vec::new(), LearningSummary::default(), Ok(()));
+    let mined = history_mining::mine_fixes(&repo, history as usize, &mut |mined| {
+        observations.push(PatternObservation {
             language: mined.language,
-            stance: Stance::Mistake,
-            kind: mined.edit.edit.usual_kind(),
+            stance: PatternStance::Mistake,
+            kind: mined.edit.edit.default_kind(),
             broken: mined.edit.broken,
             fixed: mined.edit.fixed,
             edit: mined.edit.edit,
-            evidence: Evidence::History,
+            evidence: PatternEvidence::History,
             source: mined.commit,
             at: mined.at,
         });
-        if observations.len() < AT_ONCE {
+        if observations.len() < EDITS_PER_BATCH {
             return ControlFlow::Continue(());
         }
         done = cache.learn(&observations, now).map(|more| learned += more);
@@ -69,7 +69,7 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
     done?;
     learned += cache.learn(&observations, now)?;
     match arguments.format {
-        PlainFormat::Json => output::print_json(&json::versioned([
+        PlainFormat::Json => output::print_json(&json::build_versioned([
             ("commits", json!(mined.commits)),
             ("fixes", json!(mined.fixes)),
             ("edits", json!(mined.edits)),
@@ -77,18 +77,18 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
         ]))?,
         PlainFormat::Text => {
             let [commits, fixes, edits] = [(mined.commits, "commit"), (mined.fixes, "fix"), (mined.edits, "edit")]
-                .map(|(number, what)| count(number, what));
+                .map(|(number, what)| format_count(number, what));
             let read = format!("{commits} read, {fixes} among them with {edits} to learn from");
-            output::print(&in_words(&read, learned))?;
+            output::print(&format_summary(&read, learned))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
 /// Reads what was decided about findings.
-fn decisions(invocation: &Invocation, repo: &Repo, cache: &Cache, format: PlainFormat) -> Result<Exit, CliError> {
-    let runner = invocation.runner_at(&repo.root(), Texts::None)?;
-    let (mut findings, mut learned) = (0, Learned::default());
+fn learn_decisions(invocation: &Invocation, repo: &Repo, cache: &KnowledgeCache, format: PlainFormat) -> Result<CliExitCode, CliError> {
+    let runner = invocation.open_runner_at(&repo.root(), RequiredAssets::None)?;
+    let (mut findings, mut learned) = (0, LearningSummary::default());
     loop {
         let taught = runner.learn(cache)?;
         findings += taught.findings;
@@ -99,19 +99,19 @@ fn decisions(invocation: &Invocation, repo: &Repo, cache: &Cache, format: PlainF
     }
     match format {
         PlainFormat::Json => {
-            output::print_json(&json::versioned([("findings", json!(findings)), ("learned", json!(learned))]))?;
+            output::print_json(&json::build_versioned([("findings", json!(findings)), ("learned", json!(learned))]))?;
         }
         PlainFormat::Text => {
-            let read = format!("decisions about {} read", count(findings, "finding"));
-            output::print(&in_words(&read, learned))?;
+            let read = format!("decisions about {} read", format_count(findings, "finding"));
+            output::print(&format_summary(&read, learned))?;
         }
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn in_words(read: &str, learned: Learned) -> String {
-    let Learned { new, again, counted, forgotten, too_much, refused, evicted } = learned;
-    let mut said = format!("{read}: {} new, {again} seen again, {counted} counted before\n", count(new, "pattern"));
+fn format_summary(read: &str, learned: LearningSummary) -> String {
+    let LearningSummary { new, again, counted, forgotten, too_much, refused, evicted } = learned;
+    let mut said = format!("{read}: {} new, {again} seen again, {counted} counted before\n", format_count(new, "pattern"));
     for (number, what) in [
         (forgotten, "not learned: forgotten before"),
         (too_much, "not counted: more of a language cannot be told apart from what was counted before"),
@@ -126,9 +126,9 @@ fn in_words(read: &str, learned: Learned) -> String {
 }
 
 /// Who has turned it off, and how it is turned on.
-fn refusal(loaded: &Loaded) -> CliError {
-    let setting = loaded.shown.iter().find(|setting| setting.key == "learning.enabled");
-    let place = setting.and_then(|setting| setting.origin.place()).map(|place| format!(" by {place}"));
+fn learning_off_error(loaded: &LoadedSettings) -> CliError {
+    let setting = loaded.entries.iter().find(|setting| setting.key == "learning.enabled");
+    let place = setting.and_then(|setting| setting.origin.location()).map(|place| format!(" by {place}"));
     CliError::usage(format!("learning is off{}", place.unwrap_or_default()))
         .hint("learning.enabled = true in your settings turns it on, where the repository does not say otherwise")
 }

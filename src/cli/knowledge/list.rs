@@ -3,46 +3,46 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::{look, name_of_kind, parse_language, told};
-use crate::cli::arguments::PlainFormat;
-use crate::cli::error::{CliError, Exit};
+use super::{load_look, format_kind_name, parse_language, pattern_output};
+use crate::cli::args::PlainFormat;
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
-use crate::knowledge::base;
-use crate::knowledge::cache::Cache;
-use crate::knowledge::pattern::{Origin, Pattern, Stance};
-use crate::knowledge::rank::{self, State};
-use crate::provider::builtin::language::Language;
-use crate::report::{Paint, Table, json};
+use crate::knowledge::builtin_patterns;
+use crate::knowledge::cache::KnowledgeCache;
+use crate::knowledge::pattern::{PatternOrigin, Pattern, PatternStance};
+use crate::knowledge::rank::{self, PatternState};
+use crate::reviewers::analyzer::language::Language;
+use crate::report::{TextStyle, TextTable, json};
 
 /// Arguments of `knowledge list`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KnowledgeListArgs {
     /// Only of this language
     #[arg(long, value_name = "NAME", value_parser = parse_language)]
     language: Option<Language>,
     /// Only learned, base or imported ones
     #[arg(long, value_name = "ORIGIN")]
-    origin: Option<Origin>,
+    origin: Option<PatternOrigin>,
     /// Only mistake or false_alarm
     #[arg(long, value_name = "STANCE")]
-    stance: Option<Stance>,
+    stance: Option<PatternStance>,
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
-    let look = look(invocation)?;
+pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeListArgs) -> Result<CliExitCode, CliError> {
+    let look = load_look(invocation)?;
     let asked = |pattern: &Pattern| {
         arguments.origin.is_none_or(|origin| origin == pattern.origin)
             && arguments.stance.is_none_or(|stance| stance == pattern.stance)
     };
     // Kinds are learned here, and only from what was dismissed or not.
-    let with_kinds = arguments.origin.is_none_or(|origin| origin == Origin::Learned)
-        && arguments.stance.is_none_or(|stance| stance == Stance::FalseAlarm);
+    let with_kinds = arguments.origin.is_none_or(|origin| origin == PatternOrigin::Learned)
+        && arguments.stance.is_none_or(|stance| stance == PatternStance::FalseAlarm);
     let (mut patterns, mut kinds) = (Vec::new(), Vec::new());
-    for language in base::languages().filter(|language| arguments.language.is_none_or(|only| only == *language)) {
-        let known = cache.known(language)?;
+    for language in builtin_patterns::languages().filter(|language| arguments.language.is_none_or(|only| only == *language)) {
+        let known = cache.load_language(language)?;
         if with_kinds {
             kinds.extend(known.kinds.into_iter().map(|(kind, tally)| (language, kind, tally)));
         }
@@ -54,48 +54,48 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
         patterns.append(&mut of_language);
     }
     if arguments.format == PlainFormat::Json {
-        let patterns: Vec<Value> = patterns.iter().map(|pattern| told::pattern(pattern, look.now)).collect();
+        let patterns: Vec<Value> = patterns.iter().map(|pattern| pattern_output::pattern_to_json(pattern, look.now)).collect();
         let kinds: Vec<Value> =
-            kinds.iter().map(|(language, kind, tally)| told::kind(*language, *kind, tally)).collect();
-        output::print_json(&json::versioned([("patterns", patterns.into()), ("kinds", kinds.into())]))?;
-        return Ok(Exit::Done);
+            kinds.iter().map(|(language, kind, tally)| pattern_output::kind_to_json(*language, *kind, tally)).collect();
+        output::print_json(&json::build_versioned([("patterns", patterns.into()), ("kinds", kinds.into())]))?;
+        return Ok(CliExitCode::Done);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     for pattern in &patterns {
-        let standing = rank::standing(pattern, look.now);
+        let standing = rank::assess_pattern(pattern, look.now);
         let state = standing.state(pattern);
-        let paint = if state == State::Used { Paint::Good } else { Paint::Faint };
-        table.row([
-            (Paint::Strong, pattern.id.as_str()),
-            (Paint::Plain, pattern.language.as_str()),
-            (Paint::Faint, pattern.origin.word()),
-            (paint, state.words()),
-            (Paint::Plain, &format!("{:.2}", standing.confidence)),
-            (Paint::Plain, &format!("{}x", pattern.seen())),
-            (Paint::Faint, if pattern.stance == Stance::FalseAlarm { "false alarm" } else { "" }),
-            (Paint::Plain, &told::forms(pattern)),
+        let paint = if state == PatternState::Used { TextStyle::Good } else { TextStyle::Faint };
+        table.push_row([
+            (TextStyle::Strong, pattern.id.as_str()),
+            (TextStyle::Plain, pattern.language.as_str()),
+            (TextStyle::Faint, pattern.origin.word()),
+            (paint, state.label()),
+            (TextStyle::Plain, &format!("{:.2}", standing.confidence)),
+            (TextStyle::Plain, &format!("{}x", pattern.times_seen())),
+            (TextStyle::Faint, if pattern.stance == PatternStance::FalseAlarm { "false alarm" } else { "" }),
+            (TextStyle::Plain, &pattern_output::format_forms(pattern)),
         ]);
     }
     for (language, kind, tally) in &kinds {
-        let (paint, state) = match tally.lowers() {
-            _ if tally.muted => (Paint::Faint, "muted"),
-            Some(_) => (Paint::Good, "used"),
-            None => (Paint::Faint, "watched"),
+        let (paint, state) = match tally.lowering_dismissals() {
+            _ if tally.muted => (TextStyle::Faint, "muted"),
+            Some(_) => (TextStyle::Good, "used"),
+            None => (TextStyle::Faint, "watched"),
         };
-        table.row([
-            (Paint::Strong, name_of_kind(*language, *kind).as_str()),
-            (Paint::Plain, language.name()),
-            (Paint::Faint, Origin::Learned.word()),
+        table.push_row([
+            (TextStyle::Strong, format_kind_name(*language, *kind).as_str()),
+            (TextStyle::Plain, language.name()),
+            (TextStyle::Faint, PatternOrigin::Learned.word()),
             (paint, state),
-            (Paint::Plain, ""),
-            (Paint::Plain, &format!("{}x", tally.dismissed)),
-            (Paint::Faint, "kind"),
-            (Paint::Plain, &format!("{} dismissed, {} addressed", tally.dismissed, tally.addressed)),
+            (TextStyle::Plain, ""),
+            (TextStyle::Plain, &format!("{}x", tally.dismissed)),
+            (TextStyle::Faint, "kind"),
+            (TextStyle::Plain, &format!("{} dismissed, {} addressed", tally.dismissed, tally.addressed)),
         ]);
     }
     match table.is_empty() {
         true => output::print("no such patterns: `revdeck knowledge learn --history 500` learns from your fixes\n")?,
         false => output::print(&table.render(&look))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

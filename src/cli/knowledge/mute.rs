@@ -2,16 +2,16 @@
 
 use clap::Args;
 
-use super::{Named, find_all, name_of_kind, now};
-use crate::cli::error::{CliError, Exit};
+use super::{PatternOrKind, find_targets, format_kind_name, current_time};
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
 use crate::domain::MuteAction;
-use crate::knowledge::cache::Cache;
+use crate::knowledge::cache::KnowledgeCache;
 
 /// Arguments of `knowledge mute` and `unmute`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KnowledgeMuteArgs {
     /// Ids or their beginnings, or kinds such as python/LONG_METHOD
     #[arg(value_name = "PATTERN", required = true)]
     patterns: Vec<String>,
@@ -19,11 +19,11 @@ pub struct Arguments {
 
 pub fn run(
     invocation: &Invocation,
-    cache: &Cache,
-    arguments: &Arguments,
+    cache: &KnowledgeCache,
+    arguments: &KnowledgeMuteArgs,
     action: MuteAction,
-) -> Result<Exit, CliError> {
-    let now = now(invocation)?;
+) -> Result<CliExitCode, CliError> {
+    let now = current_time(invocation)?;
     let (of_pattern, of_kind) = match action {
         MuteAction::Mute => ("muted: it is kept, counted and not used", "muted: it is counted and not lowered"),
         MuteAction::Unmute => {
@@ -31,19 +31,19 @@ pub fn run(
         }
     };
     let mut said = String::new();
-    for named in find_all(cache, &arguments.patterns)? {
+    for named in find_targets(cache, &arguments.patterns)? {
         let (name, changed, is_now) = match named {
-            Named::Pattern(language, id) => {
+            PatternOrKind::Pattern(language, id) => {
                 let changed = cache.mute(language, std::slice::from_ref(&id), action, now)? > 0;
                 (id.to_string(), changed, of_pattern)
             }
-            Named::Kind(language, kind) => {
+            PatternOrKind::Kind(language, kind) => {
                 let changed = cache.mute_kind(language, kind, action, now)?;
-                (name_of_kind(language, kind), changed, of_kind)
+                (format_kind_name(language, kind), changed, of_kind)
             }
         };
         said.push_str(&format!("{name}  {}\n", if changed { is_now } else { "is so already" }));
     }
     output::print(&said)?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

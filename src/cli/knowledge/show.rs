@@ -2,21 +2,21 @@
 
 use clap::Args;
 
-use super::{find, look, told};
-use crate::cli::arguments::PlainFormat;
-use crate::cli::error::{CliError, Exit};
+use super::{find_pattern, load_look, pattern_output};
+use crate::cli::args::PlainFormat;
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
-use crate::domain::text::one_line;
+use crate::domain::text::sanitize_line;
 use crate::domain::{Kind, Time};
-use crate::knowledge::cache::Cache;
+use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::pattern::Pattern;
-use crate::knowledge::{rank, words};
-use crate::report::{Look, Paint, json};
+use crate::knowledge::{rank, descriptions};
+use crate::report::{TextOptions, TextStyle, json};
 
 /// Arguments of `knowledge show`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KnowledgeShowArgs {
     /// Its id, or the beginning of it
     #[arg(value_name = "PATTERN")]
     pattern: String,
@@ -24,27 +24,27 @@ pub struct Arguments {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
-    let look = look(invocation)?;
-    let (_, pattern) = find(cache, &arguments.pattern)?;
+pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeShowArgs) -> Result<CliExitCode, CliError> {
+    let look = load_look(invocation)?;
+    let (_, pattern) = find_pattern(cache, &arguments.pattern)?;
     match arguments.format {
         PlainFormat::Json => {
-            output::print_json(&json::versioned([("pattern", told::pattern(&pattern, look.now))]))?;
+            output::print_json(&json::build_versioned([("pattern", pattern_output::pattern_to_json(&pattern, look.now))]))?;
         }
-        PlainFormat::Text => output::print(&text(&look, &pattern))?,
+        PlainFormat::Text => output::print(&format_pattern(&look, &pattern))?,
     }
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }
 
-fn text(look: &Look, pattern: &Pattern) -> String {
-    let (counted, standing) = (pattern.count(), rank::standing(pattern, look.now));
+fn format_pattern(look: &TextOptions, pattern: &Pattern) -> String {
+    let (counted, standing) = (pattern.total_count(), rank::assess_pattern(pattern, look.now));
     let ago = |moment: Time| match moment == Time::UNIX_EPOCH {
         true => "never".to_owned(),
-        false => format!("{} ago", look.age(moment)),
+        false => format!("{} ago", look.format_age(moment)),
     };
     let mut lines = vec![
         ("language", pattern.language.clone()),
-        ("kind", format!("{}{}{}", pattern.kind, look.dot(), pattern.stance)),
+        ("kind", format!("{}{}{}", pattern.kind, look.separator(), pattern.stance)),
         ("broken", pattern.broken.clone()),
     ];
     if !pattern.fixed.is_empty() {
@@ -52,24 +52,24 @@ fn text(look: &Look, pattern: &Pattern) -> String {
     }
     lines.extend([
         ("what to do", pattern.instruction.clone()),
-        ("origin", format!("{}{}{}", pattern.origin, look.dot(), pattern.evidence)),
+        ("origin", format!("{}{}{}", pattern.origin, look.separator(), pattern.evidence)),
         (
             "seen",
             format!(
                 "{}{}first {}{}last {}",
-                words::seen(pattern),
-                look.dot(),
+                descriptions::describe_sightings(pattern),
+                look.separator(),
                 ago(pattern.first_seen),
-                look.dot(),
+                look.separator(),
                 ago(pattern.last_seen)
             ),
         ),
         ("matched", pattern.last_matched.map_or("never".to_owned(), ago)),
         (
             "outcomes",
-            told::rate(counted.successes.into(), counted.failures.into(), standing.success_rate, standing.at_least),
+            pattern_output::format_rate(counted.successes.into(), counted.failures.into(), standing.success_rate, standing.at_least),
         ),
-        ("confidence", format!("{:.2}{}{}", standing.confidence, look.dot(), standing.state(pattern).words())),
+        ("confidence", format!("{:.2}{}{}", standing.confidence, look.separator(), standing.state(pattern).label())),
     ]);
     if !pattern.related.is_empty() {
         let kinds: Vec<&str> = pattern.related.iter().map(|kind: &Kind| kind.word()).collect();
@@ -78,9 +78,9 @@ fn text(look: &Look, pattern: &Pattern) -> String {
     if let Some(group) = &pattern.group {
         lines.push(("similar to", group.to_string()));
     }
-    let mut said = format!("{}  {}\n", look.paint(Paint::Strong, pattern.id.as_str()), one_line(&pattern.description));
+    let mut said = format!("{}  {}\n", look.paint(TextStyle::Strong, pattern.id.as_str()), sanitize_line(&pattern.description));
     for (name, value) in lines {
-        said.push_str(&format!("  {}  {}\n", look.paint(Paint::Faint, &format!("{name:<10}")), one_line(&value)));
+        said.push_str(&format!("  {}  {}\n", look.paint(TextStyle::Faint, &format!("{name:<10}")), sanitize_line(&value)));
     }
     said
 }

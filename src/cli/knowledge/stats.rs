@@ -3,24 +3,24 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{look, told};
-use crate::cli::arguments::PlainFormat;
-use crate::cli::error::{CliError, Exit};
+use super::{load_look, pattern_output};
+use crate::cli::args::PlainFormat;
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
-use crate::knowledge::cache::Cache;
-use crate::knowledge::figures::Figures;
-use crate::knowledge::{base, rank};
-use crate::report::{Paint, Table, json};
+use crate::knowledge::cache::KnowledgeCache;
+use crate::knowledge::totals::KnowledgeTotals;
+use crate::knowledge::{builtin_patterns, rank};
+use crate::report::{TextStyle, TextTable, json};
 
 /// Arguments of `knowledge stats`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KnowledgeStatsArgs {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
-fn in_json(figures: &Figures, language: Option<&str>) -> Value {
+fn totals_to_json(figures: &KnowledgeTotals, language: Option<&str>) -> Value {
     let mut value = json!(figures);
     let (success_rate, at_least) = figures.rates();
     (value["success_rate"], value["at_least"]) = (json!(success_rate), json!(at_least));
@@ -30,28 +30,28 @@ fn in_json(figures: &Figures, language: Option<&str>) -> Value {
     value
 }
 
-pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
-    let look = look(invocation)?;
-    let (mut all, mut languages) = (Figures::default(), Vec::new());
-    for language in base::languages() {
-        let known = cache.known(language)?;
-        let kinds = known.kinds.values().filter(|tally| tally.lowers().is_some()).count();
-        let mut figures = Figures { forgotten: known.forgotten.len(), kinds, ..Figures::default() };
+pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeStatsArgs) -> Result<CliExitCode, CliError> {
+    let look = load_look(invocation)?;
+    let (mut all, mut languages) = (KnowledgeTotals::default(), Vec::new());
+    for language in builtin_patterns::languages() {
+        let known = cache.load_language(language)?;
+        let kinds = known.kinds.values().filter(|tally| tally.lowering_dismissals().is_some()).count();
+        let mut figures = KnowledgeTotals { forgotten: known.forgotten.len(), kinds, ..KnowledgeTotals::default() };
         for pattern in known.patterns {
-            figures.add(&pattern, &rank::standing(&pattern, look.now));
+            figures.add(&pattern, &rank::assess_pattern(&pattern, look.now));
         }
         all.merge(&figures);
         languages.push((language.name(), figures));
     }
     if arguments.format == PlainFormat::Json {
-        let languages: Vec<Value> = languages.iter().map(|(name, figures)| in_json(figures, Some(name))).collect();
-        output::print_json(&json::versioned([("totals", in_json(&all, None)), ("languages", languages.into())]))?;
-        return Ok(Exit::Done);
+        let languages: Vec<Value> = languages.iter().map(|(name, figures)| totals_to_json(figures, Some(name))).collect();
+        output::print_json(&json::build_versioned([("totals", totals_to_json(&all, None)), ("languages", languages.into())]))?;
+        return Ok(CliExitCode::Done);
     }
-    let mut table = Table::default();
+    let mut table = TextTable::default();
     let numbers = ["patterns", "learned", "base", "imported", "used", "watched", "muted", "forgotten", "kinds lowered"];
     let head = ["language"].into_iter().chain(numbers).chain(["outcomes"]);
-    table.row(head.map(|name| (Paint::Faint, name)));
+    table.push_row(head.map(|name| (TextStyle::Faint, name)));
     for (name, figures) in languages.iter().map(|(name, figures)| (*name, figures)).chain([("all", &all)]) {
         let numbers = [
             figures.patterns,
@@ -67,9 +67,9 @@ pub fn run(invocation: &Invocation, cache: &Cache, arguments: &Arguments) -> Res
         let (rate, bound) = figures.rates();
         let mut cells = vec![name.to_owned()];
         cells.extend(numbers.map(|number| number.to_string()));
-        cells.push(told::rate(figures.successes, figures.failures, rate, bound));
-        table.row(cells.iter().map(|cell| (Paint::Plain, cell.as_str())));
+        cells.push(pattern_output::format_rate(figures.successes, figures.failures, rate, bound));
+        table.push_row(cells.iter().map(|cell| (TextStyle::Plain, cell.as_str())));
     }
     output::print(&table.render(&look))?;
-    Ok(Exit::Done)
+    Ok(CliExitCode::Done)
 }

@@ -2,20 +2,20 @@
 
 use clap::Args;
 
-use crate::cli::error::{CliError, Exit};
+use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
-use crate::domain::text::count;
-use crate::knowledge::cache::Cache;
+use crate::domain::text::format_count;
+use crate::knowledge::cache::KnowledgeCache;
 
 /// Arguments of `knowledge wipe`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KnowledgeWipeArgs {
     /// Really: it cannot be taken back
     #[arg(long)]
     yes: bool,
 }
 
-pub fn run(cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
+pub fn run(cache: &KnowledgeCache, arguments: &KnowledgeWipeArgs) -> Result<CliExitCode, CliError> {
     if !arguments.yes {
         return Err(CliError::usage("this removes all that was learned, imported, muted and forgotten, for good")
             .hint(
@@ -23,6 +23,6 @@ pub fn run(cache: &Cache, arguments: &Arguments) -> Result<Exit, CliError> {
             ));
     }
     let removed = cache.wipe()?;
-    output::print(&format!("{} removed: nothing is known but what came with revdeck\n", count(removed, "file")))?;
-    Ok(Exit::Done)
+    output::print(&format!("{} removed: nothing is known but what came with revdeck\n", format_count(removed, "file")))?;
+    Ok(CliExitCode::Done)
 }

@@ -18,21 +18,21 @@ fn reviewer(kind: ReviewerKind, model: &str, base_url: Option<&str>) -> Reviewer
 }
 
 /// The table with a user's file over it.
-fn with_file(text: &str) -> Result<Models, ConfigError> {
+fn with_file(text: &str) -> Result<ModelCatalog, ConfigError> {
     let home = tempfile::tempdir().expect("a folder");
-    let paths = Paths::below(home.path());
+    let paths = Paths::from_home(home.path());
     std::fs::write(paths.models_file(), text).expect("a file");
-    Models::load(&paths)
+    ModelCatalog::load(&paths)
 }
 
 #[test]
 fn the_embedded_table_is_whole() {
-    let models = Models::default();
-    assert_eq!(models.loose_end(), None);
+    let models = ModelCatalog::default();
+    assert_eq!(models.find_broken_reference(), None);
     for (name, entry) in &models.embedded.models {
-        assert_eq!(models.name_of(name), Some(name.as_str()), "no other name hides it");
+        assert_eq!(models.find_name(name), Some(name.as_str()), "no other name hides it");
         let family = entry.family.as_ref().and_then(|family| models.embedded.families.get(family));
-        let entry = family.map_or_else(|| entry.clone(), |family| entry.over(family));
+        let entry = family.map_or_else(|| entry.clone(), |family| entry.merge_over(family));
         assert!(
             entry.context_window.is_some()
                 && entry.max_output < entry.context_window
@@ -75,7 +75,7 @@ fn the_embedded_table_is_whole() {
 #[case("my-gpt-5", "gpt-5", false)]
 #[case("", "gpt-5", false)]
 fn an_id_is_of_a_name_but_not_of_another_version(#[case] id: &str, #[case] name: &str, #[case] expected: bool) {
-    assert_eq!(fits(id, name), expected);
+    assert_eq!(is_name_match(id, name), expected);
 }
 
 #[rstest]
@@ -108,17 +108,17 @@ fn well_known_ids_are_found(
     #[case] encoding: Encoding,
     #[case] input: Option<f64>,
 ) {
-    let facts = Models::default().model(id);
-    assert_eq!(facts.known, Known::Exactly(name.to_owned()));
+    let facts = ModelCatalog::default().facts_for_id(id);
+    assert_eq!(facts.known, ModelMatch::Name(name.to_owned()));
     assert_eq!((facts.context_window, facts.encoding), (window, encoding));
     assert_eq!(facts.price.map(|price| price.input.as_f64()), input);
 }
 
 #[test]
 fn an_unknown_model_works_with_a_guess() {
-    let models = Models::default();
-    let facts = models.model("brand-new-model");
-    assert_eq!((facts.known, facts.price), (Known::Guess, None));
+    let models = ModelCatalog::default();
+    let facts = models.facts_for_id("brand-new-model");
+    assert_eq!((facts.known, facts.price), (ModelMatch::Guess, None));
     assert_eq!((facts.context_window, facts.max_output), (32_000, 4096));
     assert!(facts.effort.is_empty() && !facts.temperature && facts.encoding.is_approximate());
     for (kind, base_url, window) in [
@@ -129,16 +129,16 @@ fn an_unknown_model_works_with_a_guess() {
         (ReviewerKind::Gemini, None, 200_000),
         (ReviewerKind::Ollama, None, 32_768),
     ] {
-        let facts = models.of(&reviewer(kind, "brand-new-model", base_url));
-        assert_eq!((facts.context_window, facts.known), (window, Known::Guess), "{kind:?} at {base_url:?}");
+        let facts = models.facts_for_reviewer(&reviewer(kind, "brand-new-model", base_url));
+        assert_eq!((facts.context_window, facts.known), (window, ModelMatch::Guess), "{kind:?} at {base_url:?}");
     }
 }
 
 #[test]
 fn a_price_holds_where_it_is_asked() {
-    let models = Models::default();
+    let models = ModelCatalog::default();
     let input = |kind, model, base_url: Option<&str>| {
-        models.of(&reviewer(kind, model, base_url)).price.map(|price| price.input.as_f64())
+        models.facts_for_reviewer(&reviewer(kind, model, base_url)).price.map(|price| price.input.as_f64())
     };
     use ReviewerKind::{Anthropic, Ollama, Openai};
     for (kind, model, base_url, expected) in [
@@ -157,7 +157,7 @@ fn a_price_holds_where_it_is_asked() {
 
 #[test]
 fn a_reviewers_own_keys_win() {
-    let models = Models::default();
+    let models = ModelCatalog::default();
     let own = ReviewerSettings {
         context_window: Some(64_000),
         max_output: Some(50_000),
@@ -167,26 +167,26 @@ fn a_reviewers_own_keys_win() {
         tools: Some(false),
         ..reviewer(ReviewerKind::Anthropic, "claude-haiku-5-5", None)
     };
-    let facts = models.of(&own);
+    let facts = models.facts_for_reviewer(&own);
     assert_eq!((facts.context_window, facts.encoding, facts.tools), (64_000, O200kBase, ToolUse::No));
     assert_eq!(facts.max_output, 32_000, "an answer leaves room for the question");
     let price = facts.price.expect("a price");
     assert_eq!((price.input, price.cached, price.output), (dollars(7.0), dollars(7.0), dollars(8.0)));
     assert_eq!((price.written_percent, price.long), (100, None), "nothing is left of the list's price");
     let cached = ReviewerSettings { price_cached: Dollars::new(0.5), ..own };
-    assert_eq!(models.of(&cached).price.map(|price| price.cached), Dollars::new(0.5));
+    assert_eq!(models.facts_for_reviewer(&cached).price.map(|price| price.cached), Dollars::new(0.5));
 
     let ollama =
         ReviewerSettings { context_window: Some(100_000), ..reviewer(ReviewerKind::Ollama, "qwen3-coder", None) };
-    assert_eq!(models.of(&ollama).context_window, 100_000, "Ollama is asked for what is set");
+    assert_eq!(models.facts_for_reviewer(&ollama).context_window, 100_000, "Ollama is asked for what is set");
     let ollama = ReviewerSettings { context_window: None, ..ollama };
-    assert_eq!(models.of(&ollama).context_window, 32_768, "and else for what most machines bear");
+    assert_eq!(models.facts_for_reviewer(&ollama).context_window, 32_768, "and else for what most machines bear");
 
     let with_tools = ReviewerSettings {
         tools: Some(true),
         ..reviewer(ReviewerKind::Openai, "deepseek-r1", Some("http://localhost:1"))
     };
-    assert_eq!(models.of(&with_tools).tools, ToolUse::Yes);
+    assert_eq!(models.facts_for_reviewer(&with_tools).tools, ToolUse::Yes);
 }
 
 #[rstest]
@@ -203,7 +203,7 @@ fn costs_are_those_of_the_list(
     #[case] output: u64,
     #[case] expected: f64,
 ) {
-    let price = Models::default().model(model).price.expect("a price");
+    let price = ModelCatalog::default().facts_for_id(model).price.expect("a price");
     let cost = price.cost(&Usage { input, cached, output, reasoning: 0 });
     assert!((cost - expected).abs() < 1e-9, "{cost} is not {expected}");
     let thinking = price.cost(&Usage { input, cached, output: 0, reasoning: output });
@@ -220,15 +220,15 @@ fn the_users_table_lies_over_the_embedded_one() {
          [guesses.other]\nmax_output = 1000\n",
     )
     .expect("sound");
-    let known = models.model("gpt-4o");
+    let known = models.facts_for_id("gpt-4o");
     assert_eq!((known.context_window, known.max_output), (9000, 16_384));
     assert_eq!(known.price.expect("a price").cached, dollars(1.0), "a price is replaced as a whole");
-    let ours = models.of(&reviewer(ReviewerKind::Openai, "team/our-model", Some("https://models.example.org/v1")));
+    let ours = models.facts_for_reviewer(&reviewer(ReviewerKind::Openai, "team/our-model", Some("https://models.example.org/v1")));
     assert_eq!((ours.context_window, ours.encoding), (32_768, approximate(110)));
     assert_eq!(ours.price.expect("a price").from, "us, 2026-01-01");
-    let small = models.model("small-2");
-    assert_eq!(small.known, Known::Guess, "another version");
-    let small = models.model("small:2b");
+    let small = models.facts_for_id("small-2");
+    assert_eq!(small.known, ModelMatch::Guess, "another version");
+    let small = models.facts_for_id("small:2b");
     assert_eq!((small.context_window, small.encoding, small.max_output), (5000, approximate(150), 1000));
 }
 

@@ -6,46 +6,46 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::document::{Document, value};
-use super::super::error::{ConfigError, Place};
-use super::super::keys::{Form, Value};
+use super::super::settings_file::{SettingsFile, parse_value};
+use super::super::error::{ConfigError, SettingLocation};
+use super::super::keys::{SettingType, SettingValue};
 use super::super::money::Dollars;
-use super::{Dialect, ReviewerKind, ReviewerSettings, SummaryBy};
+use super::{CommandDialect, ReviewerKind, ReviewerSettings, SummaryAuthor};
 use crate::domain::text;
 
 /// What a table may hold, in the order of `assets/config.toml`.
-pub const FIELDS: &[(&str, Form)] = &[
-    ("kind", Form::Words(&["builtin", "openai", "openai-responses", "anthropic", "gemini", "ollama", "command"])),
-    ("model", Form::Text),
-    ("base_url", Form::Address),
-    ("api_key_env", Form::Variable),
-    ("api_key_cmd", Form::Text),
-    ("ca_file", Form::Text),
-    ("command", Form::Program),
-    ("dialect", Form::Words(&["claude", "codex", "gemini", "plain"])),
-    ("effort", Form::Words(&["none", "minimal", "low", "medium", "high", "xhigh", "max"])),
-    ("context_window", Form::Count { min: 4000, max: 10_000_000 }),
-    ("max_output", Form::Count { min: 256, max: 1_000_000 }),
-    ("encoding", Form::Words(&["o200k_base", "cl100k_base"])),
-    ("price_input", Form::Money { max: 10_000 }),
-    ("price_cached", Form::Money { max: 10_000 }),
-    ("price_output", Form::Money { max: 10_000 }),
-    ("max_turns", Form::Count { min: 1, max: 20 }),
-    ("tools", Form::Flag),
-    ("mask_secrets", Form::Flag),
-    ("idle_timeout", Form::Count { min: 1, max: 3600 }),
-    ("total_timeout", Form::Count { min: 1, max: 86_400 }),
-    ("attempts", Form::Count { min: 1, max: 10 }),
-    ("fallback", Form::Text),
-    ("critic", Form::FailOn),
-    ("summary", Form::Words(&["local", "model"])),
+pub const FIELDS: &[(&str, SettingType)] = &[
+    ("kind", SettingType::OneOf(&["builtin", "openai", "openai-responses", "anthropic", "gemini", "ollama", "command"])),
+    ("model", SettingType::Text),
+    ("base_url", SettingType::Address),
+    ("api_key_env", SettingType::Variable),
+    ("api_key_cmd", SettingType::Text),
+    ("ca_file", SettingType::Text),
+    ("command", SettingType::Program),
+    ("dialect", SettingType::OneOf(&["claude", "codex", "gemini", "plain"])),
+    ("effort", SettingType::OneOf(&["none", "minimal", "low", "medium", "high", "xhigh", "max"])),
+    ("context_window", SettingType::Count { min: 4000, max: 10_000_000 }),
+    ("max_output", SettingType::Count { min: 256, max: 1_000_000 }),
+    ("encoding", SettingType::OneOf(&["o200k_base", "cl100k_base"])),
+    ("price_input", SettingType::Money { max: 10_000 }),
+    ("price_cached", SettingType::Money { max: 10_000 }),
+    ("price_output", SettingType::Money { max: 10_000 }),
+    ("max_turns", SettingType::Count { min: 1, max: 20 }),
+    ("tools", SettingType::Flag),
+    ("mask_secrets", SettingType::Flag),
+    ("idle_timeout", SettingType::Count { min: 1, max: 3600 }),
+    ("total_timeout", SettingType::Count { min: 1, max: 86_400 }),
+    ("attempts", SettingType::Count { min: 1, max: 10 }),
+    ("fallback", SettingType::Text),
+    ("critic", SettingType::FailOn),
+    ("summary", SettingType::OneOf(&["local", "model"])),
 ];
 
 /// A table that is sound by itself, with the places of its fields' names.
 #[derive(Debug, Clone)]
-pub struct Parsed {
+pub struct ReviewerTable {
     pub settings: ReviewerSettings,
-    pub places: BTreeMap<&'static str, Place>,
+    pub locations: BTreeMap<&'static str, SettingLocation>,
 }
 
 fn field_names() -> String {
@@ -53,98 +53,98 @@ fn field_names() -> String {
 }
 
 /// The checked fields of a table by name.
-struct Fields<'a> {
-    document: &'a Document,
+struct ReviewerFields<'a> {
+    document: &'a SettingsFile,
     /// `reviewers.NAME`.
     key: String,
     /// Where the table begins.
     start: usize,
-    values: BTreeMap<&'static str, Field>,
+    values: BTreeMap<&'static str, ReviewerField>,
 }
 
-struct Field {
+struct ReviewerField {
     /// Where the name begins, and where the value does.
     name: usize,
     start: usize,
-    value: Value,
+    value: SettingValue,
 }
 
-impl Fields<'_> {
-    fn read(&mut self, table: &DeTable<'_>) -> Result<(), ConfigError> {
+impl ReviewerFields<'_> {
+    fn read_fields(&mut self, table: &DeTable<'_>) -> Result<(), ConfigError> {
         for (name, found) in table {
             let key = format!("{}.{}", self.key, name.get_ref());
             let start = found.span().start;
             if name.get_ref() == "api_key" {
                 let allowed = "api_key_env or api_key_cmd".to_owned();
-                return Err(self.document.error(start, &key, "a key does not belong into a settings file", allowed));
+                return Err(self.document.value_error(start, &key, "a key does not belong into a settings file", allowed));
             }
             let Some((known, form)) = FIELDS.iter().find(|(known, _)| known == name.get_ref()) else {
-                let problem = format!("there is no key {:?}", text::one_line(name.get_ref()));
-                return Err(self.document.error(name.span().start, &key, problem, field_names()));
+                let problem = format!("there is no key {:?}", text::sanitize_line(name.get_ref()));
+                return Err(self.document.value_error(name.span().start, &key, problem, field_names()));
             };
-            let checked = value(found.get_ref())
+            let checked = parse_value(found.get_ref())
                 .and_then(|value| form.check(value))
-                .map_err(|problem| self.document.error(start, &key, problem, form.allowed()))?;
-            self.values.insert(known, Field { name: name.span().start, start, value: checked });
+                .map_err(|problem| self.document.value_error(start, &key, problem, form.describe_allowed()))?;
+            self.values.insert(known, ReviewerField { name: name.span().start, start, value: checked });
         }
         Ok(())
     }
 
-    fn value(&self, name: &str) -> Option<&Value> {
+    fn value(&self, name: &str) -> Option<&SettingValue> {
         self.values.get(name).map(|field| &field.value)
     }
 
     fn text(&self, name: &str) -> Option<String> {
         match self.value(name) {
-            Some(Value::Text(text)) => Some(text.clone()),
+            Some(SettingValue::Text(text)) => Some(text.clone()),
             _ => None,
         }
     }
 
     fn count(&self, name: &str) -> Option<u64> {
         match self.value(name) {
-            Some(Value::Count(count)) => Some(*count),
+            Some(SettingValue::Count(count)) => Some(*count),
             _ => None,
         }
     }
 
     fn money(&self, name: &str) -> Option<Dollars> {
         match self.value(name) {
-            Some(Value::Money(amount)) => Some(*amount),
+            Some(SettingValue::Money(amount)) => Some(*amount),
             _ => None,
         }
     }
 
     fn flag(&self, name: &str) -> Option<bool> {
         match self.value(name) {
-            Some(Value::Flag(flag)) => Some(*flag),
+            Some(SettingValue::Flag(flag)) => Some(*flag),
             _ => None,
         }
     }
 
     fn list(&self, name: &str) -> Vec<String> {
         match self.value(name) {
-            Some(Value::List(list)) => list.clone(),
+            Some(SettingValue::List(list)) => list.clone(),
             _ => Vec::new(),
         }
     }
 
     /// An error at a field that is there.
-    fn wrong<T>(&self, name: &str, problem: &str, allowed: &str) -> Result<T, ConfigError> {
+    fn field_error<T>(&self, name: &str, problem: &str, allowed: &str) -> Result<T, ConfigError> {
         let start = self.values.get(name).map_or(self.start, |field| field.start);
-        Err(self.document.error(start, &format!("{}.{name}", self.key), problem, allowed.to_owned()))
+        Err(self.document.value_error(start, &format!("{}.{name}", self.key), problem, allowed.to_owned()))
     }
 
-    fn kind(&self) -> Result<ReviewerKind, ConfigError> {
+    fn parse_kind(&self) -> Result<ReviewerKind, ConfigError> {
         let word = self.text("kind");
         let kind = ReviewerKind::ALL.iter().find(|(known, _)| word.as_deref() == Some(known)).map(|(_, kind)| *kind);
         kind.ok_or_else(|| {
             let words: Vec<String> = ReviewerKind::ALL.iter().map(|(word, _)| format!("{word:?}")).collect();
-            self.document.error(self.start, &self.key, "needs kind", format!("kind = one of {}", words.join(", ")))
+            self.document.value_error(self.start, &self.key, "needs kind", format!("kind = one of {}", words.join(", ")))
         })
     }
 
-    fn settings(&self, kind: ReviewerKind) -> ReviewerSettings {
+    fn to_settings(&self, kind: ReviewerKind) -> ReviewerSettings {
         let parsed = |name: &str| self.text(name).filter(|word| word != "none");
         let seconds = |name: &str, default| self.count(name).map_or(default, Duration::from_secs);
         ReviewerSettings {
@@ -156,7 +156,7 @@ impl Fields<'_> {
             // A relative path starts from the settings file's own folder: there is no other that stays the same.
             ca_file: self.text("ca_file").map(|file| self.document.path.with_file_name("").join(file)),
             command: self.list("command"),
-            dialect: self.text("dialect").and_then(|word| Dialect::of_word(&word)),
+            dialect: self.text("dialect").and_then(|word| CommandDialect::from_word(&word)),
             effort: self.text("effort").and_then(|word| word.parse().ok()),
             context_window: self.count("context_window"),
             max_output: self.count("max_output"),
@@ -167,24 +167,24 @@ impl Fields<'_> {
             max_turns: self.count("max_turns").and_then(|turns| u32::try_from(turns).ok()),
             tools: self.flag("tools"),
             mask_secrets: self.flag("mask_secrets").unwrap_or(true),
-            idle_timeout: seconds("idle_timeout", ReviewerSettings::IDLE_TIMEOUT),
-            total_timeout: seconds("total_timeout", ReviewerSettings::TOTAL_TIMEOUT),
+            idle_timeout: seconds("idle_timeout", ReviewerSettings::DEFAULT_IDLE_TIMEOUT),
+            total_timeout: seconds("total_timeout", ReviewerSettings::DEFAULT_TOTAL_TIMEOUT),
             attempts: self
                 .count("attempts")
                 .and_then(|attempts| u32::try_from(attempts).ok())
-                .unwrap_or(ReviewerSettings::ATTEMPTS),
+                .unwrap_or(ReviewerSettings::DEFAULT_ATTEMPTS),
             fallback: self.text("fallback"),
             critic: parsed("critic").and_then(|word| word.parse().ok()),
-            summary: if self.text("summary").as_deref() == Some("model") { SummaryBy::Model } else { SummaryBy::Local },
+            summary: if self.text("summary").as_deref() == Some("model") { SummaryAuthor::Model } else { SummaryAuthor::Local },
         }
     }
 
     /// What fields say about each other.
-    fn check_together(&self, kind: ReviewerKind) -> Result<(), ConfigError> {
+    fn check_combinations(&self, kind: ReviewerKind) -> Result<(), ConfigError> {
         let has = |name: &str| self.values.contains_key(name);
         let missing = |field: &str| {
             let problem = format!("needs {field} for kind = {:?}", kind.word());
-            Err(self.document.error(self.start, &self.key, problem, format!("a table with {}", field_names())))
+            Err(self.document.value_error(self.start, &self.key, problem, format!("a table with {}", field_names())))
         };
         match kind {
             ReviewerKind::Command if !has("command") => return missing("command"),
@@ -193,21 +193,21 @@ impl Fields<'_> {
         }
         for name in ["command", "dialect"] {
             if kind != ReviewerKind::Command && has(name) {
-                return self.wrong(name, "is only for kind = \"command\"", "leave it out");
+                return self.field_error(name, "is only for kind = \"command\"", "leave it out");
             }
         }
         if has("api_key_env") && has("api_key_cmd") {
-            return self.wrong("api_key_cmd", "stands beside api_key_env", "one of them");
+            return self.field_error("api_key_cmd", "stands beside api_key_env", "one of them");
         }
         for (name, other) in
             [("price_input", "price_output"), ("price_output", "price_input"), ("price_cached", "price_input")]
         {
             if has(name) && !has(other) {
-                return self.wrong(name, &format!("needs {other} as well"), "price_input and price_output together");
+                return self.field_error(name, &format!("needs {other} as well"), "price_input and price_output together");
             }
         }
         match (self.count("max_output"), self.count("context_window")) {
-            (Some(output), Some(window)) if output >= window => self.wrong(
+            (Some(output), Some(window)) if output >= window => self.field_error(
                 "max_output",
                 "leaves no room for a question",
                 &format!("less than context_window, {window}"),
@@ -218,39 +218,39 @@ impl Fields<'_> {
 }
 
 /// One table of `[reviewers]`. `name` and `table` with their places.
-pub fn parse(
-    document: &Document,
+pub fn parse_reviewer(
+    document: &SettingsFile,
     name: &Spanned<toml::de::DeString<'_>>,
     table: &Spanned<DeValue<'_>>,
-) -> Result<Parsed, ConfigError> {
+) -> Result<ReviewerTable, ConfigError> {
     let key = format!("reviewers.{}", name.get_ref());
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.get_ref().is_empty() || !name.get_ref().chars().all(plain) {
         let allowed = "names of letters, digits, - _ and .".to_owned();
-        return Err(document.error(name.span().start, &key, "this is no name for a reviewer", allowed));
+        return Err(document.value_error(name.span().start, &key, "this is no name for a reviewer", allowed));
     }
     let DeValue::Table(found) = table.get_ref() else {
         let allowed = format!("a table with {}", field_names());
-        return Err(document.error(table.span().start, &key, "is no table", allowed));
+        return Err(document.value_error(table.span().start, &key, "is no table", allowed));
     };
-    let mut fields = Fields { document, key, start: table.span().start, values: BTreeMap::new() };
-    fields.read(found)?;
-    let kind = fields.kind()?;
+    let mut fields = ReviewerFields { document, key, start: table.span().start, values: BTreeMap::new() };
+    fields.read_fields(found)?;
+    let kind = fields.parse_kind()?;
     if name.get_ref() == "builtin" && kind != ReviewerKind::Builtin {
-        return fields.wrong("kind", "the name stands for the built-in reviewer", "another name for the table");
+        return fields.field_error("kind", "the name stands for the built-in reviewer", "another name for the table");
     }
-    fields.check_together(kind)?;
-    let places = fields.values.iter().map(|(name, field)| (*name, document.place(field.name))).collect();
-    Ok(Parsed { settings: fields.settings(kind), places })
+    fields.check_combinations(kind)?;
+    let places = fields.values.iter().map(|(name, field)| (*name, document.location_at(field.name))).collect();
+    Ok(ReviewerTable { settings: fields.to_settings(kind), locations: places })
 }
 
 /// The fallbacks that lead nowhere or in a circle, by the name of the reviewer whose field it is.
-pub fn check_fallbacks(reviewers: &BTreeMap<String, Parsed>) -> Vec<(String, ConfigError)> {
+pub fn check_fallbacks(reviewers: &BTreeMap<String, ReviewerTable>) -> Vec<(String, ConfigError)> {
     let takes_over = |name: &str| reviewers.get(name).is_some_and(|it| it.settings.kind != ReviewerKind::Builtin);
     let mut errors = Vec::new();
     for (name, parsed) in reviewers {
-        let (Some(first), Some(place)) = (&parsed.settings.fallback, parsed.places.get("fallback")) else { continue };
-        let problem = match (first.as_str(), circle(reviewers, name)) {
+        let (Some(first), Some(place)) = (&parsed.settings.fallback, parsed.locations.get("fallback")) else { continue };
+        let problem = match (first.as_str(), find_cycle(reviewers, name)) {
             ("builtin", _) => "the built-in reviewer takes nothing over".to_owned(),
             (_, Some(path)) => format!("leads back to itself: {}", path.join(" -> ")),
             (other, None) if takes_over(other) => continue,
@@ -270,7 +270,7 @@ pub fn check_fallbacks(reviewers: &BTreeMap<String, Parsed>) -> Vec<(String, Con
 }
 
 /// The way along fallbacks from `name` back to itself.
-fn circle<'a>(reviewers: &'a BTreeMap<String, Parsed>, name: &'a str) -> Option<Vec<&'a str>> {
+fn find_cycle<'a>(reviewers: &'a BTreeMap<String, ReviewerTable>, name: &'a str) -> Option<Vec<&'a str>> {
     let mut path = vec![name];
     // Whoever is met after as many steps as there are reviewers has been met before: a circle without `name`.
     while path.len() <= reviewers.len() {

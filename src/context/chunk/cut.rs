@@ -3,38 +3,38 @@
 //! Invariant: the pieces, summaries left away, are all rows in order, each once.
 
 use super::ChunkKind;
-use super::counted::{Counted, tokens};
-use super::lines::{Lines, Rows};
-use super::outline::{Item, Name, Outline};
+use super::row_tokens::{RowTokens, count_text};
+use super::lines::{RowTable, RowRange};
+use super::outline::{OutlineItem, OutlineName, Outline};
 use super::windows;
-use crate::provider::builtin::facts::Facts;
-use crate::provider::builtin::source::Source;
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::source::ParsedFile;
 
 /// A chunk, borrowed from the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece<'a> {
-    pub rows: Rows,
+pub struct CutPiece<'a> {
+    pub rows: RowRange,
     pub kind: ChunkKind,
     pub name: &'a str,
     pub parent: &'a str,
     pub tokens: u32,
     pub complexity: u32,
     pub exports: Vec<&'a str>,
-    pub outline: Vec<Rows>,
+    pub outline: Vec<RowRange>,
 }
 
 /// What has more tokens comes in parts.
-pub const MOST_TOKENS: u32 = 2_000;
+pub const MAX_TOKENS_PER_CHUNK: u32 = 2_000;
 /// 12 bytes a token are more than code of any language has.
-const SURELY_TOO_LONG: usize = 12 * MOST_TOKENS as usize;
+const MAX_CHUNK_BYTES: usize = 12 * MAX_TOKENS_PER_CHUNK as usize;
 /// Constants and types of a few lines that stand together are one chunk up to so many lines.
-const SMALL_ROWS: u32 = 3;
-const GROUP_ROWS: u32 = 40;
+const MAX_SMALL_ITEM_ROWS: u32 = 3;
+const MAX_GROUP_ROWS: u32 = 40;
 /// What is in more declarations than this is cut at blank lines.
 const MAX_DEPTH: usize = 8;
 
 /// Cuts by syntax.
-pub fn by_outline<'a>(lines: &Lines<'a>, outline: &Outline<'a>, source: &Source<'a>, facts: &Facts) -> Vec<Piece<'a>> {
+pub fn cut_by_outline<'a>(lines: &RowTable<'a>, outline: &Outline<'a>, source: &ParsedFile<'a>, facts: &FileFacts) -> Vec<CutPiece<'a>> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); outline.items.len()];
     let mut top = Vec::new();
     for (index, item) in outline.items.iter().enumerate() {
@@ -43,55 +43,55 @@ pub fn by_outline<'a>(lines: &Lines<'a>, outline: &Outline<'a>, source: &Source<
             None => top.push(index),
         }
     }
-    let mut cutter = Cutter {
+    let mut cutter = OutlineCutter {
         lines,
-        counted: Counted::of(lines),
+        counted: RowTokens::new(lines),
         outline,
         children,
         pieces: Vec::new(),
-        split: vec![false; outline.items.len()],
-        grown: false,
+        is_split: vec![false; outline.items.len()],
+        has_uncounted_rows: false,
     };
     if lines.count() > 0 {
-        let around = Around { kind: ChunkKind::Module, name: "", parent: "", depth: 0 };
-        cutter.region(&top, (0, lines.count() - 1), around);
+        let around = EnclosingItem { kind: ChunkKind::Module, name: "", parent: "", depth: 0 };
+        cutter.cut_region(&top, (0, lines.count() - 1), around);
     }
-    cutter.seal();
-    let Cutter { mut pieces, split, .. } = cutter;
-    export(&mut pieces, outline, &split);
-    measure(&mut pieces, source, facts);
+    cutter.count_last_piece();
+    let OutlineCutter { mut pieces, is_split: split, .. } = cutter;
+    assign_exports(&mut pieces, outline, &split);
+    assign_complexity(&mut pieces, source, facts);
     pieces
 }
 
 /// Cuts at blank lines; settings that are few enough for a chunk are one.
-pub fn by_blank_lines<'a>(lines: &Lines<'a>, kind: ChunkKind) -> Vec<Piece<'a>> {
+pub fn cut_by_blank_lines<'a>(lines: &RowTable<'a>, kind: ChunkKind) -> Vec<CutPiece<'a>> {
     let Some(last) = lines.count().checked_sub(1) else { return Vec::new() };
-    let counted = Counted::of(lines);
+    let counted = RowTokens::new(lines);
     if kind == ChunkKind::Config
-        && let Some(tokens) = fitting(lines, &counted, (0, last))
+        && let Some(tokens) = count_if_fitting(lines, &counted, (0, last))
     {
-        return vec![Piece { tokens, ..piece((0, last), kind, "", "") }];
+        return vec![CutPiece { tokens, ..new_piece((0, last), kind, "", "") }];
     }
-    let windows = windows::cut(lines, (0, last)).into_iter();
-    windows.map(|rows| Piece { tokens: counted.tokens(rows), ..piece(rows, kind, "", "") }).collect()
+    let windows = windows::cut_windows(lines, (0, last)).into_iter();
+    windows.map(|rows| CutPiece { tokens: counted.tokens(rows), ..new_piece(rows, kind, "", "") }).collect()
 }
 
-fn piece<'a>(rows: Rows, kind: ChunkKind, name: &'a str, parent: &'a str) -> Piece<'a> {
-    Piece { rows, kind, name, parent, tokens: 0, complexity: 0, exports: Vec::new(), outline: Vec::new() }
+fn new_piece<'a>(rows: RowRange, kind: ChunkKind, name: &'a str, parent: &'a str) -> CutPiece<'a> {
+    CutPiece { rows, kind, name, parent, tokens: 0, complexity: 0, exports: Vec::new(), outline: Vec::new() }
 }
 
 /// The tokens of some rows if they are few enough for a chunk.
-fn fitting(lines: &Lines<'_>, counted: &Counted<'_, '_>, rows: Rows) -> Option<u32> {
+fn count_if_fitting(lines: &RowTable<'_>, counted: &RowTokens<'_, '_>, rows: RowRange) -> Option<u32> {
     let is_one = rows.0 == rows.1;
-    if !is_one && lines.span(rows).len() > SURELY_TOO_LONG {
+    if !is_one && lines.text(rows).len() > MAX_CHUNK_BYTES {
         return None;
     }
-    Some(counted.tokens(rows)).filter(|tokens| is_one || *tokens <= MOST_TOKENS)
+    Some(counted.tokens(rows)).filter(|tokens| is_one || *tokens <= MAX_TOKENS_PER_CHUNK)
 }
 
 /// What declarations stand in.
 #[derive(Clone, Copy)]
-struct Around<'a> {
+struct EnclosingItem<'a> {
     /// What stands between them is of this kind.
     kind: ChunkKind,
     name: &'a str,
@@ -99,20 +99,20 @@ struct Around<'a> {
     depth: usize,
 }
 
-struct Cutter<'s, 'a> {
-    lines: &'s Lines<'a>,
-    counted: Counted<'s, 'a>,
+struct OutlineCutter<'s, 'a> {
+    lines: &'s RowTable<'a>,
+    counted: RowTokens<'s, 'a>,
     outline: &'s Outline<'a>,
     children: Vec<Vec<usize>>,
-    pieces: Vec<Piece<'a>>,
+    pieces: Vec<CutPiece<'a>>,
     /// Which items came in parts.
-    split: Vec<bool>,
+    is_split: Vec<bool>,
     /// Whether the last piece has rows that are not counted.
-    grown: bool,
+    has_uncounted_rows: bool,
 }
 
-impl<'a> Cutter<'_, 'a> {
-    fn region(&mut self, items: &[usize], (from, to): Rows, around: Around<'a>) {
+impl<'a> OutlineCutter<'_, 'a> {
+    fn cut_region(&mut self, items: &[usize], (from, to): RowRange, around: EnclosingItem<'a>) {
         let outline = self.outline;
         let mut row = from;
         for (number, &index) in items.iter().enumerate() {
@@ -123,7 +123,7 @@ impl<'a> Cutter<'_, 'a> {
                 continue;
             }
             if first > row {
-                row = self.gap((row, first - 1), around);
+                row = self.cut_gap((row, first - 1), around);
             }
             let next =
                 items.get(number + 1).map_or(to + 1, |&next| outline.items[next].rows.0.max(last + 1).min(to + 1));
@@ -131,104 +131,104 @@ impl<'a> Cutter<'_, 'a> {
             while ends + 1 < next && self.lines.is_trivial((ends + 1, ends + 1)) {
                 ends += 1;
             }
-            self.item(index, (row, ends), around.depth);
+            self.cut_item(index, (row, ends), around.depth);
             row = ends + 1;
         }
         if row <= to {
-            let rest = self.gap((row, to), around);
+            let rest = self.cut_gap((row, to), around);
             // Nothing comes after it that it could belong to.
             if rest <= to {
-                self.leaf(piece((rest, to), around.kind, "", around.name), None);
+                self.push_piece(new_piece((rest, to), around.kind, "", around.name), None);
             }
         }
     }
 
     /// What stands between declarations. Blank lines and closing brackets belong to what is before them; without that to
     /// what comes next, and the row where that begins is returned.
-    fn gap(&mut self, rows: Rows, around: Around<'a>) -> u32 {
+    fn cut_gap(&mut self, rows: RowRange, around: EnclosingItem<'a>) -> u32 {
         if self.lines.is_trivial(rows) {
             let Some(last) = self.pieces.last_mut().filter(|last| last.kind != ChunkKind::Summary) else {
                 return rows.0;
             };
             last.rows.1 = rows.1;
-            self.grown = true;
+            self.has_uncounted_rows = true;
             return rows.1 + 1;
         }
-        match fitting(self.lines, &self.counted, rows) {
+        match count_if_fitting(self.lines, &self.counted, rows) {
             Some(tokens) => {
                 let (name, parent) = match around.kind {
                     ChunkKind::Module => ("", ""),
                     _ => ("", around.name),
                 };
-                self.leaf(piece(rows, around.kind, name, parent), Some(tokens));
+                self.push_piece(new_piece(rows, around.kind, name, parent), Some(tokens));
             }
             None => {
                 let parent = if around.name.is_empty() { around.parent } else { around.name };
-                for rows in windows::cut(self.lines, rows) {
-                    self.leaf(piece(rows, ChunkKind::Window, "", parent), None);
+                for rows in windows::cut_windows(self.lines, rows) {
+                    self.push_piece(new_piece(rows, ChunkKind::Window, "", parent), None);
                 }
             }
         }
         rows.1 + 1
     }
 
-    fn item(&mut self, index: usize, rows: Rows, depth: usize) {
+    fn cut_item(&mut self, index: usize, rows: RowRange, depth: usize) {
         let item = &self.outline.items[index];
-        if self.joins_group(item, rows) {
+        if self.join_group(item, rows) {
             return;
         }
-        let mut whole = piece(rows, item.kind, item.name, item.scope);
-        whole.outline = self.outline_of(index, rows);
-        if let Some(tokens) = fitting(self.lines, &self.counted, rows) {
-            return self.leaf(whole, Some(tokens));
+        let mut whole = new_piece(rows, item.kind, item.name, item.scope);
+        whole.outline = self.outline_rows(index, rows);
+        if let Some(tokens) = count_if_fitting(self.lines, &self.counted, rows) {
+            return self.push_piece(whole, Some(tokens));
         }
-        self.seal();
-        self.split[index] = true;
+        self.count_last_piece();
+        self.is_split[index] = true;
         whole.kind = ChunkKind::Summary;
-        whole.tokens = tokens(&whole.outline.iter().map(|&rows| self.lines.span(rows)).collect::<String>());
+        whole.tokens = count_text(&whole.outline.iter().map(|&rows| self.lines.text(rows)).collect::<String>());
         self.pieces.push(whole);
         let items = match depth < MAX_DEPTH {
             true => std::mem::take(&mut self.children[index]),
             false => Vec::new(),
         };
-        let around = Around { kind: item.kind, name: item.name, parent: item.scope, depth: depth + 1 };
-        self.region(&items, rows, around);
+        let around = EnclosingItem { kind: item.kind, name: item.name, parent: item.scope, depth: depth + 1 };
+        self.cut_region(&items, rows, around);
     }
 
     /// Whether a small constant or type went to the piece before, which has such ones too.
-    fn joins_group(&mut self, item: &Item<'a>, (first, last): Rows) -> bool {
-        let is_small = |rows: Rows| rows.1 - rows.0 < SMALL_ROWS;
+    fn join_group(&mut self, item: &OutlineItem<'a>, (first, last): RowRange) -> bool {
+        let is_small = |rows: RowRange| rows.1 - rows.0 < MAX_SMALL_ITEM_ROWS;
         if !matches!(item.kind, ChunkKind::Constant | ChunkKind::Type) || !is_small(item.rows) {
             return false;
         }
         let lines = self.lines;
-        let is_group = |last: &&mut Piece<'a>| {
+        let is_group = |last: &&mut CutPiece<'a>| {
             last.kind == item.kind
                 && last.rows.1 + 1 == first
                 && (last.outline.len() > 1 || is_small(last.rows))
-                && first - last.rows.0 < GROUP_ROWS
+                && first - last.rows.0 < MAX_GROUP_ROWS
                 && last.parent == item.scope
                 && !lines.is_blank(first - 1)
         };
         let Some(group) = self.pieces.last_mut().filter(is_group) else { return false };
         group.rows.1 = last;
         group.outline.push(item.head);
-        self.grown = true;
+        self.has_uncounted_rows = true;
         true
     }
 
-    fn leaf(&mut self, mut leaf: Piece<'a>, counted: Option<u32>) {
-        self.seal();
+    fn push_piece(&mut self, mut leaf: CutPiece<'a>, counted: Option<u32>) {
+        self.count_last_piece();
         match counted {
             Some(tokens) => leaf.tokens = tokens,
-            None => self.grown = true,
+            None => self.has_uncounted_rows = true,
         }
         self.pieces.push(leaf);
     }
 
     /// Counts what was added to the last piece.
-    fn seal(&mut self) {
-        if std::mem::take(&mut self.grown)
+    fn count_last_piece(&mut self) {
+        if std::mem::take(&mut self.has_uncounted_rows)
             && let Some(last) = self.pieces.last_mut()
         {
             last.tokens = self.counted.tokens(last.rows);
@@ -237,7 +237,7 @@ impl<'a> Cutter<'_, 'a> {
 
     /// The head of an item, its fields and the heads of what is in it, as far as they are in these rows: the row on which
     /// the item before ends is that one's.
-    fn outline_of(&self, index: usize, (from, to): Rows) -> Vec<Rows> {
+    fn outline_rows(&self, index: usize, (from, to): RowRange) -> Vec<RowRange> {
         let (items, names) = (&self.outline.items, &self.outline.names);
         let mut rows = vec![items[index].head];
         rows.extend(self.children[index].iter().map(|&child| items[child].head));
@@ -245,9 +245,9 @@ impl<'a> Cutter<'_, 'a> {
         let inside = names[start..].iter().take_while(|name| name.row <= items[index].rows.1);
         rows.extend(inside.filter(|name| name.item == Some(index)).filter_map(|name| name.rows));
         let clipped = rows.into_iter().map(|(first, last)| (first.max(from), last.min(to)));
-        let mut rows: Vec<Rows> = clipped.filter(|(first, last)| first <= last).collect();
+        let mut rows: Vec<RowRange> = clipped.filter(|(first, last)| first <= last).collect();
         rows.sort_unstable();
-        let mut merged: Vec<Rows> = Vec::with_capacity(rows.len());
+        let mut merged: Vec<RowRange> = Vec::with_capacity(rows.len());
         for (first, last) in rows {
             match merged.last_mut().filter(|before| first <= before.1 + 1) {
                 Some(before) => before.1 = before.1.max(last),
@@ -259,9 +259,9 @@ impl<'a> Cutter<'_, 'a> {
 }
 
 /// Gives every name to the piece on whose rows it stands; of what comes in parts, its own name to its summary.
-fn export<'a>(pieces: &mut [Piece<'a>], outline: &Outline<'a>, split: &[bool]) {
+fn assign_exports<'a>(pieces: &mut [CutPiece<'a>], outline: &Outline<'a>, split: &[bool]) {
     let is_summarised =
-        |name: &Name<'a>| name.rows.is_none() && name.item.is_some_and(|item| split.get(item) == Some(&true));
+        |name: &OutlineName<'a>| name.rows.is_none() && name.item.is_some_and(|item| split.get(item) == Some(&true));
     let mut names = outline.names.iter().filter(|name| !name.text.is_empty() && !is_summarised(name)).peekable();
     for piece in pieces {
         if piece.kind == ChunkKind::Summary {
@@ -279,7 +279,7 @@ fn export<'a>(pieces: &mut [Piece<'a>], outline: &Outline<'a>, split: &[bool]) {
 }
 
 /// Gives every function's complexity to the piece in which it begins, and to the summaries around it.
-fn measure(pieces: &mut [Piece<'_>], source: &Source<'_>, facts: &Facts) {
+fn assign_complexity(pieces: &mut [CutPiece<'_>], source: &ParsedFile<'_>, facts: &FileFacts) {
     // The sum of all before, so that a summary need not look at each.
     let mut sums: Vec<(u32, u32)> = Vec::with_capacity(facts.functions.len() + 1);
     let mut sum = 0;

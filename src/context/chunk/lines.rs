@@ -3,17 +3,17 @@
 use crate::domain::LineRange;
 
 /// Rows, both ends included.
-pub type Rows = (u32, u32);
+pub type RowRange = (u32, u32);
 
-pub struct Lines<'a> {
+pub struct RowTable<'a> {
     text: &'a str,
     /// Where each line begins; and the end of the text.
     starts: Vec<u32>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> RowTable<'a> {
     /// `text` is shorter than 4 GiB.
-    pub fn of(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         let mut starts = Vec::with_capacity(text.len() / 32 + 2);
         starts.push(0);
         starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
@@ -28,7 +28,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The text of some rows, line ends included.
-    pub fn span(&self, (first, last): Rows) -> &'a str {
+    pub fn text(&self, (first, last): RowRange) -> &'a str {
         let at = |row: u32| self.starts.get(row as usize).map_or(self.text.len(), |at| *at as usize);
         self.text.get(at(first)..at(last.saturating_add(1))).unwrap_or_default()
     }
@@ -44,15 +44,15 @@ impl<'a> Lines<'a> {
     }
 
     pub fn line(&self, row: u32) -> &'a str {
-        self.span((row, row))
+        self.text((row, row))
     }
 
     /// Whether rows have nothing but white space and signs that end what is above.
-    pub fn is_trivial(&self, rows: Rows) -> bool {
-        self.span(rows).split_inclusive('\n').all(|line| {
+    pub fn is_trivial(&self, rows: RowRange) -> bool {
+        self.text(rows).split_inclusive('\n').all(|line| {
             let line = line.trim_ascii();
             let is_sign = line == "end" || line.bytes().all(|byte| b"{}()[];,".contains(&byte));
-            line.len() <= 8 && is_sign || ends_condition(line)
+            line.len() <= 8 && is_sign || is_condition_end(line)
         })
     }
 
@@ -62,13 +62,13 @@ impl<'a> Lines<'a> {
 }
 
 /// `#else`, `#endif  // X`.
-fn ends_condition(line: &str) -> bool {
+fn is_condition_end(line: &str) -> bool {
     let Some(word) = line.strip_prefix('#').map(str::trim_ascii_start) else { return false };
     let rest = word.strip_prefix("endif").or_else(|| word.strip_prefix("else"));
     rest.map(str::trim_ascii_start)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("/*") || rest.starts_with("//"))
 }
 
-pub fn range((first, last): Rows) -> LineRange {
+pub fn to_line_range((first, last): RowRange) -> LineRange {
     LineRange::new(first + 1, last + 1)
 }

@@ -4,7 +4,7 @@
 //! Invariants: the chunks of a file, its summaries left away, cover all of its lines in order, each line once; whatever
 //! the text is, this takes time and memory by its length.
 
-mod counted;
+mod row_tokens;
 mod cut;
 mod lines;
 mod outline;
@@ -17,18 +17,18 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use cut::Piece;
-use lines::Lines;
-pub(super) use lines::Rows;
+use cut::CutPiece;
+use lines::RowTable;
+pub(super) use lines::RowRange;
 pub(super) use outline::last_row;
-use outline::{Item, Outline};
-pub(super) use uses::Use;
-use uses::Uses;
+use outline::{OutlineItem, Outline};
+pub(super) use uses::IdentifierUse;
+use uses::FileUses;
 
 use crate::domain::{LineRange, word_enum};
-use crate::provider::builtin::facts::Facts;
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::{Parsers, Source};
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::{Parsers, ParsedFile};
 
 word_enum!(
     /// What a chunk is.
@@ -81,20 +81,20 @@ pub struct Chunk {
 impl Chunk {
     /// The chunk's text, taken from its file's: its lines; of a summary its outline.
     pub fn text(&self, file: &str) -> String {
-        text_of(file, self.kind, self.lines, &self.outline)
+        select_text(file, self.kind, self.lines, &self.outline)
     }
 }
 
 /// As [`Chunk::text`].
-pub(super) fn text_of(file: &str, kind: ChunkKind, lines: LineRange, outline: &[LineRange]) -> String {
+pub(super) fn select_text(file: &str, kind: ChunkKind, lines: LineRange, outline: &[LineRange]) -> String {
     match kind {
-        ChunkKind::Summary => select(file, outline),
-        _ => select(file, &[lines]),
+        ChunkKind::Summary => select_lines(file, outline),
+        _ => select_lines(file, &[lines]),
     }
 }
 
 /// The lines of a file that are asked for, in order. Lines end with `\n` only, as in git.
-fn select(file: &str, wanted: &[LineRange]) -> String {
+fn select_lines(file: &str, wanted: &[LineRange]) -> String {
     let mut wanted = wanted.iter().peekable();
     let mut text = String::new();
     for (line, number) in file.split_inclusive('\n').zip(1u32..) {
@@ -112,8 +112,8 @@ fn select(file: &str, wanted: &[LineRange]) -> String {
 
 /// The chunks of a file, by lines; a summary comes before its parts. None for an empty file. A language comes with its
 /// parser, see [`Language::detect`]; without one, and for what does not parse, the chunks are windows.
-pub fn chunks(path: &str, text: &str, language: Option<Language>) -> Vec<Chunk> {
-    let cut = cut(&mut Parsers::default(), path, text, language);
+pub fn chunk_file(path: &str, text: &str, language: Option<Language>) -> Vec<Chunk> {
+    let cut = cut_text(&mut Parsers::default(), path, text, language);
     let mut uses = cut.uses.names.iter().peekable();
     let mut imports = cut.uses.imports;
     let mut chunks: Vec<Chunk> = Vec::with_capacity(cut.pieces.len());
@@ -131,7 +131,7 @@ pub fn chunks(path: &str, text: &str, language: Option<Language>) -> Vec<Chunk> 
         }
         chunks.push(Chunk {
             path: path.to_owned(),
-            lines: lines::range(piece.rows),
+            lines: lines::to_line_range(piece.rows),
             kind: piece.kind,
             name: piece.name.to_owned(),
             parent: piece.parent.to_owned(),
@@ -140,7 +140,7 @@ pub fn chunks(path: &str, text: &str, language: Option<Language>) -> Vec<Chunk> 
             exports: owned(&piece.exports),
             references,
             complexity: piece.complexity,
-            outline: piece.outline.iter().copied().map(lines::range).collect(),
+            outline: piece.outline.iter().copied().map(lines::to_line_range).collect(),
         });
     }
     chunks
@@ -161,57 +161,57 @@ pub struct Declaration {
 }
 
 /// More tokens than this come in several chunks.
-pub const MOST_TOKENS: u32 = cut::MOST_TOKENS;
+pub const MAX_TOKENS_PER_CHUNK: u32 = cut::MAX_TOKENS_PER_CHUNK;
 
 /// The lines of a chunk, and what it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub struct ChunkExtent {
     pub kind: ChunkKind,
     pub lines: LineRange,
 }
 
 /// What a file says by its syntax tree; where there is no tree to go by, in which windows it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Syntax {
+pub struct FileSyntax {
     /// Its chunks, summaries left away: all of its lines in order, each once.
-    pub chunks: Arc<[Extent]>,
+    pub chunks: Arc<[ChunkExtent]>,
     /// By their first line, those in others behind these.
-    pub declared: Arc<[Declaration]>,
+    pub declarations: Arc<[Declaration]>,
     /// As [`Chunk::imports`].
     pub imports: Arc<[String]>,
 }
 
-pub fn syntax(parsers: &mut Parsers, path: &str, text: &str) -> Syntax {
+pub fn parse_syntax(parsers: &mut Parsers, path: &str, text: &str) -> FileSyntax {
     let language = Language::detect(path, text.as_bytes());
-    let Cut { pieces, uses: imports, declared, .. } =
-        cut_with(parsers, path, text, language, |source| source.map(uses::imports).unwrap_or_default());
-    let declaration = |item: Item<'_>| Declaration {
+    let CutFile { pieces, uses: imports, declarations: declared, .. } =
+        cut_with(parsers, path, text, language, |source| source.map(uses::read_imports).unwrap_or_default());
+    let declaration = |item: OutlineItem<'_>| Declaration {
         kind: item.kind,
         name: item.name.to_owned(),
         scope: item.scope.to_owned(),
-        lines: lines::range(item.rows),
-        head: lines::range(item.head),
+        lines: lines::to_line_range(item.rows),
+        head: lines::to_line_range(item.head),
     };
     let parts = pieces.iter().filter(|piece| piece.kind != ChunkKind::Summary);
-    Syntax {
-        chunks: parts.map(|piece| Extent { kind: piece.kind, lines: lines::range(piece.rows) }).collect(),
-        declared: declared.into_iter().map(declaration).collect(),
+    FileSyntax {
+        chunks: parts.map(|piece| ChunkExtent { kind: piece.kind, lines: lines::to_line_range(piece.rows) }).collect(),
+        declarations: declared.into_iter().map(declaration).collect(),
         imports: imports.into(),
     }
 }
 
 /// A file in pieces, and what it uses.
-pub(super) struct Cut<'a, U = Uses<'a>> {
-    pub lines: Lines<'a>,
-    pub pieces: Vec<Piece<'a>>,
+pub(super) struct CutFile<'a, U = FileUses<'a>> {
+    pub lines: RowTable<'a>,
+    pub pieces: Vec<CutPiece<'a>>,
     pub uses: U,
     /// As [`Syntax::declared`].
-    pub declared: Vec<Item<'a>>,
+    pub declarations: Vec<OutlineItem<'a>>,
 }
 
 /// Cuts a file. What is read of the text is borrowed from it.
-pub(super) fn cut<'a>(parsers: &mut Parsers, path: &'a str, text: &'a str, language: Option<Language>) -> Cut<'a> {
-    cut_with(parsers, path, text, language, |source| source.map_or_else(|| uses::of_words(text), uses::read))
+pub(super) fn cut_text<'a>(parsers: &mut Parsers, path: &'a str, text: &'a str, language: Option<Language>) -> CutFile<'a> {
+    cut_with(parsers, path, text, language, |source| source.map_or_else(|| uses::read_uses_from_words(text), uses::read_uses))
 }
 
 /// With what `uses` finds in the syntax tree, where there is one to go by.
@@ -220,28 +220,28 @@ fn cut_with<'a, U>(
     path: &'a str,
     text: &'a str,
     language: Option<Language>,
-    uses: impl FnOnce(Option<&Source<'a>>) -> U,
-) -> Cut<'a, U> {
-    let lines = Lines::of(text);
+    uses: impl FnOnce(Option<&ParsedFile<'a>>) -> U,
+) -> CutFile<'a, U> {
+    let lines = RowTable::new(text);
     let parsed = language.and_then(|language| parsers.parse(path, language, text.as_bytes()).ok());
     if let Some(source) = parsed {
-        let facts = Facts::of(&source);
-        let outline = outline::read(&source, &facts);
+        let facts = FileFacts::from_parsed(&source);
+        let outline = outline::read_outline(&source, &facts);
         if !is_broken(&source, &outline, &lines) {
-            let pieces = cut::by_outline(&lines, &outline, &source, &facts);
-            return Cut { lines, pieces, uses: uses(Some(&source)), declared: outline.items };
+            let pieces = cut::cut_by_outline(&lines, &outline, &source, &facts);
+            return CutFile { lines, pieces, uses: uses(Some(&source)), declarations: outline.items };
         }
     }
-    let kind = match is_config(path) {
+    let kind = match is_config_file(path) {
         true => ChunkKind::Config,
         false => ChunkKind::Window,
     };
-    let pieces = cut::by_blank_lines(&lines, kind);
-    Cut { lines, pieces, uses: uses(None), declared: Vec::new() }
+    let pieces = cut::cut_by_blank_lines(&lines, kind);
+    CutFile { lines, pieces, uses: uses(None), declarations: Vec::new() }
 }
 
 /// Whether most of a file makes no sense to its parser and no declarations are found in it.
-fn is_broken(source: &Source<'_>, outline: &Outline<'_>, lines: &Lines<'_>) -> bool {
+fn is_broken(source: &ParsedFile<'_>, outline: &Outline<'_>, lines: &RowTable<'_>) -> bool {
     let (mut at, mut wrong) = (0, 0);
     while let Some(node) = source.nodes.get(at) {
         at = match node.is_error() {
@@ -258,8 +258,8 @@ fn is_broken(source: &Source<'_>, outline: &Outline<'_>, lines: &Lines<'_>) -> b
 }
 
 /// Whether a file holds settings, by its name.
-fn is_config(path: &str) -> bool {
-    const ENDINGS: [&str; 18] = [
+fn is_config_file(path: &str) -> bool {
+    const EXTENSIONS: [&str; 18] = [
         "cfg",
         "conf",
         "config",
@@ -292,7 +292,7 @@ fn is_config(path: &str) -> bool {
     ];
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
-    NAMES.contains(&name) || ENDINGS.contains(&ending) || name.starts_with("Dockerfile.") || is_dot_file(name)
+    NAMES.contains(&name) || EXTENSIONS.contains(&ending) || name.starts_with("Dockerfile.") || is_dot_file(name)
 }
 
 /// `.gitignore`, `.rubocop`: settings of a program.

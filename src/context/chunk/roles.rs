@@ -5,12 +5,12 @@
 
 use std::sync::LazyLock;
 
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::{KindSet, NAMES, fields};
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::{KindSet, NAME_KINDS, fields};
 
 /// What a node is for the outline of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum OutlineRole {
     /// Not to be looked into.
     Other,
     /// A sign or a word of the language.
@@ -20,33 +20,33 @@ pub enum Role {
     /// As [`Role::Scope`], and its first line belongs to the declaration after that.
     Condition,
     /// As [`Role::Scope`], and a name for what is in it.
-    Named,
+    Namespace,
     /// As [`Role::Scope`] inside of a block of tests.
     TestScope,
     /// Belongs to the one declaration in it.
-    Wrap,
+    Wrapper,
     /// Belongs to the declaration after it.
-    Leads,
+    Leading,
     Function,
     Class,
     Interface,
     Type,
     Constant,
     /// Declares a name and is no chunk by itself: a field, a variable.
-    Loose,
+    Field,
     /// A declaration or not, by what is in it.
-    Perhaps,
+    Ambiguous,
 }
 
-use Role::{
-    Class, Condition, Constant, Function, Interface, Leads, Loose, Named, Perhaps, Scope, TestScope, Type, Wrap,
+use OutlineRole::{
+    Class, Condition, Constant, Function, Interface, Leading, Field, Namespace, Ambiguous, Scope, TestScope, Type, Wrapper,
 };
 
-type Table = &'static [(Role, &'static [&'static str])];
+type OutlineRoleTable = &'static [(OutlineRole, &'static [&'static str])];
 
 /// A language's roles and the fields that we ask for.
-pub struct Roles {
-    roles: Box<[Role]>,
+pub struct OutlineRoles {
+    roles: Box<[OutlineRole]>,
     /// Leaves that are a name.
     pub names: KindSet,
     pub imports: KindSet,
@@ -65,24 +65,24 @@ fields! {
     path = "path", module_name = "module_name", argument = "argument",
 }
 
-impl Roles {
-    pub fn of(language: Language) -> &'static Self {
-        static ROLES: LazyLock<Vec<Roles>> = LazyLock::new(|| Language::ALL.into_iter().map(Roles::new).collect());
+impl OutlineRoles {
+    pub fn for_language(language: Language) -> &'static Self {
+        static ROLES: LazyLock<Vec<OutlineRoles>> = LazyLock::new(|| Language::ALL.into_iter().map(OutlineRoles::new).collect());
         &ROLES[language.index()]
     }
 
     fn new(language: Language) -> Self {
         let grammar = language.grammar();
-        let mut roles = vec![Role::Other; grammar.node_kind_count()].into_boxed_slice();
+        let mut roles = vec![OutlineRole::Other; grammar.node_kind_count()].into_boxed_slice();
         for (id, role) in roles.iter_mut().enumerate().filter(|(id, _)| grammar.node_kind_is_named(*id as u16)) {
             let Some(kind) = grammar.node_kind_for_id(id as u16) else { continue };
-            if let Some((of, _)) = table(language).iter().find(|(_, kinds)| kinds.contains(&kind)) {
+            if let Some((of, _)) = role_table(language).iter().find(|(_, kinds)| kinds.contains(&kind)) {
                 *role = *of;
             }
         }
         Self {
             roles,
-            names: KindSet::new(language, &[NAMES, SYMBOLS].concat()),
+            names: KindSet::new(language, &[NAME_KINDS, SYMBOLS].concat()),
             imports: KindSet::new(language, IMPORTS),
             calls: KindSet::new(language, CALLS),
             modules: KindSet::new(language, MODULES),
@@ -92,8 +92,8 @@ impl Roles {
         }
     }
 
-    pub fn role(&self, kind: u16) -> Role {
-        self.roles.get(usize::from(kind)).copied().unwrap_or(Role::Scope)
+    pub fn role(&self, kind: u16) -> OutlineRole {
+        self.roles.get(usize::from(kind)).copied().unwrap_or(OutlineRole::Scope)
     }
 }
 
@@ -128,7 +128,7 @@ const MODULES: &[&str] = &["mod_item", "export_statement"];
 const FUNCTIONS: &[&str] = &["arrow_function", "function_expression", "generator_function", "do_block", "block"];
 const STRINGS: &[&str] = &["string", "template_string", "interpreted_string_literal", "encapsed_string", "raw_string"];
 
-fn table(language: Language) -> Table {
+fn role_table(language: Language) -> OutlineRoleTable {
     match language {
         Language::Rust => RUST,
         Language::Python => PYTHON,
@@ -145,90 +145,90 @@ fn table(language: Language) -> Table {
     }
 }
 
-const RUST: Table = &[
-    (Leads, &["attribute_item", "line_comment", "block_comment"]),
-    (Named, &["mod_item"]),
+const RUST: OutlineRoleTable = &[
+    (Leading, &["attribute_item", "line_comment", "block_comment"]),
+    (Namespace, &["mod_item"]),
     (Scope, &["declaration_list", "foreign_mod_item", "field_declaration_list", "enum_variant_list"]),
     (Function, &["function_item", "function_signature_item", "macro_definition"]),
     (Class, &["impl_item"]),
     (Interface, &["trait_item"]),
     (Type, &["struct_item", "enum_item", "union_item", "type_item"]),
     (Constant, &["const_item", "static_item"]),
-    (Loose, &["field_declaration", "enum_variant", "associated_type"]),
+    (Field, &["field_declaration", "enum_variant", "associated_type"]),
 ];
 
-const PYTHON: Table = &[
-    (Leads, &["comment"]),
-    (Wrap, &["decorated_definition"]),
+const PYTHON: OutlineRoleTable = &[
+    (Leading, &["comment"]),
+    (Wrapper, &["decorated_definition"]),
     (Scope, &["block", "if_statement", "elif_clause", "else_clause"]),
     (Scope, &["try_statement", "except_clause", "finally_clause", "with_statement"]),
     (Function, &["function_definition"]),
     (Class, &["class_definition"]),
     (Type, &["type_alias_statement"]),
-    (Perhaps, &["expression_statement"]),
+    (Ambiguous, &["expression_statement"]),
 ];
 
-const JAVASCRIPT: Table = &[
-    (Leads, &["comment"]),
-    (Wrap, &["export_statement"]),
+const JAVASCRIPT: OutlineRoleTable = &[
+    (Leading, &["comment"]),
+    (Wrapper, &["export_statement"]),
     (Scope, &["class_body"]),
     (TestScope, &["call_expression", "arguments", "arrow_function", "function_expression", "statement_block"]),
     (Function, &["function_declaration", "generator_function_declaration", "method_definition"]),
     (Class, &["class_declaration", "class"]),
-    (Loose, &["field_definition"]),
-    (Perhaps, &["lexical_declaration", "variable_declaration", "expression_statement"]),
+    (Field, &["field_definition"]),
+    (Ambiguous, &["lexical_declaration", "variable_declaration", "expression_statement"]),
 ];
 
-const TYPESCRIPT: Table = &[
-    (Leads, &["comment"]),
-    (Wrap, &["export_statement", "ambient_declaration"]),
-    (Named, &["internal_module", "module"]),
+const TYPESCRIPT: OutlineRoleTable = &[
+    (Leading, &["comment"]),
+    (Wrapper, &["export_statement", "ambient_declaration"]),
+    (Namespace, &["internal_module", "module"]),
     (Scope, &["class_body", "interface_body", "object_type", "enum_body", "statement_block"]),
     (TestScope, &["call_expression", "arguments", "arrow_function", "function_expression"]),
     (Function, &["function_declaration", "generator_function_declaration", "method_definition", "function_signature"]),
     (Class, &["class_declaration", "abstract_class_declaration", "class"]),
     (Interface, &["interface_declaration"]),
     (Type, &["type_alias_declaration", "enum_declaration"]),
-    (Loose, &["property_signature", "enum_assignment", "method_signature", "abstract_method_signature"]),
-    (Perhaps, &["lexical_declaration", "variable_declaration", "expression_statement", "public_field_definition"]),
+    (Field, &["property_signature", "enum_assignment", "method_signature", "abstract_method_signature"]),
+    (Ambiguous, &["lexical_declaration", "variable_declaration", "expression_statement", "public_field_definition"]),
 ];
 
-const GO: Table = &[
-    (Leads, &["comment"]),
-    (Wrap, &["type_declaration"]),
+const GO: OutlineRoleTable = &[
+    (Leading, &["comment"]),
+    (Wrapper, &["type_declaration"]),
     (Scope, &["struct_type", "field_declaration_list", "interface_type", "var_declaration", "var_spec_list"]),
     (Function, &["function_declaration", "method_declaration"]),
     (Type, &["type_spec", "type_alias"]),
     (Constant, &["const_declaration"]),
-    (Loose, &["field_declaration", "method_elem", "const_spec", "var_spec"]),
+    (Field, &["field_declaration", "method_elem", "const_spec", "var_spec"]),
 ];
 
-const JAVA: Table = &[
-    (Leads, &["line_comment", "block_comment"]),
+const JAVA: OutlineRoleTable = &[
+    (Leading, &["line_comment", "block_comment"]),
     (Scope, &["class_body", "interface_body", "enum_body", "enum_body_declarations", "annotation_type_body"]),
     (Function, &["method_declaration", "constructor_declaration", "compact_constructor_declaration"]),
     (Class, &["class_declaration", "record_declaration"]),
     (Interface, &["interface_declaration", "annotation_type_declaration"]),
     (Type, &["enum_declaration"]),
-    (Loose, &["field_declaration", "constant_declaration", "enum_constant"]),
+    (Field, &["field_declaration", "constant_declaration", "enum_constant"]),
 ];
 
-const C: Table = &[
-    (Leads, &["comment"]),
+const C: OutlineRoleTable = &[
+    (Leading, &["comment"]),
     (Condition, &["preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"]),
     (Scope, &["preproc_else"]),
     (Scope, &["linkage_specification", "declaration_list", "field_declaration_list", "enumerator_list"]),
     (Function, &["function_definition"]),
     (Type, &["struct_specifier", "union_specifier", "enum_specifier", "type_definition"]),
     (Constant, &["preproc_def", "preproc_function_def"]),
-    (Loose, &["field_declaration", "enumerator"]),
-    (Perhaps, &["declaration"]),
+    (Field, &["field_declaration", "enumerator"]),
+    (Ambiguous, &["declaration"]),
 ];
 
-const CPP: Table = &[
-    (Leads, &["comment"]),
-    (Wrap, &["template_declaration"]),
-    (Named, &["namespace_definition"]),
+const CPP: OutlineRoleTable = &[
+    (Leading, &["comment"]),
+    (Wrapper, &["template_declaration"]),
+    (Namespace, &["namespace_definition"]),
     (Condition, &["preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef"]),
     (Scope, &["preproc_else"]),
     (Scope, &["linkage_specification", "declaration_list", "field_declaration_list", "enumerator_list"]),
@@ -237,46 +237,46 @@ const CPP: Table = &[
     (Interface, &["concept_definition"]),
     (Type, &["union_specifier", "enum_specifier", "type_definition", "alias_declaration"]),
     (Constant, &["preproc_def", "preproc_function_def"]),
-    (Loose, &["field_declaration", "enumerator"]),
-    (Perhaps, &["declaration"]),
+    (Field, &["field_declaration", "enumerator"]),
+    (Ambiguous, &["declaration"]),
 ];
 
-const CSHARP: Table = &[
-    (Leads, &["comment"]),
-    (Named, &["namespace_declaration", "file_scoped_namespace_declaration"]),
+const CSHARP: OutlineRoleTable = &[
+    (Leading, &["comment"]),
+    (Namespace, &["namespace_declaration", "file_scoped_namespace_declaration"]),
     (Scope, &["declaration_list", "enum_member_declaration_list", "preproc_if", "preproc_else", "preproc_elif"]),
     (Function, &["method_declaration", "constructor_declaration", "destructor_declaration", "operator_declaration"]),
     (Function, &["conversion_operator_declaration", "indexer_declaration"]),
     (Class, &["class_declaration", "struct_declaration", "record_declaration"]),
     (Interface, &["interface_declaration"]),
     (Type, &["enum_declaration", "delegate_declaration"]),
-    (Loose, &["field_declaration", "event_field_declaration", "property_declaration", "event_declaration"]),
-    (Loose, &["enum_member_declaration"]),
+    (Field, &["field_declaration", "event_field_declaration", "property_declaration", "event_declaration"]),
+    (Field, &["enum_member_declaration"]),
 ];
 
-const RUBY: Table = &[
-    (Leads, &["comment"]),
-    (Named, &["module"]),
+const RUBY: OutlineRoleTable = &[
+    (Leading, &["comment"]),
+    (Namespace, &["module"]),
     (Scope, &["body_statement", "singleton_class", "begin"]),
     (TestScope, &["do_block", "block"]),
     (Function, &["method", "singleton_method"]),
     (Class, &["class"]),
-    (Perhaps, &["assignment", "call"]),
+    (Ambiguous, &["assignment", "call"]),
 ];
 
-const PHP: Table = &[
-    (Leads, &["comment"]),
-    (Named, &["namespace_definition"]),
+const PHP: OutlineRoleTable = &[
+    (Leading, &["comment"]),
+    (Namespace, &["namespace_definition"]),
     (Scope, &["compound_statement", "declaration_list", "enum_declaration_list"]),
     (Function, &["function_definition", "method_declaration"]),
     (Class, &["class_declaration", "trait_declaration"]),
     (Interface, &["interface_declaration"]),
     (Type, &["enum_declaration"]),
     (Constant, &["const_declaration"]),
-    (Loose, &["property_declaration", "enum_case", "const_element"]),
+    (Field, &["property_declaration", "enum_case", "const_element"]),
 ];
 
-const BASH: Table = &[(Leads, &["comment"]), (Function, &["function_definition"]), (Loose, &["variable_assignment"])];
+const BASH: OutlineRoleTable = &[(Leading, &["comment"]), (Function, &["function_definition"]), (Field, &["variable_assignment"])];
 
 #[cfg(test)]
 mod tests {
@@ -285,11 +285,11 @@ mod tests {
     #[test]
     fn every_name_of_a_table_exists_in_its_grammar() {
         for language in Language::ALL {
-            for name in table(language).iter().flat_map(|(_, names)| names.iter()) {
+            for name in role_table(language).iter().flat_map(|(_, names)| names.iter()) {
                 assert_ne!(language.grammar().id_for_node_kind(name, true), 0, "{language:?} has no {name:?}");
             }
         }
-        for name in [NAMES, SYMBOLS, IMPORTS, CALLS, MODULES, FUNCTIONS, STRINGS].iter().copied().flatten() {
+        for name in [NAME_KINDS, SYMBOLS, IMPORTS, CALLS, MODULES, FUNCTIONS, STRINGS].iter().copied().flatten() {
             let exists = Language::ALL.iter().any(|language| language.grammar().id_for_node_kind(name, true) != 0);
             assert!(exists, "no grammar has {name:?}");
         }

@@ -4,7 +4,7 @@ use rstest::rstest;
 use super::*;
 
 fn cut_file(path: &str, code: &str) -> Vec<Chunk> {
-    let found = chunks(path, code, Language::detect(path, code.as_bytes()));
+    let found = chunk_file(path, code, Language::detect(path, code.as_bytes()));
     covers(code, &found).unwrap_or_else(|wrong| panic!("{path}: {wrong}"));
     found
 }
@@ -14,7 +14,7 @@ fn covers(text: &str, chunks: &[Chunk]) -> Result<(), String> {
     let mut next = 1;
     let mut whole = String::new();
     for chunk in chunks {
-        let counted = crate::context::tokens::count(crate::context::tokens::Encoding::O200kBase, &chunk.text(text));
+        let counted = crate::context::tokens::count_tokens(crate::context::tokens::Encoding::O200kBase, &chunk.text(text));
         if counted != chunk.tokens as usize {
             return Err(format!("{} tokens are {counted}: {chunk:?}", chunk.tokens));
         }
@@ -259,7 +259,7 @@ fn code() -> impl Strategy<Value = (&'static str, String)> {
 #[test]
 fn an_outline_is_within_its_chunk() {
     let text = "int a() {\n    return 1;\n} int b(int x,\n    int y) {\n    return 2;\n}\n";
-    let chunks = chunks("a.c", text, Language::detect("a.c", text.as_bytes()));
+    let chunks = chunk_file("a.c", text, Language::detect("a.c", text.as_bytes()));
     assert!(chunks.iter().any(|chunk| chunk.name == "b" && !chunk.outline.is_empty()), "{chunks:#?}");
     for chunk in &chunks {
         let is_within = |range: &LineRange| range.start >= chunk.lines.start && range.end <= chunk.lines.end;
@@ -272,7 +272,7 @@ proptest! {
 
     #[test]
     fn no_line_is_lost_and_none_is_twice((path, code) in code()) {
-        let found = chunks(path, &code, Language::detect(path, code.as_bytes()));
+        let found = chunk_file(path, &code, Language::detect(path, code.as_bytes()));
         if let Err(wrong) = covers(&code, &found) {
             return Err(TestCaseError::fail(wrong));
         }

@@ -1,23 +1,23 @@
 //! Cutting lines at blank ones, where no syntax tree says better.
 
-use super::lines::{Lines, Rows};
+use super::lines::{RowTable, RowRange};
 
 /// From here on a window ends at the next blank line, in lines.
-const ENOUGH: u32 = 30;
+const MIN_WINDOW_LINES: u32 = 30;
 /// No window is longer, in lines: a screen and a half.
-const MOST: u32 = 80;
+const MAX_WINDOW_LINES: u32 = 80;
 /// From here on a window ends at the end of its line, in bytes: below 2,000 tokens of code.
-const MOST_BYTES: usize = 6_000;
+const MAX_WINDOW_BYTES: usize = 6_000;
 
 /// Cuts rows into windows. Blank lines belong to the window before them; the last window is not much shorter than the
 /// others if it can be helped.
-pub fn cut(lines: &Lines<'_>, (first, last): Rows) -> Vec<Rows> {
+pub fn cut_windows(lines: &RowTable<'_>, (first, last): RowRange) -> Vec<RowRange> {
     let mut windows = Vec::new();
     let (mut start, mut bytes, mut after_blank) = (first, 0usize, false);
     for row in first..=last {
         let (length, is_blank) = (lines.line(row).len(), lines.is_blank(row));
-        let at_blank = after_blank && !is_blank && row - start >= ENOUGH && last - row >= ENOUGH / 3;
-        if row > start && (at_blank || row - start >= MOST || bytes + length > MOST_BYTES) {
+        let at_blank = after_blank && !is_blank && row - start >= MIN_WINDOW_LINES && last - row >= MIN_WINDOW_LINES / 3;
+        if row > start && (at_blank || row - start >= MAX_WINDOW_LINES || bytes + length > MAX_WINDOW_BYTES) {
             windows.push((start, row - 1));
             (start, bytes) = (row, 0);
         }
@@ -44,8 +44,8 @@ mod tests {
             (format!("a\n{long}\nb\n"), vec![(0, 0), (1, 1), (2, 2)]),
             (format!("{}\nend\n", "text\n".repeat(40)), vec![(0, 41)]),
         ] {
-            let lines = Lines::of(&text);
-            assert_eq!(cut(&lines, (0, lines.count() - 1)), expected, "{} lines", lines.count());
+            let lines = RowTable::new(&text);
+            assert_eq!(cut_windows(&lines, (0, lines.count() - 1)), expected, "{} lines", lines.count());
         }
     }
 }

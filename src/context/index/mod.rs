@@ -6,11 +6,11 @@
 //!
 //! Invariants: readers never wait; whatever is wrong with the files of an index, it is rebuilt and never fatal.
 
-mod builder;
-mod packed;
-mod prints;
+mod segment_builder;
+mod varint;
+mod fingerprints;
 mod refresh;
-mod sealed;
+mod sealed_file;
 mod segment;
 mod view;
 mod words;
@@ -20,14 +20,14 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::chunk::{Chunk, ChunkKind, Declaration, Extent, Syntax, text_of};
-use crate::domain::{LeftOut, LineRange};
+use super::chunk::{Chunk, ChunkKind, Declaration, ChunkExtent, FileSyntax, select_text};
+use crate::domain::{OmittedFile, LineRange};
 use crate::git::{GitError, Repo};
 
-pub use prints::Prints;
-use segment::{ChunkRow, NONE, Named, Segment};
-use view::View;
-pub use words::words;
+pub use fingerprints::FingerprintIndex;
+use segment::{ChunkRecord, NO_NUMBER, NameRole, Segment};
+use view::IndexView;
+pub use words::split_words;
 
 /// A file of an index; valid for the [`Index`] that it came from. Counted by path, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ pub struct ChunkId(pub u32);
 
 /// A file of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct File<'a> {
+pub struct IndexedFile<'a> {
     pub id: FileId,
     pub path: &'a str,
     /// The blob's id, see [`File::blob_id`].
@@ -50,7 +50,7 @@ pub struct File<'a> {
     pub is_test: bool,
 }
 
-impl File<'_> {
+impl IndexedFile<'_> {
     /// As hexadecimal.
     pub fn blob_id(&self) -> String {
         self.blob.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -65,7 +65,7 @@ impl File<'_> {
 
 /// The figures of a chunk, at no cost; the rest of it is in [`Index::chunk`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Brief {
+pub struct ChunkMetrics {
     pub file: FileId,
     pub lines: LineRange,
     pub kind: ChunkKind,
@@ -85,27 +85,27 @@ pub struct Posting {
 
 /// How much of a tree an index knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum IndexCompleteness {
     /// All of it, but for what is left out on purpose.
     Whole,
     /// It is still being built.
-    Part { files: u32, of: u32 },
+    Part { files: u32, total: u32 },
     /// It is the index of another, recent tree: files may have changed since.
     Other,
 }
 
 /// How far a refresh is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum IndexProgress {
     /// Another process refreshes the same index.
     Waiting,
     /// Files that are read, of those that have to be.
-    Reading { files: u32, of: u32 },
+    Reading { files: u32, total: u32 },
 }
 
 /// What a refresh did.
 #[derive(Debug)]
-pub struct Refreshed {
+pub struct RefreshReport {
     pub index: Index,
     /// Files that were read.
     pub read: u32,
@@ -139,10 +139,10 @@ impl IndexError {
 /// A ready index of one tree, or of a part of it.
 #[derive(Debug)]
 pub struct Index {
-    reach: Reach,
+    completeness: IndexCompleteness,
     segments: Vec<Segment>,
-    files: Vec<Place>,
-    left_out: Vec<LeftOut>,
+    files: Vec<IndexedFileLocation>,
+    left_out: Vec<OmittedFile>,
     chunks: u32,
     /// By segment and file in it: its number here.
     numbers: Vec<Vec<u32>>,
@@ -150,7 +150,7 @@ pub struct Index {
 
 /// Where a file is.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct IndexedFileLocation {
     segment: u32,
     file: u32,
     /// Its first chunk.
@@ -164,13 +164,13 @@ impl Index {
     /// # Errors
     /// A folder that cannot be read. A damaged index is none.
     pub fn open(folder: &Path, repo: &Repo, commit: &str) -> Result<Option<Self>, IndexError> {
-        let own = View::path(folder, &repo.tree_id(commit)?);
-        if let Some(index) = usable(Self::of_view(folder, &own))? {
+        let own = IndexView::path_of_tree(folder, &repo.tree_id(commit)?);
+        if let Some(index) = ignore_damaged(Self::from_view(folder, &own))? {
             return Ok(Some(index));
         }
-        for path in View::latest(folder)? {
-            if let Some(index) = usable(Self::of_view(folder, &path))? {
-                return Ok(Some(Self { reach: Reach::Other, ..index }));
+        for path in IndexView::list_latest(folder)? {
+            if let Some(index) = ignore_damaged(Self::from_view(folder, &path))? {
+                return Ok(Some(Self { completeness: IndexCompleteness::Other, ..index }));
             }
         }
         Ok(None)
@@ -185,39 +185,39 @@ impl Index {
         folder: &Path,
         repo: &Repo,
         commit: &str,
-        progress: &dyn Fn(Progress) -> ControlFlow<()>,
-    ) -> Result<Refreshed, IndexError> {
+        progress: &dyn Fn(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<RefreshReport, IndexError> {
         refresh::refresh(folder, repo, commit, progress)
     }
 
     /// What keeps any refresh from being written to a folder.
-    pub fn hindrance(folder: &Path) -> Option<IndexError> {
-        refresh::hindrance(folder)
+    pub fn find_write_error(folder: &Path) -> Option<IndexError> {
+        refresh::find_write_error(folder)
     }
 
-    fn of_view(folder: &Path, path: &Path) -> Result<Option<Self>, IndexError> {
-        let Some(view) = View::read(path)? else { return Ok(None) };
+    fn from_view(folder: &Path, path: &Path) -> Result<Option<Self>, IndexError> {
+        let Some(view) = IndexView::read(path)? else { return Ok(None) };
         let damaged = || IndexError::Damaged { path: path.to_owned(), what: "a part of it is gone" };
         let mut segments = Vec::with_capacity(view.segments.len());
         for name in &view.segments {
             segments.push(Segment::open(&folder.join(name))?.ok_or_else(damaged)?);
         }
         let reach = match view.is_whole() {
-            true => Reach::Whole,
-            false => Reach::Part { files: view.live.len() as u32, of: view.of },
+            true => IndexCompleteness::Whole,
+            false => IndexCompleteness::Part { files: view.files.len() as u32, total: view.total },
         };
-        let numbers = segments.iter().map(|segment| vec![NONE; segment.files().len()]).collect();
-        let mut index = Self { reach, segments, files: Vec::new(), left_out: Vec::new(), chunks: 0, numbers };
-        for [at, number] in view.live {
+        let numbers = segments.iter().map(|segment| vec![NO_NUMBER; segment.files().len()]).collect();
+        let mut index = Self { completeness: reach, segments, files: Vec::new(), left_out: Vec::new(), chunks: 0, numbers };
+        for [at, number] in view.files {
             let segment = index.segments.get(at as usize).ok_or_else(damaged)?;
             let file = segment.file(number).ok_or_else(damaged)?;
             match file.left_out() {
-                Some(reason) => index.left_out.push(LeftOut { path: segment.path(file).to_owned(), reason }),
+                Some(reason) => index.left_out.push(OmittedFile { path: segment.path(file).to_owned(), reason }),
                 None => {
                     if let Some(known) = index.numbers[at as usize].get_mut(number as usize) {
                         *known = index.files.len() as u32;
                     }
-                    index.files.push(Place { segment: at, file: number, first: index.chunks });
+                    index.files.push(IndexedFileLocation { segment: at, file: number, first: index.chunks });
                     index.chunks = index.chunks.saturating_add(file.chunks);
                 }
             }
@@ -225,31 +225,31 @@ impl Index {
         Ok(Some(index))
     }
 
-    pub fn reach(&self) -> Reach {
-        self.reach
+    pub fn completeness(&self) -> IndexCompleteness {
+        self.completeness
     }
 
     fn is_whole(&self) -> bool {
-        self.reach == Reach::Whole
+        self.completeness == IndexCompleteness::Whole
     }
 
-    fn known_files(&self) -> u32 {
+    fn known_file_count(&self) -> u32 {
         (self.files.len() + self.left_out.len()) as u32
     }
 
     /// By path.
-    pub fn files(&self) -> impl ExactSizeIterator<Item = File<'_>> {
-        self.files.iter().enumerate().map(|(number, place)| self.file_of(number as u32, *place))
+    pub fn files(&self) -> impl ExactSizeIterator<Item = IndexedFile<'_>> {
+        self.files.iter().enumerate().map(|(number, place)| self.to_file(number as u32, *place))
     }
 
-    pub fn file(&self, id: FileId) -> Option<File<'_>> {
-        self.files.get(id.0 as usize).map(|place| self.file_of(id.0, *place))
+    pub fn file(&self, id: FileId) -> Option<IndexedFile<'_>> {
+        self.files.get(id.0 as usize).map(|place| self.to_file(id.0, *place))
     }
 
-    fn file_of(&self, number: u32, place: Place) -> File<'_> {
+    fn to_file(&self, number: u32, place: IndexedFileLocation) -> IndexedFile<'_> {
         let segment = &self.segments[place.segment as usize];
         let row = &segment.files()[place.file as usize];
-        File {
+        IndexedFile {
             id: FileId(number),
             path: segment.path(row),
             blob: row.blob,
@@ -259,8 +259,8 @@ impl Index {
         }
     }
 
-    pub fn file_at(&self, path: &str) -> Option<File<'_>> {
-        let number = self.files.partition_point(|place| self.file_of(0, *place).path < path);
+    pub fn file_at(&self, path: &str) -> Option<IndexedFile<'_>> {
+        let number = self.files.partition_point(|place| self.to_file(0, *place).path < path);
         self.file(FileId(number as u32)).filter(|file| file.path == path)
     }
 
@@ -269,13 +269,13 @@ impl Index {
     ///
     /// # Errors
     /// As all lookups.
-    pub fn syntax(&self, path: &str, blob: &str) -> Result<Option<Syntax>, IndexError> {
+    pub fn file_syntax(&self, path: &str, blob: &str) -> Result<Option<FileSyntax>, IndexError> {
         let Some(file) = self.file_at(path).filter(|file| file.is_blob(blob)) else { return Ok(None) };
         let Some(place) = self.files.get(file.id.0 as usize) else { return Ok(None) };
         let Some(segment) = self.segments.get(place.segment as usize) else { return Ok(None) };
         let Some(row) = segment.file(place.file) else { return Ok(None) };
-        let rows = segment.declared()?.get(row.declared_range()).unwrap_or_default();
-        let declaration = |row: &segment::DeclaredRow| -> Result<Declaration, IndexError> {
+        let rows = segment.declarations()?.get(row.declaration_range()).unwrap_or_default();
+        let declaration = |row: &segment::DeclarationRecord| -> Result<Declaration, IndexError> {
             Ok(Declaration {
                 kind: row.kind(),
                 name: segment.name(row.name)?.to_owned(),
@@ -287,16 +287,16 @@ impl Index {
         let declared = rows.iter().map(declaration).collect::<Result<_, _>>()?;
         let chunks = row.chunk_range().filter_map(|chunk| segment.chunk(chunk));
         let parts = chunks.filter(|chunk| chunk.kind() != ChunkKind::Summary);
-        let extent = |chunk: &ChunkRow| Extent { kind: chunk.kind(), lines: chunk.lines() };
+        let extent = |chunk: &ChunkRecord| ChunkExtent { kind: chunk.kind(), lines: chunk.lines() };
         let chunks = parts.map(extent).collect();
         let first = segment.chunk(row.first_chunk).filter(|_| row.chunks > 0);
-        let imports = first.map(|first| segment.names(first)).transpose()?.map(|names| names.imports);
+        let imports = first.map(|first| segment.read_names(first)).transpose()?.map(|names| names.imports);
         let imports = imports.into_iter().flatten().map(str::to_owned).collect();
-        Ok(Some(Syntax { chunks, declared, imports }))
+        Ok(Some(FileSyntax { chunks, declarations: declared, imports }))
     }
 
     /// Files of the tree that are not in the index, and why, by path. Symbolic links and submodules are not named.
-    pub fn left_out(&self) -> &[LeftOut] {
+    pub fn left_out(&self) -> &[OmittedFile] {
         &self.left_out
     }
 
@@ -312,7 +312,7 @@ impl Index {
     }
 
     /// The file and the row of a chunk.
-    fn row(&self, chunk: ChunkId) -> Option<(FileId, &Segment, &ChunkRow)> {
+    fn find_row(&self, chunk: ChunkId) -> Option<(FileId, &Segment, &ChunkRecord)> {
         let number = self.files.partition_point(|place| place.first <= chunk.0).checked_sub(1)?;
         let place = self.files.get(number)?;
         let segment = self.segments.get(place.segment as usize)?;
@@ -321,9 +321,9 @@ impl Index {
         Some((FileId(number as u32), segment, row))
     }
 
-    pub fn brief(&self, chunk: ChunkId) -> Option<Brief> {
-        let (file, _, row) = self.row(chunk)?;
-        Some(Brief {
+    pub fn chunk_metrics(&self, chunk: ChunkId) -> Option<ChunkMetrics> {
+        let (file, _, row) = self.find_row(chunk)?;
+        Some(ChunkMetrics {
             file,
             lines: row.lines(),
             kind: row.kind(),
@@ -338,8 +338,8 @@ impl Index {
     /// # Errors
     /// All lookups: an index that turns out to be damaged, see [`IndexError::Damaged`].
     pub fn chunk(&self, chunk: ChunkId) -> Result<Option<Chunk>, IndexError> {
-        let Some((file, segment, row)) = self.row(chunk) else { return Ok(None) };
-        let names = segment.names(row)?;
+        let Some((file, segment, row)) = self.find_row(chunk) else { return Ok(None) };
+        let names = segment.read_names(row)?;
         let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
         Ok(Some(Chunk {
             path: self.file(file).map_or_else(String::new, |file| file.path.to_owned()),
@@ -358,30 +358,30 @@ impl Index {
 
     /// Where a name is declared: `exports` has it.
     pub fn definitions(&self, name: &str) -> Result<Vec<ChunkId>, IndexError> {
-        self.named(name, Named::Export)
+        self.chunks_by_name(name, NameRole::Export)
     }
 
     /// Where a name is used: `references` has it.
     pub fn references(&self, name: &str) -> Result<Vec<ChunkId>, IndexError> {
-        self.named(name, Named::Reference)
+        self.chunks_by_name(name, NameRole::Reference)
     }
 
     /// The chunks, one for a file, whose `imports` have it as it is written.
     pub fn importers(&self, import: &str) -> Result<Vec<ChunkId>, IndexError> {
-        self.named(import, Named::Import)
+        self.chunks_by_name(import, NameRole::Import)
     }
 
-    fn named(&self, name: &str, what: Named) -> Result<Vec<ChunkId>, IndexError> {
+    fn chunks_by_name(&self, name: &str, what: NameRole) -> Result<Vec<ChunkId>, IndexError> {
         let mut found = Vec::new();
         for (at, segment) in self.segments.iter().enumerate() {
-            segment.named(name, what, &mut |chunk| found.extend(self.chunk_here(at, chunk)))?;
+            segment.for_each_named_chunk(name, what, &mut |chunk| found.extend(self.to_chunk_id(at, chunk)))?;
         }
         found.sort_unstable();
         Ok(found)
     }
 
     /// The number here of a segment's chunk; `None` when it is of a file that the tree does not have.
-    fn chunk_here(&self, at: usize, chunk: u32) -> Option<ChunkId> {
+    fn to_chunk_id(&self, at: usize, chunk: u32) -> Option<ChunkId> {
         let segment = &self.segments[at];
         let row = segment.chunk(chunk)?;
         let place = self.files.get(*self.numbers[at].get(row.file as usize)? as usize)?;
@@ -392,8 +392,8 @@ impl Index {
     pub fn postings(&self, word: &str) -> Result<Vec<Posting>, IndexError> {
         let mut found = Vec::new();
         for (at, segment) in self.segments.iter().enumerate() {
-            segment.postings(word, &mut |chunk, count| {
-                found.extend(self.chunk_here(at, chunk).map(|chunk| Posting { chunk, count }));
+            segment.for_each_posting_of(word, &mut |chunk, count| {
+                found.extend(self.to_chunk_id(at, chunk).map(|chunk| Posting { chunk, count }));
             })?;
         }
         found.sort_unstable_by_key(|posting| posting.chunk);
@@ -402,21 +402,21 @@ impl Index {
 
     /// The files in which a name is declared, by path.
     pub fn files_that_declare(&self, name: &str) -> Result<Vec<FileId>, IndexError> {
-        self.files_of(|segment, found| segment.named(name, Named::Export, found))
+        self.collect_files(|segment, found| segment.for_each_named_chunk(name, NameRole::Export, found))
     }
 
     /// The files in which a name is used, by path.
     pub fn files_that_use(&self, name: &str) -> Result<Vec<FileId>, IndexError> {
-        self.files_of(|segment, found| segment.named(name, Named::Reference, found))
+        self.collect_files(|segment, found| segment.for_each_named_chunk(name, NameRole::Reference, found))
     }
 
     /// The files in which a word of [`words`] stands, by path.
     pub fn files_with(&self, word: &str) -> Result<Vec<FileId>, IndexError> {
-        self.files_of(|segment, found| segment.postings(word, &mut |chunk, _| found(chunk)))
+        self.collect_files(|segment, found| segment.for_each_posting_of(word, &mut |chunk, _| found(chunk)))
     }
 
     /// The files of the chunks that are found in each segment.
-    fn files_of(
+    fn collect_files(
         &self,
         find: impl Fn(&Segment, &mut dyn FnMut(u32)) -> Result<(), IndexError>,
     ) -> Result<Vec<FileId>, IndexError> {
@@ -425,7 +425,7 @@ impl Index {
             find(segment, &mut |chunk| {
                 let file = segment.chunk(chunk).and_then(|row| numbers.get(row.file as usize).copied());
                 // The chunks of a file follow each other.
-                files.extend(file.filter(|file| *file != NONE).map(FileId).filter(|file| files.last() != Some(file)));
+                files.extend(file.filter(|file| *file != NO_NUMBER).map(FileId).filter(|file| files.last() != Some(file)));
             })?;
         }
         files.sort_unstable();
@@ -451,30 +451,30 @@ impl Index {
     ///
     /// # Errors
     /// An index that turns out to be damaged.
-    pub fn text_of(&self, repo: &Repo, chunk: ChunkId) -> Result<Option<String>, IndexError> {
-        let Some(chunk) = self.row(chunk) else { return Ok(None) };
+    pub fn chunk_text(&self, repo: &Repo, chunk: ChunkId) -> Result<Option<String>, IndexError> {
+        let Some(chunk) = self.find_row(chunk) else { return Ok(None) };
         let (file, segment, row) = chunk;
         let Some(file) = self.file(file) else { return Ok(None) };
         let Ok(content) = repo.blob(&file.blob_id()) else { return Ok(None) };
         let outline: Vec<LineRange> = match row.kind() {
-            ChunkKind::Summary => segment.names(row)?.outline,
+            ChunkKind::Summary => segment.read_names(row)?.outline,
             _ => Vec::new(),
         }
         .into_iter()
         .map(|(first, last)| LineRange::new(first + 1, last + 1))
         .collect();
         let lines = LineRange::new(row.first + 1, row.last + 1);
-        Ok(Some(text_of(&String::from_utf8_lossy(&content), row.kind(), lines, &outline)))
+        Ok(Some(select_text(&String::from_utf8_lossy(&content), row.kind(), lines, &outline)))
     }
 
     /// Bytes that the index takes on disk.
     pub fn bytes_on_disk(&self) -> u64 {
-        self.segments.iter().map(Segment::size).sum()
+        self.segments.iter().map(Segment::bytes_on_disk).sum()
     }
 }
 
 /// A damaged index is none; it is rebuilt by the next refresh.
-fn usable(opened: Result<Option<Index>, IndexError>) -> Result<Option<Index>, IndexError> {
+fn ignore_damaged(opened: Result<Option<Index>, IndexError>) -> Result<Option<Index>, IndexError> {
     match opened {
         Err(error @ (IndexError::Damaged { .. } | IndexError::Outdated { .. })) => {
             tracing::debug!(%error, "it is left away");

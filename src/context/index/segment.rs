@@ -9,15 +9,15 @@ use std::sync::OnceLock;
 use bytemuck::{Pod, Zeroable};
 
 use super::IndexError;
-use super::packed::Numbers;
-use super::sealed::Sealed;
-use crate::context::chunk::{ChunkKind, Rows};
-use crate::domain::{LeftOutReason, LineRange};
+use super::varint::VarintReader;
+use super::sealed_file::SealedFile;
+use crate::context::chunk::{ChunkKind, RowRange};
+use crate::domain::{OmissionReason, LineRange};
 
 /// No name, no chunk.
-pub const NONE: u32 = u32::MAX;
+pub const NO_NUMBER: u32 = u32::MAX;
 /// Lists of chunks by name: who declares, imports, uses it.
-pub const FILE_WORDS: usize = 3;
+pub const NAME_ROLES: usize = 3;
 
 const FILES: usize = 0;
 const PATHS: usize = 1;
@@ -32,7 +32,7 @@ const DECLARED: usize = 9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct FileRow {
+pub struct FileRecord {
     pub path: u32,
     pub path_length: u32,
     pub blob: [u8; 20],
@@ -46,52 +46,52 @@ pub struct FileRow {
     pub reason: u32,
     pub is_test: u32,
     /// Its fingerprints, for copies of its code.
-    pub first_print: u32,
-    pub prints: u32,
+    pub first_fingerprint: u32,
+    pub fingerprints: u32,
     /// What it declares.
-    pub first_declared: u32,
-    pub declared: u32,
+    pub first_declaration: u32,
+    pub declarations: u32,
 }
 
-impl FileRow {
-    const REASONS: [LeftOutReason; 8] = [
-        LeftOutReason::Generated,
-        LeftOutReason::Vendored,
-        LeftOutReason::LockFile,
-        LeftOutReason::Minified,
-        LeftOutReason::Binary,
-        LeftOutReason::Oversized,
-        LeftOutReason::Secret,
-        LeftOutReason::Unreadable,
+impl FileRecord {
+    const REASONS: [OmissionReason; 8] = [
+        OmissionReason::Generated,
+        OmissionReason::Vendored,
+        OmissionReason::LockFile,
+        OmissionReason::Minified,
+        OmissionReason::Binary,
+        OmissionReason::Oversized,
+        OmissionReason::Secret,
+        OmissionReason::Unreadable,
     ];
 
-    pub fn code(reason: LeftOutReason) -> u32 {
+    pub fn reason_code(reason: OmissionReason) -> u32 {
         let known = Self::REASONS.iter().position(|known| *known == reason);
         known.unwrap_or(Self::REASONS.len() - 1) as u32 + 1
     }
 
-    pub fn left_out(&self) -> Option<LeftOutReason> {
+    pub fn left_out(&self) -> Option<OmissionReason> {
         let at = (self.reason as usize).checked_sub(1)?;
-        Some(Self::REASONS.get(at).copied().unwrap_or(LeftOutReason::Unreadable))
+        Some(Self::REASONS.get(at).copied().unwrap_or(OmissionReason::Unreadable))
     }
 
     pub fn chunk_range(&self) -> Range<u32> {
         self.first_chunk..self.first_chunk.saturating_add(self.chunks)
     }
 
-    pub fn print_range(&self) -> Range<usize> {
-        self.first_print as usize..self.first_print.saturating_add(self.prints) as usize
+    pub fn fingerprint_range(&self) -> Range<usize> {
+        self.first_fingerprint as usize..self.first_fingerprint.saturating_add(self.fingerprints) as usize
     }
 
-    pub fn declared_range(&self) -> Range<usize> {
-        self.first_declared as usize..self.first_declared.saturating_add(self.declared) as usize
+    pub fn declaration_range(&self) -> Range<usize> {
+        self.first_declaration as usize..self.first_declaration.saturating_add(self.declarations) as usize
     }
 }
 
 /// A declaration, its rows from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct DeclaredRow {
+pub struct DeclarationRecord {
     pub kind: u32,
     pub name: u32,
     pub scope: u32,
@@ -101,7 +101,7 @@ pub struct DeclaredRow {
     pub head_last: u32,
 }
 
-impl DeclaredRow {
+impl DeclarationRecord {
     pub fn kind(&self) -> ChunkKind {
         ChunkKind::ALL.get(self.kind as usize).copied().unwrap_or(ChunkKind::Window)
     }
@@ -109,7 +109,7 @@ impl DeclaredRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub struct ChunkRow {
+pub struct ChunkRecord {
     pub file: u32,
     pub first: u32,
     pub last: u32,
@@ -123,7 +123,7 @@ pub struct ChunkRow {
     pub lists: u32,
 }
 
-impl ChunkRow {
+impl ChunkRecord {
     pub fn lines(&self) -> LineRange {
         LineRange::new(self.first + 1, self.last + 1)
     }
@@ -134,10 +134,10 @@ impl ChunkRow {
 }
 
 /// What a chunk's row only refers to.
-pub struct Names<'a> {
+pub struct ChunkNames<'a> {
     pub name: Option<&'a str>,
     pub parent: Option<&'a str>,
-    pub outline: Vec<Rows>,
+    pub outline: Vec<RowRange>,
     pub exports: Vec<&'a str>,
     pub imports: Vec<&'a str>,
     pub references: Vec<&'a str>,
@@ -145,7 +145,7 @@ pub struct Names<'a> {
 
 /// Which list of chunks a name has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Named {
+pub enum NameRole {
     Export = 0,
     Import = 1,
     Reference = 2,
@@ -153,36 +153,36 @@ pub enum Named {
 
 #[derive(Debug)]
 pub struct Segment {
-    sealed: Sealed,
-    files: Vec<FileRow>,
+    sealed: SealedFile,
+    files: Vec<FileRecord>,
     paths: Vec<u8>,
-    chunks: Vec<ChunkRow>,
-    words: OnceLock<Words>,
+    chunks: Vec<ChunkRecord>,
+    words: OnceLock<WordTable>,
     postings: OnceLock<(Vec<u32>, Vec<u8>)>,
     lists: OnceLock<Vec<u8>>,
-    declared: OnceLock<Vec<DeclaredRow>>,
+    declared: OnceLock<Vec<DeclarationRecord>>,
 }
 
 #[derive(Debug)]
-struct Words {
+struct WordTable {
     ends: Vec<u32>,
     bytes: Vec<u8>,
 }
 
-impl Words {
+impl WordTable {
     fn get(&self, at: usize) -> &[u8] {
-        self.bytes.get(span(&self.ends, at)).unwrap_or_default()
+        self.bytes.get(range_at(&self.ends, at)).unwrap_or_default()
     }
 }
 
 /// The stretch that ends at `ends[at]`.
-fn span(ends: &[u32], at: usize) -> Range<usize> {
+fn range_at(ends: &[u32], at: usize) -> Range<usize> {
     let start = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
     start as usize..ends.get(at).copied().unwrap_or(start) as usize
 }
 
 /// What is asked for the first time is read; if that fails, it is asked for again the next time.
-fn lazily<T>(cell: &OnceLock<T>, read: impl FnOnce() -> Result<T, IndexError>) -> Result<&T, IndexError> {
+fn get_or_read<T>(cell: &OnceLock<T>, read: impl FnOnce() -> Result<T, IndexError>) -> Result<&T, IndexError> {
     if let Some(value) = cell.get() {
         return Ok(value);
     }
@@ -206,11 +206,11 @@ impl Segment {
     /// # Errors
     /// [`IndexError::Damaged`].
     pub fn open(path: &Path) -> Result<Option<Self>, IndexError> {
-        let Some(sealed) = Sealed::open(path)? else { return Ok(None) };
+        let Some(sealed) = SealedFile::open(path)? else { return Ok(None) };
         Ok(Some(Self {
-            files: sealed.section(FILES)?,
-            paths: sealed.section(PATHS)?,
-            chunks: sealed.section(CHUNKS)?,
+            files: sealed.read_section(FILES)?,
+            paths: sealed.read_section(PATHS)?,
+            chunks: sealed.read_section(CHUNKS)?,
             sealed,
             words: OnceLock::new(),
             postings: OnceLock::new(),
@@ -219,35 +219,35 @@ impl Segment {
         }))
     }
 
-    pub fn size(&self) -> u64 {
-        self.sealed.size()
+    pub fn bytes_on_disk(&self) -> u64 {
+        self.sealed.bytes_on_disk()
     }
 
-    pub fn files(&self) -> &[FileRow] {
+    pub fn files(&self) -> &[FileRecord] {
         &self.files
     }
 
-    pub fn file(&self, number: u32) -> Option<&FileRow> {
+    pub fn file(&self, number: u32) -> Option<&FileRecord> {
         self.files.get(number as usize)
     }
 
-    pub fn path(&self, file: &FileRow) -> &str {
+    pub fn path(&self, file: &FileRecord) -> &str {
         let start = file.path as usize;
         let bytes = self.paths.get(start..start.saturating_add(file.path_length as usize)).unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
-    pub fn chunks(&self) -> &[ChunkRow] {
+    pub fn chunks(&self) -> &[ChunkRecord] {
         &self.chunks
     }
 
-    pub fn chunk(&self, number: u32) -> Option<&ChunkRow> {
+    pub fn chunk(&self, number: u32) -> Option<&ChunkRecord> {
         self.chunks.get(number as usize)
     }
 
-    fn words(&self) -> Result<&Words, IndexError> {
-        lazily(&self.words, || {
-            Ok(Words { ends: self.sealed.section(WORD_ENDS)?, bytes: self.sealed.section(WORD_BYTES)? })
+    fn words(&self) -> Result<&WordTable, IndexError> {
+        get_or_read(&self.words, || {
+            Ok(WordTable { ends: self.sealed.read_section(WORD_ENDS)?, bytes: self.sealed.read_section(WORD_BYTES)? })
         })
     }
 
@@ -255,7 +255,7 @@ impl Segment {
         Ok(std::str::from_utf8(self.words()?.get(number as usize)).unwrap_or_default())
     }
 
-    fn number_of(&self, word: &str) -> Result<Option<usize>, IndexError> {
+    fn find_word(&self, word: &str) -> Result<Option<usize>, IndexError> {
         let words = self.words()?;
         let (mut low, mut high) = (0, words.ends.len());
         while low < high {
@@ -269,54 +269,54 @@ impl Segment {
         Ok(None)
     }
 
-    fn postings_at(&self, word: usize) -> Result<Numbers<'_>, IndexError> {
+    fn read_postings(&self, word: usize) -> Result<VarintReader<'_>, IndexError> {
         let (ends, bytes) =
-            lazily(&self.postings, || Ok((self.sealed.section(POSTING_ENDS)?, self.sealed.section(POSTINGS)?)))?;
-        Ok(Numbers(bytes.get(span(ends, word)).unwrap_or_default()))
+            get_or_read(&self.postings, || Ok((self.sealed.read_section(POSTING_ENDS)?, self.sealed.read_section(POSTINGS)?)))?;
+        Ok(VarintReader(bytes.get(range_at(ends, word)).unwrap_or_default()))
     }
 
     /// The fingerprints of all its files, see [`FileRow::print_range`].
-    pub fn prints(&self) -> Result<Vec<u32>, IndexError> {
-        self.sealed.section(PRINTS)
+    pub fn read_fingerprints(&self) -> Result<Vec<u32>, IndexError> {
+        self.sealed.read_section(PRINTS)
     }
 
     /// What all its files declare, see [`FileRow::declared_range`].
-    pub fn declared(&self) -> Result<&[DeclaredRow], IndexError> {
-        lazily(&self.declared, || self.sealed.section(DECLARED)).map(Vec::as_slice)
+    pub fn declarations(&self) -> Result<&[DeclarationRecord], IndexError> {
+        get_or_read(&self.declared, || self.sealed.read_section(DECLARED)).map(Vec::as_slice)
     }
 
     /// A name by its number; empty for [`NONE`].
     pub fn name(&self, number: u32) -> Result<&str, IndexError> {
-        if number == NONE { Ok("") } else { self.word(number) }
+        if number == NO_NUMBER { Ok("") } else { self.word(number) }
     }
 
     /// The chunks in which a word stands, and how often.
-    pub fn postings(&self, word: &str, found: &mut dyn FnMut(u32, u32)) -> Result<(), IndexError> {
-        if let Some(number) = self.number_of(word)? {
-            each_term(self.postings_at(number)?, found);
+    pub fn for_each_posting_of(&self, word: &str, found: &mut dyn FnMut(u32, u32)) -> Result<(), IndexError> {
+        if let Some(number) = self.find_word(word)? {
+            for_each_term(self.read_postings(number)?, found);
         }
         Ok(())
     }
 
     /// Every word with every chunk in which it stands.
-    pub fn each_posting(&self, found: &mut dyn FnMut(&str, u32, u32)) -> Result<(), IndexError> {
+    pub fn for_each_posting(&self, found: &mut dyn FnMut(&str, u32, u32)) -> Result<(), IndexError> {
         for number in 0..self.words()?.ends.len() {
             let word = self.word(number as u32)?;
-            each_term(self.postings_at(number)?, &mut |chunk, count| found(word, chunk, count));
+            for_each_term(self.read_postings(number)?, &mut |chunk, count| found(word, chunk, count));
         }
         Ok(())
     }
 
     /// The chunks that a name is a name of.
-    pub fn named(&self, name: &str, what: Named, found: &mut dyn FnMut(u32)) -> Result<(), IndexError> {
-        let Some(number) = self.number_of(name)? else { return Ok(()) };
-        let mut numbers = self.postings_at(number)?;
-        let terms = numbers.next();
+    pub fn for_each_named_chunk(&self, name: &str, what: NameRole, found: &mut dyn FnMut(u32)) -> Result<(), IndexError> {
+        let Some(number) = self.find_word(name)? else { return Ok(()) };
+        let mut numbers = self.read_postings(number)?;
+        let terms = numbers.read();
         numbers.skip(terms as usize);
-        for list in 0..FILE_WORDS {
-            let (count, mut chunk) = (numbers.next(), 0u32);
-            for _ in 0..numbers.at_most(count) {
-                chunk = chunk.wrapping_add(numbers.next());
+        for list in 0..NAME_ROLES {
+            let (count, mut chunk) = (numbers.read(), 0u32);
+            for _ in 0..numbers.bound_count(count) {
+                chunk = chunk.wrapping_add(numbers.read());
                 if list == what as usize {
                     found(chunk);
                 }
@@ -325,34 +325,34 @@ impl Segment {
         Ok(())
     }
 
-    pub fn names(&self, chunk: &ChunkRow) -> Result<Names<'_>, IndexError> {
-        let lists = lazily(&self.lists, || self.sealed.section::<u8>(LISTS))?;
-        let mut numbers = Numbers(lists.get(chunk.lists as usize..).unwrap_or_default());
-        let count = numbers.next();
+    pub fn read_names(&self, chunk: &ChunkRecord) -> Result<ChunkNames<'_>, IndexError> {
+        let lists = get_or_read(&self.lists, || self.sealed.read_section::<u8>(LISTS))?;
+        let mut numbers = VarintReader(lists.get(chunk.lists as usize..).unwrap_or_default());
+        let count = numbers.read();
         let mut outline = Vec::new();
         let mut row = chunk.first;
-        for _ in 0..numbers.at_most(count) {
-            let first = row.saturating_add(numbers.next());
-            row = first.saturating_add(numbers.next());
+        for _ in 0..numbers.bound_count(count) {
+            let first = row.saturating_add(numbers.read());
+            row = first.saturating_add(numbers.read());
             outline.push((first, row));
         }
         let mut list = || -> Result<Vec<&str>, IndexError> {
-            let count = numbers.next();
-            (0..numbers.at_most(count)).map(|_| self.word(numbers.next())).collect()
+            let count = numbers.read();
+            (0..numbers.bound_count(count)).map(|_| self.word(numbers.read())).collect()
         };
         let (exports, imports, references) = (list()?, list()?, list()?);
-        let named = |name: u32| if name == NONE { Ok(None) } else { self.word(name).map(Some) };
-        Ok(Names { name: named(chunk.name)?, parent: named(chunk.parent)?, outline, exports, imports, references })
+        let named = |name: u32| if name == NO_NUMBER { Ok(None) } else { self.word(name).map(Some) };
+        Ok(ChunkNames { name: named(chunk.name)?, parent: named(chunk.parent)?, outline, exports, imports, references })
     }
 }
 
-fn each_term(mut numbers: Numbers<'_>, found: &mut dyn FnMut(u32, u32)) {
-    let length = numbers.next() as usize;
-    let mut terms = Numbers(numbers.0.get(..length).unwrap_or_default());
+fn for_each_term(mut numbers: VarintReader<'_>, found: &mut dyn FnMut(u32, u32)) {
+    let length = numbers.read() as usize;
+    let mut terms = VarintReader(numbers.0.get(..length).unwrap_or_default());
     let mut chunk = 0u32;
     while !terms.0.is_empty() {
-        let number = terms.next();
+        let number = terms.read();
         chunk = chunk.wrapping_add(number >> 1);
-        found(chunk, if number & 1 == 1 { 1 } else { terms.next() });
+        found(chunk, if number & 1 == 1 { 1 } else { terms.read() });
     }
 }

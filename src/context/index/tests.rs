@@ -5,16 +5,16 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::builder::Builder;
+use super::segment_builder::SegmentBuilder;
 use super::*;
-use crate::context::chunk::{chunks, syntax};
-use crate::domain::LeftOutReason;
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::Parsers;
-use crate::provider::builtin::{Known, fingerprints};
+use crate::context::chunk::{chunk_file, parse_syntax};
+use crate::domain::OmissionReason;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::Parsers;
+use crate::reviewers::analyzer::{FingerprintSource, file_fingerprints};
 
 /// A bare repository with an index's folder beside it.
-struct Sample {
+struct IndexFixture {
     folder: TempDir,
     git: git2::Repository,
     files: BTreeMap<String, (Vec<u8>, i32)>,
@@ -23,7 +23,7 @@ struct Sample {
 const FILE: i32 = 0o100_644;
 const LINK: i32 = 0o120_000;
 
-impl Sample {
+impl IndexFixture {
     fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let git = git2::Repository::init_bare(folder.path().join("a.git")).expect("a repository");
@@ -71,8 +71,8 @@ impl Sample {
         self.folder.path().join("index")
     }
 
-    fn refresh(&self) -> Refreshed {
-        Index::refresh(&self.index_folder(), &self.repo(), &self.commit(), &go_on).expect("a refresh")
+    fn refresh(&self) -> RefreshReport {
+        Index::refresh(&self.index_folder(), &self.repo(), &self.commit(), &keep_going).expect("a refresh")
     }
 
     fn open(&self) -> Option<Index> {
@@ -80,26 +80,26 @@ impl Sample {
     }
 
     fn segments(&self) -> Vec<PathBuf> {
-        let names = view::names(&self.index_folder()).expect("a folder");
+        let names = view::list_files(&self.index_folder()).expect("a folder");
         names.into_iter().filter(|(name, _)| Segment::is_file_name(name)).map(|(_, path)| path).collect()
     }
 }
 
-fn go_on(_: Progress) -> ControlFlow<()> {
+fn keep_going(_: IndexProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
 /// `path:line` of chunks.
 fn places(index: &Index, chunks: &[ChunkId]) -> Vec<String> {
     let place = |chunk: &ChunkId| {
-        let brief = index.brief(*chunk).expect("a chunk");
+        let brief = index.chunk_metrics(*chunk).expect("a chunk");
         format!("{}:{}", index.file(brief.file).expect("a file").path, brief.lines.start)
     };
     chunks.iter().map(place).collect()
 }
 
-fn sample() -> Sample {
-    Sample::new(&[
+fn sample() -> IndexFixture {
+    IndexFixture::new(&[
         (
             "src/shape.rs",
             "use crate::unit::Meter;\n\npub struct Shape { side_length: Meter }\n\nimpl Shape {\n    pub fn area(&self) -> Meter {\n        if self.side_length > LIMIT { LIMIT } else { self.side_length }\n    }\n}\n",
@@ -113,13 +113,13 @@ fn sample() -> Sample {
 }
 
 /// The index knows of every file what cutting it says.
-fn agrees(sample: &Sample, index: &Index) {
+fn assert_agrees(sample: &IndexFixture, index: &Index) {
     let repo = sample.repo();
-    let known = sample.open().expect("an index").prints().expect("sound");
+    let known = sample.open().expect("an index").into_fingerprints().expect("sound");
     let mut next = 0;
     for file in index.files() {
         let text = String::from_utf8_lossy(&sample.files[file.path].0).into_owned();
-        let expected = chunks(file.path, &text, Language::detect(file.path, text.as_bytes()));
+        let expected = chunk_file(file.path, &text, Language::detect(file.path, text.as_bytes()));
         let found: Vec<Chunk> =
             index.chunks_of(file.id).map(|id| index.chunk(id).expect("sound").expect("a chunk")).collect();
         assert_eq!(found, expected);
@@ -127,7 +127,7 @@ fn agrees(sample: &Sample, index: &Index) {
             assert_eq!(id.0, next);
             next += 1;
             let chunk = index.chunk(id).expect("sound").expect("a chunk");
-            assert_eq!(index.text_of(&repo, id).expect("sound"), Some(chunk.text(&text)));
+            assert_eq!(index.chunk_text(&repo, id).expect("sound"), Some(chunk.text(&text)));
             for name in &chunk.exports {
                 assert!(index.definitions(name).expect("sound").contains(&id), "{name}");
             }
@@ -137,8 +137,8 @@ fn agrees(sample: &Sample, index: &Index) {
             for import in &chunk.imports {
                 assert!(index.importers(import).expect("sound").contains(&id), "{import}");
             }
-            let brief = index.brief(id).expect("a chunk");
-            let mut own = words(&chunk.text(&text));
+            let brief = index.chunk_metrics(id).expect("a chunk");
+            let mut own = split_words(&chunk.text(&text));
             if chunk.kind == ChunkKind::Summary {
                 own.clear();
             }
@@ -152,15 +152,15 @@ fn agrees(sample: &Sample, index: &Index) {
                 assert_eq!(posting.map(|posting| posting.count), Some(expected), "{word}");
             }
         }
-        let read = syntax(&mut Parsers::default(), file.path, &text);
-        assert_eq!(index.syntax(file.path, &file.blob_id()).expect("sound"), Some(read));
-        assert_eq!(index.syntax(file.path, "0").expect("sound"), None);
+        let read = parse_syntax(&mut Parsers::default(), file.path, &text);
+        assert_eq!(index.file_syntax(file.path, &file.blob_id()).expect("sound"), Some(read));
+        assert_eq!(index.file_syntax(file.path, "0").expect("sound"), None);
         assert_eq!(index.file_at(file.path), Some(file));
-        let prints = fingerprints(file.path, &sample.files[file.path].0);
+        let prints = file_fingerprints(file.path, &sample.files[file.path].0);
         assert_eq!(known.fingerprints(file.path, &file.blob_id()), Some(prints.as_slice()), "{}", file.path);
     }
     assert_eq!(next, index.chunk_count());
-    assert_eq!(index.brief(ChunkId(next)), None);
+    assert_eq!(index.chunk_metrics(ChunkId(next)), None);
 }
 
 #[test]
@@ -170,10 +170,10 @@ fn an_index_knows_files_chunks_names_and_words() {
     let refreshed = sample.refresh();
     assert_eq!((refreshed.read, refreshed.known, refreshed.repaired), (6, 0, None));
     let index = sample.open().expect("an index");
-    assert_eq!(index.reach(), Reach::Whole);
-    agrees(&sample, &index);
+    assert_eq!(index.completeness(), IndexCompleteness::Whole);
+    assert_agrees(&sample, &index);
     let left_out: Vec<_> = index.left_out().iter().map(|left| (left.path.as_str(), left.reason)).collect();
-    assert_eq!(left_out, [(".env", LeftOutReason::Secret), ("Cargo.lock", LeftOutReason::LockFile)]);
+    assert_eq!(left_out, [(".env", OmissionReason::Secret), ("Cargo.lock", OmissionReason::LockFile)]);
     let found = |chunks: Result<Vec<ChunkId>, IndexError>| places(&index, &chunks.expect("sound"));
     assert_eq!(found(index.definitions("area")), ["src/shape.rs:5"]);
     assert_eq!(found(index.definitions("Meter")), ["src/unit.rs:1"]);
@@ -183,7 +183,7 @@ fn an_index_knows_files_chunks_names_and_words() {
     for word in ["area", "length", "meter", "nothing"] {
         let files = |chunks: Vec<ChunkId>| -> Vec<FileId> {
             let mut files: Vec<FileId> =
-                chunks.into_iter().filter_map(|chunk| Some(index.brief(chunk)?.file)).collect();
+                chunks.into_iter().filter_map(|chunk| Some(index.chunk_metrics(chunk)?.file)).collect();
             files.dedup();
             files
         };
@@ -214,7 +214,7 @@ fn fingerprints_are_known_by_what_a_file_holds() {
     let index = sample.refresh().index;
     let made = sample.git.blob(&sample.files["src/made.rs"].0).expect("a blob").to_string();
     let long = index.file_at("src/long.rs").expect("a file").blob_id();
-    let known = index.prints().expect("sound");
+    let known = index.into_fingerprints().expect("sound");
     let of_long = known.fingerprints("src/long.rs", &long).expect("known");
     assert!(!of_long.is_empty());
     assert_eq!(known.fingerprints("src/moved.rs", &long), Some(of_long), "known under another name");
@@ -230,10 +230,10 @@ fn only_what_is_not_known_is_read() {
     let again = sample.refresh();
     assert_eq!((again.read, again.known), (0, 6));
     sample.set("src/unit.rs", "pub struct Foot(u32);\n");
-    assert_eq!(sample.open().map(|index| index.reach()), Some(Reach::Other));
+    assert_eq!(sample.open().map(|index| index.completeness()), Some(IndexCompleteness::Other));
     let changed = sample.refresh();
     assert_eq!((changed.read, changed.known), (1, 5));
-    agrees(&sample, &changed.index);
+    assert_agrees(&sample, &changed.index);
     assert_eq!(changed.index.definitions("Meter").expect("sound"), []);
     assert_eq!(changed.index.files_that_declare("Meter").expect("sound"), []);
     assert_eq!(changed.index.definitions("Foot").expect("sound").len(), 1);
@@ -258,10 +258,10 @@ fn many_small_segments_become_one_and_old_ones_go() {
         assert_eq!(refreshed.read, 2, "{round}");
     }
     let index = sample.open().expect("an index");
-    agrees(&sample, &index);
+    assert_agrees(&sample, &index);
     assert!(index.segments.len() <= 9, "{}", index.segments.len());
     assert!(sample.segments().len() <= 20, "{}", sample.segments().len());
-    assert_eq!(View::latest(&sample.index_folder()).expect("a folder").len(), 8);
+    assert_eq!(IndexView::list_latest(&sample.index_folder()).expect("a folder").len(), 8);
     assert_eq!(index.definitions("Unit28").expect("sound"), []);
     assert_eq!(index.definitions("more26").expect("sound").len(), 1);
 }
@@ -270,7 +270,7 @@ fn many_small_segments_become_one_and_old_ones_go() {
 fn what_a_segment_takes_over_counts_as_if_it_were_read() {
     let sample = sample();
     sample.refresh();
-    let mut builder = Builder::default();
+    let mut builder = SegmentBuilder::default();
     for path in sample.segments() {
         let segment = Segment::open(&path).expect("sound").expect("a segment");
         builder.absorb(&segment, &|_| true, &|| false).expect("sound");
@@ -284,8 +284,8 @@ fn what_a_segment_takes_over_counts_as_if_it_were_read() {
 fn a_damaged_index_is_rebuilt_and_that_is_said_once() {
     let sample = sample();
     sample.refresh();
-    let files = |sample: &Sample| -> Vec<PathBuf> {
-        let names = view::names(&sample.index_folder()).expect("a folder");
+    let files = |sample: &IndexFixture| -> Vec<PathBuf> {
+        let names = view::list_files(&sample.index_folder()).expect("a folder");
         names.into_iter().filter(|(name, _)| name != "lock").map(|(_, path)| path).collect()
     };
     let mut repaired = 0;
@@ -310,14 +310,14 @@ fn a_damaged_index_is_rebuilt_and_that_is_said_once() {
                 let sound = all.iter().all(Result::is_ok)
                     && index.postings("area").is_ok()
                     && (0..index.chunk_count()).all(|chunk| index.chunk(ChunkId(chunk)).is_ok())
-                    && index.files().all(|file| index.syntax(file.path, &file.blob_id()).is_ok());
+                    && index.files().all(|file| index.file_syntax(file.path, &file.blob_id()).is_ok());
                 if sound {
-                    agrees(&sample, &index);
+                    assert_agrees(&sample, &index);
                 }
             }
             let refreshed = sample.refresh();
             repaired += usize::from(refreshed.repaired.is_some());
-            agrees(&sample, &refreshed.index);
+            assert_agrees(&sample, &refreshed.index);
             assert_eq!(sample.refresh().repaired, None);
         }
     }
@@ -328,22 +328,22 @@ fn a_damaged_index_is_rebuilt_and_that_is_said_once() {
 fn what_a_reader_finds_damaged_is_said_by_the_next_refresh() {
     let sample = sample();
     sample.refresh();
-    let names = view::names(&sample.index_folder()).expect("a folder");
+    let names = view::list_files(&sample.index_folder()).expect("a folder");
     for (_, path) in names.into_iter().filter(|(name, _)| name != "lock") {
         let mut bytes = fs::read(&path).expect("a file");
         *bytes.last_mut().expect("a byte") ^= 1;
         fs::write(&path, &bytes).expect("written");
         if let Some(index) = sample.open() {
             let mut found = vec![index.definitions("area").map(drop), index.postings("area").map(drop)];
-            found.extend(index.files().map(|file| index.syntax(file.path, &file.blob_id()).map(drop)));
-            found.push(index.prints().map(drop));
+            found.extend(index.files().map(|file| index.file_syntax(file.path, &file.blob_id()).map(drop)));
+            found.push(index.into_fingerprints().map(drop));
             assert!(found.iter().any(Result::is_err), "a damaged part");
             assert!(!path.exists());
         }
         assert!(sample.refresh().repaired.is_some(), "{}", path.display());
         let again = sample.refresh();
         assert_eq!((again.read, again.repaired), (0, None));
-        agrees(&sample, &again.index);
+        assert_agrees(&sample, &again.index);
     }
 }
 
@@ -363,7 +363,7 @@ fn what_a_refresh_found_damaged_is_said_by_the_next_one_when_it_was_given_up() {
 fn an_index_of_another_version_is_rebuilt_without_a_word() {
     let sample = sample();
     sample.refresh();
-    let names = view::names(&sample.index_folder()).expect("a folder");
+    let names = view::list_files(&sample.index_folder()).expect("a folder");
     for (_, path) in names.into_iter().filter(|(name, _)| name != "lock") {
         let mut bytes = fs::read(&path).expect("a file");
         bytes[size_of::<u64>()] ^= 1;
@@ -372,7 +372,7 @@ fn an_index_of_another_version_is_rebuilt_without_a_word() {
     assert!(sample.open().is_none());
     let refreshed = sample.refresh();
     assert_eq!((refreshed.read, refreshed.repaired), (6, None));
-    agrees(&sample, &refreshed.index);
+    assert_agrees(&sample, &refreshed.index);
 }
 
 #[test]
@@ -380,18 +380,18 @@ fn what_is_no_file_is_taken_away_and_that_is_said_once() {
     let sample = sample();
     sample.refresh();
     let folder = sample.index_folder();
-    let half = folder.join(format!("{}xyz", sealed::TEMPORARY));
+    let half = folder.join(format!("{}xyz", sealed_file::TEMPORARY_PREFIX));
     fs::write(&half, "half").expect("written");
-    for (name, path) in view::names(&folder).expect("a folder") {
+    for (name, path) in view::list_files(&folder).expect("a folder") {
         crate::context::disk::with_others_in_place(&path, |sort| {
             sample.open();
-            assert!(Index::hindrance(&folder).is_none(), "{sort} for {name}");
+            assert!(Index::find_write_error(&folder).is_none(), "{sort} for {name}");
             let refreshed = sample.refresh();
             let is_said = name.starts_with("view-") || Segment::is_file_name(&name);
             assert_eq!(refreshed.repaired.is_some(), is_said, "{sort} for {name}");
             let again = sample.refresh();
             assert_eq!((again.read, again.repaired), (0, None), "{sort} for {name}");
-            agrees(&sample, &again.index);
+            assert_agrees(&sample, &again.index);
         });
     }
 }
@@ -400,19 +400,19 @@ fn what_is_no_file_is_taken_away_and_that_is_said_once() {
 fn what_keeps_an_index_from_being_written_is_said() {
     let sample = sample();
     let folder = sample.index_folder();
-    assert!(Index::hindrance(&folder).is_none());
+    assert!(Index::find_write_error(&folder).is_none());
     fs::remove_dir_all(&folder).expect("removed");
     fs::write(&folder, "a file").expect("written");
-    assert!(matches!(Index::hindrance(&folder), Some(IndexError::Io { .. })));
+    assert!(matches!(Index::find_write_error(&folder), Some(IndexError::Io { .. })));
 }
 
 #[test]
 fn what_a_dead_process_left_is_taken_away() {
     let sample = sample();
     fs::create_dir_all(sample.index_folder()).expect("a folder");
-    let half = sample.index_folder().join(format!("{}xyz", sealed::TEMPORARY));
+    let half = sample.index_folder().join(format!("{}xyz", sealed_file::TEMPORARY_PREFIX));
     fs::write(&half, "half").expect("written");
-    agrees(&sample, &sample.refresh().index);
+    assert_agrees(&sample, &sample.refresh().index);
     assert!(!half.exists());
 }
 
@@ -420,13 +420,13 @@ fn what_a_dead_process_left_is_taken_away() {
 fn nobody_waits_for_small_segments_to_be_merged_and_the_next_one_merges_them() {
     let mut sample = sample();
     sample.refresh();
-    let segments = |sample: &Sample| {
+    let segments = |sample: &IndexFixture| {
         let tree = sample.repo().tree_id(&sample.commit()).expect("a tree");
-        let view = View::read(&View::path(&sample.index_folder(), &tree)).expect("sound").expect("a view");
+        let view = IndexView::read(&IndexView::path_of_tree(&sample.index_folder(), &tree)).expect("sound").expect("a view");
         view.segments.len()
     };
     let mut number = 0;
-    let mut add = |sample: &mut Sample, most: u32| {
+    let mut add = |sample: &mut IndexFixture, most: u32| {
         number += 1;
         sample.set(&format!("more/part_{number}.rs"), format!("fn part_{number}() {{ other(); }}\n"));
         let asked = std::cell::Cell::new(0);
@@ -435,7 +435,7 @@ fn nobody_waits_for_small_segments_to_be_merged_and_the_next_one_merges_them() {
             if asked.get() > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let index = Index::refresh(&sample.index_folder(), &sample.repo(), &sample.commit(), &go_on);
-        agrees(sample, &index.expect("all is read").index);
+        assert_agrees(sample, &index.expect("all is read").index);
         asked.get()
     };
     let before = loop {
@@ -466,7 +466,7 @@ fn one_at_a_time_refreshes_and_waiting_can_be_given_up() {
     };
     let refused = Index::refresh(&folder, &repo, &commit, &give_up);
     assert!(matches!(refused, Err(IndexError::Cancelled)), "{refused:?}");
-    assert_eq!(asked.into_inner().expect("no panic"), [Progress::Waiting]);
+    assert_eq!(asked.into_inner().expect("no panic"), [IndexProgress::Waiting]);
     // Readers do not wait.
     assert!(sample.open().is_none());
     lock.unlock().expect("unlocked");
@@ -475,13 +475,13 @@ fn one_at_a_time_refreshes_and_waiting_can_be_given_up() {
 
     let threads: Vec<_> = (0..4)
         .map(|_| {
-            let (folder, repo, commit) = (folder.clone(), repo.again().expect("again"), commit.clone());
-            std::thread::spawn(move || Index::refresh(&folder, &repo, &commit, &go_on).expect("a refresh").read)
+            let (folder, repo, commit) = (folder.clone(), repo.reopen().expect("again"), commit.clone());
+            std::thread::spawn(move || Index::refresh(&folder, &repo, &commit, &keep_going).expect("a refresh").read)
         })
         .collect();
     let read: Vec<u32> = threads.into_iter().map(|thread| thread.join().expect("no panic")).collect();
     assert!(read.iter().filter(|read| **read > 0).count() <= 1, "{read:?}");
-    agrees(&sample, &sample.open().expect("an index"));
+    assert_agrees(&sample, &sample.open().expect("an index"));
 }
 
 #[test]
@@ -499,22 +499,22 @@ fn files_that_nobody_wrote_are_left_out_or_bounded() {
     sample.files.insert("loop".to_owned(), (b"loop".to_vec(), LINK));
     sample.files.insert("up".to_owned(), (b"..".to_vec(), LINK));
     let index = sample.refresh().index;
-    let left_out: BTreeMap<&str, LeftOutReason> =
+    let left_out: BTreeMap<&str, OmissionReason> =
         index.left_out().iter().map(|left| (left.path.as_str(), left.reason)).collect();
     for (path, reason) in [
-        ("big.json", LeftOutReason::Oversized),
-        ("app.min.js", LeftOutReason::Minified),
-        ("bundle.js", LeftOutReason::Minified),
-        ("picture.png", LeftOutReason::Binary),
-        ("utf16.cs", LeftOutReason::Binary),
-        ("a.pb.go", LeftOutReason::Generated),
+        ("big.json", OmissionReason::Oversized),
+        ("app.min.js", OmissionReason::Minified),
+        ("bundle.js", OmissionReason::Minified),
+        ("picture.png", OmissionReason::Binary),
+        ("utf16.cs", OmissionReason::Binary),
+        ("a.pb.go", OmissionReason::Generated),
     ] {
         assert_eq!(left_out.get(path), Some(&reason), "{path}");
     }
     assert!(index.file_at("loop").is_none() && index.file_at("one_line.txt").is_some());
     assert_eq!(index.definitions("plain").expect("sound").len(), 1);
     assert_eq!(index.file_at("empty.rs").map(|file| (file.lines, index.chunks_of(file.id).len())), Some((0, 0)));
-    agrees(&sample, &index);
+    assert_agrees(&sample, &index);
 }
 
 #[test]
@@ -525,16 +525,16 @@ fn files_that_vanish_are_left_out_and_come_back() {
     let object = sample.git.path().join("objects").join(&id[..2]).join(&id[2..]);
     let away = sample.folder.path().join("away");
     fs::rename(&object, &away).expect("moved");
-    let refresh = || Index::refresh(&sample.index_folder(), &sample.repo(), &commit, &go_on).expect("a refresh");
+    let refresh = || Index::refresh(&sample.index_folder(), &sample.repo(), &commit, &keep_going).expect("a refresh");
     let refreshed = refresh();
-    let vanished = |index: &Index| index.left_out().iter().any(|left| left.reason == LeftOutReason::Unreadable);
+    let vanished = |index: &Index| index.left_out().iter().any(|left| left.reason == OmissionReason::Unreadable);
     assert!(vanished(&refreshed.index) && refreshed.index.file_at("src/unit.rs").is_none());
     // The text of what is indexed may go as well.
     let other = sample.git.blob(&sample.files["README.md"].0).expect("a blob").to_string();
     fs::remove_file(sample.git.path().join("objects").join(&other[..2]).join(&other[2..])).expect("removed");
     let readme = refreshed.index.file_at("README.md").expect("indexed");
     let first = refreshed.index.chunks_of(readme.id).next().expect("a chunk");
-    assert_eq!(refreshed.index.text_of(&sample.repo(), first).expect("sound"), None);
+    assert_eq!(refreshed.index.chunk_text(&sample.repo(), first).expect("sound"), None);
     fs::rename(&away, &object).expect("moved");
     fs::remove_dir_all(sample.index_folder()).expect("removed");
     assert!(!vanished(&refresh().index) || refresh().index.file_at("src/unit.rs").is_some());
@@ -545,11 +545,11 @@ proptest! {
 
     #[test]
     fn any_text_is_indexed_as_it_is_cut(texts in prop::collection::vec("[a-zA-Z_0-9 (){};.\\n\u{e9}\u{4e2d}]{0,200}", 1..6)) {
-        let mut sample = Sample::new(&[]);
+        let mut sample = IndexFixture::new(&[]);
         for (number, text) in texts.iter().enumerate() {
             let ending = ["rs", "py", "ts", "md", "c"][number % 5];
             sample.set(&format!("f{number}.{ending}"), text.as_str());
         }
-        agrees(&sample, &sample.refresh().index);
+        assert_agrees(&sample, &sample.refresh().index);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::IndexError;
-use super::sealed::{self, Sealed};
+use super::sealed_file::{self, SealedFile};
 use super::segment::Segment;
 
 const PREFIX: &str = "view-";
@@ -15,49 +15,49 @@ const LIVE: usize = 2;
 
 /// Which files are a tree's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
+pub struct IndexView {
     /// File names of segments.
     pub segments: Vec<String>,
     /// The number of a segment in `segments` and that of a file in it, by path.
-    pub live: Vec<[u32; 2]>,
+    pub files: Vec<[u32; 2]>,
     /// How many files the tree has; more than `live` has while the index is being built.
-    pub of: u32,
+    pub total: u32,
 }
 
-impl View {
-    pub fn path(folder: &Path, tree: &str) -> PathBuf {
+impl IndexView {
+    pub fn path_of_tree(folder: &Path, tree: &str) -> PathBuf {
         folder.join(format!("{PREFIX}{tree}"))
     }
 
     pub fn is_whole(&self) -> bool {
-        self.live.len() == self.of as usize
+        self.files.len() == self.total as usize
     }
 
     pub fn publish(&self, folder: &Path, tree: &str) -> Result<(), IndexError> {
         let names = self.segments.join("\n");
         let (bytes, _) =
-            sealed::seal(&[bytemuck::bytes_of(&self.of), names.as_bytes(), bytemuck::cast_slice(&self.live)]);
-        sealed::publish(folder, &format!("{PREFIX}{tree}"), &bytes).map(drop)
+            sealed_file::seal(&[bytemuck::bytes_of(&self.total), names.as_bytes(), bytemuck::cast_slice(&self.files)]);
+        sealed_file::publish(folder, &format!("{PREFIX}{tree}"), &bytes).map(drop)
     }
 
     /// `None` without such a file.
     pub fn read(path: &Path) -> Result<Option<Self>, IndexError> {
-        let Some(sealed) = Sealed::open(path)? else { return Ok(None) };
-        let of = sealed.section::<u32>(COUNTS)?.first().copied().unwrap_or_default();
-        let names = String::from_utf8(sealed.section(SEGMENTS)?).unwrap_or_default();
+        let Some(sealed) = SealedFile::open(path)? else { return Ok(None) };
+        let of = sealed.read_section::<u32>(COUNTS)?.first().copied().unwrap_or_default();
+        let names = String::from_utf8(sealed.read_section(SEGMENTS)?).unwrap_or_default();
         let segments: Vec<String> = names.lines().map(str::to_owned).collect();
         // Names are joined to a folder: no other name than ours is.
         let is_plain = |name: &String| Segment::is_file_name(name) && !name.contains(['/', '\\']);
         if !segments.iter().all(is_plain) {
-            return Err(sealed.damaged("it names what is no part of an index"));
+            return Err(sealed.damaged_error("it names what is no part of an index"));
         }
-        Ok(Some(Self { segments, live: sealed.section(LIVE)?, of }))
+        Ok(Some(Self { segments, files: sealed.read_section(LIVE)?, total: of }))
     }
 
     /// The views of a folder, the one that was made or asked for last first.
-    pub fn latest(folder: &Path) -> Result<Vec<PathBuf>, IndexError> {
+    pub fn list_latest(folder: &Path) -> Result<Vec<PathBuf>, IndexError> {
         let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
-        for (name, path) in names(folder)? {
+        for (name, path) in list_files(folder)? {
             if name.starts_with(PREFIX) {
                 let changed = fs::metadata(&path).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
                 found.push((changed, path));
@@ -69,7 +69,7 @@ impl View {
 }
 
 /// The files of an index's folder; none without one.
-pub fn names(folder: &Path) -> Result<Vec<(String, PathBuf)>, IndexError> {
+pub fn list_files(folder: &Path) -> Result<Vec<(String, PathBuf)>, IndexError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

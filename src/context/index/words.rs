@@ -3,22 +3,22 @@
 //! Invariant: the words of a text are those of its identifiers, one after the other.
 
 /// Parts have so many bytes; what is longer is no word, such as a key or an encoded picture.
-const LEAST: usize = 2;
-const MOST: usize = 40;
+const MIN_WORD_BYTES: usize = 2;
+const MAX_WORD_BYTES: usize = 40;
 /// Longer runs of letters are not looked at, in bytes.
-pub const LONGEST_RUN: usize = 200;
+pub const MAX_RUN_BYTES: usize = 200;
 
 /// The words of a text, in order: `parseHTTPRequest_2` has `parse`, `http` and `request`.
-pub fn words(text: &str) -> Vec<String> {
+pub fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
-    for (_, run) in runs(text) {
-        parts(run, &mut |part| words.push(part.to_owned()));
+    for (_, run) in word_runs(text) {
+        split_run(run, &mut |part| words.push(part.to_owned()));
     }
     words
 }
 
 /// Letters, digits, `_` and whatever is not ASCII, without a break, with where they start.
-pub fn runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn word_runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
     const IN_RUN: [bool; 256] = {
         let mut table = [false; 256];
         let mut byte = 0;
@@ -42,7 +42,7 @@ pub fn runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
             if start == at {
                 return None;
             }
-            if (LEAST..=LONGEST_RUN).contains(&(at - start)) {
+            if (MIN_WORD_BYTES..=MAX_RUN_BYTES).contains(&(at - start)) {
                 return Some((start, text.get(start..at)?));
             }
         }
@@ -50,26 +50,26 @@ pub fn runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The words of a run.
-pub fn parts(run: &str, found: &mut dyn FnMut(&str)) {
+pub fn split_run(run: &str, found: &mut dyn FnMut(&str)) {
     if !run.is_ascii() {
         for piece in run.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty()) {
             let lower = piece.to_lowercase();
-            if (LEAST..=MOST).contains(&lower.len()) && !is_number(&lower) {
+            if (MIN_WORD_BYTES..=MAX_WORD_BYTES).contains(&lower.len()) && !is_number(&lower) {
                 found(&lower);
             }
         }
         return;
     }
     let bytes = run.as_bytes();
-    let mut part = [0u8; MOST];
+    let mut part = [0u8; MAX_WORD_BYTES];
     let mut start = 0;
     for at in 0..=bytes.len() {
-        let ends = at == bytes.len() || bytes[at] == b'_' || (at > start && is_hump(bytes, at));
+        let ends = at == bytes.len() || bytes[at] == b'_' || (at > start && is_camel_boundary(bytes, at));
         if !ends {
             continue;
         }
         let length = at - start;
-        if (LEAST..=MOST).contains(&length) {
+        if (MIN_WORD_BYTES..=MAX_WORD_BYTES).contains(&length) {
             for (to, byte) in part.iter_mut().zip(&bytes[start..at]) {
                 *to = byte.to_ascii_lowercase();
             }
@@ -83,7 +83,7 @@ pub fn parts(run: &str, found: &mut dyn FnMut(&str)) {
 }
 
 /// Whether a part begins: `fooBar`, `HTTPServer`, `utf8Text`.
-fn is_hump(bytes: &[u8], at: usize) -> bool {
+fn is_camel_boundary(bytes: &[u8], at: usize) -> bool {
     let (before, here) = (bytes[at - 1], bytes[at]);
     here.is_ascii_uppercase()
         && (before.is_ascii_lowercase()
@@ -110,9 +110,9 @@ mod tests {
             ("don't, $php @ruby #hash", "don php ruby hash"),
             ("", ""),
         ] {
-            assert_eq!(words(text).join(" "), expected, "{text}");
+            assert_eq!(split_words(text).join(" "), expected, "{text}");
         }
-        assert_eq!(words(&"x".repeat(50)), Vec::<String>::new());
-        assert_eq!(words(&"ab_".repeat(100)), Vec::<String>::new());
+        assert_eq!(split_words(&"x".repeat(50)), Vec::<String>::new());
+        assert_eq!(split_words(&"ab_".repeat(100)), Vec::<String>::new());
     }
 }

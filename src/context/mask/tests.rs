@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// A key of a shape that nobody ever held.
-fn shape() -> impl Strategy<Value = String> {
+fn key_shape() -> impl Strategy<Value = String> {
     prop_oneof![
         "AKIA[A-Z2-7]{16}",
         "gh[pousr]_[A-Za-z0-9]{36}",
@@ -46,7 +46,7 @@ fn what_stands_beside_secrets_is_all_but_their_markers() {
         ("a = «secret»", &["a = ", ""]),
         ("«secret:github_token»«secret», «secrets»", &["", "", ", «secrets»"]),
     ] {
-        let parts: Vec<&str> = beside_secrets(masked).into_iter().map(|part| &masked[part]).collect();
+        let parts: Vec<&str> = unmasked_ranges(masked).into_iter().map(|part| &masked[part]).collect();
         assert_eq!(parts, expected);
     }
 }
@@ -56,7 +56,7 @@ proptest! {
 
     #[test]
     fn no_shape_survives_lines_stay_and_once_is_enough(
-        keys in proptest::collection::vec((shape(), 0..LINES.len()), 1..6),
+        keys in proptest::collection::vec((key_shape(), 0..LINES.len()), 1..6),
         path in prop_oneof![
             Just(None), Just(Some("a.rs")), Just(Some("a.py")), Just(Some("a.sh")), Just(Some("b.yaml")), Just(Some("c.js")),
         ],
@@ -64,20 +64,20 @@ proptest! {
     ) {
         let lines: Vec<String> = keys.iter().map(|(key, line)| LINES[*line].replace("KEY", key)).collect();
         let text = lines.join(ending);
-        let masked = Mask::On.text(path, &text);
+        let masked = Mask::On.mask_text(path, &text);
         for (key, line) in &keys {
             prop_assert!(LINES[*line].is_empty() || !masked.contains(key.as_str()), "{key} in {masked}");
         }
         prop_assert_eq!(masked.split('\n').count(), text.split('\n').count());
-        prop_assert_eq!(Mask::On.text(path, &masked), masked.as_ref());
-        prop_assert_eq!(Mask::On.shapes(&masked), masked.as_ref());
-        prop_assert_eq!(Mask::Off.text(path, &text), text.as_str());
+        prop_assert_eq!(Mask::On.mask_text(path, &masked), masked.as_ref());
+        prop_assert_eq!(Mask::On.mask_key_shapes(&masked), masked.as_ref());
+        prop_assert_eq!(Mask::Off.mask_text(path, &text), text.as_str());
     }
 
     #[test]
     fn any_text_keeps_its_lines(text in "(?s).{0,400}") {
         for path in [None, Some("a.rs"), Some("a.sh")] {
-            prop_assert_eq!(Mask::On.text(path, &text).split('\n').count(), text.split('\n').count());
+            prop_assert_eq!(Mask::On.mask_text(path, &text).split('\n').count(), text.split('\n').count());
         }
     }
 }
@@ -129,8 +129,8 @@ fn secrets_are_known_by_their_names_where_they_stand() {
     ] {
         let text = format!("one\n{}\nthree\n", line.replace("@@", RANDOM));
         let expected = format!("one\n{}\nthree\n", masked.replace("@@", RANDOM));
-        assert_eq!(Mask::On.text(Some(path), &text), expected, "{path}: {line}");
-        assert_eq!(Mask::On.text(Some(path), &expected), expected, "{path}: {line}");
+        assert_eq!(Mask::On.mask_text(Some(path), &text), expected, "{path}: {line}");
+        assert_eq!(Mask::On.mask_text(Some(path), &expected), expected, "{path}: {line}");
     }
 }
 
@@ -159,8 +159,8 @@ fn private_keys_are_masked_and_nothing_behind_them() {
         }),
     ] {
         for path in [None, Some("a.pem.txt"), Some("a.py"), Some("a.js")] {
-            assert_eq!(Mask::On.text(path, &text), masked, "{path:?}");
-            assert_eq!(Mask::On.text(path, &masked), masked, "{path:?}");
+            assert_eq!(Mask::On.mask_text(path, &text), masked, "{path:?}");
+            assert_eq!(Mask::On.mask_text(path, &masked), masked, "{path:?}");
         }
     }
 }
@@ -168,8 +168,8 @@ fn private_keys_are_masked_and_nothing_behind_them() {
 #[test]
 fn examples_are_masked_and_hints_are_not() {
     let example = concat!("AKI", "AIOSFODNN7EXAMPLE");
-    assert_eq!(Mask::On.text(None, example), "«secret:aws_access_key»");
+    assert_eq!(Mask::On.mask_text(None, example), "«secret:aws_access_key»");
     for harmless in ["task-management", "the AKIA prefix", "sk-learn", "eyJ.x", "npm_config_registry"] {
-        assert!(matches!(Mask::On.text(None, harmless), Cow::Borrowed(_)), "{harmless}");
+        assert!(matches!(Mask::On.mask_text(None, harmless), Cow::Borrowed(_)), "{harmless}");
     }
 }

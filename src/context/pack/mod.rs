@@ -3,9 +3,9 @@
 //! Invariants: the sections together, as they are joined, are never more tokens than the budget; a piece is in whole or
 //! not at all; no line of a file is in two sections; every piece that is not in is in `left_out` with the reason, but where a budget is too small for anything.
 
-mod merge;
-mod said;
-mod take;
+mod sections;
+mod shared_text;
+mod selection;
 #[cfg(test)]
 mod tests;
 
@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 
 use super::chunk::Declaration;
 use super::compress::Strength;
-use super::covered::Share;
-use super::text::lines_of;
-use crate::domain::text::count;
+use super::test_coverage::LineCoverage;
+use super::text::slice_lines;
+use crate::domain::text::format_count;
 use crate::domain::{LineRange, Time, word_enum};
 
-use merge::Taken;
-pub use said::Said;
+use sections::SelectedPieces;
+pub use shared_text::SharedText;
 
 word_enum!(
     /// What a section is.
@@ -56,22 +56,22 @@ pub enum Need {
     /// The task, the diff, the place in focus, and what is as good as certain; in the order they come.
     Must,
     /// What the task names: up to half of what is left, the best first; what is more is taken as [`Need::Worth`] is.
-    Named,
+    Mentioned,
     /// What is found just in time: it gets a part of what is left, the best first.
-    Found,
+    Snippet,
     /// Types that the change uses: they get a part of what is left, the best first.
     Type,
     /// By worth for its tokens.
-    Worth,
+    ByUtility,
     /// Where there is room left at the end.
     Filler,
     /// Compressed, it says nothing any more: it is not taken.
-    Nothing,
+    Emptied,
 }
 
 /// Something that could be sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Piece {
+pub struct ContextPiece {
     /// Empty for what is of no file.
     pub path: String,
     /// Lines of the file, in whose text each has its line; without them the piece stands by itself.
@@ -79,22 +79,22 @@ pub struct Piece {
     /// Of a summary, the lines in whose place it is.
     pub stands_for: Option<LineRange>,
     pub kind: SectionKind,
-    pub text: Said,
+    pub text: SharedText,
     /// Of the text, when they are counted already.
     pub tokens: Option<u32>,
     pub need: Need,
     /// From 0 to 1.
     pub score: f32,
     /// What it is worth, on any scale.
-    pub worth: f32,
+    pub utility: f32,
     /// What it is worth besides when it is the first of its file.
-    pub first: f32,
-    pub because: Arc<Because>,
+    pub first_bonus: f32,
+    pub explanation: Arc<ScoreExplanation>,
 }
 
 /// Why a piece has its score.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Because {
+pub struct ScoreExplanation {
     /// The parts of the score, by signal.
     pub factors: Vec<(&'static str, f32)>,
     /// For people.
@@ -103,7 +103,7 @@ pub struct Because {
 
 /// Why a piece is not in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Excluded {
+pub enum ExclusionReason {
     Budget,
     /// The task names more than it may take.
     Named,
@@ -113,7 +113,7 @@ pub enum Excluded {
     Compressed,
 }
 
-impl Excluded {
+impl ExclusionReason {
     pub fn word(self) -> &'static str {
         match self {
             Self::Budget => "over the budget",
@@ -126,7 +126,7 @@ impl Excluded {
 
 /// What takes files and pieces away before anything is packed: since whoever asks wants none of it, or since nobody would.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Filter {
+pub enum ContextFilter {
     Tests,
     Files,
     Kinds,
@@ -136,7 +136,7 @@ pub enum Filter {
     Unlikely,
 }
 
-impl Filter {
+impl ContextFilter {
     pub fn word(self) -> &'static str {
         match self {
             Self::Tests => "tests",
@@ -149,22 +149,22 @@ impl Filter {
     }
 
     /// `1 test file`, `40 pieces of other kinds`.
-    pub fn said(self, number: u32) -> String {
+    pub fn describe_count(self, number: u32) -> String {
         let number = number as usize;
         match self {
-            Self::Tests => count(number, "test"),
-            Self::Files => format!("{} of other paths", count(number, "file")),
-            Self::Kinds => format!("{} of other kinds", count(number, "piece")),
-            Self::Types => count(number, "type"),
-            Self::Documents => count(number, "document"),
-            Self::Unlikely => format!("{} hardly likely to matter", count(number, "piece")),
+            Self::Tests => format_count(number, "test"),
+            Self::Files => format!("{} of other paths", format_count(number, "file")),
+            Self::Kinds => format!("{} of other kinds", format_count(number, "piece")),
+            Self::Types => format_count(number, "type"),
+            Self::Documents => format_count(number, "document"),
+            Self::Unlikely => format!("{} hardly likely to matter", format_count(number, "piece")),
         }
     }
 }
 
 /// Text that is sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Section {
+pub struct ContextSection {
     pub path: String,
     pub lines: Option<LineRange>,
     pub kind: SectionKind,
@@ -173,18 +173,18 @@ pub struct Section {
     /// Of the text, exact.
     pub tokens: u32,
     pub score: f32,
-    pub because: Arc<Because>,
+    pub explanation: Arc<ScoreExplanation>,
     /// How many pieces it is made of.
     pub pieces: u32,
     /// What tests reached of it, where a report says so.
-    pub coverage: Option<Share>,
+    pub coverage: Option<LineCoverage>,
     /// The declarations that it has only a part of; those of functions and tests its title tells too.
-    pub of: Vec<Declaration>,
+    pub cut_declarations: Vec<Declaration>,
     /// The newest commit that touched its lines, of those that are looked at.
     pub last_change: Option<LastChange>,
 }
 
-impl Section {
+impl ContextSection {
     /// A line of the file, as it is sent: behind the title and the fence.
     pub fn line(&self, number: u32) -> Option<&str> {
         let lines = self.lines.filter(|lines| (lines.start..=lines.end).contains(&number))?;
@@ -202,7 +202,7 @@ pub struct LastChange {
 
 /// A changed function that no test reaches, by a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untested {
+pub struct UntestedFunction {
     pub path: String,
     pub name: String,
     pub lines: LineRange,
@@ -210,21 +210,21 @@ pub struct Untested {
 
 /// A piece that is not in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LeftAway {
+pub struct ExcludedPiece {
     pub path: String,
     pub lines: Option<LineRange>,
     pub kind: SectionKind,
     pub tokens: u32,
     pub score: f32,
-    pub reason: Excluded,
+    pub reason: ExclusionReason,
 }
 
 /// What is sent, and what is not.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Packed {
+pub struct PackedContext {
     /// In the order in which they are sent.
-    pub sections: Vec<Section>,
-    pub left_out: Vec<LeftAway>,
+    pub sections: Vec<ContextSection>,
+    pub left_out: Vec<ExcludedPiece>,
     /// Of all sections joined, exact.
     pub total_tokens: u32,
     pub budget: u32,
@@ -232,25 +232,25 @@ pub struct Packed {
     pub included: u32,
     /// How the code was compressed to have more of it.
     pub compression: Option<Strength>,
-    pub untested: Vec<Untested>,
+    pub untested: Vec<UntestedFunction>,
     /// How much filters took away of the files that lead and of what is in them.
-    pub filtered: BTreeMap<Filter, u32>,
+    pub filtered: BTreeMap<ContextFilter, u32>,
     /// What was done without, and why; a line each.
     pub notes: Vec<String>,
 }
 
-impl Packed {
+impl PackedContext {
     /// What is sent.
     pub fn text(&self) -> String {
-        join(&self.sections)
+        join_sections(&self.sections)
     }
 
     /// With what is sent before it in any case, by which the budget grows.
-    pub fn behind(mut self, front: &[Piece], count: Count<'_>) -> Self {
+    pub fn prepend_pieces(mut self, front: &[ContextPiece], count: TokenCounter<'_>) -> Self {
         let own = self.total_tokens;
         let sections = front.iter().map(|piece| {
-            let section = merge::section(&[piece], piece.lines, &piece.text);
-            Section { tokens: count(&section.text) as u32, ..section }
+            let section = sections::build_section(&[piece], piece.lines, &piece.text);
+            ContextSection { tokens: count(&section.text) as u32, ..section }
         });
         self.sections.splice(0..0, sections);
         self.included += front.len() as u32;
@@ -265,40 +265,40 @@ impl Packed {
     }
 }
 
-fn join(sections: &[Section]) -> String {
+fn join_sections(sections: &[ContextSection]) -> String {
     sections.iter().map(|section| section.text.as_str()).collect()
 }
 
 /// The best piece of each file of which one is wanted, by path.
-pub fn best_of_files(pieces: &[Piece], is_wanted: &dyn Fn(&Piece) -> bool) -> Vec<usize> {
+pub fn find_best_per_file(pieces: &[ContextPiece], is_wanted: &dyn Fn(&ContextPiece) -> bool) -> Vec<usize> {
     let mut best: BTreeMap<&str, (usize, f32)> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| is_wanted(piece)) {
         let known = best.entry(&piece.path).or_insert((at, f32::MIN));
-        if piece.worth > known.1 {
-            *known = (at, piece.worth);
+        if piece.utility > known.1 {
+            *known = (at, piece.utility);
         }
     }
     best.into_values().map(|(at, _)| at).collect()
 }
 
 /// How a token count is had.
-pub type Count<'a> = &'a dyn Fn(&str) -> usize;
+pub type TokenCounter<'a> = &'a dyn Fn(&str) -> usize;
 
 /// Takes pieces and makes sections of them, in at most `budget` tokens.
-pub fn pack(pieces: &[Piece], budget: u32, count: Count<'_>) -> Packed {
-    pack_unless(&|| false, pieces, budget, count).unwrap_or_default()
+pub fn pack(pieces: &[ContextPiece], budget: u32, count: TokenCounter<'_>) -> PackedContext {
+    pack_unless_cancelled(&|| false, pieces, budget, count).unwrap_or_default()
 }
 
 /// The same; `None` once it is cancelled. Half a million pieces, those of 100 files of a megabyte, take seconds.
-pub fn pack_unless(cancelled: &dyn Fn() -> bool, pieces: &[Piece], budget: u32, count: Count<'_>) -> Option<Packed> {
-    let prices = prices(pieces, count);
+pub fn pack_unless_cancelled(cancelled: &dyn Fn() -> bool, pieces: &[ContextPiece], budget: u32, count: TokenCounter<'_>) -> Option<PackedContext> {
+    let prices = price_pieces(pieces, count);
     let mut room = budget;
     // Prices are sums of parts; joined, parts are a few tokens more or less. What is sent is counted as a whole, and with
     // less room tried again when it is too much.
     loop {
-        let (taken, excluded) = take::take(pieces, &prices, room, cancelled)?;
-        let mut sections = in_order(merge::sections(pieces, &taken));
-        let mut total = count(&join(&sections)) as u32;
+        let (taken, excluded) = selection::select_pieces(pieces, &prices, room, cancelled)?;
+        let mut sections = order_sections(sections::build_sections(pieces, &taken));
+        let mut total = count(&join_sections(&sections)) as u32;
         if total > budget && room > 0 {
             room = room.saturating_sub((total - budget).max(room / 64).max(1));
             continue;
@@ -309,10 +309,10 @@ pub fn pack_unless(cancelled: &dyn Fn() -> bool, pieces: &[Piece], budget: u32, 
         for section in &mut sections {
             section.tokens = count(&section.text) as u32;
         }
-        return Some(Packed {
-            included: if sections.is_empty() { 0 } else { taken.numbers().len() as u32 },
+        return Some(PackedContext {
+            included: if sections.is_empty() { 0 } else { taken.piece_indexes().len() as u32 },
             sections,
-            left_out: left_out(pieces, &prices, &taken, excluded, count),
+            left_out: list_excluded_pieces(pieces, &prices, &taken, excluded, count),
             total_tokens: total,
             budget,
             compression: None,
@@ -325,100 +325,100 @@ pub fn pack_unless(cancelled: &dyn Fn() -> bool, pieces: &[Piece], budget: u32, 
 
 /// What would be sent, by prices alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct PackPlan {
     /// The pieces that are taken, by their numbers.
     pub taken: Vec<usize>,
     /// Tokens, about as many.
     pub used: u32,
     /// Tokens of code that does not fit.
-    pub missed: u64,
+    pub excluded_tokens: u64,
 }
 
 /// As [`pack_unless`] takes pieces, in a fraction of its time.
-pub fn plan(cancelled: &dyn Fn() -> bool, pieces: &[Piece], budget: u32, count: Count<'_>) -> Option<Plan> {
-    let prices = prices(pieces, count);
-    let (taken, excluded) = take::take(pieces, &prices, budget, cancelled)?;
-    let missed = excluded.iter().filter(|(at, reason)| pieces[*at].lines.is_some() && *reason == Excluded::Budget);
+pub fn plan_packing(cancelled: &dyn Fn() -> bool, pieces: &[ContextPiece], budget: u32, count: TokenCounter<'_>) -> Option<PackPlan> {
+    let prices = price_pieces(pieces, count);
+    let (taken, excluded) = selection::select_pieces(pieces, &prices, budget, cancelled)?;
+    let missed = excluded.iter().filter(|(at, reason)| pieces[*at].lines.is_some() && *reason == ExclusionReason::Budget);
     let missed = missed.map(|(at, _)| u64::from(prices[*at].text)).sum();
-    Some(Plan { taken: taken.numbers().to_vec(), used: taken.used(), missed })
+    Some(PackPlan { taken: taken.piece_indexes().to_vec(), used: taken.used(), excluded_tokens: missed })
 }
 
-fn left_out(
-    pieces: &[Piece],
-    prices: &[Price],
-    taken: &Taken,
-    excluded: Vec<(usize, Excluded)>,
-    count: Count<'_>,
-) -> Vec<LeftAway> {
+fn list_excluded_pieces(
+    pieces: &[ContextPiece],
+    prices: &[TokenPrice],
+    taken: &SelectedPieces,
+    excluded: Vec<(usize, ExclusionReason)>,
+    count: TokenCounter<'_>,
+) -> Vec<ExcludedPiece> {
     let left = excluded.into_iter().map(|(at, reason)| {
         let piece = &pieces[at];
         let (mut lines, mut tokens) = (piece.lines, prices[at].text);
         // Another piece may have its end or its beginning.
-        if let Some((own, rest)) = lines.and_then(|own| Some((own, taken.missing(&piece.path, own)?)))
+        if let Some((own, rest)) = lines.and_then(|own| Some((own, taken.uncovered_span(&piece.path, own)?)))
             && rest != own
         {
-            (lines, tokens) = (Some(rest), count(lines_of(&piece.text, own.start, rest)) as u32);
+            (lines, tokens) = (Some(rest), count(slice_lines(&piece.text, own.start, rest)) as u32);
         }
-        LeftAway { path: piece.path.clone(), lines, kind: piece.kind, tokens, score: piece.score, reason }
+        ExcludedPiece { path: piece.path.clone(), lines, kind: piece.kind, tokens, score: piece.score, reason }
     });
-    let mut left: Vec<LeftAway> = left.collect();
+    let mut left: Vec<ExcludedPiece> = left.collect();
     left.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines))));
     left
 }
 
 /// What a piece costs, in tokens.
 #[derive(Debug, Clone, Copy)]
-struct Price {
+struct TokenPrice {
     text: u32,
     /// Its title and its fences; pieces that touch pay it once.
     head: u32,
 }
 
 /// What each piece costs. Heads of a file whose line numbers are as long cost the same: an encoding cuts digits by threes.
-fn prices<'a>(pieces: &'a [Piece], count: Count<'_>) -> Vec<Price> {
+fn price_pieces<'a>(pieces: &'a [ContextPiece], count: TokenCounter<'_>) -> Vec<TokenPrice> {
     let length = |line: u32| line.checked_ilog10().unwrap_or(0);
     let mut heads = HashMap::new();
-    let price = |piece: &'a Piece| {
-        let Piece { path, lines, kind, text, tokens, .. } = piece;
-        let head = || count(&merge::frame(path, *lines, *kind, "")) as u32;
+    let price = |piece: &'a ContextPiece| {
+        let ContextPiece { path, lines, kind, text, tokens, .. } = piece;
+        let head = || count(&sections::format_section(path, *lines, *kind, "")) as u32;
         let head = match lines {
             Some(lines) => {
-                let shape = (path.as_str(), length(lines.start), length(lines.end), merge::is_fenced(*kind));
+                let shape = (path.as_str(), length(lines.start), length(lines.end), sections::is_fenced(*kind));
                 *heads.entry(shape).or_insert_with(head)
             }
             None => head(),
         };
-        Price { text: tokens.unwrap_or_else(|| count(text) as u32), head }
+        TokenPrice { text: tokens.unwrap_or_else(|| count(text) as u32), head }
     };
     pieces.iter().map(price).collect()
 }
 
-impl Price {
+impl TokenPrice {
     /// What some lines of its piece cost: by their bytes, since nothing is counted that may not be sent, and a token for
     /// the one that is cut.
-    fn of_lines(self, piece: &Piece, lines: LineRange) -> u32 {
+    fn for_lines(self, piece: &ContextPiece, lines: LineRange) -> u32 {
         let Some(own) = piece.lines.filter(|own| *own != lines) else { return self.text };
-        let bytes = lines_of(&piece.text, own.start, lines).len() as u64;
+        let bytes = slice_lines(&piece.text, own.start, lines).len() as u64;
         (u64::from(self.text) * bytes / piece.text.len().max(1) as u64) as u32 + 1
     }
 
     /// What it adds where it closes the gap between two sections.
-    fn least(self) -> u32 {
+    fn min_tokens(self) -> u32 {
         self.text.saturating_sub(self.head)
     }
 }
 
 /// What must be there stays in front; of the other files the strongest comes first and the second strongest last, since
 /// models overlook what stands in the middle, where fillers are.
-fn in_order(sections: Vec<(Section, Need)>) -> Vec<Section> {
+fn order_sections(sections: Vec<(ContextSection, Need)>) -> Vec<ContextSection> {
     let (must, mut others): (Vec<_>, Vec<_>) = sections.into_iter().partition(|(section, need)| {
         use SectionKind::{Diff, Focus, Patterns, Rules, Task, Untested};
         *need == Need::Must && matches!(section.kind, Task | Diff | Focus | Rules | Patterns | Untested)
     });
     let is_filler = |kind| matches!(kind, SectionKind::Documentation | SectionKind::Overview | SectionKind::Summary);
     let fillers: Vec<_> = others.extract_if(.., |(section, _)| is_filler(section.kind)).collect();
-    let best = best_scores(&others);
-    let strength = |section: &Section| best.get(section.path.as_str()).copied().unwrap_or(section.score);
+    let best = find_best_scores(&others);
+    let strength = |section: &ContextSection| best.get(section.path.as_str()).copied().unwrap_or(section.score);
     // Sections of a file stay together, by line; files by their best one.
     others.sort_by(|(a, _), (b, _)| {
         strength(b).total_cmp(&strength(a)).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines)))
@@ -429,7 +429,7 @@ fn in_order(sections: Vec<(Section, Need)>) -> Vec<Section> {
     must.into_iter().chain(others).chain(fillers).chain(last).map(|(section, _)| section).collect()
 }
 
-fn best_scores(sections: &[(Section, Need)]) -> HashMap<String, f32> {
+fn find_best_scores(sections: &[(ContextSection, Need)]) -> HashMap<String, f32> {
     let mut best: HashMap<String, f32> = HashMap::new();
     for (section, _) in sections.iter().filter(|(section, _)| !section.path.is_empty()) {
         let known = best.entry(section.path.clone()).or_insert(section.score);

@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::words::{MAX_LINE, Vocabulary, Word, identifiers};
-use crate::context::shelf::{Reader, Writer};
+use super::words::{MAX_LINE_BYTES, Vocabulary, Word, identifiers};
+use crate::context::disk_cache::{PackedReader, PackedWriter};
 
 /// A passage has at most so many lines: measured with 5, 8, 10 and 16; shorter ones find fewer lines for the same price
 /// because each stands alone, longer ones pay for lines that nobody changed.
-const MOST_LINES: usize = 8;
+const MAX_PASSAGE_LINES: usize = 8;
 /// A blank line or a declaration ends a passage that has so many lines.
-const FEWEST_LINES: usize = 3;
+const MIN_PASSAGE_LINES: usize = 3;
 
 /// Where a passage is: lines from 0, the end not included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Document {
     /// How often each word stands in it, by word.
     pub counts: Vec<(Word, u32)>,
     /// Names with the lines that declare them, by line.
-    pub declared: Vec<(u32, Word)>,
+    pub declarations: Vec<(u32, Word)>,
     /// By line, whether it imports something.
     pub imports: Vec<bool>,
     /// The words of the lines that import something.
@@ -63,42 +63,42 @@ impl Document {
 
     pub fn read(text: &str, vocabulary: &mut Vocabulary) -> Self {
         let mut words = LineWords { words: Vec::new(), starts: vec![0] };
-        let (mut declared, mut imports, mut imported) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut declarations, mut imports, mut imported) = (Vec::new(), Vec::new(), Vec::new());
         let mut shapes = Vec::new();
         for line in text.split_inclusive('\n') {
             let number = shapes.len() as u32;
             let before = words.words.len();
-            words.words.extend(identifiers(line).map(|name| vocabulary.word(name)));
+            words.words.extend(identifiers(line).map(|name| vocabulary.intern(name)));
             words.starts.push(words.words.len() as u32);
             let code = line.trim();
             let is_import = is_import(code);
             let own = match is_import || words.words.len() == before {
                 true => None,
-                false => declaration(code, line.len() - line.trim_start().len()),
+                false => find_declaration(code, line.len() - line.trim_start().len()),
             };
             if let Some(own) = &own {
-                declared.push((number, vocabulary.word(own.name)));
+                declarations.push((number, vocabulary.intern(own.name)));
             }
             if is_import {
                 imported.extend(words.words.get(before..).unwrap_or_default());
             }
             imports.push(is_import);
-            shapes.push(Shape {
+            shapes.push(LineShape {
                 is_blank: code.is_empty(),
                 closes: code.starts_with(['}', ')', ']']) || code.starts_with("end"),
                 declares: own.is_some_and(|own| own.is_body),
             });
         }
-        let counts = counted(words.words.iter().copied());
+        let counts = count_words(words.words.iter().copied());
         Self {
             length: words.words.len() as u32,
             counts,
             words: OnceLock::from(words),
             packed: None,
-            declared,
+            declarations,
             imports,
             imported,
-            passages: cut(&shapes),
+            passages: cut_passages(&shapes),
         }
     }
 
@@ -107,31 +107,31 @@ impl Document {
         let LineWords { words, starts } = self.words();
         let mut numbers: HashMap<Word, u32> = HashMap::new();
         let mut names: Vec<(Word, u32)> = Vec::new();
-        let mut lines = Writer::default();
+        let mut lines = PackedWriter::default();
         for bounds in starts.windows(2) {
             let line = words.get(bounds[0] as usize..bounds[1] as usize).unwrap_or_default();
-            lines.number(line.len() as u32);
+            lines.write_varint(line.len() as u32);
             for word in line {
                 let number = *numbers.entry(*word).or_insert_with(|| {
                     names.push((*word, 0));
                     names.len() as u32 - 1
                 });
                 names[number as usize].1 += 1;
-                lines.number(number);
+                lines.write_varint(number);
             }
         }
-        let mut writer = Writer::default();
-        writer.number(names.len() as u32);
+        let mut writer = PackedWriter::default();
+        writer.write_varint(names.len() as u32);
         for (word, count) in &names {
-            writer.text(vocabulary.name(*word));
-            writer.number(*count);
+            writer.write_str(vocabulary.name(*word));
+            writer.write_varint(*count);
         }
         let number = |word: &Word| numbers.get(word).copied().unwrap_or(0);
-        writer.numbers(self.declared.iter().map(|(line, _)| *line));
-        writer.numbers(self.declared.iter().map(|(_, word)| number(word)));
-        writer.numbers(self.imports.iter().map(|is_import| u32::from(*is_import)));
-        writer.numbers(self.imported.iter().map(number));
-        writer.numbers(self.passages.iter().map(|passage| passage.end - passage.start));
+        writer.write_varints(self.declarations.iter().map(|(line, _)| *line));
+        writer.write_varints(self.declarations.iter().map(|(_, word)| number(word)));
+        writer.write_varints(self.imports.iter().map(|is_import| u32::from(*is_import)));
+        writer.write_varints(self.imported.iter().map(number));
+        writer.write_varints(self.passages.iter().map(|passage| passage.end - passage.start));
         let mut bytes = writer.finish();
         bytes.extend(lines.finish());
         bytes
@@ -139,24 +139,24 @@ impl Document {
 
     /// The document that was packed: the same words get the same numbers as if the text were read. `None` for other bytes.
     pub fn unpack(bytes: &[u8], vocabulary: &mut Vocabulary) -> Option<Self> {
-        let mut reader = Reader(bytes);
-        let words = reader.count()?;
+        let mut reader = PackedReader(bytes);
+        let words = reader.read_count()?;
         let (mut names, mut counts, mut length) = (Vec::with_capacity(words), Vec::with_capacity(words), 0u32);
         for _ in 0..words {
-            let word = vocabulary.word(reader.text()?);
-            let count = reader.number()?;
+            let word = vocabulary.intern(reader.read_str()?);
+            let count = reader.read_varint()?;
             length = length.checked_add(count)?;
             names.push(word);
             counts.push((word, count));
         }
         counts.sort_unstable();
         let word = |number: u32| names.get(number as usize).copied();
-        let lines = reader.numbers()?;
-        let declaring = reader.numbers()?.into_iter().map(word).collect::<Option<Vec<Word>>>()?;
-        let imports: Vec<bool> = reader.numbers()?.into_iter().map(|is_import| is_import != 0).collect();
-        let imported = reader.numbers()?.into_iter().map(word).collect::<Option<Vec<Word>>>()?;
+        let lines = reader.read_varints()?;
+        let declaring = reader.read_varints()?.into_iter().map(word).collect::<Option<Vec<Word>>>()?;
+        let imports: Vec<bool> = reader.read_varints()?.into_iter().map(|is_import| is_import != 0).collect();
+        let imported = reader.read_varints()?.into_iter().map(word).collect::<Option<Vec<Word>>>()?;
         let mut passages: Vec<Passage> = Vec::new();
-        for length in reader.numbers()? {
+        for length in reader.read_varints()? {
             let start = passages.last().map_or(0, |last| last.end);
             passages.push(Passage { start, end: start.checked_add(length)? });
         }
@@ -166,7 +166,7 @@ impl Document {
             counts,
             words: OnceLock::new(),
             packed: Some(PackedWords { names, lines: reader.0.to_vec() }),
-            declared: lines.into_iter().zip(declaring).collect(),
+            declarations: lines.into_iter().zip(declaring).collect(),
             imports,
             imported,
             passages,
@@ -177,30 +177,30 @@ impl Document {
         self.words.get_or_init(|| self.packed.as_ref().map(|packed| packed.unpack(self.length)).unwrap_or_default())
     }
 
-    pub fn lines(&self) -> u32 {
+    pub fn line_count(&self) -> u32 {
         self.imports.len() as u32
     }
 
     /// The length for BM25: words, repeated ones included.
-    pub fn length(&self) -> u32 {
+    pub fn word_count(&self) -> u32 {
         self.length
     }
 
     /// The words of a line, counted from 0.
-    pub fn line(&self, number: u32) -> &[Word] {
+    pub fn line_words(&self, number: u32) -> &[Word] {
         let LineWords { words, starts } = self.words();
         let at = number as usize;
         let bounds = starts.get(at).zip(starts.get(at + 1));
         bounds.and_then(|(start, end)| words.get(*start as usize..*end as usize)).unwrap_or_default()
     }
 
-    pub fn has(&self, word: Word) -> bool {
+    pub fn has_word(&self, word: Word) -> bool {
         self.counts.binary_search_by_key(&word, |(word, _)| *word).is_ok()
     }
 
     /// The names that it declares, each once.
-    pub fn names(&self) -> Vec<Word> {
-        let mut names: Vec<Word> = self.declared.iter().map(|(_, word)| *word).collect();
+    pub fn declared_names(&self) -> Vec<Word> {
+        let mut names: Vec<Word> = self.declarations.iter().map(|(_, word)| *word).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -210,9 +210,9 @@ impl Document {
 impl PackedWords {
     fn unpack(&self, length: u32) -> LineWords {
         let mut unpacked = LineWords { words: Vec::with_capacity(length as usize), starts: vec![0] };
-        let mut reader = Reader(&self.lines);
-        while let Some(count) = reader.number() {
-            let words = (0..count).map_while(|_| self.names.get(reader.number()? as usize));
+        let mut reader = PackedReader(&self.lines);
+        while let Some(count) = reader.read_varint() {
+            let words = (0..count).map_while(|_| self.names.get(reader.read_varint()? as usize));
             unpacked.words.extend(words);
             unpacked.starts.push(unpacked.words.len() as u32);
         }
@@ -220,7 +220,7 @@ impl PackedWords {
     }
 }
 
-fn counted(words: impl Iterator<Item = Word>) -> Vec<(Word, u32)> {
+fn count_words(words: impl Iterator<Item = Word>) -> Vec<(Word, u32)> {
     let mut sorted: Vec<Word> = words.collect();
     sorted.sort_unstable();
     let mut counts: Vec<(Word, u32)> = Vec::new();
@@ -234,19 +234,19 @@ fn counted(words: impl Iterator<Item = Word>) -> Vec<(Word, u32)> {
 }
 
 /// What a line means for where passages end.
-struct Shape {
+struct LineShape {
     is_blank: bool,
     closes: bool,
     declares: bool,
 }
 
-fn cut(lines: &[Shape]) -> Vec<Passage> {
+fn cut_passages(lines: &[LineShape]) -> Vec<Passage> {
     let mut passages = Vec::new();
     let mut start = 0;
     for (at, line) in lines.iter().enumerate().skip(1) {
         let length = at - start;
         let after_blank = lines[at - 1].is_blank && !line.closes;
-        if length >= MOST_LINES || length >= FEWEST_LINES && (after_blank || line.declares) {
+        if length >= MAX_PASSAGE_LINES || length >= MIN_PASSAGE_LINES && (after_blank || line.declares) {
             passages.push(Passage { start: start as u32, end: at as u32 });
             start = at;
         }
@@ -259,22 +259,22 @@ fn cut(lines: &[Shape]) -> Vec<Passage> {
 
 /// Whether a line names another file or module.
 fn is_import(code: &str) -> bool {
-    const BEGINNINGS: [&str; 10] =
+    const IMPORT_PREFIXES: [&str; 10] =
         ["import ", "use ", "from ", "#include", "require", "using ", "pub use ", "mod ", "pub mod ", "load "];
-    BEGINNINGS.iter().any(|beginning| code.starts_with(beginning))
+    IMPORT_PREFIXES.iter().any(|beginning| code.starts_with(beginning))
         || code.contains("require(")
         || code.starts_with("export ") && code.contains(" from ")
 }
 
-struct Declared<'a> {
+struct LineDeclaration<'a> {
     name: &'a str,
     /// Something with a body: a function, a type, not a variable.
     is_body: bool,
 }
 
 /// What a line declares, by the looks of it, in any language: good enough to rank by, and it needs no parser.
-fn declaration(code: &str, indent: usize) -> Option<Declared<'_>> {
-    const BODIES: [&str; 17] = [
+fn find_declaration(code: &str, indent: usize) -> Option<LineDeclaration<'_>> {
+    const BODY_KEYWORDS: [&str; 17] = [
         "fn",
         "def",
         "class",
@@ -293,24 +293,24 @@ fn declaration(code: &str, indent: usize) -> Option<Declared<'_>> {
         "union",
         "package",
     ];
-    const VALUES: [&str; 6] = ["const", "define", "static", "let", "var", "val"];
-    const NOT_CALLED: [&str; 24] = [
+    const VALUE_KEYWORDS: [&str; 6] = ["const", "define", "static", "let", "var", "val"];
+    const CONTROL_KEYWORDS: [&str; 24] = [
         "if", "for", "while", "switch", "catch", "return", "else", "elif", "with", "match", "foreach", "using", "lock",
         "unless", "until", "do", "try", "new", "throw", "await", "yield", "sizeof", "assert", "case",
     ];
     let is_comment =
         code.starts_with("//") || code.starts_with('*') || code.starts_with('#') && !code.starts_with("#define");
-    if code.len() > MAX_LINE || is_comment {
+    if code.len() > MAX_LINE_BYTES || is_comment {
         return None;
     }
     let words: Vec<&str> = identifiers(code).take(8).collect();
     for pair in words.windows(2).take(6) {
         let (keyword, name) = (pair[0], pair[1]);
-        let is_body = BODIES.contains(&keyword);
+        let is_body = BODY_KEYWORDS.contains(&keyword);
         let is_local = matches!(keyword, "let" | "var" | "val") && indent > 0;
-        if (is_body || VALUES.contains(&keyword)) && !BODIES.contains(&name) && !VALUES.contains(&name) && name != "mut"
+        if (is_body || VALUE_KEYWORDS.contains(&keyword)) && !BODY_KEYWORDS.contains(&name) && !VALUE_KEYWORDS.contains(&name) && name != "mut"
         {
-            return (!is_local).then_some(Declared { name, is_body });
+            return (!is_local).then_some(LineDeclaration { name, is_body });
         }
     }
     // A method without a keyword: `int size() {`, `async load(path) {`, `void run(`.
@@ -318,10 +318,10 @@ fn declaration(code: &str, indent: usize) -> Option<Declared<'_>> {
     let opens = code.ends_with('{');
     let continues = code.ends_with([')', ',']) && before.trim().contains(' ');
     let is_plain = !before.contains(['.', '"', '\'', '=']) && !code.contains(" = ") && !code.contains("=>");
-    let is_call = words.first().is_none_or(|first| NOT_CALLED.contains(first));
+    let is_call = words.first().is_none_or(|first| CONTROL_KEYWORDS.contains(first));
     if is_call || !is_plain || !(opens || continues) {
         return None;
     }
-    let name = identifiers(before).last().filter(|name| !NOT_CALLED.contains(name))?;
-    Some(Declared { name, is_body: true })
+    let name = identifiers(before).last().filter(|name| !CONTROL_KEYWORDS.contains(name))?;
+    Some(LineDeclaration { name, is_body: true })
 }

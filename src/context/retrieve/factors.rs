@@ -162,6 +162,6 @@ factors!(
 );
 
 /// A figure that is 1 or 0.
-pub fn flag(is_so: bool) -> f32 {
+pub fn to_figure(is_so: bool) -> f32 {
     f32::from(u8::from(is_so))
 }

@@ -6,15 +6,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::document::Document;
-use super::factors::{FileFactors, flag};
-use super::history::{History, MOST_FILES, PathId, fingerprint};
-use super::paths::{folder, is_generic, is_test, language, nearness, subject};
-use super::task::{Query, ROLES, Rarity, Role};
-use super::words::{ByWord, Vocabulary, Word};
-use crate::context::threads;
+use super::factors::{FileFactors, to_figure};
+use super::history::{History, MAX_FILES_PER_COMMIT, PathId, fingerprint};
+use super::paths::{folder, is_generic_name, is_test, extension, folder_proximity, subject};
+use super::task::{Query, WORD_ROLES, IdfTable, WordRole};
+use super::words::{WordMap, Vocabulary, Word};
+use crate::context::parallel;
 
 /// A file that may be relevant.
-pub struct Candidate<'a> {
+pub struct CandidateFile<'a> {
     pub path: &'a str,
     pub document: &'a Arc<Document>,
     pub is_given: bool,
@@ -22,7 +22,7 @@ pub struct Candidate<'a> {
 
 /// A commit before the task, and what it has to do with it.
 #[derive(Debug, Clone, Copy)]
-pub struct Relation {
+pub struct CommitRelation {
     /// Of the history's commits.
     pub commit: usize,
     /// It changed given files: by how recent it is among their commits.
@@ -34,39 +34,39 @@ pub struct Relation {
 /// The files' figures, and what the commits had to do with the task, the newest first.
 pub struct FileEvidence {
     pub factors: Vec<FileFactors>,
-    pub relations: Vec<Relation>,
+    pub relations: Vec<CommitRelation>,
 }
 
 /// Half the weight, in commits of a given file.
-const TOGETHER_HALF: f32 = 15.0;
+const TOGETHER_HALF_LIFE: f32 = 15.0;
 /// Half the weight of a change, in commits of the repository.
-const CHANGES_HALF: f32 = 150.0;
+const CHANGES_HALF_LIFE: f32 = 150.0;
 /// Commits whose words are most like the task's.
-const ALIKE: usize = 40;
+const MAX_SIMILAR_COMMITS: usize = 40;
 /// Passages are looked at in so many of the best files by words, and half as many by parts and by history.
-const LOOKED_INTO: usize = 200;
+const MAX_FILES_WITH_PASSAGES: usize = 200;
 /// BM25's saturation and its part of the length.
-const SATURATION: f32 = 1.2;
-const LENGTH_PART: f32 = 0.75;
+const BM25_K1: f32 = 1.2;
+const BM25_B: f32 = 0.75;
 /// How much the words of each role count for when they are put in one.
-const ROLE_WEIGHTS: [f32; ROLES] = [2.0, 1.0, 1.0, 0.4, 1.5];
+const ROLE_WEIGHTS: [f32; WORD_ROLES] = [2.0, 1.0, 1.0, 0.4, 1.5];
 
 /// Of each file, what speaks for it. `before` are the history's commits that the task has behind it, the newest first.
-pub fn weigh(
-    files: &[Candidate<'_>],
+pub fn compute_file_factors(
+    files: &[CandidateFile<'_>],
     given: &[&str],
     query: &Query,
-    rarity: &Rarity,
+    rarity: &IdfTable,
     history: &History,
     before: &[usize],
     vocabulary: &mut Vocabulary,
 ) -> FileEvidence {
     let mut factors = vec![FileFactors::default(); files.len()];
-    let relations = by_history(&mut factors, files, given, query, history, before, vocabulary);
-    by_words(&mut factors, files, query, rarity, vocabulary);
-    by_references(&mut factors, files, query, rarity, vocabulary);
-    by_path(&mut factors, files, given, rarity, vocabulary);
-    by_passages(&mut factors, files, query);
+    let relations = add_history_factors(&mut factors, files, given, query, history, before, vocabulary);
+    add_word_factors(&mut factors, files, query, rarity, vocabulary);
+    add_reference_factors(&mut factors, files, query, rarity, vocabulary);
+    add_path_factors(&mut factors, files, given, rarity, vocabulary);
+    add_passage_factors(&mut factors, files, query);
     let strongest = |of: fn(&FileFactors) -> f32, factors: &[FileFactors]| {
         let figures = files.iter().zip(factors).filter(|(file, _)| !file.is_given).map(|(_, factors)| of(factors));
         figures.fold(0.001, f32::max)
@@ -89,7 +89,7 @@ pub fn weigh(
 }
 
 /// Writes 1 / (rank + 2) for the first 500 by a figure; those without it get none.
-fn rank(
+fn assign_reciprocal_ranks(
     factors: &mut [FileFactors],
     figure: impl Fn(usize, &FileFactors) -> f32,
     slot: fn(&mut FileFactors) -> &mut f32,
@@ -102,23 +102,23 @@ fn rank(
     }
 }
 
-fn by_history(
+fn add_history_factors(
     factors: &mut [FileFactors],
-    files: &[Candidate<'_>],
+    files: &[CandidateFile<'_>],
     given: &[&str],
     query: &Query,
     history: &History,
     before: &[usize],
     vocabulary: &Vocabulary,
-) -> Vec<Relation> {
+) -> Vec<CommitRelation> {
     let mut numbers: Vec<Option<usize>> = vec![None; history.path_count()];
     for (number, file) in files.iter().enumerate() {
-        if let Some(path) = history.known(file.path) {
+        if let Some(path) = history.find_path(file.path) {
             numbers[path.0 as usize] = Some(number);
         }
     }
-    let given: HashSet<PathId> = given.iter().filter_map(|path| history.known(path)).collect();
-    let alike = likeness(query, history, before, vocabulary);
+    let given: HashSet<PathId> = given.iter().filter_map(|path| history.find_path(path)).collect();
+    let alike = compute_commit_similarities(query, history, before, vocabulary);
     // By given file: how many of its commits have been seen, their weight, and each other file's part in it.
     let mut by_given: HashMap<PathId, (u32, f32, HashMap<usize, f32>)> = HashMap::new();
     let mut folders: HashMap<&str, f32> = HashMap::new();
@@ -129,15 +129,15 @@ fn by_history(
     let mut likest: Vec<(usize, f32, Vec<usize>)> = Vec::new();
     history.walk(before, |age, commit, moves| {
         let alike = alike.get(age).copied().unwrap_or(0.0);
-        let is_focused = commit.files.len() <= MOST_FILES;
+        let is_focused = commit.files.len() <= MAX_FILES_PER_COMMIT;
         let size = commit.files.len() as f32;
-        let today: Vec<PathId> = commit.files.iter().map(|file| moves.today(file.path)).collect();
+        let today: Vec<PathId> = commit.files.iter().map(|file| moves.current_path(file.path)).collect();
         let number = |path: &PathId| numbers.get(path.0 as usize).copied().flatten();
         let mut together = 0.0;
         if is_focused {
             for file in today.iter().filter_map(number) {
                 commits[file] += 1.0;
-                factors[file].changes += 0.5f32.powf(age as f32 / CHANGES_HALF);
+                factors[file].changes += 0.5f32.powf(age as f32 / CHANGES_HALF_LIFE);
                 if !seen[file] {
                     seen[file] = true;
                     factors[file].latest = 1.0 / (1.0 + age as f32 / 20.0);
@@ -145,7 +145,7 @@ fn by_history(
             }
             for path in today.iter().filter(|path| given.contains(path)) {
                 let (count, total, others) = by_given.entry(*path).or_default();
-                let weight = 0.5f32.powf(*count as f32 / TOGETHER_HALF);
+                let weight = 0.5f32.powf(*count as f32 / TOGETHER_HALF_LIFE);
                 *count += 1;
                 *total += weight;
                 together += weight;
@@ -165,11 +165,11 @@ fn by_history(
                 likest.push((age, alike, today.iter().filter_map(number).collect()));
             }
         }
-        relations.push(Relation { commit: before[age], together, alike });
+        relations.push(CommitRelation { commit: before[age], together, alike });
     });
     likest.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let most = likest.first().map_or(1.0, |first| first.1).max(0.01);
-    for (_, alike, changed) in likest.iter().take(ALIKE) {
+    for (_, alike, changed) in likest.iter().take(MAX_SIMILAR_COMMITS) {
         for file in changed {
             factors[*file].alike += (alike / most).powi(2) / (changed.len() as f32).sqrt();
         }
@@ -195,15 +195,15 @@ fn by_history(
             *figure = figure.ln_1p();
         }
     }
-    rank(factors, |_, factors| factors.together + 0.01 * factors.together_small, |factors| &mut factors.together_first);
-    rank(factors, |_, factors| factors.alike, |factors| &mut factors.alike_first);
-    rank(factors, |_, factors| factors.changes, |factors| &mut factors.changes_first);
+    assign_reciprocal_ranks(factors, |_, factors| factors.together + 0.01 * factors.together_small, |factors| &mut factors.together_first);
+    assign_reciprocal_ranks(factors, |_, factors| factors.alike, |factors| &mut factors.alike_first);
+    assign_reciprocal_ranks(factors, |_, factors| factors.changes, |factors| &mut factors.changes_first);
     relations
 }
 
 /// Of each commit, how much its words are like the task's: the rare ones among commits, by the root of its length.
-fn likeness(query: &Query, history: &History, before: &[usize], vocabulary: &Vocabulary) -> Vec<f32> {
-    let edited = query.words.iter().filter(|word| query.roles.get(**word) & !(1 << Role::Near as u8) != 0);
+fn compute_commit_similarities(query: &Query, history: &History, before: &[usize], vocabulary: &Vocabulary) -> Vec<f32> {
+    let edited = query.words.iter().filter(|word| query.roles.get(**word) & !(1 << WordRole::Near as u8) != 0);
     let mut words: HashMap<u32, f32> = edited.map(|word| (fingerprint(vocabulary.name(*word)), 0.0)).collect();
     // Nearly all words of the history are none of the task's: a look at some bits tells of most.
     let mut beginnings = vec![false; 1 << 16];
@@ -229,27 +229,27 @@ fn likeness(query: &Query, history: &History, before: &[usize], vocabulary: &Voc
     before.iter().map(of).collect()
 }
 
-fn by_words(
+fn add_word_factors(
     factors: &mut [FileFactors],
-    files: &[Candidate<'_>],
+    files: &[CandidateFile<'_>],
     query: &Query,
-    rarity: &Rarity,
+    rarity: &IdfTable,
     vocabulary: &Vocabulary,
 ) {
-    let lengths: f32 = files.iter().map(|file| file.document.length() as f32).sum();
+    let lengths: f32 = files.iter().map(|file| file.document.word_count() as f32).sum();
     let average = (lengths / rarity.files.max(1.0)).max(1.0);
-    let mut in_files: ByWord<f32> = ByWord::default();
+    let mut in_files: WordMap<f32> = WordMap::default();
     for file in files.iter().filter(|file| !file.is_given) {
         for (word, _) in file.document.counts.iter().filter(|(word, _)| query.roles.get(*word) != 0) {
-            *in_files.slot(*word) += 1.0;
+            *in_files.get_mut(*word) += 1.0;
         }
     }
-    let weigh = |parts: &mut Vec<(Word, u32)>, (file, before): &(&Candidate<'_>, FileFactors)| {
+    let weigh = |parts: &mut Vec<(Word, u32)>, (file, before): &(&CandidateFile<'_>, FileFactors)| {
         let mut factors = *before;
-        let length = 1.0 - LENGTH_PART + LENGTH_PART * file.document.length() as f32 / average;
-        let saturated = |count: u32| count as f32 * (SATURATION + 1.0) / (count as f32 + SATURATION * length);
-        let mut sums = [0.0f32; ROLES];
-        let mut rarest = [0.0f32; ROLES];
+        let length = 1.0 - BM25_B + BM25_B * file.document.word_count() as f32 / average;
+        let saturated = |count: u32| count as f32 * (BM25_K1 + 1.0) / (count as f32 + BM25_K1 * length);
+        let mut sums = [0.0f32; WORD_ROLES];
+        let mut rarest = [0.0f32; WORD_ROLES];
         for (word, count) in &file.document.counts {
             if query.has_parts.get(*word) {
                 let weighty = vocabulary.parts(*word).iter().filter(|part| query.parts.get(**part) > 0.0);
@@ -260,7 +260,7 @@ fn by_words(
                 continue;
             }
             let alone = 1.0 / in_files.get(*word).max(1.0);
-            for role in (0..ROLES).filter(|role| roles >> role & 1 == 1) {
+            for role in (0..WORD_ROLES).filter(|role| roles >> role & 1 == 1) {
                 sums[role] += query.weights.get(*word)[role] * saturated(*count);
                 rarest[role] = rarest[role].max(alone);
             }
@@ -268,12 +268,12 @@ fn by_words(
                 factors.rare_declared = factors.rare_declared.max(alone);
             }
         }
-        let part = |role: Role| sums[role as usize] / query.totals[role as usize].max(10.0);
-        factors.removed = part(Role::Removed);
-        factors.added = part(Role::Added);
-        factors.changed = part(Role::Changed);
-        factors.near = part(Role::Near);
-        factors.enclosing = part(Role::Enclosing);
+        let part = |role: WordRole| sums[role as usize] / query.totals[role as usize].max(10.0);
+        factors.removed = part(WordRole::Removed);
+        factors.added = part(WordRole::Added);
+        factors.changed = part(WordRole::Changed);
+        factors.near = part(WordRole::Near);
+        factors.enclosing = part(WordRole::Enclosing);
         [factors.rare_removed, factors.rare_added, factors.rare_changed, factors.rare_near, factors.rare_enclosing] =
             rarest;
         parts.sort_unstable();
@@ -289,19 +289,19 @@ fn by_words(
     };
     let before: Vec<_> = files.iter().zip(factors.iter().copied()).collect();
     let mut words = Vec::with_capacity(files.len());
-    for (own, (found, of_words)) in factors.iter_mut().zip(threads::each(&before, Vec::new, weigh)) {
+    for (own, (found, of_words)) in factors.iter_mut().zip(parallel::map_init(&before, Vec::new, weigh)) {
         *own = found;
         words.push(of_words);
     }
-    rank(factors, |number, _| words[number], |factors| &mut factors.words_first);
-    rank(factors, |_, factors| factors.parts, |factors| &mut factors.parts_first);
+    assign_reciprocal_ranks(factors, |number, _| words[number], |factors| &mut factors.words_first);
+    assign_reciprocal_ranks(factors, |_, factors| factors.parts, |factors| &mut factors.parts_first);
 }
 
-fn by_references(
+fn add_reference_factors(
     factors: &mut [FileFactors],
-    files: &[Candidate<'_>],
+    files: &[CandidateFile<'_>],
     query: &Query,
-    rarity: &Rarity,
+    rarity: &IdfTable,
     vocabulary: &Vocabulary,
 ) {
     let edited = |roles: u8| roles & 0b111 != 0;
@@ -309,7 +309,7 @@ fn by_references(
     let names: Vec<Vec<Word>> = files
         .iter()
         .map(|file| {
-            let mut names = file.document.names();
+            let mut names = file.document.declared_names();
             names.retain(|name| query.roles.get(*name) != 0);
             names
         })
@@ -333,7 +333,7 @@ fn by_references(
             }
             factors.declares_alone += 1.0 / declaring.get(name).copied().unwrap_or(1.0);
         }
-        let used = declared.iter().filter(|word| file.document.has(**word));
+        let used = declared.iter().filter(|word| file.document.has_word(**word));
         factors.uses_declared = used.map(|word| rarity.word(*word)).sum();
         for figure in [
             &mut factors.declares,
@@ -344,7 +344,7 @@ fn by_references(
             *figure = figure.ln_1p();
         }
         let stem = file.path.rsplit('/').next().unwrap_or(file.path).split('.').next().unwrap_or_default();
-        if let Some(stem) = vocabulary.known(stem).filter(|stem| query.imported.contains(stem)) {
+        if let Some(stem) = vocabulary.find(stem).filter(|stem| query.imported.contains(stem)) {
             let first = vocabulary.parts(stem).first().copied().unwrap_or(stem);
             factors.imported_word = rarity.path(first) / 8.0;
         }
@@ -354,21 +354,21 @@ fn by_references(
     }
 }
 
-fn by_path(
+fn add_path_factors(
     factors: &mut [FileFactors],
-    files: &[Candidate<'_>],
+    files: &[CandidateFile<'_>],
     given: &[&str],
-    rarity: &Rarity,
+    rarity: &IdfTable,
     vocabulary: &mut Vocabulary,
 ) {
-    let words: Vec<Vec<Word>> = given.iter().map(|path| vocabulary.path(path)).collect();
-    let subjects: HashSet<String> = given.iter().map(|path| subject(path)).filter(|name| !is_generic(name)).collect();
+    let words: Vec<Vec<Word>> = given.iter().map(|path| vocabulary.intern_path(path)).collect();
+    let subjects: HashSet<String> = given.iter().map(|path| subject(path)).filter(|name| !is_generic_name(name)).collect();
     let folders: HashSet<&str> = given.iter().map(|path| folder(path)).collect();
-    let languages: HashSet<&str> = given.iter().map(|path| language(path)).collect();
+    let languages: HashSet<&str> = given.iter().map(|path| extension(path)).collect();
     let has_test = given.iter().any(|path| is_test(path));
     let weight = |words: &mut dyn Iterator<Item = &Word>| words.map(|word| rarity.path(*word)).sum::<f32>();
     for (file, factors) in files.iter().zip(factors.iter_mut()) {
-        let own = vocabulary.path(file.path);
+        let own = vocabulary.intern_path(file.path);
         let all = weight(&mut own.iter());
         let like = words.iter().map(|other| {
             let both = weight(&mut own.iter().filter(|word| other.contains(word)));
@@ -376,38 +376,38 @@ fn by_path(
         });
         factors.path = like.fold(0.0, f32::max);
         let place = folder(file.path);
-        factors.same_folder = flag(folders.contains(place));
-        factors.folder = folders.iter().map(|other| nearness(place, other)).fold(0.0, f32::max);
-        factors.pair = flag(subjects.contains(&subject(file.path)));
-        factors.is_test = flag(is_test(file.path));
-        factors.is_missing_test = flag(!has_test && is_test(file.path));
-        factors.same_language = flag(languages.contains(language(file.path)));
-        factors.size = (file.document.lines().max(1) as f32).ln() / 5.0;
+        factors.same_folder = to_figure(folders.contains(place));
+        factors.folder = folders.iter().map(|other| folder_proximity(place, other)).fold(0.0, f32::max);
+        factors.pair = to_figure(subjects.contains(&subject(file.path)));
+        factors.is_test = to_figure(is_test(file.path));
+        factors.is_missing_test = to_figure(!has_test && is_test(file.path));
+        factors.same_language = to_figure(languages.contains(extension(file.path)));
+        factors.size = (file.document.line_count().max(1) as f32).ln() / 5.0;
     }
-    rank(factors, |_, factors| factors.path, |factors| &mut factors.path_first);
+    assign_reciprocal_ranks(factors, |_, factors| factors.path, |factors| &mut factors.path_first);
 }
 
-fn by_passages(factors: &mut [FileFactors], files: &[Candidate<'_>], query: &Query) {
+fn add_passage_factors(factors: &mut [FileFactors], files: &[CandidateFile<'_>], query: &Query) {
     let within = |rank: f32, most: usize| rank >= 1.0 / (most as f32 + 2.0);
     let is_looked_into = |number: &usize| {
         let factors = &factors[*number];
         !files[*number].is_given
-            && (within(factors.words_first, LOOKED_INTO)
-                || within(factors.parts_first, LOOKED_INTO / 2)
-                || within(factors.together_first, LOOKED_INTO / 2))
+            && (within(factors.words_first, MAX_FILES_WITH_PASSAGES)
+                || within(factors.parts_first, MAX_FILES_WITH_PASSAGES / 2)
+                || within(factors.together_first, MAX_FILES_WITH_PASSAGES / 2))
     };
     let looked_into: Vec<usize> = (0..files.len()).filter(is_looked_into).collect();
     let best = |number: &usize| {
         let document = files[*number].document;
         let overlaps = document.passages.iter().map(|passage| {
-            let words = (passage.start..passage.end).flat_map(|line| document.line(line).iter().copied());
+            let words = (passage.start..passage.end).flat_map(|line| document.line_words(line).iter().copied());
             query.overlap(words).iter().sum::<f32>()
         });
         overlaps.fold(0.0, f32::max).ln_1p()
     };
-    let best = threads::each(&looked_into, || (), |(), number| best(number));
+    let best = parallel::map_init(&looked_into, || (), |(), number| best(number));
     for (number, best) in looked_into.into_iter().zip(best) {
         factors[number].passage = best;
     }
-    rank(factors, |_, factors| factors.passage, |factors| &mut factors.passage_first);
+    assign_reciprocal_ranks(factors, |_, factors| factors.passage, |factors| &mut factors.passage_first);
 }

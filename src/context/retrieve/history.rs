@@ -8,9 +8,9 @@ use crate::domain::LineRange;
 use crate::git::Hunk;
 
 /// Commits that change more files say little about which belong together: moves, licences, formatting.
-pub const MOST_FILES: usize = 60;
+pub const MAX_FILES_PER_COMMIT: usize = 60;
 /// So many words of a commit's lines are kept; one with more is about everything, and its words are dropped.
-pub const MOST_WORDS: usize = 1_500;
+pub const MAX_WORDS_PER_COMMIT: usize = 1_500;
 
 /// A path of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ pub struct PastFile {
 
 /// A commit that changed something; merges change nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Past {
+pub struct PastCommit {
     pub files: Vec<PastFile>,
     /// The identifiers of the lines that it added or removed, by [`fingerprint`], in order, each once.
     pub words: Vec<u32>,
@@ -56,11 +56,11 @@ pub struct History {
     paths: Vec<Box<str>>,
     path_ids: HashMap<Box<str>, PathId>,
     /// The newest first.
-    pub commits: Vec<Past>,
+    pub commits: Vec<PastCommit>,
 }
 
 impl History {
-    pub fn path_id(&mut self, path: &str) -> PathId {
+    pub fn intern_path(&mut self, path: &str) -> PathId {
         if let Some(id) = self.path_ids.get(path) {
             return *id;
         }
@@ -70,7 +70,7 @@ impl History {
         id
     }
 
-    pub fn known(&self, path: &str) -> Option<PathId> {
+    pub fn find_path(&self, path: &str) -> Option<PathId> {
         self.path_ids.get(path).copied()
     }
 
@@ -84,11 +84,11 @@ impl History {
 
     /// What each path is called now: a file that vanished in the commit in which one of the same name appeared elsewhere
     /// has moved there. `walk` is called for each commit among `which` (the newest first) with the names at its time.
-    pub fn walk(&self, which: &[usize], mut visit: impl FnMut(usize, &Past, &Moves)) {
-        let mut moves = Moves::default();
+    pub fn walk(&self, which: &[usize], mut visit: impl FnMut(usize, &PastCommit, &RenameMap)) {
+        let mut moves = RenameMap::default();
         for (age, at) in which.iter().enumerate() {
             let Some(commit) = self.commits.get(*at) else { continue };
-            moves.learn(self, commit);
+            moves.record_renames(self, commit);
             visit(age, commit, &moves);
         }
     }
@@ -96,16 +96,16 @@ impl History {
 
 /// Where files of the past are today.
 #[derive(Debug, Default)]
-pub struct Moves {
-    to: HashMap<PathId, PathId>,
+pub struct RenameMap {
+    renames: HashMap<PathId, PathId>,
 }
 
-impl Moves {
-    pub fn today(&self, path: PathId) -> PathId {
-        self.to.get(&path).copied().unwrap_or(path)
+impl RenameMap {
+    pub fn current_path(&self, path: PathId) -> PathId {
+        self.renames.get(&path).copied().unwrap_or(path)
     }
 
-    fn learn(&mut self, history: &History, commit: &Past) {
+    fn record_renames(&mut self, history: &History, commit: &PastCommit) {
         let of = |touch: Touch| commit.files.iter().filter(move |file| file.touch == touch);
         if of(Touch::Deleted).next().is_none() {
             return;
@@ -121,7 +121,7 @@ impl Moves {
             if let Some(Some(old)) = gone.get(name(file.path))
                 && taken.insert(*old)
             {
-                self.to.insert(*old, self.today(file.path));
+                self.renames.insert(*old, self.current_path(file.path));
             }
         }
     }
@@ -129,7 +129,7 @@ impl Moves {
 
 /// Which of a file's commits, the newest first, was the last to touch some of its lines: how many are newer. `None` where
 /// none did, or where they come behind one of which the lines are not known. Merges are passed over, as in [`line_past`].
-pub fn last_touch<'a>(lines: LineRange, commits: impl Iterator<Item = &'a PastFile>) -> Option<usize> {
+pub fn find_last_touch<'a>(lines: LineRange, commits: impl Iterator<Item = &'a PastFile>) -> Option<usize> {
     let (mut first, mut last) = (i64::from(lines.start), i64::from(lines.end));
     for (age, file) in commits.enumerate() {
         if file.touch == Touch::Added {
@@ -160,7 +160,7 @@ pub fn last_touch<'a>(lines: LineRange, commits: impl Iterator<Item = &'a PastFi
 
 /// How recent commits bear on a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct LinePast {
+pub struct LineHistory {
     /// How often and how recently it was changed.
     pub changed: f32,
     /// The same, by commits that also changed the given files.
@@ -173,7 +173,7 @@ pub struct LinePast {
 
 /// A commit of a file's past, and what it has to do with the task.
 #[derive(Debug, Clone, Copy)]
-pub struct Bearing<'a> {
+pub struct FileCommit<'a> {
     pub file: &'a PastFile,
     /// How many files the commit changed.
     pub size: usize,
@@ -182,21 +182,21 @@ pub struct Bearing<'a> {
 }
 
 /// So many of a file's commits are followed back.
-const DEEPEST: usize = 40;
+const MAX_COMMITS_PER_FILE: usize = 40;
 
 /// Of each line of a file with `lines` lines, its past: each commit's hunks are held against the lines as they were
 /// then, the newest first, and lines are followed back through it. Merges are passed over, so that it may be off by
 /// what they moved.
-pub fn line_past(lines: u32, commits: &[Bearing<'_>]) -> Vec<LinePast> {
-    let mut past = vec![LinePast::default(); lines as usize];
+pub fn compute_line_history(lines: u32, commits: &[FileCommit<'_>]) -> Vec<LineHistory> {
+    let mut past = vec![LineHistory::default(); lines as usize];
     // Where each line was at that time, from 1; 0 before it was there.
     let mut places: Vec<i64> = (1..=i64::from(lines)).collect();
-    for (age, commit) in commits.iter().take(DEEPEST).enumerate() {
+    for (age, commit) in commits.iter().take(MAX_COMMITS_PER_FILE).enumerate() {
         let recent = 0.5f32.powf(age as f32 / 10.0);
         let focus = 1.0 / (1.0 + commit.size as f32 / 10.0);
         let changed: u32 = commit.file.hunks.iter().map(|hunk| hunk.new_lines + hunk.old_lines).sum();
         let dense = 1.0 / (changed.max(1) as f32).sqrt();
-        let credit = |line: &mut LinePast, part: f32| {
+        let credit = |line: &mut LineHistory, part: f32| {
             line.changed += part * recent * focus;
             line.together += part * commit.together * focus;
             if part == 1.0 {
@@ -206,14 +206,14 @@ pub fn line_past(lines: u32, commits: &[Bearing<'_>]) -> Vec<LinePast> {
                 }
             }
         };
-        follow(&mut places, &commit.file.hunks, |line, part| credit(&mut past[line], part));
+        map_lines_back(&mut places, &commit.file.hunks, |line, part| credit(&mut past[line], part));
     }
     past
 }
 
 /// From where lines are to where they were before a commit's hunks. Both are in order, so that it takes time by how many
 /// there are of the one and of the other. `touched` is told as of [`before`], with the number of the line.
-fn follow(places: &mut [i64], hunks: &[Hunk], mut touched: impl FnMut(usize, f32)) {
+fn map_lines_back(places: &mut [i64], hunks: &[Hunk], mut touched: impl FnMut(usize, f32)) {
     let (mut ahead, mut shift, mut line) = (hunks, 0, 0);
     while let Some(place) = places.get(line).copied() {
         while let [hunk, others @ ..] = ahead
@@ -224,7 +224,7 @@ fn follow(places: &mut [i64], hunks: &[Hunk], mut touched: impl FnMut(usize, f32
         }
         let next = ahead.first().map_or(i64::MAX, first_touched);
         if place >= next {
-            places[line] = before(place, shift, ahead, |part| touched(line, part));
+            places[line] = map_line_back(place, shift, ahead, |part| touched(line, part));
             line += 1;
             continue;
         }
@@ -249,7 +249,7 @@ fn last_touched(hunk: &Hunk) -> i64 {
 
 /// Where a line was before a commit's hunks, 0 when it was not there; those before had moved it by `shift`. `touched` is
 /// told how much of a change it saw: 1 for a change of the line, half for one right beside it.
-fn before(place: i64, mut shift: i64, hunks: &[Hunk], mut touched: impl FnMut(f32)) -> i64 {
+fn map_line_back(place: i64, mut shift: i64, hunks: &[Hunk], mut touched: impl FnMut(f32)) -> i64 {
     for hunk in hunks {
         let (new_start, new_lines) = (i64::from(hunk.new_start), i64::from(hunk.new_lines));
         let (old_start, old_lines) = (i64::from(hunk.old_start), i64::from(hunk.old_lines));
@@ -313,10 +313,10 @@ mod tests {
             let hunks = hunks(&shapes);
             let mut places: Vec<i64> = (0..60).collect();
             let mut touches = Vec::new();
-            follow(&mut places, &hunks, |line, part| touches.push((line, part)));
+            map_lines_back(&mut places, &hunks, |line, part| touches.push((line, part)));
             let mut alone = Vec::new();
             for (line, place) in places.iter().enumerate().skip(1) {
-                prop_assert_eq!(before(line as i64, 0, &hunks, |part| alone.push((line, part))), *place);
+                prop_assert_eq!(map_line_back(line as i64, 0, &hunks, |part| alone.push((line, part))), *place);
             }
             prop_assert_eq!(touches, alone);
         }
@@ -326,8 +326,8 @@ mod tests {
     fn as_many_hunks_as_lines_take_no_longer_than_lines() {
         let shapes = vec![(1, 1, 1); 50_000];
         let file = PastFile { path: PathId(0), touch: Touch::Modified, hunks: hunks(&shapes) };
-        let commit = Bearing { file: &file, size: 1, together: 1.0, alike: 0.0 };
-        let past = line_past(100_000, &[commit; DEEPEST]);
+        let commit = FileCommit { file: &file, size: 1, together: 1.0, alike: 0.0 };
+        let past = compute_line_history(100_000, &[commit; MAX_COMMITS_PER_FILE]);
         assert_eq!(past.iter().filter(|line| line.changed > 0.0).count(), 50_000);
     }
 }

@@ -5,13 +5,13 @@
 use std::collections::{HashMap, HashSet};
 
 use super::factors::FileFactors;
-use super::files::Candidate;
+use super::files::CandidateFile;
 
 /// Asks for what each of some files imports, by path.
-type Ask<'a> = &'a dyn Fn(&[&str]) -> Vec<Vec<String>>;
+type ImportLookup<'a> = &'a dyn Fn(&[&str]) -> Vec<Vec<String>>;
 
 /// Writes who is imported by a given file.
-pub fn imported(files: &[Candidate<'_>], given: &[&str], ask: Ask<'_>, factors: &mut [FileFactors]) {
+pub fn add_imported_factors(files: &[CandidateFile<'_>], given: &[&str], ask: ImportLookup<'_>, factors: &mut [FileFactors]) {
     let mut strongest: HashMap<String, f32> = HashMap::new();
     for imported in ask(given) {
         let figure = 1.0 / (imported.len().max(1) as f32).sqrt();
@@ -26,11 +26,11 @@ pub fn imported(files: &[Candidate<'_>], given: &[&str], ask: Ask<'_>, factors: 
 }
 
 /// Writes who imports a given file, of those that lead.
-pub fn importing(
-    files: &[Candidate<'_>],
+pub fn add_importing_factors(
+    files: &[CandidateFile<'_>],
     leading: &[usize],
     given: &[&str],
-    ask: Ask<'_>,
+    ask: ImportLookup<'_>,
     factors: &mut [FileFactors],
 ) {
     let given: HashSet<&str> = given.iter().copied().collect();
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn both_directions_count_by_the_root_of_how_many_there_are() {
         let document = Arc::new(Document::read("", &mut Vocabulary::default()));
-        let file = |path| Candidate { path, document: &document, is_given: path == "given" };
+        let file = |path| CandidateFile { path, document: &document, is_given: path == "given" };
         let files = ["given", "a", "b", "c", "d", "e"].map(file);
         // The given file imports four; two of those that lead import it, one of them is imported by it as well.
         let ask = |paths: &[&str]| -> Vec<Vec<String>> {
@@ -72,8 +72,8 @@ mod tests {
             paths.iter().map(|path| of(path).into_iter().map(str::to_owned).collect()).collect()
         };
         let mut factors = [FileFactors::default(); 6];
-        imported(&files, &["given"], &ask, &mut factors);
-        importing(&files, &[1, 2, 3, 4], &["given"], &ask, &mut factors);
+        add_imported_factors(&files, &["given"], &ask, &mut factors);
+        add_importing_factors(&files, &[1, 2, 3, 4], &["given"], &ask, &mut factors);
         let half = 1.0 / 2.0f32.sqrt();
         let found = factors.map(|factors| (factors.imported, factors.importing));
         assert_eq!(found, [(0.0, 0.0), (0.5, 0.0), (0.5, half), (0.0, half), (0.0, 0.0), (0.0, 0.0)]);

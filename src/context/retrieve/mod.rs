@@ -18,8 +18,8 @@ pub mod paths;
 pub mod task;
 #[cfg(test)]
 mod tests;
-pub mod told;
-pub mod unified;
+pub mod masked_text;
+pub mod unified_diff;
 pub mod weights;
 pub mod words;
 
@@ -28,18 +28,18 @@ use std::sync::Arc;
 
 use document::{Document, Passage};
 use factors::{FileFactors, PassageFactors};
-use files::Candidate;
-use history::{Bearing, History, line_past};
-use passages::Examples;
-use task::{Known, Query, Rarity, Task};
-use told::Told;
-use weights::{Calibration, Weights};
+use files::CandidateFile;
+use history::{FileCommit, History, compute_line_history};
+use passages::ExampleLines;
+use task::{GivenDocument, Query, IdfTable, RetrievalTask};
+use masked_text::MaskedFile;
+use weights::{Calibration, RankingWeights};
 use words::Vocabulary;
 
-use super::threads;
+use super::parallel;
 
 /// Passages are weighed in so many of the files that lead.
-const LEADING: usize = 100;
+const MAX_LEADING_FILES: usize = 100;
 
 /// A file that is looked at.
 #[derive(Debug, Clone)]
@@ -51,13 +51,13 @@ pub struct SourceFile {
 }
 
 /// What the ranking goes by.
-pub struct Sources<'a> {
+pub struct RankingInput<'a> {
     pub files: &'a [SourceFile],
     pub history: &'a History,
     /// The history's commits that the searched tree has behind it, the newest first.
-    pub before: &'a [usize],
+    pub ancestors: &'a [usize],
     /// What is told of files; asked for those that lead.
-    pub told: &'a dyn Fn(&[&SourceFile]) -> Vec<Told>,
+    pub mask_files: &'a dyn Fn(&[&SourceFile]) -> Vec<MaskedFile>,
     /// Files that are ranked wherever they stand, by path; as many as lead at most.
     pub named: &'a HashSet<&'a str>,
     /// Whether a file may be among those that lead, by path; asked for the best first, once.
@@ -72,7 +72,7 @@ pub struct RankedFile {
     pub path: String,
     pub blob: String,
     pub document: Arc<Document>,
-    pub told: Told,
+    pub masked: MaskedFile,
     /// That it belongs to the change, from 0 to 1.
     pub probability: f32,
     pub factors: FileFactors,
@@ -83,14 +83,14 @@ pub struct RankedFile {
 /// A passage of a file.
 #[derive(Debug, Clone)]
 pub struct RankedPassage {
-    pub place: Passage,
+    pub range: Passage,
     /// Its part of what is relevant in its file; those of a file make 1.
     pub share: f32,
     pub factors: PassageFactors,
 }
 
 /// The files that lead and those that are named, the best first.
-pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &mut Vocabulary) -> Vec<RankedFile> {
+pub fn rank_files(task: &RetrievalTask, sources: &RankingInput<'_>, weights: &RankingWeights, vocabulary: &mut Vocabulary) -> Vec<RankedFile> {
     let given: HashSet<&str> = task.paths().collect();
     let by_path: HashMap<&str, &Arc<Document>> = sources
         .files
@@ -98,17 +98,17 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
         .filter(|file| given.contains(file.path.as_str()))
         .map(|file| (file.path.as_str(), &file.document))
         .collect();
-    let known: Vec<Known<'_>> =
-        task.given.iter().map(|given| Known { given, document: by_path.get(given.path.as_str()).copied() }).collect();
+    let known: Vec<GivenDocument<'_>> =
+        task.given.iter().map(|given| GivenDocument { given, document: by_path.get(given.path.as_str()).copied() }).collect();
     let focus: Vec<_> =
         task.focus.iter().filter_map(|focus| Some((focus, *by_path.get(focus.path.as_str())?))).collect();
     let pairs = sources.files.iter().map(|file| (file.path.as_str(), file.document.as_ref()));
-    let rarity = Rarity::of(pairs, vocabulary);
-    let query = Query::of(&known, &focus, &task.text, &rarity, vocabulary);
-    let candidates: Vec<Candidate<'_>> = sources
+    let rarity = IdfTable::from_documents(pairs, vocabulary);
+    let query = Query::from_task(&known, &focus, &task.text, &rarity, vocabulary);
+    let candidates: Vec<CandidateFile<'_>> = sources
         .files
         .iter()
-        .map(|file| Candidate {
+        .map(|file| CandidateFile {
             path: &file.path,
             document: &file.document,
             is_given: given.contains(file.path.as_str()),
@@ -116,35 +116,35 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
         .collect();
     let mut paths: Vec<&str> = given.into_iter().collect();
     paths.sort_unstable();
-    let mut evidence = files::weigh(&candidates, &paths, &query, &rarity, sources.history, sources.before, vocabulary);
-    imports::imported(&candidates, &paths, sources.imports, &mut evidence.factors);
+    let mut evidence = files::compute_file_factors(&candidates, &paths, &query, &rarity, sources.history, sources.ancestors, vocabulary);
+    imports::add_imported_factors(&candidates, &paths, sources.imports, &mut evidence.factors);
     let mut leading: Vec<(usize, f32)> = candidates
         .iter()
         .enumerate()
-        .filter(|(_, file)| !file.is_given && file.document.lines() > 0)
-        .map(|(number, _)| (number, fused(&evidence.factors[number])))
+        .filter(|(_, file)| !file.is_given && file.document.line_count() > 0)
+        .map(|(number, _)| (number, fuse_reciprocal_ranks(&evidence.factors[number])))
         .collect();
     leading.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut others = leading.into_iter();
     let is_wanted = |(number, _): &(usize, f32)| (sources.wanted)(candidates[*number].path);
-    let mut leading: Vec<(usize, f32)> = others.by_ref().filter(is_wanted).take(LEADING).collect();
+    let mut leading: Vec<(usize, f32)> = others.by_ref().filter(is_wanted).take(MAX_LEADING_FILES).collect();
     let named = others.filter(|(number, _)| sources.named.contains(candidates[*number].path));
-    leading.extend(named.filter(is_wanted).take(LEADING));
-    let examples = Examples::of(&known, &rarity, vocabulary);
-    let pasts = pasts(sources, &evidence.relations, leading.iter().map(|(number, _)| *number));
+    leading.extend(named.filter(is_wanted).take(MAX_LEADING_FILES));
+    let examples = ExampleLines::from_given(&known, &rarity, vocabulary);
+    let pasts = collect_file_commits(sources, &evidence.relations, leading.iter().map(|(number, _)| *number));
     let numbers: Vec<usize> = leading.iter().map(|(number, _)| *number).collect();
-    imports::importing(&candidates, &numbers, &paths, sources.imports, &mut evidence.factors);
+    imports::add_importing_factors(&candidates, &numbers, &paths, sources.imports, &mut evidence.factors);
     let of_leading: Vec<FileFactors> = leading.iter().map(|(number, _)| evidence.factors[*number]).collect();
-    let probabilities = probabilities(&of_leading, weights);
-    let told = (sources.told)(&leading.iter().map(|(number, _)| &sources.files[*number]).collect::<Vec<_>>());
+    let probabilities = compute_probabilities(&of_leading, weights);
+    let told = (sources.mask_files)(&leading.iter().map(|(number, _)| &sources.files[*number]).collect::<Vec<_>>());
     let words = &*vocabulary;
-    let weigh = |(number, told): &(usize, &Told)| {
+    let weigh = |(number, told): &(usize, &MaskedFile)| {
         let document = &sources.files[*number].document;
-        let past = line_past(document.lines(), pasts.get(number).map_or(&[], Vec::as_slice));
-        passages::weigh(document, &past, &query, &examples, &rarity, words, &told.tokens)
+        let past = compute_line_history(document.line_count(), pasts.get(number).map_or(&[], Vec::as_slice));
+        passages::compute_passage_factors(document, &past, &query, &examples, &rarity, words, &told.tokens)
     };
-    let looked_at: Vec<(usize, &Told)> = leading.iter().map(|(number, _)| *number).zip(&told).collect();
-    let passages = threads::each(&looked_at, || (), |(), file| weigh(file));
+    let looked_at: Vec<(usize, &MaskedFile)> = leading.iter().map(|(number, _)| *number).zip(&told).collect();
+    let passages = parallel::map_init(&looked_at, || (), |(), file| weigh(file));
     let mut ranked: Vec<RankedFile> = leading
         .iter()
         .zip(&probabilities)
@@ -152,7 +152,7 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
         .map(|(((number, _), probability), (told, factors))| {
             let file = &sources.files[*number];
             let document = &file.document;
-            let shares = shares(&factors, weights);
+            let shares = compute_shares(&factors, weights);
             RankedFile {
                 path: file.path.clone(),
                 blob: file.blob.clone(),
@@ -163,37 +163,37 @@ pub fn rank(task: &Task, sources: &Sources<'_>, weights: &Weights, vocabulary: &
                     .passages
                     .iter()
                     .zip(factors.into_iter().zip(shares))
-                    .map(|(place, (factors, share))| RankedPassage { place: *place, share, factors })
+                    .map(|(place, (factors, share))| RankedPassage { range: *place, share, factors })
                     .collect(),
-                told,
+                masked: told,
             }
         })
         .collect();
-    in_order(&mut ranked);
+    sort_by_probability(&mut ranked);
     ranked
 }
 
 /// The same files by other weights.
-pub fn reweigh(files: &[RankedFile], weights: &Weights) -> Vec<RankedFile> {
+pub fn rerank(files: &[RankedFile], weights: &RankingWeights) -> Vec<RankedFile> {
     let mut files = files.to_vec();
     let factors: Vec<FileFactors> = files.iter().map(|file| file.factors).collect();
-    for (file, probability) in files.iter_mut().zip(probabilities(&factors, weights)) {
+    for (file, probability) in files.iter_mut().zip(compute_probabilities(&factors, weights)) {
         file.probability = probability;
         let factors: Vec<PassageFactors> = file.passages.iter().map(|passage| passage.factors).collect();
-        for (passage, share) in file.passages.iter_mut().zip(shares(&factors, weights)) {
+        for (passage, share) in file.passages.iter_mut().zip(compute_shares(&factors, weights)) {
             passage.share = share;
         }
     }
-    in_order(&mut files);
+    sort_by_probability(&mut files);
     files
 }
 
-fn in_order(files: &mut [RankedFile]) {
+fn sort_by_probability(files: &mut [RankedFile]) {
     files.sort_by(|a, b| b.probability.total_cmp(&a.probability).then_with(|| a.path.cmp(&b.path)));
 }
 
 /// Reciprocal ranks of all signals together: decides which files are looked at closely.
-fn fused(factors: &FileFactors) -> f32 {
+fn fuse_reciprocal_ranks(factors: &FileFactors) -> f32 {
     2.0 * factors.together_first
         + factors.alike_first
         + factors.parts_first
@@ -209,7 +209,7 @@ fn fused(factors: &FileFactors) -> f32 {
 }
 
 /// Of each file, that it belongs to the change: a logistic function of its weighed figures and of how far it leads.
-fn probabilities(factors: &[FileFactors], weights: &Weights) -> Vec<f32> {
+fn compute_probabilities(factors: &[FileFactors], weights: &RankingWeights) -> Vec<f32> {
     let sum = |factors: &FileFactors| -> f32 {
         factors.values().iter().zip(&weights.files).map(|(figure, weight)| figure * weight).sum()
     };
@@ -222,7 +222,7 @@ fn probabilities(factors: &[FileFactors], weights: &Weights) -> Vec<f32> {
 }
 
 /// The softmax of the weighed figures.
-fn shares(factors: &[PassageFactors], weights: &Weights) -> Vec<f32> {
+fn compute_shares(factors: &[PassageFactors], weights: &RankingWeights) -> Vec<f32> {
     let sum = |factors: &PassageFactors| -> f32 {
         factors.values().iter().zip(&weights.passages).map(|(figure, weight)| figure * weight).sum()
     };
@@ -234,22 +234,22 @@ fn shares(factors: &[PassageFactors], weights: &Weights) -> Vec<f32> {
 }
 
 /// Of each of some files, its commits, the newest first.
-fn pasts<'a>(
-    sources: &'a Sources<'_>,
-    relations: &[files::Relation],
+fn collect_file_commits<'a>(
+    sources: &'a RankingInput<'_>,
+    relations: &[files::CommitRelation],
     files: impl Iterator<Item = usize>,
-) -> HashMap<usize, Vec<Bearing<'a>>> {
+) -> HashMap<usize, Vec<FileCommit<'a>>> {
     let history = sources.history;
-    let paths = files.filter_map(|number| Some((history.known(&sources.files[number].path)?, number)));
+    let paths = files.filter_map(|number| Some((history.find_path(&sources.files[number].path)?, number)));
     let numbers: HashMap<history::PathId, usize> = paths.collect();
-    let mut pasts: HashMap<usize, Vec<Bearing<'a>>> = HashMap::new();
-    history.walk(sources.before, |age, commit, moves| {
+    let mut pasts: HashMap<usize, Vec<FileCommit<'a>>> = HashMap::new();
+    history.walk(sources.ancestors, |age, commit, moves| {
         let Some(relation) = relations.get(age) else { return };
         let Some(commit_files) = history.commits.get(relation.commit).map(|commit| &commit.files) else { return };
         for file in commit_files {
-            if let Some(number) = numbers.get(&moves.today(file.path)) {
+            if let Some(number) = numbers.get(&moves.current_path(file.path)) {
                 let bearing =
-                    Bearing { file, size: commit.files.len(), together: relation.together, alike: relation.alike };
+                    FileCommit { file, size: commit.files.len(), together: relation.together, alike: relation.alike };
                 pasts.entry(*number).or_default().push(bearing);
             }
         }

@@ -5,37 +5,37 @@
 use std::sync::Arc;
 
 use super::document::Document;
-use super::factors::{PassageFactors, flag};
-use super::history::{LinePast, Touch};
-use super::task::{Known, Query, Rarity, old_lines};
-use super::words::{ByWord, Vocabulary, Word};
+use super::factors::{PassageFactors, to_figure};
+use super::history::{LineHistory, Touch};
+use super::task::{GivenDocument, Query, IdfTable, old_line_range};
+use super::words::{WordMap, Vocabulary, Word};
 
 /// So many lines are compared with.
-const MOST_LINES: usize = 400;
+const MAX_EXAMPLE_LINES: usize = 400;
 /// Lines beside a hunk that others may be like.
-const AROUND: u32 = 2;
+const CONTEXT_LINES: u32 = 2;
 
 /// The lines that those of other files are compared with.
 #[derive(Debug, Default)]
-pub struct Examples {
-    removed: Lines,
-    near: Lines,
+pub struct ExampleLines {
+    removed: ExampleIndex,
+    near: ExampleIndex,
 }
 
 /// Lines by their words.
 #[derive(Debug, Default)]
-struct Lines {
+struct ExampleIndex {
     /// The rarity of each line's words together.
     sums: Vec<f32>,
     /// Of each word, the number of its list, from 1; 0 for none.
-    lists: ByWord<u32>,
+    lists: WordMap<u32>,
     /// Lines that have a word.
     with_word: Vec<Vec<u32>>,
 }
 
 /// A line that is compared: its words, each once, and how rare they are.
 #[derive(Debug, Default)]
-struct Line {
+struct ComparedLine {
     words: Vec<(Word, f32)>,
     /// All rarities together.
     sum: f32,
@@ -43,20 +43,20 @@ struct Line {
 
 /// What a comparison works with: by line, what it has in common, and the lines that have something.
 #[derive(Debug, Default)]
-struct Common {
+struct OverlapScratch {
     sums: Vec<f32>,
     lines: Vec<u32>,
 }
 
-impl Lines {
-    fn of(mut lines: Vec<Vec<Word>>, rarity: &Rarity) -> Self {
+impl ExampleIndex {
+    fn build(mut lines: Vec<Vec<Word>>, rarity: &IdfTable) -> Self {
         lines.sort();
         lines.dedup();
         let mut found = Self::default();
         for (number, line) in (0u32..).zip(&lines) {
             found.sums.push(line.iter().map(|word| rarity.word(*word)).sum());
             for word in line {
-                let list = found.lists.slot(*word);
+                let list = found.lists.get_mut(*word);
                 if *list == 0 {
                     found.with_word.push(Vec::new());
                     *list = found.with_word.len() as u32;
@@ -68,7 +68,7 @@ impl Lines {
     }
 
     /// How much a line has in common with the one that is most like it, from 0 to 1; short and common lines have less.
-    fn likest(&self, line: &Line, common: &mut Common) -> f32 {
+    fn best_similarity(&self, line: &ComparedLine, common: &mut OverlapScratch) -> f32 {
         if line.words.len() < 2 {
             return 0.0;
         }
@@ -93,8 +93,8 @@ impl Lines {
     }
 }
 
-impl Line {
-    fn read(&mut self, line: &[Word], rarity: &Rarity) {
+impl ComparedLine {
+    fn fill(&mut self, line: &[Word], rarity: &IdfTable) {
         self.words.clear();
         self.words.extend(line.iter().map(|word| (*word, rarity.word(*word))));
         self.words.sort_unstable_by_key(|(word, _)| *word);
@@ -103,57 +103,57 @@ impl Line {
     }
 }
 
-fn distinct(line: &[Word]) -> Vec<Word> {
+fn distinct_words(line: &[Word]) -> Vec<Word> {
     let mut words = line.to_vec();
     words.sort_unstable();
     words.dedup();
     words
 }
 
-impl Examples {
-    pub fn of(known: &[Known<'_>], rarity: &Rarity, vocabulary: &mut Vocabulary) -> Self {
+impl ExampleLines {
+    pub fn from_given(known: &[GivenDocument<'_>], rarity: &IdfTable, vocabulary: &mut Vocabulary) -> Self {
         let (mut removed, mut near): (Vec<Vec<Word>>, Vec<Vec<Word>>) = Default::default();
-        for Known { given, document } in known {
+        for GivenDocument { given, document } in known {
             for hunk in &given.hunks {
-                let lines = hunk.removed.iter().map(|line| distinct(&vocabulary.line(line)));
+                let lines = hunk.removed.iter().map(|line| distinct_words(&vocabulary.intern_line(line)));
                 removed.extend(lines.filter(|line| line.len() > 1));
                 let Some(document) = document.filter(|_| given.touch == Touch::Modified) else { continue };
-                let (start, end) = old_lines(&hunk.place);
-                for line in start.saturating_sub(AROUND)..end.saturating_add(AROUND).min(document.lines()) {
-                    if (line < start || line >= end) && document.line(line).len() > 1 {
-                        near.push(distinct(document.line(line)));
+                let (start, end) = old_line_range(&hunk.range);
+                for line in start.saturating_sub(CONTEXT_LINES)..end.saturating_add(CONTEXT_LINES).min(document.line_count()) {
+                    if (line < start || line >= end) && document.line_words(line).len() > 1 {
+                        near.push(distinct_words(document.line_words(line)));
                     }
                 }
             }
         }
-        removed.truncate(MOST_LINES);
-        near.truncate(MOST_LINES);
-        Self { removed: Lines::of(removed, rarity), near: Lines::of(near, rarity) }
+        removed.truncate(MAX_EXAMPLE_LINES);
+        near.truncate(MAX_EXAMPLE_LINES);
+        Self { removed: ExampleIndex::build(removed, rarity), near: ExampleIndex::build(near, rarity) }
     }
 
     /// Whether a line has a word.
-    fn have(&self, word: Word) -> bool {
+    fn has_word(&self, word: Word) -> bool {
         self.removed.lists.get(word) != 0 || self.near.lists.get(word) != 0
     }
 }
 
 /// Of each passage of a file, what speaks for it.
-pub fn weigh(
+pub fn compute_passage_factors(
     document: &Arc<Document>,
-    past: &[LinePast],
+    past: &[LineHistory],
     query: &Query,
-    examples: &Examples,
-    rarity: &Rarity,
+    examples: &ExampleLines,
+    rarity: &IdfTable,
     vocabulary: &Vocabulary,
     tokens: &[u32],
 ) -> Vec<PassageFactors> {
-    let (mut compared, mut common) = (Line::default(), Common::default());
+    let (mut compared, mut common) = (ComparedLine::default(), OverlapScratch::default());
     let count = document.passages.len();
     let mut factors = vec![PassageFactors::default(); count];
     let (mut words, mut changed, mut like) = (vec![0.0f32; count], vec![0.0f32; count], vec![0.0f32; count]);
     for (at, (passage, factors)) in document.passages.iter().zip(&mut factors).enumerate() {
         let range = passage.start..passage.end;
-        let found = query.overlap(range.clone().flat_map(|line| document.line(line).iter().copied()));
+        let found = query.overlap(range.clone().flat_map(|line| document.line_words(line).iter().copied()));
         words[at] = found.iter().zip([2.0, 1.0, 1.0, 0.4, 1.0]).map(|(sum, weight)| sum * weight).sum();
         let [removed, added, near_changed, near, enclosing] = found.map(f32::ln_1p);
         (factors.removed, factors.added, factors.changed, factors.near, factors.enclosing) =
@@ -162,7 +162,7 @@ pub fn weigh(
         let mut imports = 0.0f32;
         for line in range.clone() {
             let mut best = [0.0f32; 3];
-            for word in document.line(line) {
+            for word in document.line_words(line) {
                 let roles = query.roles.get(*word);
                 if roles != 0 {
                     let rare = rarity.word(*word);
@@ -185,12 +185,12 @@ pub fn weigh(
             factors.lines_removed += best[0];
             factors.lines_added += best[1];
             factors.lines_changed += best[2];
-            if document.line(line).iter().any(|word| examples.have(*word)) {
-                compared.read(document.line(line), rarity);
-                let likest = examples.removed.likest(&compared, &mut common);
+            if document.line_words(line).iter().any(|word| examples.has_word(*word)) {
+                compared.fill(document.line_words(line), rarity);
+                let likest = examples.removed.best_similarity(&compared, &mut common);
                 factors.like_removed = factors.like_removed.max(likest);
                 factors.likes_removed += likest * likest;
-                factors.like_near = factors.like_near.max(examples.near.likest(&compared, &mut common));
+                factors.like_near = factors.like_near.max(examples.near.best_similarity(&compared, &mut common));
             }
             if let Some(past) = past.get(line as usize) {
                 factors.past += past.changed;
@@ -198,27 +198,27 @@ pub fn weigh(
                 factors.past_alike += past.alike;
                 factors.past_latest = factors.past_latest.max(past.latest);
             }
-            imports += flag(document.imports.get(line as usize).is_some_and(|imports| *imports));
+            imports += to_figure(document.imports.get(line as usize).is_some_and(|imports| *imports));
         }
         factors.parts = parts.ln_1p();
         changed[at] = factors.past + 2.0 * factors.past_together;
         like[at] = factors.like_removed + 0.3 * factors.like_near;
         let lines = (passage.end - passage.start).max(1) as f32;
-        factors.imports = flag(imports / lines > 0.3);
-        factors.is_first = flag(at == 0);
-        factors.is_last = flag(at + 1 == count);
-        factors.place = passage.start as f32 / document.lines().max(1) as f32;
+        factors.imports = to_figure(imports / lines > 0.3);
+        factors.is_first = to_figure(at == 0);
+        factors.is_last = to_figure(at + 1 == count);
+        factors.place = passage.start as f32 / document.line_count().max(1) as f32;
         factors.tokens = (tokens.get(at).copied().unwrap_or(0) as f32).ln_1p() - 4.0;
         factors.lines = lines.ln() - 2.0;
-        let declared = document.declared.partition_point(|(line, _)| *line <= passage.start);
-        if let Some((_, name)) = declared.checked_sub(1).and_then(|last| document.declared.get(last))
+        let declared = document.declarations.partition_point(|(line, _)| *line <= passage.start);
+        if let Some((_, name)) = declared.checked_sub(1).and_then(|last| document.declarations.get(last))
             && query.roles.get(*name) != 0
         {
             factors.inside = rarity.word(*name) / 8.0;
         }
-        let end = document.declared.partition_point(|(line, _)| *line < passage.end);
-        let start = document.declared.partition_point(|(line, _)| *line < passage.start);
-        for (_, name) in document.declared.get(start..end).unwrap_or_default() {
+        let end = document.declarations.partition_point(|(line, _)| *line < passage.end);
+        let start = document.declarations.partition_point(|(line, _)| *line < passage.start);
+        for (_, name) in document.declarations.get(start..end).unwrap_or_default() {
             factors.has_declaration = 1.0;
             let roles = query.roles.get(*name);
             if roles & 0b111 != 0 {
@@ -253,13 +253,13 @@ pub fn weigh(
         factors.words_part = words[at] / most_words;
         factors.past_part = changed[at] / most_changed;
     }
-    rank(&mut factors, &words, |factors| &mut factors.words_first);
-    rank(&mut factors, &changed, |factors| &mut factors.past_first);
-    rank(&mut factors, &like, |factors| &mut factors.like_first);
+    assign_reciprocal_ranks(&mut factors, &words, |factors| &mut factors.words_first);
+    assign_reciprocal_ranks(&mut factors, &changed, |factors| &mut factors.past_first);
+    assign_reciprocal_ranks(&mut factors, &like, |factors| &mut factors.like_first);
     factors
 }
 
-fn rank(factors: &mut [PassageFactors], figures: &[f32], slot: fn(&mut PassageFactors) -> &mut f32) {
+fn assign_reciprocal_ranks(factors: &mut [PassageFactors], figures: &[f32], slot: fn(&mut PassageFactors) -> &mut f32) {
     let mut order: Vec<usize> = (0..figures.len()).filter(|at| figures[*at] > 0.0).collect();
     order.sort_by(|a, b| figures[*b].total_cmp(&figures[*a]).then(a.cmp(b)));
     for (rank, at) in order.into_iter().enumerate() {

@@ -1,9 +1,9 @@
 //! What a path says by itself: whether it is code, whether it is a test, what it is about.
 
-use crate::provider::builtin::language::Language;
+use crate::reviewers::analyzer::language::Language;
 
 /// Endings of files that are code, besides those of languages that are parsed.
-const CODE: [&str; 65] = [
+const CODE_EXTENSIONS: [&str; 65] = [
     "asm", "astro", "clj", "cljc", "cljs", "cmake", "coffee", "cr", "cu", "cuh", "d", "dart", "el", "elm", "erl", "ex",
     "exs", "f90", "fs", "fsx", "glsl", "gql", "gradle", "graphql", "groovy", "hlsl", "hrl", "hs", "jl", "kt", "kts",
     "lisp", "lua", "m", "metal", "ml", "mli", "mm", "move", "nim", "nix", "pas", "pl", "pm", "proto", "ps1", "purs",
@@ -12,15 +12,15 @@ const CODE: [&str; 65] = [
 ];
 
 pub fn is_code(path: &str) -> bool {
-    Language::detect(path, b"").is_some() || CODE.contains(&language(path).to_ascii_lowercase().as_str())
+    Language::detect(path, b"").is_some() || CODE_EXTENSIONS.contains(&extension(path).to_ascii_lowercase().as_str())
 }
 
 /// The ending, which stands for the language.
-pub fn language(path: &str) -> &str {
-    name(path).rsplit_once('.').map_or("", |(_, ending)| ending)
+pub fn extension(path: &str) -> &str {
+    file_name(path).rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
-fn name(path: &str) -> &str {
+fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -29,7 +29,7 @@ pub fn folder(path: &str) -> &str {
 }
 
 /// 1 for the same folder, less for each step from one to the other.
-pub fn nearness(a: &str, b: &str) -> f32 {
+pub fn folder_proximity(a: &str, b: &str) -> f32 {
     let steps = |path: &str| path.split('/').count();
     let common = a.split('/').zip(b.split('/')).take_while(|(a, b)| a == b).count();
     1.0 / (1.0 + (steps(a) + steps(b) - 2 * common) as f32)
@@ -45,7 +45,7 @@ pub fn is_test(path: &str) -> bool {
             "test" | "tests" | "spec" | "specs" | "__tests__" | "testing" | "testdata" | "integration" | "unit"
         )
     };
-    let name = name(&path);
+    let name = file_name(&path);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     folder(&path).split('/').any(is_folder)
         || ["test", "tests", ".spec", "_spec"].iter().any(|ending| stem.ends_with(ending))
@@ -55,7 +55,7 @@ pub fn is_test(path: &str) -> bool {
 
 /// What a file is about, by its name: the same for `parser.rs`, `parser_test.rs` and `ParserTests.rs`.
 pub fn subject(path: &str) -> String {
-    let name = name(path);
+    let name = file_name(path);
     let mut subject = name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_lowercase();
     for ending in [".spec", ".test", "_test", "-test", "tests", "test", "_spec", "spec", ".d", ".stories"] {
         subject.truncate(subject.strip_suffix(ending).unwrap_or(&subject).len());
@@ -68,7 +68,7 @@ pub fn subject(path: &str) -> String {
 }
 
 /// Names that say nothing about what is in a file.
-pub fn is_generic(subject: &str) -> bool {
+pub fn is_generic_name(subject: &str) -> bool {
     matches!(subject, "" | "index" | "mod" | "init" | "main" | "lib" | "utils" | "util" | "types")
 }
 

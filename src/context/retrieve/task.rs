@@ -6,32 +6,32 @@ use std::sync::Arc;
 
 use super::document::Document;
 use super::history::Touch;
-use super::words::{ByWord, Vocabulary, Word, parts};
+use super::words::{WordMap, Vocabulary, Word, split_identifier};
 use crate::git::Hunk;
 
 /// So many words of a kind are looked for, the rarest first.
-const MOST_WORDS: usize = 200;
+const MAX_WORDS_PER_ROLE: usize = 200;
 /// Lines around a hunk whose words count as its surroundings.
-const AROUND: u32 = 4;
+const CONTEXT_LINES: u32 = 4;
 
 /// The ranking goes by so many given files: nothing that belongs to more can be told from what does not.
-pub const MOST_GIVEN: usize = 200;
+pub const MAX_GIVEN_FILES: usize = 200;
 
 /// Lines that a change takes away and puts in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenHunk {
-    pub place: Hunk,
+pub struct GivenFileHunk {
+    pub range: Hunk,
     pub removed: Vec<String>,
     pub added: Vec<String>,
 }
 
 /// A file that is known to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Given {
+pub struct GivenFile {
     pub path: String,
     pub touch: Touch,
     /// By line of the tree that is searched.
-    pub hunks: Vec<GivenHunk>,
+    pub hunks: Vec<GivenFileHunk>,
 }
 
 /// A place that the task is about, without a change there.
@@ -44,13 +44,13 @@ pub struct Focus {
 
 /// What the surroundings are looked for of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Task {
-    pub given: Vec<Given>,
+pub struct RetrievalTask {
+    pub given: Vec<GivenFile>,
     pub focus: Vec<Focus>,
     pub text: String,
 }
 
-impl Task {
+impl RetrievalTask {
     /// The paths that are given: they are not looked for.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let given = self.given.iter().map(|given| given.path.as_str());
@@ -59,14 +59,14 @@ impl Task {
 
     /// The task with no more given files than the ranking goes by, those that change most, and the paths of the others:
     /// they are not looked for either.
-    pub fn leading(mut self) -> (Self, HashSet<String>) {
-        if self.given.len() <= MOST_GIVEN {
+    pub fn split_leading(mut self) -> (Self, HashSet<String>) {
+        if self.given.len() <= MAX_GIVEN_FILES {
             return (self, HashSet::new());
         }
         let lines =
-            |given: &Given| -> usize { given.hunks.iter().map(|hunk| hunk.removed.len() + hunk.added.len()).sum() };
+            |given: &GivenFile| -> usize { given.hunks.iter().map(|hunk| hunk.removed.len() + hunk.added.len()).sum() };
         self.given.sort_by_cached_key(|given| (Reverse(lines(given)), given.path.clone()));
-        let others = self.given.split_off(MOST_GIVEN);
+        let others = self.given.split_off(MAX_GIVEN_FILES);
         let kept: HashSet<&str> = self.paths().collect();
         let others = others.into_iter().map(|given| given.path).filter(|path| !kept.contains(path.as_str())).collect();
         (self, others)
@@ -75,7 +75,7 @@ impl Task {
 
 /// What part a word has in the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum WordRole {
     /// Taken away, and not put in again.
     Removed,
     /// Put in, and not there before.
@@ -89,35 +89,35 @@ pub enum Role {
 }
 
 /// How many roles there are.
-pub const ROLES: usize = 5;
+pub const WORD_ROLES: usize = 5;
 
 /// How rare words are among the files that are looked at.
 #[derive(Debug, Default)]
-pub struct Rarity {
+pub struct IdfTable {
     pub files: f32,
     words: Vec<f32>,
     parts: Vec<f32>,
     paths: HashMap<Word, f32>,
 }
 
-impl Rarity {
-    pub fn of<'a>(files: impl Iterator<Item = (&'a str, &'a Document)>, vocabulary: &mut Vocabulary) -> Self {
-        let mut words: ByWord<u32> = ByWord::default();
+impl IdfTable {
+    pub fn from_documents<'a>(files: impl Iterator<Item = (&'a str, &'a Document)>, vocabulary: &mut Vocabulary) -> Self {
+        let mut words: WordMap<u32> = WordMap::default();
         // How many files have it, and the last of them.
-        let mut parts: ByWord<(u32, u32)> = ByWord::default();
+        let mut parts: WordMap<(u32, u32)> = WordMap::default();
         let mut paths: HashMap<Word, u32> = HashMap::new();
         let mut total = 0u32;
         for (path, document) in files {
             total += 1;
             for (word, _) in &document.counts {
-                *words.slot(*word) += 1;
+                *words.get_mut(*word) += 1;
                 for part in vocabulary.parts(*word) {
-                    let (found, last) = parts.slot(*part);
+                    let (found, last) = parts.get_mut(*part);
                     *found += u32::from(*last != total);
                     *last = total;
                 }
             }
-            for part in vocabulary.path(path) {
+            for part in vocabulary.intern_path(path) {
                 *paths.entry(part).or_default() += 1;
             }
         }
@@ -146,8 +146,8 @@ impl Rarity {
 }
 
 /// A given file in the tree that is searched; without a document when it is not in it.
-pub struct Known<'a> {
-    pub given: &'a Given,
+pub struct GivenDocument<'a> {
+    pub given: &'a GivenFile,
     pub document: Option<&'a Arc<Document>>,
 }
 
@@ -155,18 +155,18 @@ pub struct Known<'a> {
 #[derive(Debug, Default)]
 pub struct Query {
     /// Each word's weights, by role.
-    pub weights: ByWord<[f32; ROLES]>,
+    pub weights: WordMap<[f32; WORD_ROLES]>,
     /// By role: all weights together, at least 1.
-    pub totals: [f32; ROLES],
+    pub totals: [f32; WORD_ROLES],
     /// Each word once.
     pub words: Vec<Word>,
     /// Of each word, a bit for each role.
-    pub roles: ByWord<u8>,
+    pub roles: WordMap<u8>,
     /// Weights of the parts of the words, and of the words of the task's text.
-    pub parts: ByWord<f32>,
+    pub parts: WordMap<f32>,
     pub parts_total: f32,
     /// Of each word that there is, whether one of its parts has a weight.
-    pub has_parts: ByWord<bool>,
+    pub has_parts: WordMap<bool>,
     /// The names of the given files, as imports have them.
     pub stems: HashSet<Word>,
     /// Names that are declared in changed lines.
@@ -176,14 +176,14 @@ pub struct Query {
 }
 
 impl Query {
-    pub fn of(
-        known: &[Known<'_>],
+    pub fn from_task(
+        known: &[GivenDocument<'_>],
         focus: &[(&Focus, &Arc<Document>)],
         text: &str,
-        rarity: &Rarity,
+        rarity: &IdfTable,
         vocabulary: &mut Vocabulary,
     ) -> Self {
-        let mut seen: [HashMap<Word, f32>; ROLES] = Default::default();
+        let mut seen: [HashMap<Word, f32>; WORD_ROLES] = Default::default();
         let [removed, added, changed, near, enclosing] = &mut seen;
         let mut query = Self::default();
         let count = |into: &mut HashMap<Word, f32>, words: &[Word]| {
@@ -191,51 +191,51 @@ impl Query {
                 *into.entry(*word).or_default() += 1.0;
             }
         };
-        for Known { given, document } in known {
+        for GivenDocument { given, document } in known {
             for hunk in &given.hunks {
                 for line in &hunk.removed {
-                    count(removed, &vocabulary.line(line));
+                    count(removed, &vocabulary.intern_line(line));
                 }
                 for line in &hunk.added {
-                    count(added, &vocabulary.line(line));
+                    count(added, &vocabulary.intern_line(line));
                 }
                 if let Some(document) = document.filter(|_| given.touch == Touch::Modified) {
-                    let (start, end) = old_lines(&hunk.place);
-                    for line in start.saturating_sub(AROUND)..end.saturating_add(AROUND).min(document.lines()) {
+                    let (start, end) = old_line_range(&hunk.range);
+                    for line in start.saturating_sub(CONTEXT_LINES)..end.saturating_add(CONTEXT_LINES).min(document.line_count()) {
                         if line < start || line >= end {
-                            count(near, document.line(line));
+                            count(near, document.line_words(line));
                         }
                     }
                     // By line.
-                    let before = |line: u32| document.declared.partition_point(|(declared, _)| *declared < line);
+                    let before = |line: u32| document.declarations.partition_point(|(declared, _)| *declared < line);
                     let (first, last) = (before(start), before(end));
-                    let above = document.declared[..before(start.saturating_add(1))].iter().rev().take(2);
+                    let above = document.declarations[..before(start.saturating_add(1))].iter().rev().take(2);
                     above.for_each(|(_, name)| count(enclosing, &[*name]));
-                    let inside = document.declared.get(first..last).unwrap_or_default();
+                    let inside = document.declarations.get(first..last).unwrap_or_default();
                     query.declared.extend(inside.iter().map(|(_, name)| *name));
                 }
                 if given.touch == Touch::Deleted {
                     // Whoever uses them is left without.
                     let gone = Document::read(&hunk.removed.join("\n"), vocabulary);
-                    query.declared.extend(gone.declared.iter().map(|(_, name)| *name));
+                    query.declared.extend(gone.declarations.iter().map(|(_, name)| *name));
                 }
             }
-            query.name(&given.path, *document, vocabulary);
+            query.add_file_name(&given.path, *document, vocabulary);
         }
         for (focus, document) in focus {
             match focus.line {
                 Some(line) => {
                     let line = line.saturating_sub(1);
-                    for number in line.saturating_sub(2 * AROUND)..line.saturating_add(2 * AROUND).min(document.lines())
+                    for number in line.saturating_sub(2 * CONTEXT_LINES)..line.saturating_add(2 * CONTEXT_LINES).min(document.line_count())
                     {
-                        count(if number == line { &mut *changed } else { &mut *near }, document.line(number));
+                        count(if number == line { &mut *changed } else { &mut *near }, document.line_words(number));
                     }
-                    let above = document.declared.iter().rev().filter(|(at, _)| *at <= line).take(2);
+                    let above = document.declarations.iter().rev().filter(|(at, _)| *at <= line).take(2);
                     above.for_each(|(_, name)| count(enclosing, &[*name]));
                 }
-                None => count(near, &document.names()),
+                None => count(near, &document.declared_names()),
             }
-            query.name(&focus.path, Some(document), vocabulary);
+            query.add_file_name(&focus.path, Some(document), vocabulary);
         }
         // A word on both sides is a changed one, and besides taken away or put in when that side has twice as many.
         let (before, after) = (removed.clone(), added.clone());
@@ -252,70 +252,70 @@ impl Query {
             };
         }
         for line in text.lines() {
-            count(changed, &vocabulary.line(line));
+            count(changed, &vocabulary.intern_line(line));
         }
         near.retain(|word, _| !before.contains_key(word) && !after.contains_key(word));
-        query.weigh(seen, rarity);
-        query.split(text, rarity, vocabulary);
+        query.weigh_words(seen, rarity);
+        query.weigh_parts(text, rarity, vocabulary);
         query
     }
 
-    fn name(&mut self, path: &str, document: Option<&Arc<Document>>, vocabulary: &mut Vocabulary) {
+    fn add_file_name(&mut self, path: &str, document: Option<&Arc<Document>>, vocabulary: &mut Vocabulary) {
         let stem = path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default();
-        self.stems.insert(vocabulary.word(stem));
-        self.stems.insert(vocabulary.word(&stem.replace('-', "_")));
+        self.stems.insert(vocabulary.intern(stem));
+        self.stems.insert(vocabulary.intern(&stem.replace('-', "_")));
         let Some(document) = document else { return };
         self.imported.extend(&document.imported);
     }
 
-    fn weigh(&mut self, seen: [HashMap<Word, f32>; ROLES], rarity: &Rarity) {
+    fn weigh_words(&mut self, seen: [HashMap<Word, f32>; WORD_ROLES], rarity: &IdfTable) {
         for (role, counts) in seen.into_iter().enumerate() {
             let weigh = |(word, count): (Word, f32)| (word, rarity.word(word) * (1.0 + 0.5 * count.ln().max(0.0)));
             let mut weights: Vec<(Word, f32)> = counts.into_iter().map(weigh).collect();
             weights.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-            weights.truncate(MOST_WORDS);
+            weights.truncate(MAX_WORDS_PER_ROLE);
             self.totals[role] = weights.iter().map(|(_, weight)| weight).sum::<f32>().max(1.0);
             for (word, _) in &weights {
-                let roles = self.roles.slot(*word);
+                let roles = self.roles.get_mut(*word);
                 if *roles == 0 {
                     self.words.push(*word);
                 }
                 *roles |= 1 << role;
             }
-            weights.into_iter().for_each(|(word, weight)| self.weights.slot(word)[role] = weight);
+            weights.into_iter().for_each(|(word, weight)| self.weights.get_mut(word)[role] = weight);
         }
     }
 
-    fn split(&mut self, text: &str, rarity: &Rarity, vocabulary: &mut Vocabulary) {
+    fn weigh_parts(&mut self, text: &str, rarity: &IdfTable, vocabulary: &mut Vocabulary) {
         let mut counts: HashMap<Word, f32> = HashMap::new();
         for word in &self.words {
-            let roles = (self.roles.get(*word) & !(1 << Role::Near as u8)).count_ones() as f32;
+            let roles = (self.roles.get(*word) & !(1 << WordRole::Near as u8)).count_ones() as f32;
             for part in vocabulary.parts(*word).iter().filter(|_| roles > 0.0) {
                 *counts.entry(*part).or_default() += roles;
             }
         }
         for line in text.lines() {
             for name in super::words::identifiers(line) {
-                for part in parts(name) {
-                    *counts.entry(vocabulary.word(&part)).or_default() += 2.0;
+                for part in split_identifier(name) {
+                    *counts.entry(vocabulary.intern(&part)).or_default() += 2.0;
                 }
             }
         }
         let weigh = |(part, count): (Word, f32)| (part, rarity.part(part) * (1.0 + 0.5 * count.max(1.0).ln()));
         let weighed: Vec<(Word, f32)> = counts.into_iter().map(weigh).collect();
-        weighed.iter().for_each(|(part, weight)| *self.parts.slot(*part) = *weight);
+        weighed.iter().for_each(|(part, weight)| *self.parts.get_mut(*part) = *weight);
         let mut weights: Vec<f32> = weighed.into_iter().map(|(_, weight)| weight).collect();
         // Sums of floats depend on their order, that of a map is another each time.
         weights.sort_by(f32::total_cmp);
         self.parts_total = weights.iter().sum::<f32>().max(1.0);
         for word in vocabulary.words() {
-            *self.has_parts.slot(word) = vocabulary.parts(word).iter().any(|part| self.parts.get(*part) > 0.0);
+            *self.has_parts.get_mut(word) = vocabulary.parts(word).iter().any(|part| self.parts.get(*part) > 0.0);
         }
     }
 
     /// How much of the query stands in some words, by role; each word counts once.
-    pub fn overlap(&self, words: impl Iterator<Item = Word>) -> [f32; ROLES] {
-        let mut found = [0.0; ROLES];
+    pub fn overlap(&self, words: impl Iterator<Item = Word>) -> [f32; WORD_ROLES] {
+        let mut found = [0.0; WORD_ROLES];
         let mut seen: Vec<Word> = Vec::new();
         for word in words {
             let roles = self.roles.get(word);
@@ -334,7 +334,7 @@ impl Query {
 }
 
 /// The lines of a hunk's old side, from 0, the end not included.
-pub fn old_lines(hunk: &Hunk) -> (u32, u32) {
+pub fn old_line_range(hunk: &Hunk) -> (u32, u32) {
     let start = match hunk.old_lines {
         0 => hunk.old_start,
         _ => hunk.old_start.saturating_sub(1),
@@ -349,23 +349,23 @@ mod tests {
     #[test]
     fn the_ranking_goes_by_the_given_files_that_change_most() {
         let place = Hunk { old_start: 1, old_lines: 0, new_start: 1, new_lines: 0 };
-        let given = |number: usize| Given {
+        let given = |number: usize| GivenFile {
             path: format!("{number}.rs"),
             touch: Touch::Modified,
-            hunks: vec![GivenHunk { place, removed: Vec::new(), added: vec![String::new(); number] }],
+            hunks: vec![GivenFileHunk { range: place, removed: Vec::new(), added: vec![String::new(); number] }],
         };
         let task = |most| {
             let focus = vec![Focus { path: "2.rs".to_owned(), line: None }];
-            Task { given: (1..=most).map(given).collect(), focus, text: String::new() }
+            RetrievalTask { given: (1..=most).map(given).collect(), focus, text: String::new() }
         };
-        assert_eq!(task(MOST_GIVEN).leading(), (task(MOST_GIVEN), HashSet::new()));
-        let (leading, others) = task(MOST_GIVEN + 3).leading();
+        assert_eq!(task(MAX_GIVEN_FILES).split_leading(), (task(MAX_GIVEN_FILES), HashSet::new()));
+        let (leading, others) = task(MAX_GIVEN_FILES + 3).split_leading();
         assert_eq!(
             others,
             HashSet::from(["1.rs".to_owned(), "3.rs".to_owned()]),
             "a file in focus is one of the task's"
         );
         let least = leading.given.iter().map(|given| given.hunks[0].added.len()).min();
-        assert_eq!((leading.given.len(), least), (MOST_GIVEN, Some(4)));
+        assert_eq!((leading.given.len(), least), (MAX_GIVEN_FILES, Some(4)));
     }
 }

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::document::Document;
-use super::history::{Bearing, History, Past, PastFile, PathId, Touch, last_touch, line_past};
-use super::task::{Focus, Given, GivenHunk, Task};
-use super::told::Told;
-use super::weights::Weights;
-use super::words::{Vocabulary, identifiers, parts};
-use super::{RankedFile, SourceFile, Sources, rank};
+use super::history::{FileCommit, History, PastCommit, PastFile, PathId, Touch, find_last_touch, compute_line_history};
+use super::task::{Focus, GivenFile, GivenFileHunk, RetrievalTask};
+use super::masked_text::MaskedFile;
+use super::weights::RankingWeights;
+use super::words::{Vocabulary, identifiers, split_identifier};
+use super::{RankedFile, SourceFile, RankingInput, rank_files};
 use crate::domain::LineRange;
 use crate::git::Hunk;
 
@@ -21,12 +21,12 @@ fn hunk(old_start: u32, old_lines: u32, new_start: u32, new_lines: u32) -> Hunk 
 }
 
 /// A change of one line of a file.
-fn change(path: &str, line: u32, removed: &str, added: &str) -> Given {
-    let hunk = GivenHunk { place: hunk(line, 1, line, 1), removed: vec![removed.into()], added: vec![added.into()] };
-    Given { path: path.into(), touch: Touch::Modified, hunks: vec![hunk] }
+fn change(path: &str, line: u32, removed: &str, added: &str) -> GivenFile {
+    let hunk = GivenFileHunk { range: hunk(line, 1, line, 1), removed: vec![removed.into()], added: vec![added.into()] };
+    GivenFile { path: path.into(), touch: Touch::Modified, hunks: vec![hunk] }
 }
 
-fn ranked(files: &[(&str, &str)], history: &History, task: &Task) -> Vec<RankedFile> {
+fn ranked(files: &[(&str, &str)], history: &History, task: &RetrievalTask) -> Vec<RankedFile> {
     let mut vocabulary = Vocabulary::default();
     let texts: HashMap<&str, &str> = files.iter().copied().collect();
     let files: Vec<SourceFile> = files
@@ -39,18 +39,18 @@ fn ranked(files: &[(&str, &str)], history: &History, task: &Task) -> Vec<RankedF
         .collect();
     let before: Vec<usize> = (0..history.commits.len()).collect();
     let plain =
-        |file: &SourceFile| Told::plain(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4);
+        |file: &SourceFile| MaskedFile::from_text(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4);
     let told = |files: &[&SourceFile]| files.iter().map(|file| plain(file)).collect();
-    let sources = Sources {
+    let sources = RankingInput {
         files: &files,
         history,
-        before: &before,
-        told: &told,
+        ancestors: &before,
+        mask_files: &told,
         named: &HashSet::new(),
         wanted: &|_| true,
         imports: &|paths| vec![Vec::new(); paths.len()],
     };
-    rank(task, &sources, Weights::built_in(), &mut vocabulary)
+    rank_files(task, &sources, RankingWeights::built_in(), &mut vocabulary)
 }
 
 /// Commits, the newest first, each by the files that it changed.
@@ -59,9 +59,9 @@ fn history(commits: &[&[&str]]) -> History {
     for paths in commits {
         let files = paths
             .iter()
-            .map(|path| PastFile { path: history.path_id(path), touch: Touch::Modified, hunks: vec![hunk(1, 1, 1, 1)] })
+            .map(|path| PastFile { path: history.intern_path(path), touch: Touch::Modified, hunks: vec![hunk(1, 1, 1, 1)] })
             .collect();
-        history.commits.push(Past { files, words: Vec::new() });
+        history.commits.push(PastCommit { files, words: Vec::new() });
     }
     history
 }
@@ -88,11 +88,11 @@ const TREE: [(&str, &str); 7] = [
     &["lib/price.rs lib/hill.rs", "lib/price.rs lib/hill.rs", "lib/price.rs lib/hill.rs", "lib/road.rs",
       "lib/store.rs", "lib/price.rs lib/hill.rs"], "lib/price.rs")]
 #[case::the_test_of_it(change("lib/road.rs", 2, "    3", "    4"), &[], "tests/road_test.rs")]
-fn the_first_file_is(#[case] given: Given, #[case] commits: &[&str], #[case] expected: &str) {
+fn the_first_file_is(#[case] given: GivenFile, #[case] commits: &[&str], #[case] expected: &str) {
     let given_path = given.path.clone();
     let commits: Vec<Vec<&str>> = commits.iter().map(|commit| commit.split(' ').collect()).collect();
     let commits: Vec<&[&str]> = commits.iter().map(Vec::as_slice).collect();
-    let ranked = ranked(&TREE, &history(&commits), &Task { given: vec![given], ..Task::default() });
+    let ranked = ranked(&TREE, &history(&commits), &RetrievalTask { given: vec![given], ..RetrievalTask::default() });
     assert_eq!(
         ranked[0].path,
         expected,
@@ -109,10 +109,10 @@ fn within_a_file_the_lines_with_the_name_lead() {
     let mut tree = TREE;
     tree[1].1 = &text;
     let given = change("lib/price.rs", 1, "pub fn lookup_price(item: &str) -> u32 {", "pub fn price_of(item: &str) {");
-    let ranked = ranked(&tree, &History::default(), &Task { given: vec![given], ..Task::default() });
+    let ranked = ranked(&tree, &History::default(), &RetrievalTask { given: vec![given], ..RetrievalTask::default() });
     let passages = ranked[0].passages.iter().enumerate();
     let (best, passage) = passages.max_by(|a, b| a.1.share.total_cmp(&b.1.share)).expect("passages");
-    assert!(ranked[0].told.texts.get(best).contains("lookup_price"), "{passage:?}");
+    assert!(ranked[0].masked.texts.get(best).contains("lookup_price"), "{passage:?}");
     let all: f32 = ranked[0].passages.iter().map(|passage| passage.share).sum();
     assert!((all - 1.0).abs() < 1e-3, "{all}");
 }
@@ -120,9 +120,9 @@ fn within_a_file_the_lines_with_the_name_lead() {
 #[test]
 fn a_place_in_focus_and_words_are_a_task_too() {
     let focus = Focus { path: "lib/price.rs".into(), line: Some(1) };
-    let of_focus = ranked(&TREE, &History::default(), &Task { focus: vec![focus], ..Task::default() });
+    let of_focus = ranked(&TREE, &History::default(), &RetrievalTask { focus: vec![focus], ..RetrievalTask::default() });
     assert_eq!(of_focus[0].path, "lib/store.rs");
-    let task = Task { text: "walk the road, see `lib/road.rs`".into(), ..Task::default() };
+    let task = RetrievalTask { text: "walk the road, see `lib/road.rs`".into(), ..RetrievalTask::default() };
     let of_text = ranked(&TREE, &History::default(), &task);
     assert!(of_text[..2].iter().any(|file| file.path == "lib/road.rs"), "{:?}", of_text[0].path);
 }
@@ -130,12 +130,12 @@ fn a_place_in_focus_and_words_are_a_task_too() {
 #[test]
 fn a_file_that_moved_keeps_its_past() {
     let mut past = history(&[&[], &["old/hill.rs", "lib/price.rs"], &["old/hill.rs", "lib/price.rs"]]);
-    let (old, new) = (past.path_id("old/hill.rs"), past.path_id("lib/hill.rs"));
+    let (old, new) = (past.intern_path("old/hill.rs"), past.intern_path("lib/hill.rs"));
     let file = |path, touch| PastFile { path, touch, hunks: Vec::new() };
     past.commits[0].files = vec![file(old, Touch::Deleted), file(new, Touch::Added)];
     let mut seen = Vec::new();
     past.walk(&[0, 1, 2], |age, commit, moves| {
-        seen.extend(commit.files.iter().map(|file| (age, moves.today(file.path))))
+        seen.extend(commit.files.iter().map(|file| (age, moves.current_path(file.path))))
     });
     assert!(seen.contains(&(1, new)) && seen.contains(&(2, new)) && !seen.contains(&(1, old)));
 }
@@ -144,11 +144,11 @@ fn a_file_that_moved_keeps_its_past() {
 fn lines_are_followed_back_through_commits() {
     // The newest commit put two lines behind line 1, the one before changed what is now line 5 (then line 3).
     let mut history = History::default();
-    let path = history.path_id("a");
+    let path = history.intern_path("a");
     let file = |hunks| PastFile { path, touch: Touch::Modified, hunks };
     let (newest, before) = (file(vec![hunk(1, 0, 2, 2)]), file(vec![hunk(3, 1, 3, 1)]));
-    let bearing = |file| Bearing { file, size: 1, together: 0.0, alike: 0.0 };
-    let past = line_past(6, &[bearing(&newest), bearing(&before)]);
+    let bearing = |file| FileCommit { file, size: 1, together: 0.0, alike: 0.0 };
+    let past = compute_line_history(6, &[bearing(&newest), bearing(&before)]);
     let changed: Vec<bool> = past.iter().map(|line| line.latest > 0.0).collect();
     assert_eq!(changed, [false, true, true, false, true, false]);
     assert!(past[1].latest > past[4].latest);
@@ -163,7 +163,7 @@ fn lines_are_followed_back_through_commits() {
 #[case("größeÄndern", &["größe", "ändern"])]
 #[case("_", &["_"])]
 fn identifiers_have_parts(#[case] identifier: &str, #[case] expected: &[&str]) {
-    assert_eq!(parts(identifier), expected);
+    assert_eq!(split_identifier(identifier), expected);
 }
 
 #[test]
@@ -182,8 +182,8 @@ proptest! {
             prop_assert!(passage.end > passage.start);
             next = passage.end;
         }
-        prop_assert_eq!(next, document.lines());
-        let told = Told::plain(&document, &text, &str::len);
+        prop_assert_eq!(next, document.line_count());
+        let told = MaskedFile::from_text(&document, &text, &str::len);
         prop_assert_eq!(told.texts.all.as_ref(), text);
         prop_assert_eq!(told.texts.ends.len(), document.passages.len());
     }
@@ -199,14 +199,14 @@ proptest! {
         for text in &texts {
             let read = Document::read(text, &mut reading);
             let unpacked = Document::unpack(&read.pack(&reading), &mut unpacking).expect("what was packed");
-            prop_assert_eq!(unpacked.length(), read.length());
+            prop_assert_eq!(unpacked.word_count(), read.word_count());
             prop_assert_eq!(&unpacked.counts, &read.counts);
-            prop_assert_eq!(&unpacked.declared, &read.declared);
+            prop_assert_eq!(&unpacked.declarations, &read.declarations);
             prop_assert_eq!(&unpacked.imports, &read.imports);
             prop_assert_eq!(&unpacked.imported, &read.imported);
             prop_assert_eq!(&unpacked.passages, &read.passages);
-            for line in 0..=read.lines() {
-                prop_assert_eq!(unpacked.line(line), read.line(line));
+            for line in 0..=read.line_count() {
+                prop_assert_eq!(unpacked.line_words(line), read.line_words(line));
             }
             for (word, _) in &read.counts {
                 prop_assert_eq!(unpacking.name(*word), reading.name(*word));
@@ -217,7 +217,7 @@ proptest! {
     #[test]
     fn bytes_that_nobody_packed_are_no_document_or_a_sound_one(bytes in proptest::collection::vec(0u8..20, 0..60)) {
         if let Some(document) = Document::unpack(&bytes, &mut Vocabulary::default()) {
-            (0..document.lines() + 2).for_each(|line| drop(document.line(line).to_vec()));
+            (0..document.line_count() + 2).for_each(|line| drop(document.line_words(line).to_vec()));
         }
     }
 
@@ -233,7 +233,7 @@ proptest! {
         let commits: Vec<Vec<&str>> =
             commits.iter().map(|commit| commit.iter().map(|at| names[*at].as_str()).collect()).collect();
         let commits: Vec<&[&str]> = commits.iter().map(Vec::as_slice).collect();
-        let task = Task { given: vec![change("src/f0.rs", line, &removed, "x")], ..Task::default() };
+        let task = RetrievalTask { given: vec![change("src/f0.rs", line, &removed, "x")], ..RetrievalTask::default() };
         for file in ranked(&files, &history(&commits), &task) {
             prop_assert!((0.0..=1.0).contains(&file.probability));
             prop_assert!(file.factors.values().iter().all(|figure| figure.is_finite()), "{:?}", file.factors);
@@ -270,7 +270,7 @@ fn the_last_to_touch_lines_10_to_12_is(#[case] commits: &str, #[case] expected: 
     };
     let commits: Vec<PastFile> = commits.split(';').map(file).collect();
     let lines = LineRange::new(10, 12);
-    assert_eq!(last_touch(lines, commits.iter()), expected);
+    assert_eq!(find_last_touch(lines, commits.iter()), expected);
     let added = PastFile { touch: Touch::Added, hunks: Vec::new(), path: PathId(0) };
-    assert_eq!(last_touch(lines, [added].iter().chain(&commits)), Some(0), "a file is as old as it is");
+    assert_eq!(find_last_touch(lines, [added].iter().chain(&commits)), Some(0), "a file is as old as it is");
 }

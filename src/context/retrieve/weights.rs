@@ -26,7 +26,7 @@ pub enum WeightsError {
 
 /// What the ranking weighs by.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Weights {
+pub struct RankingWeights {
     pub calibration: Calibration,
     pub files: Vec<f32>,
     pub passages: Vec<f32>,
@@ -36,27 +36,27 @@ pub struct Weights {
 }
 
 /// Each signal by itself, to compare with: grep for the words of changed lines, BM25, the graph of references.
-pub struct Alone;
+pub struct SingleSignals;
 
-impl Alone {
+impl SingleSignals {
     /// Grep counts lines with words of changed lines, rare words first; BM25 weighs the words and their parts; the graph
     /// follows imports, declarations and uses one step in both directions.
-    pub fn built_in() -> Vec<(&'static str, Weights)> {
+    pub fn all_weights() -> Vec<(&'static str, RankingWeights)> {
         vec![
             (
                 "grep",
-                Weights::only(
+                RankingWeights::from_figures(
                     &["rare_removed", "rare_added", "rare_changed"],
                     &["lines_removed", "lines_added", "lines_changed"],
                 ),
             ),
             (
                 "bm25",
-                Weights::only(&["removed", "added", "changed", "parts"], &["removed", "added", "changed", "parts"]),
+                RankingWeights::from_figures(&["removed", "added", "changed", "parts"], &["removed", "added", "changed", "parts"]),
             ),
             (
                 "graph",
-                Weights::only(
+                RankingWeights::from_figures(
                     &[
                         "declares",
                         "declares_alone",
@@ -74,9 +74,9 @@ impl Alone {
     }
 }
 
-impl Weights {
+impl RankingWeights {
     /// Some figures, alike; nothing for breadth, which costs a single signal its lines.
-    fn only(files: &[&str], passages: &[&str]) -> Self {
+    fn from_figures(files: &[&str], passages: &[&str]) -> Self {
         let weigh = |names: &[&str], known: &[&str]| -> Vec<f32> {
             known.iter().map(|name| if names.contains(name) { 2.0 } else { 0.0 }).collect()
         };
@@ -104,7 +104,7 @@ pub struct Calibration {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Tables {
+struct WeightTables {
     own: f32,
     lead: f32,
     bias: f32,
@@ -114,15 +114,15 @@ struct Tables {
     passages: BTreeMap<String, f32>,
 }
 
-impl Weights {
+impl RankingWeights {
     /// Those of the program.
     pub fn built_in() -> &'static Self {
-        static WEIGHTS: OnceLock<Weights> = OnceLock::new();
+        static WEIGHTS: OnceLock<RankingWeights> = OnceLock::new();
         WEIGHTS.get_or_init(|| Self::parse(BUILT_IN).unwrap_or_else(|_| unreachable!("a test reads it")))
     }
 
     pub fn parse(text: &str) -> Result<Self, WeightsError> {
-        let tables: Tables = toml::from_str(text)?;
+        let tables: WeightTables = toml::from_str(text)?;
         Ok(Self {
             calibration: Calibration {
                 own: tables.own,
@@ -131,13 +131,13 @@ impl Weights {
                 confidence: tables.confidence,
             },
             first: tables.first,
-            files: in_order("files", tables.files, FileFactors::NAMES)?,
-            passages: in_order("passages", tables.passages, PassageFactors::NAMES)?,
+            files: order_weights("files", tables.files, FileFactors::NAMES)?,
+            passages: order_weights("passages", tables.passages, PassageFactors::NAMES)?,
         })
     }
 }
 
-fn in_order(
+fn order_weights(
     table: &'static str,
     mut weights: BTreeMap<String, f32>,
     names: &'static [&'static str],
@@ -159,11 +159,11 @@ mod tests {
 
     #[test]
     fn every_figure_has_a_weight_and_every_weight_a_figure() {
-        let weights = Weights::parse(BUILT_IN).expect("the program's own weights");
+        let weights = RankingWeights::parse(BUILT_IN).expect("the program's own weights");
         assert_eq!(weights.files.len(), FileFactors::NAMES.len());
         let missing = BUILT_IN.replacen("together =", "togetther =", 1);
-        assert!(matches!(Weights::parse(&missing), Err(WeightsError::Missing { name: "together", .. })));
+        assert!(matches!(RankingWeights::parse(&missing), Err(WeightsError::Missing { name: "together", .. })));
         let unknown = format!("{BUILT_IN}\ncolour = 1.0\n");
-        assert!(matches!(Weights::parse(&unknown), Err(WeightsError::Unknown { name, .. }) if name == "colour"));
+        assert!(matches!(RankingWeights::parse(&unknown), Err(WeightsError::Unknown { name, .. }) if name == "colour"));
     }
 }

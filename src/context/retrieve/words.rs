@@ -7,9 +7,9 @@ use std::ops::Range;
 use crate::context::interner::Interner;
 
 /// Longer identifiers are data, in bytes.
-const MAX_IDENTIFIER: usize = 80;
+const MAX_IDENTIFIER_BYTES: usize = 80;
 /// Longer lines are data as well: nothing in them is read, in bytes.
-pub const MAX_LINE: usize = 2_000;
+pub const MAX_LINE_BYTES: usize = 2_000;
 
 /// An identifier, or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,14 +26,14 @@ pub struct Vocabulary {
 
 /// Figures of words, had without hashing: the ranking asks for them of each word of each file.
 #[derive(Debug, Clone, Default)]
-pub struct ByWord<T>(Vec<T>);
+pub struct WordMap<T>(Vec<T>);
 
-impl<T: Copy + Default> ByWord<T> {
+impl<T: Copy + Default> WordMap<T> {
     pub fn get(&self, word: Word) -> T {
         self.0.get(word.0 as usize).copied().unwrap_or_default()
     }
 
-    pub fn slot(&mut self, word: Word) -> &mut T {
+    pub fn get_mut(&mut self, word: Word) -> &mut T {
         let at = word.0 as usize;
         if self.0.len() <= at {
             self.0.resize(at + 1, T::default());
@@ -42,7 +42,7 @@ impl<T: Copy + Default> ByWord<T> {
     }
 }
 
-impl<T> IntoIterator for ByWord<T> {
+impl<T> IntoIterator for WordMap<T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
 
@@ -53,14 +53,14 @@ impl<T> IntoIterator for ByWord<T> {
 
 impl Vocabulary {
     /// The number of an identifier; the next one when it is new.
-    pub fn word(&mut self, text: &str) -> Word {
+    pub fn intern(&mut self, text: &str) -> Word {
         let word = Word(self.names.intern(text));
         if word.0 as usize == self.places.len() {
             self.places.push(0..0);
             let mut parts: Vec<Word> = Vec::new();
-            match is_plain(text) {
+            match is_single_part(text) {
                 true => parts.push(word),
-                false => each_part(text, |part| parts.push(self.word(part))),
+                false => for_each_part(text, |part| parts.push(self.intern(part))),
             }
             let start = self.parts.len() as u32;
             self.parts.extend(parts);
@@ -75,12 +75,12 @@ impl Vocabulary {
     }
 
     /// An identifier that has been seen.
-    pub fn known(&self, text: &str) -> Option<Word> {
-        self.names.known(text).map(Word)
+    pub fn find(&self, text: &str) -> Option<Word> {
+        self.names.find(text).map(Word)
     }
 
     pub fn name(&self, word: Word) -> &str {
-        self.names.get(word.0)
+        self.names.resolve(word.0)
     }
 
     /// `max_line` and `MaxLine` have the parts `max` and `line`; a plain word has itself.
@@ -90,13 +90,13 @@ impl Vocabulary {
     }
 
     /// The identifiers of a line.
-    pub fn line(&mut self, line: &str) -> Vec<Word> {
-        identifiers(line).map(|name| self.word(name)).collect()
+    pub fn intern_line(&mut self, line: &str) -> Vec<Word> {
+        identifiers(line).map(|name| self.intern(name)).collect()
     }
 
     /// The parts of the identifiers in a path, each once.
-    pub fn path(&mut self, path: &str) -> Vec<Word> {
-        let words = self.line(path);
+    pub fn intern_path(&mut self, path: &str) -> Vec<Word> {
+        let words = self.intern_line(path);
         let mut parts: Vec<Word> = words.iter().flat_map(|word| self.parts(*word).to_vec()).collect();
         parts.sort_unstable();
         parts.dedup();
@@ -106,25 +106,25 @@ impl Vocabulary {
 
 /// The identifiers of a line, numbers and single characters left away. None of a line that is too long to be code.
 pub fn identifiers(line: &str) -> impl Iterator<Item = &str> {
-    let line = if line.len() <= MAX_LINE { line } else { "" };
+    let line = if line.len() <= MAX_LINE_BYTES { line } else { "" };
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
     line.split(move |c: char| !is_word(c))
-        .filter(|word| (2..=MAX_IDENTIFIER).contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
+        .filter(|word| (2..=MAX_IDENTIFIER_BYTES).contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Whether an identifier is its only part.
-fn is_plain(identifier: &str) -> bool {
+fn is_single_part(identifier: &str) -> bool {
     identifier.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 /// The parts of `camelCase`, `PascalCase`, `HTTPServer` and `snake_case`, lower-cased.
-pub fn parts(identifier: &str) -> Vec<String> {
+pub fn split_identifier(identifier: &str) -> Vec<String> {
     let mut parts = Vec::new();
-    each_part(identifier, |part| parts.push(part.to_owned()));
+    for_each_part(identifier, |part| parts.push(part.to_owned()));
     parts
 }
 
-fn each_part(identifier: &str, mut tell: impl FnMut(&str)) {
+fn for_each_part(identifier: &str, mut tell: impl FnMut(&str)) {
     let mut part = String::with_capacity(identifier.len());
     let (mut before, mut is_none): (Option<char>, bool) = (None, true);
     let mut tell_it = |part: &mut String| {

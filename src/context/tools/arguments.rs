@@ -3,93 +3,93 @@
 
 use serde_json::{Map, Value};
 
-use super::{Stopped, quoted};
+use super::{ToolError, quote};
 use crate::domain::ToolSpec;
 
 /// Longer arguments are no question, in bytes.
-const MAX_BYTES: usize = 64 << 10;
+const MAX_ARGUMENT_BYTES: usize = 64 << 10;
 /// More pages nobody reads.
-const MAX_PAGE: u32 = 100;
+const MAX_PAGE_NUMBER: u32 = 100;
 
 /// The arguments of one call.
-pub struct Arguments {
+pub struct ToolArguments {
     tool: String,
     values: Map<String, Value>,
 }
 
-impl Arguments {
+impl ToolArguments {
     /// Reads them; a name that the tool does not have is a mistake.
-    pub fn parse(spec: &ToolSpec, text: &str) -> Result<Self, Stopped> {
+    pub fn parse(spec: &ToolSpec, text: &str) -> Result<Self, ToolError> {
         let tool = spec.name.clone();
-        if text.len() > MAX_BYTES {
-            return Err(Stopped::failed(format!("the arguments of {tool} are longer than {MAX_BYTES} bytes")));
+        if text.len() > MAX_ARGUMENT_BYTES {
+            return Err(ToolError::failed(format!("the arguments of {tool} are longer than {MAX_ARGUMENT_BYTES} bytes")));
         }
         // Some providers send nothing where there is nothing to say.
         let text = if text.trim().is_empty() { "{}" } else { text };
         let value: Value = serde_json::from_str(text).map_err(|error| {
             let what = if error.is_eof() { "end too early" } else { "are no valid JSON" };
-            Stopped::failed(format!("the arguments of {tool} {what} ({error}); send one JSON object"))
+            ToolError::failed(format!("the arguments of {tool} {what} ({error}); send one JSON object"))
         })?;
         let Value::Object(mut values) = value else {
-            return Err(Stopped::failed(format!("the arguments of {tool} must be one JSON object")));
+            return Err(ToolError::failed(format!("the arguments of {tool} must be one JSON object")));
         };
         values.retain(|_, value| !value.is_null());
         let known = spec.parameters.get("properties").and_then(Value::as_object);
         let is_known = |name: &String| known.is_some_and(|known| known.contains_key(name));
         if let Some(name) = values.keys().find(|name| !is_known(name)) {
             let names: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
-            return Err(Stopped::failed(format!(
+            return Err(ToolError::failed(format!(
                 "{tool} has no argument {}; it has {}",
-                quoted(name),
+                quote(name),
                 names.join(", ")
             )));
         }
         Ok(Self { tool, values })
     }
 
-    pub fn text(&mut self, name: &str) -> Result<Option<String>, Stopped> {
+    pub fn take_text(&mut self, name: &str) -> Result<Option<String>, ToolError> {
         match self.values.remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(self.wrong(name, "a string", &other)),
+            Some(other) => Err(self.wrong_type(name, "a string", &other)),
         }
     }
 
     /// A text that must be there, and not be blank.
-    pub fn required(&mut self, name: &str) -> Result<String, Stopped> {
-        self.text(name)?
+    pub fn take_required_text(&mut self, name: &str) -> Result<String, ToolError> {
+        self.take_text(name)?
             .filter(|text| !text.trim().is_empty())
-            .ok_or_else(|| Stopped::failed(format!("{} needs `{name}`", self.tool)))
+            .ok_or_else(|| ToolError::failed(format!("{} needs `{name}`", self.tool)))
     }
 
     /// A whole number from 1 on.
-    pub fn number(&mut self, name: &str) -> Result<Option<u32>, Stopped> {
+    pub fn take_number(&mut self, name: &str) -> Result<Option<u32>, ToolError> {
         let Some(value) = self.values.remove(name) else { return Ok(None) };
         // Some models write every number with a point.
         let whole =
             value.as_u64().or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && *n > 0.0).map(|n| n as u64));
         let number = whole.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
-        number.map(Some).ok_or_else(|| self.wrong(name, "a whole number from 1 on", &value))
+        number.map(Some).ok_or_else(|| self.wrong_type(name, "a whole number from 1 on", &value))
     }
 
-    pub fn flag(&mut self, name: &str) -> Result<bool, Stopped> {
+    pub fn take_flag(&mut self, name: &str) -> Result<bool, ToolError> {
         match self.values.remove(name) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(flag),
-            Some(other) => Err(self.wrong(name, "true or false", &other)),
+            Some(other) => Err(self.wrong_type(name, "true or false", &other)),
         }
     }
 
     /// The page that is asked for; the first when none is.
-    pub fn page(&mut self) -> Result<u32, Stopped> {
-        match self.number("page")?.unwrap_or(1) {
-            page if page <= MAX_PAGE => Ok(page),
-            page => Err(Stopped::failed(format!("there is no page {page}; ask more narrowly"))),
+    pub fn take_page(&mut self) -> Result<u32, ToolError> {
+        match self.take_number("page")?.unwrap_or(1) {
+            page if page <= MAX_PAGE_NUMBER => Ok(page),
+            page => Err(ToolError::failed(format!("there is no page {page}; ask more narrowly"))),
         }
     }
 
-    fn wrong(&self, name: &str, expected: &str, value: &Value) -> Stopped {
-        Stopped::failed(format!("`{name}` of {} must be {expected}, not {}", self.tool, quoted(&value.to_string())))
+    fn wrong_type(&self, name: &str, expected: &str, value: &Value) -> ToolError {
+        ToolError::failed(format!("`{name}` of {} must be {expected}, not {}", self.tool, quote(&value.to_string())))
     }
 }
 
@@ -101,19 +101,19 @@ mod tests {
     use super::*;
     use crate::domain::ToolOutcome;
 
-    fn parse(text: &str) -> Result<Arguments, Stopped> {
+    fn parse(text: &str) -> Result<ToolArguments, ToolError> {
         let parameters = json!({"properties": {"path": {}, "line": {}, "regex": {}, "page": {}}});
-        Arguments::parse(&ToolSpec { name: "tool".into(), description: String::new(), parameters }, text)
+        ToolArguments::parse(&ToolSpec { name: "tool".into(), description: String::new(), parameters }, text)
     }
 
     /// All four read; the answer to the first mistake.
     fn mistake(text: &str) -> Option<String> {
         let read = || {
             let mut arguments = parse(text)?;
-            arguments.required("path")?;
-            arguments.number("line")?;
-            arguments.flag("regex")?;
-            arguments.page()
+            arguments.take_required_text("path")?;
+            arguments.take_number("line")?;
+            arguments.take_flag("regex")?;
+            arguments.take_page()
         };
         read().err().map(|stopped| {
             assert_eq!(stopped.outcome, ToolOutcome::Failed);
@@ -157,6 +157,6 @@ mod tests {
             assert_eq!(mistake(text), None, "{text}");
         }
         assert!(mistake(&format!("{}{}", "[".repeat(5_000), "]".repeat(5_000))).is_some());
-        assert!(mistake(&format!("{{\"path\": \"{}\"}}", "x".repeat(MAX_BYTES))).is_some());
+        assert!(mistake(&format!("{{\"path\": \"{}\"}}", "x".repeat(MAX_ARGUMENT_BYTES))).is_some());
     }
 }

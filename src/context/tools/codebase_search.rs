@@ -11,41 +11,41 @@ use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::hir::{Look, LookSet};
 use serde_json::json;
 
-use super::arguments::Arguments;
-use super::page::{Pager, Shown};
-use super::scan::{BUDGET, scan};
-use super::sieve::Sieve;
-use super::{Answer, Stopped, Tool, Toolbox, files, quoted};
-use crate::context::mask::beside_secrets;
-use crate::context::text::{self, shown_line};
-use crate::domain::text::count;
+use super::arguments::ToolArguments;
+use super::pager::{Pager, ShownLines};
+use super::scan::{MAX_SCAN_BYTES, scan_files};
+use super::index_prefilter::IndexPrefilter;
+use super::{ToolOutput, ToolError, Tool, Toolbox, files, quote};
+use crate::context::mask::unmasked_ranges;
+use crate::context::text::{self, format_line};
+use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolOutcome, ToolSpec};
-use crate::git::Entry;
+use crate::git::TreeListingEntry;
 
 /// Characters of a query.
-const MAX_QUERY: usize = 1_000;
+const MAX_QUERY_CHARS: usize = 1_000;
 /// A compiled pattern of this many bytes is searched in all of the budget, one of twice as many in half of it. Few ask
 /// for more than 2 KB (`fn \w+\(.*parse` takes less than 1); patterns made to be slow take 1 ms per MB for every 10 bytes.
-const PATTERN: usize = 2 << 10;
+const FULL_BUDGET_PATTERN_BYTES: usize = 2 << 10;
 /// Larger patterns are refused, in bytes: `.{400}` fits, `.{1000}` does not.
-const MAX_PATTERN: usize = 64 << 10;
+const MAX_PATTERN_BYTES: usize = 64 << 10;
 /// Classes such as `\w` are so many times larger with all the letters of the world.
-const LETTERS: usize = 8;
+const UNICODE_SIZE_FACTOR: usize = 8;
 /// A compiled text, in bytes.
-const MAX_TEXT: usize = 1 << 20;
+const MAX_TEXT_PATTERN_BYTES: usize = 1 << 20;
 /// Matches shown of a file, unless it is the only one asked for.
-const MAX_OF_FILE: usize = 20;
+const MAX_MATCHES_PER_FILE: usize = 20;
 /// Of a long line so much is shown before the match, in bytes.
-const BEFORE: usize = 120;
+const BYTES_BEFORE_MATCH: usize = 120;
 /// Ends of a text that are not those of each line in it: `\A`, `\z`, and `^` and `$` where flags were turned off.
-const WHOLE_TEXT: [Look; 4] = [Look::Start, Look::End, Look::StartLF, Look::EndLF];
+const WHOLE_TEXT_ANCHORS: [Look; 4] = [Look::Start, Look::End, Look::StartLF, Look::EndLF];
 /// Between two questions whether to stop so many bytes are searched.
-const STEP: usize = 16 << 10;
+const CANCEL_CHECK_BYTES: usize = 16 << 10;
 /// What stands further on in a line is not searched, in bytes: no person wrote such a line.
-const MAX_LINE: usize = 64 << 10;
+const MAX_SEARCHED_LINE_BYTES: usize = 64 << 10;
 
 pub fn spec() -> ToolSpec {
-    Tool::CodebaseSearch.described(
+    Tool::CodebaseSearch.build_spec(
         "Lines of the snapshot's files that hold a text, or match a regular expression (within one line; case counts \
          unless the expression begins with (?i)). Secrets are masked and not searched: look for what stands before them. \
          Changed files come first, then those near them.",
@@ -63,47 +63,47 @@ pub fn spec() -> ToolSpec {
 }
 
 /// What is looked for, and in how many bytes.
-struct Query {
+struct CodeSearchPattern {
     pattern: Regex,
     /// Whether it matters to the pattern what stands before and behind a match.
     looks_around: bool,
     budget: u64,
 }
 
-impl Query {
-    fn new(query: &str, is_regex: bool) -> Result<Self, Stopped> {
-        if query.chars().count() > MAX_QUERY {
-            return Err(Stopped::failed(format!("`query` is longer than {MAX_QUERY} characters")));
+impl CodeSearchPattern {
+    fn new(query: &str, is_regex: bool) -> Result<Self, ToolError> {
+        if query.chars().count() > MAX_QUERY_CHARS {
+            return Err(ToolError::failed(format!("`query` is longer than {MAX_QUERY_CHARS} characters")));
         }
         if query.contains(['\n', '\r']) || (is_regex && has_line_end(query)) {
-            return Err(Stopped::failed("matches lie within one line: look for one of the lines"));
+            return Err(ToolError::failed("matches lie within one line: look for one of the lines"));
         }
-        let wrong = |error| Stopped::failed(said(&error));
+        let wrong = |error| ToolError::failed(describe_error(&error));
         if !is_regex {
-            let pattern = compiled(&regex::escape(query), Alphabet::Ascii, MAX_TEXT).map_err(wrong)?;
-            return Ok(Self { pattern, looks_around: false, budget: BUDGET });
+            let pattern = compile_pattern(&regex::escape(query), PatternAlphabet::Ascii, MAX_TEXT_PATTERN_BYTES).map_err(wrong)?;
+            return Ok(Self { pattern, looks_around: false, budget: MAX_SCAN_BYTES });
         }
-        let assertions = assertions(query);
-        if WHOLE_TEXT.into_iter().any(|end| assertions.contains(end)) {
-            return Err(Stopped::failed("matches lie within one line: its ends are ^ and $"));
+        let assertions = find_assertions(query);
+        if WHOLE_TEXT_ANCHORS.into_iter().any(|end| assertions.contains(end)) {
+            return Err(ToolError::failed("matches lie within one line: its ends are ^ and $"));
         }
         // How slow a pattern may be is told by its size without the letters of the world.
-        let (pattern, budget) = match Self::within(query, Alphabet::Ascii, PATTERN) {
+        let (pattern, budget) = match Self::compile_within(query, PatternAlphabet::Ascii, FULL_BUDGET_PATTERN_BYTES) {
             Ok((pattern, budget)) => {
-                (compiled(query, Alphabet::Unicode, MAX_PATTERN * LETTERS).unwrap_or(pattern), budget)
+                (compile_pattern(query, PatternAlphabet::Unicode, MAX_PATTERN_BYTES * UNICODE_SIZE_FACTOR).unwrap_or(pattern), budget)
             }
             // Or it is about such letters.
-            Err(regex::Error::Syntax(_)) => Self::within(query, Alphabet::Unicode, PATTERN * LETTERS).map_err(wrong)?,
+            Err(regex::Error::Syntax(_)) => Self::compile_within(query, PatternAlphabet::Unicode, FULL_BUDGET_PATTERN_BYTES * UNICODE_SIZE_FACTOR).map_err(wrong)?,
             Err(error) => return Err(wrong(error)),
         };
         Ok(Self { pattern, looks_around: !assertions.is_empty(), budget })
     }
 
     /// A pattern of `size` bytes, or of twice as many with half the budget, and so on; and the budget.
-    fn within(query: &str, alphabet: Alphabet, mut size: usize) -> Result<(Regex, u64), regex::Error> {
-        let (largest, mut budget) = (size * (MAX_PATTERN / PATTERN), BUDGET);
+    fn compile_within(query: &str, alphabet: PatternAlphabet, mut size: usize) -> Result<(Regex, u64), regex::Error> {
+        let (largest, mut budget) = (size * (MAX_PATTERN_BYTES / FULL_BUDGET_PATTERN_BYTES), MAX_SCAN_BYTES);
         loop {
-            match compiled(query, alphabet, size) {
+            match compile_pattern(query, alphabet, size) {
                 Err(regex::Error::CompiledTooBig(_)) if size < largest => (size, budget) = (size * 2, budget / 2),
                 made => return made.map(|pattern| (pattern, budget)),
             }
@@ -112,27 +112,27 @@ impl Query {
 
     /// A line as it is shown when it matches; a long one from shortly before the match on. `is_masked` of one that is not as
     /// it stands in the file.
-    fn matching(&self, line: &str, is_masked: bool) -> Option<String> {
-        let searched = line.as_bytes().get(..MAX_LINE).unwrap_or(line.as_bytes());
+    fn match_line(&self, line: &str, is_masked: bool) -> Option<String> {
+        let searched = line.as_bytes().get(..MAX_SEARCHED_LINE_BYTES).unwrap_or(line.as_bytes());
         let start = match is_masked {
             true => self.match_beside_secrets(line)?,
-            false if line.len() > text::MAX_LINE => self.pattern.find(searched)?.start(),
+            false if line.len() > text::MAX_LINE_CHARS => self.pattern.find(searched)?.start(),
             false => self.pattern.is_match(searched).then_some(0)?,
         };
-        if line.len() <= text::MAX_LINE {
-            return Some(shown_line(line));
+        if line.len() <= text::MAX_LINE_CHARS {
+            return Some(format_line(line));
         }
-        let start = line.floor_char_boundary(start.saturating_sub(BEFORE));
+        let start = line.floor_char_boundary(start.saturating_sub(BYTES_BEFORE_MATCH));
         Some(match start {
-            0 => shown_line(line),
-            start => format!("…{}", shown_line(line.get(start..).unwrap_or_default())),
+            0 => format_line(line),
+            start => format!("…{}", format_line(line.get(start..).unwrap_or_default())),
         })
     }
 
     /// Where a masked line matches whatever its secrets are: the match has nothing of one, and does not look at any.
     fn match_beside_secrets(&self, line: &str) -> Option<usize> {
-        beside_secrets(line).into_iter().take_while(|part| part.start < MAX_LINE).find_map(|part| {
-            let end = part.end.min(MAX_LINE);
+        unmasked_ranges(line).into_iter().take_while(|part| part.start < MAX_SEARCHED_LINE_BYTES).find_map(|part| {
+            let end = part.end.min(MAX_SEARCHED_LINE_BYTES);
             if !self.looks_around {
                 return Some(part.start + self.pattern.find(line.as_bytes().get(part.start..end)?)?.start());
             }
@@ -149,18 +149,18 @@ impl Query {
     }
 
     /// Whether a file is worth a closer look.
-    fn may_match(&self, mut content: &[u8], cancelled: &dyn Fn() -> bool) -> Result<bool, Stopped> {
+    fn may_match(&self, mut content: &[u8], cancelled: &dyn Fn() -> bool) -> Result<bool, ToolError> {
         while !content.is_empty() {
             if cancelled() {
-                return Err(Stopped::cancelled());
+                return Err(ToolError::cancelled());
             }
             // Up to a line end, so that no match is cut in two.
             let end = content
-                .get(STEP..)
+                .get(CANCEL_CHECK_BYTES..)
                 .and_then(|rest| memchr::memchr(b'\n', rest))
-                .map_or(content.len(), |at| STEP + at + 1);
+                .map_or(content.len(), |at| CANCEL_CHECK_BYTES + at + 1);
             let (step, rest) = content.split_at(end);
-            let step = step.get(..STEP + MAX_LINE).unwrap_or(step);
+            let step = step.get(..CANCEL_CHECK_BYTES + MAX_SEARCHED_LINE_BYTES).unwrap_or(step);
             if self.pattern.is_match(step) {
                 return Ok(true);
             }
@@ -172,18 +172,18 @@ impl Query {
 
 /// What classes such as `\w` hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Alphabet {
+enum PatternAlphabet {
     Ascii,
     Unicode,
 }
 
-fn compiled(pattern: &str, alphabet: Alphabet, size: usize) -> Result<Regex, regex::Error> {
+fn compile_pattern(pattern: &str, alphabet: PatternAlphabet, size: usize) -> Result<Regex, regex::Error> {
     let mut builder = RegexBuilder::new(pattern);
-    builder.multi_line(true).crlf(true).unicode(alphabet == Alphabet::Unicode).size_limit(size).build()
+    builder.multi_line(true).crlf(true).unicode(alphabet == PatternAlphabet::Unicode).size_limit(size).build()
 }
 
 /// What a pattern asks of what stands around a match; nothing of one that is none.
-fn assertions(pattern: &str) -> LookSet {
+fn find_assertions(pattern: &str) -> LookSet {
     let parsed = |unicode| {
         let mut builder = regex_syntax::ParserBuilder::new();
         builder.multi_line(true).crlf(true).unicode(unicode).utf8(false).build().parse(pattern).ok()
@@ -203,7 +203,7 @@ fn has_line_end(pattern: &str) -> bool {
 }
 
 /// The last line of a message about a pattern says what is wrong; the others draw it.
-fn said(error: &regex::Error) -> String {
+fn describe_error(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(_) => "the pattern is too large: use smaller repetitions".to_owned(),
         error => {
@@ -211,32 +211,32 @@ fn said(error: &regex::Error) -> String {
             let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
             format!(
                 "`query` is no valid regular expression: {}; set regex to false to look for it as text",
-                shown_line(last)
+                format_line(last)
             )
         }
     }
 }
 
 /// Which files are searched.
-enum Where {
-    Everywhere,
+enum CodeSearchScope {
+    AllFiles,
     File(String),
     /// With a slash at the end.
     Below(String),
     Glob(Gitignore),
 }
 
-impl Where {
-    fn new(toolbox: &Toolbox, path: Option<&str>) -> Result<Self, Stopped> {
-        let Some(path) = path.map(files::relative).transpose()?.filter(|path| !path.is_empty()) else {
-            return Ok(Self::Everywhere);
+impl CodeSearchScope {
+    fn new(toolbox: &Toolbox, path: Option<&str>) -> Result<Self, ToolError> {
+        let Some(path) = path.map(files::normalize_path).transpose()?.filter(|path| !path.is_empty()) else {
+            return Ok(Self::AllFiles);
         };
-        match toolbox.files.file(&toolbox.repo, &path) {
+        match toolbox.files.find_file(&toolbox.repo, &path) {
             Ok(entry) => return Ok(Self::File(entry.path.clone())),
             Err(stopped) if stopped.outcome != ToolOutcome::Failed => return Err(stopped),
             Err(_) => {}
         }
-        if toolbox.files.folder(&toolbox.repo, &path).is_ok() {
+        if toolbox.files.find_folder(&toolbox.repo, &path).is_ok() {
             return Ok(Self::Below(path + "/"));
         }
         let mut builder = GitignoreBuilder::new("");
@@ -245,13 +245,13 @@ impl Where {
         let added = builder.add_line(None, glob.trim_start_matches('!')).map(drop);
         match added.and_then(|()| builder.build()) {
             Ok(glob) => Ok(Self::Glob(glob)),
-            Err(_) => Err(Stopped::failed(format!("{} is no valid glob", quoted(&path)))),
+            Err(_) => Err(ToolError::failed(format!("{} is no valid glob", quote(&path)))),
         }
     }
 
-    fn has(&self, entry: &Entry) -> bool {
+    fn includes(&self, entry: &TreeListingEntry) -> bool {
         match self {
-            Self::Everywhere => true,
+            Self::AllFiles => true,
             Self::File(path) => entry.path == *path,
             Self::Below(folder) => entry.path.starts_with(folder),
             Self::Glob(glob) => glob.matched_path_or_any_parents(&entry.path, false).is_ignore(),
@@ -259,37 +259,37 @@ impl Where {
     }
 }
 
-pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn() -> bool) -> Result<Answer, Stopped> {
-    let query_text = arguments.required("query")?;
-    let is_regex = arguments.flag("regex")?;
-    let query = Query::new(&query_text, is_regex)?;
-    let path = arguments.text("path")?;
-    let page = arguments.page()?;
-    let scope = Where::new(toolbox, path.as_deref())?;
-    let most = if matches!(scope, Where::File(_)) { usize::MAX } else { MAX_OF_FILE };
+pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn Fn() -> bool) -> Result<ToolOutput, ToolError> {
+    let query_text = arguments.take_required_text("query")?;
+    let is_regex = arguments.take_flag("regex")?;
+    let query = CodeSearchPattern::new(&query_text, is_regex)?;
+    let path = arguments.take_text("path")?;
+    let page = arguments.take_page()?;
+    let scope = CodeSearchScope::new(toolbox, path.as_deref())?;
+    let most = if matches!(scope, CodeSearchScope::File(_)) { usize::MAX } else { MAX_MATCHES_PER_FILE };
 
     let mut pager = Pager::new(page);
-    let mut shown = Shown::default();
+    let mut shown = ShownLines::default();
     let (repo, files, texts) = (&toolbox.repo, &toolbox.files, &mut toolbox.texts);
     let mut matched = 0;
-    let sieve = if is_regex { None } else { Sieve::of_text(toolbox.index.as_ref(), &query_text) };
-    let wanted = |entry: &Entry| scope.has(entry);
-    let scanned = scan((repo, files), sieve.as_ref(), query.budget, &wanted, cancelled, &mut |entry, content| {
+    let sieve = if is_regex { None } else { IndexPrefilter::for_text(toolbox.index.as_ref(), &query_text) };
+    let wanted = |entry: &TreeListingEntry| scope.includes(entry);
+    let scanned = scan_files((repo, files), sieve.as_ref(), query.budget, &wanted, cancelled, &mut |entry, content| {
         // As what is shown of it.
         let unmasked = String::from_utf8_lossy(content);
         if !query.may_match(unmasked.as_bytes(), cancelled)? {
             return Ok(ControlFlow::Continue(()));
         }
         let text = texts.get(repo, entry)?;
-        let heading = shown_line(&entry.path);
+        let heading = format_line(&entry.path);
         let (mut here, mut left) = (0, 0);
-        for (number, own) in (1..=text.lines()).zip(unmasked.split('\n')) {
+        for (number, own) in (1..=text.line_count()).zip(unmasked.split('\n')) {
             if cancelled() {
-                return Err(Stopped::cancelled());
+                return Err(ToolError::cancelled());
             }
             let line = text.line(number);
             let is_masked = own.strip_suffix('\r').unwrap_or(own) != line;
-            let Some(line) = query.matching(line, is_masked) else { continue };
+            let Some(line) = query.match_line(line, is_masked) else { continue };
             if here == most {
                 left += 1;
                 continue;
@@ -298,38 +298,38 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
             if pager.push_below(&heading, &format!("{number:>5}: {line}")).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            if pager.is_on_it() {
+            if pager.is_on_wanted_page() {
                 shown.add(&entry.path, LineRange::new(number, number));
             }
         }
         matched += here + left;
         if left > 0 {
-            let line = format!("       {} of this file: name it with `path` to see all", count(left, "more line"));
+            let line = format!("       {} of this file: name it with `path` to see all", format_count(left, "more line"));
             return Ok(pager.push_below(&heading, &line));
         }
         Ok(ControlFlow::Continue(()))
     })?;
     if scanned.is_empty() {
-        return Err(Stopped::failed(format!(
+        return Err(ToolError::failed(format!(
             "no file matches the path {}",
-            quoted(path.as_deref().unwrap_or_default())
+            quote(path.as_deref().unwrap_or_default())
         )));
     }
     let notes = scanned.notes();
-    let what = quoted(&query_text);
+    let what = quote(&query_text);
     let Some(found) = pager.text() else {
-        let summary = match pager.pages() {
+        let summary = match pager.page_count() {
             1 if matched == 0 => format!("no line matches {what}"),
             pages => format!("no page {page} of lines that match {what}; there are {pages}"),
         };
-        return Ok(Answer { text: format!("{}.\n{notes}", summary), summary, shown: Vec::new() });
+        return Ok(ToolOutput { text: format!("{}.\n{notes}", summary), summary, shown: Vec::new() });
     };
     let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
     let lines: u32 = shown.0.iter().map(|(_, range)| range.end - range.start + 1).sum();
     let summary = format!(
         "{} for {what}, page {page}{}",
-        count(lines as usize, "line"),
+        format_count(lines as usize, "line"),
         if more.is_empty() { "" } else { " of more" }
     );
-    Ok(Answer { text: format!("{found}{more}{notes}"), summary, shown: shown.0 })
+    Ok(ToolOutput { text: format!("{found}{more}{notes}"), summary, shown: shown.0 })
 }

@@ -6,27 +6,27 @@ use std::ops::ControlFlow;
 use memchr::memmem::Finder;
 use serde_json::json;
 
-use super::arguments::Arguments;
-use super::page::{Pager, Shown};
-use super::scan::{BUDGET, scan};
-use super::sieve::Sieve;
-use super::symbols::{Place, Role, places, plain};
-use super::{Answer, Stopped, Tool, Toolbox, quoted};
-use crate::context::mask::beside_secrets;
-use crate::context::text::shown_line;
-use crate::domain::text::count;
+use super::arguments::ToolArguments;
+use super::pager::{Pager, ShownLines};
+use super::scan::{MAX_SCAN_BYTES, scan_files};
+use super::index_prefilter::IndexPrefilter;
+use super::symbols::{SymbolOccurrence, SymbolRole, find_occurrences, strip_sigils};
+use super::{ToolOutput, ToolError, Tool, Toolbox, quote};
+use crate::context::mask::unmasked_ranges;
+use crate::context::text::format_line;
+use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolSpec};
-use crate::provider::builtin::language::Language;
+use crate::reviewers::analyzer::language::Language;
 
 /// Longer names, in bytes, are none.
-const MAX_NAME: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 /// Bytes of files that are parsed for one call; two seconds' worth.
-const MAX_PARSED: usize = 12 << 20;
+const MAX_PARSED_BYTES: usize = 12 << 20;
 /// Places that are listed; a name that has more is better asked for in a folder, with `codebase_search`.
-const MAX_PLACES: usize = 4_000;
+const MAX_OCCURRENCES: usize = 4_000;
 
 pub fn spec() -> ToolSpec {
-    Tool::FindSymbol.described(
+    Tool::FindSymbol.build_spec(
         "Where a function, type, variable or the like is defined and used. By name, not by scope: things of the same \
          name are listed together. Comments and strings do not count. With each place stands when its lines changed last and \
          what tests reach of them, where that is known.",
@@ -41,30 +41,30 @@ pub fn spec() -> ToolSpec {
     )
 }
 
-struct Found {
+struct FoundSymbol {
     path: String,
-    place: Place,
+    occurrence: SymbolOccurrence,
     text: String,
 }
 
-pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn() -> bool) -> Result<Answer, Stopped> {
-    let asked = arguments.required("name")?;
-    let page = arguments.page()?;
-    let name = last_name(&asked)?;
+pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn Fn() -> bool) -> Result<ToolOutput, ToolError> {
+    let asked = arguments.take_required_text("name")?;
+    let page = arguments.take_page()?;
+    let name = parse_name(&asked)?;
     let finder = Finder::new(name);
     let (repo, files, texts, parsers) = (&toolbox.repo, &toolbox.files, &mut toolbox.texts, &mut toolbox.parsers);
     let (mut found, mut parsed, mut unparsed, mut is_over_budget) = (Vec::new(), 0, 0, false);
-    let may_name = |entry: &crate::git::Entry| {
+    let may_name = |entry: &crate::git::TreeListingEntry| {
         // A script without an ending is known by its content only.
         Language::detect(&entry.path, b"").is_some() || !entry.path.rsplit('/').next().is_some_and(|n| n.contains('.'))
     };
-    let sieve = Sieve::of_name(toolbox.index.as_ref(), name);
-    let scanned = scan((repo, files), sieve.as_ref(), BUDGET, &may_name, cancelled, &mut |entry, content| {
+    let sieve = IndexPrefilter::for_name(toolbox.index.as_ref(), name);
+    let scanned = scan_files((repo, files), sieve.as_ref(), MAX_SCAN_BYTES, &may_name, cancelled, &mut |entry, content| {
         if finder.find(content).is_none() {
             return Ok(ControlFlow::Continue(()));
         }
         let Some(language) = Language::detect(&entry.path, content) else { return Ok(ControlFlow::Continue(())) };
-        if parsed + content.len() > MAX_PARSED || found.len() >= MAX_PLACES {
+        if parsed + content.len() > MAX_PARSED_BYTES || found.len() >= MAX_OCCURRENCES {
             is_over_budget = true;
             return Ok(ControlFlow::Continue(()));
         }
@@ -73,52 +73,52 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
         let bytes = text.as_str().as_bytes();
         let Ok(source) = parsers.parse(&entry.path, language, bytes) else {
             // Of what only a secret has nothing is told.
-            let mut parts = beside_secrets(text.as_str()).into_iter();
+            let mut parts = unmasked_ranges(text.as_str()).into_iter();
             unparsed += usize::from(parts.any(|part| bytes.get(part).is_some_and(|part| finder.find(part).is_some())));
             return Ok(ControlFlow::Continue(()));
         };
-        found.extend(places(&source, name).into_iter().map(|place| Found {
+        found.extend(find_occurrences(&source, name).into_iter().map(|place| FoundSymbol {
             path: entry.path.clone(),
-            place,
-            text: shown_line(text.line(place.line).trim()),
+            occurrence: place,
+            text: format_line(text.line(place.line).trim()),
         }));
         Ok(ControlFlow::Continue(()))
     })?;
-    let is_definition = |found: &Found| matches!(found.place.role, Role::Definition(_));
+    let is_definition = |found: &FoundSymbol| matches!(found.occurrence.role, SymbolRole::Definition(_));
     let definitions = found.iter().filter(|found| is_definition(found)).count();
     let head = format!(
         "{}: {}, {}",
-        quoted(name),
-        count(definitions, "definition"),
-        count(found.len() - definitions, "reference")
+        quote(name),
+        format_count(definitions, "definition"),
+        format_count(found.len() - definitions, "reference")
     );
     // Definitions first; within each the nearest to the change.
     found.sort_by_key(|found| !is_definition(found));
     let paths: HashSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
-    let mut remarks = toolbox.standing.of(repo, files, &paths, cancelled);
+    let mut remarks = toolbox.line_metadata.find_remarks(repo, files, &paths, cancelled);
     let mut pager = Pager::new(page);
-    let mut shown = Shown::default();
-    for Found { path, place, text } in &found {
+    let mut shown = ShownLines::default();
+    for FoundSymbol { path, occurrence: place, text } in &found {
         if cancelled() {
-            return Err(Stopped::cancelled());
+            return Err(ToolError::cancelled());
         }
         let (heading, sort) = match place.role {
-            Role::Definition(sort) => ("Definitions:", Some(sort.to_owned())),
-            Role::Reference => ("References:", None),
+            SymbolRole::Definition(sort) => ("Definitions:", Some(sort.to_owned())),
+            SymbolRole::Reference => ("References:", None),
         };
-        let said: Vec<String> = sort.into_iter().chain(remarks.of_lines(path, place.lines)).collect();
+        let said: Vec<String> = sort.into_iter().chain(remarks.describe_lines(path, place.lines)).collect();
         let said = if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) };
-        let line = format!("{}:{}{said}: {text}", shown_line(path), place.line);
+        let line = format!("{}:{}{said}: {text}", format_line(path), place.line);
         if pager.push_below(heading, &line).is_break() {
             break;
         }
-        if pager.is_on_it() {
+        if pager.is_on_wanted_page() {
             shown.add(path, LineRange::new(place.line, place.line));
         }
     }
     let mut notes = scanned.notes();
     if unparsed > 0 {
-        let files = count(unparsed, "more file");
+        let files = format_count(unparsed, "more file");
         notes.push_str(&format!("Too complex to parse: {files} with this text; codebase_search finds it there.\n"));
     }
     if is_over_budget {
@@ -127,27 +127,27 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
     match (pager.text(), found.is_empty()) {
         (Some(text), _) => {
             let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
-            Ok(Answer { text: format!("{head}\n{text}{more}{notes}"), summary: head, shown: shown.0 })
+            Ok(ToolOutput { text: format!("{head}\n{text}{more}{notes}"), summary: head, shown: shown.0 })
         }
         (None, true) => {
             let hint = "codebase_search finds it in comments, strings and other languages";
-            Ok(Answer { text: format!("{head}; {hint}.\n{notes}"), summary: head, shown: Vec::new() })
+            Ok(ToolOutput { text: format!("{head}; {hint}.\n{notes}"), summary: head, shown: Vec::new() })
         }
-        (None, false) => Err(Stopped::failed(format!("there is no page {page}; there are {}", pager.pages()))),
+        (None, false) => Err(ToolError::failed(format!("there is no page {page}; there are {}", pager.page_count()))),
     }
 }
 
 /// The name itself of `Parser::parse`, `parser.parse()`, `$parse`.
-fn last_name(asked: &str) -> Result<&str, Stopped> {
+fn parse_name(asked: &str) -> Result<&str, ToolError> {
     let name = asked.trim().trim_end_matches("()");
     let name = name.rsplit(['.', ':', '/', '\\', '>']).next().unwrap_or(name);
-    let name = plain(name.trim());
+    let name = strip_sigils(name.trim());
     let is_name = !name.is_empty()
-        && name.len() <= MAX_NAME
+        && name.len() <= MAX_NAME_BYTES
         && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '?' | '!'));
     match is_name {
         true => Ok(name),
-        false => Err(Stopped::failed(format!("{} is no name; codebase_search finds any text", quoted(asked)))),
+        false => Err(ToolError::failed(format!("{} is no name; codebase_search finds any text", quote(asked)))),
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
             ("::", None),
             ("x(1)", None),
         ] {
-            assert_eq!(last_name(asked).ok(), name, "{asked}");
+            assert_eq!(parse_name(asked).ok(), name, "{asked}");
         }
     }
 }

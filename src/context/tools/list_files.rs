@@ -4,22 +4,22 @@ use std::ops::ControlFlow;
 
 use serde_json::json;
 
-use super::arguments::Arguments;
-use super::files::Files;
-use super::page::Pager;
-use super::{Answer, Stopped, Tool, Toolbox};
-use crate::context::text::{shown_line, size};
+use super::arguments::ToolArguments;
+use super::files::VisibleFiles;
+use super::pager::Pager;
+use super::{ToolOutput, ToolError, Tool, Toolbox};
+use crate::context::text::{format_line, format_size};
 use crate::domain::ToolSpec;
-use crate::domain::text::count;
-use crate::git::{Entry, EntryKind, Repo};
+use crate::domain::text::format_count;
+use crate::git::{TreeListingEntry, EntryKind, Repo};
 
 /// Levels shown of a folder when none are asked for.
-const DEPTH: u32 = 2;
+const DEFAULT_DEPTH: u32 = 2;
 /// Deeper trees are made to be deep.
 const MAX_DEPTH: u32 = 64;
 
 pub fn spec() -> ToolSpec {
-    Tool::ListFiles.described(
+    Tool::ListFiles.build_spec(
         "The files and folders of the snapshot below a folder, with sizes and counts.",
         json!({
             "type": "object",
@@ -32,61 +32,61 @@ pub fn spec() -> ToolSpec {
     )
 }
 
-pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments) -> Result<Answer, Stopped> {
-    let path = arguments.text("path")?.unwrap_or_default();
-    let depth = arguments.number("depth")?.unwrap_or(DEPTH).min(MAX_DEPTH);
-    let page = arguments.page()?;
+pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolOutput, ToolError> {
+    let path = arguments.take_text("path")?.unwrap_or_default();
+    let depth = arguments.take_number("depth")?.unwrap_or(DEFAULT_DEPTH).min(MAX_DEPTH);
+    let page = arguments.take_page()?;
     let (repo, files) = (&toolbox.repo, &toolbox.files);
-    let (folder, entries) = files.folder(repo, &path)?;
+    let (folder, entries) = files.find_folder(repo, &path)?;
     let mut pager = Pager::new(page);
     let skip = if folder.is_empty() { 0 } else { folder.len() + 1 };
-    let _ = list(&Listed { repo, files, depth }, entries, skip, 0, &mut pager);
-    let name = if folder.is_empty() { "the root".to_owned() } else { shown_line(&folder) };
-    let head = format!("{name}: {}", count(entries.len(), "file"));
+    let _ = list_level(&ListingContext { repo, files, depth }, entries, skip, 0, &mut pager);
+    let name = if folder.is_empty() { "the root".to_owned() } else { format_line(&folder) };
+    let head = format!("{name}: {}", format_count(entries.len(), "file"));
     let Some(text) = pager.text() else {
         let summary = format!("{head}; there is no page {page}");
-        return Ok(Answer { text: format!("{summary}."), summary, shown: Vec::new() });
+        return Ok(ToolOutput { text: format!("{summary}."), summary, shown: Vec::new() });
     };
     let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
     let partial = if files.complete { "" } else { "Not all of the snapshot could be listed.\n" };
-    Ok(Answer { text: format!("{head}\n{text}{more}{partial}"), summary: head, shown: Vec::new() })
+    Ok(ToolOutput { text: format!("{head}\n{text}{more}{partial}"), summary: head, shown: Vec::new() })
 }
 
-struct Listed<'a> {
+struct ListingContext<'a> {
     repo: &'a Repo,
-    files: &'a Files,
+    files: &'a VisibleFiles,
     depth: u32,
 }
 
 /// One level: `entries` are all below one folder, whose path takes `skip` bytes.
-fn list(listed: &Listed<'_>, mut entries: &[Entry], skip: usize, level: u32, pager: &mut Pager) -> ControlFlow<()> {
+fn list_level(listed: &ListingContext<'_>, mut entries: &[TreeListingEntry], skip: usize, level: u32, pager: &mut Pager) -> ControlFlow<()> {
     let indent = "  ".repeat(level as usize);
     while let Some(first) = entries.first() {
         let below = first.path.get(skip..).unwrap_or_default();
         let Some((name, _)) = below.split_once('/') else {
             entries = entries.get(1..).unwrap_or_default();
-            pager.push(&format!("{indent}{}", line(listed, first, below)))?;
+            pager.push(&format!("{indent}{}", format_entry(listed, first, below)))?;
             continue;
         };
         let inside = first.path.get(..skip + name.len() + 1).unwrap_or_default();
         let (folder, rest) = entries.split_at(entries.partition_point(|entry| entry.path.starts_with(inside)));
-        pager.push(&format!("{indent}{}/ ({})", shown_line(name), count(folder.len(), "file")))?;
+        pager.push(&format!("{indent}{}/ ({})", format_line(name), format_count(folder.len(), "file")))?;
         if level + 1 < listed.depth {
-            list(listed, folder, inside.len(), level + 1, pager)?;
+            list_level(listed, folder, inside.len(), level + 1, pager)?;
         }
         entries = rest;
     }
     ControlFlow::Continue(())
 }
 
-fn line(listed: &Listed<'_>, entry: &Entry, name: &str) -> String {
-    let name = shown_line(name);
+fn format_entry(listed: &ListingContext<'_>, entry: &TreeListingEntry, name: &str) -> String {
+    let name = format_line(name);
     match entry.kind {
-        EntryKind::Symlink => format!("{name} -> {}", shown_line(&Files::link_text(listed.repo, entry))),
+        EntryKind::Symlink => format!("{name} -> {}", format_line(&VisibleFiles::link_text(listed.repo, entry))),
         EntryKind::Submodule => format!("{name} (submodule)"),
         EntryKind::File => {
-            let bytes = listed.repo.blob_size(&entry.id).map_or_else(|_| "not here".to_owned(), size);
-            let withheld = listed.files.withheld(entry).map_or(String::new(), |_| ", withheld".to_owned());
+            let bytes = listed.repo.blob_size(&entry.id).map_or_else(|_| "not here".to_owned(), format_size);
+            let withheld = listed.files.withheld_reason(entry).map_or(String::new(), |_| ", withheld".to_owned());
             let changed = if listed.files.is_changed(&entry.path) { ", changed" } else { "" };
             format!("{name} ({bytes}{changed}{withheld})")
         }

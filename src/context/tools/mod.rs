@@ -11,38 +11,38 @@ mod codebase_search;
 mod files;
 mod find_symbol;
 mod list_files;
-mod page;
+mod pager;
 mod read_file;
-mod report;
+mod report_specs;
 mod scan;
 mod show_diff;
-mod sieve;
-mod standing;
+mod index_prefilter;
+mod line_metadata;
 mod static_findings;
 mod symbols;
-mod texts;
+mod text_cache;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use self::arguments::Arguments;
-use self::files::Files;
-use self::standing::Standing;
-use self::texts::Texts;
+use self::arguments::ToolArguments;
+use self::files::VisibleFiles;
+use self::line_metadata::LineMetadata;
+use self::text_cache::MaskedTextCache;
 use super::index::Index;
 use super::mask::Mask;
-use super::text::shown_line;
+use super::text::format_line;
 use crate::domain::{Finding, LineRange, ToolCall, ToolOutcome, ToolSpec, word_enum};
-use crate::git::{Change, GitError, Repo};
-use crate::provider::Reviewer;
-use crate::provider::builtin::source::Parsers;
+use crate::git::{Changeset, GitError, Repo};
+use crate::reviewers::Reviewer;
+use crate::reviewers::analyzer::source::Parsers;
 
 /// Bytes of an answer: about 8,000 tokens, a ninth of the default window.
-pub const MAX_ANSWER: usize = 32 << 10;
+pub const MAX_ANSWER_BYTES: usize = 32 << 10;
 /// Characters of an answer's summary.
-const MAX_SUMMARY: usize = 160;
+const MAX_SUMMARY_CHARS: usize = 160;
 
 word_enum!(
     /// The tools by their names.
@@ -70,19 +70,19 @@ impl Tool {
             Self::FindSymbol => find_symbol::spec(),
             Self::ShowDiff => show_diff::spec(),
             Self::StaticFindings => static_findings::spec(),
-            Self::ReportFindings => report::report_findings(),
-            Self::Finish => report::finish(),
+            Self::ReportFindings => report_specs::report_findings_spec(),
+            Self::Finish => report_specs::finish_spec(),
         }
     }
 
-    fn described(self, description: &str, parameters: serde_json::Value) -> ToolSpec {
+    fn build_spec(self, description: &str, parameters: serde_json::Value) -> ToolSpec {
         ToolSpec { name: self.word().to_owned(), description: description.to_owned(), parameters }
     }
 }
 
 /// What a model is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolAnswer {
+pub struct ToolResult {
     pub text: String,
     pub outcome: ToolOutcome,
     /// One line for a person.
@@ -92,12 +92,12 @@ pub struct ToolAnswer {
 }
 
 /// What a toolbox answers from.
-pub struct Setup {
+pub struct ToolboxSetup {
     pub repo: Repo,
     /// Empty when all of the snapshot is new.
     pub base_commit: String,
     pub snapshot_commit: String,
-    pub change: Change,
+    pub change: Changeset,
     /// The built-in reviewer of this snapshot, for `static_findings`.
     pub reviewer: Box<dyn Reviewer>,
     pub mask: Mask,
@@ -109,11 +109,11 @@ pub struct Setup {
 pub struct Toolbox {
     repo: Repo,
     base_commit: String,
-    change: Change,
-    files: Files,
-    texts: Texts,
+    change: Changeset,
+    files: VisibleFiles,
+    texts: MaskedTextCache,
     parsers: Parsers,
-    standing: Standing,
+    line_metadata: LineMetadata,
     reviewer: Box<dyn Reviewer>,
     /// What the built-in reviewer reports, once it was asked.
     findings: Option<Vec<Finding>>,
@@ -122,12 +122,12 @@ pub struct Toolbox {
 }
 
 /// Why a call ends without what it asked for.
-struct Stopped {
+struct ToolError {
     outcome: ToolOutcome,
     text: String,
 }
 
-impl Stopped {
+impl ToolError {
     /// The model can do it better.
     fn failed(text: impl Into<String>) -> Self {
         Self { outcome: ToolOutcome::Failed, text: text.into() }
@@ -139,7 +139,7 @@ impl Stopped {
     }
 
     /// There is a better answer than what was asked for.
-    fn told(text: impl Into<String>) -> Self {
+    fn redirected(text: impl Into<String>) -> Self {
         Self { outcome: ToolOutcome::Answered, text: text.into() }
     }
 
@@ -149,7 +149,7 @@ impl Stopped {
 }
 
 /// What a tool has to say.
-struct Answer {
+struct ToolOutput {
     text: String,
     summary: String,
     shown: Vec<(String, LineRange)>,
@@ -160,17 +160,17 @@ impl Toolbox {
     ///
     /// # Errors
     /// A snapshot that cannot be read.
-    pub fn new(setup: Setup) -> Result<Self, GitError> {
-        let Setup { repo, base_commit, snapshot_commit, change, reviewer, mask, folder } = setup;
-        let files = Files::new(repo.listing(&snapshot_commit)?, &change);
-        let (texts, parsers) = (Texts::new(mask), Parsers::default());
-        let standing = Standing::new(&base_commit, &snapshot_commit, folder);
-        Ok(Self { repo, base_commit, change, files, texts, parsers, standing, reviewer, findings: None, index: None })
+    pub fn new(setup: ToolboxSetup) -> Result<Self, GitError> {
+        let ToolboxSetup { repo, base_commit, snapshot_commit, change, reviewer, mask, folder } = setup;
+        let files = VisibleFiles::new(repo.list_tree(&snapshot_commit)?, &change);
+        let (texts, parsers) = (MaskedTextCache::new(mask), Parsers::default());
+        let standing = LineMetadata::new(&base_commit, &snapshot_commit, folder);
+        Ok(Self { repo, base_commit, change, files, texts, parsers, line_metadata: standing, reviewer, findings: None, index: None })
     }
 
     /// From now on searches leave away the files that this index, which must be of all of the snapshot's tree, knows not
     /// to have what is looked for.
-    pub fn look_up_in(&mut self, index: Index) {
+    pub fn set_index(&mut self, index: Index) {
         self.index = Some(index);
     }
 
@@ -181,12 +181,12 @@ impl Toolbox {
 
     /// Answers a call. Asks `cancelled` between files and between lines, and stops within a second; the answer then says
     /// so and nothing else.
-    pub fn run(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> ToolAnswer {
+    pub fn run(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> ToolResult {
         // Files are a stranger's as well: what makes an analysis panic costs this call and nothing else.
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(call, cancelled)));
         let answered = answered.unwrap_or_else(|_| {
             self.parsers = Parsers::default();
-            Err(Stopped::failed("the tool failed on this file; that is a fault of revdeck, go on without it"))
+            Err(ToolError::failed("the tool failed on this file; that is a fault of revdeck, go on without it"))
         });
         let mask = self.texts.mask();
         let (text, outcome, summary, shown) = match answered {
@@ -197,17 +197,17 @@ impl Toolbox {
             }
         };
         // File names and what a model writes may hold secrets as well.
-        let text = bounded(&mask.shapes(&text));
-        let summary = mask.shapes(&summary);
-        ToolAnswer { text, outcome, summary: shown_line(&summary).chars().take(MAX_SUMMARY).collect(), shown }
+        let text = truncate_answer(&mask.mask_key_shapes(&text));
+        let summary = mask.mask_key_shapes(&summary);
+        ToolResult { text, outcome, summary: format_line(&summary).chars().take(MAX_SUMMARY_CHARS).collect(), shown }
     }
 
-    fn answer(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> Result<Answer, Stopped> {
+    fn answer(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> Result<ToolOutput, ToolError> {
         let tool: Tool = call.name.parse().map_err(|_| {
             let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.word()).collect();
-            Stopped::failed(format!("there is no tool {}; there are {}", quoted(&call.name), names.join(", ")))
+            ToolError::failed(format!("there is no tool {}; there are {}", quote(&call.name), names.join(", ")))
         })?;
-        let mut arguments = Arguments::parse(&tool.spec(), &call.arguments)?;
+        let mut arguments = ToolArguments::parse(&tool.spec(), &call.arguments)?;
         match tool {
             Tool::ReadFile => read_file::run(self, &mut arguments),
             Tool::CodebaseSearch => codebase_search::run(self, &mut arguments, cancelled),
@@ -215,16 +215,16 @@ impl Toolbox {
             Tool::FindSymbol => find_symbol::run(self, &mut arguments, cancelled),
             Tool::ShowDiff => show_diff::run(self, &mut arguments, cancelled),
             Tool::StaticFindings => static_findings::run(self, &mut arguments, cancelled),
-            Tool::ReportFindings | Tool::Finish => Err(Stopped::failed(format!("{tool} is not answered here"))),
+            Tool::ReportFindings | Tool::Finish => Err(ToolError::failed(format!("{tool} is not answered here"))),
         }
     }
 }
 
 /// What somebody wrote, in a sentence: one line, not too long.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let short: String = text.chars().take(200).collect();
     let dots = if short.len() < text.len() { "…" } else { "" };
-    format!("`{}{dots}`", shown_line(&short))
+    format!("`{}{dots}`", format_line(&short))
 }
 
 #[cfg(test)]
@@ -234,10 +234,10 @@ const _: () = {
 };
 
 /// Tools keep within their pages; what masking made longer is cut here.
-fn bounded(text: &str) -> String {
+fn truncate_answer(text: &str) -> String {
     const NOTE: &str = "\n(The rest did not fit.)";
-    match text.len() <= MAX_ANSWER {
+    match text.len() <= MAX_ANSWER_BYTES {
         true => text.to_owned(),
-        false => format!("{}{NOTE}", &text[..text.floor_char_boundary(MAX_ANSWER - NOTE.len())]),
+        false => format!("{}{NOTE}", &text[..text.floor_char_boundary(MAX_ANSWER_BYTES - NOTE.len())]),
     }
 }

@@ -4,15 +4,15 @@ use std::ops::ControlFlow;
 
 use serde_json::json;
 
-use super::arguments::Arguments;
-use super::page::Pager;
-use super::{Answer, Stopped, Tool, Toolbox, quoted};
-use crate::context::text::{shown_line, size};
-use crate::domain::text::count;
+use super::arguments::ToolArguments;
+use super::pager::Pager;
+use super::{ToolOutput, ToolError, Tool, Toolbox, quote};
+use crate::context::text::{format_line, format_size};
+use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolSpec};
 
 pub fn spec() -> ToolSpec {
-    Tool::ReadFile.described(
+    Tool::ReadFile.build_spec(
         "Lines of a file of the snapshot, with line numbers. At most 400 lines at a time; the answer says how to go on.",
         json!({
             "type": "object",
@@ -26,32 +26,32 @@ pub fn spec() -> ToolSpec {
     )
 }
 
-pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments) -> Result<Answer, Stopped> {
-    let path = arguments.required("path")?;
-    let (start, end) = (arguments.number("start_line")?.unwrap_or(1), arguments.number("end_line")?);
-    let entry = toolbox.files.file(&toolbox.repo, &path)?;
+pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolOutput, ToolError> {
+    let path = arguments.take_required_text("path")?;
+    let (start, end) = (arguments.take_number("start_line")?.unwrap_or(1), arguments.take_number("end_line")?);
+    let entry = toolbox.files.find_file(&toolbox.repo, &path)?;
     let text = toolbox.texts.get(&toolbox.repo, entry)?;
     // A changed file is text for the review, whatever its bytes look like.
     if text.is_binary && !toolbox.files.is_changed(&entry.path) {
         let bytes = toolbox.repo.blob_size(&entry.id).unwrap_or_default();
-        return Err(Stopped::failed(format!("{} is binary ({}) and not shown", quoted(&entry.path), size(bytes))));
+        return Err(ToolError::failed(format!("{} is binary ({}) and not shown", quote(&entry.path), format_size(bytes))));
     }
-    let lines = text.lines();
-    let path = shown_line(&entry.path);
+    let lines = text.line_count();
+    let path = format_line(&entry.path);
     if lines == 0 {
-        return Ok(Answer { text: format!("{path} is empty."), summary: format!("{path}, empty"), shown: Vec::new() });
+        return Ok(ToolOutput { text: format!("{path} is empty."), summary: format!("{path}, empty"), shown: Vec::new() });
     }
     if start > lines {
-        return Err(Stopped::failed(format!("{path} has only {}", count(lines as usize, "line"))));
+        return Err(ToolError::failed(format!("{path} has only {}", format_count(lines as usize, "line"))));
     }
     let end = end.unwrap_or(lines).min(lines);
     if end < start {
-        return Err(Stopped::failed(format!("`end_line` {end} is before `start_line` {start}")));
+        return Err(ToolError::failed(format!("`end_line` {end} is before `start_line` {start}")));
     }
     let mut pager = Pager::new(1);
     let mut last = start;
     for number in start..=end {
-        if let ControlFlow::Break(()) = pager.push(&format!("{number:>5}  {}", shown_line(text.line(number)))) {
+        if let ControlFlow::Break(()) = pager.push(&format!("{number:>5}  {}", format_line(text.line(number)))) {
             break;
         }
         last = number;
@@ -59,10 +59,10 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments) -> Result<Answer, S
     let head = format!("{path}, lines {start} to {last} of {lines}");
     let more = match (last < end, last < lines) {
         (true, _) => format!("Lines {} to {end} did not fit: read on with start_line {}.\n", last + 1, last + 1),
-        (false, true) => format!("{} more below.\n", count((lines - last) as usize, "line")),
+        (false, true) => format!("{} more below.\n", format_count((lines - last) as usize, "line")),
         (false, false) => String::new(),
     };
     let body = pager.text().unwrap_or_default();
     let shown = vec![(entry.path.clone(), LineRange::new(start, last))];
-    Ok(Answer { text: format!("{head}\n{body}{more}"), summary: head, shown })
+    Ok(ToolOutput { text: format!("{head}\n{body}{more}"), summary: head, shown })
 }

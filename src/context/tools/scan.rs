@@ -2,23 +2,23 @@
 
 use std::ops::ControlFlow;
 
-use super::Stopped;
-use super::files::Files;
-use super::sieve::Sieve;
-use crate::context::text::{MAX_BYTES, is_binary};
-use crate::domain::text::count;
-use crate::git::{Entry, Repo};
+use super::ToolError;
+use super::files::VisibleFiles;
+use super::index_prefilter::IndexPrefilter;
+use crate::context::text::{MAX_TEXT_BYTES, is_binary};
+use crate::domain::text::format_count;
+use crate::git::{TreeListingEntry, Repo};
 
 /// Bytes that one call reads at most: five seconds' worth (measured on 100,000 packed files).
-pub const BUDGET: u64 = 512 << 20;
+pub const MAX_SCAN_BYTES: u64 = 512 << 20;
 /// A file counts as this many bytes at least: opening it costs as much as reading them.
-const LEAST: u64 = 4 << 10;
+const MIN_FILE_COST_BYTES: u64 = 4 << 10;
 
 /// What a scan did not look into.
 #[derive(Default)]
-pub struct Scanned {
+pub struct ScanSummary {
     files: usize,
-    of: usize,
+    total: usize,
     withheld: usize,
     oversized: usize,
     unreadable: usize,
@@ -26,29 +26,29 @@ pub struct Scanned {
 }
 
 /// Is handed a file and its content, and says whether to go on.
-pub type Visit<'a> = dyn FnMut(&Entry, &[u8]) -> Result<ControlFlow<()>, Stopped> + 'a;
+pub type VisitFile<'a> = dyn FnMut(&TreeListingEntry, &[u8]) -> Result<ControlFlow<()>, ToolError> + 'a;
 
 /// Hands the files that may be seen and are text to `visit`, the nearest to the change first, until it breaks or `budget`
 /// bytes are read. What `sieve` leaves away counts as if it were read, so that the same files are looked at without it.
 ///
 /// # Errors
 /// When `cancelled` says so.
-pub fn scan(
-    (repo, files): (&Repo, &Files),
-    sieve: Option<&Sieve<'_>>,
+pub fn scan_files(
+    (repo, files): (&Repo, &VisibleFiles),
+    sieve: Option<&IndexPrefilter<'_>>,
     budget: u64,
-    wanted: &dyn Fn(&Entry) -> bool,
+    wanted: &dyn Fn(&TreeListingEntry) -> bool,
     cancelled: &dyn Fn() -> bool,
-    visit: &mut Visit<'_>,
-) -> Result<Scanned, Stopped> {
-    let entries: Vec<&Entry> = files.nearest().filter(|entry| wanted(entry)).collect();
-    let mut scanned = Scanned { of: entries.len(), ..Scanned::default() };
+    visit: &mut VisitFile<'_>,
+) -> Result<ScanSummary, ToolError> {
+    let entries: Vec<&TreeListingEntry> = files.nearest().filter(|entry| wanted(entry)).collect();
+    let mut scanned = ScanSummary { total: entries.len(), ..ScanSummary::default() };
     let mut read = 0;
     for entry in entries {
         if cancelled() {
-            return Err(Stopped::cancelled());
+            return Err(ToolError::cancelled());
         }
-        if files.withheld(entry).is_some() {
+        if files.withheld_reason(entry).is_some() {
             scanned.withheld += 1;
             continue;
         }
@@ -58,17 +58,17 @@ pub fn scan(
         }
         scanned.files += 1;
         match repo.blob_size(&entry.id) {
-            Ok(size) if size > MAX_BYTES => {
+            Ok(size) if size > MAX_TEXT_BYTES => {
                 scanned.oversized += 1;
                 continue;
             }
-            Ok(size) => read += size.max(LEAST),
+            Ok(size) => read += size.max(MIN_FILE_COST_BYTES),
             Err(_) => {
                 scanned.unreadable += 1;
                 continue;
             }
         }
-        if sieve.is_some_and(|sieve| !sieve.may_have(entry)) {
+        if sieve.is_some_and(|sieve| !sieve.may_match(entry)) {
             continue;
         }
         let Ok(content) = repo.blob(&entry.id) else {
@@ -82,10 +82,10 @@ pub fn scan(
     Ok(scanned)
 }
 
-impl Scanned {
+impl ScanSummary {
     /// Whether no file was wanted.
     pub fn is_empty(&self) -> bool {
-        self.of == 0
+        self.total == 0
     }
 
     /// What a reader of the results must know, a line each.
@@ -95,7 +95,7 @@ impl Scanned {
             notes.push_str(&format!(
                 "Only {} of {} were searched, those near the change first: name a folder with `path` for others.\n",
                 self.files,
-                count(self.of, "file")
+                format_count(self.total, "file")
             ));
         }
         for (number, what) in [
@@ -104,7 +104,7 @@ impl Scanned {
             (self.unreadable, "git does not have their content here"),
         ] {
             if number > 0 {
-                notes.push_str(&format!("Not searched ({what}): {}.\n", count(number, "file")));
+                notes.push_str(&format!("Not searched ({what}): {}.\n", format_count(number, "file")));
             }
         }
         notes
@@ -114,7 +114,7 @@ impl Scanned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::{Change, ChangeKind, FileChange};
+    use crate::git::{Changeset, ChangeKind, FileChange};
 
     #[test]
     fn a_scan_begins_near_the_change_and_ends_with_its_budget() {
@@ -142,11 +142,11 @@ mod tests {
             new_blob: String::new(),
             hunks: Vec::new(),
         };
-        let change = Change { files: vec![file], ..Change::default() };
-        let files = Files::new(repo.listing("HEAD").expect("a listing"), &change);
+        let change = Changeset { files: vec![file], ..Changeset::default() };
+        let files = VisibleFiles::new(repo.list_tree("HEAD").expect("a listing"), &change);
         let seen = |budget| {
             let mut seen = Vec::new();
-            let scanned = scan((&repo, &files), None, budget, &|_| true, &|| false, &mut |entry, content| {
+            let scanned = scan_files((&repo, &files), None, budget, &|_| true, &|| false, &mut |entry, content| {
                 assert_eq!(content.len(), 10_000);
                 seen.push(entry.path.clone());
                 Ok(ControlFlow::Continue(()))
@@ -155,7 +155,7 @@ mod tests {
         };
         let withheld = "Not searched (they hold secrets, or .gitignore ignores them): 1 file.\n";
         let all = ["m/changed.rs", "m/next.rs", "m/deep/near.rs", "a/far.rs", "z.rs"];
-        let (paths, notes) = seen(BUDGET);
+        let (paths, notes) = seen(MAX_SCAN_BYTES);
         assert_eq!((paths.as_slice(), notes.as_str()), (all.map(str::to_owned).as_slice(), withheld));
         let (paths, notes) = seen(15_000);
         assert_eq!(paths, all[..2]);

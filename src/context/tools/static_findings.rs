@@ -2,16 +2,16 @@
 
 use serde_json::json;
 
-use super::arguments::Arguments;
-use super::page::Pager;
-use super::{Answer, Stopped, Tool, Toolbox, files, quoted};
-use crate::context::text::shown_line;
-use crate::domain::text::count;
+use super::arguments::ToolArguments;
+use super::pager::Pager;
+use super::{ToolOutput, ToolError, Tool, Toolbox, files, quote};
+use crate::context::text::format_line;
+use crate::domain::text::format_count;
 use crate::domain::{Finding, ToolSpec};
-use crate::provider::{Reviewer, ReviewerError, Unit};
+use crate::reviewers::{Reviewer, ReviewerError, ReviewerUnit};
 
 pub fn spec() -> ToolSpec {
-    Tool::StaticFindings.described(
+    Tool::StaticFindings.build_spec(
         "What static analysis found in the change: eleven sorts of code smells, hardcoded secrets among them.",
         json!({
             "type": "object",
@@ -23,10 +23,10 @@ pub fn spec() -> ToolSpec {
     )
 }
 
-pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn() -> bool) -> Result<Answer, Stopped> {
-    let path = arguments.text("path")?.map(|path| files::relative(&path)).transpose()?;
-    let path = path.filter(|path| !path.is_empty()).map(|path| changed(toolbox, path)).transpose()?;
-    let page = arguments.page()?;
+pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn Fn() -> bool) -> Result<ToolOutput, ToolError> {
+    let path = arguments.take_text("path")?.map(|path| files::normalize_path(&path)).transpose()?;
+    let path = path.filter(|path| !path.is_empty()).map(|path| find_changed_file(toolbox, path)).transpose()?;
+    let page = arguments.take_page()?;
     if toolbox.findings.is_none() {
         toolbox.findings = Some(analyse(toolbox, cancelled)?);
     }
@@ -40,39 +40,39 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut Arguments, cancelled: &dyn Fn(
             (start, end) => format!("{start}-{end}"),
         };
         let said = format!("{} {}. {}", finding.kind, finding.title, finding.explanation);
-        let line = format!("{lines}: {} {}", finding.priority, shown_line(&said));
-        if pager.push_below(&shown_line(&finding.repo_relative_path), &line).is_break() {
+        let line = format!("{lines}: {} {}", finding.priority, format_line(&said));
+        if pager.push_below(&format_line(&finding.repo_relative_path), &line).is_break() {
             break;
         }
     }
-    let summary = count(findings.len(), "finding");
+    let summary = format_count(findings.len(), "finding");
     let text = match (pager.text(), findings.is_empty()) {
         (Some(text), _) if pager.has_more => format!("{summary}\n{text}More on page {}.\n", page + 1),
         (Some(text), _) => format!("{summary}\n{text}"),
         (None, true) => "Static analysis found nothing here.".to_owned(),
-        (None, false) => return Err(Stopped::failed(format!("there is no page {page}; there are {}", pager.pages()))),
+        (None, false) => return Err(ToolError::failed(format!("there is no page {page}; there are {}", pager.page_count()))),
     };
-    Ok(Answer { text, summary, shown: Vec::new() })
+    Ok(ToolOutput { text, summary, shown: Vec::new() })
 }
 
 /// The changed file that a path names.
-fn changed(toolbox: &Toolbox, path: String) -> Result<String, Stopped> {
+fn find_changed_file(toolbox: &Toolbox, path: String) -> Result<String, ToolError> {
     if toolbox.files.is_changed(&path) {
         return Ok(path);
     }
     // It may be called as it is shown. Says as well what is wrong with the path.
-    let entry = toolbox.files.file(&toolbox.repo, &path)?;
+    let entry = toolbox.files.find_file(&toolbox.repo, &path)?;
     if toolbox.files.is_changed(&entry.path) {
         return Ok(entry.path.clone());
     }
-    Err(Stopped::failed(format!("{} did not change: only the change was analysed", quoted(&path))))
+    Err(ToolError::failed(format!("{} did not change: only the change was analysed", quote(&path))))
 }
 
-fn analyse(toolbox: &mut Toolbox, cancelled: &dyn Fn() -> bool) -> Result<Vec<Finding>, Stopped> {
+fn analyse(toolbox: &mut Toolbox, cancelled: &dyn Fn() -> bool) -> Result<Vec<Finding>, ToolError> {
     let files = toolbox.change.files.clone();
-    let mut findings = review(toolbox.reviewer.as_mut(), &Unit::Files(files.clone()), cancelled)?;
-    if toolbox.reviewer.looks_at_the_whole() {
-        findings.extend(review(toolbox.reviewer.as_mut(), &Unit::Whole(files), cancelled)?);
+    let mut findings = review(toolbox.reviewer.as_mut(), &ReviewerUnit::EachFile(files.clone()), cancelled)?;
+    if toolbox.reviewer.has_cross_file_unit() {
+        findings.extend(review(toolbox.reviewer.as_mut(), &ReviewerUnit::CrossFile(files), cancelled)?);
     }
     findings.sort_by(|a, b| {
         let place = |finding: &Finding| (finding.line_start, finding.line_end, finding.kind);
@@ -81,14 +81,14 @@ fn analyse(toolbox: &mut Toolbox, cancelled: &dyn Fn() -> bool) -> Result<Vec<Fi
     Ok(findings)
 }
 
-fn review(reviewer: &mut dyn Reviewer, unit: &Unit, cancelled: &dyn Fn() -> bool) -> Result<Vec<Finding>, Stopped> {
+fn review(reviewer: &mut dyn Reviewer, unit: &ReviewerUnit, cancelled: &dyn Fn() -> bool) -> Result<Vec<Finding>, ToolError> {
     match reviewer.review(unit, cancelled) {
         Ok(report) => Ok(report.findings),
-        Err(ReviewerError::Cancelled) => Err(Stopped::cancelled()),
+        Err(ReviewerError::Cancelled) => Err(ToolError::cancelled()),
         Err(ReviewerError::Failed { summary, .. }) => {
             // It may name folders of this machine.
             tracing::warn!(%summary, "static analysis failed when a model asked for it");
-            Err(Stopped::failed("static analysis failed; go on without it"))
+            Err(ToolError::failed("static analysis failed; go on without it"))
         }
     }
 }

@@ -4,12 +4,12 @@ use std::sync::LazyLock;
 
 use crate::context::chunk::last_row;
 use crate::domain::LineRange;
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::{KindSet, NAMES, NodeIndex, Source, field_id};
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::{KindSet, NAME_KINDS, NodeIndex, ParsedFile, field_id};
 
 /// What a place of a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum SymbolRole {
     /// With the sort of thing that is defined.
     Definition(&'static str),
     Reference,
@@ -17,16 +17,16 @@ pub enum Role {
 
 /// A name in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct SymbolOccurrence {
     pub line: u32,
     /// All of what is defined; of a reference its line.
     pub lines: LineRange,
-    pub role: Role,
+    pub role: SymbolRole,
 }
 
 /// Kinds of nodes that define what their name says, in any language, and the sort of it. A test holds each against a
 /// grammar.
-const DEFINING: &[(&str, &[&str])] = &[
+const DEFINING_KINDS: &[(&str, &[&str])] = &[
     (
         "function",
         &[
@@ -143,7 +143,7 @@ const DEFINING: &[(&str, &[&str])] = &[
 ];
 
 /// What stands between a name and what it defines: declarators of C, lists of names.
-const THROUGH: &[&str] = &[
+const DECLARATOR_KINDS: &[&str] = &[
     "pointer_declarator",
     "function_declarator",
     "array_declarator",
@@ -158,12 +158,12 @@ const THROUGH: &[&str] = &[
 ];
 
 /// Types of C and C++ that are only named where they have no body.
-const WITH_BODY: &[&str] = &["struct_specifier", "union_specifier", "enum_specifier", "class_specifier"];
+const BODY_KINDS: &[&str] = &["struct_specifier", "union_specifier", "enum_specifier", "class_specifier"];
 
 /// How far up the definition of a name may be.
-const MAX_STEPS: usize = 6;
+const MAX_PARENT_STEPS: usize = 6;
 
-struct Shapes {
+struct SymbolKinds {
     names: KindSet,
     through: KindSet,
     with_body: KindSet,
@@ -176,14 +176,14 @@ struct Shapes {
     body: u16,
 }
 
-static SHAPES: LazyLock<Vec<Shapes>> = LazyLock::new(|| {
-    let shapes = |language| Shapes {
-        names: KindSet::new(language, NAMES),
-        through: KindSet::new(language, THROUGH),
-        with_body: KindSet::new(language, WITH_BODY),
+static SYMBOL_KINDS: LazyLock<Vec<SymbolKinds>> = LazyLock::new(|| {
+    let shapes = |language| SymbolKinds {
+        names: KindSet::new(language, NAME_KINDS),
+        through: KindSet::new(language, DECLARATOR_KINDS),
+        with_body: KindSet::new(language, BODY_KINDS),
         function_declarator: KindSet::new(language, &["function_declarator"]),
         name_first: KindSet::new(language, &["const_element"]),
-        defining: DEFINING.iter().map(|(sort, kinds)| (*sort, KindSet::new(language, kinds))).collect(),
+        defining: DEFINING_KINDS.iter().map(|(sort, kinds)| (*sort, KindSet::new(language, kinds))).collect(),
         fields: ["name", "declarator", "pattern", "left", "property"].map(|name| field_id(language, name)).to_vec(),
         body: field_id(language, "body"),
     };
@@ -191,20 +191,20 @@ static SHAPES: LazyLock<Vec<Shapes>> = LazyLock::new(|| {
 });
 
 /// Where a file names `name`, one place for a line: the first definition on it where there is one.
-pub fn places(source: &Source<'_>, name: &str) -> Vec<Place> {
-    let Some(shapes) = SHAPES.get(source.language.index()) else { return Vec::new() };
-    let mut places: Vec<Place> = Vec::new();
+pub fn find_occurrences(source: &ParsedFile<'_>, name: &str) -> Vec<SymbolOccurrence> {
+    let Some(shapes) = SYMBOL_KINDS.get(source.language.index()) else { return Vec::new() };
+    let mut places: Vec<SymbolOccurrence> = Vec::new();
     for (index, node) in source.nodes.iter().enumerate() {
         let is_leaf = node.end_index as usize == index + 1;
-        if !is_leaf || !node.is_named() || !shapes.names.contains(node.kind) || plain(source.text(node)) != name {
+        if !is_leaf || !node.is_named() || !shapes.names.contains(node.kind) || strip_sigils(source.text(node)) != name {
             continue;
         }
-        let (role, defined) = role(source, shapes, index);
+        let (role, defined) = classify_occurrence(source, shapes, index);
         let defined = defined.map_or(node, |defined| &source.nodes[defined]);
         let lines = LineRange::new(defined.row + 1, last_row(source, defined) + 1);
-        let place = Place { line: node.row + 1, lines, role };
+        let place = SymbolOccurrence { line: node.row + 1, lines, role };
         match places.last_mut().filter(|last| last.line == place.line) {
-            Some(last) if last.role == Role::Reference => *last = place,
+            Some(last) if last.role == SymbolRole::Reference => *last = place,
             Some(_) => {}
             None => places.push(place),
         }
@@ -213,15 +213,15 @@ pub fn places(source: &Source<'_>, name: &str) -> Vec<Place> {
 }
 
 /// A name without the signs of its language.
-pub fn plain(name: &str) -> &str {
+pub fn strip_sigils(name: &str) -> &str {
     name.trim_start_matches(['$', '@', '#'])
 }
 
 /// With what is defined.
-fn role(source: &Source<'_>, shapes: &Shapes, index: NodeIndex) -> (Role, Option<NodeIndex>) {
-    const REFERENCE: (Role, Option<NodeIndex>) = (Role::Reference, None);
+fn classify_occurrence(source: &ParsedFile<'_>, shapes: &SymbolKinds, index: NodeIndex) -> (SymbolRole, Option<NodeIndex>) {
+    const REFERENCE: (SymbolRole, Option<NodeIndex>) = (SymbolRole::Reference, None);
     let (mut child, mut is_function) = (index, false);
-    for _ in 0..MAX_STEPS {
+    for _ in 0..MAX_PARENT_STEPS {
         let parent = source.nodes[child].parent as usize;
         let (node, field) = (&source.nodes[parent], source.nodes[child].field);
         let is_its_name = match field {
@@ -229,12 +229,12 @@ fn role(source: &Source<'_>, shapes: &Shapes, index: NodeIndex) -> (Role, Option
             field => shapes.fields.contains(&field),
         };
         if is_its_name && let Some((sort, _)) = shapes.defining.iter().find(|(_, kinds)| kinds.contains(node.kind)) {
-            let is_named_only = shapes.with_body.contains(node.kind) && source.child_in(parent, shapes.body).is_none();
+            let is_named_only = shapes.with_body.contains(node.kind) && source.child_by_field(parent, shapes.body).is_none();
             return match (is_named_only, is_function) {
                 (true, _) => REFERENCE,
                 // `int f(void);` is written as a variable is.
-                (false, true) => (Role::Definition("function"), Some(parent)),
-                (false, false) => (Role::Definition(sort), Some(parent)),
+                (false, true) => (SymbolRole::Definition("function"), Some(parent)),
+                (false, false) => (SymbolRole::Definition(sort), Some(parent)),
             };
         }
         is_function |= is_its_name && shapes.function_declarator.contains(node.kind);
@@ -250,18 +250,18 @@ fn role(source: &Source<'_>, shapes: &Shapes, index: NodeIndex) -> (Role, Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::builtin::source::Parsers;
+    use crate::reviewers::analyzer::source::Parsers;
 
     /// `line sort` of each place of `name`; `-` for a reference.
     fn found(path: &str, code: &str, name: &str) -> Vec<String> {
         let language = Language::detect(path, code.as_bytes()).expect("a language");
         let mut parsers = Parsers::default();
         let source = parsers.parse(path, language, code.as_bytes()).expect("parses");
-        let said = |place: &Place| match place.role {
-            Role::Definition(sort) => format!("{} {sort}", place.line),
-            Role::Reference => format!("{} -", place.line),
+        let said = |place: &SymbolOccurrence| match place.role {
+            SymbolRole::Definition(sort) => format!("{} {sort}", place.line),
+            SymbolRole::Reference => format!("{} -", place.line),
         };
-        places(&source, name).iter().map(said).collect()
+        find_occurrences(&source, name).iter().map(said).collect()
     }
 
     #[test]
@@ -348,15 +348,15 @@ mod tests {
         ] {
             let source = parsers.parse(path, language, code.as_bytes()).expect("parses");
             let lines: Vec<_> =
-                places(&source, "it").iter().map(|place| (place.lines.start, place.lines.end)).collect();
+                find_occurrences(&source, "it").iter().map(|place| (place.lines.start, place.lines.end)).collect();
             assert_eq!(lines, expected, "{code}");
         }
     }
 
     #[test]
     fn every_kind_is_one_of_a_grammar() {
-        let kinds = DEFINING.iter().flat_map(|(_, kinds)| kinds.iter());
-        for kind in kinds.chain(THROUGH).chain(WITH_BODY).chain(NAMES) {
+        let kinds = DEFINING_KINDS.iter().flat_map(|(_, kinds)| kinds.iter());
+        for kind in kinds.chain(DECLARATOR_KINDS).chain(BODY_KINDS).chain(NAME_KINDS) {
             let exists = Language::ALL.iter().any(|language| language.grammar().id_for_node_kind(kind, true) != 0);
             assert!(exists, "{kind}");
         }

@@ -7,39 +7,39 @@
 use std::ops::Range;
 
 /// How the first and the last line begin.
-const FIRST: &[u8] = b"# >>> revdeck >>> ";
-const LAST: &[u8] = b"# <<< revdeck <<<";
+const BEGIN_MARKER: &[u8] = b"# >>> revdeck >>> ";
+const END_MARKER: &[u8] = b"# <<< revdeck <<<";
 /// Of the file without the block, so that it can be told whether somebody has changed it since.
 const HASH_DIGITS: usize = 12;
 
 /// How the block came into its file; a word in its first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum BlockOrigin {
     /// There was no file.
-    Made,
+    CreatedFile,
     /// There was one, and it stays as it is around the block.
-    Added,
+    Inserted,
     /// There was one that the block cannot stand in: it was moved aside and is called after the block.
-    Moved,
+    MovedAside,
 }
 
-impl Origin {
-    fn word(self) -> &'static str {
+impl BlockOrigin {
+    fn marker_text(self) -> &'static str {
         match self {
-            Self::Made => "made this file",
-            Self::Added => "added these lines",
-            Self::Moved => "calls the hook that was here",
+            Self::CreatedFile => "made this file",
+            Self::Inserted => "added these lines",
+            Self::MovedAside => "calls the hook that was here",
         }
     }
 
     fn parse(line: &[u8]) -> Option<Self> {
-        [Self::Made, Self::Added, Self::Moved].into_iter().find(|origin| line.starts_with(origin.word().as_bytes()))
+        [Self::CreatedFile, Self::Inserted, Self::MovedAside].into_iter().find(|origin| line.starts_with(origin.marker_text().as_bytes()))
     }
 }
 
 /// What is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Language {
+pub enum HookLanguage {
     Shell,
     /// The settings of lefthook.
     Yaml,
@@ -47,30 +47,30 @@ pub enum Language {
 
 /// What a hook calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct HookCall {
     /// revdeck's own file. Without one, or where it is gone, `revdeck` in `PATH` is called, and without that nothing.
     pub program: Option<Vec<u8>>,
     /// `REVDECK_HOME` for callers that do not have it, such as programs with windows.
     pub home: Option<Vec<u8>>,
 }
 
-impl Call {
+impl HookCall {
     /// The command; a hook's caller waits only for `revdeck hook run`, which returns at once.
-    fn script(&self, language: Language) -> Vec<Vec<u8>> {
+    fn script_lines(&self, language: HookLanguage) -> Vec<Vec<u8>> {
         let mut lines: Vec<Vec<u8>> = Vec::new();
         // The husky of before v9 runs a hook a second time, with this set the first time around.
         let guard: &[u8] = match language {
-            Language::Shell => b"[ -n \"${husky_skip_init-}\" ] || (",
-            Language::Yaml => b"(",
+            HookLanguage::Shell => b"[ -n \"${husky_skip_init-}\" ] || (",
+            HookLanguage::Yaml => b"(",
         };
         lines.push(guard.to_vec());
         if let Some(program) = &self.program {
-            lines.push([b"  revdeck=", quoted(program).as_slice()].concat());
+            lines.push([b"  revdeck=", quote_for_shell(program).as_slice()].concat());
             lines.push(b"  [ -x \"$revdeck\" ] || revdeck=revdeck".to_vec());
         }
         if let Some(home) = &self.home {
             lines.push(
-                [b"  [ -n \"${REVDECK_HOME-}\" ] || REVDECK_HOME=", quoted(home).as_slice(), b"; export REVDECK_HOME"]
+                [b"  [ -n \"${REVDECK_HOME-}\" ] || REVDECK_HOME=", quote_for_shell(home).as_slice(), b"; export REVDECK_HOME"]
                     .concat(),
             );
         }
@@ -80,37 +80,37 @@ impl Call {
         lines
     }
 
-    fn lines(&self, origin: Origin, hash: &str, language: Language) -> Vec<Vec<u8>> {
+    fn block_lines(&self, origin: BlockOrigin, hash: &str, language: HookLanguage) -> Vec<Vec<u8>> {
         let first = format!(
             "{} ({hash}) for a review of each commit; `revdeck hook uninstall git` takes it back",
-            origin.word()
+            origin.marker_text()
         );
-        let mut lines = vec![[FIRST, first.as_bytes()].concat()];
+        let mut lines = vec![[BEGIN_MARKER, first.as_bytes()].concat()];
         match language {
-            Language::Shell => lines.extend(self.script(language)),
-            Language::Yaml => {
+            HookLanguage::Shell => lines.extend(self.script_lines(language)),
+            HookLanguage::Yaml => {
                 lines.extend(["post-commit:", "  commands:", "    revdeck:", "      run: |"].map(|line| line.into()));
-                lines.extend(self.script(language).into_iter().map(|line| [b"        ", line.as_slice()].concat()));
+                lines.extend(self.script_lines(language).into_iter().map(|line| [b"        ", line.as_slice()].concat()));
             }
         }
-        lines.push(LAST.to_vec());
+        lines.push(END_MARKER.to_vec());
         lines
     }
 
     /// `around` with the block in it, where a line begins or at the end.
-    pub fn put(&self, around: &[u8], at: usize, origin: Origin, language: Language) -> Vec<u8> {
-        self.place(around, at, origin, language, &hash(around))
+    pub fn insert_into(&self, around: &[u8], at: usize, origin: BlockOrigin, language: HookLanguage) -> Vec<u8> {
+        self.insert_with_hash(around, at, origin, language, &content_hash(around))
     }
 
     /// A file with the block as it would be put in today; what is known of edits stays known.
-    pub fn renew(&self, found: &Found, language: Language) -> Vec<u8> {
-        self.place(&found.around, found.at, found.origin, language, &found.hash)
+    pub fn update_block(&self, found: &HookBlock, language: HookLanguage) -> Vec<u8> {
+        self.insert_with_hash(&found.around, found.at, found.origin, language, &found.hash)
     }
 
-    fn place(&self, around: &[u8], at: usize, origin: Origin, language: Language, hash: &str) -> Vec<u8> {
+    fn insert_with_hash(&self, around: &[u8], at: usize, origin: BlockOrigin, language: HookLanguage, hash: &str) -> Vec<u8> {
         let (before, after) = around.split_at(at.min(around.len()));
-        let end: &[u8] = if ends(around) == Ends::CrLf { b"\r\n" } else { b"\n" };
-        let block = self.lines(origin, hash, language).join(end);
+        let end: &[u8] = if detect_line_ending(around) == LineEnding::CrLf { b"\r\n" } else { b"\n" };
+        let block = self.block_lines(origin, hash, language).join(end);
         // After a last line without an end the block has none either: so it can be told when it is taken out.
         let unended = !before.is_empty() && !before.ends_with(b"\n");
         match unended {
@@ -122,55 +122,55 @@ impl Call {
 
 /// A block in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    pub origin: Origin,
+pub struct HookBlock {
+    pub origin: BlockOrigin,
     /// The file without it.
     pub around: Vec<u8>,
     /// Where it stood in `around`.
     pub at: usize,
     /// Of the file when the block was put in.
     hash: String,
-    pub state: State,
+    pub state: BlockState,
     /// The file that it calls.
     pub program: Option<Vec<u8>>,
 }
 
 /// What became of the rest of the file since the block was put in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum BlockState {
     Untouched,
     Edited,
 }
 
 /// What a look for a block came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Look {
+pub enum BlockSearch {
     None,
-    Found(Found),
+    Found(HookBlock),
     /// One of its lines is there, and not the other.
     Damaged,
 }
 
 /// Looks for the block in a file.
-pub fn find(content: &[u8]) -> Look {
+pub fn find_block(content: &[u8]) -> BlockSearch {
     let (mut first, mut last): (Option<Range<usize>>, Option<Range<usize>>) = (None, None);
     let mut start = 0;
     for line in content.split_inclusive(|byte| *byte == b'\n') {
         let range = start..start + line.len();
         start = range.end;
-        if line.starts_with(FIRST) && first.is_none() {
+        if line.starts_with(BEGIN_MARKER) && first.is_none() {
             first = Some(range);
-        } else if line.starts_with(LAST) && last.is_none() {
+        } else if line.starts_with(END_MARKER) && last.is_none() {
             last = Some(range);
         }
     }
     let (first, last) = match (first, last) {
-        (None, None) => return Look::None,
+        (None, None) => return BlockSearch::None,
         (Some(first), Some(last)) if first.start < last.start => (first, last),
-        _ => return Look::Damaged,
+        _ => return BlockSearch::Damaged,
     };
-    let said = &content[first.start + FIRST.len()..first.end];
-    let Some(origin) = Origin::parse(said) else { return Look::Damaged };
+    let said = &content[first.start + BEGIN_MARKER.len()..first.end];
+    let Some(origin) = BlockOrigin::parse(said) else { return BlockSearch::Damaged };
     let mut from = first.start;
     if !content[last.clone()].ends_with(b"\n") && from > 0 {
         from -= 1;
@@ -179,21 +179,21 @@ pub fn find(content: &[u8]) -> Look {
         }
     }
     let around = [&content[..from], &content[last.end..]].concat();
-    let then = said[origin.word().len()..].strip_prefix(b" (").and_then(|rest| rest.get(..HASH_DIGITS));
+    let then = said[origin.marker_text().len()..].strip_prefix(b" (").and_then(|rest| rest.get(..HASH_DIGITS));
     let then = String::from_utf8_lossy(then.unwrap_or_default()).into_owned();
-    let state = if then == hash(&around) { State::Untouched } else { State::Edited };
-    let program = program(&content[first.end..last.start]);
-    Look::Found(Found { origin, at: from.min(around.len()), around, hash: then, state, program })
+    let state = if then == content_hash(&around) { BlockState::Untouched } else { BlockState::Edited };
+    let program = parse_program(&content[first.end..last.start]);
+    BlockSearch::Found(HookBlock { origin, at: from.min(around.len()), around, hash: then, state, program })
 }
 
-fn hash(content: &[u8]) -> String {
+fn content_hash(content: &[u8]) -> String {
     let mut hash = blake3::hash(content).to_hex().to_string();
     hash.truncate(HASH_DIGITS);
     hash
 }
 
 /// A text as one word of the shell.
-fn quoted(text: &[u8]) -> Vec<u8> {
+fn quote_for_shell(text: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in text {
         match byte {
@@ -206,7 +206,7 @@ fn quoted(text: &[u8]) -> Vec<u8> {
 }
 
 /// The program in the lines of a block.
-fn program(lines: &[u8]) -> Option<Vec<u8>> {
+fn parse_program(lines: &[u8]) -> Option<Vec<u8>> {
     let lines = lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let word = lines.filter_map(|line| line.strip_prefix(b"revdeck='")).find_map(|rest| rest.strip_suffix(b"'"))?;
     let mut program = Vec::with_capacity(word.len());
@@ -227,22 +227,22 @@ fn program(lines: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ends {
+enum LineEnding {
     Lf,
     CrLf,
 }
 
 /// How the first line of a file ends.
-fn ends(content: &[u8]) -> Ends {
+fn detect_line_ending(content: &[u8]) -> LineEnding {
     let first = content.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-    if first.ends_with(b"\r\n") { Ends::CrLf } else { Ends::Lf }
+    if first.ends_with(b"\r\n") { LineEnding::CrLf } else { LineEnding::Lf }
 }
 
 /// Where in an existing script the block may stand: behind its first line when that names a shell, at its beginning when
 /// nothing is named and git has the shell run it; `None` when it is no script of a shell that takes the block.
 ///
 /// At the beginning, because what a script does last may be to leave: `exit`, `exec`.
-pub fn place_in(script: &[u8]) -> Option<usize> {
+pub fn insertion_offset(script: &[u8]) -> Option<usize> {
     if script.contains(&0) || is_polyglot(script) {
         return None;
     }
@@ -281,8 +281,8 @@ mod tests {
 
     use super::*;
 
-    fn call() -> Call {
-        Call { program: Some(b"/opt/it's/revdeck".to_vec()), home: Some(b"/home/a b".to_vec()) }
+    fn sample_call() -> HookCall {
+        HookCall { program: Some(b"/opt/it's/revdeck".to_vec()), home: Some(b"/home/a b".to_vec()) }
     }
 
     #[rstest]
@@ -300,27 +300,27 @@ mod tests {
     #[case::polyglot(b"#!/bin/sh\n'''exec' python3 \"$0\" \"$@\"\n'''\n", None)]
     #[case::next_to_it(b"#!/bin/sh\nexec \"$(dirname \"$0\")/other\"\n", Some(10))]
     fn the_block_stands_in_front(#[case] script: &[u8], #[case] at: Option<usize>) {
-        assert_eq!(place_in(script), at);
+        assert_eq!(insertion_offset(script), at);
     }
 
     #[cfg(unix)]
     #[test]
     fn a_shell_whose_name_has_a_carriage_return_is_none() {
-        assert_eq!(place_in(b"#!/bin/sh\r\necho\r\n"), None);
+        assert_eq!(insertion_offset(b"#!/bin/sh\r\necho\r\n"), None);
     }
 
     #[test]
     fn the_program_is_read_back_and_edits_are_seen() {
         let around = b"#!/bin/sh\necho\n";
-        let with = call().put(around, 10, Origin::Added, Language::Shell);
-        let Look::Found(found) = find(&with) else { panic!("{}", String::from_utf8_lossy(&with)) };
-        assert_eq!((found.origin, found.at, found.state), (Origin::Added, 10, State::Untouched));
-        assert_eq!(found.program, call().program);
+        let with = sample_call().insert_into(around, 10, BlockOrigin::Inserted, HookLanguage::Shell);
+        let BlockSearch::Found(found) = find_block(&with) else { panic!("{}", String::from_utf8_lossy(&with)) };
+        assert_eq!((found.origin, found.at, found.state), (BlockOrigin::Inserted, 10, BlockState::Untouched));
+        assert_eq!(found.program, sample_call().program);
         let edited = [with.as_slice(), b"more\n"].concat();
-        let Look::Found(found) = find(&edited) else { panic!("found") };
-        assert_eq!((found.state, found.around.as_slice()), (State::Edited, b"#!/bin/sh\necho\nmore\n".as_slice()));
+        let BlockSearch::Found(found) = find_block(&edited) else { panic!("found") };
+        assert_eq!((found.state, found.around.as_slice()), (BlockState::Edited, b"#!/bin/sh\necho\nmore\n".as_slice()));
         let half = with.iter().position(|byte| *byte == b'<').map(|at| &with[..at]);
-        assert_eq!(half.map(find), Some(Look::Damaged));
+        assert_eq!(half.map(find_block), Some(BlockSearch::Damaged));
     }
 
     proptest! {
@@ -332,13 +332,13 @@ mod tests {
             ],
             end in any::<bool>(),
         ) {
-            let at = if end { content.len() } else { place_in(&content).unwrap_or(0) };
-            for language in [Language::Shell, Language::Yaml] {
-                let with = call().put(&content, at, Origin::Added, language);
-                let Look::Found(found) = find(&with) else { return Err(TestCaseError::fail("not found")) };
+            let at = if end { content.len() } else { insertion_offset(&content).unwrap_or(0) };
+            for language in [HookLanguage::Shell, HookLanguage::Yaml] {
+                let with = sample_call().insert_into(&content, at, BlockOrigin::Inserted, language);
+                let BlockSearch::Found(found) = find_block(&with) else { return Err(TestCaseError::fail("not found")) };
                 prop_assert_eq!(&found.around, &content);
-                prop_assert_eq!(found.state, State::Untouched);
-                prop_assert_eq!(call().renew(&found, language), with);
+                prop_assert_eq!(found.state, BlockState::Untouched);
+                prop_assert_eq!(sample_call().update_block(&found, language), with);
             }
         }
     }

@@ -14,24 +14,24 @@
 //! | a hook of pre-commit | as above, for `post-commit.legacy`, which pre-commit runs first |
 
 mod block;
-mod place;
+mod location;
 
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{GitError, Repo, bytes};
-pub use block::{Call, Origin};
-use block::{Found, Language, Look, State};
-pub use place::Manager;
-use place::{Place, read, with_suffix};
+use super::{GitError, Repo, path_bytes};
+pub use block::{HookCall, BlockOrigin};
+use block::{HookBlock, HookLanguage, BlockSearch, BlockState};
+pub use location::HookManager;
+use location::{HookLocation, read_hook, with_suffix};
 
 /// The hook's name.
-const HOOK: &str = "post-commit";
+const HOOK_NAME: &str = "post-commit";
 /// What a hook that is moved aside is called.
-const ASIDE: &str = "before-revdeck";
+const ASIDE_SUFFIX: &str = "before-revdeck";
 /// A file that we made, without the block.
-const HEAD: &[u8] = b"#!/bin/sh\n";
+const SCRIPT_HEAD: &[u8] = b"#!/bin/sh\n";
 
 /// Why a hook cannot be put in or taken out.
 #[derive(Debug, thiserror::Error)]
@@ -75,7 +75,7 @@ impl HookError {
                 "other repositories use them too, so revdeck leaves them alone: have {} call `revdeck hook run \
                  post-commit`, or give this repository hooks of its own with `git config --local core.hooksPath \
                  .git/hooks`",
-                folder.join(HOOK).display()
+                folder.join(HOOK_NAME).display()
             ),
             Self::Damaged { .. } => {
                 "take out by hand what is left between `# >>> revdeck >>>` and `# <<< revdeck <<<`".to_owned()
@@ -96,10 +96,10 @@ impl HookError {
 
 /// What putting a hook in comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Installed {
+pub struct HookInstallation {
     pub file: PathBuf,
-    pub manager: Manager,
-    pub done: Done,
+    pub manager: HookManager,
+    pub outcome: InstallOutcome,
     /// Others may get the file with the repository.
     pub is_shared: bool,
     /// The file as it is now, or would be.
@@ -108,33 +108,33 @@ pub struct Installed {
 
 /// What was done, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Done {
-    Already,
+pub enum InstallOutcome {
+    Unchanged,
     /// The block was there and named another program.
     Updated,
-    Made,
-    Added,
+    CreatedFile,
+    Inserted,
     /// What was there is in this file now.
-    Moved(PathBuf),
+    MovedAside(PathBuf),
 }
 
 /// Whether to change anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Really {
-    Do,
-    OnlySay,
+pub enum HookWriteMode {
+    Apply,
+    DryRun,
 }
 
 /// A file that the hook was taken out of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Removed {
+pub struct HookRemoval {
     pub file: PathBuf,
-    pub left: Left,
+    pub left: HookRemainder,
 }
 
 /// What is left of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
+pub enum HookRemainder {
     /// Nothing: it was ours.
     Nothing,
     /// What was there before, byte for byte.
@@ -142,12 +142,12 @@ pub enum Left {
     /// Somebody has edited it since: everything but our lines.
     Edited,
     /// As [`Left::Edited`]; it goes on to call the hook that was moved aside.
-    EditedAndCalling,
+    EditedWithCall,
 }
 
 /// A hook that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Present {
+pub struct InstalledHook {
     pub file: PathBuf,
     /// Whether git, or who looks after the hooks, runs this file.
     pub runs: bool,
@@ -158,83 +158,83 @@ pub struct Present {
 
 /// How it stands with the hook.
 #[derive(Debug)]
-pub struct Standing {
-    pub present: Vec<Present>,
+pub struct HookStatus {
+    pub present: Vec<InstalledHook>,
     /// Files with a part of our lines.
     pub damaged: Vec<PathBuf>,
     /// Who looks after the hooks; an error where none can be put in.
-    pub manager: Result<Manager, HookError>,
+    pub manager: Result<HookManager, HookError>,
 }
 
-impl Call {
+impl HookCall {
     /// A call of the program, with the home that it has now.
     pub fn new(program: &Path, home: Option<&Path>) -> Result<Self, HookError> {
         for path in [Some(program), home].into_iter().flatten() {
-            if bytes::of_path(path).contains(&b'\n') {
+            if path_bytes::from_path(path).contains(&b'\n') {
                 return Err(HookError::LineBreak { path: path.to_owned() });
             }
         }
-        Ok(Self { program: Some(bytes::of_path(program)), home: home.map(bytes::of_path) })
+        Ok(Self { program: Some(path_bytes::from_path(program)), home: home.map(path_bytes::from_path) })
     }
 
     /// For a file that others get with the repository: names no place of this machine.
-    fn portable() -> Self {
+    fn new_portable() -> Self {
         Self { program: None, home: None }
     }
 }
 
 impl Repo {
     /// Puts the hook in, or says what that would do. Twice is as once.
-    pub fn install_hook(&self, call: &Call, really: Really) -> Result<Installed, HookError> {
-        let place = self.hook_place()?;
-        let portable = Call::portable();
+    pub fn install_hook(&self, call: &HookCall, really: HookWriteMode) -> Result<HookInstallation, HookError> {
+        let place = self.hook_location()?;
+        let portable = HookCall::new_portable();
         let call = if place.is_shared { &portable } else { call };
         let file = place.file.as_path();
         let there = symlink_metadata(file)?;
-        let content = read(file)?;
-        let (done, content) = match content.as_deref().map_or(Look::None, block::find) {
-            Look::Damaged => return Err(HookError::Damaged { path: file.to_owned() }),
-            Look::Found(found) => {
+        let content = read_hook(file)?;
+        let (done, content) = match content.as_deref().map_or(BlockSearch::None, block::find_block) {
+            BlockSearch::Damaged => return Err(HookError::Damaged { path: file.to_owned() }),
+            BlockSearch::Found(found) => {
                 let now = content.unwrap_or_default();
-                let wanted = call.renew(&found, place.language);
-                (if wanted == now { Done::Already } else { Done::Updated }, wanted)
+                let wanted = call.update_block(&found, place.language);
+                (if wanted == now { InstallOutcome::Unchanged } else { InstallOutcome::Updated }, wanted)
             }
-            Look::None if there.is_none() => {
-                let head = if place.language == Language::Shell { HEAD } else { b"" };
-                (Done::Made, call.put(head, head.len(), Origin::Made, place.language))
+            BlockSearch::None if there.is_none() => {
+                let head = if place.language == HookLanguage::Shell { SCRIPT_HEAD } else { b"" };
+                (InstallOutcome::CreatedFile, call.insert_into(head, head.len(), BlockOrigin::CreatedFile, place.language))
             }
-            Look::None => self.beside(call, &place, content)?,
+            BlockSearch::None => self.insert_beside(call, &place, content)?,
         };
-        if really == Really::Do {
+        if really == HookWriteMode::Apply {
             match &done {
-                Done::Already => {}
-                Done::Made => write(file, &content, 0o755)?,
-                Done::Updated | Done::Added => write(file, &content, mode(file)?)?,
-                Done::Moved(aside) => {
+                InstallOutcome::Unchanged => {}
+                InstallOutcome::CreatedFile => replace_file(file, &content, 0o755)?,
+                InstallOutcome::Updated | InstallOutcome::Inserted => replace_file(file, &content, mode(file)?)?,
+                InstallOutcome::MovedAside(aside) => {
                     // The file is there under one of its names at every moment.
                     if fs::hard_link(file, aside).is_err() {
                         fs::rename(file, aside).map_err(HookError::io("move aside", file))?;
                     }
-                    write(file, &content, 0o755)?;
+                    replace_file(file, &content, 0o755)?;
                 }
             }
         }
-        Ok(Installed { file: place.file, manager: place.manager, done, is_shared: place.is_shared, content })
+        Ok(HookInstallation { file: place.file, manager: place.manager, outcome: done, is_shared: place.is_shared, content })
     }
 
     /// How the block gets into a file that others wrote.
-    fn beside(&self, call: &Call, place: &Place, content: Option<Vec<u8>>) -> Result<(Done, Vec<u8>), HookError> {
+    fn insert_beside(&self, call: &HookCall, place: &HookLocation, content: Option<Vec<u8>>) -> Result<(InstallOutcome, Vec<u8>), HookError> {
         let file = place.file.as_path();
         let is_link = file.is_symlink();
         let by_hand = |why| HookError::ByHand { path: file.to_owned(), why };
-        if place.language == Language::Yaml {
+        if place.language == HookLanguage::Yaml {
             let yaml = file.extension().is_some_and(|extension| extension == "yml" || extension == "yaml");
             let content = content.filter(|_| yaml && !is_link);
             let content = content.ok_or_else(|| by_hand("it is no plain YAML file"))?;
             if content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"post-commit:")) {
                 return Err(by_hand("it has a post-commit of its own"));
             }
-            return Ok((Done::Added, call.put(&content, content.len(), Origin::Added, Language::Yaml)));
+            return Ok((InstallOutcome::Inserted, call.insert_into(&content, content.len(), BlockOrigin::Inserted, HookLanguage::Yaml)));
         }
         let Some(content) = content.or_else(|| is_link.then(Vec::new)) else {
             return Err(by_hand("it is not a file"));
@@ -242,72 +242,72 @@ impl Repo {
         let first_line = content.iter().position(|byte| *byte == b'\n').map_or(content.len(), |end| end + 1);
         let at = match place.manager {
             // Runs it with `sh`, whatever its first line and its mode say.
-            Manager::Husky if is_link => return Err(by_hand("it is a symbolic link")),
-            Manager::Husky => Some(if content.starts_with(b"#!") { first_line } else { 0 }),
+            HookManager::Husky if is_link => return Err(by_hand("it is a symbolic link")),
+            HookManager::Husky => Some(if content.starts_with(b"#!") { first_line } else { 0 }),
             _ if is_link || !is_executable(file) => None,
-            _ => block::place_in(&content),
+            _ => block::insertion_offset(&content),
         };
         if let Some(at) = at {
-            return Ok((Done::Added, call.put(&content, at, Origin::Added, Language::Shell)));
+            return Ok((InstallOutcome::Inserted, call.insert_into(&content, at, BlockOrigin::Inserted, HookLanguage::Shell)));
         }
-        let aside = with_suffix(file, ASIDE);
+        let aside = with_suffix(file, ASIDE_SUFFIX);
         if symlink_metadata(&aside)?.is_some() {
             return Err(HookError::AsideTaken { path: file.to_owned(), aside });
         }
-        let around = calling(&aside);
-        Ok((Done::Moved(aside), call.put(&around, HEAD.len(), Origin::Moved, Language::Shell)))
+        let around = wrapper_script(&aside);
+        Ok((InstallOutcome::MovedAside(aside), call.insert_into(&around, SCRIPT_HEAD.len(), BlockOrigin::MovedAside, HookLanguage::Shell)))
     }
 
     /// Takes the hook out of every file that has it.
-    pub fn uninstall_hook(&self, really: Really) -> Result<Vec<Removed>, HookError> {
+    pub fn uninstall_hook(&self, really: HookWriteMode) -> Result<Vec<HookRemoval>, HookError> {
         let mut removed = Vec::new();
         for file in self.hook_files() {
-            let found = match block::find(&read(&file)?.unwrap_or_default()) {
-                Look::Found(found) => found,
-                Look::Damaged => return Err(HookError::Damaged { path: file }),
-                Look::None => continue,
+            let found = match block::find_block(&read_hook(&file)?.unwrap_or_default()) {
+                BlockSearch::Found(found) => found,
+                BlockSearch::Damaged => return Err(HookError::Damaged { path: file }),
+                BlockSearch::None => continue,
             };
-            let aside = with_suffix(&file, ASIDE);
-            let pristine = found.state == State::Untouched;
+            let aside = with_suffix(&file, ASIDE_SUFFIX);
+            let pristine = found.state == BlockState::Untouched;
             let left = match found.origin {
-                Origin::Made if pristine => Left::Nothing,
-                Origin::Moved if pristine => match symlink_metadata(&aside)? {
-                    Some(_) => Left::AsBefore,
-                    None => Left::Nothing,
+                BlockOrigin::CreatedFile if pristine => HookRemainder::Nothing,
+                BlockOrigin::MovedAside if pristine => match symlink_metadata(&aside)? {
+                    Some(_) => HookRemainder::AsBefore,
+                    None => HookRemainder::Nothing,
                 },
-                Origin::Added if pristine => Left::AsBefore,
-                Origin::Moved => Left::EditedAndCalling,
-                Origin::Made | Origin::Added => Left::Edited,
+                BlockOrigin::Inserted if pristine => HookRemainder::AsBefore,
+                BlockOrigin::MovedAside => HookRemainder::EditedWithCall,
+                BlockOrigin::CreatedFile | BlockOrigin::Inserted => HookRemainder::Edited,
             };
-            if really == Really::Do {
+            if really == HookWriteMode::Apply {
                 match (left, found.origin) {
-                    (Left::Nothing, _) => fs::remove_file(&file).map_err(HookError::io("remove", &file))?,
-                    (Left::AsBefore, Origin::Moved) => {
+                    (HookRemainder::Nothing, _) => fs::remove_file(&file).map_err(HookError::io("remove", &file))?,
+                    (HookRemainder::AsBefore, BlockOrigin::MovedAside) => {
                         fs::rename(&aside, &file).map_err(HookError::io("move back", &aside))?;
                     }
-                    _ => write(&file, &found.around, mode(&file)?)?,
+                    _ => replace_file(&file, &found.around, mode(&file)?)?,
                 }
             }
-            removed.push(Removed { file, left });
+            removed.push(HookRemoval { file, left });
         }
         Ok(removed)
     }
 
     /// How it stands with the hook.
-    pub fn hook_standing(&self) -> Result<Standing, HookError> {
-        self.worktree()?;
-        let place = self.hook_place();
-        let mut standing = Standing { present: Vec::new(), damaged: Vec::new(), manager: Ok(Manager::Git) };
+    pub fn hook_status(&self) -> Result<HookStatus, HookError> {
+        self.worktree_root()?;
+        let place = self.hook_location();
+        let mut standing = HookStatus { present: Vec::new(), damaged: Vec::new(), manager: Ok(HookManager::Git) };
         for file in self.hook_files() {
-            match block::find(&read(&file)?.unwrap_or_default()) {
-                Look::Found(Found { state, program, .. }) => standing.present.push(Present {
-                    runs: place.as_ref().is_ok_and(|place| place.file == file && place.runs(&file)),
-                    edited: state == State::Edited,
-                    program: program.map(|program| bytes::to_path(&program).into_owned()),
+            match block::find_block(&read_hook(&file)?.unwrap_or_default()) {
+                BlockSearch::Found(HookBlock { state, program, .. }) => standing.present.push(InstalledHook {
+                    runs: place.as_ref().is_ok_and(|place| place.file == file && place.is_active(&file)),
+                    edited: state == BlockState::Edited,
+                    program: program.map(|program| path_bytes::to_path(&program).into_owned()),
                     file,
                 }),
-                Look::Damaged => standing.damaged.push(file),
-                Look::None => {}
+                BlockSearch::Damaged => standing.damaged.push(file),
+                BlockSearch::None => {}
             }
         }
         standing.manager = place.map(|place| place.manager);
@@ -315,21 +315,21 @@ impl Repo {
     }
 }
 
-impl Place {
+impl HookLocation {
     /// Whether who looks after the hooks runs this file as it is.
-    fn runs(&self, file: &Path) -> bool {
+    fn is_active(&self, file: &Path) -> bool {
         match self.manager {
-            Manager::Git | Manager::PreCommit => is_executable(file),
-            Manager::Husky | Manager::Lefthook => true,
+            HookManager::Git | HookManager::PreCommit => is_executable(file),
+            HookManager::Husky | HookManager::Lefthook => true,
         }
     }
 }
 
 /// A script that ends as the hook that was moved aside, which git would have run only if it is executable.
-fn calling(aside: &Path) -> Vec<u8> {
+fn wrapper_script(aside: &Path) -> Vec<u8> {
     let name = aside.file_name().unwrap_or_default().to_string_lossy();
     let tail = format!("hook=\"${{0%/*}}/{name}\"\n[ -x \"$hook\" ] || exit 0\nexec \"$hook\" \"$@\"\n");
-    [HEAD, tail.as_bytes()].concat()
+    [SCRIPT_HEAD, tail.as_bytes()].concat()
 }
 
 fn symlink_metadata(path: &Path) -> Result<Option<fs::Metadata>, HookError> {
@@ -362,7 +362,7 @@ fn mode(_file: &Path) -> Result<u32, HookError> {
 }
 
 /// Puts a file in the place of what is there, in one step.
-fn write(file: &Path, content: &[u8], mode: u32) -> Result<(), HookError> {
+fn replace_file(file: &Path, content: &[u8], mode: u32) -> Result<(), HookError> {
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(HookError::io("make", folder))?;
     let failed = HookError::io("write", file);

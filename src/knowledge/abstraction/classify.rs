@@ -2,8 +2,8 @@
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::edits::Change;
-use crate::knowledge::form::{Form, Placeholder, Token};
+use super::edits::StructuralChange;
+use crate::knowledge::form::{Form, Placeholder, FormToken};
 use crate::knowledge::pattern::EditKind;
 
 const ERROR_HANDLING: &[&str] =
@@ -14,36 +14,36 @@ const WORD_OPERATORS: &[&str] = &["and", "or", "not", "is", "in", "instanceof", 
 const BRACKETS: &[&str] = &["(", ")", "[", "]", "{", "}", ",", ";", ".", ":", "::", "$"];
 const MEMBER_OPERATORS: &[&str] = &["->", "?.", "?->", "=>"];
 
-fn word(token: &Token) -> &str {
+fn token_text(token: &FormToken) -> &str {
     match token {
-        Token::Kept(text) => text,
-        Token::Hole { .. } => "",
+        FormToken::Kept(text) => text,
+        FormToken::Hole { .. } => "",
     }
 }
 
-fn is_operator(token: &Token) -> bool {
-    let text = word(token);
+fn is_operator(token: &FormToken) -> bool {
+    let text = token_text(token);
     let is_sign = !text.is_empty() && !text.contains(|c: char| c.is_alphanumeric() || matches!(c, '_' | '#' | '@'));
     WORD_OPERATORS.contains(&text) || is_sign && !BRACKETS.contains(&text) && !MEMBER_OPERATORS.contains(&text)
 }
 
-fn is_hole(token: &Token, wanted: Placeholder) -> bool {
-    matches!(token, Token::Hole { kind, .. } if *kind == wanted)
+fn is_hole(token: &FormToken, wanted: Placeholder) -> bool {
+    matches!(token, FormToken::Hole { kind, .. } if *kind == wanted)
 }
 
 /// Whether a token is the name of what is called: a function's, or a kept one before a parenthesis.
-fn is_callee(tokens: &[Token], at: usize) -> bool {
-    let is_name = word(&tokens[at]).starts_with(|c: char| c.is_alphabetic() || c == '_');
+fn is_callee(tokens: &[FormToken], at: usize) -> bool {
+    let is_name = token_text(&tokens[at]).starts_with(|c: char| c.is_alphabetic() || c == '_');
     let is_called =
-        tokens.get(at + 1).is_some_and(|next| word(next) == "(") && !CONDITIONALS.contains(&word(&tokens[at]));
+        tokens.get(at + 1).is_some_and(|next| token_text(next) == "(") && !CONDITIONALS.contains(&token_text(&tokens[at]));
     is_hole(&tokens[at], Placeholder::FunctionName) || is_name && is_called
 }
 
 /// Whether a place is between the parentheses of a call.
-fn is_in_arguments(tokens: &[Token], at: usize) -> bool {
+fn is_in_arguments(tokens: &[FormToken], at: usize) -> bool {
     let mut open = Vec::new();
     for (index, token) in tokens.iter().enumerate().take(at) {
-        match word(token) {
+        match token_text(token) {
             "(" => open.push(index > 0 && is_callee(tokens, index - 1)),
             ")" => {
                 open.pop();
@@ -55,7 +55,7 @@ fn is_in_arguments(tokens: &[Token], at: usize) -> bool {
 }
 
 /// Names an edit by what differs between its forms.
-pub(super) fn classify(broken: &Form, fixed: &Form, change: Change) -> EditKind {
+pub(super) fn classify_edit(broken: &Form, fixed: &Form, change: StructuralChange) -> EditKind {
     let (old, new) = (broken.tokens(), fixed.tokens());
     let ops = capture_diff_slices(Algorithm::Myers, old, new);
     let changed = |op: &&DiffOp| !matches!(op, DiffOp::Equal { .. });
@@ -64,20 +64,20 @@ pub(super) fn classify(broken: &Form, fixed: &Form, change: Change) -> EditKind 
         gone.extend(op.old_range());
         come.extend(op.new_range());
     }
-    let comes = |words: &[&str]| come.iter().any(|&at| words.contains(&word(&new[at])));
-    let goes = |words: &[&str]| gone.iter().any(|&at| words.contains(&word(&old[at])));
+    let comes = |words: &[&str]| come.iter().any(|&at| words.contains(&token_text(&new[at])));
+    let goes = |words: &[&str]| gone.iter().any(|&at| words.contains(&token_text(&old[at])));
     let handles = comes(ERROR_HANDLING);
     match change {
-        Change::Removed => return EditKind::NeedlessStatement,
-        Change::Added | Change::Wrapped if handles => return EditKind::MissingErrorHandling,
-        Change::Added | Change::Wrapped if comes(CONDITIONALS) => return EditKind::MissingCheck,
-        Change::Added => return EditKind::MissingStatement,
-        Change::Wrapped | Change::Inside => {}
+        StructuralChange::Removed => return EditKind::NeedlessStatement,
+        StructuralChange::Added | StructuralChange::Wrapped if handles => return EditKind::MissingErrorHandling,
+        StructuralChange::Added | StructuralChange::Wrapped if comes(CONDITIONALS) => return EditKind::MissingCheck,
+        StructuralChange::Added => return EditKind::MissingStatement,
+        StructuralChange::Wrapped | StructuralChange::Inside => {}
     }
     if handles && gone.is_empty() {
         return EditKind::MissingErrorHandling;
     }
-    let in_condition = old.first().is_some_and(|first| CONDITIONALS.contains(&word(first)));
+    let in_condition = old.first().is_some_and(|first| CONDITIONALS.contains(&token_text(first)));
     if comes(CONDITIONALS) && !goes(CONDITIONALS) || comes(LOGICAL) && !goes(LOGICAL) {
         return EditKind::MissingCheck;
     }
@@ -96,7 +96,7 @@ pub(super) fn classify(broken: &Form, fixed: &Form, change: Change) -> EditKind 
     if gone.iter().any(|&at| is_callee(old, at)) || come.iter().any(|&at| is_callee(new, at)) {
         return if in_condition { EditKind::WrongCondition } else { EditKind::WrongCall };
     }
-    let types = |token: &Token| is_hole(token, Placeholder::TypeName);
+    let types = |token: &FormToken| is_hole(token, Placeholder::TypeName);
     if gone.iter().any(|&at| types(&old[at])) || come.iter().any(|&at| types(&new[at])) {
         return EditKind::WrongType;
     }
@@ -106,16 +106,16 @@ pub(super) fn classify(broken: &Form, fixed: &Form, change: Change) -> EditKind 
     if in_condition {
         return EditKind::WrongCondition;
     }
-    let is_value = |token: &Token| {
+    let is_value = |token: &FormToken| {
         matches!(
             token,
-            Token::Hole {
+            FormToken::Hole {
                 kind: Placeholder::Variable | Placeholder::String | Placeholder::Number | Placeholder::Expression,
                 ..
             }
-        ) || word(token).starts_with(|c: char| c.is_alphabetic())
+        ) || token_text(token).starts_with(|c: char| c.is_alphabetic())
     };
-    let has_value = |at: &[usize], tokens: &[Token]| at.iter().any(|&at| is_value(&tokens[at]));
+    let has_value = |at: &[usize], tokens: &[FormToken]| at.iter().any(|&at| is_value(&tokens[at]));
     let computes = come.iter().any(|&at| is_operator(&new[at]));
     if has_value(&gone, old) || computes && has_value(&come, new) {
         return EditKind::WrongValue;

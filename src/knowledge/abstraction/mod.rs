@@ -10,39 +10,39 @@
 
 mod classify;
 mod edits;
-mod heads;
-mod kinds;
-mod marks;
-mod pieces;
-mod places;
+mod declaration_heads;
+mod node_roles;
+mod node_marks;
+mod tree_diff;
+mod line_forms;
 mod sites;
 mod vocabulary;
-mod walk;
+mod form_writer;
 
-pub use edits::edits;
-pub use places::Places;
-pub use sites::{Site, SiteKind, sites};
-pub use walk::form_digest;
+pub use edits::extract_edits;
+pub use line_forms::LineForms;
+pub use sites::{CodeSite, CodeSiteKind, visit_sites};
+pub use form_writer::digest_form;
 
-use super::form::{Form, Token};
+use super::form::{Form, FormToken};
 use super::pattern::EditKind;
 use crate::domain::LineRange;
 
 /// How much of a site its form tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Detail {
+pub enum AbstractionDetail {
     /// All but what is long.
     Full,
     /// What stands in an expression is EXPRESSION unless it is a name or a literal, blocks are BODY.
     Outline,
 }
 
-impl Detail {
+impl AbstractionDetail {
     pub const ALL: [Self; 2] = [Self::Full, Self::Outline];
 }
 
 /// Tokens of a form at least. Own: less is in every line.
-pub const MIN_TOKENS: usize = 3;
+pub const MIN_FORM_TOKENS: usize = 3;
 
 /// What one place of an edit teaches at one level.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct LearnedEdit {
     /// Empty where code is to go.
     pub fixed: Form,
     pub edit: EditKind,
-    pub detail: Detail,
+    pub detail: AbstractionDetail,
     /// Of the old side, counted from 1: where the change is.
     pub lines: LineRange,
     /// Which change of the file it is from, counted from 0. Several sites and levels are learned of one change: they share
@@ -60,18 +60,18 @@ pub struct LearnedEdit {
 }
 
 /// Whether a form is more than brackets around names: it has a word or an operator, or some length.
-pub fn says_something(form: &Form) -> bool {
+pub fn is_informative(form: &Form) -> bool {
     /// Own: `FUNCTION_NAME ( VARIABLE , VARIABLE_2 )` and more.
     const LONG: usize = 6;
-    let says = |token: &Token| matches!(token, Token::Kept(_)) && !is_bracket(token);
+    let says = |token: &FormToken| matches!(token, FormToken::Kept(_)) && !is_bracket(token);
     let count = form.tokens().len();
-    count >= MIN_TOKENS && (count >= LONG || form.tokens().iter().any(says))
+    count >= MIN_FORM_TOKENS && (count >= LONG || form.tokens().iter().any(says))
 }
 
 /// Whether a token only holds others together.
-fn is_bracket(token: &Token) -> bool {
+fn is_bracket(token: &FormToken) -> bool {
     const BRACKETS: &[&str] = &["(", ")", "[", "]", "{", "}", ",", ";", ".", ":", "::", "$", "->"];
-    matches!(token, Token::Kept(text) if BRACKETS.contains(&&**text))
+    matches!(token, FormToken::Kept(text) if BRACKETS.contains(&&**text))
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! The places of a file that have a form: what a pattern can be held against.
 
-use super::heads::is_head;
-use super::kinds::{BLOCK, BRACKETS, EXPRESSION, ITEM, STATEMENT};
-use super::marks::{Mark, Marks};
-use super::walk::{Digest, Numbers, site_digest, write};
-use super::{Detail, MIN_TOKENS};
+use super::declaration_heads::is_head;
+use super::node_roles::{BLOCK, BRACKETS, EXPRESSION, ITEM, STATEMENT};
+use super::node_marks::{NodeMark, NodeMarks};
+use super::form_writer::{SiteDigest, PlaceholderNumbers, digest_site, write_form};
+use super::{AbstractionDetail, MIN_FORM_TOKENS};
 use crate::domain::LineRange;
 use crate::knowledge::form::Form;
-use crate::provider::builtin::source::{NodeIndex, Source};
+use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
 /// What stands at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SiteKind {
+pub enum CodeSiteKind {
     /// A statement or an expression.
     Code,
     /// What declares something, without its body.
@@ -19,11 +19,11 @@ pub enum SiteKind {
 }
 
 /// A place of a file at one level of detail.
-pub struct Site<'m> {
-    marks: &'m Marks<'m, 'm>,
+pub struct CodeSite<'m> {
+    marks: &'m NodeMarks<'m, 'm>,
     pub node: NodeIndex,
-    pub kind: SiteKind,
-    pub detail: Detail,
+    pub kind: CodeSiteKind,
+    pub detail: AbstractionDetail,
     /// [`super::form_digest`] of its form. Forms that differ may have the same in a file that was made for it: whoever
     /// reports something compares [`Site::form`].
     pub digest: u64,
@@ -33,37 +33,37 @@ pub struct Site<'m> {
     pub lines: LineRange,
 }
 
-impl Site<'_> {
+impl CodeSite<'_> {
     pub fn form(&self) -> Form {
-        form(self.marks, self.node, self.detail).unwrap_or_default()
+        build_form(self.marks, self.node, self.detail).unwrap_or_default()
     }
 }
 
 /// Calls `each` with the sites whose lines are among those asked for, all when none are given, in document order; a site
 /// comes once per level at which its form differs.
-pub fn sites(source: &Source<'_>, within: Option<&[LineRange]>, each: &mut dyn FnMut(&Site<'_>)) {
-    let marks = Marks::new(source);
-    let within = within.map(in_order);
-    let is_wanted = |lines: LineRange| within.as_ref().is_none_or(|within| shares_a_line(within, lines));
-    let mut numbers = Numbers::default();
+pub fn visit_sites(source: &ParsedFile<'_>, within: Option<&[LineRange]>, each: &mut dyn FnMut(&CodeSite<'_>)) {
+    let marks = NodeMarks::new(source);
+    let within = within.map(sort_ranges);
+    let is_wanted = |lines: LineRange| within.as_ref().is_none_or(|within| overlaps_any(within, lines));
+    let mut numbers = PlaceholderNumbers::default();
     let mut at = 0;
     while at < source.nodes.len() {
         let node = &source.nodes[at];
         let next = at + 1;
-        if !is_wanted(LineRange::new(node.row + 1, node.end_row + 1)) || marks.mark(at) != Mark::Inside {
+        if !is_wanted(LineRange::new(node.row + 1, node.end_row + 1)) || marks.mark(at) != NodeMark::Descend {
             at = node.end_index as usize;
             continue;
         }
-        if let Some(kind) = kind(&marks, at) {
+        if let Some(kind) = classify_site(&marks, at) {
             let mut before = None;
-            for detail in Detail::ALL {
-                let Some(Digest { digest, tokens, first, head }) = site_digest(&marks, at, detail, &mut numbers) else {
+            for detail in AbstractionDetail::ALL {
+                let Some(SiteDigest { digest, tokens, first, head }) = digest_site(&marks, at, detail, &mut numbers) else {
                     continue;
                 };
                 let start = source.nodes[first].row + 1;
                 let lines = LineRange::new(start, (source.nodes[head].end_row + 1).max(start));
-                if tokens >= MIN_TOKENS && before != Some(digest) && is_wanted(lines) {
-                    each(&Site { marks: &marks, node: at, kind, detail, digest, tokens, lines });
+                if tokens >= MIN_FORM_TOKENS && before != Some(digest) && is_wanted(lines) {
+                    each(&CodeSite { marks: &marks, node: at, kind, detail, digest, tokens, lines });
                 }
                 before = Some(digest);
             }
@@ -73,7 +73,7 @@ pub fn sites(source: &Source<'_>, within: Option<&[LineRange]>, each: &mut dyn F
 }
 
 /// The ranges by their start, without those that are within another: their ends are in order, too.
-fn in_order(ranges: &[LineRange]) -> Vec<LineRange> {
+fn sort_ranges(ranges: &[LineRange]) -> Vec<LineRange> {
     let mut ranges = ranges.to_vec();
     ranges.sort_unstable_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
     ranges.dedup_by(|next, kept| next.end <= kept.end);
@@ -81,33 +81,33 @@ fn in_order(ranges: &[LineRange]) -> Vec<LineRange> {
 }
 
 /// Whether any of the ranges has a line of these; the ranges are [`in_order`].
-fn shares_a_line(ranges: &[LineRange], lines: LineRange) -> bool {
+fn overlaps_any(ranges: &[LineRange], lines: LineRange) -> bool {
     let at = ranges.partition_point(|range| range.end < lines.start);
     ranges.get(at).is_some_and(|range| range.start <= lines.end)
 }
 
 /// Whether forms are made of a node, and as what.
-fn kind(marks: &Marks<'_, '_>, node: NodeIndex) -> Option<SiteKind> {
+fn classify_site(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> Option<CodeSiteKind> {
     match () {
-        () if is_site(marks, node) => Some(SiteKind::Code),
-        () if is_head(marks, node) => Some(SiteKind::Head),
+        () if is_site(marks, node) => Some(CodeSiteKind::Code),
+        () if is_head(marks, node) => Some(CodeSiteKind::Head),
         () => None,
     }
 }
 
 /// Whether a node is code with a form: a statement or an expression that was understood, with what is around it.
-pub(super) fn is_site(marks: &Marks<'_, '_>, node: NodeIndex) -> bool {
-    let bits = marks.bits(node);
+pub(super) fn is_site(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> bool {
+    let bits = marks.roles(node);
     bits & (EXPRESSION | STATEMENT) != 0
         && bits & (BLOCK | BRACKETS | ITEM) == 0
-        && marks.mark(node) == Mark::Inside
+        && marks.mark(node) == NodeMark::Descend
         && marks.is_understood(node)
 }
 
 /// The canonical form of a node.
-pub(super) fn form(marks: &Marks<'_, '_>, node: NodeIndex, detail: Detail) -> Option<Form> {
+pub(super) fn build_form(marks: &NodeMarks<'_, '_>, node: NodeIndex, detail: AbstractionDetail) -> Option<Form> {
     let mut tokens = Vec::new();
-    let is_whole = write(marks, node, detail, &[], &mut Numbers::default(), &mut tokens);
+    let is_whole = write_form(marks, node, detail, &[], &mut PlaceholderNumbers::default(), &mut tokens);
     is_whole.then(|| Form::new(tokens).ok()).flatten()
 }
 
@@ -126,7 +126,7 @@ mod tests {
             let ranges: Vec<LineRange> = ranges.iter().map(|(start, n)| LineRange::new(*start, start + n)).collect();
             let lines = LineRange::new(start, start + count);
             let expected = ranges.iter().any(|range| range.overlaps(lines));
-            prop_assert_eq!(shares_a_line(&in_order(&ranges), lines), expected);
+            prop_assert_eq!(overlaps_any(&sort_ranges(&ranges), lines), expected);
         }
     }
 }

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::provider::builtin::language::Language::{self, *};
-use crate::provider::builtin::source::Parsers;
+use crate::reviewers::analyzer::language::Language::{self, *};
+use crate::reviewers::analyzer::source::Parsers;
 
 fn learned(language: Language, before: &str, after: &str) -> Vec<String> {
-    let edits = edits(&mut Parsers::default(), language, before.as_bytes(), after.as_bytes());
+    let edits = extract_edits(&mut Parsers::default(), language, before.as_bytes(), after.as_bytes());
     edits.iter().map(|edit| format!("{}: {} => {}", edit.edit.word(), edit.broken, edit.fixed)).collect()
 }
 
@@ -208,8 +208,8 @@ fn a_head_stands_on_the_line_of_its_first_word_and_is_no_code() {
     let code = "class A {\n  @Deprecated\n  void f() {\n    a = b + c;\n  }\n}\n";
     let source = Parsers::default().parse("", Java, code.as_bytes()).expect("parses");
     let mut heads = Vec::new();
-    sites(&source, None, &mut |site| {
-        if site.kind == SiteKind::Head && site.form().to_string().starts_with("void") {
+    visit_sites(&source, None, &mut |site| {
+        if site.kind == CodeSiteKind::Head && site.form().to_string().starts_with("void") {
             heads.push((site.lines, site.form().to_string()));
         }
     });
@@ -242,7 +242,7 @@ fn a_place_has_the_form_of_its_smallest_site(
 ) {
     let code = around(language, code);
     let source = Parsers::default().parse("", language, code.as_bytes()).map_err(|unread| unread.to_string());
-    let form = Places::of(&source.expect("parses")).form(LineRange::new(*lines.start(), *lines.end()));
+    let form = LineForms::new(&source.expect("parses")).form_at(LineRange::new(*lines.start(), *lines.end()));
     assert_eq!(form.map(|form| form.to_string()).as_deref(), expected);
 }
 
@@ -252,7 +252,7 @@ fn sites_within_lines_are_those_of_all_that_share_a_line() {
     let source = Parsers::default().parse("", Java, code.as_bytes()).expect("parses");
     let lines = |within: Option<&[LineRange]>| {
         let mut found = Vec::new();
-        sites(&source, within, &mut |site| found.push((site.lines, site.form().to_string())));
+        visit_sites(&source, within, &mut |site| found.push((site.lines, site.form().to_string())));
         found
     };
     let (all, wanted) = (lines(None), LineRange::new(5, 5));
@@ -265,7 +265,7 @@ fn sites_within_lines_are_those_of_all_that_share_a_line() {
 fn changes_in_one_statement_are_one_change() {
     let (before, after) =
         (around(Java, "a = g(b == 1, c < 2);\nd = e == 1;"), around(Java, "a = g(b != 1, c > 2);\nd = e != 1;"));
-    let edits = edits(&mut Parsers::default(), Java, before.as_bytes(), after.as_bytes());
+    let edits = extract_edits(&mut Parsers::default(), Java, before.as_bytes(), after.as_bytes());
     let mut hunks: Vec<(usize, u32)> = edits.iter().map(|edit| (edit.hunk, edit.lines.start)).collect();
     hunks.dedup();
     assert_eq!(hunks, [(0, 3), (1, 4)]);
@@ -283,13 +283,13 @@ fn what_is_made_to_take_long_is_done_soon() {
         (Python, wide, other),
     ] {
         // What is learned of it is not the matter.
-        edits(&mut Parsers::default(), language, before.as_bytes(), after.as_bytes());
+        extract_edits(&mut Parsers::default(), language, before.as_bytes(), after.as_bytes());
     }
     // Something that is not understood, and everything else far below the statement that it does not stand beside.
     let broken = format!("a = 1\nb = 2\nx = {}1{}\na = 1\nb = 2\ndef (:\n", "[\n".repeat(40_000), "]\n".repeat(40_000));
     let source = Parsers::default().parse("", Python, broken.as_bytes()).expect("parses");
     let mut found = 0;
-    sites(&source, None, &mut |_| found += 1);
+    visit_sites(&source, None, &mut |_| found += 1);
     assert!(found > 0);
 }
 
@@ -305,7 +305,7 @@ proptest! {
         let forms = |code: String| {
             let source = Parsers::default().parse("", Java, code.as_bytes()).map_err(|unread| unread.to_string()).expect("parses");
             let mut forms = Vec::new();
-            sites(&source, None, &mut |site| forms.push((site.digest, site.form())));
+            visit_sites(&source, None, &mut |site| forms.push((site.digest, site.form())));
             forms
         };
         let plain = forms(code("a", "b", "c", 7, " "));

@@ -3,25 +3,25 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::knowledge::names::{self, Section};
-use crate::provider::builtin::language::Language;
+use crate::knowledge::stdlib_names::{self, StdlibSection};
+use crate::reviewers::analyzer::language::Language;
 
 /// The number of a kept token in its [`Vocabulary`].
-pub(super) type Kept = u32;
+pub(super) type TokenId = u32;
 
 /// What is kept of one language.
-pub(super) struct Vocabulary {
+pub(super) struct TokenVocabulary {
     texts: Vec<Box<str>>,
     digests: Vec<u64>,
-    names: HashMap<&'static str, Name>,
+    names: HashMap<&'static str, StdlibName>,
     /// By kind of an unnamed node: its tokens; `not in` are two.
-    kinds: Vec<Tokens>,
+    kinds: Vec<KeywordTokens>,
 }
 
 /// A name of the list, and where it is kept.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Name {
-    pub kept: Kept,
+pub(super) struct StdlibName {
+    pub kept: TokenId,
     pub everywhere: bool,
     /// Where it is called, or last in a path.
     pub called: bool,
@@ -31,35 +31,35 @@ pub(super) struct Name {
 
 /// What an unnamed node is written as.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Tokens {
+pub(super) enum KeywordTokens {
     /// Line ends and the like.
     None,
-    One(Kept),
-    Two(Kept, Kept),
+    One(TokenId),
+    Two(TokenId, TokenId),
 }
 
-impl Vocabulary {
-    pub fn of(language: Language) -> &'static Self {
-        static ALL: [OnceLock<Vocabulary>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
+impl TokenVocabulary {
+    pub fn for_language(language: Language) -> &'static Self {
+        static ALL: [OnceLock<TokenVocabulary>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
         ALL[language.index()].get_or_init(|| Self::new(language))
     }
 
     fn new(language: Language) -> Self {
-        let (mut numbers, mut texts) = (HashMap::<Box<str>, Kept>::new(), Vec::<Box<str>>::new());
+        let (mut numbers, mut texts) = (HashMap::<Box<str>, TokenId>::new(), Vec::<Box<str>>::new());
         let mut number = |text: &str| {
             *numbers.entry(text.into()).or_insert_with(|| {
                 texts.push(text.into());
-                (texts.len() - 1) as Kept
+                (texts.len() - 1) as TokenId
             })
         };
-        let mut names: HashMap<&'static str, Name> = HashMap::new();
-        for (text, section) in names::of(language.name()) {
+        let mut names: HashMap<&'static str, StdlibName> = HashMap::new();
+        for (text, section) in stdlib_names::parse_names(language.name()) {
             let name = names.entry(text).or_default();
             name.kept = number(text);
             match section {
-                Section::Types | Section::Values => name.everywhere = true,
-                Section::Functions => name.called = true,
-                Section::Modules => name.in_paths = true,
+                StdlibSection::Types | StdlibSection::Values => name.everywhere = true,
+                StdlibSection::Functions => name.called = true,
+                StdlibSection::Modules => name.in_paths = true,
             }
         }
         let grammar = language.grammar();
@@ -68,40 +68,40 @@ impl Vocabulary {
             let kind = grammar.node_kind_for_id(id).filter(|_| !grammar.node_kind_is_named(id)).unwrap_or("");
             let mut words = kind.split_whitespace();
             match (words.next(), words.next()) {
-                (None, _) => Tokens::None,
-                (Some(word), None) => Tokens::One(number(word)),
-                (Some(first), Some(second)) => Tokens::Two(number(first), number(second)),
+                (None, _) => KeywordTokens::None,
+                (Some(word), None) => KeywordTokens::One(number(word)),
+                (Some(first), Some(second)) => KeywordTokens::Two(number(first), number(second)),
             }
         });
         let kinds = kinds.collect();
-        let digests = texts.iter().map(|text| digest(text.as_bytes())).collect();
+        let digests = texts.iter().map(|text| hash_fnv1a(text.as_bytes())).collect();
         Self { texts, digests, names, kinds }
     }
 
-    pub fn text(&self, kept: Kept) -> &str {
+    pub fn text(&self, kept: TokenId) -> &str {
         &self.texts[kept as usize]
     }
 
-    pub fn digest(&self, kept: Kept) -> u64 {
+    pub fn digest(&self, kept: TokenId) -> u64 {
         self.digests[kept as usize]
     }
 
-    pub fn name(&self, text: &str) -> Option<Name> {
+    pub fn name(&self, text: &str) -> Option<StdlibName> {
         self.names.get(text).copied()
     }
 
-    pub fn tokens(&self, kind: u16) -> Tokens {
-        self.kinds.get(usize::from(kind)).copied().unwrap_or(Tokens::None)
+    pub fn tokens(&self, kind: u16) -> KeywordTokens {
+        self.kinds.get(usize::from(kind)).copied().unwrap_or(KeywordTokens::None)
     }
 }
 
 /// FNV-1a, the same on every machine.
-pub(super) fn digest(bytes: &[u8]) -> u64 {
+pub(super) fn hash_fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Two digests in order as one.
-pub(super) fn mix(left: u64, right: u64) -> u64 {
+pub(super) fn mix_digests(left: u64, right: u64) -> u64 {
     let mixed = (left.rotate_left(5) ^ right).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 29)
 }

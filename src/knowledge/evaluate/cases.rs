@@ -11,21 +11,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::EvaluateError;
-use super::file::tokens;
+use super::file_features::code_tokens;
 use crate::domain::Time;
 use crate::git::Repo;
-use crate::knowledge::mine::{MAX_FILES, is_code, is_fix};
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::Parsers;
+use crate::knowledge::history_mining::{MAX_FILES_PER_FIX, is_code, is_fix};
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::Parsers;
 
 /// Larger files are no cases, in bytes: nobody wrote them by hand.
 const MAX_BYTES: u64 = 1 << 20;
 /// Of a repository's fixes the newest part that is the test: one in so many.
-const TEST_PART: usize = 4;
+const TEST_FRACTION: usize = 4;
 
 /// A fix of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Case {
+pub struct FixCase {
     pub language: Language,
     pub before: Vec<u8>,
     pub after: Vec<u8>,
@@ -35,96 +35,96 @@ pub struct Case {
 
 /// What names a case.
 #[derive(Debug, Clone)]
-enum Place {
+enum FixCaseLocation {
     Task { task: PathBuf, solution: PathBuf, language: Language },
     Fix { repo: usize, path: String, before: String, after: String, line: u32 },
     Pair { before: PathBuf, line: u32, fixed: Vec<u8> },
 }
 
 /// The cases of a source, oldest first, and where the later part begins.
-pub struct Cases {
-    places: Vec<Place>,
+pub struct FixCases {
+    places: Vec<FixCaseLocation>,
     split: usize,
     repos: Vec<Mutex<Repo>>,
 }
 
 /// Which part of a source is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum EvaluationSplit {
     /// Learn from the earlier part, ask about the later one.
     Test,
     /// The later part is put away; of the earlier one the later part is asked about. For tuning.
     Validation,
 }
 
-impl Cases {
+impl FixCases {
     /// Whether a folder has tasks as [`Cases::of_folder`] reads them; a repository may be around it.
-    pub fn is_folder(folder: &Path) -> bool {
-        datasets(folder).is_ok_and(|datasets| !datasets.is_empty())
+    pub fn is_task_folder(folder: &Path) -> bool {
+        find_datasets(folder).is_ok_and(|datasets| !datasets.is_empty())
     }
 
     /// The tasks in a folder of CodRep's layout: `Tasks/N.txt` has the fixed line, an empty line and the file before;
     /// `Solutions/N.txt` has the number of the line that was replaced, from 1. Of several folders of tasks the one with
     /// the largest number is the later part; of one, the last quarter of its tasks is.
-    pub fn of_folder(folder: &Path, language: Language, part: Part) -> Result<Self, EvaluateError> {
-        let mut datasets = datasets(folder)?;
-        if part == Part::Validation && datasets.len() > 2 {
+    pub fn from_folder(folder: &Path, language: Language, part: EvaluationSplit) -> Result<Self, EvaluateError> {
+        let mut datasets = find_datasets(folder)?;
+        if part == EvaluationSplit::Validation && datasets.len() > 2 {
             datasets.pop();
         }
         let mut places = Vec::new();
         let mut starts = Vec::new();
         for dataset in &datasets {
             starts.push(places.len());
-            for name in numbered(&dataset.join("Tasks"))? {
+            for name in list_numbered(&dataset.join("Tasks"))? {
                 let (task, solution) = (dataset.join("Tasks").join(&name), dataset.join("Solutions").join(&name));
-                places.push(Place::Task { task, solution, language });
+                places.push(FixCaseLocation::Task { task, solution, language });
             }
         }
         let last = starts.last().copied().filter(|start| *start > 0);
-        Self { places, split: 0, repos: Vec::new() }.divided(last, part, folder)
+        Self { places, split: 0, repos: Vec::new() }.with_split(last, part, folder)
     }
 
     /// The fixes of one line in the histories of repositories, in one order of time: commits that say they fix something,
     /// and of their files those of which they replace one line by one other. The newest quarter is the later part. Of all
     /// languages if none is given.
-    pub fn of_repositories(
+    pub fn from_repositories(
         repos: Vec<Repo>,
         commits: usize,
         language: Option<Language>,
-        part: Part,
+        part: EvaluationSplit,
     ) -> Result<Self, EvaluateError> {
         let source = repos.first().map(Repo::root).unwrap_or_default();
         let mut fixes = Vec::new();
         for (number, repo) in repos.iter().enumerate() {
-            fixes.extend(fixes_of(repo, number, commits, language)?);
+            fixes.extend(find_one_line_fixes(repo, number, commits, language)?);
         }
         // Those of one moment as they were.
         fixes.sort_by_key(|(made, _)| *made);
         let places = fixes.into_iter().map(|(_, place)| place).collect();
-        Self { places, split: 0, repos: repos.into_iter().map(Mutex::new).collect() }.divided(None, part, &source)
+        Self { places, split: 0, repos: repos.into_iter().map(Mutex::new).collect() }.with_split(None, part, &source)
     }
 
     /// All that some sources have to learn from, and to ask about the files of two folders: of those that have one name in
     /// both, the pairs whose code differs in one line.
-    pub fn of_pairs(sources: Vec<Self>, broken: &Path, fixed: &Path) -> Result<Self, EvaluateError> {
+    pub fn from_pairs(sources: Vec<Self>, broken: &Path, fixed: &Path) -> Result<Self, EvaluateError> {
         let mut all = Self { places: Vec::new(), split: 0, repos: Vec::new() };
         for source in sources {
             let first = all.repos.len();
             all.repos.extend(source.repos);
             all.places.extend(source.places.into_iter().map(|place| match place {
-                Place::Fix { repo, path, before, after, line } => {
-                    Place::Fix { repo: first + repo, path, before, after, line }
+                FixCaseLocation::Fix { repo, path, before, after, line } => {
+                    FixCaseLocation::Fix { repo: first + repo, path, before, after, line }
                 }
                 other => other,
             }));
         }
         all.split = all.places.len();
         let mut parsers = Parsers::default();
-        for name in numbered(broken)? {
+        for name in list_numbered(broken)? {
             let before = broken.join(&name);
-            let (Some(old), Some(new)) = (bounded(&before), bounded(&fixed.join(&name))) else { continue };
-            if let Some((line, fixed)) = one_line(&mut parsers, &name, &old, &new) {
-                all.places.push(Place::Pair { before, line, fixed });
+            let (Some(old), Some(new)) = (read_bounded(&before), read_bounded(&fixed.join(&name))) else { continue };
+            if let Some((line, fixed)) = find_changed_line(&mut parsers, &name, &old, &new) {
+                all.places.push(FixCaseLocation::Pair { before, line, fixed });
             }
         }
         if all.split == all.places.len() {
@@ -133,12 +133,12 @@ impl Cases {
         Ok(all)
     }
 
-    fn divided(mut self, last: Option<usize>, part: Part, source: &Path) -> Result<Self, EvaluateError> {
-        let split = |count: usize| count - count / TEST_PART;
+    fn with_split(mut self, last: Option<usize>, part: EvaluationSplit, source: &Path) -> Result<Self, EvaluateError> {
+        let split = |count: usize| count - count / TEST_FRACTION;
         match (last, part) {
             (Some(last), _) => self.split = last,
-            (None, Part::Test) => self.split = split(self.places.len()),
-            (None, Part::Validation) => {
+            (None, EvaluationSplit::Test) => self.split = split(self.places.len()),
+            (None, EvaluationSplit::Validation) => {
                 self.places.truncate(split(self.places.len()));
                 self.split = split(self.places.len());
             }
@@ -150,42 +150,42 @@ impl Cases {
     }
 
     /// The numbers of the cases to learn from.
-    pub fn earlier(&self) -> std::ops::Range<usize> {
+    pub fn training_range(&self) -> std::ops::Range<usize> {
         0..self.split
     }
 
     /// The numbers of the cases to ask about.
-    pub fn later(&self) -> std::ops::Range<usize> {
+    pub fn test_range(&self) -> std::ops::Range<usize> {
         self.split..self.places.len()
     }
 
     /// A case; none if it is not what it should be: no such line, too large, of no language.
-    pub fn read(&self, number: usize) -> Option<Case> {
+    pub fn read_case(&self, number: usize) -> Option<FixCase> {
         match self.places.get(number)? {
-            Place::Task { task, solution, language } => read_task(&bounded(task)?, &bounded(solution)?, *language),
-            Place::Pair { before, line, fixed } => {
-                let text = bounded(before)?;
+            FixCaseLocation::Task { task, solution, language } => read_task(&read_bounded(task)?, &read_bounded(solution)?, *language),
+            FixCaseLocation::Pair { before, line, fixed } => {
+                let text = read_bounded(before)?;
                 let language = Language::detect(before.to_str()?, &text)?;
-                replaced(&text, *line, fixed, language)
+                replace_line(&text, *line, fixed, language)
             }
-            Place::Fix { repo, path, before, after, line } => {
+            FixCaseLocation::Fix { repo, path, before, after, line } => {
                 let repo = self.repos.get(*repo)?.lock().unwrap_or_else(PoisonError::into_inner);
                 let text = |commit: &str| repo.file_at(commit, path).ok().flatten();
                 let (before, after) = (text(before)?, text(after)?);
                 let language = Language::detect(path, &before).filter(|_| before.len() as u64 <= MAX_BYTES)?;
-                Some(Case { language, before, after, line: *line })
+                Some(FixCase { language, before, after, line: *line })
             }
         }
     }
 }
 
 /// The fixes of one line in a repository's history from HEAD with when they were made, oldest first.
-fn fixes_of(
+fn find_one_line_fixes(
     repo: &Repo,
     number: usize,
     commits: usize,
     language: Option<Language>,
-) -> Result<Vec<(Time, Place)>, EvaluateError> {
+) -> Result<Vec<(Time, FixCaseLocation)>, EvaluateError> {
     let is_asked = |path: &str| language.is_none_or(|language| Language::detect(path, b"") == Some(language));
     let is_wanted = |path: &str| is_code(path) && is_asked(path);
     let mut fixes = Vec::new();
@@ -195,12 +195,12 @@ fn fixes_of(
         if !is_fix(&message) {
             continue;
         }
-        for change in repo.past(&ancestor.commit, MAX_FILES, &is_wanted)? {
+        for change in repo.commit_file_changes(&ancestor.commit, MAX_FILES_PER_FIX, &is_wanted)? {
             let [hunk] = change.hunks.as_slice() else { continue };
-            if hunk.place.old_lines == 1 && hunk.place.new_lines == 1 {
+            if hunk.range.old_lines == 1 && hunk.range.new_lines == 1 {
                 let (before, after) = (parent.clone(), ancestor.commit.clone());
-                let (repo, line) = (number, hunk.place.old_start);
-                fixes.push((made, Place::Fix { repo, path: change.path, before, after, line }));
+                let (repo, line) = (number, hunk.range.old_start);
+                fixes.push((made, FixCaseLocation::Fix { repo, path: change.path, before, after, line }));
             }
         }
     }
@@ -208,22 +208,22 @@ fn fixes_of(
     Ok(fixes)
 }
 
-fn bounded(path: &Path) -> Option<Vec<u8>> {
+fn read_bounded(path: &Path) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     fs::File::open(path).ok()?.take(MAX_BYTES + 1).read_to_end(&mut text).ok()?;
     (text.len() as u64 <= MAX_BYTES).then_some(text)
 }
 
-fn read_task(task: &[u8], solution: &[u8], language: Language) -> Option<Case> {
+fn read_task(task: &[u8], solution: &[u8], language: Language) -> Option<FixCase> {
     let line: u32 = std::str::from_utf8(solution).ok()?.trim().parse().ok()?;
     let (fixed, rest) = task.split_at(memchr::memchr(b'\n', task)?);
     let before = &rest[1..];
     let before = before.strip_prefix(b"\n").or_else(|| before.strip_prefix(b"\r\n"))?;
-    replaced(before, line, fixed, language)
+    replace_line(before, line, fixed, language)
 }
 
 /// The case of a file one line of which is replaced.
-fn replaced(before: &[u8], line: u32, fixed: &[u8], language: Language) -> Option<Case> {
+fn replace_line(before: &[u8], line: u32, fixed: &[u8], language: Language) -> Option<FixCase> {
     let mut start = 0;
     for _ in 1..line {
         start += memchr::memchr(b'\n', before.get(start..)?)? + 1;
@@ -232,17 +232,17 @@ fn replaced(before: &[u8], line: u32, fixed: &[u8], language: Language) -> Optio
     let old = &before[start..end];
     let indent = old.len() - old.trim_ascii_start().len();
     let after = [&before[..start + indent], fixed.trim_ascii(), &before[end..]].concat();
-    Some(Case { language, before: before.to_vec(), after, line }).filter(|_| !old.trim_ascii().is_empty())
+    Some(FixCase { language, before: before.to_vec(), after, line }).filter(|_| !old.trim_ascii().is_empty())
 }
 
 /// The line whose code differs between two files, counted from 1 in the first, and its text in the second. Blank lines,
 /// comments and layout are no difference.
-fn one_line(parsers: &mut Parsers, name: &str, before: &[u8], after: &[u8]) -> Option<(u32, Vec<u8>)> {
+fn find_changed_line(parsers: &mut Parsers, name: &str, before: &[u8], after: &[u8]) -> Option<(u32, Vec<u8>)> {
     let language = Language::detect(name, before)?;
     let mut lines = |text: &[u8]| -> Option<Vec<(u32, Vec<u8>)>> {
         let source = parsers.parse("", language, text).ok()?;
         let mut lines = BTreeMap::<u32, Vec<u8>>::new();
-        for (line, token) in tokens(&source) {
+        for (line, token) in code_tokens(&source) {
             let code = lines.entry(line).or_default();
             code.extend(token);
             code.push(b' ');
@@ -257,18 +257,18 @@ fn one_line(parsers: &mut Parsers, name: &str, before: &[u8], after: &[u8]) -> O
 }
 
 /// The folders that have tasks: this one, or those in it or in its `Datasets`, by number.
-fn datasets(folder: &Path) -> Result<Vec<PathBuf>, EvaluateError> {
+fn find_datasets(folder: &Path) -> Result<Vec<PathBuf>, EvaluateError> {
     let has_tasks = |folder: &Path| folder.join("Tasks").is_dir() && folder.join("Solutions").is_dir();
     if has_tasks(folder) {
         return Ok(vec![folder.to_owned()]);
     }
     let inner = Some(folder.join("Datasets")).filter(|inner| inner.is_dir()).unwrap_or_else(|| folder.to_owned());
-    let all = numbered(&inner)?.into_iter().map(|name| inner.join(name)).filter(|folder| has_tasks(folder)).collect();
+    let all = list_numbered(&inner)?.into_iter().map(|name| inner.join(name)).filter(|folder| has_tasks(folder)).collect();
     Ok(all)
 }
 
 /// The names in a folder by the number in them, then by themselves.
-fn numbered(folder: &Path) -> Result<Vec<String>, EvaluateError> {
+fn list_numbered(folder: &Path) -> Result<Vec<String>, EvaluateError> {
     let failed = |error| EvaluateError::Folder { path: folder.to_owned(), error };
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
@@ -313,19 +313,19 @@ mod tests {
                 }
             }
         }
-        let is_folder = |inner: &str| Cases::is_folder(&folder.path().join(inner));
+        let is_folder = |inner: &str| FixCases::is_task_folder(&folder.path().join(inner));
         let found = ["", "Datasets", "Datasets/Dataset10", "Datasets/Dataset10/Tasks", "none"].map(is_folder);
         assert_eq!(found, [true, true, true, false, false]);
         let parts = |part| {
-            let cases = Cases::of_folder(folder.path(), Language::Java, part).expect("cases");
-            (cases.earlier(), cases.later())
+            let cases = FixCases::from_folder(folder.path(), Language::Java, part).expect("cases");
+            (cases.training_range(), cases.test_range())
         };
-        assert_eq!(parts(Part::Test), (0..3, 3..13));
-        assert_eq!(parts(Part::Validation), (0..1, 1..3));
+        assert_eq!(parts(EvaluationSplit::Test), (0..3, 3..13));
+        assert_eq!(parts(EvaluationSplit::Validation), (0..1, 1..3));
         let one =
-            Cases::of_folder(&folder.path().join("Datasets/Dataset10"), Language::Java, Part::Test).expect("cases");
-        assert_eq!((one.earlier(), one.later()), (0..8, 8..10));
-        assert!(one.read(9).is_some_and(|case| case.after == b"b();\n"));
+            FixCases::from_folder(&folder.path().join("Datasets/Dataset10"), Language::Java, EvaluationSplit::Test).expect("cases");
+        assert_eq!((one.training_range(), one.test_range()), (0..8, 8..10));
+        assert!(one.read_case(9).is_some_and(|case| case.after == b"b();\n"));
     }
 
     #[test]
@@ -345,10 +345,10 @@ mod tests {
             fs::write(folder.path().join("fixed").join(name), after).expect("a file");
         }
         let [broken, fixed] = ["broken", "fixed"].map(|side| folder.path().join(side));
-        let cases = Cases::of_pairs(Vec::new(), &broken, &fixed).expect("cases");
-        let case = cases.read(0).expect("a case");
-        assert_eq!((cases.later(), case.language, case.line), (0..1, Language::Python, 3));
+        let cases = FixCases::from_pairs(Vec::new(), &broken, &fixed).expect("cases");
+        let case = cases.read_case(0).expect("a case");
+        assert_eq!((cases.test_range(), case.language, case.line), (0..1, Language::Python, 3));
         assert_eq!(String::from_utf8_lossy(&case.after), "# a\na = 1\nb = a + 1  # c\n");
-        assert!(Cases::of_pairs(Vec::new(), &fixed, &fixed).is_err(), "none differs");
+        assert!(FixCases::from_pairs(Vec::new(), &fixed, &fixed).is_err(), "none differs");
     }
 }

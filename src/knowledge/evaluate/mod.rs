@@ -18,35 +18,35 @@
 //! Invariants: nothing of the later part is learned from; a later case is passed over when its file before or after, or its
 //! pair of lines, is in the earlier part; equal sources give equal figures.
 
-mod book;
+mod training;
 pub mod cases;
-mod file;
+mod file_features;
 mod ngram;
-mod weigh;
+mod weights;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-use self::book::{Book, Pattern, Seen};
-use self::cases::{Case, Cases};
-use self::file::{FormNumber, SHARED, code_lines, forms, key, line_count, looks, statement_lines, tokens};
+use self::training::{TrainedPatterns, TrainedPattern, CaseFingerprints};
+use self::cases::{FixCase, FixCases};
+use self::file_features::{FormNumber, SHARED_FEATURES, code_lines, collect_line_forms, hash_form_key, line_count, extract_line_features, statement_lines, code_tokens};
 use self::ngram::{NumberMap, Trigrams};
-use self::weigh::Weights;
-use super::abstraction::form_digest;
+use self::weights::FormWeights;
+use super::abstraction::digest_form;
 use super::pattern::EditKind;
 use crate::git::GitError;
-use crate::provider::builtin::source::Parsers;
+use crate::reviewers::analyzer::source::Parsers;
 
 /// Places in a file that a ranking has.
-pub const PLACES: usize = 5;
+pub const TOP_LINES: usize = 5;
 /// Patterns of a language that are kept, as in the store.
-pub const KEPT: usize = 1_000;
+pub const MAX_KEPT_PATTERNS: usize = 1_000;
 /// Where sizes of files are told apart, in lines of code. Own.
-pub const SIZES: [usize; 3] = [50, 100, 300];
+pub const SIZE_BOUNDS: [usize; 3] = [50, 100, 300];
 /// Cases that are read at once, by all threads together.
-const AT_ONCE: usize = 256;
+const CASES_PER_BATCH: usize = 256;
 
 /// Why nothing could be measured.
 #[derive(Debug, Error)]
@@ -61,7 +61,7 @@ pub enum EvaluateError {
 
 /// How much is looked at; spread evenly over the cases.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct EvaluationPlan {
     /// Cases to learn from, at most.
     pub learn: usize,
     /// Cases to ask about, at most.
@@ -72,13 +72,13 @@ pub struct Plan {
 
 /// How often the line was among the first five, and of how many cases.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Hits {
+pub struct RankingHits {
     pub cases: usize,
     /// Expected, of chance.
     pub hits: f64,
 }
 
-impl Hits {
+impl RankingHits {
     fn add(&mut self, hits: f64) {
         self.cases += 1;
         self.hits += hits;
@@ -93,35 +93,35 @@ impl Hits {
 /// The figures of one ranking: of all cases, of those whose line begins a statement or an expression, and of these by size
 /// of file in the order of [`SIZES`], smaller than the first of them first.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Row {
-    pub all: Hits,
-    pub statements: Hits,
-    pub by_size: [Hits; SIZES.len() + 1],
+pub struct RankingRow {
+    pub all: RankingHits,
+    pub statements: RankingHits,
+    pub by_size: [RankingHits; SIZE_BOUNDS.len() + 1],
 }
 
 /// A later case: lines of its file, those of code among them, those on which a statement or an expression begins, and
 /// whether its own is such a one.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct CaseLineCounts {
     any: usize,
     code: usize,
     statements: usize,
     is_statement: bool,
 }
 
-impl Row {
-    fn add(&mut self, asked: Asked, hits: f64) {
+impl RankingRow {
+    fn add(&mut self, asked: CaseLineCounts, hits: f64) {
         self.all.add(hits);
         if asked.is_statement {
             self.statements.add(hits);
-            self.by_size[SIZES.partition_point(|size| *size <= asked.code)].add(hits);
+            self.by_size[SIZE_BOUNDS.partition_point(|size| *size <= asked.code)].add(hits);
         }
     }
 }
 
 /// What was learned of one language.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Learned {
+pub struct TrainingStats {
     /// Fixes that were read, and of these those that taught something.
     pub fixes: usize,
     pub telling: usize,
@@ -134,7 +134,7 @@ pub struct Learned {
     pub leaks: usize,
 }
 
-impl Learned {
+impl TrainingStats {
     /// 0 to 1.
     pub fn leak_rate(&self) -> f64 {
         self.leaks as f64 / (self.patterns + self.declarations).max(1) as f64
@@ -143,66 +143,66 @@ impl Learned {
 
 /// What was measured of one source.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
-    pub learned: Learned,
+pub struct PatternEvaluation {
+    pub learned: TrainingStats,
     /// Later cases that were passed over because they are in the earlier part.
     pub shared: usize,
     /// Later cases that are none: their file cannot be parsed, or the line has no code.
     pub unread: usize,
     /// Of statements and expressions: what reviews raise.
-    pub patterns: Row,
+    pub patterns: RankingRow,
     /// The most frequent of these.
-    pub kept: Row,
+    pub kept: RankingRow,
     /// With what was learned of declarations.
-    pub with_declarations: Row,
-    pub trigrams: Row,
+    pub with_declarations: RankingRow,
+    pub trigrams: RankingRow,
     /// Five of all lines of the file, blank ones and comments among them.
-    pub chance_of_any: Row,
+    pub chance_of_any: RankingRow,
     /// Five of the lines of code.
-    pub chance: Row,
+    pub chance: RankingRow,
     /// Five of the lines on which a statement or an expression begins.
-    pub chance_of_statements: Row,
+    pub chance_of_statements: RankingRow,
 }
 
 /// Measures one source. `progress` is told of what is done, now and then.
-pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)) -> Measured {
-    let earlier = spread(cases.earlier(), plan.learn);
-    let later = spread(cases.later(), plan.ask);
-    let (book, seen) = Book::learn(cases, &earlier, progress);
-    let mut with_declarations = Known::new(&book.patterns);
+pub fn evaluate_patterns(cases: &FixCases, plan: EvaluationPlan, progress: &mut dyn FnMut(&str, usize)) -> PatternEvaluation {
+    let earlier = sample_evenly(cases.training_range(), plan.learn);
+    let later = sample_evenly(cases.test_range(), plan.ask);
+    let (book, seen) = TrainedPatterns::learn(cases, &earlier, progress);
+    let mut with_declarations = WeightedForms::new(&book.patterns);
     let statements = || book.patterns.iter().filter(|pattern| pattern.edit != EditKind::WrongDeclaration);
-    let (mut all, mut kept) = (Known::new(statements()), Known::new(statements().take(KEPT)));
+    let (mut all, mut kept) = (WeightedForms::new(statements()), WeightedForms::new(statements().take(MAX_KEPT_PATTERNS)));
     let (patterns, forms) = (statements().count(), all.numbers.len());
     let declarations = book.patterns.len() - patterns;
-    let learned = Learned { fixes: earlier.len(), patterns, forms, declarations, ..book.learned };
+    let learned = TrainingStats { fixes: earlier.len(), patterns, forms, declarations, ..book.learned };
     drop(book);
-    weigh(cases, &earlier, &mut [&mut all, &mut kept, &mut with_declarations], progress);
-    let files: Vec<usize> = spread(0..earlier.len(), plan.trigram_files).into_iter().map(|at| earlier[at]).collect();
-    let trigrams = train(cases, &files, progress);
+    train_weights(cases, &earlier, &mut [&mut all, &mut kept, &mut with_declarations], progress);
+    let files: Vec<usize> = sample_evenly(0..earlier.len(), plan.trigram_files).into_iter().map(|at| earlier[at]).collect();
+    let trigrams = train_trigrams(cases, &files, progress);
 
-    let mut measured = Measured {
+    let mut measured = PatternEvaluation {
         learned,
         shared: 0,
         unread: 0,
-        patterns: Row::default(),
-        kept: Row::default(),
-        with_declarations: Row::default(),
-        trigrams: Row::default(),
-        chance_of_any: Row::default(),
-        chance: Row::default(),
-        chance_of_statements: Row::default(),
+        patterns: RankingRow::default(),
+        kept: RankingRow::default(),
+        with_declarations: RankingRow::default(),
+        trigrams: RankingRow::default(),
+        chance_of_any: RankingRow::default(),
+        chance: RankingRow::default(),
+        chance_of_statements: RankingRow::default(),
     };
     let mut asked = 0;
-    let ask = |parsers: &mut Parsers, case: Case| {
-        asked_about(parsers, &case, &seen, [&all, &kept, &with_declarations], &trigrams)
+    let ask = |parsers: &mut Parsers, case: FixCase| {
+        evaluate_case(parsers, &case, &seen, [&all, &kept, &with_declarations], &trigrams)
     };
-    in_order(cases, &later, &ask, &mut |answer| {
+    map_cases_in_order(cases, &later, &ask, &mut |answer| {
         match answer {
-            Answer::Shared => measured.shared += 1,
-            Answer::Unread => measured.unread += 1,
-            Answer::Asked { asked, patterns: [patterns, kept, with_declarations], trigrams } => {
+            CaseResult::Shared => measured.shared += 1,
+            CaseResult::Unread => measured.unread += 1,
+            CaseResult::Ranked { asked, patterns: [patterns, kept, with_declarations], trigrams } => {
                 let hit = |is_hit: bool| f64::from(u8::from(is_hit));
-                let five_of = |lines: usize| (PLACES as f64 / lines as f64).min(1.0);
+                let five_of = |lines: usize| (TOP_LINES as f64 / lines as f64).min(1.0);
                 measured.patterns.add(asked, hit(patterns));
                 measured.kept.add(asked, hit(kept));
                 measured.with_declarations.add(asked, hit(with_declarations));
@@ -214,7 +214,7 @@ pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)
             }
         }
         asked += 1;
-        if asked % AT_ONCE == 0 {
+        if asked % CASES_PER_BATCH == 0 {
             progress("cases asked about", asked);
         }
     });
@@ -222,29 +222,29 @@ pub fn evaluate(cases: &Cases, plan: Plan, progress: &mut dyn FnMut(&str, usize)
 }
 
 /// At most `most` of some numbers, evenly spread.
-fn spread(numbers: std::ops::Range<usize>, most: usize) -> Vec<usize> {
+fn sample_evenly(numbers: std::ops::Range<usize>, most: usize) -> Vec<usize> {
     let (all, most) = (numbers.len(), most.min(numbers.len()));
     (0..most).map(|at| numbers.start + at * all / most).collect()
 }
 
 /// Works on cases with all processors and hands over what comes of them in their order; cases that cannot be read are
 /// left out.
-fn in_order<T: Send>(
-    cases: &Cases,
+fn map_cases_in_order<T: Send>(
+    cases: &FixCases,
     numbers: &[usize],
-    work: &(impl Fn(&mut Parsers, Case) -> T + Sync),
+    work: &(impl Fn(&mut Parsers, FixCase) -> T + Sync),
     each: &mut dyn FnMut(T),
 ) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     let mut parsers: Vec<Parsers> = (0..threads).map(|_| Parsers::default()).collect();
-    for numbers in numbers.chunks(AT_ONCE) {
+    for numbers in numbers.chunks(CASES_PER_BATCH) {
         let mut done: Vec<Option<T>> = numbers.iter().map(|_| None).collect();
         let share = numbers.len().div_ceil(threads);
         std::thread::scope(|scope| {
             for ((numbers, done), parsers) in numbers.chunks(share).zip(done.chunks_mut(share)).zip(&mut parsers) {
                 scope.spawn(move || {
                     for (number, done) in numbers.iter().zip(done) {
-                        *done = cases.read(*number).map(|case| work(parsers, case));
+                        *done = cases.read_case(*number).map(|case| work(parsers, case));
                     }
                 });
             }
@@ -254,41 +254,41 @@ fn in_order<T: Send>(
 }
 
 /// The broken forms of patterns by digest, and what each tells.
-struct Known {
+struct WeightedForms {
     numbers: NumberMap<u64, FormNumber>,
-    weights: Weights,
+    weights: FormWeights,
 }
 
-impl Known {
-    fn new<'p>(patterns: impl IntoIterator<Item = &'p Pattern>) -> Self {
+impl WeightedForms {
+    fn new<'p>(patterns: impl IntoIterator<Item = &'p TrainedPattern>) -> Self {
         let mut numbers = NumberMap::default();
         for pattern in patterns {
             let next = numbers.len() as FormNumber;
-            numbers.entry(key(pattern.language, form_digest(&pattern.broken))).or_insert(next);
+            numbers.entry(hash_form_key(pattern.language, digest_form(&pattern.broken))).or_insert(next);
         }
-        let weights = Weights::new(numbers.len() + SHARED);
+        let weights = FormWeights::new(numbers.len() + SHARED_FEATURES);
         Self { numbers, weights }
     }
 }
 
-fn weigh(cases: &Cases, numbers: &[usize], known: &mut [&mut Known], progress: &mut dyn FnMut(&str, usize)) {
-    let mut weights: Vec<Weights> = known.iter().map(|known| known.weights.clone()).collect();
-    let work = |parsers: &mut Parsers, case: Case| {
+fn train_weights(cases: &FixCases, numbers: &[usize], known: &mut [&mut WeightedForms], progress: &mut dyn FnMut(&str, usize)) {
+    let mut weights: Vec<FormWeights> = known.iter().map(|known| known.weights.clone()).collect();
+    let work = |parsers: &mut Parsers, case: FixCase| {
         let source = parsers.parse("", case.language, &case.before).ok()?;
         let code = code_lines(&source).len();
-        let looks = looks(&source);
-        let lines: Vec<_> = known.iter().map(|known| forms(&source, &looks, &known.numbers)).collect();
+        let looks = extract_line_features(&source);
+        let lines: Vec<_> = known.iter().map(|known| collect_line_forms(&source, &looks, &known.numbers)).collect();
         Some((lines, code, case.line))
     };
     let mut done = 0;
-    in_order(cases, numbers, &work, &mut |file| {
+    map_cases_in_order(cases, numbers, &work, &mut |file| {
         if let Some((lines, code, fixed)) = file {
             for (lines, weights) in lines.iter().zip(&mut weights) {
                 weights.learn(lines, code.saturating_sub(lines.len()), fixed);
             }
         }
         done += 1;
-        if done % (4 * AT_ONCE) == 0 {
+        if done % (4 * CASES_PER_BATCH) == 0 {
             progress("files weighed", done);
         }
     });
@@ -297,20 +297,20 @@ fn weigh(cases: &Cases, numbers: &[usize], known: &mut [&mut Known], progress: &
     }
 }
 
-fn train(cases: &Cases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)) -> Trigrams {
+fn train_trigrams(cases: &FixCases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)) -> Trigrams {
     let mut model = Trigrams::default();
-    let work = |parsers: &mut Parsers, case: Case| {
+    let work = |parsers: &mut Parsers, case: FixCase| {
         let source = parsers.parse("", case.language, &case.before).ok()?;
-        let ends: Vec<Vec<u8>> = tokens(&source).map(|(_, token)| token.to_vec()).collect();
+        let ends: Vec<Vec<u8>> = code_tokens(&source).map(|(_, token)| token.to_vec()).collect();
         Some(ends)
     };
     let mut done = 0;
-    in_order(cases, numbers, &work, &mut |file| {
+    map_cases_in_order(cases, numbers, &work, &mut |file| {
         if let Some(tokens) = file {
             model.learn(tokens.iter().map(Vec::as_slice));
         }
         done += 1;
-        if done % (4 * AT_ONCE) == 0 {
+        if done % (4 * CASES_PER_BATCH) == 0 {
             progress("files of the trigrams", done);
         }
     });
@@ -318,58 +318,58 @@ fn train(cases: &Cases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)
 }
 
 /// What came of one later case.
-enum Answer {
+enum CaseResult {
     Shared,
     Unread,
     /// Whether each ranking has the line among its first places.
-    Asked {
-        asked: Asked,
+    Ranked {
+        asked: CaseLineCounts,
         patterns: [bool; 3],
         trigrams: bool,
     },
 }
 
-fn asked_about(parsers: &mut Parsers, case: &Case, seen: &Seen, known: [&Known; 3], model: &Trigrams) -> Answer {
-    if seen.has(case) {
-        return Answer::Shared;
+fn evaluate_case(parsers: &mut Parsers, case: &FixCase, seen: &CaseFingerprints, known: [&WeightedForms; 3], model: &Trigrams) -> CaseResult {
+    if seen.contains(case) {
+        return CaseResult::Shared;
     }
-    let Ok(source) = parsers.parse("", case.language, &case.before) else { return Answer::Unread };
+    let Ok(source) = parsers.parse("", case.language, &case.before) else { return CaseResult::Unread };
     let code = code_lines(&source);
     if code.binary_search(&case.line).is_err() {
-        return Answer::Unread;
+        return CaseResult::Unread;
     }
-    let looks = looks(&source);
-    let points_at = |known: &Known| {
-        let lines = forms(&source, &looks, &known.numbers);
-        known.weights.places(&lines, PLACES).contains(&case.line)
+    let looks = extract_line_features(&source);
+    let points_at = |known: &WeightedForms| {
+        let lines = collect_line_forms(&source, &looks, &known.numbers);
+        known.weights.rank_lines(&lines, TOP_LINES).contains(&case.line)
     };
     let mut lines: BTreeMap<u32, (f64, usize)> = BTreeMap::new();
-    let of: Vec<(u32, &[u8])> = tokens(&source).collect();
-    model.surprise(of.iter().map(|(_, token)| *token), &mut |at, nats| {
+    let of: Vec<(u32, &[u8])> = code_tokens(&source).collect();
+    model.visit_surprise(of.iter().map(|(_, token)| *token), &mut |at, nats| {
         let (sum, count) = lines.entry(of[at].0).or_default();
         (*sum, *count) = (*sum + nats, *count + 1);
     });
     let mut surprising: Vec<(f64, u32)> =
         lines.into_iter().map(|(line, (sum, count))| (sum / count as f64, line)).collect();
     surprising.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
-    let trigrams = surprising.iter().take(PLACES).any(|(_, line)| *line == case.line);
+    let trigrams = surprising.iter().take(TOP_LINES).any(|(_, line)| *line == case.line);
     let statements = statement_lines(&source);
-    let asked = Asked {
+    let asked = CaseLineCounts {
         any: line_count(&case.before),
         code: code.len(),
         statements: statements.len(),
         is_statement: statements.binary_search(&case.line).is_ok(),
     };
-    Answer::Asked { asked, patterns: known.map(points_at), trigrams }
+    CaseResult::Ranked { asked, patterns: known.map(points_at), trigrams }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use super::cases::Part;
+    use super::cases::EvaluationSplit;
     use super::*;
-    use crate::provider::builtin::language::Language;
+    use crate::reviewers::analyzer::language::Language;
 
     /// Fixes of one mistake in files of many lines, in CodRep's layout: what was learned of the first folder points at the
     /// mistakes of the second one.
@@ -409,21 +409,21 @@ mod tests {
             fs::copy(folder.path().join(from), folder.path().join(to)).map(drop).expect("a copy");
         };
         ["Tasks", "Solutions"].into_iter().for_each(copy);
-        let cases = Cases::of_folder(folder.path(), Language::Java, Part::Test).expect("cases");
-        let plan = Plan { learn: 1_000, ask: 1_000, trigram_files: 100 };
-        let measured = evaluate(&cases, plan, &mut |_, _| ());
+        let cases = FixCases::from_folder(folder.path(), Language::Java, EvaluationSplit::Test).expect("cases");
+        let plan = EvaluationPlan { learn: 1_000, ask: 1_000, trigram_files: 100 };
+        let measured = evaluate_patterns(&cases, plan, &mut |_, _| ());
         assert_eq!((measured.learned.fixes, measured.learned.telling, measured.learned.leaks), (40, 40, 0));
         assert_eq!((measured.shared, measured.unread, measured.chance.all.cases), (1, 0, 9));
         assert!((measured.patterns.all.rate() - 1.0).abs() < 1e-9, "{measured:?}");
         assert_eq!(measured.patterns.statements, measured.patterns.all);
         assert!(measured.chance.all.rate() < 0.06, "{measured:?}");
         assert_eq!(measured.patterns.by_size[2].cases, 9, "files of 100 to 299 lines");
-        assert_eq!(evaluate(&cases, plan, &mut |_, _| ()), measured, "equal sources give equal figures");
+        assert_eq!(evaluate_patterns(&cases, plan, &mut |_, _| ()), measured, "equal sources give equal figures");
     }
 
     #[test]
     fn cases_are_spread_evenly() {
-        assert_eq!(spread(10..20, 5), [10, 12, 14, 16, 18]);
-        assert_eq!(spread(3..5, 9), [3, 4]);
+        assert_eq!(sample_evenly(10..20, 5), [10, 12, 14, 16, 18]);
+        assert_eq!(sample_evenly(3..5, 9), [3, 4]);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Different tokens that are told apart, so that three of them fit into 63 bits; the rest is the unknown token.
-const MAX_WORDS: usize = (1 << 21) - 1;
+const MAX_VOCABULARY: usize = (1 << 21) - 1;
 /// The token that no file of the learning part has.
 const UNKNOWN: u32 = 0;
 /// Stands before a file's first token, twice. It is never predicted.
@@ -15,9 +15,9 @@ const BEGIN: u32 = 1;
 
 /// Spreads a key that is a number already; nothing here comes from who could choose collisions to any profit.
 #[derive(Default)]
-pub struct Spread(u64);
+pub struct NumberHasher(u64);
 
-impl Hasher for Spread {
+impl Hasher for NumberHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -39,11 +39,11 @@ impl Hasher for Spread {
 }
 
 /// A map whose keys are numbers.
-pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
 /// What followed a context: how often anything, and how many different tokens.
 #[derive(Debug, Clone, Copy, Default)]
-struct Followed {
+struct ContextCounts {
     times: u32,
     kinds: u32,
 }
@@ -53,19 +53,19 @@ struct Followed {
 pub struct Trigrams {
     words: HashMap<Box<[u8]>, u32>,
     one: NumberMap<u32, u32>,
-    all: Followed,
+    all: ContextCounts,
     two: NumberMap<u64, u32>,
-    after_one: NumberMap<u32, Followed>,
+    after_one: NumberMap<u32, ContextCounts>,
     three: NumberMap<u64, u32>,
-    after_two: NumberMap<u64, Followed>,
+    after_two: NumberMap<u64, ContextCounts>,
 }
 
-fn pair(first: u32, second: u32) -> u64 {
+fn pack_pair(first: u32, second: u32) -> u64 {
     u64::from(first) << 21 | u64::from(second)
 }
 
-fn triple(first: u32, second: u32, third: u32) -> u64 {
-    pair(first, second) << 21 | u64::from(third)
+fn pack_triple(first: u32, second: u32, third: u32) -> u64 {
+    pack_pair(first, second) << 21 | u64::from(third)
 }
 
 impl Trigrams {
@@ -75,13 +75,13 @@ impl Trigrams {
         for token in tokens {
             let word = self.learn_word(token);
             self.all.times += 1;
-            self.all.kinds += u32::from(bump(self.one.entry(word).or_default()));
+            self.all.kinds += u32::from(increment(self.one.entry(word).or_default()));
             let followed = self.after_one.entry(second).or_default();
             followed.times += 1;
-            followed.kinds += u32::from(bump(self.two.entry(pair(second, word)).or_default()));
-            let followed = self.after_two.entry(pair(first, second)).or_default();
+            followed.kinds += u32::from(increment(self.two.entry(pack_pair(second, word)).or_default()));
+            let followed = self.after_two.entry(pack_pair(first, second)).or_default();
             followed.times += 1;
-            followed.kinds += u32::from(bump(self.three.entry(triple(first, second, word)).or_default()));
+            followed.kinds += u32::from(increment(self.three.entry(pack_triple(first, second, word)).or_default()));
             (first, second) = (second, word);
         }
     }
@@ -90,7 +90,7 @@ impl Trigrams {
         if let Some(word) = self.words.get(token) {
             return *word;
         }
-        if self.words.len() + 2 >= MAX_WORDS {
+        if self.words.len() + 2 >= MAX_VOCABULARY {
             return UNKNOWN;
         }
         let word = self.words.len() as u32 + 2;
@@ -99,7 +99,7 @@ impl Trigrams {
     }
 
     /// How surprising each token of a file is where it stands, in nats.
-    pub fn surprise<'a>(&self, tokens: impl Iterator<Item = &'a [u8]>, each: &mut dyn FnMut(usize, f64)) {
+    pub fn visit_surprise<'a>(&self, tokens: impl Iterator<Item = &'a [u8]>, each: &mut dyn FnMut(usize, f64)) {
         let (mut first, mut second) = (BEGIN, BEGIN);
         for (at, token) in tokens.enumerate() {
             let word = self.words.get(token).copied().unwrap_or(UNKNOWN);
@@ -111,28 +111,28 @@ impl Trigrams {
     /// Never 0: every token of the vocabulary, and the unknown one, has its share.
     fn likelihood(&self, first: u32, second: u32, word: u32) -> f64 {
         let flat = 1.0 / (self.words.len() + 2) as f64;
-        let one = blend(count(&self.one, &word), self.all, flat);
-        let two = blend(count(&self.two, &pair(second, word)), followed(&self.after_one, &second), one);
-        blend(count(&self.three, &triple(first, second, word)), followed(&self.after_two, &pair(first, second)), two)
+        let one = interpolate(get_count(&self.one, &word), self.all, flat);
+        let two = interpolate(get_count(&self.two, &pack_pair(second, word)), get_context(&self.after_one, &second), one);
+        interpolate(get_count(&self.three, &pack_triple(first, second, word)), get_context(&self.after_two, &pack_pair(first, second)), two)
     }
 }
 
 /// Counts one more; whether it was the first.
-fn bump(count: &mut u32) -> bool {
+fn increment(count: &mut u32) -> bool {
     *count += 1;
     *count == 1
 }
 
-fn count<K: std::hash::Hash + Eq>(counts: &NumberMap<K, u32>, key: &K) -> f64 {
+fn get_count<K: std::hash::Hash + Eq>(counts: &NumberMap<K, u32>, key: &K) -> f64 {
     f64::from(counts.get(key).copied().unwrap_or(0))
 }
 
-fn followed<K: std::hash::Hash + Eq>(contexts: &NumberMap<K, Followed>, key: &K) -> Followed {
+fn get_context<K: std::hash::Hash + Eq>(contexts: &NumberMap<K, ContextCounts>, key: &K) -> ContextCounts {
     contexts.get(key).copied().unwrap_or_default()
 }
 
 /// Witten and Bell: a context that was followed by many different tokens leaves much to the shorter one.
-fn blend(times: f64, context: Followed, shorter: f64) -> f64 {
+fn interpolate(times: f64, context: ContextCounts, shorter: f64) -> f64 {
     let kinds = f64::from(context.kinds);
     match context.times {
         0 => shorter,
@@ -150,7 +150,7 @@ mod tests {
 
     fn surprise(model: &Trigrams, text: &str) -> Vec<f64> {
         let mut all = Vec::new();
-        model.surprise(words(text), &mut |_, nats| all.push(nats));
+        model.visit_surprise(words(text), &mut |_, nats| all.push(nats));
         all
     }
 

@@ -8,51 +8,51 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::kept::Kept;
-use super::{Allowed, Tally, assert_pair_is_two_files, assert_sites_pass};
+use super::stored_text::StoredTextAudit;
+use super::{AllowedWords, LeakTally, assert_pair_is_two_files, assert_sites_pass};
 use crate::git::Repo;
-use crate::knowledge::abstraction::{Places, edits};
-use crate::knowledge::evaluate::cases::{Cases, Part};
-use crate::knowledge::mine;
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::Parsers;
+use crate::knowledge::abstraction::{LineForms, extract_edits};
+use crate::knowledge::evaluate::cases::{FixCases, EvaluationSplit};
+use crate::knowledge::history_mining;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::Parsers;
 
 /// Observations that are learned at once.
-const AT_ONCE: usize = 5_000;
+const OBSERVATIONS_PER_BATCH: usize = 5_000;
 
 struct Corpus {
-    allowed: Allowed,
+    allowed: AllowedWords,
     parsers: Parsers,
-    tally: Tally,
-    kept: Kept,
+    tally: LeakTally,
+    kept: StoredTextAudit,
     learning: Duration,
     files: usize,
 }
 
 impl Corpus {
-    fn file(&mut self, language: Language, before: &[u8], after: &[u8]) {
+    fn add_file(&mut self, language: Language, before: &[u8], after: &[u8]) {
         let start = Instant::now();
-        let learned = edits(&mut self.parsers, language, before, after);
+        let learned = extract_edits(&mut self.parsers, language, before, after);
         self.learning += start.elapsed();
         self.files += 1;
         assert_pair_is_two_files(&mut self.parsers, language, before, after);
-        self.tally.take(&self.allowed, language, [before, after], &learned);
+        self.tally.add_edits(&self.allowed, language, [before, after], &learned);
         let source = self.parsers.parse("", language, before);
-        let places = source.as_ref().ok().map(Places::of);
+        let places = source.as_ref().ok().map(LineForms::new);
         let lines = learned.iter().map(|edit| edit.lines).step_by(4).take(3);
-        let dismissed = places.iter().flat_map(|places| lines.clone().filter_map(|lines| places.form(lines)));
-        self.kept.take(language, &learned, dismissed);
-        if self.kept.waiting() >= AT_ONCE {
-            self.kept.learn(&self.allowed);
+        let dismissed = places.iter().flat_map(|places| lines.clone().filter_map(|lines| places.form_at(lines)));
+        self.kept.add_observations(language, &learned, dismissed);
+        if self.kept.pending_count() >= OBSERVATIONS_PER_BATCH {
+            self.kept.learn_and_check(&self.allowed);
         }
     }
 
-    fn repository(&mut self, repo: &Repo, commits: usize) {
-        let each = &mut |file: mine::FixedFile| {
-            self.file(file.language, &file.before, &file.after);
+    fn add_repository(&mut self, repo: &Repo, commits: usize) {
+        let each = &mut |file: history_mining::FixedFileVersions| {
+            self.add_file(file.language, &file.before, &file.after);
             std::ops::ControlFlow::Continue(())
         };
-        mine::fixed_files(repo, commits, each).expect("a history");
+        history_mining::visit_fixed_files(repo, commits, each).expect("a history");
         let head = repo.resolve_commit("HEAD").expect("a commit");
         for file in repo.tree_files(&head).expect("files").into_iter().step_by(37).take(100) {
             let text = repo.blob(&file.blob).expect("a blob");
@@ -60,10 +60,10 @@ impl Corpus {
         }
     }
 
-    fn folder(&mut self, path: &Path) {
-        let cases = Cases::of_folder(path, Language::Java, Part::Test).expect("CodRep's layout");
-        for case in cases.earlier().chain(cases.later()).filter_map(|number| cases.read(number)) {
-            self.file(case.language, &case.before, &case.after);
+    fn add_folder(&mut self, path: &Path) {
+        let cases = FixCases::from_folder(path, Language::Java, EvaluationSplit::Test).expect("CodRep's layout");
+        for case in cases.training_range().chain(cases.test_range()).filter_map(|number| cases.read_case(number)) {
+            self.add_file(case.language, &case.before, &case.after);
         }
     }
 }
@@ -75,21 +75,21 @@ fn corpus() {
     let repos = std::env::var("REVDECK_LEAK_REPOS").expect("REVDECK_LEAK_REPOS names repositories");
     let commits =
         std::env::var("REVDECK_LEAK_COMMITS").map_or(2_000, |text| text.parse().expect("a number of commits"));
-    let (allowed, tally, kept) = (Allowed::new(), Tally::default(), Kept::new());
+    let (allowed, tally, kept) = (AllowedWords::new(), LeakTally::default(), StoredTextAudit::new());
     let mut corpus = Corpus { allowed, parsers: Parsers::default(), tally, kept, learning: Duration::ZERO, files: 0 };
     for path in repos.split(':').map(Path::new) {
         let before = (corpus.tally.edits, corpus.files, corpus.learning);
         match Repo::discover(path) {
-            Ok(repo) => corpus.repository(&repo, commits),
-            Err(_) => corpus.folder(path),
+            Ok(repo) => corpus.add_repository(&repo, commits),
+            Err(_) => corpus.add_folder(path),
         }
         let (edits, files) = (corpus.tally.edits - before.0, corpus.files - before.1);
         let seconds = (corpus.learning - before.2).as_secs_f64();
         println!("{}: {files} files, {edits} edits in {seconds:.1} s", path.display());
     }
-    corpus.kept.end(&corpus.allowed);
+    corpus.kept.check_all(&corpus.allowed);
     let Corpus { tally, kept, .. } = &corpus;
-    let Tally { edits, forms, distinct, again, by_kind, leaks } = tally;
+    let LeakTally { edits, forms, distinct, again, by_kind, leaks } = tally;
     println!("{edits} edits, {forms} pairs of forms, {} different ones, {} leaks", distinct.len(), leaks.len());
     println!("{} texts of stores and exports read, {} leaks in them and in hints", kept.read, kept.leaks.len());
     println!("{by_kind:?}");

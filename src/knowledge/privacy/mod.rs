@@ -5,7 +5,7 @@
 //! over real edits.
 
 mod corpus;
-mod kept;
+mod stored_text;
 mod keywords;
 mod templates;
 
@@ -14,33 +14,33 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use self::kept::Kept;
+use self::stored_text::StoredTextAudit;
 use self::keywords::keywords;
-use self::templates::{TEMPLATES, fill, own_words};
-use super::abstraction::{LearnedEdit, Places, edits, form_digest, sites};
-use super::form::{Form, Placeholder, Token};
-use super::{gate, mine, names};
+use self::templates::{TEMPLATES, fill_template, arbitrary_words};
+use super::abstraction::{LearnedEdit, LineForms, extract_edits, digest_form, visit_sites};
+use super::form::{Form, Placeholder, FormToken};
+use super::{privacy_gate, history_mining, stdlib_names};
 use crate::domain::LineRange;
 use crate::git::Repo;
-use crate::provider::builtin::language::Language;
-use crate::provider::builtin::source::Parsers;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::Parsers;
 
 /// Says of every word of a form whether it may be there.
-struct Allowed(BTreeMap<&'static str, HashSet<&'static str>>);
+struct AllowedWords(BTreeMap<&'static str, HashSet<&'static str>>);
 
-impl Allowed {
+impl AllowedWords {
     fn new() -> Self {
-        let words = |language| names::of(language).map(|(name, _)| name).chain(keywords(language).split_whitespace());
-        Self(names::languages().map(|language| (language, words(language).collect())).collect())
+        let words = |language| stdlib_names::parse_names(language).map(|(name, _)| name).chain(keywords(language).split_whitespace());
+        Self(stdlib_names::languages().map(|language| (language, words(language).collect())).collect())
     }
 
     /// The words of a form that may not be there.
-    fn leaks<'f>(&self, language: Language, form: &'f Form) -> Vec<&'f str> {
-        self.of(language.name(), form)
+    fn find_leaks<'f>(&self, language: Language, form: &'f Form) -> Vec<&'f str> {
+        self.disallowed_words(language.name(), form)
     }
 
     /// The same by a language's name; of none, all are.
-    fn of<'f>(&self, language: &str, form: &'f Form) -> Vec<&'f str> {
+    fn disallowed_words<'f>(&self, language: &str, form: &'f Form) -> Vec<&'f str> {
         let none = HashSet::new();
         let words = self.0.get(language).unwrap_or(&none);
         let is_allowed = |text: &str| {
@@ -49,15 +49,15 @@ impl Allowed {
             words.contains(text) || text == "_" || is_sign && text.len() <= 4
         };
         let texts = form.tokens().iter().filter_map(|token| match token {
-            Token::Kept(text) => Some(&**text),
-            Token::Hole { .. } => None,
+            FormToken::Kept(text) => Some(&**text),
+            FormToken::Hole { .. } => None,
         });
         texts.filter(|text| !is_allowed(text)).collect()
     }
 }
 
 /// The words of a text, by letters, whatever they are: names, numbers, parts of strings and comments.
-fn words(text: &[u8]) -> HashSet<String> {
+fn split_words(text: &[u8]) -> HashSet<String> {
     let text = String::from_utf8_lossy(text);
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     words.map(str::to_owned).collect()
@@ -65,7 +65,7 @@ fn words(text: &[u8]) -> HashSet<String> {
 
 /// What was looked at, and found.
 #[derive(Default)]
-struct Tally {
+struct LeakTally {
     edits: usize,
     forms: usize,
     distinct: HashSet<(&'static str, String, String)>,
@@ -74,21 +74,21 @@ struct Tally {
     leaks: Vec<String>,
 }
 
-impl Tally {
-    fn take(&mut self, allowed: &Allowed, language: Language, sides: [&[u8]; 2], learned: &[LearnedEdit]) {
+impl LeakTally {
+    fn add_edits(&mut self, allowed: &AllowedWords, language: Language, sides: [&[u8]; 2], learned: &[LearnedEdit]) {
         let mut hunks: Vec<usize> = learned.iter().map(|edit| edit.hunk).collect();
         hunks.dedup();
         self.edits += hunks.len();
-        let source: HashSet<String> = sides.into_iter().flat_map(words).collect();
+        let source: HashSet<String> = sides.into_iter().flat_map(split_words).collect();
         for edit in learned {
             self.forms += 1;
             for form in [&edit.broken, &edit.fixed] {
-                for word in allowed.leaks(language, form) {
+                for word in allowed.find_leaks(language, form) {
                     self.leaks.push(format!("{language:?}: {word:?} in {form}"));
                 }
                 // The same the other way round, and with the text as it is stored.
-                for word in words(form.to_string().as_bytes()).intersection(&source) {
-                    let is_placeholder = word == "_" || matches!(word.parse(), Ok(Token::Hole { .. }));
+                for word in split_words(form.to_string().as_bytes()).intersection(&source) {
+                    let is_placeholder = word == "_" || matches!(word.parse(), Ok(FormToken::Hole { .. }));
                     let is_allowed =
                         |text: &&str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word);
                     if !is_placeholder && !allowed.0[language.name()].iter().any(is_allowed) {
@@ -110,17 +110,17 @@ impl Tally {
 }
 
 /// All forms that a file has: they pass, so that it is not the gate that keeps the promise.
-fn assert_sites_pass(allowed: &Allowed, parsers: &mut Parsers, path: &str, text: &[u8]) -> usize {
+fn assert_sites_pass(allowed: &AllowedWords, parsers: &mut Parsers, path: &str, text: &[u8]) -> usize {
     let Some(language) = Language::detect(path, text) else { return 0 };
     let Ok(source) = parsers.parse(path, language, text) else { return 0 };
     let mut count = 0;
-    sites(&source, None, &mut |site| {
+    visit_sites(&source, None, &mut |site| {
         let form = site.form();
         count += 1;
-        assert_eq!(site.digest, form_digest(&form), "{path}: {form}");
-        assert_eq!(gate::admit(language.name(), &form), Ok(()), "{path}: {form}");
+        assert_eq!(site.digest, digest_form(&form), "{path}: {form}");
+        assert_eq!(privacy_gate::admit(language.name(), &form), Ok(()), "{path}: {form}");
         assert_eq!(form.to_string().parse::<Form>().as_ref(), Ok(&form), "{path}");
-        assert!(allowed.leaks(language, &form).is_empty(), "{path}: {form}: {:?}", allowed.leaks(language, &form));
+        assert!(allowed.find_leaks(language, &form).is_empty(), "{path}: {form}: {:?}", allowed.find_leaks(language, &form));
     });
     count
 }
@@ -134,7 +134,7 @@ fn assert_pair_is_two_files(parsers: &mut Parsers, language: Language, before: &
 
 #[test]
 fn no_word_of_this_repository_gets_into_a_form() {
-    let (allowed, mut parsers, mut tally) = (Allowed::new(), Parsers::default(), Tally::default());
+    let (allowed, mut parsers, mut tally) = (AllowedWords::new(), Parsers::default(), LeakTally::default());
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![root.join("src/knowledge"), root.join("src/policy")];
     let mut count = 0;
@@ -147,8 +147,8 @@ fn no_word_of_this_repository_gets_into_a_form() {
                 let text = std::fs::read(&path).expect("a readable file");
                 count += assert_sites_pass(&allowed, &mut parsers, "a.rs", &text);
                 for changed in mutants(&text) {
-                    let learned = edits(&mut parsers, Language::Rust, &text, &changed);
-                    tally.take(&allowed, Language::Rust, [&text, &changed], &learned);
+                    let learned = extract_edits(&mut parsers, Language::Rust, &text, &changed);
+                    tally.add_edits(&allowed, Language::Rust, [&text, &changed], &learned);
                 }
             }
         }
@@ -157,9 +157,9 @@ fn no_word_of_this_repository_gets_into_a_form() {
     assert!(tally.edits > 200, "{} edits", tally.edits);
     // Of a package there is no history.
     if let Ok(repo) = Repo::discover(root) {
-        mine::fixed_files(&repo, 50, &mut |file| {
-            let learned = edits(&mut parsers, file.language, &file.before, &file.after);
-            tally.take(&allowed, file.language, [&file.before, &file.after], &learned);
+        history_mining::visit_fixed_files(&repo, 50, &mut |file| {
+            let learned = extract_edits(&mut parsers, file.language, &file.before, &file.after);
+            tally.add_edits(&allowed, file.language, [&file.before, &file.after], &learned);
             std::ops::ControlFlow::Continue(())
         })
         .expect("a history");
@@ -185,8 +185,8 @@ fn mutants(text: &[u8]) -> Vec<Vec<u8>> {
 fn every_template_teaches_something() {
     let words = ["alphazq", "betazq", "Gammazq", "deltazq", "7", "epsilonzq"].map(str::to_owned);
     for (language, before, after) in TEMPLATES {
-        let (before, after) = (fill(before, &words), fill(after, &words));
-        let learned = edits(&mut Parsers::default(), *language, before.as_bytes(), after.as_bytes());
+        let (before, after) = (fill_template(before, &words), fill_template(after, &words));
+        let learned = extract_edits(&mut Parsers::default(), *language, before.as_bytes(), after.as_bytes());
         assert!(learned.len() >= 2, "{language:?}: {learned:#?}");
     }
 }
@@ -195,17 +195,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn no_word_that_somebody_wrote_gets_into_a_store_a_prompt_or_an_export(words in own_words(), other in own_words()) {
-        let (allowed, mut parsers, mut kept) = (Allowed::new(), Parsers::default(), Kept::new());
+    fn no_word_that_somebody_wrote_gets_into_a_store_a_prompt_or_an_export(words in arbitrary_words(), other in arbitrary_words()) {
+        let (allowed, mut parsers, mut kept) = (AllowedWords::new(), Parsers::default(), StoredTextAudit::new());
         for (language, before, after) in TEMPLATES {
-            let (before, after) = (fill(before, &words), fill(after, &other));
-            let learned = edits(&mut parsers, *language, before.as_bytes(), after.as_bytes());
+            let (before, after) = (fill_template(before, &words), fill_template(after, &other));
+            let learned = extract_edits(&mut parsers, *language, before.as_bytes(), after.as_bytes());
             let source = parsers.parse("", *language, before.as_bytes()).expect("parses");
             let lines = (1..=before.lines().count() as u32).map(|line| LineRange::new(line, line));
-            let places = Places::of(&source);
-            kept.take(*language, &learned, lines.filter_map(|lines| places.form(lines)));
+            let places = LineForms::new(&source);
+            kept.add_observations(*language, &learned, lines.filter_map(|lines| places.form_at(lines)));
         }
-        kept.end(&allowed);
+        kept.check_all(&allowed);
         prop_assert!(kept.read > 100, "{} texts", kept.read);
         prop_assert!(kept.leaks.is_empty(), "{:#?}", kept.leaks);
     }
@@ -215,21 +215,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_word_that_somebody_wrote_gets_into_a_form(words in own_words(), other in own_words()) {
-        let (allowed, mut parsers, mut tally) = (Allowed::new(), Parsers::default(), Tally::default());
+    fn no_word_that_somebody_wrote_gets_into_a_form(words in arbitrary_words(), other in arbitrary_words()) {
+        let (allowed, mut parsers, mut tally) = (AllowedWords::new(), Parsers::default(), LeakTally::default());
         for (language, before, after) in TEMPLATES {
-            let (before, after) = (fill(before, &words), fill(after, &other));
-            let learned = edits(&mut parsers, *language, before.as_bytes(), after.as_bytes());
+            let (before, after) = (fill_template(before, &words), fill_template(after, &other));
+            let learned = extract_edits(&mut parsers, *language, before.as_bytes(), after.as_bytes());
             for edit in &learned {
                 let said = format!("{} {}", edit.broken, edit.fixed);
                 prop_assert!(!said.contains("zq"), "{language:?}: {said}");
             }
-            tally.take(&allowed, *language, [before.as_bytes(), after.as_bytes()], &learned);
+            tally.add_edits(&allowed, *language, [before.as_bytes(), after.as_bytes()], &learned);
             let source = parsers.parse("", *language, before.as_bytes()).expect("parses");
-            let places = Places::of(&source);
+            let places = LineForms::new(&source);
             for line in 1..=before.lines().count() as u32 {
-                if let Some(form) = places.form(LineRange::new(line, line)) {
-                    prop_assert_eq!(gate::admit(language.name(), &form), Ok(()));
+                if let Some(form) = places.form_at(LineRange::new(line, line)) {
+                    prop_assert_eq!(privacy_gate::admit(language.name(), &form), Ok(()));
                     prop_assert!(!form.to_string().contains("zq"), "{language:?}: {form}");
                 }
             }
@@ -240,11 +240,11 @@ proptest! {
     /// Whatever a file is, nothing of it gets out, and nothing fails.
     #[test]
     fn no_word_of_noise_gets_into_a_form(before in "[a-z(){}\\[\\];:=.,<>\"'`#$@!&|\\n 0-9]{0,200}", cut in 0usize..200) {
-        let (allowed, mut parsers, mut tally) = (Allowed::new(), Parsers::default(), Tally::default());
+        let (allowed, mut parsers, mut tally) = (AllowedWords::new(), Parsers::default(), LeakTally::default());
         let after: String = before.chars().enumerate().filter(|(at, _)| *at != cut).map(|(_, c)| c).collect();
         for language in Language::ALL {
-            let learned = edits(&mut parsers, language, before.as_bytes(), after.as_bytes());
-            tally.take(&allowed, language, [before.as_bytes(), after.as_bytes()], &learned);
+            let learned = extract_edits(&mut parsers, language, before.as_bytes(), after.as_bytes());
+            tally.add_edits(&allowed, language, [before.as_bytes(), after.as_bytes()], &learned);
         }
         prop_assert!(tally.leaks.is_empty(), "{:?}", tally.leaks);
     }
@@ -252,11 +252,11 @@ proptest! {
 
 #[test]
 fn the_lists_are_sound() {
-    for language in names::languages() {
-        let text = names::text(language);
+    for language in stdlib_names::languages() {
+        let text = stdlib_names::list_text(language);
         assert!(text.starts_with("# Names of "), "{language}: no source is given");
         assert!(text.lines().all(|line| line.len() <= 120 && line.trim() == line), "{language}: lines");
-        let names: Vec<_> = names::of(language).collect();
+        let names: Vec<_> = stdlib_names::parse_names(language).collect();
         assert!(names.len() > 250, "{language}: {} names", names.len());
         for (before, after) in names.iter().zip(&names[1..]) {
             let key = |name: &str| (name.to_ascii_lowercase(), name.to_owned());
@@ -268,7 +268,7 @@ fn the_lists_are_sound() {
             let is_placeholder = Placeholder::ALL.iter().any(|kind| name.starts_with(kind.word()));
             assert!(!is_placeholder, "{language}: {name:?} would be read as a placeholder");
             assert_eq!(
-                gate::admit(language, &Form::new(vec![Token::Kept((*name).into())]).expect("a form")),
+                privacy_gate::admit(language, &Form::new(vec![FormToken::Kept((*name).into())]).expect("a form")),
                 Ok(()),
                 "{name}"
             );

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::provider::builtin::language::Language;
+use crate::reviewers::analyzer::language::Language;
 
 /// Code of every language with a place for a name (`N`), another (`M`), a type (`T`), a string's content (`S`), a number (`9`)
 /// and a comment (`C`), and what becomes of it.
@@ -75,7 +75,7 @@ pub(super) const TEMPLATES: &[(Language, &str, &str)] = &[
 ];
 
 /// What somebody may have written: secrets, names as ours, letters of all the world.
-pub(super) fn own_words() -> impl Strategy<Value = [String; 6]> {
+pub(super) fn arbitrary_words() -> impl Strategy<Value = [String; 6]> {
     let name = || {
         prop_oneof![
             4 => "[a-zA-Z][a-zA-Z0-9]{5,12}zq",
@@ -90,7 +90,7 @@ pub(super) fn own_words() -> impl Strategy<Value = [String; 6]> {
         .prop_map(|(n, m, t, s, number, comment)| [n, m, t, s, number, comment])
 }
 
-pub(super) fn fill(template: &str, [n, m, t, s, number, comment]: &[String; 6]) -> String {
+pub(super) fn fill_template(template: &str, [n, m, t, s, number, comment]: &[String; 6]) -> String {
     // A letter that stands alone is a place.
     let chars: Vec<char> = template.chars().collect();
     let is_word = |at: Option<&char>| at.is_some_and(|c| c.is_alphanumeric() || *c == '_');

@@ -7,7 +7,7 @@ mod precision;
 mod series;
 
 pub use precision::Precision;
-pub use series::{Point, Series, Step};
+pub use series::{SeriesPoint, MetricsSeries, Step};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,17 +15,17 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::domain::{
-    Actor, Answerer, CancelReason, ErrorClass, FindingStatus, Handed, Kind, PhaseTimings, RunId, RunRecord, RunStatus,
+    Actor, ReviewerUsage, CancelReason, ErrorClass, FindingStatus, LedgerDelivery, Kind, PhaseTimings, RunId, RunRecord, RunStatus,
     Scope, Source, Time, Usage,
 };
 
 /// What is on record.
 #[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
+pub struct MetricsInput<'a> {
     /// The newest first.
     pub runs: &'a [RunRecord],
     pub findings: &'a [FindingFact<'a>],
-    pub handed: &'a [Handed],
+    pub handed: &'a [LedgerDelivery],
 }
 
 /// A finding as figures need it.
@@ -42,15 +42,15 @@ pub struct FindingFact<'a> {
 
 /// Which runs count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Selection {
+pub struct RunSelection {
     /// Those asked for since then.
     pub since: Option<Time>,
     /// This one alone.
     pub run: Option<RunId>,
 }
 
-impl Selection {
-    fn has(&self, run: &RunRecord) -> bool {
+impl RunSelection {
+    fn contains(&self, run: &RunRecord) -> bool {
         self.since.is_none_or(|since| run.created_at >= since)
             && self.run.as_ref().is_none_or(|wanted| run.run_id == *wanted)
     }
@@ -59,19 +59,19 @@ impl Selection {
 /// All figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Metrics {
-    pub totals: Totals,
+    pub totals: MetricsTotals,
     /// The newest first.
     pub runs: Vec<RunMetrics>,
     /// Most findings first.
     pub by_kind: Vec<KindMetrics>,
     /// By name.
     pub by_reviewer: Vec<ReviewerMetrics>,
-    pub series: Series,
+    pub series: MetricsSeries,
 }
 
 /// What became of findings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Fates {
+pub struct OutcomeCounts {
     pub found: u32,
     /// Named to an assistant.
     pub surfaced: u32,
@@ -87,8 +87,8 @@ pub struct Fates {
     pub obsolete: u32,
 }
 
-impl Fates {
-    fn add(&mut self, finding: &FindingFact<'_>, surfaced: bool) {
+impl OutcomeCounts {
+    fn count_finding(&mut self, finding: &FindingFact<'_>, surfaced: bool) {
         self.found += 1;
         self.surfaced += u32::from(surfaced);
         match finding.status {
@@ -107,7 +107,7 @@ impl Fates {
     }
 
     pub fn precision(&self) -> Precision {
-        Precision::of(self.addressed, self.dismissed)
+        Precision::from_counts(self.addressed, self.dismissed)
     }
 }
 
@@ -124,7 +124,7 @@ pub struct RunMetrics {
     pub model: String,
     pub reasoning_effort: String,
     /// Who answered; empty where nobody is asked in turns.
-    pub answered_by: Vec<Answerer>,
+    pub answered_by: Vec<ReviewerUsage>,
     /// Workers that took it on, those of the run that it goes on from included.
     pub attempt: u32,
     /// How often it was taken up again after its worker or its reviewer had failed.
@@ -153,12 +153,12 @@ pub struct RunMetrics {
     pub error_class: Option<ErrorClass>,
     /// When an assistant was first told of its result.
     pub surfaced_at: Option<Time>,
-    pub findings: Fates,
+    pub findings: OutcomeCounts,
 }
 
 /// All runs together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Totals {
+pub struct MetricsTotals {
     /// Reviews begun: every run but the skipped ones.
     pub launched: u32,
     /// Requests that a run on its way answered.
@@ -189,7 +189,7 @@ pub struct Totals {
     pub ledgers: u32,
     pub ledger_tokens: u64,
     /// Each finding once.
-    pub findings: Fates,
+    pub findings: OutcomeCounts,
     pub precision: Precision,
 }
 
@@ -197,7 +197,7 @@ pub struct Totals {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KindMetrics {
     pub kind: Kind,
-    pub findings: Fates,
+    pub findings: OutcomeCounts,
     pub precision: Precision,
 }
 
@@ -208,21 +208,21 @@ pub struct ReviewerMetrics {
     pub runs: u32,
     pub tokens_spent: u64,
     pub cost: f64,
-    pub findings: Fates,
+    pub findings: OutcomeCounts,
     pub precision: Precision,
 }
 
 /// Counts everything. Days are those of `zone`.
-pub fn measure(facts: &Facts<'_>, selection: &Selection, zone: &TimeZone) -> Metrics {
-    let chosen: Vec<&RunRecord> = facts.runs.iter().filter(|run| selection.has(run)).collect();
-    let told = Told::of(facts.handed);
+pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &RunSelection, zone: &TimeZone) -> Metrics {
+    let chosen: Vec<&RunRecord> = facts.runs.iter().filter(|run| selection.contains(run)).collect();
+    let told = SurfacedItems::from_deliveries(facts.handed);
     let attempts: HashMap<&RunId, u32> = facts.runs.iter().map(|run| (&run.run_id, run.attempt)).collect();
-    let mut runs: Vec<RunMetrics> = chosen.iter().map(|run| of_run(run, &attempts, &told)).collect();
-    let reported = reported(&chosen, facts.findings);
+    let mut runs: Vec<RunMetrics> = chosen.iter().map(|run| measure_run(run, &attempts, &told)).collect();
+    let reported = pair_runs_with_findings(&chosen, facts.findings);
     let surfaced = |finding: u32| told.findings.contains(facts.findings[finding as usize].id);
 
     for &(run, finding) in &reported {
-        runs[run as usize].findings.add(&facts.findings[finding as usize], surfaced(finding));
+        runs[run as usize].findings.count_finding(&facts.findings[finding as usize], surfaced(finding));
     }
     for (metrics, run) in runs.iter_mut().zip(&chosen) {
         // A record names a part of very many findings, and counts all of them.
@@ -231,12 +231,12 @@ pub fn measure(facts: &Facts<'_>, selection: &Selection, zone: &TimeZone) -> Met
     let mut distinct: Vec<u32> = reported.iter().map(|(_, finding)| *finding).collect();
     distinct.sort_unstable();
     distinct.dedup();
-    let mut all = Fates::default();
-    let mut kinds: BTreeMap<Kind, Fates> = BTreeMap::new();
+    let mut all = OutcomeCounts::default();
+    let mut kinds: BTreeMap<Kind, OutcomeCounts> = BTreeMap::new();
     for &finding in &distinct {
         let fact = &facts.findings[finding as usize];
-        all.add(fact, surfaced(finding));
-        kinds.entry(fact.kind).or_default().add(fact, surfaced(finding));
+        all.count_finding(fact, surfaced(finding));
+        kinds.entry(fact.kind).or_default().count_finding(fact, surfaced(finding));
     }
     let handed = facts
         .handed
@@ -248,22 +248,22 @@ pub fn measure(facts: &Facts<'_>, selection: &Selection, zone: &TimeZone) -> Met
         .collect();
     by_kind.sort_by_key(|kind| std::cmp::Reverse(kind.findings.found));
     Metrics {
-        totals: totals(&runs, all, handed),
+        totals: sum_totals(&runs, all, handed),
         by_kind,
-        by_reviewer: by_reviewer(&chosen, &runs, &reported, facts.findings, &surfaced),
-        series: over_time(&chosen, &distinct, facts.findings, zone),
+        by_reviewer: group_by_reviewer(&chosen, &runs, &reported, facts.findings, &surfaced),
+        series: build_series(&chosen, &distinct, facts.findings, zone),
         runs,
     }
 }
 
 /// What assistants were told.
-struct Told<'a> {
+struct SurfacedItems<'a> {
     runs: HashMap<&'a RunId, Time>,
     findings: HashSet<&'a str>,
 }
 
-impl<'a> Told<'a> {
-    fn of(handed: &'a [Handed]) -> Self {
+impl<'a> SurfacedItems<'a> {
+    fn from_deliveries(handed: &'a [LedgerDelivery]) -> Self {
         let mut told = Self { runs: HashMap::new(), findings: HashSet::new() };
         for ledger in handed {
             if let Some(run) = &ledger.run_id {
@@ -276,7 +276,7 @@ impl<'a> Told<'a> {
 }
 
 /// Which run reported which finding, by their places in the two lists: each pair once, in order.
-fn reported(runs: &[&RunRecord], findings: &[FindingFact<'_>]) -> Vec<(u32, u32)> {
+fn pair_runs_with_findings(runs: &[&RunRecord], findings: &[FindingFact<'_>]) -> Vec<(u32, u32)> {
     let places = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let run_at: HashMap<&str, u32> =
         runs.iter().enumerate().map(|(at, run)| (run.run_id.as_str(), places(at))).collect();
@@ -298,12 +298,12 @@ fn reported(runs: &[&RunRecord], findings: &[FindingFact<'_>]) -> Vec<(u32, u32)
 }
 
 /// How often a run was taken up again. One that goes on from an earlier run counts its workers on from there.
-fn resumed(run: &RunRecord, attempts: &HashMap<&RunId, u32>) -> u32 {
+fn count_resumes(run: &RunRecord, attempts: &HashMap<&RunId, u32>) -> u32 {
     let before = run.resumed_from.as_ref().and_then(|from| attempts.get(from)).copied().unwrap_or(1);
     run.attempt.saturating_sub(before)
 }
 
-fn of_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &Told<'_>) -> RunMetrics {
+fn measure_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &SurfacedItems<'_>) -> RunMetrics {
     let spent = run.tokens.total();
     RunMetrics {
         run_id: run.run_id.clone(),
@@ -316,7 +316,7 @@ fn of_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &Told<'_>) -> 
         reasoning_effort: run.reasoning_effort.clone(),
         answered_by: run.answered_by.clone(),
         attempt: run.attempt,
-        resumed: resumed(run, attempts),
+        resumed: count_resumes(run, attempts),
         phase_timings: run.phase_timings,
         tokens: run.tokens,
         tokens_spent: spent,
@@ -335,12 +335,12 @@ fn of_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &Told<'_>) -> 
         carried_over_from: run.carried_over_from.clone(),
         error_class: run.error_class,
         surfaced_at: told.runs.get(&run.run_id).copied(),
-        findings: Fates::default(),
+        findings: OutcomeCounts::default(),
     }
 }
 
-fn totals<'a>(runs: &[RunMetrics], findings: Fates, handed: impl Iterator<Item = &'a Handed>) -> Totals {
-    let mut totals = Totals { findings, precision: findings.precision(), ..Totals::default() };
+fn sum_totals<'a>(runs: &[RunMetrics], findings: OutcomeCounts, handed: impl Iterator<Item = &'a LedgerDelivery>) -> MetricsTotals {
+    let mut totals = MetricsTotals { findings, precision: findings.precision(), ..MetricsTotals::default() };
     for run in runs {
         match run.status {
             RunStatus::Completed => totals.completed += 1,
@@ -379,12 +379,12 @@ fn totals<'a>(runs: &[RunMetrics], findings: Fates, handed: impl Iterator<Item =
 }
 
 /// Who a run counts for: whoever gave most of its answers, of equals the last.
-fn reviewer_of(run: &RunRecord) -> &str {
+fn main_reviewer(run: &RunRecord) -> &str {
     let most = run.answered_by.iter().max_by_key(|answerer| answerer.turns);
     most.map_or(&run.reviewer, |answerer| &answerer.reviewer)
 }
 
-fn by_reviewer(
+fn group_by_reviewer(
     chosen: &[&RunRecord],
     runs: &[RunMetrics],
     reported: &[(u32, u32)],
@@ -393,13 +393,13 @@ fn by_reviewer(
 ) -> Vec<ReviewerMetrics> {
     let mut table: BTreeMap<&str, ReviewerMetrics> = BTreeMap::new();
     for (run, metrics) in chosen.iter().zip(runs).filter(|(run, _)| run.status != RunStatus::Skipped) {
-        let name = reviewer_of(run);
+        let name = main_reviewer(run);
         let reviewer = table.entry(name).or_insert_with(|| ReviewerMetrics {
             reviewer: name.to_owned(),
             runs: 0,
             tokens_spent: 0,
             cost: 0.0,
-            findings: Fates::default(),
+            findings: OutcomeCounts::default(),
             precision: Precision::default(),
         });
         reviewer.runs += 1;
@@ -407,12 +407,12 @@ fn by_reviewer(
         reviewer.cost += metrics.cost.unwrap_or(0.0);
     }
     let mut said: Vec<(&str, u32)> =
-        reported.iter().map(|(run, finding)| (reviewer_of(chosen[*run as usize]), *finding)).collect();
+        reported.iter().map(|(run, finding)| (main_reviewer(chosen[*run as usize]), *finding)).collect();
     said.sort_unstable();
     said.dedup();
     for (name, finding) in said {
         if let Some(reviewer) = table.get_mut(name) {
-            reviewer.findings.add(&findings[finding as usize], surfaced(finding));
+            reviewer.findings.count_finding(&findings[finding as usize], surfaced(finding));
         }
     }
     let mut all: Vec<ReviewerMetrics> = table.into_values().collect();
@@ -422,7 +422,7 @@ fn by_reviewer(
     all
 }
 
-fn over_time(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'_>], zone: &TimeZone) -> Series {
+fn build_series(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'_>], zone: &TimeZone) -> MetricsSeries {
     let asked: HashMap<&str, Time> = runs.iter().map(|run| (run.run_id.as_str(), run.created_at)).collect();
     let decided = |finding: &FindingFact<'_>| match finding.status {
         FindingStatus::Addressed | FindingStatus::Dismissed => finding.decided.map(|(_, at)| at),
@@ -430,26 +430,26 @@ fn over_time(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'_>]
     };
     let facts = || distinct.iter().map(|finding| &findings[*finding as usize]);
     let moments = runs.iter().map(|run| run.created_at).chain(facts().filter_map(decided));
-    let mut series = Series::over(moments, zone);
+    let mut series = MetricsSeries::from_times(moments, zone);
     for run in runs {
-        if let Some(point) = series.at(run.created_at) {
+        if let Some(point) = series.point_at(run.created_at) {
             point.runs += 1;
             point.tokens_spent = point.tokens_spent.saturating_add(run.tokens.total());
             point.tokens_saved = point.tokens_saved.saturating_add(run.saved_token_estimate);
         }
     }
     for finding in facts() {
-        if let Some(point) = asked.get(finding.first_run).and_then(|at| series.at(*at)) {
+        if let Some(point) = asked.get(finding.first_run).and_then(|at| series.point_at(*at)) {
             point.findings += 1;
         }
-        if let Some(point) = decided(finding).and_then(|at| series.at(at)) {
+        if let Some(point) = decided(finding).and_then(|at| series.point_at(at)) {
             match finding.status {
                 FindingStatus::Addressed => point.addressed += 1,
                 _ => point.dismissed += 1,
             }
         }
     }
-    series.finish();
+    series.compute_shares();
     series
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::domain::wilson;
+use crate::domain::wilson_lower_bound;
 
 /// Findings that were addressed against those that were dismissed. What is open or obsolete says nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -16,19 +16,19 @@ pub struct Precision {
 }
 
 impl Precision {
-    pub fn of(addressed: u32, dismissed: u32) -> Self {
+    pub fn from_counts(addressed: u32, dismissed: u32) -> Self {
         let decided = f64::from(addressed) + f64::from(dismissed);
         let is_known = decided > 0.0;
         Self {
             addressed,
             dismissed,
             share: is_known.then(|| f64::from(addressed) / decided),
-            at_least: is_known.then(|| wilson(f64::from(addressed), decided)),
+            at_least: is_known.then(|| wilson_lower_bound(f64::from(addressed), decided)),
         }
     }
 
     /// How many findings were decided about.
-    pub fn decided(&self) -> u32 {
+    pub fn decided_count(&self) -> u32 {
         self.addressed.saturating_add(self.dismissed)
     }
 }
@@ -53,13 +53,13 @@ mod tests {
         #[case] share: Option<f64>,
         #[case] at_least: Option<f64>,
     ) {
-        let precision = Precision::of(addressed, dismissed);
+        let precision = Precision::from_counts(addressed, dismissed);
         assert_eq!(precision.share, share);
         let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
             (Some(a), Some(b)) => (a - b).abs() < 1e-6,
             (a, b) => a == b,
         };
         assert!(near(precision.at_least, at_least), "{precision:?}");
-        assert_eq!(precision.decided(), addressed + dismissed);
+        assert_eq!(precision.decided_count(), addressed + dismissed);
     }
 }

@@ -13,15 +13,15 @@ word_enum!(
 
 /// Figures over time; a step in which nothing happened has a point, too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Series {
+pub struct MetricsSeries {
     pub step: Option<Step>,
     /// The oldest first.
-    pub points: Vec<Point>,
+    pub points: Vec<SeriesPoint>,
 }
 
 /// What happened in one step. Tokens count where the run was asked for, decisions where they were made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Point {
+pub struct SeriesPoint {
     pub start: Time,
     /// Runs asked for.
     pub runs: u32,
@@ -37,12 +37,12 @@ pub struct Point {
 }
 
 /// More points than this say nothing that fewer do not; the oldest are left out.
-const MOST: usize = 600;
+const MAX_POINTS: usize = 600;
 const HOUR_MS: i64 = 3_600_000;
 
 impl Step {
     /// The shortest one that makes a few dozen points of a span.
-    fn of(first: Time, last: Time) -> Self {
+    fn for_span(first: Time, last: Time) -> Self {
         match last.as_millisecond().saturating_sub(first.as_millisecond()) / HOUR_MS {
             ..48 => Self::Hour,
             48..2_208 => Self::Day,
@@ -52,7 +52,7 @@ impl Step {
     }
 
     /// The beginning of the step that a moment is in.
-    fn begin(self, at: Time, zone: &TimeZone) -> Option<Zoned> {
+    fn truncate(self, at: Time, zone: &TimeZone) -> Option<Zoned> {
         let at = at.to_zoned(zone.clone());
         let date = at.date();
         match self {
@@ -66,7 +66,7 @@ impl Step {
         .ok()
     }
 
-    fn next(self, begin: &Zoned) -> Option<Zoned> {
+    fn advance(self, begin: &Zoned) -> Option<Zoned> {
         let step = match self {
             Self::Hour => 1.hour(),
             Self::Day => 1.day(),
@@ -77,18 +77,18 @@ impl Step {
     }
 }
 
-impl Series {
+impl MetricsSeries {
     /// Empty points from the earliest of these moments to the latest.
-    pub(super) fn over(moments: impl Iterator<Item = Time> + Clone, zone: &TimeZone) -> Self {
+    pub(super) fn from_times(moments: impl Iterator<Item = Time> + Clone, zone: &TimeZone) -> Self {
         let (Some(first), Some(last)) = (moments.clone().min(), moments.max()) else { return Self::default() };
-        let step = Step::of(first, last);
+        let step = Step::for_span(first, last);
         let mut points = std::collections::VecDeque::new();
-        let mut begin = step.begin(first, zone);
+        let mut begin = step.truncate(first, zone);
         while let Some(start) = begin.filter(|begin| begin.timestamp() <= last) {
-            if points.len() == MOST {
+            if points.len() == MAX_POINTS {
                 points.pop_front();
             }
-            points.push_back(Point {
+            points.push_back(SeriesPoint {
                 start: start.timestamp(),
                 runs: 0,
                 findings: 0,
@@ -98,21 +98,21 @@ impl Series {
                 dismissed: 0,
                 addressed_share: None,
             });
-            begin = step.next(&start);
+            begin = step.advance(&start);
         }
         Self { step: Some(step), points: points.into() }
     }
 
     /// The point that a moment is in.
-    pub(super) fn at(&mut self, moment: Time) -> Option<&mut Point> {
+    pub(super) fn point_at(&mut self, moment: Time) -> Option<&mut SeriesPoint> {
         let behind = self.points.partition_point(|point| point.start <= moment);
         behind.checked_sub(1).and_then(|at| self.points.get_mut(at))
     }
 
     /// Once everything is counted.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn compute_shares(&mut self) {
         for point in &mut self.points {
-            point.addressed_share = super::Precision::of(point.addressed, point.dismissed).share;
+            point.addressed_share = super::Precision::from_counts(point.addressed, point.dismissed).share;
         }
     }
 }
@@ -154,13 +154,13 @@ mod tests {
     ) {
         let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").expect("a zone");
         let moments: Vec<Time> = moments.iter().map(|text| text.parse().expect("a moment")).collect();
-        let mut series = Series::over(moments.iter().copied(), &zone);
+        let mut series = MetricsSeries::from_times(moments.iter().copied(), &zone);
         assert_eq!(series.step, step);
         let starts: Vec<String> = series.points.iter().map(|point| point.start.to_string()).collect();
         assert_eq!(starts.iter().take(first.len()).collect::<Vec<_>>(), first);
         assert!(starts.len() < 60, "{}", starts.len());
         for moment in moments {
-            let point = series.at(moment).expect("every moment has a point");
+            let point = series.point_at(moment).expect("every moment has a point");
             assert!(point.start <= moment);
         }
     }
@@ -168,8 +168,8 @@ mod tests {
     #[test]
     fn a_clock_that_once_stood_at_zero_makes_no_endless_series() {
         let moments = [Time::UNIX_EPOCH, "9999-01-01T00:00:00Z".parse().expect("a moment")];
-        let mut series = Series::over(moments.into_iter(), &TimeZone::UTC);
-        assert_eq!(series.points.len(), MOST);
-        assert!(series.at(moments[0]).is_none(), "what is left out is not counted elsewhere");
+        let mut series = MetricsSeries::from_times(moments.into_iter(), &TimeZone::UTC);
+        assert_eq!(series.points.len(), MAX_POINTS);
+        assert!(series.point_at(moments[0]).is_none(), "what is left out is not counted elsewhere");
     }
 }

@@ -3,11 +3,11 @@
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{Counted, FindingId};
+use crate::domain::{TokenCountPrecision, FindingId};
 
 const NOW: i64 = 1_790_000_000;
 
-fn at(seconds: i64) -> Time {
+fn time_at(seconds: i64) -> Time {
     Time::from_second(NOW + seconds).expect("a moment")
 }
 
@@ -21,7 +21,7 @@ fn finding_id(number: u8) -> FindingId {
 
 /// A completed run of the built-in reviewer, asked for `number` hours after the others; change what matters.
 fn run(number: u8) -> RunRecord {
-    let created = at(i64::from(number) * 3600);
+    let created = time_at(i64::from(number) * 3600);
     let record = serde_json::json!({
         "run_id": run_id(number), "status": "completed", "created_at": created, "updated_at": created,
         "source": "cli", "scope": "worktree", "reviewer": "builtin", "attempt": 1,
@@ -29,20 +29,20 @@ fn run(number: u8) -> RunRecord {
     serde_json::from_value(record).expect("a record")
 }
 
-fn spent(number: u8, input: u64, cost: f64) -> RunRecord {
+fn run_with_tokens(number: u8, input: u64, cost: f64) -> RunRecord {
     let tokens = Usage { input, cached: 1, output: 10, reasoning: 5 };
     RunRecord { reviewer: "deep".into(), tokens, cost, window_peak: input, ..run(number) }
 }
 
-fn answered(reviewer: &str, turns: u32) -> Answerer {
-    Answerer { reviewer: reviewer.into(), turns, ..Answerer::default() }
+fn build_answerer(reviewer: &str, turns: u32) -> ReviewerUsage {
+    ReviewerUsage { reviewer: reviewer.into(), turns, ..ReviewerUsage::default() }
 }
 
 /// What a finding of a table is: its number, the runs that reported it first and last, its kind, its status and who set
 /// it.
-type Row = (u8, u8, u8, Kind, FindingStatus, Option<Actor>);
+type FindingSpec = (u8, u8, u8, Kind, FindingStatus, Option<Actor>);
 
-fn measured(runs: &[RunRecord], rows: &[Row], handed: &[Handed], selection: &Selection) -> Metrics {
+fn measure_runs(runs: &[RunRecord], rows: &[FindingSpec], handed: &[LedgerDelivery], selection: &RunSelection) -> Metrics {
     let ids: Vec<[String; 3]> = rows
         .iter()
         .map(|row| [finding_id(row.0).to_string(), run_id(row.1).to_string(), run_id(row.2).to_string()])
@@ -56,31 +56,31 @@ fn measured(runs: &[RunRecord], rows: &[Row], handed: &[Handed], selection: &Sel
             last_run,
             kind: row.3,
             status: row.4,
-            decided: row.5.map(|actor| (actor, at(0))),
+            decided: row.5.map(|actor| (actor, time_at(0))),
         })
         .collect();
-    measure(&Facts { runs, findings: &findings, handed }, selection, &TimeZone::UTC)
+    compute_metrics(&MetricsInput { runs, findings: &findings, handed }, selection, &TimeZone::UTC)
 }
 
-fn everything(runs: &[RunRecord]) -> Metrics {
-    measured(runs, &[], &[], &Selection::default())
+fn measure_all(runs: &[RunRecord]) -> Metrics {
+    measure_runs(runs, &[], &[], &RunSelection::default())
 }
 
-fn handed(seconds: i64, run: Option<u8>, findings: &[u8], tokens: u64) -> Handed {
-    Handed {
-        at: at(seconds),
+fn build_delivery(seconds: i64, run: Option<u8>, findings: &[u8], tokens: u64) -> LedgerDelivery {
+    LedgerDelivery {
+        at: time_at(seconds),
         worktree: "/w".into(),
         run_id: run.map(run_id),
         findings: findings.iter().map(|number| finding_id(*number)).collect(),
         tokens,
-        counted: Counted::AtMost,
+        counted: TokenCountPrecision::AtMost,
         left_out: 0,
     }
 }
 
 #[test]
 fn nothing_on_record_is_nothing_said() {
-    assert_eq!(everything(&[]), Metrics { totals: Totals::default(), ..Metrics::default() });
+    assert_eq!(measure_all(&[]), Metrics { totals: MetricsTotals::default(), ..Metrics::default() });
 }
 
 #[rstest]
@@ -103,7 +103,7 @@ fn nothing_on_record_is_nothing_said() {
 )]
 #[case::follow_ups(RunRecord { follow_up_count: 2, ..run(1) }, "launched 1 completed 1 follow_ups 2")]
 fn a_run_counts_for_what_it_was(#[case] record: RunRecord, #[case] expected: &str) {
-    let totals = everything(&[record]).totals;
+    let totals = measure_all(&[record]).totals;
     let value = serde_json::to_value(&totals).expect("an object");
     let names = [
         "launched",
@@ -138,20 +138,20 @@ fn a_run_that_goes_on_from_another_was_resumed_once_more() {
     let first = RunRecord { status: RunStatus::Lost, attempt: 2, ..run(1) };
     let waits = RunRecord { status: RunStatus::Pending, attempt: 2, resumed_from: Some(run_id(1)), ..run(2) };
     let mut second = RunRecord { attempt: 3, resumed_from: Some(run_id(1)), ..run(2) };
-    assert_eq!(everything(&[waits, first.clone()]).totals.resumed, 1);
-    assert_eq!(everything(&[second.clone(), first.clone()]).totals.resumed, 2);
+    assert_eq!(measure_all(&[waits, first.clone()]).totals.resumed, 1);
+    assert_eq!(measure_all(&[second.clone(), first.clone()]).totals.resumed, 2);
     // What it carried over besides is another matter.
     second.carried_over_from = Some(run_id(1));
     second.coverage.hunks_carried = 4;
-    assert_eq!(everything(&[second.clone(), first.clone()]).totals.resumed, 2);
+    assert_eq!(measure_all(&[second.clone(), first.clone()]).totals.resumed, 2);
     second.resumed_from = None;
-    assert_eq!(everything(&[second, first]).totals.resumed, 3);
+    assert_eq!(measure_all(&[second, first]).totals.resumed, 3);
 }
 
 #[test]
 fn sums_are_the_sums_of_the_records_and_unknown_is_not_zero() {
     let free = RunRecord { saved_token_estimate: 700, ..run(1) };
-    let metrics = everything(&[spent(3, 2_000, 0.0), spent(2, 1_000, 0.25), free]);
+    let metrics = measure_all(&[run_with_tokens(3, 2_000, 0.0), run_with_tokens(2, 1_000, 0.25), free]);
     let totals = &metrics.totals;
     assert_eq!(totals.tokens, Usage { input: 3_000, cached: 2, output: 20, reasoning: 10 });
     assert_eq!((totals.tokens_spent, totals.tokens_saved), (3_030, 700));
@@ -175,7 +175,7 @@ fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
         RunRecord { finding_digests: vec![finding_id(1), finding_id(2)], ..run(2) },
         run(1),
     ];
-    let rows: [Row; 6] = [
+    let rows: [FindingSpec; 6] = [
         // Reported by all three runs: first and last by its row, in between by the record.
         (2, 1, 3, Kind::Security, S::Addressed, Some(Actor::Engine)),
         (1, 1, 2, Kind::Security, S::Addressed, Some(Actor::User)),
@@ -185,17 +185,17 @@ fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
         // Of a run that is not on record any more.
         (6, 9, 9, Kind::DeadCode, S::Open, None),
     ];
-    let surfaced = [handed(5, Some(1), &[2, 3], 90), handed(9, Some(1), &[2], 60)];
-    let metrics = measured(&runs, &rows, &surfaced, &Selection::default());
-    let fates = |fates: &Fates| {
-        let Fates { found, surfaced, open, unresolved, addressed, claimed, confirmed, dismissed, obsolete } = *fates;
+    let surfaced = [build_delivery(5, Some(1), &[2, 3], 90), build_delivery(9, Some(1), &[2], 60)];
+    let metrics = measure_runs(&runs, &rows, &surfaced, &RunSelection::default());
+    let fates = |fates: &OutcomeCounts| {
+        let OutcomeCounts { found, surfaced, open, unresolved, addressed, claimed, confirmed, dismissed, obsolete } = *fates;
         assert_eq!(addressed, claimed + confirmed);
         [found, surfaced, open, unresolved, claimed, confirmed, dismissed, obsolete]
     };
     assert_eq!(fates(&metrics.totals.findings), [5, 2, 0, 1, 1, 1, 1, 1]);
     let of_runs: Vec<[u32; 8]> = metrics.runs.iter().map(|run| fates(&run.findings)).collect();
     assert_eq!(of_runs, [[1, 1, 0, 0, 0, 1, 0, 0], [3, 1, 0, 0, 1, 1, 0, 1], [4, 2, 0, 1, 1, 1, 1, 0]]);
-    assert_eq!(metrics.runs[2].surfaced_at, Some(at(5)), "when it was told first");
+    assert_eq!(metrics.runs[2].surfaced_at, Some(time_at(5)), "when it was told first");
     assert_eq!(metrics.runs[0].surfaced_at, None);
     let kinds: Vec<(Kind, [u32; 8])> = metrics.by_kind.iter().map(|kind| (kind.kind, fates(&kind.findings))).collect();
     assert_eq!(
@@ -217,11 +217,11 @@ fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
 #[test]
 fn findings_beyond_those_that_a_record_names_are_found_all_the_same() {
     let counts = serde_json::from_value(serde_json::json!({"p2": 900})).expect("counts");
-    let metrics = measured(
+    let metrics = measure_runs(
         &[RunRecord { finding_counts: counts, ..run(1) }],
         &[(1, 1, 1, Kind::DeadCode, FindingStatus::Open, None)],
         &[],
-        &Selection::default(),
+        &RunSelection::default(),
     );
     let run = &metrics.runs[0].findings;
     assert_eq!((run.found, run.open), (900, 1));
@@ -233,44 +233,44 @@ fn findings_beyond_those_that_a_record_names_are_found_all_the_same() {
 #[case::another_gave_most_answers(&[("deep", 1), ("quick", 4)], "quick")]
 #[case::of_equals_the_last(&[("deep", 2), ("quick", 2)], "quick")]
 fn a_run_counts_for_who_gave_most_of_its_answers(#[case] answers: &[(&str, u32)], #[case] expected: &str) {
-    let answered_by = answers.iter().map(|(name, turns)| answered(name, *turns)).collect();
-    let metrics = everything(&[RunRecord { answered_by, ..spent(1, 10, 0.1) }]);
+    let answered_by = answers.iter().map(|(name, turns)| build_answerer(name, *turns)).collect();
+    let metrics = measure_all(&[RunRecord { answered_by, ..run_with_tokens(1, 10, 0.1) }]);
     let names: Vec<&str> = metrics.by_reviewer.iter().map(|one| one.reviewer.as_str()).collect();
     assert_eq!(names, [expected]);
 }
 
 #[test]
 fn a_selection_leaves_out_runs_and_what_belongs_to_them() {
-    let runs = [spent(3, 100, 0.5), spent(2, 100, 0.5), spent(1, 100, 0.5)];
-    let rows: [Row; 2] = [
+    let runs = [run_with_tokens(3, 100, 0.5), run_with_tokens(2, 100, 0.5), run_with_tokens(1, 100, 0.5)];
+    let rows: [FindingSpec; 2] = [
         (1, 1, 1, Kind::DeadCode, FindingStatus::Open, None),
         // Reported long ago, and again.
         (2, 1, 3, Kind::DeadCode, FindingStatus::Open, None),
     ];
-    let surfaced = [handed(0, None, &[1], 40), handed(9_000, None, &[2], 30)];
-    let measured = |selection| measured(&runs, &rows, &surfaced, &selection);
-    let since = measured(Selection { since: Some(at(7_200)), run: None });
+    let surfaced = [build_delivery(0, None, &[1], 40), build_delivery(9_000, None, &[2], 30)];
+    let measured = |selection| measure_runs(&runs, &rows, &surfaced, &selection);
+    let since = measured(RunSelection { since: Some(time_at(7_200)), run: None });
     assert_eq!((since.runs.len(), since.totals.tokens_spent), (2, 230));
     assert_eq!((since.totals.findings.found, since.totals.findings.surfaced), (1, 1));
     assert_eq!((since.totals.ledgers, since.totals.ledger_tokens), (1, 30));
     assert_eq!(since.series.points.iter().map(|point| point.findings).sum::<u32>(), 0, "neither is new");
-    let one = measured(Selection { since: None, run: Some(run_id(1)) });
+    let one = measured(RunSelection { since: None, run: Some(run_id(1)) });
     assert_eq!((one.runs.len(), one.totals.findings.found, one.totals.ledgers), (1, 2, 0));
 }
 
 #[test]
 fn the_series_adds_up_to_the_totals() {
     use FindingStatus as S;
-    let runs = [spent(40, 10, 0.1), RunRecord { saved_token_estimate: 8, ..spent(2, 20, 0.1) }, spent(1, 30, 0.1)];
-    let rows: [Row; 3] = [
+    let runs = [run_with_tokens(40, 10, 0.1), RunRecord { saved_token_estimate: 8, ..run_with_tokens(2, 20, 0.1) }, run_with_tokens(1, 30, 0.1)];
+    let rows: [FindingSpec; 3] = [
         (1, 1, 40, Kind::Security, S::Addressed, Some(Actor::User)),
         (2, 2, 2, Kind::Security, S::Dismissed, Some(Actor::User)),
         (3, 40, 40, Kind::Security, S::Open, None),
     ];
-    let metrics = measured(&runs, &rows, &[], &Selection::default());
+    let metrics = measure_runs(&runs, &rows, &[], &RunSelection::default());
     let series = &metrics.series;
     assert_eq!((series.step, series.points.len()), (Some(Step::Hour), 41), "the decisions are from hour 0");
-    let sum = |value: fn(&Point) -> u64| series.points.iter().map(value).sum::<u64>();
+    let sum = |value: fn(&SeriesPoint) -> u64| series.points.iter().map(value).sum::<u64>();
     assert_eq!(sum(|point| u64::from(point.runs)), 3);
     assert_eq!(sum(|point| u64::from(point.findings)), 3);
     assert_eq!(sum(|point| point.tokens_spent), metrics.totals.tokens_spent);

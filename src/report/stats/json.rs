@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json as value};
 
-use crate::ledger::metrics::{Metrics, Selection};
-use crate::report::json::versioned;
+use crate::ledger::metrics::{Metrics, RunSelection};
+use crate::report::json::build_versioned;
 
 /// What `stats --format json` prints: `since`, `totals`, `runs`, `by_kind`, `by_reviewer`, `series`. Every key is always
 /// there; `null` is what is not known.
-pub fn json(metrics: &Metrics, selection: &Selection) -> Value {
+pub fn encode_stats(metrics: &Metrics, selection: &RunSelection) -> Value {
     let mut runs = value!(metrics.runs);
     for run in runs.as_array_mut().into_iter().flatten() {
         if let Some(Value::Object(timings)) = run.get_mut("phase_timings") {
@@ -16,7 +16,7 @@ pub fn json(metrics: &Metrics, selection: &Selection) -> Value {
             }
         }
     }
-    versioned([
+    build_versioned([
         ("since", value!(selection.since)),
         ("totals", value!(metrics.totals)),
         ("runs", runs),

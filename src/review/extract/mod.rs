@@ -5,33 +5,33 @@
 //! the work is linear in the answer; of an answer that was cut off every whole report comes out, and what does not is
 //! said.
 
-mod fields;
-mod json;
-mod marks;
-mod report;
-mod words;
+mod field_names;
+mod lenient_json;
+mod json_lexemes;
+mod report_fields;
+mod labels;
 
 #[cfg(test)]
 mod tests;
 
-use fields::{Fields, LISTS, object};
-use json::{End, Object, Reader, Value};
+use field_names::{ReportFields, LISTS, as_object};
+use lenient_json::{ParseEnd, LenientObject, LenientJsonReader, LenientValue};
 
-use crate::domain::text::one_line;
-use crate::domain::{Reported, Response};
-use crate::review::dialog::REPORT_FINDINGS;
+use crate::domain::text::sanitize_line;
+use crate::domain::{ReportedProblem, ChatResponse};
+use crate::review::conversation::REPORT_FINDINGS_TOOL;
 
 /// Lists in objects in lists are looked into this deep; own: an envelope, its files, their findings, with room.
-const MAX_DEPTH: usize = 6;
+const MAX_LIST_DEPTH: usize = 6;
 
 /// So many problems are told one by one. Own: more say nothing new.
 const MAX_PROBLEMS: usize = 20;
 
 /// What an answer reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Extracted {
+pub struct ExtractedReports {
     /// In the order of the answer, the tool calls first. One problem may be told twice.
-    pub reports: Vec<Reported>,
+    pub reports: Vec<ReportedProblem>,
     /// Lines for a person: what could not be read, and where in the answer it stands.
     pub problems: Vec<String>,
     /// Lists of reports, empty ones included: whether the answer says anything in the form that was asked for.
@@ -39,102 +39,102 @@ pub struct Extracted {
 }
 
 /// Reads all reports of an answer.
-pub fn extract(response: &Response) -> Extracted {
-    let mut collector = Collector::default();
-    for call in response.calls.iter().filter(|call| call.name == REPORT_FINDINGS) {
-        collector.read(&call.arguments, Source::Call);
+pub fn extract_reports(response: &ChatResponse) -> ExtractedReports {
+    let mut collector = ReportCollector::default();
+    for call in response.calls.iter().filter(|call| call.name == REPORT_FINDINGS_TOOL) {
+        collector.read_text(&call.arguments, AnswerPart::Call);
     }
-    collector.read(&response.text, Source::Text);
+    collector.read_text(&response.text, AnswerPart::Text);
     collector.finish()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum AnswerPart {
     Call,
     Text,
 }
 
 /// Whether an object is said to be a report, by standing in a list of reports, or has to look like one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum ReportHint {
     Report,
     Nothing,
 }
 
 /// Where something stands, to say so.
 #[derive(Clone, Copy)]
-struct Place<'t> {
-    source: Source,
+struct AnswerLocation<'t> {
+    source: AnswerPart,
     text: &'t str,
     /// For JSON within a string of the text: where that stands.
     within: Option<usize>,
 }
 
-impl Place<'_> {
-    fn of(self, at: usize) -> String {
+impl AnswerLocation<'_> {
+    fn describe(self, at: usize) -> String {
         let before = self.text.as_bytes().get(..self.within.unwrap_or(at)).unwrap_or_default();
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
         match self.source {
-            Source::Call => format!("the arguments of {REPORT_FINDINGS}, line {line}"),
-            Source::Text => format!("the answer, line {line}"),
+            AnswerPart::Call => format!("the arguments of {REPORT_FINDINGS_TOOL}, line {line}"),
+            AnswerPart::Text => format!("the answer, line {line}"),
         }
     }
 }
 
 #[derive(Default)]
-struct Collector {
-    extracted: Extracted,
-    untold: usize,
+struct ReportCollector {
+    extracted: ExtractedReports,
+    unlisted_problems: usize,
 }
 
-impl Collector {
-    fn read(&mut self, text: &str, source: Source) {
-        let place = Place { source, text, within: None };
-        let mut reader = Reader::new(text);
+impl ReportCollector {
+    fn read_text(&mut self, text: &str, source: AnswerPart) {
+        let place = AnswerLocation { source, text, within: None };
+        let mut reader = LenientJsonReader::new(text);
         let mut documents = 0;
-        while let Some(value) = reader.next() {
+        while let Some(value) = reader.next_value() {
             documents += 1;
-            self.look(&value, "", place, MAX_DEPTH);
+            self.visit_value(&value, "", place, MAX_LIST_DEPTH);
         }
-        if source == Source::Call && documents == 0 && !text.trim().is_empty() {
-            self.problem(|| {
-                format!("the arguments of {REPORT_FINDINGS} are no JSON: nothing was reported by this call")
+        if source == AnswerPart::Call && documents == 0 && !text.trim().is_empty() {
+            self.push_problem(|| {
+                format!("the arguments of {REPORT_FINDINGS_TOOL} are no JSON: nothing was reported by this call")
             });
         }
     }
 
-    fn finish(self) -> Extracted {
+    fn finish(self) -> ExtractedReports {
         let mut extracted = self.extracted;
-        if self.untold > 0 {
+        if self.unlisted_problems > 0 {
             extracted
                 .problems
-                .push(format!("{} more of this answer", crate::domain::text::count(self.untold, "problem")));
+                .push(format!("{} more of this answer", crate::domain::text::format_count(self.unlisted_problems, "problem")));
         }
         extracted
     }
 
-    fn problem(&mut self, line: impl FnOnce() -> String) {
+    fn push_problem(&mut self, line: impl FnOnce() -> String) {
         match self.extracted.problems.len() < MAX_PROBLEMS {
             true => self.extracted.problems.push(line()),
-            false => self.untold += 1,
+            false => self.unlisted_problems += 1,
         }
     }
 
     /// Looks for reports in a value; `path` is the file that the values around it are about.
-    fn look(&mut self, value: &Value<'_>, path: &str, place: Place<'_>, depth: usize) {
+    fn visit_value(&mut self, value: &LenientValue<'_>, path: &str, place: AnswerLocation<'_>, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
         match value {
-            Value::Object(object) => self.look_into(object, path, Said::Nothing, place, depth),
-            Value::List(items) => {
+            LenientValue::Object(object) => self.visit_object(object, path, ReportHint::Nothing, place, depth),
+            LenientValue::List(items) => {
                 // Among reports the others are reports as well.
                 let reports =
-                    items.iter().filter_map(object).any(|item| report::looks_like_one(&Fields::of(item), path));
-                let said = if reports { Said::Report } else { Said::Nothing };
+                    items.iter().filter_map(as_object).any(|item| report_fields::looks_like_report(&ReportFields::from_object(item), path));
+                let said = if reports { ReportHint::Report } else { ReportHint::Nothing };
                 self.extracted.lists += usize::from(reports);
                 for item in items {
                     match item {
-                        Value::Object(object) => self.look_into(object, path, said, place, depth),
-                        item => self.look(item, path, place, depth),
+                        LenientValue::Object(object) => self.visit_object(object, path, said, place, depth),
+                        item => self.visit_value(item, path, place, depth),
                     }
                 }
             }
@@ -142,92 +142,92 @@ impl Collector {
         }
     }
 
-    fn look_into(&mut self, object: &Object<'_>, path: &str, said: Said, place: Place<'_>, depth: usize) {
-        let fields = Fields::of(object);
+    fn visit_object(&mut self, object: &LenientObject<'_>, path: &str, said: ReportHint, place: AnswerLocation<'_>, depth: usize) {
+        let fields = ReportFields::from_object(object);
         let own_path = fields.path();
-        let lists = || fields.under(LISTS).filter(|value| is_list(value));
+        let lists = || fields.values_of(LISTS).filter(|value| can_hold_reports(value));
         if lists().next().is_some() {
             let path = own_path.as_deref().unwrap_or(path);
-            lists().for_each(|list| self.named(list, path, object.at, place, depth));
-        } else if said == Said::Report || report::looks_like_one(&fields, path) {
-            self.take(object, &fields, path, place);
+            lists().for_each(|list| self.visit_named_list(list, path, object.at, place, depth));
+        } else if said == ReportHint::Report || report_fields::looks_like_report(&fields, path) {
+            self.take_report(object, &fields, path, place);
         } else {
             let path = own_path.as_deref().unwrap_or(path);
-            for (name, value) in fields.all() {
+            for (name, value) in fields.iter() {
                 match value {
                     // A tool call that was written out as text.
-                    Value::Text(_) if name == "arguments" && is_list(value) => {
-                        self.named(value, path, object.at, place, depth);
+                    LenientValue::Text(_) if name == "arguments" && can_hold_reports(value) => {
+                        self.visit_named_list(value, path, object.at, place, depth);
                     }
-                    value => self.look(value, path, place, depth),
+                    value => self.visit_value(value, path, place, depth),
                 }
             }
         }
     }
 
     /// Takes what stands under a name for reports; `at` is where the object around it begins.
-    fn named(&mut self, list: &Value<'_>, path: &str, at: usize, place: Place<'_>, depth: usize) {
+    fn visit_named_list(&mut self, list: &LenientValue<'_>, path: &str, at: usize, place: AnswerLocation<'_>, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
         match list {
-            Value::List(items) => {
+            LenientValue::List(items) => {
                 let before = self.extracted.reports.len();
                 for (index, item) in items.iter().enumerate() {
                     match item {
-                        Value::Object(object) => self.look_into(object, path, Said::Report, place, depth),
-                        Value::Nothing => {}
-                        _ => self.problem(|| format!("{}: report {} is no object", place.of(at), index + 1)),
+                        LenientValue::Object(object) => self.visit_object(object, path, ReportHint::Report, place, depth),
+                        LenientValue::Null => {}
+                        _ => self.push_problem(|| format!("{}: report {} is no object", place.describe(at), index + 1)),
                     }
                 }
                 // One that only holds what is no report (the prompt's own example) says nothing.
                 let says = items.is_empty() || self.extracted.reports.len() > before;
                 self.extracted.lists += usize::from(says);
             }
-            Value::Object(object) => self.look_into(object, path, Said::Nothing, place, depth),
+            LenientValue::Object(object) => self.visit_object(object, path, ReportHint::Nothing, place, depth),
             // JSON that was written into a string once more.
-            Value::Text(text) if place.within.is_none() => {
-                let place = Place { within: Some(at), ..place };
-                let mut reader = Reader::new(text);
-                while let Some(value) = reader.next() {
-                    self.named(&value, path, at, place, depth);
+            LenientValue::Text(text) if place.within.is_none() => {
+                let place = AnswerLocation { within: Some(at), ..place };
+                let mut reader = LenientJsonReader::new(text);
+                while let Some(value) = reader.next_value() {
+                    self.visit_named_list(&value, path, at, place, depth);
                 }
             }
             _ => {}
         }
     }
 
-    fn take(&mut self, object: &Object<'_>, fields: &Fields<'_, '_>, path: &str, place: Place<'_>) {
-        if object.end != End::Whole {
+    fn take_report(&mut self, object: &LenientObject<'_>, fields: &ReportFields<'_, '_>, path: &str, place: AnswerLocation<'_>) {
+        if object.end != ParseEnd::Whole {
             // Nothing but a bracket: there is nothing to miss.
             if !object.members.is_empty() {
-                let name = fields.text(fields::TITLE).or_else(|| fields.path()).unwrap_or_default();
-                let name = one_line(report::start(&name, 80)).into_owned();
-                let what = if object.end == End::Cut { "was cut off" } else { "cannot be read to its end" };
-                self.problem(|| format!("{}: report {name:?} {what} and is dropped", place.of(object.at)));
+                let name = fields.text(field_names::TITLE).or_else(|| fields.path()).unwrap_or_default();
+                let name = sanitize_line(report_fields::first_chars(&name, 80)).into_owned();
+                let what = if object.end == ParseEnd::Cut { "was cut off" } else { "cannot be read to its end" };
+                self.push_problem(|| format!("{}: report {name:?} {what} and is dropped", place.describe(object.at)));
             }
             return;
         }
-        match report::read(fields, path) {
-            report::Read::Report(report, notes) => {
+        match report_fields::parse_report(fields, path) {
+            report_fields::ReportParseResult::Report(report, notes) => {
                 for note in notes {
-                    self.problem(|| format!("{}: {:?}: {note}", place.of(object.at), report.title));
+                    self.push_problem(|| format!("{}: {:?}: {note}", place.describe(object.at), report.title));
                 }
                 self.extracted.reports.push(*report);
             }
-            report::Read::Nameless => {
-                self.problem(|| {
-                    format!("{}: a report that names neither a file nor a problem is dropped", place.of(object.at))
+            report_fields::ReportParseResult::Nameless => {
+                self.push_problem(|| {
+                    format!("{}: a report that names neither a file nor a problem is dropped", place.describe(object.at))
                 });
             }
-            report::Read::Example => {}
+            report_fields::ReportParseResult::Example => {}
         }
     }
 }
 
 /// Whether a value can hold reports, also as JSON in a string.
-fn is_list(value: &Value<'_>) -> bool {
+fn can_hold_reports(value: &LenientValue<'_>) -> bool {
     match value {
-        Value::List(_) | Value::Object(_) => true,
-        Value::Text(text) => text.trim_start().starts_with(['[', '{']),
+        LenientValue::List(_) | LenientValue::Object(_) => true,
+        LenientValue::Text(text) => text.trim_start().starts_with(['[', '{']),
         _ => false,
     }
 }

@@ -6,30 +6,30 @@ use rstest::rstest;
 use serde_json::json;
 
 use super::*;
-use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Stop, ToolCall, Usage};
+use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, StopReason, ToolCall, Usage};
 
-fn answer(text: &str, calls: &[(&str, &str)]) -> Response {
+fn answer(text: &str, calls: &[(&str, &str)]) -> ChatResponse {
     let calls = calls.iter().enumerate().map(|(index, (name, arguments))| ToolCall {
         id: format!("c{index}"),
         name: (*name).to_owned(),
         arguments: (*arguments).to_owned(),
     });
-    Response {
+    ChatResponse {
         text: text.to_owned(),
         calls: calls.collect(),
         opaque: Vec::new(),
-        stop: Stop::Done,
+        stop: StopReason::Done,
         usage: Usage::default(),
         model: String::new(),
     }
 }
 
-fn read(text: &str) -> Extracted {
-    extract(&answer(text, &[]))
+fn read(text: &str) -> ExtractedReports {
+    extract_reports(&answer(text, &[]))
 }
 
 /// `path:line title` of each report.
-fn told(extracted: &Extracted) -> Vec<String> {
+fn report_lines(extracted: &ExtractedReports) -> Vec<String> {
     extracted.reports.iter().map(|report| format!("{}:{} {}", report.path, report.line_start, report.title)).collect()
 }
 
@@ -74,7 +74,7 @@ const B: &str = r#"{"path": "b.rs", "line": 2, "title": "B"}"#;
 fn shapes(#[case] text: &str) {
     let text = text.replace("@A", A).replace("@B", B);
     let extracted = read(&text);
-    assert_eq!(told(&extracted), ["a.rs:1 A", "b.rs:2 B"], "{text}\n{:?}", extracted.problems);
+    assert_eq!(report_lines(&extracted), ["a.rs:1 A", "b.rs:2 B"], "{text}\n{:?}", extracted.problems);
 }
 
 #[rstest]
@@ -103,7 +103,7 @@ fn nothing_to_report(#[case] text: &str) {
 fn what_cannot_be_read_is_said(#[case] text: &str, #[case] problems: &[&str]) {
     let extracted = read(&text.replace("@A", A));
     assert_eq!(
-        (told(&extracted), extracted.problems),
+        (report_lines(&extracted), extracted.problems),
         (vec!["a.rs:1 A".to_owned()], problems.iter().map(|p| (*p).to_owned()).collect())
     );
 }
@@ -119,8 +119,8 @@ fn problems_are_told_up_to_a_bound() {
 fn tool_calls_come_first_and_are_read_although_they_were_cut_off() {
     let cut = r#"{"findings": [{"path": "c.rs", "line": 3, "title": "C"}, {"path": "d.rs""#;
     let calls = [("read_file", B), ("report_findings", cut), ("report_findings", "not json"), ("report_findings", "")];
-    let extracted = extract(&answer(&format!("[{A}]"), &calls));
-    assert_eq!(told(&extracted), ["c.rs:3 C", "a.rs:1 A"]);
+    let extracted = extract_reports(&answer(&format!("[{A}]"), &calls));
+    assert_eq!(report_lines(&extracted), ["c.rs:3 C", "a.rs:1 A"]);
     assert_eq!(
         extracted.problems,
         [
@@ -130,14 +130,14 @@ fn tool_calls_come_first_and_are_read_although_they_were_cut_off() {
     );
 }
 
-fn one(json: &str) -> Reported {
+fn one(json: &str) -> ReportedProblem {
     let extracted = read(&format!("{{\"findings\": [{json}]}}"));
     assert_eq!((extracted.reports.len(), extracted.problems.as_slice()), (1, [].as_slice()), "{json}");
     extracted.reports.into_iter().next().expect("a report")
 }
 
-fn reported(path: &str, lines: (u32, u32), title: &str) -> Reported {
-    Reported {
+fn reported(path: &str, lines: (u32, u32), title: &str) -> ReportedProblem {
+    ReportedProblem {
         path: path.to_owned(),
         line_start: lines.0,
         line_end: lines.1,
@@ -159,7 +159,7 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> Reported {
     r#"{"priority": 1, "severity": "high", "confidence": "low", "kind": "CONCURRENCY", "title": "Lock kept", "explanation": "Over an await.",
         "repo_relative_path": "src/a.rs", "line_start": 3, "line_end": 5, "quoted_code": "\tlet g = m.lock();", "suggestion": "Drop it.",
         "replacement": "drop(g);\n", "replaced": {"start": 4, "end": 4}}"#,
-    Reported {
+    ReportedProblem {
         kind: Kind::Concurrency,
         priority: Some(Priority::P1),
         severity: Some(Severity::High),
@@ -175,7 +175,7 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> Reported {
 #[case::of_smell_reviewers(
     r#"{"path": "./src/a.ts", "severity": "major", "codeSmellType": "longMethod", "message": "Too long.", "improvement": "Split it.",
         "range": {"startLine": 10, "endLine": "90"}}"#,
-    Reported {
+    ReportedProblem {
         kind: Kind::LongMethod,
         severity: Some(Severity::High),
         suggestion: "Split it.".into(),
@@ -185,7 +185,7 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> Reported {
 #[case::of_codex(
     r#"{"title": "[P1] Close the file", "body": "It leaks.\nAlways.", "confidence_score": 0.9, "priority": 1,
         "code_location": {"absolute_file_path": "/w/src/a.py", "line_range": {"start": 7, "end": 8}}}"#,
-    Reported {
+    ReportedProblem {
         priority: Some(Priority::P1),
         confidence: Some(Confidence::High),
         explanation: "It leaks.\nAlways.".into(),
@@ -194,7 +194,7 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> Reported {
 )]
 #[case::of_linters(
     r#"{"file": "a/b.go:12:3", "type": "error handling", "severity": "warning", "description": "err is ignored"}"#,
-    Reported {
+    ReportedProblem {
         kind: Kind::ErrorHandling,
         severity: Some(Severity::Medium),
         ..reported("a/b.go", (12, 12), "err is ignored")
@@ -202,7 +202,7 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> Reported {
 )]
 #[case::a_suggestion_with_code(
     r#"{"location": {"file": "a.c", "line": "L4"}, "title": "x", "suggestion": {"text": "Check it.", "replacement": "```c\nif (!p) return;\n```", "lines": [4, 5]}}"#,
-    Reported {
+    ReportedProblem {
         suggestion: "Check it.".into(),
         replacement: Some("if (!p) return;".into()),
         replaced: Some(LineRange::new(4, 5)),
@@ -211,23 +211,23 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> Reported {
 )]
 #[case::lists_of_lines(
     r#"{"path": "a.c", "title": "x", "code": ["a();", "b();"], "recommendation": ["One.", "Two."]}"#,
-    Reported {
+    ReportedProblem {
         quoted_code: "a();\nb();".into(),
         suggestion: "One.\nTwo.".into(),
         ..reported("a.c", (0, 0), "x")
     }
 )]
-#[case::lines_that_go("{\"path\": \"a.c\", \"title\": \"x\", \"replacement\": \"\"}", Reported { replacement: Some(String::new()), ..reported("a.c", (0, 0), "x") })]
-#[case::no_title("{\"path\": \"a.c\", \"explanation\": \"\\n## **It breaks**\\nbadly\"}", Reported { explanation: "## **It breaks**\nbadly".into(), ..reported("a.c", (0, 0), "It breaks") })]
-#[case::only_a_kind("{\"path\": \"a.c\", \"type\": \"GodClass\"}", Reported { kind: Kind::GodClass, ..reported("a.c", (0, 0), "god class") })]
+#[case::lines_that_go("{\"path\": \"a.c\", \"title\": \"x\", \"replacement\": \"\"}", ReportedProblem { replacement: Some(String::new()), ..reported("a.c", (0, 0), "x") })]
+#[case::no_title("{\"path\": \"a.c\", \"explanation\": \"\\n## **It breaks**\\nbadly\"}", ReportedProblem { explanation: "## **It breaks**\nbadly".into(), ..reported("a.c", (0, 0), "It breaks") })]
+#[case::only_a_kind("{\"path\": \"a.c\", \"type\": \"GodClass\"}", ReportedProblem { kind: Kind::GodClass, ..reported("a.c", (0, 0), "god class") })]
 #[case::an_index_is_no_priority("{\"path\": \"a.c\", \"title\": \"[0] is read twice\"}", reported("a.c", (0, 0), "[0] is read twice"))]
-#[case::a_title_of_two_lines("{\"path\": \"a.c\", \"title\": \"It breaks.\\nBadly.\"}", Reported { explanation: "It breaks.\nBadly.".into(), ..reported("a.c", (0, 0), "It breaks.") })]
+#[case::a_title_of_two_lines("{\"path\": \"a.c\", \"title\": \"It breaks.\\nBadly.\"}", ReportedProblem { explanation: "It breaks.\nBadly.".into(), ..reported("a.c", (0, 0), "It breaks.") })]
 #[case::no_path("{\"title\": \"x\"}", reported("", (0, 0), "x"))]
 #[case::hostile(
     "{\"path\": \"a\\u001b[2J\\n.c\", \"title\": \"\\u001b]52;x\\u0007 two\\nlines\", \"explanation\": \"\\u202e\\tz\"}",
-    Reported { explanation: "\u{fffd}    z".into(), ..reported("a\u{fffd}[2J .c", (0, 0), "\u{fffd}]52;x\u{fffd} two") }
+    ReportedProblem { explanation: "\u{fffd}    z".into(), ..reported("a\u{fffd}[2J .c", (0, 0), "\u{fffd}]52;x\u{fffd} two") }
 )]
-fn fields_by_all_their_names(#[case] json: &str, #[case] expected: Reported) {
+fn fields_by_all_their_names(#[case] json: &str, #[case] expected: ReportedProblem) {
     assert_eq!(one(json), expected);
 }
 
@@ -363,8 +363,8 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(text in ".*", signs in "[\\[\\]{}\"',:/*`~\\\\a1 \n“’u-]{0,300}") {
         for text in [text, signs] {
-            extract(&answer(&text, &[(REPORT_FINDINGS, &text)]));
-            extract(&answer(&format!("{{\"findings\": [{text}"), &[]));
+            extract_reports(&answer(&text, &[(REPORT_FINDINGS_TOOL, &text)]));
+            extract_reports(&answer(&format!("{{\"findings\": [{text}"), &[]));
         }
     }
 
@@ -378,7 +378,7 @@ proptest! {
             let kept = ends.iter().filter(|&&end| end <= cut).count();
             let extracted = read(&text[..cut]);
             prop_assert_eq!(&extracted.reports, &whole.reports[..kept], "cut to {}", &text[..cut]);
-            let as_call = extract(&answer("", &[(REPORT_FINDINGS, &text[..cut])]));
+            let as_call = extract_reports(&answer("", &[(REPORT_FINDINGS_TOOL, &text[..cut])]));
             prop_assert_eq!(&as_call.reports, &extracted.reports);
         }
     }

@@ -7,9 +7,9 @@
 //! `script` says what is done, `desk` does it with git, `meter` counts, and this file asks for the reviews and holds what
 //! they found against reviews of everything.
 
-mod desk;
-mod dice;
-mod meter;
+mod sandbox;
+mod rng;
+mod token_meter;
 mod script;
 
 use std::collections::HashMap;
@@ -17,25 +17,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{ReviewRequest, Runner, RunnerError, process, store_of};
-use crate::config::{Ambient, Paths, Settings};
+use super::{ReviewRequest, Runner, RunnerError, process, open_store};
+use crate::config::{ClockAndIds, Paths, Settings};
 use crate::domain::{Finding, FindingStatus, RunEvent, RunId, RunOutput, RunRecord, RunStatus, Source};
 use crate::git::{GitError, Repo};
-use crate::policy::Action;
+use crate::policy::ReviewAction;
 use crate::store::StoreError;
-use desk::{Desk, Past, TRUNK, Touched};
-use dice::Dice;
-use meter::Meter;
-use script::{After, Asked, Step, steps};
+use sandbox::{ReplaySandbox, ReplayCommit, TRUNK, TouchedPath};
+use rng::SplitMix64;
+use token_meter::TokenMeter;
+use script::{AfterRequest, ReplayScope, SessionStep, plan_steps};
 
 /// Commits on one topic branch before it lands on the trunk.
-const TOPIC: usize = 8;
+const COMMITS_PER_TOPIC: usize = 8;
 /// How long a worker may take to begin before it is killed; it is killed then anyway.
-const BEGIN: Duration = Duration::from_secs(10);
+const MAX_BEGIN_WAIT: Duration = Duration::from_secs(10);
 
 /// What to play.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ReplayOptions {
     /// A repository, with or without a working tree.
     pub source: PathBuf,
     pub commits: usize,
@@ -46,7 +46,7 @@ pub struct Options {
 
 /// What a replay came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Played {
+pub struct ReplayReport {
     pub commits: usize,
     /// Reviews asked for.
     pub requests: usize,
@@ -79,7 +79,7 @@ pub struct Played {
     pub held_back: usize,
 }
 
-impl Played {
+impl ReplayReport {
     /// The share of input that was saved, in percent.
     pub fn saved_percent(&self) -> f64 {
         match self.tokens_in_full {
@@ -99,7 +99,7 @@ pub enum ReplayError {
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: std::io::Error },
     #[error("{repository} has no commits with a parent to play")]
-    NoPast { repository: PathBuf },
+    NoCommits { repository: PathBuf },
     #[error(transparent)]
     Objects(#[from] GitError),
     #[error(transparent)]
@@ -112,84 +112,84 @@ pub enum ReplayError {
 ///
 /// # Errors
 /// The git program is missing or refuses, or the runner cannot work.
-pub fn replay(options: &Options, progress: &mut dyn FnMut(usize, usize)) -> Result<Played, ReplayError> {
-    let desk = Desk::clone_of(&options.source, options.folder.join("clone"))?;
-    let past = desk.past(options.commits)?;
-    let Some(first) = past.first() else { return Err(ReplayError::NoPast { repository: options.source.clone() }) };
-    desk.begin(&first.parent)?;
-    let session = runner(&desk, &options.folder.join("home"))?;
-    let measure = runner(&desk, &options.folder.join("full"))?;
-    let meter = Meter::new(&session.repo, session.filter());
-    let mut stage = Stage {
-        desk: &desk,
+pub fn replay(options: &ReplayOptions, progress: &mut dyn FnMut(usize, usize)) -> Result<ReplayReport, ReplayError> {
+    let desk = ReplaySandbox::clone_repository(&options.source, options.folder.join("clone"))?;
+    let past = desk.list_commits(options.commits)?;
+    let Some(first) = past.first() else { return Err(ReplayError::NoCommits { repository: options.source.clone() }) };
+    desk.start_trunk(&first.parent)?;
+    let session = open_runner(&desk, &options.folder.join("home"))?;
+    let measure = open_runner(&desk, &options.folder.join("full"))?;
+    let meter = TokenMeter::new(&session.repo, session.filter());
+    let mut stage = ReplaySession {
+        sandbox: &desk,
         runner: &session,
         full: &measure,
         meter,
-        played: Played::default(),
+        played: ReplayReport::default(),
         launched: Vec::new(),
-        going: Vec::new(),
-        dice: Dice::new(options.seed),
+        unawaited: Vec::new(),
+        rng: SplitMix64::new(options.seed),
     };
     let mut topic = String::new();
     for (number, commit) in past.iter().enumerate() {
-        if number % TOPIC == 0 {
+        if number % COMMITS_PER_TOPIC == 0 {
             if number > 0 {
-                stage.land()?;
+                stage.land_topic()?;
             }
             topic = format!("topic-{number}");
-            desk.begin_topic(&topic)?;
+            desk.create_topic(&topic)?;
         }
-        stage.play(commit, &topic, number)?;
+        stage.play_commit(commit, &topic, number)?;
         progress(number + 1, past.len());
     }
-    stage.land()?;
-    stage.settle()
+    stage.land_topic()?;
+    stage.sum_up()
 }
 
 /// A runner with default settings and a store of its own.
-fn runner(desk: &Desk, home: &Path) -> Result<Runner, ReplayError> {
+fn open_runner(desk: &ReplaySandbox, home: &Path) -> Result<Runner, ReplayError> {
     let repo = Repo::discover(desk.folder())?;
-    let paths = Paths::below(home);
-    let store = store_of(&repo, &paths)?;
+    let paths = Paths::from_home(home);
+    let store = open_store(&repo, &paths)?;
     let settings = Settings::default();
-    Ok(Runner { repo, store, settings: Arc::new(settings), paths, ambient: Ambient::system() })
+    Ok(Runner { repo, store, settings: Arc::new(settings), paths, ambient: ClockAndIds::system() })
 }
 
 /// A session that is being played.
-struct Stage<'a> {
-    desk: &'a Desk,
+struct ReplaySession<'a> {
+    sandbox: &'a ReplaySandbox,
     runner: &'a Runner,
     /// Reviews everything in full, in a store that knows nothing of the session.
     full: &'a Runner,
-    meter: Meter<'a>,
-    played: Played,
+    meter: TokenMeter<'a>,
+    played: ReplayReport,
     /// Every run that the session caused.
     launched: Vec<RunId>,
     /// Those of them that were not waited for yet.
-    going: Vec<RunId>,
-    dice: Dice,
+    unawaited: Vec<RunId>,
+    rng: SplitMix64,
 }
 
-impl Stage<'_> {
-    fn play(&mut self, past: &Past, topic: &str, number: usize) -> Result<(), ReplayError> {
-        let touched: Vec<Touched> = self.desk.paths(past)?;
-        for step in steps(&mut self.dice) {
+impl ReplaySession<'_> {
+    fn play_commit(&mut self, past: &ReplayCommit, topic: &str, number: usize) -> Result<(), ReplayError> {
+        let touched: Vec<TouchedPath> = self.sandbox.touched_paths(past)?;
+        for step in plan_steps(&mut self.rng) {
             match step {
-                Step::Edit(part) => self.desk.edit(past, &touched, part)?,
-                Step::TakeBack => self.desk.take_back()?,
-                Step::Commit => self.desk.commit(&past.commit)?,
-                Step::Amend => self.desk.amend()?,
-                Step::Reword => self.desk.reword(&format!("{}, in better words", past.commit))?,
-                Step::Rebase => self.desk.rebase(topic, number)?,
-                Step::LookAtTrunk => {
-                    self.desk.switch(TRUNK)?;
-                    self.ask(Asked::Head, After::Wait)?;
-                    self.desk.switch(topic)?;
+                SessionStep::Edit(part) => self.sandbox.apply_part(past, &touched, part)?,
+                SessionStep::Discard => self.sandbox.discard_changes()?,
+                SessionStep::Commit => self.sandbox.commit(&past.commit)?,
+                SessionStep::Amend => self.sandbox.amend()?,
+                SessionStep::Reword => self.sandbox.reword(&format!("{}, in better words", past.commit))?,
+                SessionStep::Rebase => self.sandbox.rebase(topic, number)?,
+                SessionStep::VisitTrunk => {
+                    self.sandbox.switch(TRUNK)?;
+                    self.request_review(ReplayScope::Head, AfterRequest::Wait)?;
+                    self.sandbox.switch(topic)?;
                 }
-                Step::Review(asked, after) => {
-                    self.ask(asked, after)?;
+                SessionStep::Review(asked, after) => {
+                    self.request_review(asked, after)?;
                 }
-                Step::Compare(asked) => self.compare(asked, &past.commit)?,
+                SessionStep::Compare(asked) => self.compare_with_full(asked, &past.commit)?,
             }
         }
         self.played.commits += 1;
@@ -197,47 +197,47 @@ impl Stage<'_> {
     }
 
     /// The end of a topic: its last review, and the trunk has it.
-    fn land(&mut self) -> Result<(), ReplayError> {
-        self.ask(Asked::Branch, After::Wait)?;
-        self.compare(Asked::Branch, "the end of a topic")?;
-        self.desk.land_topic()
+    fn land_topic(&mut self) -> Result<(), ReplayError> {
+        self.request_review(ReplayScope::Branch, AfterRequest::Wait)?;
+        self.compare_with_full(ReplayScope::Branch, "the end of a topic")?;
+        self.sandbox.land_topic()
     }
 
-    fn ask(&mut self, asked: Asked, after: After) -> Result<RunRecord, ReplayError> {
-        let requested = self.runner.request(&wish(asked, Force::No))?;
+    fn request_review(&mut self, asked: ReplayScope, after: AfterRequest) -> Result<RunRecord, ReplayError> {
+        let requested = self.runner.request_review(&build_request(asked, ForceReview::No))?;
         let run = requested.run;
         self.played.requests += 1;
-        self.played.tokens_in_full += self.meter.full(&run)?;
+        self.played.tokens_in_full += self.meter.count_full(&run)?;
         let counted = match requested.decision.action {
-            Action::Launch => &mut self.played.launched,
-            Action::Resume { .. } => &mut self.played.resumed,
-            Action::Adopt { .. } => &mut self.played.adopted,
-            Action::Reuse { .. } => &mut self.played.reused,
-            Action::Skip => &mut self.played.skipped,
+            ReviewAction::Launch => &mut self.played.launched,
+            ReviewAction::Resume { .. } => &mut self.played.resumed,
+            ReviewAction::Adopt { .. } => &mut self.played.adopted,
+            ReviewAction::Reuse { .. } => &mut self.played.reused,
+            ReviewAction::Skip => &mut self.played.skipped,
         };
         *counted += 1;
-        if matches!(requested.decision.action, Action::Launch | Action::Resume { .. }) {
+        if matches!(requested.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. }) {
             self.launched.push(run.run_id.clone());
-            self.going.push(run.run_id.clone());
+            self.unawaited.push(run.run_id.clone());
         }
         match after {
-            After::GoOn => Ok(run),
-            After::Kill => {
-                self.kill(&run)?;
+            AfterRequest::GoOn => Ok(run),
+            AfterRequest::Kill => {
+                self.kill_worker(&run)?;
                 Ok(run)
             }
-            After::Wait => {
-                for run in std::mem::take(&mut self.going) {
-                    self.runner.wait(&run, &mut |_| true)?;
+            AfterRequest::Wait => {
+                for run in std::mem::take(&mut self.unawaited) {
+                    self.runner.wait_for_run(&run, &mut |_| true)?;
                 }
-                Ok(self.runner.wait(&run.run_id, &mut |_| true)?)
+                Ok(self.runner.wait_for_run(&run.run_id, &mut |_| true)?)
             }
         }
     }
 
     /// Kills the run's worker as soon as it has begun. One that is faster than that has ended in order.
-    fn kill(&mut self, run: &RunRecord) -> Result<(), ReplayError> {
-        let give_up = Instant::now() + BEGIN;
+    fn kill_worker(&mut self, run: &RunRecord) -> Result<(), ReplayError> {
+        let give_up = Instant::now() + MAX_BEGIN_WAIT;
         let began = loop {
             let entries = self.runner.store.read_journal(&run.run_id)?;
             let began = entries.iter().rev().find_map(|entry| match entry.event {
@@ -260,20 +260,20 @@ impl Stage<'_> {
     }
 
     /// Reviews the code that is now finished in full, and looks for each finding in what the session has.
-    fn compare(&mut self, asked: Asked, place: &str) -> Result<(), ReplayError> {
-        let ours = self.ask_again(self.runner, asked, Force::No)?;
-        let full = self.ask_again(self.full, asked, Force::Yes)?;
+    fn compare_with_full(&mut self, asked: ReplayScope, place: &str) -> Result<(), ReplayError> {
+        let ours = self.request_and_wait(self.runner, asked, ForceReview::No)?;
+        let full = self.request_and_wait(self.full, asked, ForceReview::Yes)?;
         self.played.compared += 1;
         let Some(full) = self.full.store.output(&full.run_id)? else { return Ok(()) };
         let output = self.runner.store.output(&ours.run_id)?;
         let findings: Vec<Finding> = output.as_ref().map_or(Vec::new(), |output| output.findings.clone());
         for finding in &full.findings {
             self.played.findings_in_full += 1;
-            if findings.iter().any(|ours| is_the_same(ours, finding)) {
+            if findings.iter().any(|ours| is_same_finding(ours, finding)) {
                 continue;
             }
             let held_back = output.iter().flat_map(|output| &output.held_back);
-            if held_back.map(|held| &held.finding).any(|ours| is_the_same(ours, finding)) || self.stands(finding)? {
+            if held_back.map(|held| &held.finding).any(|ours| is_same_finding(ours, finding)) || self.is_standing(finding)? {
                 self.played.held_back += 1;
                 continue;
             }
@@ -284,7 +284,7 @@ impl Stage<'_> {
     }
 
     /// Whether the store knows the finding, wherever it was reported, and nobody has called it done with.
-    fn stands(&self, finding: &Finding) -> Result<bool, ReplayError> {
+    fn is_standing(&self, finding: &Finding) -> Result<bool, ReplayError> {
         let view = self.runner.store.view()?;
         let known = view.finding_index(finding.finding_id.as_str());
         Ok(known.is_some_and(|index| {
@@ -293,18 +293,18 @@ impl Stage<'_> {
         }))
     }
 
-    fn ask_again(&self, runner: &Runner, asked: Asked, force: Force) -> Result<RunRecord, ReplayError> {
-        let requested = runner.request(&wish(asked, force))?;
-        Ok(runner.wait(&requested.run.run_id, &mut |_| true)?)
+    fn request_and_wait(&self, runner: &Runner, asked: ReplayScope, force: ForceReview) -> Result<RunRecord, ReplayError> {
+        let requested = runner.request_review(&build_request(asked, force))?;
+        Ok(runner.wait_for_run(&requested.run.run_id, &mut |_| true)?)
     }
 
     /// Adds up what the runs of the session have done, once all have ended.
-    fn settle(mut self) -> Result<Played, ReplayError> {
+    fn sum_up(mut self) -> Result<ReplayReport, ReplayError> {
         let mut whole: HashMap<(String, String, String), usize> = HashMap::new();
         for id in &self.launched {
-            let run = self.runner.wait(id, &mut |_| true)?;
+            let run = self.runner.wait_for_run(id, &mut |_| true)?;
             let output = self.runner.store.output(id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
-            let sent = self.meter.sent(&output)?;
+            let sent = self.meter.count_sent(&output)?;
             self.played.tokens_sent += sent;
             self.played.hunks_carried += u64::from(output.coverage.hunks_carried);
             if run.attempt > 1 {
@@ -324,23 +324,23 @@ impl Stage<'_> {
 
 /// Whether a review is made although there is an equivalent one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Force {
+enum ForceReview {
     No,
     Yes,
 }
 
-fn wish(asked: Asked, force: Force) -> ReviewRequest {
+fn build_request(asked: ReplayScope, force: ForceReview) -> ReviewRequest {
     ReviewRequest {
         scope: Some(asked.scope()),
         reviewer: Some(Runner::BUILTIN.to_owned()),
         source: Source::Cli,
-        force: force == Force::Yes,
+        force: force == ForceReview::Yes,
     }
 }
 
 /// A finding keeps its id when its code is edited; a review that has never seen it before gives it one by the code as it
 /// is now. So the place decides as well.
-fn is_the_same(ours: &Finding, other: &Finding) -> bool {
+fn is_same_finding(ours: &Finding, other: &Finding) -> bool {
     ours.finding_id == other.finding_id
         || (ours.kind == other.kind
             && ours.repo_relative_path == other.repo_relative_path

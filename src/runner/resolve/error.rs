@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use super::lay::Mismatch;
-use crate::domain::text::one_line;
+use super::apply_patch::PatchMismatch;
+use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, FindingStatus, Fix, FixId, FixStatus};
 
 /// An error about a fix. What it names is data, made harmless by whoever prints it.
@@ -24,23 +24,23 @@ pub enum FixError {
     #[error("there is no fix {id} in this repository")]
     Unknown { id: FixId },
     #[error("{id} is {status}: {wanted}")]
-    Not { id: FixId, status: FixStatus, wanted: &'static str },
+    WrongStatus { id: FixId, status: FixStatus, wanted: &'static str },
     #[error("somebody makes or applies {id} just now")]
     Busy { id: FixId },
     #[error("the patch of {id} is gone or damaged")]
     NoPatch { id: FixId },
     /// Nothing was written.
-    #[error("the patch does not apply: {path}: {}", one_line(&.why.to_string()))]
-    Differs { path: String, why: Mismatch },
+    #[error("the patch does not apply: {path}: {}", sanitize_line(&.why.to_string()))]
+    Differs { path: String, why: PatchMismatch },
     #[error("the patch does not apply: {path} {what}")]
     Missing { path: String, what: &'static str },
     /// Nothing was written.
     #[error("the lines of the fix in {path} have changed since: nothing was taken back")]
     ChangedSince { path: String },
     #[error("{id} was applied in {worktree}")]
-    Elsewhere { id: FixId, worktree: String },
+    AppliedElsewhere { id: FixId, worktree: String },
     #[error("{0}")]
-    Spent(String),
+    BudgetSpent(String),
 }
 
 impl FixError {
@@ -66,9 +66,9 @@ impl FixError {
                  no file: `revdeck triage FINDING open`"
                     .to_owned()
             }
-            Self::Elsewhere { worktree, .. } => format!("change into {worktree}"),
+            Self::AppliedElsewhere { worktree, .. } => format!("change into {worktree}"),
             Self::Busy { .. } => "`revdeck fixes` says how far it is".to_owned(),
-            Self::NoFinding | Self::TooMany(_) | Self::Not { .. } | Self::NoPatch { .. } | Self::Spent(_) => {
+            Self::NoFinding | Self::TooMany(_) | Self::WrongStatus { .. } | Self::NoPatch { .. } | Self::BudgetSpent(_) => {
                 return None;
             }
         })

@@ -4,36 +4,36 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::make::{Material, NoPatch};
-use super::spend::Wanted;
-use crate::domain::text::{count, one_line};
+use super::fixer_worker::{FixMaterial, FixFailure};
+use super::fixer_requests::FixDropWatch;
+use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{Finding, Fix, Priority, RunId, RunOutput, RunRecord, RunStatus, Scope};
-use crate::runner::start::Waiting;
+use crate::runner::start_workers::PendingRun;
 use crate::runner::{ReviewRequest, Runner, RunnerError};
-use crate::store::View;
+use crate::store::StoreView;
 
 /// Problems of a patch that whoever makes it again is told; own.
-const TOLD: usize = 10;
+const MAX_REPORTED_PROBLEMS: usize = 10;
 /// How often it is looked whether a review has ended.
-const LOOK: Duration = Duration::from_millis(50);
+const REVIEW_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How often whoever works on it is looked after.
-const LOOK_AFTER: Duration = Duration::from_millis(500);
+const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What a review says about a patch.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct PatchVerdict {
     /// "clean", "2 findings".
-    pub words: String,
+    pub summary: String,
     /// What has to be better, for whoever makes it again; empty when nothing has.
-    pub again: String,
+    pub retry_reasons: String,
 }
 
 impl Runner {
     /// Has a patch reviewed and waits for the end of it. The run is on the fix's record before it is waited for.
-    pub(super) fn review_fix(&self, material: &Material, fix: &Fix) -> Result<Verdict, NoPatch> {
+    pub(super) fn review_fix(&self, material: &FixMaterial, fix: &Fix) -> Result<PatchVerdict, FixFailure> {
         let before = self.store.view()?;
         let request = ReviewRequest {
-            scope: Some(Scope::Range { from: short(&fix.snapshot_commit), to: short(&fix.fixed_commit) }),
+            scope: Some(Scope::Range { from: short_commit(&fix.snapshot_commit), to: short_commit(&fix.fixed_commit) }),
             reviewer: None,
             source: fix.source,
             force: true,
@@ -41,96 +41,96 @@ impl Runner {
         let run = match self.create_follow_up(&request, fix) {
             Ok(run) => run.run_id,
             // The patch is there and is offered: who reviews by default may be what cannot be reached.
-            Err(error) => return Ok(unreviewed(&error.to_string())),
+            Err(error) => return Ok(unreviewed_verdict(&error.to_string())),
         };
-        self.update_working(&fix.fix_id, |fix| fix.reviews.push(run.clone()))?;
+        self.update_working_fix(&fix.fix_id, |fix| fix.reviews.push(run.clone()))?;
         let view = self.store.runs_view()?;
-        let waiting = Waiting { run: run.clone(), worktree: PathBuf::new() };
+        let waiting = PendingRun { run: run.clone(), worktree: PathBuf::new() };
         if let Err(error) = self.start_next(&view, Some(waiting), &[]) {
             // Whoever waits looks after it.
             tracing::warn!(%run, %error, "no worker was started");
         }
         let record = self.await_review(&run, fix)?;
-        self.note_follow_up(fix)?;
+        self.count_follow_up(fix)?;
         let output = self.store.output(&run)?;
-        Ok(verdict(material, &before, &record, output.as_ref()))
+        Ok(judge_review(material, &before, &record, output.as_ref()))
     }
 
     /// Waits for the end of a review; ends it when its fix was dropped.
-    fn await_review(&self, run: &RunId, fix: &Fix) -> Result<RunRecord, NoPatch> {
-        let wanted = Wanted::new(self, fix);
-        let mut next_look = Instant::now() + LOOK_AFTER;
+    fn await_review(&self, run: &RunId, fix: &Fix) -> Result<RunRecord, FixFailure> {
+        let wanted = FixDropWatch::new(self, fix);
+        let mut next_look = Instant::now() + RECOVERY_INTERVAL;
         loop {
             match self.store.run(run)? {
                 Some(record) if record.status.is_terminal() => return Ok(record),
                 Some(_) => {}
-                None => return Err(NoPatch::Failed(self.no_run(run))),
+                None => return Err(FixFailure::Failed(self.no_run_error(run))),
             }
             if wanted.is_dropped() {
                 self.cancel(run, "its fix was dropped")?;
-                return Err(NoPatch::Dropped);
+                return Err(FixFailure::Dropped);
             }
             if Instant::now() >= next_look {
                 // Its worker may have died, or those before it that it waits for.
                 self.recover()?;
-                next_look = Instant::now() + LOOK_AFTER;
+                next_look = Instant::now() + RECOVERY_INTERVAL;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(REVIEW_POLL_INTERVAL);
         }
     }
 
     /// What the run that raised the findings knows of it.
-    fn note_follow_up(&self, fix: &Fix) -> Result<(), RunnerError> {
-        self.store.locked(|locked| {
-            locked.note_on_run(&fix.run_id, |run| run.follow_up_count = run.follow_up_count.saturating_add(1))
+    fn count_follow_up(&self, fix: &Fix) -> Result<(), RunnerError> {
+        self.store.with_lock(|locked| {
+            locked.annotate_run(&fix.run_id, |run| run.follow_up_count = run.follow_up_count.saturating_add(1))
         })?;
         Ok(())
     }
 }
 
 /// As a person reads it; enough digits for any repository.
-fn short(commit: &str) -> String {
+fn short_commit(commit: &str) -> String {
     commit.chars().take(12).collect()
 }
 
-fn unreviewed(why: &str) -> Verdict {
-    Verdict { words: format!("not reviewed: {}", one_line(why)), again: String::new() }
+fn unreviewed_verdict(why: &str) -> PatchVerdict {
+    PatchVerdict { summary: format!("not reviewed: {}", sanitize_line(why)), retry_reasons: String::new() }
 }
 
-fn verdict(material: &Material, before: &View, run: &RunRecord, output: Option<&RunOutput>) -> Verdict {
+fn judge_review(material: &FixMaterial, before: &StoreView, run: &RunRecord, output: Option<&RunOutput>) -> PatchVerdict {
     if run.status != RunStatus::Completed {
         let why = if run.error_summary.is_empty() { run.status.word() } else { &run.error_summary };
-        return unreviewed(why);
+        return unreviewed_verdict(why);
     }
-    let Some(output) = output else { return unreviewed("its result is gone") };
+    let Some(output) = output else { return unreviewed_verdict("its result is gone") };
     if run.coverage.files_covered == 0 {
-        return unreviewed("nothing of it is for the reviewer");
+        return unreviewed_verdict("nothing of it is for the reviewer");
     }
     let reports = output.findings.iter().chain(output.held_back.iter().map(|held| &held.finding));
     // What stood there before and was not to be fixed is no fault of the patch.
     let is_old = |report: &Finding| before.finding_index(report.finding_id.as_str()).is_some();
     let reports: Vec<(&Finding, bool)> = reports
-        .map(|report| (report, still_stands(material, report)))
+        .map(|report| (report, is_still_reported(material, report)))
         .filter(|(report, stands)| *stands || !is_old(report))
         .collect();
     let faults = reports.iter().filter(|(report, stands)| *stands || report.priority <= Priority::P1);
     let again: Vec<String> = faults
-        .take(TOLD)
+        .take(MAX_REPORTED_PROBLEMS)
         .map(|(report, stands)| {
             let stands = if *stands { "still there: " } else { "" };
-            format!("- {stands}{}\n{}", super::make::headline(report), one_line(&report.explanation))
+            format!("- {stands}{}\n{}", super::fixer_worker::finding_headline(report), sanitize_line(&report.explanation))
         })
         .collect();
     let words = match reports.len() {
         0 => "clean".to_owned(),
-        n => count(n, "finding"),
+        n => format_count(n, "finding"),
     };
-    Verdict { words, again: again.join("\n") }
+    PatchVerdict { summary: words, retry_reasons: again.join("\n") }
 }
 
 /// Whether a report is one of the findings that the patch is for: the same, or one of its sort in its file.
-fn still_stands(material: &Material, report: &Finding) -> bool {
-    let fixed = |finding: &&Finding| material.fix.fixed().any(|id| *id == finding.finding_id);
+fn is_still_reported(material: &FixMaterial, report: &Finding) -> bool {
+    let fixed = |finding: &&Finding| material.fix.fixed_findings().any(|id| *id == finding.finding_id);
     material.findings.iter().filter(fixed).any(|finding| {
         finding.finding_id == report.finding_id
             || (finding.kind == report.kind

@@ -3,10 +3,10 @@
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan};
 
-use crate::domain::{Minute, Time};
+use crate::domain::{MinuteOfDay, Time};
 
 /// Longer than this is a mistake, or a wish to stop watching. Days.
-const LONGEST: i64 = 7;
+const MAX_SNOOZE_DAYS: i64 = 7;
 
 /// The end of a snooze that begins now; `None` takes one back.
 ///
@@ -21,7 +21,7 @@ pub fn parse_snooze(text: &str, now: Time, zone: &TimeZone) -> Result<Option<Tim
     let here = now.to_zoned(zone.clone());
     let until = match text.strip_prefix("until").map(str::trim_start) {
         Some(time) => {
-            let minute: Minute = time.parse().map_err(|_| bad())?;
+            let minute: MinuteOfDay = time.parse().map_err(|_| bad())?;
             let at = |day: &jiff::Zoned| {
                 let time = jiff::civil::time((minute.0 / 60) as i8, (minute.0 % 60) as i8, 0, 0);
                 day.with().time(time).build().ok()
@@ -29,16 +29,16 @@ pub fn parse_snooze(text: &str, now: Time, zone: &TimeZone) -> Result<Option<Tim
             let today = at(&here).filter(|at| *at > here);
             today.or_else(|| at(&here.tomorrow().ok()?))
         }
-        None => here.checked_add(span(text).ok_or_else(bad)?).ok(),
+        None => here.checked_add(parse_span(text).ok_or_else(bad)?).ok(),
     };
     let until = until.ok_or_else(bad)?;
-    match here.checked_add(LONGEST.days()) {
+    match here.checked_add(MAX_SNOOZE_DAYS.days()) {
         Ok(longest) if until <= longest => Ok(Some(until.timestamp())),
-        _ => Err(format!("{text:?} is longer than {LONGEST} days; `revdeck watch --stop` ends watching altogether")),
+        _ => Err(format!("{text:?} is longer than {MAX_SNOOZE_DAYS} days; `revdeck watch --stop` ends watching altogether")),
     }
 }
 
-fn span(text: &str) -> Option<Span> {
+fn parse_span(text: &str) -> Option<Span> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at_checked(digits)?;
     let number: i64 = number.parse().ok().filter(|number| (1..=100_000).contains(number))?;

@@ -5,89 +5,89 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, Portion};
-use super::super::doc::{Doc, Line, wrap};
-use super::super::keymap::{Action, Context};
-use super::super::loaded::TurnsPage;
+use super::super::app::{App, ContextListing};
+use super::super::doc::{Doc, DocLine, wrap_words};
+use super::super::keymap::{Action, KeyContext};
+use super::super::page_data::TurnsPage;
 use super::super::theme::Role;
-use super::{NAMES, thousands};
-use crate::domain::{RunStatus, Surrounding, Surroundings, text};
-use crate::report::figures::whole;
+use super::{NAMES, format_thousands};
+use crate::domain::{RunStatus, ContextRecordSection, ContextRecord, text};
+use crate::report::figures::format_short_count;
 
 /// Columns of the bar at most: further apart, two shares are not compared.
-const WIDEST_BAR: usize = 100;
+const MAX_BAR_COLUMNS: usize = 100;
 /// Columns that a place is worth before others get any, those with a reason beside it, and those beyond which it takes
 /// none from a reason.
-const PLACE: [usize; 3] = [24, 30, 44];
+const LOCATION_COLUMNS: [usize; 3] = [24, 30, 44];
 /// On a screen with fewer rows than this the list begins further up.
-const SHORT: u16 = 30;
+const MIN_TALL_ROWS: u16 = 30;
 /// Columns of figures, the gap before them included.
 const TOKENS: usize = 8;
 const SCORE: usize = 8;
 /// Between a place or a figure and the words behind it.
-const GAP: usize = 2;
+const GAP_COLUMNS: usize = 2;
 
-pub fn context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
+pub fn render_context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
     let Some(context) = &page.conversation.context else {
-        doc.paragraph(Role::Muted, nothing(page), width);
+        doc.push_paragraph(Role::Muted, empty_reason(page), width);
         return;
     };
-    let shares = shares(context);
-    budget(app, context, &shares, width, doc);
-    let (above, below) = legend(app, &shares, width);
+    let shares = compute_shares(context);
+    render_budget(app, context, &shares, width, doc);
+    let (above, below) = build_legend(app, &shares, width);
     doc.lines.extend(above);
     if !context.compression.is_empty() {
-        doc.field("compressed", NAMES, Role::Normal, compression_words(&context.compression), width);
+        doc.push_field("compressed", NAMES, Role::Normal, describe_compression(&context.compression), width);
     }
     for note in &context.notes {
-        doc.field("note", NAMES, Role::Warn, note, width);
+        doc.push_field("note", NAMES, Role::Warn, note, width);
     }
     let left_out = (context.left_out_total as usize).max(context.left_out.len());
-    let key = app.keymap.key_of(Context::Detail, Action::LeftOut);
+    let key = app.keymap.key_of(KeyContext::Detail, Action::LeftOut);
     let shows = key.map_or_else(String::new, |key| format!("; press {key} to see"));
     let sections = match context.sections.len() {
-        Surroundings::MAX_LISTED => format!("the first {}", text::count(Surroundings::MAX_LISTED, "section")),
-        count => text::count(count, "section"),
+        ContextRecord::MAX_LISTED => format!("the first {}", text::format_count(ContextRecord::MAX_LISTED, "section")),
+        count => text::format_count(count, "section"),
     };
-    match app.portion {
-        Portion::Sent => {
+    match app.context_listing {
+        ContextListing::Sent => {
             let said = match left_out {
                 0 => "nothing".to_owned(),
-                count => format!("{}{shows}", text::count(count, "piece")),
+                count => format!("{}{shows}", text::format_count(count, "piece")),
             };
-            doc.field("left out", NAMES, Role::Normal, &said, width);
-            list(app, &format!("{sections} sent"), &context.sections, width, doc);
+            doc.push_field("left out", NAMES, Role::Normal, &said, width);
+            render_list(app, &format!("{sections} sent"), &context.sections, width, doc);
             if !context.patterns.is_empty() {
-                doc.blank();
-                let title = text::count(context.patterns.len(), "learned pattern");
-                doc.push(Line::of(Role::Title, &format!("{title} told")));
+                doc.push_blank();
+                let title = text::format_count(context.patterns.len(), "learned pattern");
+                doc.push(DocLine::styled(Role::Title, &format!("{title} told")));
                 for pattern in &context.patterns {
-                    doc.paragraph(Role::Normal, pattern, width);
+                    doc.push_paragraph(Role::Normal, pattern, width);
                 }
             }
         }
-        Portion::LeftOut => {
-            doc.field("sent", NAMES, Role::Normal, &format!("{sections}{shows}"), width);
+        ContextListing::LeftOut => {
+            doc.push_field("sent", NAMES, Role::Normal, &format!("{sections}{shows}"), width);
             let hidden = left_out - context.left_out.len();
             let title = match hidden {
-                0 => format!("{} left out", text::count(left_out, "piece")),
-                hidden => format!("{} left out, {hidden} not listed", text::count(left_out, "piece")),
+                0 => format!("{} left out", text::format_count(left_out, "piece")),
+                hidden => format!("{} left out, {hidden} not listed", text::format_count(left_out, "piece")),
             };
-            list(app, &title, &context.left_out, width, doc);
+            render_list(app, &title, &context.left_out, width, doc);
             if hidden > 0 && !context.left_out.is_empty() {
                 let said = format!("{} and {hidden} more, none of them stronger", app.glyphs.ellipsis);
-                doc.paragraph(Role::Muted, &said, width);
+                doc.push_paragraph(Role::Muted, &said, width);
             }
         }
     }
     if !below.is_empty() {
-        doc.blank();
+        doc.push_blank();
         doc.lines.extend(below);
     }
 }
 
 /// There is no context: why.
-fn nothing(page: &TurnsPage) -> &'static str {
+fn empty_reason(page: &TurnsPage) -> &'static str {
     match page.run.status {
         _ if !page.conversation.turns.is_empty() => {
             "This run tells of no code around the change: its first request had the change alone, or was sent before \
@@ -101,7 +101,7 @@ fn nothing(page: &TurnsPage) -> &'static str {
     }
 }
 
-fn compression_words(word: &str) -> &str {
+fn describe_compression(word: &str) -> &str {
     match word {
         "light" => "light: without plain comments",
         "medium" => "medium: without plain comments and needless white space",
@@ -112,17 +112,17 @@ fn compression_words(word: &str) -> &str {
 
 /// What a section is for, as the bar shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum ContextShare {
     Change,
     Code,
     Project,
     Free,
 }
 
-impl Part {
+impl ContextShare {
     const ALL: [Self; 4] = [Self::Change, Self::Code, Self::Project, Self::Free];
 
-    fn of(kind: &str) -> Self {
+    fn from_section_kind(kind: &str) -> Self {
         match kind {
             "task" | "diff" => Self::Change,
             "rules" | "patterns" | "documentation" | "overview" => Self::Project,
@@ -130,7 +130,7 @@ impl Part {
         }
     }
 
-    fn look(self, app: &App) -> (&'static str, Role, &'static str) {
+    fn appearance(self, app: &App) -> (&'static str, Role, &'static str) {
         let [pinned, summarized, _, kept, free] = app.glyphs.window;
         match self {
             Self::Change => (pinned, Role::Pinned, "change"),
@@ -143,20 +143,20 @@ impl Part {
 
 /// Tokens of each part in the order of [`Part::ALL`]: together the budget, or what was sent if that were more. Code has
 /// what is not listed and the few tokens by which joined sections differ from their sum.
-fn shares(context: &Surroundings) -> [u64; 4] {
+fn compute_shares(context: &ContextRecord) -> [u64; 4] {
     let total = u64::from(context.total_tokens);
-    let of = |part: Part| {
-        let sections = context.sections.iter().filter(|section| Part::of(&section.kind) == part);
+    let of = |part: ContextShare| {
+        let sections = context.sections.iter().filter(|section| ContextShare::from_section_kind(&section.kind) == part);
         sections.map(|section| u64::from(section.tokens)).sum::<u64>()
     };
-    let change = of(Part::Change).min(total);
-    let project = of(Part::Project).min(total - change);
+    let change = of(ContextShare::Change).min(total);
+    let project = of(ContextShare::Project).min(total - change);
     [change, total - change - project, project, u64::from(context.budget).saturating_sub(total)]
 }
 
 /// How many of `width` cells each share takes: those that are there have at least one as long as there is room, and what
 /// was sent ends where its sum does.
-fn cells(shares: &[u64; 4], width: usize) -> [usize; 4] {
+fn allocate_cells(shares: &[u64; 4], width: usize) -> [usize; 4] {
     let whole = shares.iter().sum::<u64>().max(1) as u128;
     let mut cells = [0; 4];
     let (mut sum, mut filled) = (0, 0);
@@ -170,42 +170,42 @@ fn cells(shares: &[u64; 4], width: usize) -> [usize; 4] {
 }
 
 /// Tokens of the budget, in words and as a bar.
-fn budget(app: &App, context: &Surroundings, shares: &[u64; 4], width: usize, doc: &mut Doc) {
+fn render_budget(app: &App, context: &ContextRecord, shares: &[u64; 4], width: usize, doc: &mut Doc) {
     let (total, budget) = (u64::from(context.total_tokens), u64::from(context.budget));
-    let said = format!("{} of {}, {} %", thousands(total), thousands(budget), total * 100 / budget.max(1));
+    let said = format!("{} of {}, {} %", format_thousands(total), format_thousands(budget), total * 100 / budget.max(1));
     let role = if total > budget { Role::Bad } else { Role::Strong };
-    doc.field("tokens", NAMES, role, &said, width);
-    let mut bar = Line::default();
-    for (part, count) in Part::ALL.into_iter().zip(cells(shares, width.min(WIDEST_BAR))) {
-        let (sign, role, _) = part.look(app);
-        bar = bar.and(role, &sign.repeat(count));
+    doc.push_field("tokens", NAMES, role, &said, width);
+    let mut bar = DocLine::default();
+    for (part, count) in ContextShare::ALL.into_iter().zip(allocate_cells(shares, width.min(MAX_BAR_COLUMNS))) {
+        let (sign, role, _) = part.appearance(app);
+        bar = bar.with_span(role, &sign.repeat(count));
     }
     doc.push(bar);
 }
 
 /// What the signs of the bar mean, and their tokens: what is said of it below the bar, and at the end. On a short screen it
 /// takes a line of the list: without the tokens where they are too much for that, and nothing where it would be more.
-fn legend(app: &App, shares: &[u64; 4], width: usize) -> (Vec<Line>, Vec<Line>) {
-    let whole = legend_of(app, shares, width, true);
-    if app.rows >= SHORT || whole.len() == 1 {
+fn build_legend(app: &App, shares: &[u64; 4], width: usize) -> (Vec<DocLine>, Vec<DocLine>) {
+    let whole = build_legend_lines(app, shares, width, true);
+    if app.rows >= MIN_TALL_ROWS || whole.len() == 1 {
         return (whole, Vec::new());
     }
-    let words = Some(legend_of(app, shares, width, false)).filter(|words| words.len() == 1);
+    let words = Some(build_legend_lines(app, shares, width, false)).filter(|words| words.len() == 1);
     (words.unwrap_or_default(), whole)
 }
 
-fn legend_of(app: &App, shares: &[u64; 4], width: usize, has_tokens: bool) -> Vec<Line> {
-    let (mut lines, mut line, mut used) = (Vec::new(), Line::default(), 0);
-    for (part, tokens) in Part::ALL.into_iter().zip(*shares).filter(|(_, tokens)| *tokens > 0) {
-        let (sign, role, word) = part.look(app);
-        let said = if has_tokens { format!(" {word} {}", thousands(tokens)) } else { format!(" {word}") };
+fn build_legend_lines(app: &App, shares: &[u64; 4], width: usize, has_tokens: bool) -> Vec<DocLine> {
+    let (mut lines, mut line, mut used) = (Vec::new(), DocLine::default(), 0);
+    for (part, tokens) in ContextShare::ALL.into_iter().zip(*shares).filter(|(_, tokens)| *tokens > 0) {
+        let (sign, role, word) = part.appearance(app);
+        let said = if has_tokens { format!(" {word} {}", format_thousands(tokens)) } else { format!(" {word}") };
         let need = sign.width() + said.width();
         if used > 0 && used + 3 + need > width {
             lines.push(std::mem::take(&mut line));
             used = 0;
         }
         let gap = if used > 0 { "   " } else { "" };
-        line = line.and(Role::Faint, gap).and(role, sign).and(Role::Faint, &said);
+        line = line.with_span(Role::Faint, gap).with_span(role, sign).with_span(Role::Faint, &said);
         used += gap.len() + need;
     }
     lines.push(line);
@@ -213,7 +213,7 @@ fn legend_of(app: &App, shares: &[u64; 4], width: usize, has_tokens: bool) -> Ve
 }
 
 /// Where the columns of a list are.
-struct Columns {
+struct ContextColumns {
     number: usize,
     place: usize,
     /// 0 without this column.
@@ -223,25 +223,25 @@ struct Columns {
     has_reason: bool,
 }
 
-impl Columns {
-    fn of(entries: &[Surrounding], width: usize) -> Self {
-        let widest = |what: &dyn Fn(&Surrounding) -> usize| entries.iter().map(what).max().unwrap_or(0);
-        let number = entries.len().max(1).ilog10() as usize + 1 + GAP;
+impl ContextColumns {
+    fn fit(entries: &[ContextRecordSection], width: usize) -> Self {
+        let widest = |what: &dyn Fn(&ContextRecordSection) -> usize| entries.iter().map(what).max().unwrap_or(0);
+        let number = entries.len().max(1).ilog10() as usize + 1 + GAP_COLUMNS;
         let kind = match widest(&|entry| if entry.path.is_empty() { 0 } else { entry.kind.width() }) {
             0 => 0,
-            kind => kind.max("kind".len()) + GAP,
+            kind => kind.max("kind".len()) + GAP_COLUMNS,
         };
         let reason = match widest(&|entry| entry.reason.width()) {
             0 => None,
             reason => Some(reason.max("reason".len())),
         };
         let least = number + TOKENS;
-        let [worth, beside, most] = PLACE;
-        let wanted = widest(&|entry| name(entry).width() + lines(entry).width() + GAP).clamp(worth, most);
+        let [worth, beside, most] = LOCATION_COLUMNS;
+        let wanted = widest(&|entry| entry_name(entry).width() + format_lines(entry).width() + GAP_COLUMNS).clamp(worth, most);
         // A reason beside its place is worth more than the kind, for it saves a line.
         for kind in [kind, 0] {
             let Some(reason) = reason else { break };
-            let room = width.saturating_sub(least + kind + SCORE + GAP + reason);
+            let room = width.saturating_sub(least + kind + SCORE + GAP_COLUMNS + reason);
             if room >= wanted.min(beside) {
                 return Self { number, place: wanted.min(room), kind, has_score: true, has_reason: true };
             }
@@ -259,12 +259,12 @@ impl Columns {
 }
 
 /// What is of no file goes by its kind.
-fn name(entry: &Surrounding) -> &str {
+fn entry_name(entry: &ContextRecordSection) -> &str {
     if entry.path.is_empty() { &entry.kind } else { &entry.path }
 }
 
 /// `:12-40`.
-fn lines(entry: &Surrounding) -> String {
+fn format_lines(entry: &ContextRecordSection) -> String {
     match entry.start_line {
         0 => String::new(),
         start if entry.end_line > start => format!(":{start}-{}", entry.end_line),
@@ -273,88 +273,88 @@ fn lines(entry: &Surrounding) -> String {
 }
 
 /// `src/doc.rs:12-40`, broken behind slashes and, where a name takes all there is, before its lines.
-fn place(entry: &Surrounding, width: usize) -> Vec<String> {
-    let lines = lines(entry);
-    let name = text::one_line(name(entry));
-    let mut parts = wrap(&format!("{name}{lines}"), width);
+fn wrap_location(entry: &ContextRecordSection, width: usize) -> Vec<String> {
+    let lines = format_lines(entry);
+    let name = text::sanitize_line(entry_name(entry));
+    let mut parts = wrap_words(&format!("{name}{lines}"), width);
     if !parts.last().is_some_and(|last| last.ends_with(&lines)) {
-        parts = wrap(&name, width);
+        parts = wrap_words(&name, width);
         parts.push(lines);
     }
     parts
 }
 
-fn padded(text: &str, width: usize) -> String {
+fn pad_end(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
 /// A title with the names of the columns, and a row for each entry.
-fn list(app: &App, title: &str, entries: &[Surrounding], width: usize, doc: &mut Doc) {
-    doc.blank();
+fn render_list(app: &App, title: &str, entries: &[ContextRecordSection], width: usize, doc: &mut Doc) {
+    doc.push_blank();
     if entries.is_empty() {
-        doc.push(Line::of(Role::Title, title));
+        doc.push(DocLine::styled(Role::Title, title));
         return;
     }
-    let columns = Columns::of(entries, width);
+    let columns = ContextColumns::fit(entries, width);
     let mut names = String::new();
     if columns.kind > 0 {
-        names.push_str(&padded("kind", columns.kind));
+        names.push_str(&pad_end("kind", columns.kind));
     }
     names.push_str(&format!("{:>TOKENS$}", "tokens"));
     if columns.has_score {
         names.push_str(&format!("{:>SCORE$}", "score"));
     }
     if columns.has_reason {
-        names.push_str(&format!("{}reason", " ".repeat(GAP)));
+        names.push_str(&format!("{}reason", " ".repeat(GAP_COLUMNS)));
     }
     let room = columns.number + columns.place;
-    let mut line = Line::of(Role::Title, &padded(title, room));
+    let mut line = DocLine::styled(Role::Title, &pad_end(title, room));
     if title.width() > room {
         doc.push(line);
-        line = Line::of(Role::Title, &" ".repeat(room));
+        line = DocLine::styled(Role::Title, &" ".repeat(room));
     }
-    doc.push(line.and(Role::Faint, &names));
+    doc.push(line.with_span(Role::Faint, &names));
     for (index, entry) in entries.iter().enumerate() {
-        row(app, index + 1, entry, &columns, width, doc);
+        render_row(app, index + 1, entry, &columns, width, doc);
     }
 }
 
-fn row(app: &App, number: usize, entry: &Surrounding, columns: &Columns, width: usize, doc: &mut Doc) {
+fn render_row(app: &App, number: usize, entry: &ContextRecordSection, columns: &ContextColumns, width: usize, doc: &mut Doc) {
     let of_a_file = !entry.path.is_empty();
-    let digits = columns.number - GAP;
-    let role = match (app.portion, of_a_file) {
-        (Portion::LeftOut, _) => Role::Muted,
-        (Portion::Sent, true) => Role::Accent,
-        (Portion::Sent, false) => Role::Normal,
+    let digits = columns.number - GAP_COLUMNS;
+    let role = match (app.context_listing, of_a_file) {
+        (ContextListing::LeftOut, _) => Role::Muted,
+        (ContextListing::Sent, true) => Role::Accent,
+        (ContextListing::Sent, false) => Role::Normal,
     };
-    let reason = text::one_line(&entry.reason);
-    let places = place(entry, columns.place.saturating_sub(GAP).max(8));
-    let behind = places.len() == 1 && places[0].width() + reason.width() + 2 * GAP <= columns.place;
+    let reason = text::sanitize_line(&entry.reason);
+    let places = wrap_location(entry, columns.place.saturating_sub(GAP_COLUMNS).max(8));
+    let behind = places.len() == 1 && places[0].width() + reason.width() + 2 * GAP_COLUMNS <= columns.place;
     for (index, part) in places.iter().enumerate() {
         if index > 0 {
-            doc.push(Line::of(Role::Faint, &" ".repeat(columns.number)).and(role, part));
+            doc.push(DocLine::styled(Role::Faint, &" ".repeat(columns.number)).with_span(role, part));
             continue;
         }
-        let mut line = Line::of(Role::Faint, &format!("{number:>digits$}{}", " ".repeat(GAP))).and(role, part);
-        let said = if behind && !columns.has_reason { format!("{}{reason}", " ".repeat(GAP)) } else { String::new() };
+        let mut line = DocLine::styled(Role::Faint, &format!("{number:>digits$}{}", " ".repeat(GAP_COLUMNS))).with_span(role, part);
+        let said = if behind && !columns.has_reason { format!("{}{reason}", " ".repeat(GAP_COLUMNS)) } else { String::new() };
         let rest = columns.place.saturating_sub(part.width());
-        line = line.and(Role::Muted, &padded(&said, rest));
+        line = line.with_span(Role::Muted, &pad_end(&said, rest));
         if columns.kind > 0 {
             let kind = if of_a_file { entry.kind.as_str() } else { "" };
-            line = line.and(Role::Muted, &padded(&text::one_line(kind), columns.kind));
+            line = line.with_span(Role::Muted, &pad_end(&text::sanitize_line(kind), columns.kind));
         }
-        line = line.and(Role::Normal, &format!("{:>TOKENS$}", whole(u64::from(entry.tokens))));
+        line = line.with_span(Role::Normal, &format!("{:>TOKENS$}", format_short_count(u64::from(entry.tokens))));
         if columns.has_score {
-            line = line.and(Role::Muted, &format!("{:>SCORE$.3}", entry.score));
+            line = line.with_span(Role::Muted, &format!("{:>SCORE$.3}", entry.score));
         }
         if columns.has_reason {
-            line = line.and(Role::Muted, &format!("{}{reason}", " ".repeat(GAP)));
+            line = line.with_span(Role::Muted, &format!("{}{reason}", " ".repeat(GAP_COLUMNS)));
         }
         doc.push(line);
     }
     if !columns.has_reason && !behind && !reason.is_empty() {
-        for part in wrap(&reason, width.saturating_sub(columns.number).max(8)) {
-            doc.push(Line::of(Role::Faint, &" ".repeat(columns.number)).and(Role::Muted, &part));
+        for part in wrap_words(&reason, width.saturating_sub(columns.number).max(8)) {
+            doc.push(DocLine::styled(Role::Faint, &" ".repeat(columns.number)).with_span(Role::Muted, &part));
         }
     }
 }
@@ -376,18 +376,18 @@ mod tests {
             ([5, 5, 5, 5], 2, [1, 1, 0, 0]),
             ([5, 5, 5, 5], 0, [0, 0, 0, 0]),
         ] {
-            assert_eq!(cells(&shares, width), expected, "{shares:?} in {width}");
+            assert_eq!(allocate_cells(&shares, width), expected, "{shares:?} in {width}");
         }
     }
 
     #[test]
     fn a_place_is_broken_behind_slashes_and_before_its_lines() {
-        let of = |path: &str, start_line, end_line| Surrounding {
+        let of = |path: &str, start_line, end_line| ContextRecordSection {
             path: path.into(),
             kind: "overview".into(),
             start_line,
             end_line,
-            ..Surrounding::default()
+            ..ContextRecordSection::default()
         };
         for (entry, width, expected) in [
             (of("src/doc.rs", 12, 40), 16, &["src/doc.rs:12-40"][..]),
@@ -398,13 +398,13 @@ mod tests {
             (of("src/doc.rs", 0, 0), 10, &["src/doc.rs"]),
             (of("", 0, 0), 10, &["overview"]),
         ] {
-            assert_eq!(place(&entry, width), expected, "{entry:?} in {width}");
+            assert_eq!(wrap_location(&entry, width), expected, "{entry:?} in {width}");
         }
     }
 
     #[test]
     fn shares_add_up_to_the_budget_whatever_is_listed() {
-        let section = |kind: &str, tokens| Surrounding { kind: kind.into(), tokens, ..Surrounding::default() };
+        let section = |kind: &str, tokens| ContextRecordSection { kind: kind.into(), tokens, ..ContextRecordSection::default() };
         // The rest of what the change stands in is code around it.
         let sections = vec![section("diff", 300), section("focus", 50), section("rules", 100), section("function", 9)];
         for (budget, total_tokens, expected) in [
@@ -413,8 +413,8 @@ mod tests {
             (1_000, 350, [300, 0, 50, 650]),
             (0, 0, [0, 0, 0, 0]),
         ] {
-            let context = Surroundings { budget, total_tokens, sections: sections.clone(), ..Surroundings::default() };
-            assert_eq!(shares(&context), expected, "{total_tokens} of {budget}");
+            let context = ContextRecord { budget, total_tokens, sections: sections.clone(), ..ContextRecord::default() };
+            assert_eq!(compute_shares(&context), expected, "{total_tokens} of {budget}");
         }
     }
 }

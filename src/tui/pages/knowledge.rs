@@ -4,79 +4,79 @@ use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{NAMES, kind_words};
+use super::{NAMES, format_kind};
 use crate::domain::{Kind, Time, text};
-use crate::knowledge::figures::Figures;
+use crate::knowledge::totals::KnowledgeTotals;
 use crate::knowledge::form::Form;
-use crate::knowledge::pattern::{EditKind, Evidence, Month, Origin, Pattern, Stance};
-use crate::knowledge::rank::{Inclusion, State};
-use crate::knowledge::words;
-use crate::report::figures::{percent, spark, thousands};
+use crate::knowledge::pattern::{EditKind, PatternEvidence, MonthlyOutcomes, PatternOrigin, Pattern, PatternStance};
+use crate::knowledge::rank::{Inclusion, PatternState};
+use crate::knowledge::descriptions;
+use crate::report::figures::{format_percent, render_sparkline, format_thousands};
 use crate::tui::app::App;
-use crate::tui::doc::{Doc, Line, Piece};
-use crate::tui::keymap::{Action, Context};
-use crate::tui::knowledge::{Knowledge, Known, Learning, Library, Shelf};
+use crate::tui::doc::{Doc, DocLine, DocSpan};
+use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::knowledge::{KnowledgeView, RankedPattern, LearningMode, PatternLibrary, LanguagePatterns};
 use crate::tui::theme::Role;
 
 /// Columns of a bar of success at most.
-const BAR: usize = 40;
+const MAX_BAR_COLUMNS: usize = 40;
 /// Months of which the bars tell at most: as many as are kept.
-const MOST_MONTHS: i32 = 24;
+const MAX_MONTHS: i32 = 24;
 
 /// The page in `width` columns.
-pub fn knowledge(app: &App, view: &Knowledge, width: usize) -> Doc {
+pub fn build_knowledge_page(app: &App, view: &KnowledgeView, width: usize) -> Doc {
     let mut doc = Doc::default();
     let Some(library) = &view.library else {
-        doc.push(Line::of(Role::Faint, "reading"));
+        doc.push(DocLine::styled(Role::Faint, "reading"));
         return doc;
     };
-    match (view.row(), view.chosen()) {
-        (_, Some((_, known))) => pattern(app, library, known, width, &mut doc),
+    match (view.selected_row(), view.selected_pattern()) {
+        (_, Some((_, known))) => render_pattern(app, library, known, width, &mut doc),
         (Some(row), None) => {
-            if let Some(shelf) = view.shelf(row) {
-                language(app, shelf, width, &mut doc);
+            if let Some(shelf) = view.language_patterns(row) {
+                render_language(app, shelf, width, &mut doc);
             }
         }
-        (None, None) if view.is_empty() => nothing(library, width, &mut doc),
+        (None, None) if view.is_empty() => render_empty(library, width, &mut doc),
         (None, None) => {
-            doc.push(Line::of(Role::Strong, "No pattern passes the filter"));
-            doc.blank();
-            doc.paragraph(Role::Muted, &format!("{} takes it back.", key(app, Action::Back)), width);
+            doc.push(DocLine::styled(Role::Strong, "No pattern passes the filter"));
+            doc.push_blank();
+            doc.push_paragraph(Role::Muted, &format!("{} takes it back.", key_label(app, Action::Back)), width);
         }
     }
     doc
 }
 
-fn key(app: &App, action: Action) -> String {
-    app.keymap.key_of(Context::Knowledge, action).map_or_else(String::new, |key| key.to_string())
+fn key_label(app: &App, action: Action) -> String {
+    app.keymap.key_of(KeyContext::Knowledge, action).map_or_else(String::new, |key| key.to_string())
 }
 
 /// What knowledge is, and how it grows.
-fn nothing(library: &Library, width: usize, doc: &mut Doc) {
+fn render_empty(library: &PatternLibrary, width: usize, doc: &mut Doc) {
     let width = width.min(92);
-    doc.push(Line::of(Role::Strong, "Nothing is known yet"));
-    doc.blank();
-    doc.paragraph(
+    doc.push(DocLine::styled(Role::Strong, "Nothing is known yet"));
+    doc.push_blank();
+    doc.push_paragraph(
         Role::Normal,
         "Knowledge is what reviews have taught: abstract patterns of mistakes and of false alarms. Keywords, operators \
          and names of the standard library stay in them; names, texts, numbers and comments of your code never get in.",
         width,
     );
-    doc.blank();
-    if library.learning == Learning::Off {
-        off(width, doc);
-        doc.blank();
+    doc.push_blank();
+    if library.learning == LearningMode::Off {
+        render_learning_off(width, doc);
+        doc.push_blank();
     }
-    doc.paragraph(Role::Normal, "It grows by itself:", width);
+    doc.push_paragraph(Role::Normal, "It grows by itself:", width);
     for way in [
         "a finding is gone in a later review, and the edit that did it is why",
         "you put a suggestion or a fix into the files",
         "you dismiss a finding with a reason",
     ] {
-        doc.field("  -", 4, Role::Normal, way, width);
+        doc.push_field("  -", 4, Role::Normal, way, width);
     }
-    doc.blank();
-    doc.paragraph(Role::Normal, "Or at once:", width);
+    doc.push_blank();
+    doc.push_paragraph(Role::Normal, "Or at once:", width);
     const WAYS: [(&str, &str); 2] = [
         ("revdeck knowledge learn --history 500", "from commits that say they fix something"),
         ("revdeck knowledge import FILE", "from what others exported"),
@@ -86,16 +86,16 @@ fn nothing(library: &Library, width: usize, doc: &mut Doc) {
     let beside = 2 + commands + widest(WAYS.map(|(_, what)| what)) <= width;
     for (command, what) in WAYS {
         if beside {
-            doc.push(Line::of(Role::Accent, &format!("  {command:<commands$}")).and(Role::Muted, what));
+            doc.push(DocLine::styled(Role::Accent, &format!("  {command:<commands$}")).with_span(Role::Muted, what));
         } else {
-            doc.field("", 2, Role::Accent, command, width);
-            doc.field("", 4, Role::Muted, what, width);
+            doc.push_field("", 2, Role::Accent, command, width);
+            doc.push_field("", 4, Role::Muted, what, width);
         }
     }
 }
 
-fn off(width: usize, doc: &mut Doc) {
-    doc.paragraph(
+fn render_learning_off(width: usize, doc: &mut Doc) {
+    doc.push_paragraph(
         Role::Warn,
         "Learning is switched off, by learning.enabled = false or --no-learning: what is known is used, and nothing new \
          is learned.",
@@ -104,29 +104,29 @@ fn off(width: usize, doc: &mut Doc) {
 }
 
 /// How the patterns of a language stand.
-fn language(app: &App, shelf: &Shelf, width: usize, doc: &mut Doc) {
-    let mut figures = Figures::default();
+fn render_language(app: &App, shelf: &LanguagePatterns, width: usize, doc: &mut Doc) {
+    let mut figures = KnowledgeTotals::default();
     for known in &shelf.patterns {
         figures.add(&known.pattern, &known.standing);
     }
     doc.push(
-        Line::of(Role::Strong, shelf.language.name())
-            .and(Role::Muted, &format!("   {}", text::count(figures.patterns, "pattern"))),
+        DocLine::styled(Role::Strong, shelf.language.name())
+            .with_span(Role::Muted, &format!("   {}", text::format_count(figures.patterns, "pattern"))),
     );
-    doc.blank();
+    doc.push_blank();
     let dot = format!(" {} ", app.glyphs.dot);
     let stances = [(figures.mistakes, "mistake"), (figures.false_alarms, "false alarm")];
-    let told = stances.iter().filter(|(n, _)| *n > 0).map(|(n, what)| text::count(*n, what));
-    doc.field("holds", NAMES, Role::Normal, &told.collect::<Vec<_>>().join(&dot), width);
+    let told = stances.iter().filter(|(n, _)| *n > 0).map(|(n, what)| text::format_count(*n, what));
+    doc.push_field("holds", NAMES, Role::Normal, &told.collect::<Vec<_>>().join(&dot), width);
     let mut field = |name: &str, facts: [(usize, &str); 3]| {
         let facts: Vec<String> =
-            facts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", thousands(*n as u64))).collect();
+            facts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", format_thousands(*n as u64))).collect();
         if !facts.is_empty() {
-            doc.field(name, NAMES, Role::Normal, &facts.join(&dot), width);
+            doc.push_field(name, NAMES, Role::Normal, &facts.join(&dot), width);
         }
     };
-    let states = [(figures.used, State::Used), (figures.watched, State::Watched), (figures.muted, State::Muted)];
-    field("state", states.map(|(n, state)| (n, state.words())));
+    let states = [(figures.used, PatternState::Used), (figures.watched, PatternState::Watched), (figures.muted, PatternState::Muted)];
+    field("state", states.map(|(n, state)| (n, state.label())));
     field(
         "origin",
         [(figures.learned, "learned here"), (figures.base, "came with revdeck"), (figures.imported, "imported")],
@@ -134,145 +134,145 @@ fn language(app: &App, shelf: &Shelf, width: usize, doc: &mut Doc) {
     let lowered: Vec<String> = shelf
         .lowered
         .iter()
-        .map(|(kind, times)| format!("{} ({})", kind_words(kind.word()), text::count(*times as usize, "time")))
+        .map(|(kind, times)| format!("{} ({})", format_kind(kind.word()), text::format_count(*times as usize, "time")))
         .collect();
     if !lowered.is_empty() {
         let told = format!("always dismissed: {}", lowered.join(&dot));
-        doc.field("lowered", NAMES, Role::Normal, &told, width);
+        doc.push_field("lowered", NAMES, Role::Normal, &told, width);
     }
     if let (share @ Some(_), bound) = figures.rates() {
-        rate(app, (figures.successes, figures.failures), share, bound, width, doc);
+        render_rate(app, (figures.successes, figures.failures), share, bound, width, doc);
     }
-    let mut months = std::collections::BTreeMap::<String, Month>::new();
+    let mut months = std::collections::BTreeMap::<String, MonthlyOutcomes>::new();
     for (month, counted) in shelf.patterns.iter().flat_map(|known| &known.pattern.months) {
         let sum = months.entry(month.clone()).or_default();
         sum.successes = sum.successes.saturating_add(counted.successes);
         sum.failures = sum.failures.saturating_add(counted.failures);
     }
-    over_time(app, &months, width, doc);
+    render_months(app, &months, width, doc);
 }
 
-fn pattern(app: &App, library: &Library, known: &Known, width: usize, doc: &mut Doc) {
+fn render_pattern(app: &App, library: &PatternLibrary, known: &RankedPattern, width: usize, doc: &mut Doc) {
     let (pattern, standing) = (&known.pattern, &known.standing);
     let state = standing.state(pattern);
     let dot = format!(" {} ", app.glyphs.dot);
-    let (sign, role) = (app.glyphs.stance(pattern.stance), Role::of_stance(pattern.stance));
+    let (sign, role) = (app.glyphs.stance(pattern.stance), Role::from_stance(pattern.stance));
     let stance = match pattern.stance {
-        Stance::Mistake => "mistake",
-        Stance::FalseAlarm => "known false alarm",
+        PatternStance::Mistake => "mistake",
+        PatternStance::FalseAlarm => "known false alarm",
     };
-    let facts = [kind_words(pattern.kind.word()), pattern.language.clone()].join(&dot);
+    let facts = [format_kind(pattern.kind.word()), pattern.language.clone()].join(&dot);
     doc.push(
-        Line::of(role, &format!("{sign} {stance}"))
-            .and(Role::Faint, "   ")
-            .and(Role::Muted, &facts)
-            .tail(state_role(state), state.words()),
+        DocLine::styled(role, &format!("{sign} {stance}"))
+            .with_span(Role::Faint, "   ")
+            .with_span(Role::Muted, &facts)
+            .with_tail(role_of_state(state), state.label()),
     );
-    doc.blank();
-    for line in super::super::doc::wrap(&text::one_line(&headline(pattern)), width) {
-        doc.push(Line::of(Role::Strong, &line));
+    doc.push_blank();
+    for line in super::super::doc::wrap_words(&text::sanitize_line(&build_headline(pattern)), width) {
+        doc.push(DocLine::styled(Role::Strong, &line));
     }
-    doc.blank();
-    forms(app, pattern, width, doc);
+    doc.push_blank();
+    render_forms(app, pattern, width, doc);
     if !pattern.instruction.is_empty() {
-        doc.blank();
-        doc.field("what to do", NAMES, Role::Normal, &pattern.instruction, width);
+        doc.push_blank();
+        doc.push_field("what to do", NAMES, Role::Normal, &pattern.instruction, width);
     }
-    doc.heading("How it does", "");
-    let count = pattern.count();
-    doc.field("seen", NAMES, Role::Normal, &words::seen(pattern), width);
-    rate(app, (count.successes.into(), count.failures.into()), standing.success_rate, standing.at_least, width, doc);
-    over_time(app, &pattern.months, width, doc);
-    doc.field("confidence", NAMES, Role::Normal, &format!("{:.2}{dot}{}", standing.confidence, why(known)), width);
+    doc.push_heading("How it does", "");
+    let count = pattern.total_count();
+    doc.push_field("seen", NAMES, Role::Normal, &descriptions::describe_sightings(pattern), width);
+    render_rate(app, (count.successes.into(), count.failures.into()), standing.success_rate, standing.at_least, width, doc);
+    render_months(app, &pattern.months, width, doc);
+    doc.push_field("confidence", NAMES, Role::Normal, &format!("{:.2}{dot}{}", standing.confidence, describe_inclusion(known)), width);
     let when = |moment: Time| match moment == Time::UNIX_EPOCH {
         true => "not yet".to_owned(),
-        false => app.full_moment(moment),
+        false => app.format_date_time(moment),
     };
-    doc.heading("When", "");
-    doc.field("first seen", NAMES, Role::Normal, &when(pattern.first_seen), width);
-    doc.field("last seen", NAMES, Role::Normal, &when(pattern.last_seen), width);
-    let place = library.places.get(&pattern.id);
+    doc.push_heading("When", "");
+    doc.push_field("first seen", NAMES, Role::Normal, &when(pattern.first_seen), width);
+    doc.push_field("last seen", NAMES, Role::Normal, &when(pattern.last_seen), width);
+    let place = library.locations.get(&pattern.id);
     let matched = pattern.last_matched.max(place.map(|place| place.at));
-    doc.field("last match", NAMES, Role::Normal, &matched.map_or("not yet".to_owned(), when), width);
+    doc.push_field("last match", NAMES, Role::Normal, &matched.map_or("not yet".to_owned(), when), width);
     if let Some(place) = place {
         // The newest match may have been in another repository.
         let before = if Some(place.at) < matched { format!(", {}", when(place.at)) } else { String::new() };
-        doc.field("found at", NAMES, Role::Accent, &format!("{}:{}{before}", place.path, place.line), width);
+        doc.push_field("found at", NAMES, Role::Accent, &format!("{}:{}{before}", place.path, place.line), width);
     }
-    doc.heading("Where it comes from", pattern.id.as_str());
+    doc.push_heading("Where it comes from", pattern.id.as_str());
     let origin = match pattern.origin {
-        Origin::Learned => "learned on this machine",
-        Origin::Base => "came with revdeck",
-        Origin::Imported => "imported from what somebody exported",
+        PatternOrigin::Learned => "learned on this machine",
+        PatternOrigin::Base => "came with revdeck",
+        PatternOrigin::Imported => "imported from what somebody exported",
     };
-    doc.field("origin", NAMES, Role::Normal, origin, width);
+    doc.push_field("origin", NAMES, Role::Normal, origin, width);
     let evidence = match pattern.evidence {
-        Evidence::Addressed => "a later review confirmed that the finding is gone",
-        Evidence::Applied => "a suggestion or a fix was put into the files",
-        Evidence::Dismissed => "the finding was dismissed with a reason",
-        Evidence::History => "a commit that says it fixes something",
-        Evidence::Curated => "curated",
+        PatternEvidence::Addressed => "a later review confirmed that the finding is gone",
+        PatternEvidence::Applied => "a suggestion or a fix was put into the files",
+        PatternEvidence::Dismissed => "the finding was dismissed with a reason",
+        PatternEvidence::History => "a commit that says it fixes something",
+        PatternEvidence::Curated => "curated",
     };
-    doc.field("evidence", NAMES, Role::Normal, evidence, width);
+    doc.push_field("evidence", NAMES, Role::Normal, evidence, width);
     if !pattern.related.is_empty() {
-        let kinds: Vec<String> = pattern.related.iter().map(|kind: &Kind| kind_words(kind.word())).collect();
-        doc.field("related", NAMES, Role::Normal, &kinds.join(&dot), width);
+        let kinds: Vec<String> = pattern.related.iter().map(|kind: &Kind| format_kind(kind.word())).collect();
+        doc.push_field("related", NAMES, Role::Normal, &kinds.join(&dot), width);
     }
     match &pattern.group {
         Some(leader) => {
             let of = library.pattern(leader).map_or(leader.as_str(), |known| known.pattern.description.as_str());
-            doc.field("similar to", NAMES, Role::Normal, of, width);
+            doc.push_field("similar to", NAMES, Role::Normal, of, width);
         }
         None if known.similar > 0 => {
-            let others = text::count(known.similar, "similar pattern");
-            doc.field("stands for", NAMES, Role::Normal, &others, width);
+            let others = text::format_count(known.similar, "similar pattern");
+            doc.push_field("stands for", NAMES, Role::Normal, &others, width);
         }
         None => {}
     }
-    if library.learning == Learning::Off {
-        doc.blank();
-        off(width, doc);
+    if library.learning == LearningMode::Off {
+        doc.push_blank();
+        render_learning_off(width, doc);
     }
 }
 
 /// The description; of one that only tells the forms, which stand below, what is left.
-fn headline(pattern: &Pattern) -> Cow<'_, str> {
+fn build_headline(pattern: &Pattern) -> Cow<'_, str> {
     let made = pattern
-        .forms()
-        .map(|(broken, fixed)| words::description(pattern.stance, pattern.edit, pattern.kind, &broken, &fixed));
+        .parse_forms()
+        .map(|(broken, fixed)| descriptions::build_description(pattern.stance, pattern.edit, pattern.kind, &broken, &fixed));
     if made.as_ref() != Some(&pattern.description) {
         return Cow::Borrowed(&pattern.description);
     }
     match (pattern.stance, pattern.edit) {
-        (Stance::FalseAlarm, _) => format!("reported as {} and dismissed", kind_words(pattern.kind.word())).into(),
-        (Stance::Mistake, EditKind::Other) => "corrected".into(),
-        (Stance::Mistake, edit) => kind_words(edit.word()).into(),
+        (PatternStance::FalseAlarm, _) => format!("reported as {} and dismissed", format_kind(pattern.kind.word())).into(),
+        (PatternStance::Mistake, EditKind::Other) => "corrected".into(),
+        (PatternStance::Mistake, edit) => format_kind(edit.word()).into(),
     }
 }
 
-fn state_role(state: State) -> Role {
+fn role_of_state(state: PatternState) -> Role {
     match state {
-        State::Muted => Role::Warn,
-        State::Used => Role::Good,
-        State::Watched => Role::Accent,
-        State::NotUsed => Role::Muted,
+        PatternState::Muted => Role::Warn,
+        PatternState::Used => Role::Good,
+        PatternState::Watched => Role::Accent,
+        PatternState::NotUsed => Role::Muted,
     }
 }
 
-fn why(known: &Known) -> &'static str {
+fn describe_inclusion(known: &RankedPattern) -> &'static str {
     match known.standing.inclusion {
         _ if known.pattern.muted => "muted: not used",
         Inclusion::Now => "used from 0.85 on",
-        Inclusion::AfterThree if known.pattern.evidence == Evidence::Curated => "used from 0.65 on: curated",
+        Inclusion::AfterThree if known.pattern.evidence == PatternEvidence::Curated => "used from 0.65 on: curated",
         Inclusion::AfterThree => "used from 0.65 on after three times",
-        Inclusion::Watched if known.pattern.evidence == Evidence::Curated => "watched; used from 0.65 on: curated",
+        Inclusion::Watched if known.pattern.evidence == PatternEvidence::Curated => "watched; used from 0.65 on: curated",
         Inclusion::Watched => "watched; used from 0.85, or 0.65 after three times",
         Inclusion::No => "not used below 0.45",
     }
 }
 
 /// What is certain of a rate, what is likely, and the rest; then how many it is of.
-fn rate(
+fn render_rate(
     app: &App,
     (successes, failures): (u64, u64),
     share: Option<f64>,
@@ -281,38 +281,38 @@ fn rate(
     doc: &mut Doc,
 ) {
     if successes + failures == 0 {
-        return doc.field("success", NAMES, Role::Muted, "nothing came of it yet", width);
+        return doc.push_field("success", NAMES, Role::Muted, "nothing came of it yet", width);
     }
     let dot = format!(" {} ", app.glyphs.dot);
-    let told = format!("{}, at least {}", percent(share), percent(bound));
-    let room = width.saturating_sub(NAMES + 2 + told.width()).min(BAR);
+    let told = format!("{}, at least {}", format_percent(share), format_percent(bound));
+    let room = width.saturating_sub(NAMES + 2 + told.width()).min(MAX_BAR_COLUMNS);
     if room >= 8 {
-        let line = Line::of(Role::Muted, &format!("{:<NAMES$}", "success"));
-        doc.push(bar(line, app, share, bound, room).and(Role::Normal, &format!("  {told}")));
+        let line = DocLine::styled(Role::Muted, &format!("{:<NAMES$}", "success"));
+        doc.push(build_bar(line, app, share, bound, room).with_span(Role::Normal, &format!("  {told}")));
     } else {
-        doc.field("success", NAMES, Role::Normal, &told, width);
+        doc.push_field("success", NAMES, Role::Normal, &told, width);
     }
-    let outcomes = [format!("{} succeeded", thousands(successes)), format!("{} failed", thousands(failures))];
-    doc.field("", NAMES, Role::Muted, &outcomes.join(&dot), width);
+    let outcomes = [format!("{} succeeded", format_thousands(successes)), format!("{} failed", format_thousands(failures))];
+    doc.push_field("", NAMES, Role::Muted, &outcomes.join(&dot), width);
 }
 
 /// A bar of `cells`: what is certain, what is likely, the rest.
-fn bar(line: Line, app: &App, share: Option<f64>, bound: Option<f64>, cells: usize) -> Line {
+fn build_bar(line: DocLine, app: &App, share: Option<f64>, bound: Option<f64>, cells: usize) -> DocLine {
     let of = |share: Option<f64>| (share.unwrap_or(0.0).clamp(0.0, 1.0) * cells as f64).round() as usize;
     let (certain, likely) = (of(bound), of(share).max(of(bound)));
-    line.and(Role::Filled, &app.glyphs.filled.repeat(certain))
-        .and(Role::Muted, &app.glyphs.filled.repeat(likely - certain))
-        .and(Role::Empty, &app.glyphs.empty.repeat(cells - likely))
+    line.with_span(Role::Filled, &app.glyphs.filled.repeat(certain))
+        .with_span(Role::Muted, &app.glyphs.filled.repeat(likely - certain))
+        .with_span(Role::Empty, &app.glyphs.empty.repeat(cells - likely))
 }
 
 /// The rate of success month by month; a month without outcomes is a gap.
-fn over_time(app: &App, months: &std::collections::BTreeMap<String, Month>, width: usize, doc: &mut Doc) {
-    let counted: Vec<(i32, &Month)> = months.iter().filter_map(|(name, month)| Some((number(name)?, month))).collect();
+fn render_months(app: &App, months: &std::collections::BTreeMap<String, MonthlyOutcomes>, width: usize, doc: &mut Doc) {
+    let counted: Vec<(i32, &MonthlyOutcomes)> = months.iter().filter_map(|(name, month)| Some((parse_month(name)?, month))).collect();
     let (Some(first), Some(last)) = (counted.iter().map(|(n, _)| *n).min(), counted.iter().map(|(n, _)| *n).max())
     else {
         return;
     };
-    let first = first.max(last - MOST_MONTHS + 1);
+    let first = first.max(last - MAX_MONTHS + 1);
     let mut values = vec![None; (last - first + 1) as usize];
     for (n, month) in counted.iter().filter(|(n, _)| *n >= first) {
         let outcomes = f64::from(month.successes) + f64::from(month.failures);
@@ -323,55 +323,55 @@ fn over_time(app: &App, months: &std::collections::BTreeMap<String, Month>, widt
     let name = |n: i32| format!("{}-{:02}", n.div_euclid(12), n.rem_euclid(12) + 1);
     let span = if first == last { name(first) } else { format!("{} {} {}", name(first), app.glyphs.dash, name(last)) };
     let room = width.saturating_sub(NAMES + 2 + span.width()).max(values.len());
-    let line = spark(&values, Some(1.0), room.min(BAR), &app.glyphs.eighths);
+    let line = render_sparkline(&values, Some(1.0), room.min(MAX_BAR_COLUMNS), &app.glyphs.eighths);
     doc.push(
-        Line::of(Role::Muted, &format!("{:<NAMES$}", "over time"))
-            .and(Role::Accent, &line)
-            .and(Role::Faint, &format!("  {span}")),
+        DocLine::styled(Role::Muted, &format!("{:<NAMES$}", "over time"))
+            .with_span(Role::Accent, &line)
+            .with_span(Role::Faint, &format!("  {span}")),
     );
 }
 
 /// The number of a month such as `2026-11`, from year 0; none of what is no month.
-fn number(name: &str) -> Option<i32> {
+fn parse_month(name: &str) -> Option<i32> {
     let (year, month) = name.split_once('-')?;
     let (year, month): (i32, i32) = (year.parse().ok()?, month.parse().ok()?);
     ((1970..10_000).contains(&year) && (1..=12).contains(&month)).then_some(year * 12 + month - 1)
 }
 
 /// Broken and fixed form as a small diff in which the tokens that differ stand out.
-fn forms(app: &App, pattern: &Pattern, width: usize, doc: &mut Doc) {
-    let [broken, fixed] = [&pattern.broken, &pattern.fixed].map(|form| tokens(form));
-    if pattern.stance == Stance::FalseAlarm {
-        return form(app.glyphs.bar, Role::Muted, None, &plain(&broken), width, doc);
+fn render_forms(app: &App, pattern: &Pattern, width: usize, doc: &mut Doc) {
+    let [broken, fixed] = [&pattern.broken, &pattern.fixed].map(|form| parse_tokens(form));
+    if pattern.stance == PatternStance::FalseAlarm {
+        return render_form(app.glyphs.bar, Role::Muted, None, &mark_all_same(&broken), width, doc);
     }
-    let (before, after) = differing(&broken, &fixed);
-    form("-", Role::Removed, Some(Role::Removed), &before, width, doc);
-    form("+", Role::Added, Some(Role::Added), &after, width, doc);
+    let (before, after) = mark_differences(&broken, &fixed);
+    render_form("-", Role::Removed, Some(Role::Removed), &before, width, doc);
+    render_form("+", Role::Added, Some(Role::Added), &after, width, doc);
 }
 
-fn tokens(form: &str) -> Vec<String> {
+fn parse_tokens(form: &str) -> Vec<String> {
     match form.parse::<Form>() {
-        Ok(form) => form.tokens().iter().map(|token| text::one_line(&token.to_string()).into_owned()).collect(),
+        Ok(form) => form.tokens().iter().map(|token| text::sanitize_line(&token.to_string()).into_owned()).collect(),
         // No form, and shown all the same: whoever looks is to see what is there.
-        Err(_) => text::one_line(form).split_whitespace().map(str::to_owned).collect(),
+        Err(_) => text::sanitize_line(form).split_whitespace().map(str::to_owned).collect(),
     }
 }
 
 /// A token, and whether the other side does not have it.
-type Marked<'a> = (&'a str, Token);
+type MarkedToken<'a> = (&'a str, TokenMark);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token {
+enum TokenMark {
     Same,
-    Other,
+    Changed,
 }
 
-fn plain(tokens: &[String]) -> Vec<Marked<'_>> {
-    tokens.iter().map(|token| (token.as_str(), Token::Same)).collect()
+fn mark_all_same(tokens: &[String]) -> Vec<MarkedToken<'_>> {
+    tokens.iter().map(|token| (token.as_str(), TokenMark::Same)).collect()
 }
 
 /// The tokens of both sides, those marked that are in no longest common subsequence.
-fn differing<'a>(before: &'a [String], after: &'a [String]) -> (Vec<Marked<'a>>, Vec<Marked<'a>>) {
+fn mark_differences<'a>(before: &'a [String], after: &'a [String]) -> (Vec<MarkedToken<'a>>, Vec<MarkedToken<'a>>) {
     let (rows, columns) = (before.len(), after.len());
     // How many tokens the ends from here on have in common. A form has 64 tokens at most.
     let mut common = vec![vec![0_u16; columns + 1]; rows + 1];
@@ -387,14 +387,14 @@ fn differing<'a>(before: &'a [String], after: &'a [String]) -> (Vec<Marked<'a>>,
     let (mut i, mut j) = (0, 0);
     while i < rows || j < columns {
         if i < rows && j < columns && before[i] == after[j] {
-            old.push((before[i].as_str(), Token::Same));
-            new.push((after[j].as_str(), Token::Same));
+            old.push((before[i].as_str(), TokenMark::Same));
+            new.push((after[j].as_str(), TokenMark::Same));
             (i, j) = (i + 1, j + 1);
         } else if j == columns || (i < rows && common[i + 1][j] >= common[i][j + 1]) {
-            old.push((before[i].as_str(), Token::Other));
+            old.push((before[i].as_str(), TokenMark::Changed));
             i += 1;
         } else {
-            new.push((after[j].as_str(), Token::Other));
+            new.push((after[j].as_str(), TokenMark::Changed));
             j += 1;
         }
     }
@@ -402,11 +402,11 @@ fn differing<'a>(before: &'a [String], after: &'a [String]) -> (Vec<Marked<'a>>,
 }
 
 /// One side, wrapped between tokens. Tokens that differ have the colour of the side.
-fn form(sign: &str, role: Role, fill: Option<Role>, tokens: &[Marked<'_>], width: usize, doc: &mut Doc) {
+fn render_form(sign: &str, role: Role, fill: Option<Role>, tokens: &[MarkedToken<'_>], width: usize, doc: &mut Doc) {
     if tokens.is_empty() {
         return;
     }
-    let start = |sign: &str| Line { fill, ..Line::of(role, sign).and(Role::Normal, " ") };
+    let start = |sign: &str| DocLine { fill, ..DocLine::styled(role, sign).with_span(Role::Normal, " ") };
     let (mut line, mut used) = (start(sign), 2);
     for (token, state) in tokens {
         let size = token.width();
@@ -414,14 +414,14 @@ fn form(sign: &str, role: Role, fill: Option<Role>, tokens: &[Marked<'_>], width
             doc.push(std::mem::replace(&mut line, start(" ")));
             used = 2;
         }
-        let role = if *state == Token::Other { role } else { Role::Normal };
+        let role = if *state == TokenMark::Changed { role } else { Role::Normal };
         if used > 2 {
             // A blank between two tokens that differ belongs to both.
-            let between = line.pieces.last().filter(|last| last.role == role).map_or(Role::Normal, |_| role);
-            line.pieces.push(Piece { role: between, text: " ".to_owned() });
+            let between = line.spans.last().filter(|last| last.role == role).map_or(Role::Normal, |_| role);
+            line.spans.push(DocSpan { role: between, text: " ".to_owned() });
             used += 1;
         }
-        line = line.and(role, token);
+        line = line.with_span(role, token);
         used += size;
     }
     doc.push(line);
@@ -440,10 +440,10 @@ mod tests {
             ("x y", "", ("x y", "")),
             ("a b c", "a b c", ("", "")),
         ] {
-            let (before, after) = (tokens(before), tokens(after));
-            let (old, new) = differing(&before, &after);
-            let marked = |side: &[Marked<'_>]| {
-                let marked = side.iter().filter(|(_, state)| *state == Token::Other).map(|(token, _)| *token);
+            let (before, after) = (parse_tokens(before), parse_tokens(after));
+            let (old, new) = mark_differences(&before, &after);
+            let marked = |side: &[MarkedToken<'_>]| {
+                let marked = side.iter().filter(|(_, state)| *state == TokenMark::Changed).map(|(token, _)| *token);
                 marked.collect::<Vec<_>>().join(" ")
             };
             assert_eq!((marked(&old), marked(&new)), (expected.0.to_owned(), expected.1.to_owned()));
@@ -456,8 +456,8 @@ mod tests {
         let long = ["VARIABLE", ".", "FUNCTION_NAME", "(", "VARIABLE_2", ")", "==", "NUMBER"].map(str::to_owned);
         for width in 18..60 {
             let mut doc = Doc::default();
-            form("-", Role::Removed, Some(Role::Removed), &plain(&long), width, &mut doc);
-            let lines: Vec<String> = doc.lines.iter().map(Line::plain).collect();
+            render_form("-", Role::Removed, Some(Role::Removed), &mark_all_same(&long), width, &mut doc);
+            let lines: Vec<String> = doc.lines.iter().map(DocLine::plain_text).collect();
             assert!(lines.iter().all(|line| line.width() <= width), "{lines:?} at {width}");
             let words: Vec<&str> = lines.iter().flat_map(|line| line[2..].split(' ')).collect();
             assert_eq!(words, long, "at {width}");
@@ -474,7 +474,7 @@ mod tests {
             ("2026", None),
             ("-5-01", None),
         ] {
-            assert_eq!(number(name), expected, "{name}");
+            assert_eq!(parse_month(name), expected, "{name}");
         }
     }
 }

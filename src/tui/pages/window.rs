@@ -2,21 +2,21 @@
 //!
 //! Invariant: a part that is there has at least one cell, and the cells never add up to more than the bar is wide.
 
-use super::super::doc::{Doc, Line, Piece, wrap};
+use super::super::doc::{Doc, DocLine, DocSpan, wrap_words};
 use super::super::glyphs::Glyphs;
 use super::super::theme::Role;
 use super::super::turns::Turn;
 use crate::domain::WindowUse;
-use crate::report::figures::{brief, thousands};
+use crate::report::figures::{format_brief, format_thousands};
 
 /// The column of numbers at the left of the chart.
 const GUTTER: usize = 6;
 /// A turn is at most so many columns wide, the gap included.
-const WIDEST: usize = 4;
+const MAX_TURN_COLUMNS: usize = 4;
 
 /// The parts of a window in the order of a bar: what stays, what stands for what went, what was said last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum WindowShare {
     Pinned,
     Summarized,
     Masked,
@@ -24,10 +24,10 @@ enum Part {
     Free,
 }
 
-impl Part {
+impl WindowShare {
     const ALL: [Self; 5] = [Self::Pinned, Self::Summarized, Self::Masked, Self::Kept, Self::Free];
 
-    fn look(self, glyphs: &Glyphs) -> (&'static str, Role, &'static str) {
+    fn appearance(self, glyphs: &Glyphs) -> (&'static str, Role, &'static str) {
         let [pinned, summarized, masked, kept, free] = glyphs.window;
         match self {
             Self::Pinned => (pinned, Role::Pinned, "pinned"),
@@ -41,7 +41,7 @@ impl Part {
 
 /// How many of `cells` each part takes, in the order of [`Part::ALL`]. Masked results are a line each, which is less
 /// than a cell: they get one.
-fn cells(window: &WindowUse, cells: usize) -> [usize; 5] {
+fn allocate_cells(window: &WindowUse, cells: usize) -> [usize; 5] {
     let share = |tokens: u64| {
         let share =
             (tokens as u128 * cells as u128 * 2 + u128::from(window.limit)) / (u128::from(window.limit).max(1) * 2);
@@ -62,20 +62,20 @@ fn cells(window: &WindowUse, cells: usize) -> [usize; 5] {
 }
 
 /// The bar of one turn, `width` columns wide.
-pub fn bar(glyphs: &Glyphs, window: &WindowUse, width: usize, mut line: Line) -> Line {
-    for (part, count) in Part::ALL.into_iter().zip(cells(window, width)) {
-        let (sign, role, _) = part.look(glyphs);
-        line = line.and(role, &sign.repeat(count));
+pub fn build_bar(glyphs: &Glyphs, window: &WindowUse, width: usize, mut line: DocLine) -> DocLine {
+    for (part, count) in WindowShare::ALL.into_iter().zip(allocate_cells(window, width)) {
+        let (sign, role, _) = part.appearance(glyphs);
+        line = line.with_span(role, &sign.repeat(count));
     }
     line
 }
 
 /// What the signs of the bars mean, in as many lines as it takes.
-pub fn legend(glyphs: &Glyphs, width: usize, doc: &mut Doc) {
-    let start = || Line::of(Role::Normal, &" ".repeat(GUTTER));
+pub fn render_legend(glyphs: &Glyphs, width: usize, doc: &mut Doc) {
+    let start = || DocLine::styled(Role::Normal, &" ".repeat(GUTTER));
     let (mut line, mut used) = (start(), GUTTER);
-    for part in Part::ALL {
-        let (sign, role, word) = part.look(glyphs);
+    for part in WindowShare::ALL {
+        let (sign, role, word) = part.appearance(glyphs);
         let gap = if used > GUTTER { 3 } else { 0 };
         let need = gap + 2 + word.len();
         if gap > 0 && used + need > width {
@@ -83,7 +83,7 @@ pub fn legend(glyphs: &Glyphs, width: usize, doc: &mut Doc) {
             used = GUTTER;
         }
         let gap = if used > GUTTER { "   " } else { "" };
-        line = line.and(Role::Faint, gap).and(role, sign).and(Role::Faint, &format!(" {word}"));
+        line = line.with_span(Role::Faint, gap).with_span(role, sign).with_span(Role::Faint, &format!(" {word}"));
         used += gap.len() + 2 + word.len();
     }
     doc.push(line);
@@ -91,34 +91,34 @@ pub fn legend(glyphs: &Glyphs, width: usize, doc: &mut Doc) {
 
 /// One column of the chart: the fullest window of the turns that share it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Column {
+struct ChartColumn {
     tokens: u64,
     is_peak: bool,
 }
 
 /// How turns become columns.
-struct Scale {
+struct ChartScale {
     /// Between nothing and the limit.
     rows: usize,
     /// The most a window may hold: the height of the chart.
     limit: u64,
     /// Columns per turn, the gap included; 1 when several turns share one.
     step: usize,
-    columns: Vec<Column>,
+    columns: Vec<ChartColumn>,
     /// Turns that share a column.
     share: usize,
 }
 
-impl Scale {
-    fn of(turns: &[&Turn], expected: u32, (width, rows): (usize, usize)) -> Option<Self> {
+impl ChartScale {
+    fn fit(turns: &[&Turn], expected: u32, (width, rows): (usize, usize)) -> Option<Self> {
         let limit = turns.iter().map(|turn| turn.window.limit).max().filter(|limit| *limit > 0)?;
         let last = turns.iter().map(|turn| turn.number).max()?;
         let slots = last.max(expected).max(1) as usize;
         let room = width.saturating_sub(GUTTER).max(1);
         let share = slots.div_ceil(room);
-        let step = (room / slots).clamp(1, WIDEST);
-        let mut columns = vec![Column::default(); slots.div_ceil(share)];
-        let peak = peak(turns)?.number;
+        let step = (room / slots).clamp(1, MAX_TURN_COLUMNS);
+        let mut columns = vec![ChartColumn::default(); slots.div_ceil(share)];
+        let peak = find_peak(turns)?.number;
         for turn in turns {
             if let Some(column) = columns.get_mut((turn.number.max(1) as usize - 1) / share) {
                 column.tokens = column.tokens.max(turn.window.tokens);
@@ -133,51 +133,51 @@ impl Scale {
     }
 
     /// Eighths of a row.
-    fn level(&self, column: &Column) -> usize {
+    fn level(&self, column: &ChartColumn) -> usize {
         let eighths = column.tokens as u128 * (self.rows * 8) as u128 / u128::from(self.limit);
         let level = usize::try_from(eighths).unwrap_or(usize::MAX);
         if column.tokens > 0 { level.max(1) } else { 0 }
     }
 }
 
-fn peak<'a>(turns: &[&'a Turn]) -> Option<&'a Turn> {
+fn find_peak<'a>(turns: &[&'a Turn]) -> Option<&'a Turn> {
     turns.iter().copied().rev().max_by_key(|turn| turn.window.tokens)
 }
 
 /// The use of the window over the turns, with the limit as a line `rows` rows above nothing, the peak marked and told in
 /// words. `expected` turns have a place, so that the chart does not move while a run works.
-pub fn chart(glyphs: &Glyphs, turns: &[&Turn], expected: u32, (width, rows): (usize, usize), doc: &mut Doc) {
-    let (Some(scale), Some(peak)) = (Scale::of(turns, expected, (width, rows)), peak(turns)) else { return };
+pub fn render_chart(glyphs: &Glyphs, turns: &[&Turn], expected: u32, (width, rows): (usize, usize), doc: &mut Doc) {
+    let (Some(scale), Some(peak)) = (ChartScale::fit(turns, expected, (width, rows)), find_peak(turns)) else { return };
     let over = scale.columns.iter().any(|column| column.tokens > scale.limit);
     if over {
-        doc.push(row(glyphs, &scale, rows + 1));
+        doc.push(build_row(glyphs, &scale, rows + 1));
     }
     for level in (0..=rows).rev() {
-        doc.push(row(glyphs, &scale, level));
+        doc.push(build_row(glyphs, &scale, level));
     }
-    doc.push(axis(&scale));
+    doc.push(build_axis(&scale));
     let window = &peak.window;
     let percent = u128::from(window.tokens) * 100 / u128::from(window.limit.max(1));
     let about = if window.approximate { "about " } else { "" };
-    let said = format!("peak {about}{} in turn {}, {percent} %", thousands(window.tokens), peak.number);
+    let said = format!("peak {about}{} in turn {}, {percent} %", format_thousands(window.tokens), peak.number);
     let role = if window.tokens > window.limit { Role::Bad } else { Role::Muted };
-    for line in wrap(&said, width.saturating_sub(GUTTER)) {
-        doc.push(Line::of(role, &" ".repeat(GUTTER)).and(role, &line));
+    for line in wrap_words(&said, width.saturating_sub(GUTTER)) {
+        doc.push(DocLine::styled(role, &" ".repeat(GUTTER)).with_span(role, &line));
     }
 }
 
 /// Row 0 is the lowest; the one at the limit is its line, the one above that is for what goes beyond.
-fn row(glyphs: &Glyphs, scale: &Scale, row: usize) -> Line {
+fn build_row(glyphs: &Glyphs, scale: &ChartScale, row: usize) -> DocLine {
     let limit = scale.rows;
     let label = match row {
         0 => "0".to_owned(),
-        row if row == limit => brief(scale.limit),
+        row if row == limit => format_brief(scale.limit),
         _ => String::new(),
     };
-    let mut pieces = vec![Piece { role: Role::Faint, text: format!("{label:>width$} ", width = GUTTER - 1) }];
+    let mut pieces = vec![DocSpan { role: Role::Faint, text: format!("{label:>width$} ", width = GUTTER - 1) }];
     let mut put = |role: Role, text: &str, times: usize| match pieces.last_mut() {
         Some(last) if last.role == role => last.text.push_str(&text.repeat(times)),
-        _ => pieces.push(Piece { role, text: text.repeat(times) }),
+        _ => pieces.push(DocSpan { role, text: text.repeat(times) }),
     };
     let behind = if row == limit { (glyphs.limit, Role::Limit) } else { (" ", Role::Faint) };
     let bar_width = scale.bar_width();
@@ -206,11 +206,11 @@ fn row(glyphs: &Glyphs, scale: &Scale, row: usize) -> Line {
         }
         put(behind.1, behind.0, scale.step - bar_width);
     }
-    Line { pieces, ..Line::default() }
+    DocLine { spans: pieces, ..DocLine::default() }
 }
 
 /// The numbers of the first turn and of each fifth, as far as there is a blank between them.
-fn axis(scale: &Scale) -> Line {
+fn build_axis(scale: &ChartScale) -> DocLine {
     let mut text = String::new();
     for column in 0..scale.columns.len() {
         let (turn, at) = (column * scale.share + 1, GUTTER + column * scale.step);
@@ -219,21 +219,21 @@ fn axis(scale: &Scale) -> Line {
             text = format!("{text:<at$}{number}");
         }
     }
-    Line::of(Role::Faint, &text)
+    DocLine::styled(Role::Faint, &text)
 }
 
 /// `812`, `41.2k`, `512k`, `1.2M`.
-pub fn compact(n: u64) -> String {
+pub fn format_compact(n: u64) -> String {
     match n {
         1_000..100_000 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
-        _ => brief(n),
+        _ => format_brief(n),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::glyphs::{ASCII, UNICODE};
-    use super::super::super::turns::Conversation;
+    use super::super::super::turns::TurnHistory;
     use super::*;
     use crate::domain::{JournalEntry, RunEvent, Time, TurnPhase};
 
@@ -257,20 +257,20 @@ mod tests {
             (all, 4, [1, 1, 0, 0, 2]),
             (all, 0, [0, 0, 0, 0, 0]),
         ] {
-            assert_eq!(cells(&window, width), expected, "{window:?} in {width}");
+            assert_eq!(allocate_cells(&window, width), expected, "{window:?} in {width}");
         }
     }
 
     fn drawn(glyphs: &Glyphs, uses: &[WindowUse], expected: u32, width: usize, rows: usize) -> Vec<String> {
-        let mut conversation = Conversation::default();
+        let mut conversation = TurnHistory::default();
         for (turn, window) in (1..).zip(uses) {
             let event = RunEvent::TurnAsked { turn, phase: TurnPhase::Analyse, asked: String::new(), window: *window };
-            conversation.take(JournalEntry { seq: 0, at: Time::UNIX_EPOCH, event });
+            conversation.apply_entry(JournalEntry { seq: 0, at: Time::UNIX_EPOCH, event });
         }
         let turns: Vec<&Turn> = conversation.turns.iter().map(AsRef::as_ref).collect();
         let mut doc = Doc::default();
-        chart(glyphs, &turns, expected, (width, rows), &mut doc);
-        doc.lines.iter().map(|line| line.plain().trim_end().to_owned()).collect()
+        render_chart(glyphs, &turns, expected, (width, rows), &mut doc);
+        doc.lines.iter().map(|line| line.plain_text().trim_end().to_owned()).collect()
     }
 
     #[test]
@@ -337,7 +337,7 @@ mod tests {
             (512_400, "512k", "512k"),
             (1_250_000, "1.2M", "1.2M"),
         ] {
-            assert_eq!((compact(n).as_str(), brief(n).as_str()), (in_columns, in_words));
+            assert_eq!((format_compact(n).as_str(), format_brief(n).as_str()), (in_columns, in_words));
         }
     }
 }

@@ -5,21 +5,21 @@ use unicode_width::UnicodeWidthStr;
 
 use super::support::*;
 use super::turns::sample::Fate;
-use super::turns::{Desk, both, now};
-use crate::domain::{JournalEntry, RunEvent, RunId, RunStatus, Surrounding, Surroundings, TurnPhase, WindowUse, text};
-use crate::tui::app::{App, Pane, Portion};
+use super::turns::{TurnsFixture, both, now};
+use crate::domain::{JournalEntry, RunEvent, RunId, RunStatus, ContextRecordSection, ContextRecord, TurnPhase, WindowUse, text};
+use crate::tui::app::{App, Pane, ContextListing};
 use crate::tui::keymap::{self, Keymap};
-use crate::tui::message::{Message, Tab};
-use crate::tui::turns::Conversation;
+use crate::tui::message::{AppMessage, Tab};
+use crate::tui::turns::TurnHistory;
 
 #[test]
 fn what_was_sent() {
-    both("context_sent", &mut Desk::of(&[Fate::Completed]), |desk, columns, rows| desk.context(columns, rows));
+    both("context_sent", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| desk.context(columns, rows));
 }
 
 #[test]
 fn what_was_left_out() {
-    both("context_left_out", &mut Desk::of(&[Fate::Completed]), |desk, columns, rows| {
+    both("context_left_out", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
         let mut app = desk.context(columns, rows);
         desk.press(&mut app, "s");
         app
@@ -28,7 +28,7 @@ fn what_was_left_out() {
 
 #[test]
 fn alone_on_the_screen_there_is_room_for_more_columns() {
-    both("context_zoomed", &mut Desk::of(&[Fate::Completed]), |desk, columns, rows| {
+    both("context_zoomed", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
         let mut app = desk.context(columns, rows);
         desk.press(&mut app, "z");
         app
@@ -37,7 +37,7 @@ fn alone_on_the_screen_there_is_room_for_more_columns() {
 
 #[test]
 fn a_run_that_tells_of_no_context() {
-    both("context_none", &mut Desk::of(&[Fate::Failed]), |desk, columns, rows| desk.context(columns, rows));
+    both("context_none", &mut TurnsFixture::with_fates(&[Fate::Failed]), |desk, columns, rows| desk.context(columns, rows));
 }
 
 #[rstest]
@@ -46,17 +46,17 @@ fn a_run_that_tells_of_no_context() {
 #[case::never_asked(RunStatus::Cancelled, false, "Nothing was sent in this run.")]
 #[case::journal_gone(RunStatus::Completed, true, "The journal of this run is no longer kept")]
 fn it_says_why_there_is_nothing(#[case] status: RunStatus, #[case] has_paid: bool, #[case] said: &str) {
-    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     let id: RunId = format!("ar_{:026}", 7).parse().expect("an id");
     let record = serde_json::from_value(serde_json::json!({
         "run_id": id, "status": status, "created_at": now(), "updated_at": now(), "source": "cli",
         "scope": "staged", "reviewer": "claude", "attempt": 1, "tokens": { "input": if has_paid { 9 } else { 0 } },
     }))
     .expect("a record");
-    desk.store.locked(|locked| locked.create_run(&record)).expect("created");
+    desk.store.with_lock(|locked| locked.create_run(&record)).expect("created");
     let mut app = desk.app(160, 48);
     desk.press(&mut app, "1 j");
-    if app.run().is_none_or(|run| run.id != id.as_str()) {
+    if app.selected_run().is_none_or(|run| run.id != id.as_str()) {
         desk.press(&mut app, "k");
     }
     desk.press(&mut app, "l l l");
@@ -65,50 +65,50 @@ fn it_says_why_there_is_nothing(#[case] status: RunStatus, #[case] has_paid: boo
 }
 
 fn shown(app: &App) -> String {
-    app.doc.lines.iter().map(|line| line.plain() + "\n").collect()
+    app.doc.lines.iter().map(|line| line.plain_text() + "\n").collect()
 }
 
 #[test]
 fn one_key_shows_what_was_left_out_and_what_was_sent_again() {
-    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     let mut app = desk.context(80, 24);
     for (keys, portion, heading, footer) in [
-        ("", Portion::Sent, "17 sections sent", " s left out "),
-        ("G s", Portion::LeftOut, "431 pieces left out", " s sent "),
+        ("", ContextListing::Sent, "17 sections sent", " s left out "),
+        ("G s", ContextListing::LeftOut, "431 pieces left out", " s sent "),
         // Another tab, and back: it is as it was left.
-        ("l h", Portion::LeftOut, "431 pieces left out", " s sent "),
-        ("s", Portion::Sent, "17 sections sent", " s left out "),
+        ("l h", ContextListing::LeftOut, "431 pieces left out", " s sent "),
+        ("s", ContextListing::Sent, "17 sections sent", " s left out "),
     ] {
         desk.press(&mut app, keys);
         let (page, screen) = (shown(&app), screen(&app));
-        assert_eq!((app.portion, app.scroll), (portion, 0), "{keys}");
+        assert_eq!((app.context_listing, app.scroll), (portion, 0), "{keys}");
         assert!(page.contains(heading) && screen.contains(footer), "{keys}: {page}\n{screen}");
     }
     desk.press(&mut app, "s");
     assert!(shown(&app).contains("… and 423 more, none of them stronger"), "{}", shown(&app));
     // Where there is no context, the key says so.
     desk.press(&mut app, "h s");
-    assert_eq!((app.tab, app.portion), (Tab::Turns, Portion::LeftOut));
+    assert_eq!((app.tab, app.context_listing), (Tab::Turns, ContextListing::LeftOut));
     assert!(screen(&app).contains("this page lists no context"), "{}", screen(&app));
 }
 
 #[test]
 fn the_key_that_the_page_names_works_while_a_list_has_the_focus() {
-    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     for columns in [160, 80, 41] {
         let mut app = desk.context(columns, 24);
         assert!(shown(&app).contains("press s to see"), "{}", shown(&app));
         desk.press(&mut app, "1");
         assert_eq!(app.focus, Pane::Runs);
         desk.press(&mut app, "s");
-        assert_eq!((app.tab, app.portion), (Tab::Context, Portion::LeftOut), "{columns}");
+        assert_eq!((app.tab, app.context_listing), (Tab::Context, ContextListing::LeftOut), "{columns}");
         assert!(screen(&app).contains("431 pieces left out"), "{columns}: {}", screen(&app));
     }
 }
 
 #[test]
 fn what_the_colours_of_the_bar_are_is_seen_at_once() {
-    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     for (columns, rows, keys, seen) in [
         (160, 48, "", "▓ change 8,853   █ code 13,937   ▒ project 2,844   · free 1,366"),
         (80, 24, "z", "▓ change 8,853   █ code 13,937   ▒ project 2,844   · free 1,366"),
@@ -123,7 +123,7 @@ fn what_the_colours_of_the_bar_are_is_seen_at_once() {
 
 #[test]
 fn the_key_can_be_another_one_and_help_tells_it() {
-    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     let mut app = desk.context(160, 48);
     desk.press(&mut app, "?");
     assert!(screen(&app).contains("│ s                context: what was sent, what was not"), "{}", screen(&app));
@@ -131,37 +131,37 @@ fn the_key_can_be_another_one_and_help_tells_it() {
     let other = keymap::DEFAULT.replace("\"s\" = \"left_out\"", "\"Ctrl-x\" = \"left_out\"");
     app.keymap = Keymap::parse(&other).0;
     desk.press(&mut app, "s");
-    assert_eq!(app.portion, Portion::Sent);
+    assert_eq!(app.context_listing, ContextListing::Sent);
     desk.press(&mut app, "Ctrl-x");
-    assert_eq!(app.portion, Portion::LeftOut);
+    assert_eq!(app.context_listing, ContextListing::LeftOut);
     assert!(shown(&app).contains("17 sections; press Ctrl-x to see"), "{}", shown(&app));
 }
 
 #[test]
 fn a_context_that_comes_while_one_looks_is_shown_and_what_is_shown_stays() {
-    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let mut app = desk.context(160, 24);
     desk.press(&mut app, "s Ctrl-d");
-    let (portion, scroll) = (app.portion, app.scroll);
+    let (portion, scroll) = (app.context_listing, app.scroll);
     assert!(scroll > 0);
     let run = desk.written[0].1.run.clone();
-    let mut journal = desk.store.journal(&run).expect("a journal");
-    let mut context = app.surroundings().expect("a context").clone();
+    let mut journal = desk.store.open_journal(&run).expect("a journal");
+    let mut context = app.shown_context().expect("a context").clone();
     context.left_out_total = 600;
     journal.append(now(), RunEvent::Surrounded { context: Box::new(context) }).expect("written");
     desk.refresh(&mut app);
-    assert_eq!((app.portion, app.scroll), (portion, scroll));
+    assert_eq!((app.context_listing, app.scroll), (portion, scroll));
     assert!(shown(&app).contains("600 pieces left out"), "{}", shown(&app));
 }
 
 #[test]
 fn what_was_learned_and_told_stands_behind_what_was_sent() {
-    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let mut app = desk.context(160, 48);
     assert!(!shown(&app).contains("learned"), "{}", shown(&app));
-    let mut context = app.surroundings().expect("a context").clone();
+    let mut context = app.shown_context().expect("a context").clone();
     context.patterns = vec!["python: compare with None by `is`".to_owned(), "java: close what was opened".to_owned()];
-    let mut journal = desk.store.journal(&desk.written[0].1.run).expect("a journal");
+    let mut journal = desk.store.open_journal(&desk.written[0].1.run).expect("a journal");
     journal.append(now(), RunEvent::Surrounded { context: Box::new(context) }).expect("written");
     desk.refresh(&mut app);
     let page = shown(&app);
@@ -172,8 +172,8 @@ fn what_was_learned_and_told_stands_behind_what_was_sent() {
     assert!(!shown(&app).contains("learned"), "they are nothing that was left out");
 }
 
-fn entry(path: &str, kind: &str, reason: &str) -> Surrounding {
-    Surrounding {
+fn entry(path: &str, kind: &str, reason: &str) -> ContextRecordSection {
+    ContextRecordSection {
         path: path.to_owned(),
         start_line: 8,
         end_line: u32::MAX,
@@ -191,28 +191,28 @@ fn nothing_is_lost_and_nothing_too_wide_at_any_width() {
     for sections in [
         vec![entry("src/a.rs", "function", reasons)],
         vec![entry(&long, "documentation", reasons), entry("", "overview", "the folders of the tree")],
-        vec![entry("漢字/漢字.rs", "interface", ""); Surroundings::MAX_LISTED],
+        vec![entry("漢字/漢字.rs", "interface", ""); ContextRecord::MAX_LISTED],
         Vec::new(),
     ] {
-        let mut desk = Desk::of(&[Fate::Receiving]);
+        let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
         let run = desk.written[0].1.run.clone();
-        let mut journal = desk.store.journal(&run).expect("a journal");
-        let context = Surroundings {
+        let mut journal = desk.store.open_journal(&run).expect("a journal");
+        let context = ContextRecord {
             budget: 1,
             total_tokens: u32::MAX,
             compression: "some new one".into(),
             left_out: sections.clone(),
             sections: sections.clone(),
-            ..Surroundings::default()
+            ..ContextRecord::default()
         };
         journal.append(now(), RunEvent::Surrounded { context: Box::new(context) }).expect("written");
         let mut app = desk.context(160, 48);
         for columns in 40..200 {
             for _ in 0..2 {
-                send(&mut app, Message::Resized { columns, rows: 24 });
+                send(&mut app, AppMessage::Resized { columns, rows: 24 });
                 let width = usize::from(app.layout().body(Pane::Detail).expect("a detail").width);
                 for line in &app.doc.lines {
-                    assert!(line.plain().width() <= width, "{:?} at {columns}: {width}", line.plain());
+                    assert!(line.plain_text().width() <= width, "{:?} at {columns}: {width}", line.plain_text());
                 }
                 let squeeze = |text: &str| text.split_whitespace().collect::<String>();
                 let page = squeeze(&shown(&app));
@@ -233,17 +233,17 @@ fn nothing_is_lost_and_nothing_too_wide_at_any_width() {
 
 #[test]
 fn hostile_words_reach_the_screen_as_words() {
-    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let run = desk.written[0].1.run.clone();
     let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}abc\u{9b}31m \u{e0041}\r\n\tx";
-    let mut journal = desk.store.journal(&run).expect("a journal");
-    let context = Surroundings {
+    let mut journal = desk.store.open_journal(&run).expect("a journal");
+    let context = ContextRecord {
         compression: evil.into(),
         notes: vec![evil.into()],
         patterns: vec![evil.into()],
         sections: vec![entry(evil, evil, evil), entry("", evil, evil)],
         left_out: vec![entry(&evil.repeat(40), evil, &evil.repeat(40))],
-        ..Surroundings::default()
+        ..ContextRecord::default()
     };
     journal.append(now(), RunEvent::Surrounded { context: Box::new(context) }).expect("written");
     for (columns, rows) in [(160, 48), (80, 24), (41, 11)] {
@@ -258,12 +258,12 @@ fn hostile_words_reach_the_screen_as_words() {
 
 #[test]
 fn a_journal_is_believed_up_to_what_may_be_listed_and_its_last_word_counts() {
-    let mut conversation = Conversation::default();
-    let mut take = |event| conversation.take(JournalEntry { seq: 0, at: now(), event });
+    let mut conversation = TurnHistory::default();
+    let mut take = |event| conversation.apply_entry(JournalEntry { seq: 0, at: now(), event });
     let (asked, window) = ("Go on.".to_owned(), WindowUse::default());
     for (budget, count) in [(1, 3), (2, 900)] {
         let sections = vec![entry("src/a.rs", "function", ""); count];
-        let context = Surroundings { budget, left_out: sections.clone(), sections, ..Surroundings::default() };
+        let context = ContextRecord { budget, left_out: sections.clone(), sections, ..ContextRecord::default() };
         take(RunEvent::Surrounded { context: Box::new(context) });
     }
     take(RunEvent::TurnAsked { turn: 1, phase: TurnPhase::Investigate, asked, window });

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::support::*;
-use crate::domain::{Fix, FixId, FixStatus, FixedFile};
-use crate::store::triage::Step;
+use crate::domain::{Fix, FixId, FixStatus, FileDiffStat};
+use crate::store::triage::UndoOutcome;
 use crate::tui::app::{App, Overlay};
-use crate::tui::fixes::{FixOrder, FixPlan, Fixes};
-use crate::tui::loaded::{Diff, DiffHunk, DiffLine, FixPage, Loaded, Side, Spans};
-use crate::tui::message::{Command, Message, Subject, Tab, TriageOrder};
+use crate::tui::fixes::{FixOrder, FixPlan, FixIndex};
+use crate::tui::page_data::{FileDiffPage, DiffPageHunk, DiffPageLine, FixPage, PageData, DiffSide, HighlightSpans};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
 
 fn fix_id() -> FixId {
     format!("fx_{:026}", 1).parse().expect("an id")
@@ -25,15 +25,15 @@ fn fix(status: FixStatus) -> Fix {
     .expect("a fix");
     fix.status = status;
     if !status.is_working() {
-        fix.files = vec![FixedFile { path: "src/config.rs".to_owned(), added: 1, removed: 1 }];
+        fix.files = vec![FileDiffStat { path: "src/config.rs".to_owned(), added: 1, removed: 1 }];
         fix.verdict = "clean".to_owned();
     }
     fix
 }
 
-fn with(fix: Fix) -> App {
+fn app_with_fix(fix: Fix) -> App {
     let mut app = showing(120, 40, view());
-    send(&mut app, Message::Fixes(Arc::new(Fixes::new(vec![fix]))));
+    send(&mut app, AppMessage::Fixes(Arc::new(FixIndex::new(vec![fix]))));
     app
 }
 
@@ -44,40 +44,40 @@ fn menu(app: &App) -> Vec<String> {
     }
 }
 
-fn orders(commands: &[Command]) -> Vec<&FixOrder> {
-    commands.iter().filter_map(|command| if let Command::Fix(order) = command { Some(order) } else { None }).collect()
+fn orders(commands: &[AppCommand]) -> Vec<&FixOrder> {
+    commands.iter().filter_map(|command| if let AppCommand::Fix(order) = command { Some(order) } else { None }).collect()
 }
 
 #[test]
 fn a_fix_is_asked_for_with_who_makes_it_and_what_it_may_cost() {
     let mut app = showing(120, 40, view());
-    app.place.budget.cost = Some(1.0);
+    app.session.budget.cost = Some(1.0);
     let commands = press(&mut app, "Space Space F");
     let planned = commands.iter().find_map(|command| match command {
-        Command::PlanFix(findings) => Some(findings.clone()),
+        AppCommand::PlanFix(findings) => Some(findings.clone()),
         _ => None,
     });
     let findings = planned.expect("a plan is asked for");
     assert_eq!(findings.len(), 2, "the marked ones");
     assert!(orders(&commands).is_empty(), "nothing is started before somebody says yes");
     let plan = FixPlan { findings: findings.clone(), reviewer: "claude".to_owned() };
-    send(&mut app, Message::FixPlanned(Ok(plan.clone())));
+    send(&mut app, AppMessage::FixPlanned(Ok(plan.clone())));
     let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
     assert_eq!(text, "Have claude fix 2 findings? It may cost up to $1.00.");
     assert!(press(&mut app, "n").is_empty());
-    send(&mut app, Message::FixPlanned(Ok(FixPlan { reviewer: "builtin".to_owned(), ..plan })));
+    send(&mut app, AppMessage::FixPlanned(Ok(FixPlan { reviewer: "builtin".to_owned(), ..plan })));
     let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
     assert_eq!(text, "Fix 2 findings with exact suggestions? It costs nothing.");
     let commands = press(&mut app, "y");
     assert_eq!(orders(&commands), [&FixOrder::Make(findings)]);
     assert!(app.marks.is_empty());
-    send(&mut app, Message::FixPlanned(Err("no exact suggestion comes with the finding".to_owned())));
+    send(&mut app, AppMessage::FixPlanned(Err("no exact suggestion comes with the finding".to_owned())));
     assert!(screen(&app).contains("no fix: no exact suggestion"), "{}", screen(&app));
 }
 
 #[test]
 fn an_offer_is_applied_after_a_question_and_dropped_without() {
-    let mut app = with(fix(FixStatus::Offered));
+    let mut app = app_with_fix(fix(FixStatus::Offered));
     press(&mut app, "F");
     assert_eq!(menu(&app), ["look at it", "apply it", "drop it", "make another"]);
     assert!(orders(&press(&mut app, "2")).is_empty(), "it asks first");
@@ -95,9 +95,9 @@ fn undo_and_redo_ask_before_they_write_files() {
         (TriageOrder::Undo, FixStatus::Applied, "Take it out of your files", FixOrder::Undo(fix_id())),
         (TriageOrder::Redo, FixStatus::Undone, "Write it into your files", FixOrder::Apply(fix_id())),
     ] {
-        let mut app = with(fix(status));
-        let step = Step::Fix(Box::new(fix(status)));
-        assert!(orders(&send(&mut app, Message::Triaged { order, result: Ok(step), written: 0 })).is_empty());
+        let mut app = app_with_fix(fix(status));
+        let step = UndoOutcome::Fix(Box::new(fix(status)));
+        assert!(orders(&send(&mut app, AppMessage::Triaged { order, result: Ok(step), written: 0 })).is_empty());
         let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
         assert!(text.contains(word), "{text}");
         assert_eq!(orders(&press(&mut app, "y")), [&expected]);
@@ -118,22 +118,22 @@ fn what_the_menu_offers_depends_on_the_fix() {
         (fix(FixStatus::Undone), vec!["look at it", "apply it", "drop it", "make another"]),
         (half(), vec!["apply it", "undo it"]),
     ] {
-        let mut app = with(fix);
+        let mut app = app_with_fix(fix);
         press(&mut app, "F");
         assert_eq!(menu(&app), expected);
     }
     for status in [FixStatus::Failed, FixStatus::Dropped] {
-        let mut app = with(fix(status));
-        assert!(press(&mut app, "F").iter().any(|command| matches!(command, Command::PlanFix(_))), "{status}");
+        let mut app = app_with_fix(fix(status));
+        assert!(press(&mut app, "F").iter().any(|command| matches!(command, AppCommand::PlanFix(_))), "{status}");
     }
 }
 
 #[test]
 fn the_end_of_a_fix_is_told_once() {
-    let mut app = with(fix(FixStatus::Reviewing));
+    let mut app = app_with_fix(fix(FixStatus::Reviewing));
     let mut tell = |fix| {
         app.notice = None;
-        send(&mut app, Message::Fixes(Arc::new(Fixes::new(vec![fix]))));
+        send(&mut app, AppMessage::Fixes(Arc::new(FixIndex::new(vec![fix]))));
         app.notice.as_ref().map(|notice| notice.text.clone())
     };
     assert_eq!(tell(fix(FixStatus::Offered)).as_deref(), Some("a fix is offered: 1 file, +1 -1"));
@@ -145,36 +145,36 @@ fn the_end_of_a_fix_is_told_once() {
 
 #[test]
 fn the_finding_and_the_patch_say_how_it_stands() {
-    let mut app = with(Fix { reason: "left as it was: secret.env".to_owned(), ..fix(FixStatus::Offered) });
-    let Subject::Finding(id) = app.subject.clone() else { panic!("a finding is selected") };
+    let mut app = app_with_fix(Fix { reason: "left as it was: secret.env".to_owned(), ..fix(FixStatus::Offered) });
+    let DetailSubject::Finding(id) = app.subject.clone() else { panic!("a finding is selected") };
     assert_eq!(id, finding_id(1));
     let subject = app.subject.clone();
-    send(&mut app, Message::Loaded { subject: subject.clone(), tab: Tab::Page, loaded: page(1, 3) });
+    send(&mut app, AppMessage::Loaded { subject: subject.clone(), tab: Tab::Page, loaded: page(1, 3) });
     insta::assert_snapshot!("fix_on_the_page", screen(&app));
     press(&mut app, "F 1");
-    let line = |side, old, new, text: &str| DiffLine { side, old, new, text: text.to_owned(), spans: Spans::new() };
-    let diff = Diff {
+    let line = |side, old, new, text: &str| DiffPageLine { side, old, new, text: text.to_owned(), spans: HighlightSpans::new() };
+    let diff = FileDiffPage {
         path: "src/config.rs".to_owned(),
         from: "3fa2c1d09b7e4851aa".to_owned(),
         to: "77aa00d09b7e4851aa".to_owned(),
-        hunks: vec![DiffHunk {
+        hunks: vec![DiffPageHunk {
             old_start: 6,
             new_start: 6,
             old_lines: 2,
             new_lines: 2,
             lines: vec![
-                line(Side::Both, Some(6), Some(6), "/// Where the token is."),
-                line(Side::Old, Some(7), None, "const TOKEN: &str = \"…\";"),
-                line(Side::New, None, Some(7), "const TOKEN: &str = env!(\"TOKEN\");"),
+                line(DiffSide::Both, Some(6), Some(6), "/// Where the token is."),
+                line(DiffSide::Old, Some(7), None, "const TOKEN: &str = \"…\";"),
+                line(DiffSide::New, None, Some(7), "const TOKEN: &str = env!(\"TOKEN\");"),
             ],
         }],
-        ..Diff::default()
+        ..FileDiffPage::default()
     };
-    let loaded = Loaded::Fix(Box::new(FixPage { fix: fix(FixStatus::Offered), diffs: vec![diff] }));
-    send(&mut app, Message::Loaded { subject, tab: Tab::Fix, loaded: Box::new(loaded) });
+    let loaded = PageData::Fix(Box::new(FixPage { fix: fix(FixStatus::Offered), diffs: vec![diff] }));
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Fix, loaded: Box::new(loaded) });
     insta::assert_snapshot!("fix_with_its_patch", screen(&app));
     // The offer is gone: so is its tab.
-    let commands = send(&mut app, Message::Fixes(Arc::default()));
+    let commands = send(&mut app, AppMessage::Fixes(Arc::default()));
     assert_eq!(app.tab, Tab::Page, "{commands:?}");
 }
 
@@ -184,7 +184,7 @@ fn a_question_about_a_fix_does_not_come_in_the_middle_of_something_else() {
     press(&mut app, "f");
     assert!(matches!(app.overlay, Overlay::Prompt(_)));
     let plan = FixPlan { findings: vec![finding_id(1).parse().expect("an id")], reviewer: "builtin".to_owned() };
-    send(&mut app, Message::FixPlanned(Ok(plan)));
+    send(&mut app, AppMessage::FixPlanned(Ok(plan)));
     assert!(matches!(app.overlay, Overlay::Prompt(_)), "{:?}", app.overlay);
     press(&mut app, "Esc");
     assert!(screen(&app).contains("ask for it again"), "{}", screen(&app));
@@ -193,8 +193,8 @@ fn a_question_about_a_fix_does_not_come_in_the_middle_of_something_else() {
 #[test]
 fn an_offer_is_not_hidden_by_a_newer_fix_that_came_to_nothing() {
     let failed = Fix { fix_id: "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0F".parse().expect("an id"), ..fix(FixStatus::Failed) };
-    let fixes = Fixes::new(vec![failed.clone(), fix(FixStatus::Offered)]);
-    assert_eq!(fixes.of(&finding_id(1)).map(|fix| fix.status), Some(FixStatus::Offered));
-    let fixes = Fixes::new(vec![failed]);
-    assert_eq!(fixes.of(&finding_id(1)).map(|fix| fix.status), Some(FixStatus::Failed));
+    let fixes = FixIndex::new(vec![failed.clone(), fix(FixStatus::Offered)]);
+    assert_eq!(fixes.for_finding(&finding_id(1)).map(|fix| fix.status), Some(FixStatus::Offered));
+    let fixes = FixIndex::new(vec![failed]);
+    assert_eq!(fixes.for_finding(&finding_id(1)).map(|fix| fix.status), Some(FixStatus::Failed));
 }

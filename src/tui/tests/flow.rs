@@ -4,19 +4,19 @@ use rstest::rstest;
 
 use super::support::*;
 use crate::domain::{FindingStatus, RunStatus, Scope};
-use crate::store::triage::Step;
-use crate::store::{RunRow, ViewBuilder};
-use crate::tui::app::{App, Count, FirstReview, Overlay, Pane};
-use crate::tui::input::Input;
-use crate::tui::message::{Asked, Command, Message, Subject, Tab, TriageOrder};
+use crate::store::triage::UndoOutcome;
+use crate::store::{RunRow, StoreViewBuilder};
+use crate::tui::app::{App, PendingCount, FirstReview, Overlay, Pane};
+use crate::tui::input::TerminalInput;
+use crate::tui::message::{ReviewReply, AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
 use crate::tui::update;
 
 fn selected(app: &App) -> String {
-    app.finding().map(|finding| finding.id.to_owned()).unwrap_or_default()
+    app.selected_finding().map(|finding| finding.id.to_owned()).unwrap_or_default()
 }
 
-fn quits(commands: &[Command]) -> bool {
-    commands.iter().any(|command| matches!(command, Command::Quit(_)))
+fn quits(commands: &[AppCommand]) -> bool {
+    commands.iter().any(|command| matches!(command, AppCommand::Quit(_)))
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn motions_take_counts_and_single_digits_are_panes() {
     ] {
         let mut app = showing(160, 48, many(60));
         press(&mut app, keys);
-        assert_eq!((app.focus, app.finding_cursor.at), (focus, row), "{keys}");
+        assert_eq!((app.focus, app.finding_cursor.selected), (focus, row), "{keys}");
     }
 }
 
@@ -53,16 +53,16 @@ fn motions_take_counts_and_single_digits_are_panes() {
 fn a_count_is_typed_in_one_go() {
     let mut app = showing(160, 48, many(60));
     press(&mut app, "1 2");
-    assert!(app.shows_time(), "somebody has to look when the second is over");
+    assert!(app.has_running_clock(), "somebody has to look when the second is over");
     let at = |app: &mut App, later: i64, message| update(app, NOW + later, message);
-    at(&mut app, Count::LAPSE - 1, Message::Tick);
+    at(&mut app, PendingCount::TIMEOUT_MS - 1, AppMessage::Tick);
     assert!(app.count.is_some());
-    at(&mut app, Count::LAPSE, Message::Tick);
-    assert!(app.count.is_none() && !app.shows_time());
+    at(&mut app, PendingCount::TIMEOUT_MS, AppMessage::Tick);
+    assert!(app.count.is_none() && !app.has_running_clock());
     // Whoever went to two panes and looks around there goes one down in the second.
     press(&mut app, "1 2");
-    at(&mut app, Count::LAPSE, Message::Input(Input::Key("j".parse().expect("a key"))));
-    assert_eq!((app.focus, app.finding_cursor.at), (Pane::Findings, 1));
+    at(&mut app, PendingCount::TIMEOUT_MS, AppMessage::Input(TerminalInput::Key("j".parse().expect("a key"))));
+    assert_eq!((app.focus, app.finding_cursor.selected), (Pane::Findings, 1));
 }
 
 #[test]
@@ -93,14 +93,14 @@ fn a_long_error_can_be_read_to_its_end(#[case] columns: u16, #[case] rows: u16) 
                  have changed since the snapshot; review again and fix what is found then, or take from `revdeck fix show` \
                  what you need";
     let words = |screen: &str| screen.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
-    send(&mut app, Message::FixDone(Err(error.to_owned())));
+    send(&mut app, AppMessage::FixFinished(Err(error.to_owned())));
     let shown = screen(&app);
     assert!(words(&shown).contains(error), "{shown}");
     assert!(shown.lines().count() == usize::from(rows) && shown.contains("Findings"), "{shown}");
     press(&mut app, "j");
     assert!(!screen(&app).contains("review again"));
     // What is wrong with the store stays, and leaves the lists their rows.
-    send(&mut app, Message::StoreTrouble(error.to_owned()));
+    send(&mut app, AppMessage::StoreTrouble(error.to_owned()));
     assert!(words(&screen(&app)).contains(error), "{}", screen(&app));
 }
 
@@ -124,41 +124,41 @@ fn a_decision_shows_only_after_it_is_stored_and_stays_in_sight() {
     let mut app = showing(160, 48, view());
     let first = selected(&app);
     let commands = press(&mut app, "a");
-    let status = |app: &App| app.finding_by_id(&first).map(|row| app.status(&row));
+    let status = |app: &App| app.finding_by_id(&first).map(|row| app.current_status(&row));
     assert_eq!(status(&app), Some(FindingStatus::Open), "not before it is stored");
     assert_eq!(store(&mut app, commands), 1);
     assert_eq!(status(&app), Some(FindingStatus::Addressed));
-    assert_eq!(app.finding_cursor.at, 1, "on to the next");
+    assert_eq!(app.finding_cursor.selected, 1, "on to the next");
     assert!(app.findings.len() == 4, "the decided one stays where it is");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "addressed · u undoes"));
 
     let commands = press(&mut app, "a");
     let order = commands.into_iter().find_map(|command| match command {
-        Command::Triage(order) => Some(order),
+        AppCommand::Triage(order) => Some(order),
         _ => None,
     });
-    let before = app.known.statuses.clone();
-    let failed = Message::Triaged { order: order.expect("an order"), result: Err("disk full".into()), written: 1 };
+    let before = app.overrides.statuses.clone();
+    let failed = AppMessage::Triaged { order: order.expect("an order"), result: Err("disk full".into()), written: 1 };
     send(&mut app, failed);
-    assert_eq!(app.known.statuses, before, "what was not stored is not shown");
+    assert_eq!(app.overrides.statuses, before, "what was not stored is not shown");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "not stored: disk full"));
 }
 
 #[test]
 fn undo_and_redo_are_the_stores_to_find() {
     let mut app = showing(160, 48, view());
-    let orders = |commands: Vec<Command>| -> Vec<TriageOrder> {
+    let orders = |commands: Vec<AppCommand>| -> Vec<TriageOrder> {
         commands
             .into_iter()
             .filter_map(|command| match command {
-                Command::Triage(order) => Some(order),
+                AppCommand::Triage(order) => Some(order),
                 _ => None,
             })
             .collect()
     };
     assert_eq!(orders(press(&mut app, "u")), [TriageOrder::Undo]);
     assert_eq!(orders(press(&mut app, "Ctrl-r")), [TriageOrder::Redo]);
-    send(&mut app, Message::Triaged { order: TriageOrder::Undo, result: Ok(Step::Nothing), written: 0 });
+    send(&mut app, AppMessage::Triaged { order: TriageOrder::Undo, result: Ok(UndoOutcome::Nothing), written: 0 });
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "nothing to undo"));
 }
 
@@ -168,15 +168,15 @@ fn dismissing_asks_for_a_reason_and_esc_takes_it_back() {
     press(&mut app, "v j j x");
     assert!(matches!(app.overlay, Overlay::Prompt(_)));
     let commands = press(&mut app, "Esc");
-    assert!(commands.iter().all(|command| !matches!(command, Command::Triage(_))));
+    assert!(commands.iter().all(|command| !matches!(command, AppCommand::Triage(_))));
     let commands = press(&mut app, "x Enter");
-    assert!(commands.iter().all(|command| !matches!(command, Command::Triage(_))), "not without a reason");
+    assert!(commands.iter().all(|command| !matches!(command, AppCommand::Triage(_))), "not without a reason");
     type_text(&mut app, "on purpose");
     let commands = press(&mut app, "Enter");
     assert_eq!(store(&mut app, commands), 3, "the range that was marked");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "3 dismissed · u undoes"));
     press(&mut app, "j x");
-    assert_eq!(crate::tui::update::reasons(&app)[0], "on purpose", "reasons are remembered");
+    assert_eq!(crate::tui::update::dismissal_reasons(&app)[0], "on purpose", "reasons are remembered");
 }
 
 #[test]
@@ -184,10 +184,10 @@ fn the_selection_sticks_to_ids_while_data_changes() {
     let mut app = showing(160, 48, many(60));
     press(&mut app, "G k k");
     let before = selected(&app);
-    let place = app.finding_cursor.at - app.finding_cursor.offset;
+    let place = app.finding_cursor.selected - app.finding_cursor.offset;
     // A new run with five new findings comes in above.
     let (old, new) = (run_id(1), run_id(9));
-    let mut builder = ViewBuilder::default();
+    let mut builder = StoreViewBuilder::default();
     builder.run(RunRow { status: RunStatus::Reviewing, ..run_row(&new) });
     builder.run(run_row(&old));
     for n in 70..75 {
@@ -198,10 +198,10 @@ fn the_selection_sticks_to_ids_while_data_changes() {
         let id = finding_id(n);
         builder.finding(finding_row(&id, &old));
     }
-    send(&mut app, Message::Viewed { view: complete(builder), written: 0 });
+    send(&mut app, AppMessage::StoreRead { view: complete(builder), written: 0 });
     assert_eq!(selected(&app), before);
-    assert_eq!(app.finding_cursor.at - app.finding_cursor.offset, place, "and keeps its place on the screen");
-    assert!(app.is_live());
+    assert_eq!(app.finding_cursor.selected - app.finding_cursor.offset, place, "and keeps its place on the screen");
+    assert!(app.has_active_runs());
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn superseded_runs_are_folded_below_what_replaced_them() {
         assert_eq!(app.runs.len(), rows, "{keys}");
     }
     press(&mut app, "j h");
-    assert_eq!((app.runs.len(), app.run_cursor.at), (2, 0), "folding from inside selects what replaced it");
+    assert_eq!((app.runs.len(), app.run_cursor.selected), (2, 0), "folding from inside selects what replaced it");
 }
 
 #[test]
@@ -257,16 +257,16 @@ fn the_footer_offers_decisions_only_about_findings() {
 #[test]
 fn many_findings_are_filtered_elsewhere_and_old_answers_do_not_count() {
     let mut app = showing(160, 48, many(10));
-    let commands = send(&mut app, Message::Viewed { view: many(5_000), written: 0 });
+    let commands = send(&mut app, AppMessage::StoreRead { view: many(5_000), written: 0 });
     let asked = commands.iter().find_map(|command| match command {
-        Command::Filter { serial, view, .. } => Some((*serial, std::sync::Arc::clone(view))),
+        AppCommand::Filter { serial, view, .. } => Some((*serial, std::sync::Arc::clone(view))),
         _ => None,
     });
     let (serial, view) = asked.expect("filtering is asked for");
     assert_eq!(app.findings.len(), 10, "until then the old list stays");
-    send(&mut app, Message::Filtered { serial: serial - 1, view: many(3), rows: vec![0] });
+    send(&mut app, AppMessage::Filtered { serial: serial - 1, view: many(3), rows: vec![0] });
     assert_eq!(app.findings.len(), 10);
-    send(&mut app, Message::Filtered { serial, view, rows: (0..5_000).collect() });
+    send(&mut app, AppMessage::Filtered { serial, view, rows: (0..5_000).collect() });
     assert_eq!(app.findings.len(), 5_000);
 }
 
@@ -274,29 +274,29 @@ fn many_findings_are_filtered_elsewhere_and_old_answers_do_not_count() {
 fn the_detail_follows_and_answers_for_others_are_dropped() {
     let mut app = showing(160, 48, view());
     let commands = press(&mut app, "j");
-    let asked = Subject::Finding(finding_id(2));
-    assert!(commands.iter().any(|c| matches!(c, Command::Load { subject, tab: Tab::Page } if *subject == asked)));
-    send(&mut app, Message::Loaded { subject: Subject::Finding(finding_id(1)), tab: Tab::Page, loaded: page(1, 3) });
+    let asked = DetailSubject::Finding(finding_id(2));
+    assert!(commands.iter().any(|c| matches!(c, AppCommand::Load { subject, tab: Tab::Page } if *subject == asked)));
+    send(&mut app, AppMessage::Loaded { subject: DetailSubject::Finding(finding_id(1)), tab: Tab::Page, loaded: page(1, 3) });
     assert!(app.detail.is_none());
-    send(&mut app, Message::Loaded { subject: asked.clone(), tab: Tab::Page, loaded: page(2, 3) });
+    send(&mut app, AppMessage::Loaded { subject: asked.clone(), tab: Tab::Page, loaded: page(2, 3) });
     assert!(app.detail.is_some() && app.loading.is_none());
     let commands = press(&mut app, "l l");
-    assert!(commands.iter().any(|c| matches!(c, Command::Load { tab: Tab::Diff, .. })));
+    assert!(commands.iter().any(|c| matches!(c, AppCommand::Load { tab: Tab::Diff, .. })));
     assert!(app.doc.lines.is_empty(), "another tab's page does not stay");
 }
 
 #[test]
 fn a_first_start_reviews_by_itself_and_says_when_there_is_nothing() {
     let mut app = app(160, 48);
-    let commands = send(&mut app, Message::Viewed { view: complete(ViewBuilder::default()), written: 0 });
-    assert!(commands.iter().any(|command| matches!(command, Command::Review(None))));
+    let commands = send(&mut app, AppMessage::StoreRead { view: complete(StoreViewBuilder::default()), written: 0 });
+    assert!(commands.iter().any(|command| matches!(command, AppCommand::Review(None))));
     assert!(screen(&app).contains("Welcome"));
     let text = "there is nothing to review".to_owned();
-    send(&mut app, Message::Requested(Ok(Asked { run: None, text, nothing: true })));
+    send(&mut app, AppMessage::Requested(Ok(ReviewReply { run: None, text, nothing: true })));
     assert!(matches!(app.first_review, FirstReview::Nothing(_)));
     assert!(screen(&app).contains("Nothing to review yet"));
-    let commands = send(&mut app, Message::Viewed { view: complete(ViewBuilder::default()), written: 0 });
-    assert!(!commands.iter().any(|command| matches!(command, Command::Review(_))), "once is enough");
+    let commands = send(&mut app, AppMessage::StoreRead { view: complete(StoreViewBuilder::default()), written: 0 });
+    assert!(!commands.iter().any(|command| matches!(command, AppCommand::Review(_))), "once is enough");
 }
 
 #[test]
@@ -312,17 +312,17 @@ fn a_review_is_asked_for_with_the_chosen_scope_and_cancelling_asks_first() {
         let mut app = showing(160, 48, view());
         let commands = press(&mut app, keys);
         let asked = commands.into_iter().find_map(|command| match command {
-            Command::Review(scope) => Some(scope),
+            AppCommand::Review(scope) => Some(scope),
             _ => None,
         });
         assert_eq!(asked, Some(scope), "{keys}");
     }
     let id = run_id(7);
-    let mut builder = ViewBuilder::default();
+    let mut builder = StoreViewBuilder::default();
     builder.run(RunRow { status: RunStatus::Reviewing, ..run_row(&id) });
     let mut app = showing(160, 48, complete(builder));
-    assert!(press(&mut app, "C n").iter().all(|command| !matches!(command, Command::Cancel(_))));
-    assert!(press(&mut app, "C y").iter().any(|command| matches!(command, Command::Cancel(run) if run.as_str() == id)));
+    assert!(press(&mut app, "C n").iter().all(|command| !matches!(command, AppCommand::Cancel(_))));
+    assert!(press(&mut app, "C y").iter().any(|command| matches!(command, AppCommand::Cancel(run) if run.as_str() == id)));
 }
 
 #[test]
@@ -339,9 +339,9 @@ fn search_finds_rows_and_lines_around_the_end() {
 #[test]
 fn copying_and_editing_name_the_place() {
     let mut app = showing(160, 48, view());
-    let copied = |commands: Vec<Command>| {
+    let copied = |commands: Vec<AppCommand>| {
         commands.into_iter().find_map(|command| match command {
-            Command::Copy(text) => Some(text),
+            AppCommand::Copy(text) => Some(text),
             _ => None,
         })
     };
@@ -349,20 +349,20 @@ fn copying_and_editing_name_the_place() {
     assert_eq!(copied(press(&mut app, "y 3")), Some(finding_id(1)));
     assert!(copied(press(&mut app, "y 2")).is_some_and(|text| text.starts_with("**p0: a token")));
     let commands = press(&mut app, "e");
-    assert!(commands.iter().any(|c| matches!(c, Command::Edit { path, line: 7 } if path == "src/config.rs")));
+    assert!(commands.iter().any(|c| matches!(c, AppCommand::Edit { path, line: 7 } if path == "src/config.rs")));
 }
 
 #[test]
 fn what_was_set_right_is_told_until_a_key_is_pressed() {
     let mut app = showing(160, 48, view());
     let summary = "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree removed";
-    send(&mut app, Message::Reconciled(Some(summary.to_owned())));
-    for message in [Message::Tick, Message::Pulses(Vec::new()), Message::Viewed { view: view(), written: 0 }] {
+    send(&mut app, AppMessage::Reconciled(Some(summary.to_owned())));
+    for message in [AppMessage::Tick, AppMessage::Pulses(Vec::new()), AppMessage::StoreRead { view: view(), written: 0 }] {
         send(&mut app, message);
     }
     assert!(screen(&app).contains(summary), "{}", screen(&app));
     press(&mut app, "j");
     assert!(!screen(&app).contains("resumed"));
-    send(&mut app, Message::Reconciled(None));
+    send(&mut app, AppMessage::Reconciled(None));
     assert_eq!(app.notice, None);
 }

@@ -10,17 +10,17 @@ use unicode_width::UnicodeWidthStr;
 use super::support::*;
 use crate::domain::{Kind, MuteAction, Time};
 use crate::knowledge::form::Form;
-use crate::knowledge::pattern::{Count, EditKind, Evidence, Month, Origin, Pattern, Stance};
+use crate::knowledge::pattern::{PatternCount, EditKind, PatternEvidence, MonthlyOutcomes, PatternOrigin, Pattern, PatternStance};
 use crate::knowledge::rank;
-use crate::provider::builtin::language::Language;
-use crate::tui::app::{App, Overlay, Prompt, Tone};
+use crate::reviewers::analyzer::language::Language;
+use crate::tui::app::{App, Overlay, InputPrompt, NoticeLevel};
 use crate::tui::glyphs;
-use crate::tui::knowledge::{Existing, Known, Learning, Library, Order, Outcome, Place, Shelf, Side};
-use crate::tui::message::{Command, Message};
+use crate::tui::knowledge::{ExportOverwrite, RankedPattern, LearningMode, PatternLibrary, KnowledgeOrder, KnowledgeOutcome, PatternLocation, LanguagePatterns, KnowledgePane};
+use crate::tui::message::{AppCommand, AppMessage};
 
 const DAY: i64 = 86_400_000;
 
-fn at(days: i64) -> Time {
+fn time_at_day(days: i64) -> Time {
     Time::from_millisecond(NOW - days * DAY).unwrap_or_default()
 }
 
@@ -33,30 +33,30 @@ fn pattern(
 ) -> Pattern {
     let [broken, fixed]: [Form; 2] = [broken, fixed].map(|text| text.parse().expect("a form"));
     let (stance, kind) = match fixed.is_empty() && edit == EditKind::Other {
-        true => (Stance::FalseAlarm, Kind::MagicNumbers),
-        false => (Stance::Mistake, edit.usual_kind()),
+        true => (PatternStance::FalseAlarm, Kind::MagicNumbers),
+        false => (PatternStance::Mistake, edit.default_kind()),
     };
-    let counted = Count { frequency, successes, failures };
+    let counted = PatternCount { frequency, successes, failures };
     Pattern {
-        evidence: if stance == Stance::FalseAlarm { Evidence::Dismissed } else { Evidence::Addressed },
+        evidence: if stance == PatternStance::FalseAlarm { PatternEvidence::Dismissed } else { PatternEvidence::Addressed },
         counts: BTreeMap::from([("m_1".to_owned(), counted)]),
         here: counted,
-        first_seen: at(200),
-        last_seen: at(2),
-        last_matched: (successes > 0).then(|| at(1)),
-        ..Pattern::of(language.name(), stance, edit, kind, &broken, &fixed)
+        first_seen: time_at_day(200),
+        last_seen: time_at_day(2),
+        last_matched: (successes > 0).then(|| time_at_day(1)),
+        ..Pattern::from_forms(language.name(), stance, edit, kind, &broken, &fixed)
     }
 }
 
-fn shelf(language: Language, patterns: Vec<Pattern>) -> Shelf {
-    let now = at(0);
-    let known = |pattern: Pattern| Known { standing: rank::standing(&pattern, now), similar: 0, pattern };
-    Shelf { language, patterns: patterns.into_iter().map(known).collect(), lowered: Vec::new() }
+fn shelf(language: Language, patterns: Vec<Pattern>) -> LanguagePatterns {
+    let now = time_at_day(0);
+    let known = |pattern: Pattern| RankedPattern { standing: rank::assess_pattern(&pattern, now), similar: 0, pattern };
+    LanguagePatterns { language, patterns: patterns.into_iter().map(known).collect(), lowered: Vec::new() }
 }
 
 /// Three languages, of every origin and both stances.
-fn library() -> Library {
-    let month = |successes, failures| Month { successes, failures };
+fn library() -> PatternLibrary {
+    let month = |successes, failures| MonthlyOutcomes { successes, failures };
     let python = Language::Python;
     let mut none = pattern(python, EditKind::WrongOperator, ("VARIABLE == None", "VARIABLE is None"), (12, 8, 2));
     none.months = BTreeMap::from([
@@ -68,7 +68,7 @@ fn library() -> Library {
         ("2026-03".to_owned(), month(1, 0)),
     ]);
     none.related = vec![Kind::DeadCode, Kind::MissingErrorHandling];
-    none.counts.insert("m_2".to_owned(), Count { frequency: 3, successes: 0, failures: 0 });
+    none.counts.insert("m_2".to_owned(), PatternCount { frequency: 3, successes: 0, failures: 0 });
     let mut quiet = pattern(python, EditKind::Other, ("VARIABLE = NUMBER", ""), (6, 4, 0));
     quiet.muted = true;
     let mut open = pattern(
@@ -77,8 +77,8 @@ fn library() -> Library {
         ("VARIABLE = open ( STRING ) ; return VARIABLE . read ( )", "with open ( STRING ) as VARIABLE : BODY"),
         (3, 0, 0),
     );
-    open.origin = Origin::Imported;
-    open.evidence = Evidence::History;
+    open.origin = PatternOrigin::Imported;
+    open.evidence = PatternEvidence::History;
     let rust = Language::Rust;
     let mut unwrap = pattern(
         rust,
@@ -86,8 +86,8 @@ fn library() -> Library {
         ("VARIABLE . FUNCTION_NAME ( ) . unwrap ( )", "VARIABLE . FUNCTION_NAME ( ) ?"),
         (4, 1, 3),
     );
-    unwrap.origin = Origin::Base;
-    unwrap.evidence = Evidence::Curated;
+    unwrap.origin = PatternOrigin::Base;
+    unwrap.evidence = PatternEvidence::Curated;
     unwrap.first_seen = Time::UNIX_EPOCH;
     unwrap.last_seen = Time::UNIX_EPOCH;
     let needless = pattern(rust, EditKind::NeedlessStatement, ("FUNCTION_NAME ( VARIABLE ) ;", ""), (2, 0, 0));
@@ -97,30 +97,30 @@ fn library() -> Library {
         ("VARIABLE . FUNCTION_NAME ( )", "if VARIABLE != nil BODY"),
         (41_000, 120, 4),
     );
-    let place = Place { path: "billing/total.py".to_owned(), line: 31, at: at(1) };
-    Library {
-        places: HashMap::from([(none.id.clone(), place)]),
-        shelves: vec![
+    let place = PatternLocation { path: "billing/total.py".to_owned(), line: 31, at: time_at_day(1) };
+    PatternLibrary {
+        locations: HashMap::from([(none.id.clone(), place)]),
+        languages: vec![
             shelf(rust, vec![unwrap, needless]),
             shelf(python, vec![none, quiet, open]),
             shelf(Language::Go, vec![go]),
         ],
-        ..Library::default()
+        ..PatternLibrary::default()
     }
 }
 
-fn opened(columns: u16, rows: u16, library: Library) -> App {
+fn open_knowledge(columns: u16, rows: u16, library: PatternLibrary) -> App {
     let mut app = showing(columns, rows, view());
     press(&mut app, "K");
-    send(&mut app, Message::Knowledge(Arc::new(library)));
+    send(&mut app, AppMessage::Knowledge(Arc::new(library)));
     app
 }
 
-fn orders(commands: &[Command]) -> Vec<&Order> {
+fn orders(commands: &[AppCommand]) -> Vec<&KnowledgeOrder> {
     commands
         .iter()
         .filter_map(|command| match command {
-            Command::Knowledge(order) => Some(order),
+            AppCommand::Knowledge(order) => Some(order),
             _ => None,
         })
         .collect()
@@ -128,7 +128,7 @@ fn orders(commands: &[Command]) -> Vec<&Order> {
 
 /// The description of the selected pattern.
 fn chosen(app: &App) -> String {
-    let chosen = app.knowledge.as_ref().and_then(|view| view.chosen());
+    let chosen = app.knowledge.as_ref().and_then(|view| view.selected_pattern());
     chosen.map_or_else(String::new, |(_, known)| known.pattern.description.clone())
 }
 
@@ -139,7 +139,7 @@ fn is_open(app: &App) -> bool {
 #[test]
 fn what_is_known_at_two_sizes() {
     for (columns, rows) in [(160, 48), (80, 24)] {
-        let mut app = opened(columns, rows, library());
+        let mut app = open_knowledge(columns, rows, library());
         // Past the language to the pattern that has most to tell.
         press(&mut app, "] j");
         assert_snapshot!(format!("knowledge-{columns}x{rows}"), screen(&app));
@@ -157,8 +157,8 @@ fn what_is_known_at_two_sizes() {
 #[test]
 fn the_page_of_a_language_says_which_kinds_are_lowered() {
     let mut library = library();
-    library.shelves[0].lowered = vec![(Kind::LongMethod, 7), (Kind::TightCoupling, 5)];
-    let mut app = opened(150, 40, library);
+    library.languages[0].lowered = vec![(Kind::LongMethod, 7), (Kind::TightCoupling, 5)];
+    let mut app = open_knowledge(150, 40, library);
     press(&mut app, "k");
     let shown = screen(&app);
     assert!(shown.contains("always dismissed: long method (7 times)"), "{shown}");
@@ -168,36 +168,36 @@ fn the_page_of_a_language_says_which_kinds_are_lowered() {
 #[test]
 fn nothing_known_says_what_knowledge_is_and_how_it_grows() {
     for (columns, rows) in [(160, 48), (80, 24)] {
-        let library = Library { learning: Learning::Off, ..Library::default() };
-        let app = opened(columns, rows, library);
+        let library = PatternLibrary { learning: LearningMode::Off, ..PatternLibrary::default() };
+        let app = open_knowledge(columns, rows, library);
         assert_snapshot!(format!("knowledge-empty-{columns}x{rows}"), screen(&app));
     }
-    let app = opened(80, 24, Library::default());
+    let app = open_knowledge(80, 24, PatternLibrary::default());
     assert!(!screen(&app).contains("switched off") && screen(&app).contains("knowledge learn --history 500"));
 }
 
 #[test]
 fn it_is_read_when_it_is_opened_and_when_somebody_asks() {
     let mut app = showing(160, 48, view());
-    assert_eq!(orders(&press(&mut app, "K")), [&Order::Read]);
+    assert_eq!(orders(&press(&mut app, "K")), [&KnowledgeOrder::Read]);
     assert!(screen(&app).contains("reading"));
     let known = Arc::new(library());
-    send(&mut app, Message::Knowledge(Arc::clone(&known)));
+    send(&mut app, AppMessage::Knowledge(Arc::clone(&known)));
     press(&mut app, "] j");
     let before = screen(&app);
-    assert_eq!(orders(&press(&mut app, "r")), [&Order::Read]);
-    send(&mut app, Message::Knowledge(known));
+    assert_eq!(orders(&press(&mut app, "r")), [&KnowledgeOrder::Read]);
+    send(&mut app, AppMessage::Knowledge(known));
     assert_eq!(screen(&app), before, "the same patterns draw nothing new");
     // Somebody has changed it: what was done meanwhile stays said.
-    app.say(Tone::Done, "muted");
-    assert_eq!(orders(&send(&mut app, Message::KnowledgeChanged)), [&Order::Read]);
-    send(&mut app, Message::Knowledge(Arc::new(library())));
+    app.show_notice(NoticeLevel::Success, "muted");
+    assert_eq!(orders(&send(&mut app, AppMessage::KnowledgeChanged)), [&KnowledgeOrder::Read]);
+    send(&mut app, AppMessage::Knowledge(Arc::new(library())));
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "muted"));
     // What comes after the view was left is nobody's.
     press(&mut app, "Esc");
-    send(&mut app, Message::Knowledge(Arc::default()));
+    send(&mut app, AppMessage::Knowledge(Arc::default()));
     assert!(!is_open(&app));
-    assert!(orders(&send(&mut app, Message::KnowledgeChanged)).is_empty());
+    assert!(orders(&send(&mut app, AppMessage::KnowledgeChanged)).is_empty());
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn every_key_that_leaves_it_leaves_it_and_the_panes_are_as_before() {
     let before = screen(&app);
     for key in ["Esc", "q", "K"] {
         press(&mut app, "K");
-        send(&mut app, Message::Knowledge(Arc::new(library())));
+        send(&mut app, AppMessage::Knowledge(Arc::new(library())));
         assert_ne!(screen(&app), before);
         assert!(press(&mut app, key).is_empty(), "{key} does nothing else");
         assert!(!is_open(&app), "{key}");
@@ -217,7 +217,7 @@ fn every_key_that_leaves_it_leaves_it_and_the_panes_are_as_before() {
 
 #[test]
 fn one_goes_up_and_down_from_language_to_language_and_into_the_page() {
-    let mut app = opened(160, 48, library());
+    let mut app = open_knowledge(160, 48, library());
     assert!(chosen(&app).contains("unwrap"), "the most useful pattern is selected first");
     press(&mut app, "j");
     assert!(chosen(&app).contains("was taken out"));
@@ -231,20 +231,20 @@ fn one_goes_up_and_down_from_language_to_language_and_into_the_page() {
     assert!(chosen(&app).contains("became"));
     press(&mut app, "g j");
     assert!(chosen(&app).contains("unwrap"));
-    let side = |app: &App| app.knowledge.as_ref().map(|view| view.side);
+    let side = |app: &App| app.knowledge.as_ref().map(|view| view.focus);
     for (key, expected) in
-        [("Tab", Side::Page), ("Tab", Side::List), ("Enter", Side::Page), ("h", Side::List), ("l", Side::Page)]
+        [("Tab", KnowledgePane::Page), ("Tab", KnowledgePane::List), ("Enter", KnowledgePane::Page), ("h", KnowledgePane::List), ("l", KnowledgePane::Page)]
     {
         press(&mut app, key);
         assert_eq!(side(&app), Some(expected), "{key}");
     }
     press(&mut app, "Esc");
-    assert!(is_open(&app) && side(&app) == Some(Side::List), "one step back");
+    assert!(is_open(&app) && side(&app) == Some(KnowledgePane::List), "one step back");
 }
 
 #[test]
 fn a_page_longer_than_the_screen_scrolls_and_another_one_begins_at_its_top() {
-    let mut app = opened(80, 24, library());
+    let mut app = open_knowledge(80, 24, library());
     let scroll = |app: &App| app.knowledge.as_ref().map_or(usize::MAX, |view| view.scroll);
     press(&mut app, "] j Tab G");
     let end = scroll(&app);
@@ -261,7 +261,7 @@ fn a_page_longer_than_the_screen_scrolls_and_another_one_begins_at_its_top() {
 
 #[test]
 fn a_language_folds_to_one_row() {
-    let mut app = opened(160, 48, library());
+    let mut app = open_knowledge(160, 48, library());
     let rows = |app: &App| app.knowledge.as_ref().map_or(0, |view| view.rows.len());
     let all = rows(&app);
     press(&mut app, "j Space");
@@ -272,7 +272,7 @@ fn a_language_folds_to_one_row() {
 
 #[test]
 fn words_narrow_the_list_while_they_are_typed_and_go_again() {
-    let mut app = opened(160, 48, library());
+    let mut app = open_knowledge(160, 48, library());
     press(&mut app, "] j");
     let selected = chosen(&app);
     let rows = |app: &App| app.knowledge.as_ref().map_or(0, |view| view.rows.len());
@@ -305,33 +305,33 @@ fn words_narrow_the_list_while_they_are_typed_and_go_again() {
 
 #[test]
 fn muting_shows_after_it_is_stored() {
-    let mut app = opened(160, 48, library());
+    let mut app = open_knowledge(160, 48, library());
     press(&mut app, "] j");
     let commands = press(&mut app, "m");
-    let [Order::Mute { language: Language::Python, pattern, action: MuteAction::Mute }] = orders(&commands)[..] else {
+    let [KnowledgeOrder::Mute { language: Language::Python, pattern, action: MuteAction::Mute }] = orders(&commands)[..] else {
         panic!("{commands:?}")
     };
     assert!(screen(&app).contains("used"), "nothing is stored yet");
     let mut after = library();
-    let known = after.shelves.iter_mut().flat_map(|shelf| &mut shelf.patterns);
+    let known = after.languages.iter_mut().flat_map(|shelf| &mut shelf.patterns);
     known.filter(|known| known.pattern.id == *pattern).for_each(|known| known.pattern.muted = true);
     // Less useful now: it stands elsewhere, and stays selected.
-    after.shelves[1].patterns.rotate_left(1);
+    after.languages[1].patterns.rotate_left(1);
     let selected = chosen(&app);
-    send(&mut app, Message::Knowledge(Arc::new(after)));
-    send(&mut app, Message::KnowledgeDone(Outcome::Done("muted: it is not used, and not exported".into())));
+    send(&mut app, AppMessage::Knowledge(Arc::new(after)));
+    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Done("muted: it is not used, and not exported".into())));
     assert_eq!(chosen(&app), selected);
     let text = screen(&app);
     assert!(text.contains("muted: it is not used") && text.contains("unmute"), "{text}");
     let commands = press(&mut app, "m");
-    assert!(matches!(orders(&commands)[..], [Order::Mute { action: MuteAction::Unmute, .. }]), "{commands:?}");
+    assert!(matches!(orders(&commands)[..], [KnowledgeOrder::Mute { action: MuteAction::Unmute, .. }]), "{commands:?}");
 }
 
 #[rstest]
 #[case("D")]
 #[case("x")]
 fn forgetting_asks_first(#[case] key: &str) {
-    let mut app = opened(80, 24, library());
+    let mut app = open_knowledge(80, 24, library());
     press(&mut app, "j");
     assert!(orders(&press(&mut app, key)).is_empty());
     assert!(screen(&app).contains("for good"), "{}", screen(&app));
@@ -339,17 +339,17 @@ fn forgetting_asks_first(#[case] key: &str) {
     assert!(is_open(&app) && matches!(app.overlay, Overlay::None), "no is back to where one was");
     press(&mut app, key);
     let commands = press(&mut app, "y");
-    let [Order::Forget { language: Language::Rust, .. }] = orders(&commands)[..] else { panic!("{commands:?}") };
+    let [KnowledgeOrder::Forget { language: Language::Rust, .. }] = orders(&commands)[..] else { panic!("{commands:?}") };
     let mut after = library();
-    after.shelves[0].patterns.remove(1);
-    send(&mut app, Message::Knowledge(Arc::new(after)));
-    send(&mut app, Message::KnowledgeDone(Outcome::Done("forgotten".into())));
+    after.languages[0].patterns.remove(1);
+    send(&mut app, AppMessage::Knowledge(Arc::new(after)));
+    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Done("forgotten".into())));
     assert!(screen(&app).contains("5 patterns"), "{}", screen(&app));
 }
 
 #[test]
 fn a_language_can_be_neither_muted_nor_forgotten() {
-    let mut app = opened(80, 24, library());
+    let mut app = open_knowledge(80, 24, library());
     for key in ["m", "D"] {
         assert!(press(&mut app, &format!("g {key}")).is_empty());
         assert!(screen(&app).contains("no pattern is selected"), "{key}");
@@ -359,24 +359,24 @@ fn a_language_can_be_neither_muted_nor_forgotten() {
 
 #[test]
 fn an_export_asks_where_to_and_before_it_replaces() {
-    let mut app = opened(160, 48, library());
+    let mut app = open_knowledge(160, 48, library());
     press(&mut app, "e");
-    let Overlay::Prompt(Prompt { line, .. }) = &app.overlay else { panic!("a prompt") };
+    let Overlay::Prompt(InputPrompt { line, .. }) = &app.overlay else { panic!("a prompt") };
     assert_eq!(line.text(), "~/revdeck-knowledge.json");
     press(&mut app, "Ctrl-u");
     type_text(&mut app, "/tmp/team file.json");
     let commands = press(&mut app, "Enter");
     let path = "/tmp/team file.json".to_owned();
-    assert_eq!(orders(&commands), [&Order::Export { path: path.clone(), existing: Existing::Keep }]);
-    send(&mut app, Message::KnowledgeDone(Outcome::Exists(path.clone())));
+    assert_eq!(orders(&commands), [&KnowledgeOrder::Export { path: path.clone(), existing: ExportOverwrite::Keep }]);
+    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Exists(path.clone())));
     assert!(screen(&app).contains("There is a file /tmp/team file.json. Replace it?"), "{}", screen(&app));
     let commands = press(&mut app, "Enter");
-    assert_eq!(orders(&commands), [&Order::Export { path, existing: Existing::Replace }]);
-    send(&mut app, Message::KnowledgeDone(Outcome::Done("6 patterns in /tmp/team file.json".into())));
+    assert_eq!(orders(&commands), [&KnowledgeOrder::Export { path, existing: ExportOverwrite::Replace }]);
+    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Done("6 patterns in /tmp/team file.json".into())));
     assert!(screen(&app).contains("6 patterns in /tmp/team file.json"));
     // Who was asked something else meanwhile answers that.
     press(&mut app, "j D");
-    send(&mut app, Message::KnowledgeDone(Outcome::Exists("/tmp/team file.json".into())));
+    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Exists("/tmp/team file.json".into())));
     assert!(screen(&app).contains("Forget this pattern for good?") && screen(&app).contains("export again"));
     press(&mut app, "Esc");
     // Nothing typed is nothing asked for.
@@ -386,32 +386,32 @@ fn an_export_asks_where_to_and_before_it_replaces() {
 
 #[test]
 fn what_cannot_be_read_is_said_and_the_rest_is_there() {
-    let library = Library { troubles: vec!["cannot read /h/go_accumulated.json".into()], ..library() };
-    let text = screen(&opened(160, 48, library));
+    let library = PatternLibrary { troubles: vec!["cannot read /h/go_accumulated.json".into()], ..library() };
+    let text = screen(&open_knowledge(160, 48, library));
     assert!(text.contains("cannot read /h/go_accumulated.json") && text.contains("unwrap"), "{text}");
 }
 
 #[test]
 fn who_has_learned_nothing_yet_is_told_how_to() {
     let mut only = library();
-    only.shelves = vec![only.shelves.remove(0)];
-    only.shelves[0].patterns.truncate(1);
-    let known = &mut only.shelves[0].patterns[0];
-    known.pattern.counts = BTreeMap::from([("base".to_owned(), Count { frequency: 1, successes: 0, failures: 0 })]);
-    let text = screen(&opened(160, 48, only));
+    only.languages = vec![only.languages.remove(0)];
+    only.languages[0].patterns.truncate(1);
+    let known = &mut only.languages[0].patterns[0];
+    known.pattern.counts = BTreeMap::from([("base".to_owned(), PatternCount { frequency: 1, successes: 0, failures: 0 })]);
+    let text = screen(&open_knowledge(160, 48, only));
     assert!(text.contains("revdeck knowledge learn --history 500"), "{text}");
-    assert!(!screen(&opened(160, 48, library())).contains("--history"));
+    assert!(!screen(&open_knowledge(160, 48, library())).contains("--history"));
 }
 
 #[test]
 fn learning_that_is_off_is_said() {
-    let text = screen(&opened(160, 48, Library { learning: Learning::Off, ..library() }));
+    let text = screen(&open_knowledge(160, 48, PatternLibrary { learning: LearningMode::Off, ..library() }));
     assert!(text.contains("learning is off") && text.contains("switched off"), "{text}");
 }
 
 #[test]
 fn help_is_in_front_of_it_and_names_its_keys() {
-    let mut app = opened(160, 60, library());
+    let mut app = open_knowledge(160, 60, library());
     press(&mut app, "?");
     let text = screen(&app);
     for said in ["what reviews have taught", "mute the pattern", "forget the pattern", "write what was learned"] {
@@ -425,7 +425,7 @@ fn help_is_in_front_of_it_and_names_its_keys() {
 fn hostile_patterns_reach_no_terminal_and_break_no_line() {
     let mut library = library();
     let nasty = "\u{1b}[2J漢字かな交じり文\u{202e}\r\n \u{7} ".repeat(40);
-    for known in library.shelves.iter_mut().flat_map(|shelf| &mut shelf.patterns) {
+    for known in library.languages.iter_mut().flat_map(|shelf| &mut shelf.patterns) {
         known.pattern.description.clone_from(&nasty);
         known.pattern.instruction.clone_from(&nasty);
         known.pattern.broken.clone_from(&nasty);
@@ -435,17 +435,17 @@ fn hostile_patterns_reach_no_terminal_and_break_no_line() {
         known
             .pattern
             .counts
-            .insert(nasty.clone(), Count { frequency: u32::MAX, successes: u32::MAX, failures: u32::MAX });
-        let month = Month { successes: u32::MAX, failures: u32::MAX };
+            .insert(nasty.clone(), PatternCount { frequency: u32::MAX, successes: u32::MAX, failures: u32::MAX });
+        let month = MonthlyOutcomes { successes: u32::MAX, failures: u32::MAX };
         known.pattern.months =
             ["0000-00", "9999-12", "1970-01", "-", &nasty].map(|name| (name.to_owned(), month)).into();
-        known.standing = rank::standing(&known.pattern, at(0));
-        let place = Place { path: nasty.clone(), line: u32::MAX, at: Time::MAX };
-        library.places.insert(known.pattern.id.clone(), place);
+        known.standing = rank::assess_pattern(&known.pattern, time_at_day(0));
+        let place = PatternLocation { path: nasty.clone(), line: u32::MAX, at: Time::MAX };
+        library.locations.insert(known.pattern.id.clone(), place);
     }
     for columns in [40, 61, 79, 80, 119, 120, 160, 240] {
         for rows in [10, 18, 24, 48] {
-            let mut app = opened(columns, rows, library.clone());
+            let mut app = open_knowledge(columns, rows, library.clone());
             for keys in ["] j", "Tab G", "Tab k", "j m", "D", "n", "e", "Esc", "/", "Esc", "?", "Esc"] {
                 press(&mut app, keys);
                 let text = screen(&app);

@@ -7,20 +7,20 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use super::support::*;
-use crate::config::Ambient;
+use crate::config::ClockAndIds;
 use crate::domain::{Finding, Kind, MuteAction, PatternId, RunOutput, RunRecord, Time};
-use crate::knowledge::cache::{Cache, Observation};
-use crate::knowledge::pattern::{EditKind, Evidence, Stance};
-use crate::provider::builtin::language::Language;
-use crate::store::{RepoInfo, Store, View};
-use crate::tui::knowledge::{Existing, Known, Learning, Library, Order, Outcome};
-use crate::tui::load_knowledge::{Eye, Librarian};
-use crate::tui::loaded::Loaded;
+use crate::knowledge::cache::{KnowledgeCache, PatternObservation};
+use crate::knowledge::pattern::{EditKind, PatternEvidence, PatternStance};
+use crate::reviewers::analyzer::language::Language;
+use crate::store::{RepoInfo, Store, StoreView};
+use crate::tui::knowledge::{ExportOverwrite, RankedPattern, LearningMode, PatternLibrary, KnowledgeOrder, KnowledgeOutcome};
+use crate::tui::knowledge_worker::{CacheWatcher, KnowledgeWorker};
+use crate::tui::page_data::PageData;
 
 /// A librarian whose home, store and cache are in a folder of their own.
-struct Desk {
+struct KnowledgeFixture {
     folder: tempfile::TempDir,
-    librarian: Librarian,
+    librarian: KnowledgeWorker,
 }
 
 fn moment() -> Time {
@@ -28,82 +28,82 @@ fn moment() -> Time {
 }
 
 /// A pattern, learned from a finding.
-fn teach(cache: &Cache) -> PatternId {
+fn store_pattern(cache: &KnowledgeCache) -> PatternId {
     let (broken, fixed) = ("FUNCTION_NAME ( NUMBER )", "FUNCTION_NAME_2 ( NUMBER )");
-    let observation = Observation {
+    let observation = PatternObservation {
         language: Language::Python,
-        stance: Stance::Mistake,
+        stance: PatternStance::Mistake,
         broken: broken.parse().expect("a form"),
         fixed: fixed.parse().expect("a form"),
         edit: EditKind::WrongCall,
         kind: Kind::Correctness,
-        evidence: Evidence::Addressed,
+        evidence: PatternEvidence::Addressed,
         source: "f_1".into(),
         at: moment(),
     };
     let learned = cache.learn(&[observation], moment()).expect("learned");
     assert_eq!(learned.new, 1, "{learned:?}");
-    PatternId::of("python", broken, fixed)
+    PatternId::from_forms("python", broken, fixed)
 }
 
-impl Desk {
+impl KnowledgeFixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
-        let librarian = Librarian {
-            cache: Cache::open(folder.path().join("knowledge")),
+        let librarian = KnowledgeWorker {
+            cache: KnowledgeCache::open(folder.path().join("knowledge")),
             folder: folder.path().join("knowledge"),
             store: Store::open(&folder.path().join("state"), info).expect("a store"),
-            learning: Learning::On,
-            ambient: Ambient::system(),
+            learning: LearningMode::On,
+            ambient: ClockAndIds::system(),
             home: Some(folder.path().to_owned()),
         };
         Self { folder, librarian }
     }
 
     /// With a pattern that came from a finding.
-    fn taught() -> (Self, PatternId) {
+    fn with_pattern() -> (Self, PatternId) {
         let desk = Self::new();
-        let id = teach(&desk.librarian.cache);
+        let id = store_pattern(&desk.librarian.cache);
         (desk, id)
     }
 
-    fn read(&self) -> Library {
-        let view: Arc<View> = self.librarian.store.view().expect("a view");
-        self.librarian.read(&view)
+    fn read(&self) -> PatternLibrary {
+        let view: Arc<StoreView> = self.librarian.store.view().expect("a view");
+        self.librarian.read_library(&view)
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn export(&self, path: &str, existing: Existing) -> Outcome {
-        self.librarian.carry_out(&Order::Export { path: path.to_owned(), existing }).expect("an outcome")
+    fn export(&self, path: &str, existing: ExportOverwrite) -> KnowledgeOutcome {
+        self.librarian.execute(&KnowledgeOrder::Export { path: path.to_owned(), existing }).expect("an outcome")
     }
 }
 
-fn is_muted(library: &Library, id: &PatternId) -> Option<bool> {
+fn is_muted(library: &PatternLibrary, id: &PatternId) -> Option<bool> {
     library.pattern(id).map(|known| known.pattern.muted)
 }
 
-fn failed(outcome: &Outcome) -> &str {
+fn failed(outcome: &KnowledgeOutcome) -> &str {
     match outcome {
-        Outcome::Failed(why) => why,
+        KnowledgeOutcome::Failed(why) => why,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn every_language_is_read_the_most_useful_first() {
-    let (desk, id) = Desk::taught();
+    let (desk, id) = KnowledgeFixture::with_pattern();
     let library = desk.read();
     assert_eq!(library.troubles, Vec::<String>::new());
-    let python = &library.shelves[0];
+    let python = &library.languages[0];
     assert_eq!(python.language, Language::Python, "what was seen comes first");
-    assert!(library.shelves.len() > 1, "other languages have what came with revdeck");
-    let known = |known: &Known| (known.pattern.id == id).then(|| known.seen());
+    assert!(library.languages.len() > 1, "other languages have what came with revdeck");
+    let known = |known: &RankedPattern| (known.pattern.id == id).then(|| known.seen());
     assert_eq!(python.patterns.iter().find_map(known), Some(1));
-    let now = Ambient::system().now();
+    let now = ClockAndIds::system().now();
     let useful: Vec<f64> =
         python.patterns.iter().map(|known| crate::knowledge::rank::usefulness(&known.pattern, now)).collect();
     assert!(useful.is_sorted_by(|a, b| a >= b), "{useful:?}");
@@ -111,7 +111,7 @@ fn every_language_is_read_the_most_useful_first() {
 
 #[test]
 fn a_file_of_a_newer_revdeck_is_said_and_the_other_languages_are_there() {
-    let (desk, id) = Desk::taught();
+    let (desk, id) = KnowledgeFixture::with_pattern();
     let file = desk.path("knowledge").join("go_accumulated.json");
     fs::write(&file, r#"{"version": 99, "language": "go", "patterns": []}"#).expect("written");
     let library = desk.read();
@@ -121,48 +121,48 @@ fn a_file_of_a_newer_revdeck_is_said_and_the_other_languages_are_there() {
 
 #[test]
 fn muting_and_forgetting_are_stored() {
-    let (desk, id) = Desk::taught();
+    let (desk, id) = KnowledgeFixture::with_pattern();
     for (action, expected) in [(MuteAction::Mute, true), (MuteAction::Unmute, false)] {
-        let order = Order::Mute { language: Language::Python, pattern: id.clone(), action };
-        assert!(matches!(desk.librarian.carry_out(&order), Some(Outcome::Done(_))));
+        let order = KnowledgeOrder::Mute { language: Language::Python, pattern: id.clone(), action };
+        assert!(matches!(desk.librarian.execute(&order), Some(KnowledgeOutcome::Done(_))));
         assert_eq!(is_muted(&desk.read(), &id), Some(expected));
     }
-    let order = Order::Forget { language: Language::Python, pattern: id.clone() };
-    assert!(matches!(desk.librarian.carry_out(&order), Some(Outcome::Done(_))));
+    let order = KnowledgeOrder::Forget { language: Language::Python, pattern: id.clone() };
+    assert!(matches!(desk.librarian.execute(&order), Some(KnowledgeOutcome::Done(_))));
     assert_eq!(is_muted(&desk.read(), &id), None);
     // Somebody else forgot it meanwhile: that is no crash and no silence.
-    assert!(desk.librarian.carry_out(&order).is_some());
+    assert!(desk.librarian.execute(&order).is_some());
 }
 
 #[test]
 fn an_export_is_whole_and_replaces_nothing_unasked() {
-    let (desk, id) = Desk::taught();
+    let (desk, id) = KnowledgeFixture::with_pattern();
     let file = desk.path("team.json");
-    let Outcome::Done(said) = desk.export("~/team.json", Existing::Keep) else { panic!("exported") };
+    let KnowledgeOutcome::Done(said) = desk.export("~/team.json", ExportOverwrite::Keep) else { panic!("exported") };
     assert!(said.starts_with("1 pattern in ") && said.contains(file.to_str().expect("text")), "{said}");
     let text = fs::read_to_string(&file).expect("a file");
     assert!(text.contains(id.as_str()) && text.ends_with('\n'), "{text}");
     assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
     fs::write(&file, "mine").expect("written");
-    let Outcome::Exists(path) = desk.export("~/team.json", Existing::Keep) else { panic!("a question") };
+    let KnowledgeOutcome::Exists(path) = desk.export("~/team.json", ExportOverwrite::Keep) else { panic!("a question") };
     assert_eq!(fs::read_to_string(&file).expect("a file"), "mine", "nothing is replaced unasked");
-    assert!(matches!(desk.export(&path, Existing::Replace), Outcome::Done(_)));
+    assert!(matches!(desk.export(&path, ExportOverwrite::Replace), KnowledgeOutcome::Done(_)));
     assert_eq!(fs::read_to_string(&file).expect("a file"), text);
 }
 
 #[test]
 fn an_export_that_cannot_be_says_why_and_leaves_nothing() {
-    let (desk, _) = Desk::taught();
+    let (desk, _) = KnowledgeFixture::with_pattern();
     let before = fs::read_dir(desk.folder.path()).expect("a folder").count();
-    assert!(failed(&desk.export("~/", Existing::Keep)).contains("is a folder"));
-    assert!(failed(&desk.export("~/no/where.json", Existing::Keep)).contains("there is no folder"));
+    assert!(failed(&desk.export("~/", ExportOverwrite::Keep)).contains("is a folder"));
+    assert!(failed(&desk.export("~/no/where.json", ExportOverwrite::Keep)).contains("there is no folder"));
     assert_eq!(fs::read_dir(desk.folder.path()).expect("a folder").count(), before);
-    assert!(failed(&Desk::new().export("~/a.json", Existing::Keep)).contains("nothing that was learned"));
+    assert!(failed(&KnowledgeFixture::new().export("~/a.json", ExportOverwrite::Keep)).contains("nothing that was learned"));
 }
 
 #[test]
 fn the_newest_finding_of_a_pattern_says_where_it_was() {
-    let (desk, id) = Desk::taught();
+    let (desk, id) = KnowledgeFixture::with_pattern();
     for (number, path) in [(1, "old.py"), (2, "new.py"), (3, "other.py")] {
         let at = Time::from_millisecond(NOW + i64::from(number) * 1000).expect("a moment");
         let record: RunRecord = serde_json::from_value(serde_json::json!({
@@ -171,8 +171,8 @@ fn the_newest_finding_of_a_pattern_says_where_it_was() {
             "finding_counts": { "p0": 0, "p1": 1, "p2": 0, "p3": 0 },
         }))
         .expect("a record");
-        desk.librarian.store.locked(|locked| locked.create_run(&record)).expect("a run");
-        let Loaded::Finding(page) = *page(number, number) else { unreachable!("a page of a finding") };
+        desk.librarian.store.with_lock(|locked| locked.create_run(&record)).expect("a run");
+        let PageData::Finding(page) = *page(number, number) else { unreachable!("a page of a finding") };
         let finding = Finding {
             repo_relative_path: path.into(),
             pattern: (number < 3).then(|| id.clone()),
@@ -182,7 +182,7 @@ fn the_newest_finding_of_a_pattern_says_where_it_was() {
         let output = RunOutput { findings: vec![finding], ..RunOutput::new(record) };
         desk.librarian.store.write_output(&output).expect("an output");
     }
-    let place = desk.read().places.remove(&id).expect("a place");
+    let place = desk.read().locations.remove(&id).expect("a place");
     assert_eq!((place.path.as_str(), place.line), ("new.py", 31));
 }
 
@@ -192,19 +192,19 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[test]
 fn what_others_learn_or_mute_is_seen() {
     // Not there yet: what makes it is seen as well.
-    let desk = Desk::new();
+    let desk = KnowledgeFixture::new();
     let (touched, touches) = channel();
-    let mut eye = Eye::new(&desk.librarian.folder, touched).expect("notifications");
-    eye.look();
-    teach(&Cache::open(&desk.librarian.folder));
+    let mut eye = CacheWatcher::new(&desk.librarian.folder, touched).expect("notifications");
+    eye.update_watch();
+    store_pattern(&KnowledgeCache::open(&desk.librarian.folder));
     touches.recv_timeout(PATIENCE).expect("the folder is made");
     drop(eye);
 
-    let (desk, id) = Desk::taught();
+    let (desk, id) = KnowledgeFixture::with_pattern();
     let (touched, touches) = channel();
-    let mut eye = Eye::new(&desk.librarian.folder, touched).expect("notifications");
-    eye.look();
-    let other = Cache::open(&desk.librarian.folder);
+    let mut eye = CacheWatcher::new(&desk.librarian.folder, touched).expect("notifications");
+    eye.update_watch();
+    let other = KnowledgeCache::open(&desk.librarian.folder);
     other.mute(Language::Python, std::slice::from_ref(&id), MuteAction::Mute, moment()).expect("muted");
     touches.recv_timeout(PATIENCE).expect("a file is written");
     assert_eq!(is_muted(&desk.read(), &id), Some(true));

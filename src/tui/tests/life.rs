@@ -2,24 +2,24 @@
 
 use super::support::*;
 use crate::domain::{Actor, Disposition, FindingStatus, Kind, RunId, RunRecord, Time, TriageAction};
-use crate::policy::Offer;
-use crate::tui::loaded::{FindingPage, Loaded, Seen};
-use crate::tui::message::{Message, Tab};
+use crate::policy::MuteOffer;
+use crate::tui::page_data::{FindingPage, PageData, CodeRelocation};
+use crate::tui::message::{AppMessage, Tab};
 
 /// The screen with the page of the selected finding, changed.
-fn with(change: impl FnOnce(&mut FindingPage)) -> String {
+fn render_with(change: impl FnOnce(&mut FindingPage)) -> String {
     let mut app = showing(160, 80, view());
     let subject = app.subject.clone();
     let mut loaded = page(2, 3);
-    if let Loaded::Finding(page) = loaded.as_mut() {
+    if let PageData::Finding(page) = loaded.as_mut() {
         change(page);
     }
-    send(&mut app, Message::Loaded { subject, tab: Tab::Page, loaded });
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded });
     press(&mut app, "l z");
     screen(&app)
 }
 
-fn said(page: &FindingPage, actor: Actor, status: FindingStatus, reason: &str) -> Disposition {
+fn build_disposition(page: &FindingPage, actor: Actor, status: FindingStatus, reason: &str) -> Disposition {
     Disposition {
         finding_id: page.finding.finding_id.clone(),
         status,
@@ -41,7 +41,7 @@ fn where_it_was_seen_last_and_where_it_was_reported() {
         "source": "cli", "scope": "worktree", "reviewer": "builtin", "snapshot_commit": "0123456789abcdef",
     }))
     .expect("a record");
-    let shown = with(|page| page.seen = Some(Seen { run: record, reported: "src/total.rs:9-10".to_owned() }));
+    let shown = render_with(|page| page.relocation = Some(CodeRelocation { run: record, reported: "src/total.rs:9-10".to_owned() }));
     let line = shown.lines().find(|line| line.contains("seen at src/invoice/total.rs:31")).expect("a line");
     assert!(line.contains(&format!("by run {run}; reported at")), "{shown}");
     assert!(shown.contains("src/total.rs:9-10"), "{shown}");
@@ -50,10 +50,10 @@ fn where_it_was_seen_last_and_where_it_was_reported() {
 
 #[test]
 fn a_claim_and_its_confirmation() {
-    let shown = with(|page| {
+    let shown = render_with(|page| {
         page.history = vec![
-            said(page, Actor::User, FindingStatus::Addressed, "handled"),
-            said(page, Actor::Engine, FindingStatus::Addressed, "confirmed by run ar_1: its code was changed"),
+            build_disposition(page, Actor::User, FindingStatus::Addressed, "handled"),
+            build_disposition(page, Actor::Engine, FindingStatus::Addressed, "confirmed by run ar_1: its code was changed"),
         ];
     });
     assert!(shown.contains("addressed by you: handled"), "{shown}");
@@ -62,19 +62,19 @@ fn a_claim_and_its_confirmation() {
 
 #[test]
 fn muting_is_offered_with_a_dismissed_finding_only() {
-    let offer = Some(Offer { kind: Kind::Docs, dismissed: 6 });
+    let offer = Some(MuteOffer { kind: Kind::Docs, dismissed: 6 });
     let line = "6 of this kind dismissed, none addressed: `revdeck mute DOCS` holds them back.";
-    assert!(!with(|page| page.offer = offer).contains(line));
+    assert!(!render_with(|page| page.offer = offer).contains(line));
     let mut app = showing(160, 80, view());
     let index = (0..app.view.finding_count()).find(|&at| app.view.finding(at).status == FindingStatus::Dismissed);
     let id = app.view.finding(index.expect("a dismissed one")).id.to_owned();
-    app.subject = crate::tui::message::Subject::Finding(id.clone());
+    app.subject = crate::tui::message::DetailSubject::Finding(id.clone());
     let mut loaded = page(2, 3);
-    if let Loaded::Finding(page) = loaded.as_mut() {
+    if let PageData::Finding(page) = loaded.as_mut() {
         (page.offer, page.finding.finding_id) = (offer, id.parse().expect("an id"));
     }
     let subject = app.subject.clone();
-    send(&mut app, Message::Loaded { subject, tab: Tab::Page, loaded });
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded });
     press(&mut app, "l z");
     assert!(screen(&app).contains(line), "{}", screen(&app));
 }

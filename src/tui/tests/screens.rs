@@ -4,10 +4,10 @@ use insta::assert_snapshot;
 
 use super::support::*;
 use crate::domain::{Kind, Priority, RunStatus};
-use crate::store::{FindingRow, RunRow, ViewBuilder};
+use crate::store::{FindingRow, RunRow, StoreViewBuilder};
 use crate::tui::app::App;
-use crate::tui::loaded::{LedgerText, Loaded};
-use crate::tui::message::{FileRow, FileState, Message, Subject, Tab};
+use crate::tui::page_data::{LedgerText, PageData};
+use crate::tui::message::{FileListRow, FileListState, AppMessage, DetailSubject, Tab};
 use crate::tui::{draw, glyphs};
 
 const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
@@ -23,21 +23,21 @@ fn both(name: &str, make: impl Fn(u16, u16) -> App) {
 fn with_page(columns: u16, rows: u16) -> App {
     let mut app = showing(columns, rows, view());
     press(&mut app, "j");
-    let subject = Subject::Finding(finding_id(2));
-    send(&mut app, Message::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
+    let subject = DetailSubject::Finding(finding_id(2));
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
     let files = vec![
-        FileRow { path: "src/config.rs".into(), counts: [1, 0, 0, 0], state: FileState::Covered },
-        FileRow { path: "src/invoice/total.rs".into(), counts: [0, 1, 1, 0], state: FileState::Covered },
-        FileRow { path: "src/mail.rs".into(), counts: [0; 4], state: FileState::Covered },
-        FileRow { path: "Cargo.lock".into(), counts: [0; 4], state: FileState::LeftOut("lock file") },
+        FileListRow { path: "src/config.rs".into(), counts: [1, 0, 0, 0], state: FileListState::Covered },
+        FileListRow { path: "src/invoice/total.rs".into(), counts: [0, 1, 1, 0], state: FileListState::Covered },
+        FileListRow { path: "src/mail.rs".into(), counts: [0; 4], state: FileListState::Covered },
+        FileListRow { path: "Cargo.lock".into(), counts: [0; 4], state: FileListState::LeftOut("lock file") },
     ];
-    send(&mut app, Message::Files { run: run_id(3), files: Some(files) });
+    send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
     app
 }
 
 #[test]
 fn first_start() {
-    both("first_start", |columns, rows| showing(columns, rows, complete(ViewBuilder::default())));
+    both("first_start", |columns, rows| showing(columns, rows, complete(StoreViewBuilder::default())));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn findings() {
 fn running() {
     both("running", |columns, rows| {
         let (new, old) = (run_id(8), run_id(7));
-        let mut builder = ViewBuilder::default();
+        let mut builder = StoreViewBuilder::default();
         builder.run(RunRow {
             status: RunStatus::Reviewing,
             files_covered: 3,
@@ -103,9 +103,9 @@ fn ledger() {
         let mut app = with_page(columns, rows);
         press(&mut app, "L");
         let text = "<auto_review_ledger version=\"1\" repo=\"billing\">\n  <latest run=\"ar_00000000000000000000000003\" status=\"completed\" snapshot=\"3fa2c1d\" findings=\"3\" surfaced=\"false\" summary=\"3 findings in 4 files\"/>\n</auto_review_ledger>\n";
-        let ledger = Loaded::Ledger(Some(LedgerText { text: text.into(), tokens: 71 }));
+        let ledger = PageData::Ledger(Some(LedgerText { text: text.into(), tokens: 71 }));
         let (subject, tab) = (app.subject.clone(), app.tab);
-        send(&mut app, Message::Loaded { subject, tab, loaded: Box::new(ledger) });
+        send(&mut app, AppMessage::Loaded { subject, tab, loaded: Box::new(ledger) });
         app
     });
 }
@@ -128,7 +128,7 @@ fn ascii() {
 fn hostile_names() {
     both("hostile", |columns, rows| {
         let run = run_id(1);
-        let mut builder = ViewBuilder::default();
+        let mut builder = StoreViewBuilder::default();
         builder.run(RunRow { scope: "commit:\u{1b}[2Jx", ..run_row(&run) });
         let names = [
             ("\u{1b}]0;owned\u{7}src/a.rs", "\u{1b}[31mred\u{1b}[0m and \u{9b}2J"),
@@ -179,9 +179,9 @@ fn every_screen_at_every_size_stays_inside_and_shows_no_command_for_a_terminal()
 
 #[test]
 fn without_colours_only_attributes_are_drawn() {
-    use crate::tui::theme::{Background, Depth, Theme};
+    use crate::tui::theme::{Background, ColorDepth, Theme};
     let mut app = with_page(160, 48);
-    app.theme = Theme::fitting(Background::Dark, Depth::None);
+    app.theme = Theme::builtin_for(Background::Dark, ColorDepth::None);
     let mut buffer = ratatui::buffer::Buffer::empty(ratatui::layout::Rect::new(0, 0, 160, 48));
     draw(&app, &mut buffer);
     let reset = ratatui::style::Color::Reset;

@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 
 use super::support::*;
 use crate::domain::{Actor, FindingStatus, Kind, RunRecord, Time};
-use crate::ledger::metrics::{Facts, FindingFact, Metrics, Selection, measure};
-use crate::store::{View, ViewBuilder};
+use crate::ledger::metrics::{MetricsInput, FindingFact, Metrics, RunSelection, compute_metrics};
+use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::{App, Overlay};
 use crate::tui::glyphs;
-use crate::tui::message::{Command, Message};
+use crate::tui::message::{AppCommand, AppMessage};
 
 const DAY: i64 = 86_400_000;
 
@@ -51,21 +51,21 @@ fn figures() -> Metrics {
             FindingFact { id, first_run: run, last_run: run, kind, status, decided }
         })
         .collect();
-    measure(&Facts { runs: &runs, findings: &findings, handed: &[] }, &Selection::default(), &TimeZone::UTC)
+    compute_metrics(&MetricsInput { runs: &runs, findings: &findings, handed: &[] }, &RunSelection::default(), &TimeZone::UTC)
 }
 
-fn shown(columns: u16, rows: u16, metrics: Metrics) -> App {
+fn open_stats(columns: u16, rows: u16, metrics: Metrics) -> App {
     let mut app = showing(columns, rows, view());
     press(&mut app, "S");
-    send(&mut app, Message::Stats(Ok(Arc::new(metrics))));
+    send(&mut app, AppMessage::Stats(Ok(Arc::new(metrics))));
     app
 }
 
-fn asked(commands: &[Command]) -> Vec<&Arc<View>> {
+fn stats_requests(commands: &[AppCommand]) -> Vec<&Arc<StoreView>> {
     commands
         .iter()
         .filter_map(|command| match command {
-            Command::Stats(view) => Some(view),
+            AppCommand::Stats(view) => Some(view),
             _ => None,
         })
         .collect()
@@ -74,12 +74,12 @@ fn asked(commands: &[Command]) -> Vec<&Arc<View>> {
 #[test]
 fn figures_at_two_sizes() {
     for (columns, rows) in [(160, 48), (80, 24)] {
-        let mut app = shown(columns, rows, figures());
+        let mut app = open_stats(columns, rows, figures());
         assert_snapshot!(format!("stats-{columns}x{rows}"), screen(&app));
         press(&mut app, "G");
         assert_snapshot!(format!("stats-end-{columns}x{rows}"), screen(&app));
         app.glyphs = glyphs::ASCII;
-        send(&mut app, Message::Resized { columns, rows });
+        send(&mut app, AppMessage::Resized { columns, rows });
         assert!(screen(&app).is_ascii(), "{}", screen(&app));
         assert_snapshot!(format!("stats-ascii-{columns}x{rows}"), screen(&app));
     }
@@ -87,44 +87,44 @@ fn figures_at_two_sizes() {
 
 #[test]
 fn an_empty_store_has_a_sentence() {
-    let mut app = showing(80, 24, complete(ViewBuilder::default()));
+    let mut app = showing(80, 24, complete(StoreViewBuilder::default()));
     press(&mut app, "S");
     assert!(screen(&app).contains("counting"));
-    send(&mut app, Message::Stats(Ok(Arc::default())));
+    send(&mut app, AppMessage::Stats(Ok(Arc::default())));
     assert!(screen(&app).contains("No runs yet"), "{}", screen(&app));
 }
 
 #[test]
 fn the_page_is_asked_for_once_and_again_when_the_store_has_changed_meanwhile() {
     let mut app = showing(160, 48, view());
-    assert_eq!(asked(&press(&mut app, "S")).len(), 1);
+    assert_eq!(stats_requests(&press(&mut app, "S")).len(), 1);
     let viewed = |app: &mut App| {
         let view = view();
-        let commands = send(app, Message::Viewed { view: Arc::clone(&view), written: 0 });
-        (asked(&commands).len(), view)
+        let commands = send(app, AppMessage::StoreRead { view: Arc::clone(&view), written: 0 });
+        (stats_requests(&commands).len(), view)
     };
     // While the first figures are on their way, changes are remembered and not asked about one by one.
     assert_eq!(viewed(&mut app).0, 0);
     let (count, newest) = viewed(&mut app);
     assert_eq!(count, 0);
-    let commands = send(&mut app, Message::Stats(Ok(Arc::new(figures()))));
-    let again = asked(&commands);
+    let commands = send(&mut app, AppMessage::Stats(Ok(Arc::new(figures()))));
+    let again = stats_requests(&commands);
     assert!(again.len() == 1 && Arc::ptr_eq(again[0], &newest), "the newest view is counted");
     let before = screen(&app);
-    assert!(asked(&send(&mut app, Message::Stats(Ok(Arc::new(figures()))))).is_empty());
+    assert!(stats_requests(&send(&mut app, AppMessage::Stats(Ok(Arc::new(figures()))))).is_empty());
     assert_eq!(screen(&app), before, "the same figures draw nothing new");
     assert_eq!(viewed(&mut app).0, 1, "nothing is on its way: the next change is asked about");
     // What comes after the page was left is nobody's.
     press(&mut app, "Esc");
     assert!(matches!(app.overlay, Overlay::None));
-    assert!(asked(&send(&mut app, Message::Stats(Ok(Arc::new(figures()))))).is_empty());
+    assert!(stats_requests(&send(&mut app, AppMessage::Stats(Ok(Arc::new(figures()))))).is_empty());
     assert_eq!(viewed(&mut app).0, 0);
 }
 
 #[test]
 fn figures_that_cannot_be_read_say_so_and_the_old_ones_stay() {
-    let mut app = shown(160, 48, figures());
-    send(&mut app, Message::Stats(Err("cannot read /s/runs.ndjson".into())));
+    let mut app = open_stats(160, 48, figures());
+    send(&mut app, AppMessage::Stats(Err("cannot read /s/runs.ndjson".into())));
     let text = screen(&app);
     assert!(text.contains("cannot read /s/runs.ndjson") && text.contains("launched"), "{text}");
 }
@@ -132,11 +132,11 @@ fn figures_that_cannot_be_read_say_so_and_the_old_ones_stay() {
 #[test]
 fn every_key_that_leaves_it_leaves_it_and_the_others_scroll() {
     for key in ["Esc", "q", "S", "h"] {
-        let mut app = shown(80, 24, figures());
+        let mut app = open_stats(80, 24, figures());
         assert!(press(&mut app, key).is_empty(), "{key} does nothing else");
         assert!(matches!(app.overlay, Overlay::None), "{key}");
     }
-    let mut app = shown(80, 16, figures());
+    let mut app = open_stats(80, 16, figures());
     let offset = |app: &App| match &app.overlay {
         Overlay::Stats(stats) => stats.offset,
         _ => usize::MAX,
@@ -151,7 +151,7 @@ fn every_key_that_leaves_it_leaves_it_and_the_others_scroll() {
     assert!(end > seen[4] && screen(&app).contains("launched"));
     // A larger screen shows all of it, from the top.
     press(&mut app, "G");
-    send(&mut app, Message::Resized { columns: 160, rows: 60 });
+    send(&mut app, AppMessage::Resized { columns: 160, rows: 60 });
     assert_eq!(offset(&app), 0);
 }
 
@@ -161,7 +161,7 @@ fn hostile_names_of_reviewers_reach_no_terminal() {
     metrics.by_reviewer[0].reviewer = "\u{1b}[2J漢字かな交じり文の長い名前の審査員\u{202e}".to_owned();
     for columns in [30, 40, 61, 80, 119, 160, 200] {
         for rows in [10, 24, 48] {
-            let text = screen(&shown(columns, rows, metrics.clone()));
+            let text = screen(&open_stats(columns, rows, metrics.clone()));
             assert!(!text.chars().any(|c| c != '\n' && crate::domain::text::is_unsafe(c)), "{columns}x{rows}");
         }
     }

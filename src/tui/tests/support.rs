@@ -9,35 +9,35 @@ use crate::domain::{
     Actor, Confidence, Disposition, Finding, FindingStatus, Kind, Priority, RunStatus, Severity, Suggestion, Time,
     TriageAction,
 };
-use crate::store::triage::Step;
-use crate::store::{FindingRow, RunRow, View, ViewBuilder};
-use crate::tui::app::{App, Budget, Place, Setup};
+use crate::store::triage::UndoOutcome;
+use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
+use crate::tui::app::{App, RunBudget, SessionInfo, AppOptions};
 use crate::tui::glyphs;
-use crate::tui::input::{Input, Key};
+use crate::tui::input::{TerminalInput, KeyEvent};
 use crate::tui::keymap::{self, Keymap};
-use crate::tui::loaded::{Excerpt, FindingPage, Loaded};
-use crate::tui::message::{Command, Message, TriageOrder};
-use crate::tui::theme::{Background, Depth, Theme};
+use crate::tui::page_data::{CodeExcerpt, FindingPage, PageData};
+use crate::tui::message::{AppCommand, AppMessage, TriageOrder};
+use crate::tui::theme::{Background, ColorDepth, Theme};
 use crate::tui::{draw, update};
 
 /// 2026-03-04 12:00:00 UTC.
 pub const NOW: i64 = 1_772_625_600_000;
 
 pub fn app(columns: u16, rows: u16) -> App {
-    let mut app = App::new(Setup {
+    let mut app = App::new(AppOptions {
         columns,
         rows,
         zone: jiff::tz::TimeZone::UTC,
-        place: Place {
+        session: SessionInfo {
             repository: "billing".into(),
             branch: "main".into(),
             window_tokens: 70_000,
             max_turns: 20,
-            budget: Budget::default(),
+            budget: RunBudget::default(),
         },
         keymap: Keymap::parse(keymap::DEFAULT).0,
-        theme: Theme::fitting(Background::Dark, Depth::Indexed256),
-        depth: Depth::Indexed256,
+        theme: Theme::builtin_for(Background::Dark, ColorDepth::Indexed256),
+        depth: ColorDepth::Indexed256,
         theme_is_set: false,
         glyphs: glyphs::UNICODE,
         notices: Vec::new(),
@@ -104,9 +104,9 @@ pub fn finding_row<'a>(id: &'a str, run: &'a str) -> FindingRow<'a> {
 }
 
 /// Three runs, of which one is superseded, and six findings, of which two are decided.
-pub fn view() -> Arc<View> {
+pub fn view() -> Arc<StoreView> {
     let (a, b, c) = (run_id(3), run_id(2), run_id(1));
-    let mut builder = ViewBuilder::default();
+    let mut builder = StoreViewBuilder::default();
     builder.run(RunRow { counts: [1, 1, 2, 0], ..run_row(&a) });
     builder.run(RunRow { status: RunStatus::Superseded, superseded_by: &a, scope: "staged", ..run_row(&b) });
     builder.run(RunRow {
@@ -197,16 +197,16 @@ pub fn view() -> Arc<View> {
 }
 
 /// Builders make complete views.
-pub fn complete(builder: ViewBuilder) -> Arc<View> {
+pub fn complete(builder: StoreViewBuilder) -> Arc<StoreView> {
     let view = builder.build();
     assert!(view.complete, "a built view is a whole one");
     view
 }
 
 /// Many findings in one run.
-pub fn many(findings: u32) -> Arc<View> {
+pub fn many(findings: u32) -> Arc<StoreView> {
     let run = run_id(1);
-    let mut builder = ViewBuilder::default();
+    let mut builder = StoreViewBuilder::default();
     builder.run(run_row(&run));
     for n in 0..findings {
         let id = finding_id(n);
@@ -215,37 +215,37 @@ pub fn many(findings: u32) -> Arc<View> {
     complete(builder)
 }
 
-pub fn send(app: &mut App, message: Message) -> Vec<Command> {
+pub fn send(app: &mut App, message: AppMessage) -> Vec<AppCommand> {
     update(app, NOW, message)
 }
 
 /// An app that shows a view.
-pub fn showing(columns: u16, rows: u16, view: Arc<View>) -> App {
+pub fn showing(columns: u16, rows: u16, view: Arc<StoreView>) -> App {
     let mut app = app(columns, rows);
-    send(&mut app, Message::Viewed { view, written: 0 });
+    send(&mut app, AppMessage::StoreRead { view, written: 0 });
     app
 }
 
 /// Presses keys: names as in a keymap, separated by blanks.
-pub fn press(app: &mut App, keys: &str) -> Vec<Command> {
+pub fn press(app: &mut App, keys: &str) -> Vec<AppCommand> {
     let mut commands = Vec::new();
     for name in keys.split_whitespace() {
-        let key: Key = name.parse().unwrap_or_else(|error| panic!("{error}"));
-        commands.extend(send(app, Message::Input(Input::Key(key))));
+        let key: KeyEvent = name.parse().unwrap_or_else(|error| panic!("{error}"));
+        commands.extend(send(app, AppMessage::Input(TerminalInput::Key(key))));
     }
     commands
 }
 
 /// Types text, blanks included.
-pub fn type_text(app: &mut App, text: &str) -> Vec<Command> {
-    send(app, Message::Input(Input::Paste(text.to_owned())))
+pub fn type_text(app: &mut App, text: &str) -> Vec<AppCommand> {
+    send(app, AppMessage::Input(TerminalInput::Paste(text.to_owned())))
 }
 
 /// Plays the store: answers an order as it would.
-pub fn store(app: &mut App, commands: Vec<Command>) -> usize {
+pub fn store(app: &mut App, commands: Vec<AppCommand>) -> usize {
     let mut stored = 0;
     for command in commands {
-        if let Command::Triage(TriageOrder::Set(lines)) = command {
+        if let AppCommand::Triage(TriageOrder::Set(lines)) = command {
             let dispositions: Vec<Disposition> = lines
                 .iter()
                 .map(|line| Disposition {
@@ -263,9 +263,9 @@ pub fn store(app: &mut App, commands: Vec<Command>) -> usize {
             stored += dispositions.len();
             send(
                 app,
-                Message::Triaged {
+                AppMessage::Triaged {
                     order: TriageOrder::Set(lines),
-                    result: Ok(Step::Decided(dispositions)),
+                    result: Ok(UndoOutcome::Decided(dispositions)),
                     written: 1,
                 },
             );
@@ -275,12 +275,12 @@ pub fn store(app: &mut App, commands: Vec<Command>) -> usize {
 }
 
 /// The page of a finding as the loader would make it.
-pub fn page(n: u32, run: u32) -> Box<Loaded> {
+pub fn page(n: u32, run: u32) -> Box<PageData> {
     let (Ok(finding_id), Ok(run_id)) = (finding_id(n).parse(), run_id(run).parse::<crate::domain::RunId>()) else {
         unreachable!("made-up ids are ids")
     };
     let code = "/// What a customer owes.\npub fn total(lines: &[Line], rate: f64) -> Result<f64, Error> {\n    let mut sum = 0.0;\n    for line in lines {\n        sum += line.amount.parse::<f64>().unwrap_or(0.0);\n    }\n    Ok(sum)\n}";
-    Box::new(Loaded::Finding(Box::new(FindingPage {
+    Box::new(PageData::Finding(Box::new(FindingPage {
         finding: Finding {
             finding_id,
             first_run_id: run_id.clone(),
@@ -309,9 +309,9 @@ pub fn page(n: u32, run: u32) -> Box<Loaded> {
         },
         history: Vec::new(),
         run: None,
-        seen: None,
+        relocation: None,
         offer: None,
-        code: Excerpt { first: 27, lines: code.lines().map(str::to_owned).collect(), spans: Vec::new(), note: None },
+        code: CodeExcerpt { first: 27, lines: code.lines().map(str::to_owned).collect(), spans: Vec::new(), note: None },
     })))
 }
 

@@ -5,15 +5,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::support::*;
-use crate::domain::{Disposition, JournalEntry, LeftOut, LeftOutReason, RunEvent, RunId, Time, TurnPhase, WindowUse};
-use crate::git::Filter;
+use crate::domain::{Disposition, JournalEntry, OmittedFile, OmissionReason, RunEvent, RunId, Time, TurnPhase, WindowUse};
+use crate::git::FilterSettings;
 use crate::store::{RepoInfo, Store};
-use crate::tui::app::{App, Budget, Pane};
+use crate::tui::app::{App, RunBudget, Pane};
 use crate::tui::doc::FoldKey;
-use crate::tui::load::Loader;
-use crate::tui::message::{Command, Message, Tab};
+use crate::tui::page_loader::PageLoader;
+use crate::tui::message::{AppCommand, AppMessage, Tab};
 use crate::tui::theme::Role;
-use crate::tui::turns::{Conversation, Report};
+use crate::tui::turns::{TurnHistory, FindingReportKind};
 use crate::tui::{draw, glyphs, update};
 
 #[path = "../../../benches/support/turns.rs"]
@@ -24,10 +24,10 @@ use sample::{Fate, Written};
 const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
 
 /// A store in which runs were written as their workers would, and what reads it.
-pub(super) struct Desk {
+pub(super) struct TurnsFixture {
     _folder: tempfile::TempDir,
     pub(super) store: Store,
-    loader: Loader,
+    loader: PageLoader,
     pub(super) written: Vec<(Fate, Written)>,
 }
 
@@ -35,8 +35,8 @@ pub(super) fn now() -> Time {
     Time::from_millisecond(NOW).expect("a moment")
 }
 
-impl Desk {
-    pub(super) fn of(fates: &[Fate]) -> Self {
+impl TurnsFixture {
+    pub(super) fn with_fates(fates: &[Fate]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
         let store = Store::open(folder.path(), info).expect("a store");
@@ -44,8 +44,8 @@ impl Desk {
             .zip(fates)
             .map(|(number, fate)| (*fate, sample::write(&store, number, *fate, now()).expect("a run")))
             .collect();
-        let filter = Filter { max_file_bytes: 1 << 20, ignored_paths: Vec::new() };
-        let loader = Loader::new(store.clone(), None, filter, Box::new(|| Ok(None)));
+        let filter = FilterSettings { max_file_bytes: 1 << 20, ignored_paths: Vec::new() };
+        let loader = PageLoader::new(store.clone(), None, filter, Box::new(|| Ok(None)));
         Self { _folder: folder, store, loader, written }
     }
 
@@ -58,17 +58,17 @@ impl Desk {
     /// What the threads would tell after a change of the store.
     pub(super) fn refresh(&mut self, app: &mut App) {
         let view = self.store.view().expect("a view");
-        let commands = send(app, Message::Viewed { view, written: 0 });
+        let commands = send(app, AppMessage::StoreRead { view, written: 0 });
         self.carry_out(app, commands);
         self.beat(app);
     }
 
     fn beat(&mut self, app: &mut App) {
         let runs: Vec<RunId> = self.written.iter().map(|(_, written)| written.run.clone()).collect();
-        send(app, Message::Pulses(self.store.pulses(&runs)));
+        send(app, AppMessage::Pulses(self.store.heartbeats(&runs)));
     }
 
-    pub(super) fn press(&mut self, app: &mut App, keys: &str) -> Vec<Command> {
+    pub(super) fn press(&mut self, app: &mut App, keys: &str) -> Vec<AppCommand> {
         let mut rest = Vec::new();
         for key in keys.split_whitespace() {
             let commands = press(app, key);
@@ -78,24 +78,24 @@ impl Desk {
     }
 
     /// Reads what is asked for; returns the other commands.
-    fn carry_out(&mut self, app: &mut App, commands: Vec<Command>) -> Vec<Command> {
+    fn carry_out(&mut self, app: &mut App, commands: Vec<AppCommand>) -> Vec<AppCommand> {
         let mut rest = Vec::new();
         for command in commands {
             match command {
-                Command::Load { subject, tab } => {
+                AppCommand::Load { subject, tab } => {
                     let (view, mut pages) = (app.view.clone(), Vec::new());
                     self.loader.load(&view, &subject, tab, &mut |loaded| pages.push(loaded));
                     for loaded in pages {
-                        send(app, Message::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
+                        send(app, AppMessage::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
                     }
                 }
-                Command::LoadFiles { run } => {
-                    let files = self.loader.files(&run);
-                    send(app, Message::Files { run, files });
+                AppCommand::LoadFiles { run } => {
+                    let files = self.loader.read_files(&run);
+                    send(app, AppMessage::Files { run, files });
                 }
-                Command::LoadReported { run } => {
-                    let findings = self.loader.reported(&run);
-                    let commands = send(app, Message::Reported { run, findings });
+                AppCommand::LoadReported { run } => {
+                    let findings = self.loader.read_reported(&run);
+                    let commands = send(app, AppMessage::Reported { run, findings });
                     rest.extend(self.carry_out(app, commands));
                 }
                 other => rest.push(other),
@@ -124,10 +124,10 @@ impl Desk {
 /// Builds the page again, as after a change of its width.
 fn rebuild(app: &mut App) {
     app.doc_width = 0;
-    send(app, Message::Tick);
+    send(app, AppMessage::Tick);
 }
 
-pub(super) fn both(name: &str, desk: &mut Desk, make: impl Fn(&mut Desk, u16, u16) -> App) {
+pub(super) fn both(name: &str, desk: &mut TurnsFixture, make: impl Fn(&mut TurnsFixture, u16, u16) -> App) {
     for (columns, rows) in SIZES {
         let mut app = make(desk, columns, rows);
         assert_snapshot!(format!("{name}-{columns}x{rows}"), screen(&app));
@@ -140,16 +140,16 @@ pub(super) fn both(name: &str, desk: &mut Desk, make: impl Fn(&mut Desk, u16, u1
 
 #[test]
 fn twenty_turns_with_a_sliding_window() {
-    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     both("turns", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
 }
 
 #[test]
 fn hunks_in_files_that_are_left_out_are_told_apart_while_a_run_works() {
-    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let run = desk.written[0].1.run.clone();
-    let file = LeftOut { path: "notes.txt".into(), reason: LeftOutReason::UnsupportedLanguage };
-    let mut journal = desk.store.journal(&run).expect("a journal");
+    let file = OmittedFile { path: "notes.txt".into(), reason: OmissionReason::UnsupportedLanguage };
+    let mut journal = desk.store.open_journal(&run).expect("a journal");
     journal.append(now(), RunEvent::LeftOut { file, hunks: 11 }).expect("appended");
     let mut app = desk.app(160, 48);
     desk.press(&mut app, "1");
@@ -161,7 +161,7 @@ fn hunks_in_files_that_are_left_out_are_told_apart_while_a_run_works() {
 
 #[test]
 fn a_run_shows_all_that_it_reported_whoever_reported_it_again() {
-    let mut desk = Desk::of(&[Fate::Completed; 3]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed; 3]);
     let mut app = desk.app(160, 48);
     let middle = desk.written[1].1.run.clone();
     let output = desk.store.output(&middle).expect("read").expect("an output");
@@ -181,7 +181,7 @@ fn a_run_shows_all_that_it_reported_whoever_reported_it_again() {
     desk.store.append_dispositions(&[dismissed]).expect("appended");
     desk.refresh(&mut app);
     desk.press(&mut app, "1 j");
-    assert_eq!(app.run().expect("a run").id, middle.as_str());
+    assert_eq!(app.selected_run().expect("a run").id, middle.as_str());
     desk.press(&mut app, "Enter");
     let mut shown: Vec<&str> = app.findings.iter().map(|row| app.view.finding(*row as usize).id).collect();
     let mut expected = ids.clone();
@@ -190,13 +190,13 @@ fn a_run_shows_all_that_it_reported_whoever_reported_it_again() {
     assert_eq!((app.focus, shown), (Pane::Findings, expected));
     assert!(screen(&app).contains("✗ concurrency"), "each with its present status: {}", screen(&app));
     desk.press(&mut app, "Esc");
-    assert_eq!((app.filter_text.as_str(), app.known.reported.len()), ("status:undecided", 0));
+    assert_eq!((app.filter_text.as_str(), app.overrides.reported.len()), ("status:undecided", 0));
     assert_eq!(app.findings.len(), ids.len() - 1, "the dismissed one is not to be decided");
 }
 
 #[test]
 fn a_turn_unfolded() {
-    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     both("turn_unfolded", &mut desk, |desk, columns, rows| {
         let mut app = desk.turns(columns, rows);
         desk.press(&mut app, "4 g Enter");
@@ -207,10 +207,10 @@ fn a_turn_unfolded() {
 
 #[test]
 fn a_reviewer_that_says_nothing_any_more() {
-    let mut desk = Desk::of(&[Fate::Stalled]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Stalled]);
     both("stalled", &mut desk, |desk, columns, rows| {
         let mut app = desk.turns(columns, rows);
-        app.place.budget = Budget { cost: Some(0.5), tokens: Some(2_000_000) };
+        app.session.budget = RunBudget { cost: Some(0.5), tokens: Some(2_000_000) };
         rebuild(&mut app);
         app
     });
@@ -218,19 +218,19 @@ fn a_reviewer_that_says_nothing_any_more() {
 
 #[test]
 fn a_reviewer_that_was_told_to_wait() {
-    let mut desk = Desk::of(&[Fate::RateLimited]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::RateLimited]);
     both("rate_limited", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
 }
 
 #[test]
 fn a_paused_run() {
-    let mut desk = Desk::of(&[Fate::Paused]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Paused]);
     both("paused", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
 }
 
 #[test]
 fn a_failed_run() {
-    let mut desk = Desk::of(&[Fate::Failed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Failed]);
     both("failed", &mut desk, |desk, columns, rows| {
         let mut app = desk.turns(columns, rows);
         desk.press(&mut app, "G Enter G");
@@ -240,11 +240,11 @@ fn a_failed_run() {
 
 #[test]
 fn a_run_with_reports_that_were_set_aside() {
-    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     both("set_aside", &mut desk, |desk, columns, rows| {
         let mut app = desk.app(columns, rows);
         desk.press(&mut app, "1 l");
-        assert!(app.doc.lines.iter().any(|line| line.plain() == format!("{} 3 reports set aside", app.glyphs.folded)));
+        assert!(app.doc.lines.iter().any(|line| line.plain_text() == format!("{} 3 reports set aside", app.glyphs.folded)));
         desk.press(&mut app, "G Enter G");
         app
     });
@@ -252,7 +252,7 @@ fn a_run_with_reports_that_were_set_aside() {
 
 #[test]
 fn runs_say_what_they_do_in_the_list() {
-    let mut desk = Desk::of(&Fate::ALL);
+    let mut desk = TurnsFixture::with_fates(&Fate::ALL);
     both("fates", &mut desk, |desk, columns, rows| {
         let mut app = desk.app(columns, rows);
         desk.press(&mut app, "1 g");
@@ -282,7 +282,7 @@ fn trouble_has_the_colour_of_trouble_in_the_head_and_in_the_header() {
         (Fate::Paused, "‖ turn 7: paused", Role::Pending),
         (Fate::Receiving, "● turn 7: receiving, 12 KB, 3 s", Role::Working),
     ] {
-        let mut desk = Desk::of(&[fate]);
+        let mut desk = TurnsFixture::with_fates(&[fate]);
         let app = desk.turns(160, 48);
         let shown = screen(&app);
         assert_eq!(shown.matches(text).count(), 2, "{text:?} in the header and above the page:\n{shown}");
@@ -296,11 +296,11 @@ fn time_passes_on_the_screen_only_while_a_run_works_and_moves_nothing_else() {
     for (fate, ticks) in
         [(Fate::Stalled, true), (Fate::Receiving, true), (Fate::Paused, false), (Fate::Completed, false)]
     {
-        let mut desk = Desk::of(&[fate]);
+        let mut desk = TurnsFixture::with_fates(&[fate]);
         let mut app = desk.turns(160, 48);
-        assert_eq!(app.shows_time(), ticks, "{fate:?}");
+        assert_eq!(app.has_running_clock(), ticks, "{fate:?}");
         let (before, lines) = (screen(&app), app.doc.lines.clone());
-        update(&mut app, NOW + 1_000, Message::Tick);
+        update(&mut app, NOW + 1_000, AppMessage::Tick);
         let after = screen(&app);
         let differing = before.lines().zip(after.lines()).filter(|(a, b)| a != b).count();
         assert_eq!(differing, if ticks { 2 } else { 0 }, "{fate:?}: the header and the line above the page");
@@ -325,7 +325,7 @@ fn a_run_without_turns_has_no_tab_for_them() {
 
 #[test]
 fn keys_go_from_turn_to_turn_open_and_close_them_and_read_long_ones() {
-    let mut desk = Desk::of(&[Fate::Completed]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     let mut app = desk.turns(160, 48);
     let turn = |app: &App| match app.fold {
         Some(FoldKey::Turn(number)) => number,
@@ -353,7 +353,7 @@ fn keys_go_from_turn_to_turn_open_and_close_them_and_read_long_ones() {
     // Every line can be reached with j alone, also on a small screen, and the chosen turn is always in sight.
     let mut app = desk.turns(80, 24);
     desk.press(&mut app, "4 g Enter g");
-    let (mut seen, height) = (vec![false; app.doc.lines.len()], app.height(Pane::Detail));
+    let (mut seen, height) = (vec![false; app.doc.lines.len()], app.pane_height(Pane::Detail));
     for _ in 0..300 {
         for line in app.scroll..(app.scroll + height).min(seen.len()) {
             seen[line] = true;
@@ -371,12 +371,12 @@ fn keys_go_from_turn_to_turn_open_and_close_them_and_read_long_ones() {
 
 #[test]
 fn a_page_that_is_read_again_keeps_what_is_open_and_where_one_is() {
-    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let mut app = desk.turns(80, 24);
     desk.press(&mut app, "5 g Enter j");
     let (scroll, fold, open) = (app.scroll, app.fold, app.open_folds.clone());
     let run = desk.written[0].1.run.clone();
-    let mut journal = desk.store.journal(&run).expect("a journal");
+    let mut journal = desk.store.open_journal(&run).expect("a journal");
     let window = WindowUse { tokens: 40_000, limit: 70_000, ..WindowUse::default() };
     let event = RunEvent::TurnAsked { turn: 8, phase: TurnPhase::Analyse, asked: "Go on.".into(), window };
     journal.append(now(), event).expect("written");
@@ -386,7 +386,7 @@ fn a_page_that_is_read_again_keeps_what_is_open_and_where_one_is() {
     assert!(app.doc.lines.len() > lines, "the new turn is there");
     // At its end the end stays in sight.
     desk.press(&mut app, "G");
-    let at_end = |app: &App| app.scroll + app.height(Pane::Detail) == app.doc.lines.len();
+    let at_end = |app: &App| app.scroll + app.pane_height(Pane::Detail) == app.doc.lines.len();
     assert!(at_end(&app));
     let event = RunEvent::TurnAsked { turn: 9, phase: TurnPhase::Analyse, asked: "Go on.".into(), window };
     journal.append(now(), event).expect("written");
@@ -396,7 +396,7 @@ fn a_page_that_is_read_again_keeps_what_is_open_and_where_one_is() {
 
 #[test]
 fn p_pauses_the_selected_run_or_lets_it_go_on() {
-    let mut desk = Desk::of(&[Fate::Completed, Fate::Paused, Fate::Receiving]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Completed, Fate::Paused, Fate::Receiving]);
     let mut app = desk.app(160, 48);
     // The newest stands on top.
     for (keys, wanted) in
@@ -404,32 +404,32 @@ fn p_pauses_the_selected_run_or_lets_it_go_on() {
     {
         let commands = desk.press(&mut app, keys);
         let asked = commands.iter().find_map(|command| match command {
-            Command::Pause(run) => Some((run.clone(), true)),
-            Command::Resume(run) => Some((run.clone(), false)),
+            AppCommand::Pause(run) => Some((run.clone(), true)),
+            AppCommand::Resume(run) => Some((run.clone(), false)),
             _ => None,
         });
         let wanted = wanted.map(|(number, pause)| (desk.written[number].1.run.clone(), pause));
         assert_eq!(asked, wanted, "{keys}");
     }
-    send(&mut app, Message::Paused(Err("this reviewer asks no model: it has nothing to pause".into())));
+    send(&mut app, AppMessage::Paused(Err("this reviewer asks no model: it has nothing to pause".into())));
     assert!(screen(&app).contains("! this reviewer asks no model"));
     let mut app = showing(160, 48, view());
-    assert!(press(&mut app, "p").iter().all(|command| !matches!(command, Command::Pause(_))));
+    assert!(press(&mut app, "p").iter().all(|command| !matches!(command, AppCommand::Pause(_))));
     assert!(screen(&app).contains("no review is running"));
 }
 
 #[test]
 fn the_wish_to_pause_shows_before_the_worker_heeds_it() {
-    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let mut app = desk.turns(160, 48);
     let run = desk.written[0].1.run.clone();
-    desk.store.locked(|locked| locked.note_on_run(&run, |record| record.paused = true)).expect("written");
+    desk.store.with_lock(|locked| locked.annotate_run(&run, |record| record.paused = true)).expect("written");
     desk.refresh(&mut app);
     assert!(screen(&app).contains("turn 7: receiving, 12 KB, 3 s, then pauses"), "{}", screen(&app));
     let pulse = desk.written[0].1.pulse.as_mut().expect("a pulse");
-    pulse.enter(now(), crate::store::PulseState::Paused);
+    pulse.set_state(now(), crate::store::HeartbeatState::Paused);
     desk.beat(&mut app);
-    assert!(screen(&app).contains("turn 7: paused") && !app.shows_time());
+    assert!(screen(&app).contains("turn 7: paused") && !app.has_running_clock());
     // A worker that is gone leaves no pulse; the wish stays.
     desk.written.clear();
     desk.refresh(&mut app);
@@ -438,12 +438,12 @@ fn the_wish_to_pause_shows_before_the_worker_heeds_it() {
 
 #[test]
 fn hostile_words_reach_the_screen_as_words() {
-    let mut desk = Desk::of(&[Fate::Receiving]);
+    let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let run = desk.written[0].1.run.clone();
     let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}abc\u{9b}31m \u{e0041}\r\n\tx";
-    let mut journal = desk.store.journal(&run).expect("a journal");
+    let mut journal = desk.store.open_journal(&run).expect("a journal");
     let window = WindowUse { tokens: u64::MAX, limit: 1, pinned: u64::MAX, masked: u32::MAX, ..WindowUse::default() };
-    let response: crate::domain::Response = serde_json::from_value(serde_json::json!({
+    let response: crate::domain::ChatResponse = serde_json::from_value(serde_json::json!({
         "text": evil.repeat(3_000), "stop": "length", "model": evil,
         "calls": [{ "id": evil, "name": evil, "arguments": evil }],
         "usage": { "input": u64::MAX, "output": 1 },
@@ -481,9 +481,9 @@ fn hostile_words_reach_the_screen_as_words() {
         journal.append(now(), event).expect("written");
     }
     let pulse = desk.written[0].1.pulse.as_mut().expect("a pulse");
-    pulse.text(now(), evil);
+    pulse.append_text(now(), evil);
     let (reason, until) = (evil.to_owned(), now());
-    pulse.enter(now(), crate::store::PulseState::BackingOff { reason, until });
+    pulse.set_state(now(), crate::store::HeartbeatState::BackingOff { reason, until });
     for (columns, rows) in [(160, 48), (80, 24), (60, 16), (41, 11)] {
         let mut app = desk.turns(columns, rows);
         desk.press(&mut app, "G Enter");
@@ -498,8 +498,8 @@ fn hostile_words_reach_the_screen_as_words() {
 
 #[test]
 fn a_journal_becomes_turns_whatever_is_missing_in_it() {
-    let mut conversation = Conversation::default();
-    let take = |conversation: &mut Conversation, event| conversation.take(JournalEntry { seq: 0, at: now(), event });
+    let mut conversation = TurnHistory::default();
+    let take = |conversation: &mut TurnHistory, event| conversation.apply_entry(JournalEntry { seq: 0, at: now(), event });
     let asked = |turn| RunEvent::TurnAsked {
         turn,
         phase: TurnPhase::Finish,
@@ -561,7 +561,7 @@ fn a_journal_becomes_turns_whatever_is_missing_in_it() {
     assert_eq!(facts, [(1, 1, 1, 0, 0), (2, 2, 2, 0, 0), (3, 0, 0, 1, 1)]);
     assert!((conversation.cost() - 0.7).abs() < 1e-9, "every answer was paid for");
     assert_eq!((conversation.usage().input, conversation.usage().output), (300, 15));
-    assert_eq!(conversation.turns[1].found[0].report, Report::Repeated);
+    assert_eq!(conversation.turns[1].findings[0].report, FindingReportKind::Repeated);
     assert!(conversation.failure.is_none(), "what failed was tried again");
     // What did not change is shared with what was read before.
     let before = conversation.clone();

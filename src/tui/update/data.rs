@@ -4,118 +4,118 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::super::app::{App, FirstReview, Pane, RunEntry, Tone};
-use super::super::filter::{DEFAULT, Filter, Known};
-use super::super::message::{Command, FileRow, FileState, Subject, Tab};
+use super::super::app::{App, FirstReview, Pane, RunEntry, NoticeLevel};
+use super::super::filter::{DEFAULT, FindingFilter, FilterOverrides};
+use super::super::message::{AppCommand, FileListRow, FileListState, DetailSubject, Tab};
 use crate::domain::{FindingStatus, RunStatus};
-use crate::store::View;
+use crate::store::StoreView;
 
 /// Up to here filtering takes less time than telling another thread to do it.
-const FILTER_HERE: usize = 4_000;
+const MAX_INLINE_FILTER_FINDINGS: usize = 4_000;
 
 /// The store was read: take the runs over at once, the findings as soon as they are filtered.
-pub fn viewed(app: &mut App, view: Arc<View>, written: u64, commands: &mut Vec<Command>) {
+pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &mut Vec<AppCommand>) {
     app.trouble = (!view.notices.is_empty()).then(|| view.notices.join(" · "));
     // Decisions that were stored before the store was read are in the view.
-    if written >= app.decisions.written && !app.known.statuses.is_empty() {
-        Arc::make_mut(&mut app.known).statuses.clear();
+    if written >= app.decisions.written && !app.overrides.statuses.is_empty() {
+        Arc::make_mut(&mut app.overrides).statuses.clear();
     }
     if view.complete && app.first_review == FirstReview::Unknown {
         if view.run_count() == 0 {
             app.first_review = FirstReview::Asked;
             app.focus = Pane::Runs;
-            app.list = Pane::Runs;
-            commands.push(Command::Review(None));
+            app.list_pane = Pane::Runs;
+            commands.push(AppCommand::Review(None));
         } else {
             app.first_review = FirstReview::NotNeeded;
         }
     }
-    filter_with(app, view, commands);
+    request_filter(app, view, commands);
 }
 
 /// Filters the findings of `view`; view and rows are taken over together.
-fn filter_with(app: &mut App, view: Arc<View>, commands: &mut Vec<Command>) {
-    app.filter_asked += 1;
-    let serial = app.filter_asked;
-    if view.finding_count() <= FILTER_HERE {
-        let rows = app.filter.rows(&view, &app.known);
-        filtered(app, serial, view, rows);
+fn request_filter(app: &mut App, view: Arc<StoreView>, commands: &mut Vec<AppCommand>) {
+    app.filter_requested += 1;
+    let serial = app.filter_requested;
+    if view.finding_count() <= MAX_INLINE_FILTER_FINDINGS {
+        let rows = app.filter.matching_rows(&view, &app.overrides);
+        apply_filtered(app, serial, view, rows);
     } else {
-        commands.push(Command::Filter { serial, view, filter: app.filter.clone(), known: Arc::clone(&app.known) });
+        commands.push(AppCommand::Filter { serial, view, filter: app.filter.clone(), overrides: Arc::clone(&app.overrides) });
     }
 }
 
 /// The filter changed: the list is made again, and what was kept although decided goes.
-pub fn refilter(app: &mut App, commands: &mut Vec<Command>) {
-    app.filter = Filter::parse(&app.filter_text);
-    if !app.known.kept.is_empty() {
-        Arc::make_mut(&mut app.known).kept.clear();
+pub fn refilter(app: &mut App, commands: &mut Vec<AppCommand>) {
+    app.filter = FindingFilter::parse(&app.filter_text);
+    if !app.overrides.pinned.is_empty() {
+        Arc::make_mut(&mut app.overrides).pinned.clear();
     }
-    if !app.known.reported.is_empty() {
-        Arc::make_mut(&mut app.known).reported.retain(|run, _| app.filter.named_runs().any(|named| named == run));
+    if !app.overrides.reported.is_empty() {
+        Arc::make_mut(&mut app.overrides).reported.retain(|run, _| app.filter.named_runs().any(|named| named == run));
     }
-    for run in app.filter.named_runs().filter(|run| !app.known.reported.contains_key(*run)) {
-        commands.push(Command::LoadReported { run: run.to_owned() });
+    for run in app.filter.named_runs().filter(|run| !app.overrides.reported.contains_key(*run)) {
+        commands.push(AppCommand::LoadReported { run: run.to_owned() });
     }
-    app.range_from = None;
-    filter_with(app, Arc::clone(&app.view), commands);
+    app.mark_range_start = None;
+    request_filter(app, Arc::clone(&app.view), commands);
 }
 
 /// What a run reported: all of it is shown when the filter still asks for the run.
-pub fn reported(app: &mut App, run: String, findings: Vec<String>, commands: &mut Vec<Command>) {
+pub fn apply_reported(app: &mut App, run: String, findings: Vec<String>, commands: &mut Vec<AppCommand>) {
     if app.filter.named_runs().any(|named| named == run) {
         let nothing = findings.is_empty();
-        Arc::make_mut(&mut app.known).reported.insert(run, findings);
-        filter_with(app, Arc::clone(&app.view), commands);
+        Arc::make_mut(&mut app.overrides).reported.insert(run, findings);
+        request_filter(app, Arc::clone(&app.view), commands);
         match nothing && app.findings.is_empty() {
-            true => app.say(Tone::Plain, "this run has no findings · Esc takes the filter back"),
-            false => say_when_empty(app),
+            true => app.show_notice(NoticeLevel::Info, "this run has no findings · Esc takes the filter back"),
+            false => notify_if_empty(app),
         }
     }
 }
 
 /// Rows and the view that they are rows of.
-pub fn filtered(app: &mut App, serial: u64, view: Arc<View>, rows: Vec<u32>) {
-    if serial <= app.filter_shown {
+pub fn apply_filtered(app: &mut App, serial: u64, view: Arc<StoreView>, rows: Vec<u32>) {
+    if serial <= app.filter_applied {
         return;
     }
-    app.filter_shown = serial;
-    let selected = app.finding().map(|finding| finding.id.to_owned());
+    app.filter_applied = serial;
+    let selected = app.selected_finding().map(|finding| finding.id.to_owned());
     let same_view = Arc::ptr_eq(&view, &app.view);
-    let run = app.run().map(|run| run.id.to_owned());
+    let run = app.selected_run().map(|run| run.id.to_owned());
     // A selected finding that is no longer in the list hands over to the next one that is.
     let near = selected.as_deref().and_then(|id| view.finding_index(id)).and_then(|index| u32::try_from(index).ok());
-    let shown_before = shown_finding(app);
+    let shown_before = finding_page_key(app);
     app.view = view;
     app.findings = rows;
     let at = near.map_or(0, |index| app.findings.partition_point(|row| *row < index));
-    let height = app.height(Pane::Findings);
-    app.finding_cursor.moved(at.min(app.findings.len().saturating_sub(1)), app.findings.len(), height);
+    let height = app.pane_height(Pane::Findings);
+    app.finding_cursor.select_in_place(at.min(app.findings.len().saturating_sub(1)), app.findings.len(), height);
     if !same_view {
         let mut marks = std::mem::take(&mut app.marks);
         marks.retain(|id| app.view.finding_index(id).is_some());
         app.marks = marks;
         rebuild_runs(app, run.as_deref());
-        let same_finding = shown_before == shown_finding(app);
-        changed_under_detail(app, same_finding);
-        if app.filter_shown == 1 {
-            first_focus(app);
+        let same_finding = shown_before == finding_page_key(app);
+        mark_stale_detail(app, same_finding);
+        if app.filter_applied == 1 {
+            set_first_focus(app);
         }
     }
 }
 
 /// What a page of the selected finding depends on.
-fn shown_finding(app: &App) -> Option<(String, String, FindingStatus, u32)> {
-    let Subject::Finding(id) = &app.subject else { return None };
+fn finding_page_key(app: &App) -> Option<(String, String, FindingStatus, u32)> {
+    let DetailSubject::Finding(id) = &app.subject else { return None };
     let row = app.finding_by_id(id)?;
     Some((row.id.to_owned(), row.last_run.to_owned(), row.status, row.line_start))
 }
 
 /// The first rows are here: start where there is something to decide.
-fn first_focus(app: &mut App) {
+fn set_first_focus(app: &mut App) {
     if app.findings.is_empty() {
         app.focus = Pane::Runs;
-        app.list = Pane::Runs;
+        app.list_pane = Pane::Runs;
     }
 }
 
@@ -130,7 +130,7 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
         if !run.status.is_terminal() {
             app.active.extend(u32::try_from(index).ok());
         }
-        match replaced_by(view, index) {
+        match superseding_run(view, index) {
             Some(root) => below.entry(root).or_default().push(index),
             None => top.push(index),
         }
@@ -151,23 +151,23 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
             }));
         }
     }
-    let height = app.height(Pane::Runs);
+    let height = app.pane_height(Pane::Runs);
     // A selected run that was folded away hands over to what replaced it.
     let at = selected.and_then(|id| app.view.run_index(id)).and_then(|index| {
-        position(app, index).or_else(|| replaced_by(&app.view, index).and_then(|root| position(app, root)))
+        position_of_run(app, index).or_else(|| superseding_run(&app.view, index).and_then(|root| position_of_run(app, root)))
     });
-    app.run_cursor.moved(at.unwrap_or(0), app.runs.len(), height);
+    app.run_cursor.select_in_place(at.unwrap_or(0), app.runs.len(), height);
     if let Some(id) = app.awaited_run.take() {
         select_run(app, &id);
     }
 }
 
-fn position(app: &App, index: usize) -> Option<usize> {
+fn position_of_run(app: &App, index: usize) -> Option<usize> {
     app.runs.iter().position(|entry| entry.index as usize == index)
 }
 
 /// The run that stands for this one in the list: the last of the chain that superseded it.
-fn replaced_by(view: &View, index: usize) -> Option<usize> {
+fn superseding_run(view: &StoreView, index: usize) -> Option<usize> {
     let mut at = index;
     for _ in 0..64 {
         let next = view.run(at).superseded_by;
@@ -186,56 +186,56 @@ pub fn select_run(app: &mut App, id: &str) {
         app.awaited_run = Some(id.to_owned());
         return;
     };
-    let Some(at) = position(app, index) else { return };
-    let height = app.height(Pane::Runs);
-    app.run_cursor.go(at, app.runs.len(), height);
+    let Some(at) = position_of_run(app, index) else { return };
+    let height = app.pane_height(Pane::Runs);
+    app.run_cursor.select(at, app.runs.len(), height);
 }
 
 /// The view is another one: pages that could say something else now are read again.
-fn changed_under_detail(app: &mut App, same_finding: bool) {
+fn mark_stale_detail(app: &mut App, same_finding: bool) {
     let stale = match (&app.detail, app.tab) {
         (None, _) => false,
         (Some(_), Tab::Ledger) => true,
-        (Some((Subject::Finding(_), ..)), Tab::Page | Tab::Diff) => !same_finding || shows_unfinished(app),
-        (Some((Subject::Run(run) | Subject::File { run, .. }, ..)), _) => {
+        (Some((DetailSubject::Finding(_), ..)), Tab::Page | Tab::Diff) => !same_finding || is_showing_active_run(app),
+        (Some((DetailSubject::Run(run) | DetailSubject::File { run, .. }, ..)), _) => {
             let status = app.view.run_index(run).map(|index| app.view.run(index).status);
-            status.is_none_or(|status| !status.is_terminal()) || shows_unfinished(app)
+            status.is_none_or(|status| !status.is_terminal()) || is_showing_active_run(app)
         }
-        (Some(_), Tab::Log) => app.is_live() || shows_unfinished(app),
+        (Some(_), Tab::Log) => app.has_active_runs() || is_showing_active_run(app),
         // Its patch changes with the fixes, not with the view.
-        (Some((Subject::Finding(_), ..)), Tab::Turns | Tab::Context | Tab::Fix) | (Some((Subject::Nothing, ..)), _) => {
+        (Some((DetailSubject::Finding(_), ..)), Tab::Turns | Tab::Context | Tab::Fix) | (Some((DetailSubject::Nothing, ..)), _) => {
             false
         }
     };
     if stale {
         app.stale = true;
     }
-    if !app.files_of.is_empty() {
-        let live = app.view.run_index(&app.files_of).is_some_and(|index| !app.view.run(index).status.is_terminal());
-        if live || app.files.iter().any(|file| file.state == FileState::Waiting) {
-            app.files_asked.clear();
+    if !app.files_run.is_empty() {
+        let live = app.view.run_index(&app.files_run).is_some_and(|index| !app.view.run(index).status.is_terminal());
+        if live || app.files.iter().any(|file| file.state == FileListState::Waiting) {
+            app.files_requested.clear();
         }
     }
 }
 
 /// Whether the page on screen was read while its run had not ended.
-fn shows_unfinished(app: &App) -> bool {
-    use super::super::loaded::Loaded;
+fn is_showing_active_run(app: &App) -> bool {
+    use super::super::page_data::PageData;
     let status = match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
-        Some(Loaded::Run(page)) => Some(page.run.status),
-        Some(Loaded::Turns(page) | Loaded::Context(page)) => Some(page.run.status),
-        Some(Loaded::File(page)) => Some(page.run.status),
-        Some(Loaded::Log { run, .. }) => run.as_ref().map(|run| run.status),
-        Some(Loaded::Failed(_)) => return true,
+        Some(PageData::Run(page)) => Some(page.run.status),
+        Some(PageData::Turns(page) | PageData::Context(page)) => Some(page.run.status),
+        Some(PageData::File(page)) => Some(page.run.status),
+        Some(PageData::Log { run, .. }) => run.as_ref().map(|run| run.status),
+        Some(PageData::Failed(_)) => return true,
         _ => None,
     };
     status.is_some_and(|status: RunStatus| !status.is_terminal())
 }
 
 /// The files of a run as far as its findings tell them, until the run's output is read.
-pub fn files_from_view(app: &mut App, run: &str) {
-    let known_before = app.files_of == run;
-    let selected = app.file().map(|file| file.path.clone());
+pub fn set_files_from_view(app: &mut App, run: &str) {
+    let known_before = app.files_run == run;
+    let selected = app.selected_file().map(|file| file.path.clone());
     let mut files: BTreeMap<&str, [u32; 4]> = BTreeMap::new();
     if let Some(wanted) = app.view.run_index(run) {
         let view = &app.view;
@@ -254,48 +254,48 @@ pub fn files_from_view(app: &mut App, run: &str) {
     }
     let rows = files
         .into_iter()
-        .map(|(path, counts)| FileRow { path: path.to_owned(), counts, state: FileState::Unknown })
+        .map(|(path, counts)| FileListRow { path: path.to_owned(), counts, state: FileListState::Unknown })
         .collect();
-    app.files_of = run.to_owned();
+    app.files_run = run.to_owned();
     set_files(app, rows, if known_before { selected } else { None });
 }
 
 /// The files of a run as its output or its journal tells them.
-pub fn files_loaded(app: &mut App, run: &str, files: Option<Vec<FileRow>>) {
-    if run != app.files_asked {
+pub fn apply_files(app: &mut App, run: &str, files: Option<Vec<FileListRow>>) {
+    if run != app.files_requested {
         return;
     }
-    let Some(files) = files else { return files_from_view(app, run) };
-    let selected = app.file().filter(|_| app.files_of == run).map(|file| file.path.clone());
-    app.files_of = run.to_owned();
+    let Some(files) = files else { return set_files_from_view(app, run) };
+    let selected = app.selected_file().filter(|_| app.files_run == run).map(|file| file.path.clone());
+    app.files_run = run.to_owned();
     set_files(app, files, selected);
 }
 
-fn set_files(app: &mut App, files: Vec<FileRow>, selected: Option<String>) {
+fn set_files(app: &mut App, files: Vec<FileListRow>, selected: Option<String>) {
     let at = selected.and_then(|path| files.iter().position(|file| file.path == path));
     app.files = files;
-    let height = app.height(Pane::Files);
+    let height = app.pane_height(Pane::Files);
     match at {
-        Some(at) => app.file_cursor.moved(at, app.files.len(), height),
-        None => app.file_cursor.go(0, app.files.len(), height),
+        Some(at) => app.file_cursor.select_in_place(at, app.files.len(), height),
+        None => app.file_cursor.select(0, app.files.len(), height),
     }
 }
 
 /// Opening a run: all of its findings are shown, each with its present status.
-pub fn show_run(app: &mut App, run: &str, commands: &mut Vec<Command>) {
+pub fn show_run(app: &mut App, run: &str, commands: &mut Vec<AppCommand>) {
     let terms = terms_without(app, &["run:", "path:", "status:", "s:"]);
     app.filter_text = format!("{terms}run:{run}");
     refilter(app, commands);
 }
 
 /// Opening a file: its findings are shown that pass the rest of the filter; after a run those that are undecided.
-pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<Command>) {
+pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<AppCommand>) {
     let all_of_a_run =
         app.filter_text.split_whitespace().any(|word| word.starts_with("run:")) && !app.filter_text.contains("status:");
     let status = if all_of_a_run { format!("{DEFAULT} ") } else { String::new() };
     app.filter_text = format!("{status}{}path:{path}", terms_without(app, &["run:", "path:"]));
     refilter(app, commands);
-    say_when_empty(app);
+    notify_if_empty(app);
 }
 
 /// The terms of the filter that are of none of these sorts, each with a space behind it.
@@ -304,13 +304,13 @@ fn terms_without(app: &App, sorts: &[&str]) -> String {
     terms.filter(|term| !sorts.iter().any(|sort| term.starts_with(sort))).flat_map(|term| [term, " "]).collect()
 }
 
-fn say_when_empty(app: &mut App) {
-    if app.findings.is_empty() && app.filter_asked == app.filter_shown {
-        app.say(Tone::Plain, "no finding passes the filter · Esc takes the filter back");
+fn notify_if_empty(app: &mut App) {
+    if app.findings.is_empty() && app.filter_requested == app.filter_applied {
+        app.show_notice(NoticeLevel::Info, "no finding passes the filter · Esc takes the filter back");
     }
 }
 
 /// Makes sure that what was decided just now stays in sight although the filter would not show it.
-pub fn keep(known: &mut Known, id: &str) {
-    known.kept.insert(id.to_owned());
+pub fn pin_finding(known: &mut FilterOverrides, id: &str) {
+    known.pinned.insert(id.to_owned());
 }

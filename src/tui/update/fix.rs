@@ -1,41 +1,41 @@
 //! The key for fixes: what it asks depends on the fix that the selected finding has.
 
-use super::super::app::{App, Choice, Menu, MenuItem, Overlay, Question, Tone};
-use super::super::fixes::{FixOrder, FixPlan, Fixes};
-use super::super::message::{Command, Subject, Tab};
-use super::super::pages::{brief, dollars};
+use super::super::app::{App, MenuChoice, Menu, MenuItem, Overlay, ConfirmAction, NoticeLevel};
+use super::super::fixes::{FixOrder, FixPlan, FixIndex};
+use super::super::message::{AppCommand, DetailSubject, Tab};
+use super::super::pages::{format_brief, format_dollars};
 use super::keys;
 use crate::domain::{FindingId, Fix, FixStatus, text};
 use crate::runner::Runner;
 
 /// The key was pressed: marked findings are to be fixed; of a selected one the menu of its fix opens, if it has one.
-pub fn press(app: &mut App, commands: &mut Vec<Command>) {
-    let targets = targets(app);
+pub fn handle_key(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let targets = collect_targets(app);
     if targets.is_empty() {
-        return app.say(Tone::Plain, "no finding is selected");
+        return app.show_notice(NoticeLevel::Info, "no finding is selected");
     }
     let known = match &app.subject {
-        Subject::Finding(id) if app.marks.is_empty() => app.fixes.of(id).filter(|fix| fix.status != FixStatus::Dropped),
+        DetailSubject::Finding(id) if app.marks.is_empty() => app.fixes.for_finding(id).filter(|fix| fix.status != FixStatus::Dropped),
         _ => None,
     };
-    match known.filter(|fix| fix.status != FixStatus::Failed).map(|fix| menu(app, fix)) {
+    match known.filter(|fix| fix.status != FixStatus::Failed).map(|fix| build_menu(app, fix)) {
         Some(menu) => app.overlay = Overlay::Menu(menu),
-        None => plan(app, targets, commands),
+        None => request_plan(app, targets, commands),
     }
 }
 
 /// Asks who would make it; the question comes with the answer.
-fn plan(app: &mut App, findings: Vec<FindingId>, commands: &mut Vec<Command>) {
-    app.say(Tone::Plain, format!("looking at who can fix it{}", app.glyphs.ellipsis));
-    commands.push(Command::PlanFix(findings));
+fn request_plan(app: &mut App, findings: Vec<FindingId>, commands: &mut Vec<AppCommand>) {
+    app.show_notice(NoticeLevel::Info, format!("looking at who can fix it{}", app.glyphs.ellipsis));
+    commands.push(AppCommand::PlanFix(findings));
 }
 
 /// The marked findings that are not decided, else the selected one.
-fn targets(app: &mut App) -> Vec<FindingId> {
-    keys::keep_range(app);
-    app.range_from = None;
+fn collect_targets(app: &mut App) -> Vec<FindingId> {
+    keys::commit_mark_range(app);
+    app.mark_range_start = None;
     if app.marks.is_empty() {
-        let Subject::Finding(id) = &app.subject else { return Vec::new() };
+        let DetailSubject::Finding(id) = &app.subject else { return Vec::new() };
         return id.parse().into_iter().collect();
     }
     let mut ids: Vec<&String> = app.marks.iter().collect();
@@ -43,10 +43,10 @@ fn targets(app: &mut App) -> Vec<FindingId> {
     ids.into_iter().filter_map(|id| id.parse().ok()).collect()
 }
 
-fn menu(app: &App, fix: &Fix) -> Menu {
+fn build_menu(app: &App, fix: &Fix) -> Menu {
     let item = |label: &str, hint: String, choice| MenuItem { label: label.to_owned(), hint, choice };
-    let ask = |question: &str, order| Choice::AskFix { text: question.to_owned(), order };
-    let (id, size) = (&fix.fix_id, fix.size());
+    let ask = |question: &str, order| MenuChoice::AskFix { text: question.to_owned(), order };
+    let (id, size) = (&fix.fix_id, fix.format_diff_stat());
     let apply = |hint| {
         let text = format!("Write the patch into your files ({size})?");
         item("apply it", hint, ask(&text, FixOrder::Apply(id.clone())))
@@ -55,10 +55,10 @@ fn menu(app: &App, fix: &Fix) -> Menu {
         let text = format!("Take the patch out of your files again ({size})?");
         item("undo it", "what you changed since stays".to_owned(), ask(&text, FixOrder::Undo(id.clone())))
     };
-    let drop = |hint: &str| item("drop it", hint.to_owned(), Choice::Fix(FixOrder::Drop(id.clone())));
-    let look = || item("look at it", "the patch".to_owned(), Choice::ShowFix);
+    let drop = |hint: &str| item("drop it", hint.to_owned(), MenuChoice::Fix(FixOrder::Drop(id.clone())));
+    let look = || item("look at it", "the patch".to_owned(), MenuChoice::ShowFix);
     let again =
-        || item("make another", "who makes it is asked first".to_owned(), Choice::PlanFix(fix.findings.clone()));
+        || item("make another", "who makes it is asked first".to_owned(), MenuChoice::PlanFix(fix.findings.clone()));
     let items = match fix.status {
         _ if fix.is_half_applied() => vec![apply("it is half applied: finish".to_owned()), undo()],
         FixStatus::Offered | FixStatus::Undone => {
@@ -69,84 +69,84 @@ fn menu(app: &App, fix: &Fix) -> Menu {
         FixStatus::Dropped | FixStatus::Failed => vec![again()],
     };
     // Looked at already: what is next is first.
-    let at = usize::from(app.tab == Tab::Fix && items.len() > 1 && matches!(items[0].choice, Choice::ShowFix));
-    Menu { title: "Fix", items, at }
+    let at = usize::from(app.tab == Tab::Fix && items.len() > 1 && matches!(items[0].choice, MenuChoice::ShowFix));
+    Menu { title: "Fix", items, selected: at }
 }
 
 /// Undo or redo came to a fix: asks for the whole step, its files and its findings.
-pub fn ask(app: &mut App, fix: &Fix) {
-    let (id, size) = (fix.fix_id.clone(), fix.size());
+pub fn confirm_step(app: &mut App, fix: &Fix) {
+    let (id, size) = (fix.fix_id.clone(), fix.format_diff_stat());
     let (text, order) = match fix.status {
         FixStatus::Applied => {
             (format!("Your last step applied a fix. Take it out of your files again ({size})?"), FixOrder::Undo(id))
         }
         _ => (format!("Your last step took a fix out. Write it into your files again ({size})?"), FixOrder::Apply(id)),
     };
-    super::ask(app, Question::Fix(order), text, "that step is of a fix: ask for it again");
+    super::confirm_if_idle(app, ConfirmAction::Fix(order), text, "that step is of a fix: ask for it again");
 }
 
 /// Who would make a fix is known: asks whether to.
-pub fn planned(app: &mut App, plan: Result<FixPlan, String>) {
+pub fn confirm_plan(app: &mut App, plan: Result<FixPlan, String>) {
     let plan = match plan {
         Ok(plan) => plan,
-        Err(error) => return app.say(Tone::Trouble, format!("no fix: {error}")),
+        Err(error) => return app.show_notice(NoticeLevel::Error, format!("no fix: {error}")),
     };
-    let what = text::count(plan.findings.len(), "finding");
+    let what = text::format_count(plan.findings.len(), "finding");
     let text = if plan.reviewer == Runner::BUILTIN {
         format!("Fix {what} with exact suggestions? It costs nothing.")
     } else {
-        let budget = app.place.budget;
+        let budget = app.session.budget;
         let most = match (budget.cost, budget.tokens) {
-            (Some(cost), _) => format!("It may cost up to {}.", dollars(cost)),
-            (None, Some(tokens)) => format!("It may take up to {} tokens.", brief(tokens)),
+            (Some(cost), _) => format!("It may cost up to {}.", format_dollars(cost)),
+            (None, Some(tokens)) => format!("It may take up to {} tokens.", format_brief(tokens)),
             (None, None) => "Nothing limits what it costs.".to_owned(),
         };
-        format!("Have {} fix {what}? {most}", text::one_line(&plan.reviewer))
+        format!("Have {} fix {what}? {most}", text::sanitize_line(&plan.reviewer))
     };
     app.notice = None;
-    super::ask(app, Question::Fix(FixOrder::Make(plan.findings)), text, "a fix can be made: ask for it again");
+    super::confirm_if_idle(app, ConfirmAction::Fix(FixOrder::Make(plan.findings)), text, "a fix can be made: ask for it again");
 }
 
 /// Sends an order off.
-pub fn order(app: &mut App, order: FixOrder, commands: &mut Vec<Command>) {
+pub fn send_order(app: &mut App, order: FixOrder, commands: &mut Vec<AppCommand>) {
     let what = match &order {
         FixOrder::Make(_) => "asking for a fix",
         FixOrder::Apply(_) => "applying the patch",
         FixOrder::Undo(_) => "taking the patch back",
         FixOrder::Drop(_) => "dropping the fix",
     };
-    app.say(Tone::Plain, format!("{what}{}", app.glyphs.ellipsis));
+    app.show_notice(NoticeLevel::Info, format!("{what}{}", app.glyphs.ellipsis));
     if matches!(order, FixOrder::Make(_)) {
         app.marks.clear();
     }
-    commands.push(Command::Fix(order));
+    commands.push(AppCommand::Fix(order));
 }
 
 /// Says that a fix has come to its end since the fixes were read last.
-pub fn tell(app: &mut App, fixes: &Fixes) {
+pub fn notify_ended(app: &mut App, fixes: &FixIndex) {
     let Some(fix) = fixes.ended_since(&app.fixes) else { return };
     match fix.status {
-        FixStatus::Failed => app.say(Tone::Trouble, format!("no fix: {}", text::one_line(&fix.reason))),
-        _ => app.say(Tone::Done, format!("a fix is offered: {}", fix.size())),
+        FixStatus::Failed => app.show_notice(NoticeLevel::Error, format!("no fix: {}", text::sanitize_line(&fix.reason))),
+        _ => app.show_notice(NoticeLevel::Success, format!("a fix is offered: {}", fix.format_diff_stat())),
     }
 }
 
 /// An order was carried out.
-pub fn done(app: &mut App, result: Result<Fix, String>) {
+pub fn show_result(app: &mut App, result: Result<Fix, String>) {
     let fix = match result {
         Ok(fix) => fix,
-        Err(error) => return app.say(Tone::Trouble, error),
+        Err(error) => return app.show_notice(NoticeLevel::Error, error),
     };
-    let key = app.keymap.key_of(app.context(), super::super::keymap::Action::Fix).map(|key| key.to_string());
+    let key = app.keymap.key_of(app.key_context(), super::super::keymap::Action::Fix).map(|key| key.to_string());
     let key = key.unwrap_or_default();
     let dot = app.glyphs.dot;
     let text = match fix.status {
         FixStatus::Working | FixStatus::Reviewing => {
             "the fix is being made; it is offered here when it is ready".to_owned()
         }
-        FixStatus::Applied => format!("applied: {} {dot} {key} undoes", fix.size()),
-        FixStatus::Undone => format!("the patch is out of your files: {}", fix.size()),
+        FixStatus::Applied => format!("applied: {} {dot} {key} undoes", fix.format_diff_stat()),
+        FixStatus::Undone => format!("the patch is out of your files: {}", fix.format_diff_stat()),
         status => format!("the fix is {status}"),
     };
-    app.say(Tone::Done, text);
+    app.show_notice(NoticeLevel::Success, text);
 }

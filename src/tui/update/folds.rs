@@ -4,50 +4,50 @@
 //! of it can be read with the keys that go up and down.
 
 use super::super::app::{App, Pane};
-use super::super::doc::Fold;
-use super::build;
+use super::super::doc::DocFold;
+use super::rebuild_page;
 
 /// The chosen fold, or the first one in sight: its place among the folds.
-pub fn chosen(app: &App) -> Option<usize> {
+pub fn selected_fold(app: &App) -> Option<usize> {
     let folds = &app.doc.folds;
     let chosen = app.fold.and_then(|key| folds.iter().position(|fold| fold.key == key));
-    match chosen.filter(|at| in_sight(app, &folds[*at])) {
+    match chosen.filter(|at| is_visible(app, &folds[*at])) {
         Some(at) => Some(at),
-        None => folds.iter().position(|fold| in_sight(app, fold)),
+        None => folds.iter().position(|fold| is_visible(app, fold)),
     }
 }
 
-fn in_sight(app: &App, fold: &Fold) -> bool {
-    (app.scroll..app.scroll + app.height(Pane::Detail)).contains(&fold.line)
+fn is_visible(app: &App, fold: &DocFold) -> bool {
+    (app.scroll..app.scroll + app.pane_height(Pane::Detail)).contains(&fold.line)
 }
 
 /// So many steps down (or up).
-pub fn walk(app: &mut App, steps: usize, down: bool) {
+pub fn move_by(app: &mut App, steps: usize, down: bool) {
     for _ in 0..steps.min(10_000) {
         let before = (app.scroll, app.fold);
-        step(app, down);
+        move_one(app, down);
         if before == (app.scroll, app.fold) {
             return;
         }
     }
 }
 
-fn step(app: &mut App, down: bool) {
+fn move_one(app: &mut App, down: bool) {
     let folds = &app.doc.folds;
-    let bottom = app.scroll + app.height(Pane::Detail);
-    let next = match (chosen(app), down) {
+    let bottom = app.scroll + app.pane_height(Pane::Detail);
+    let next = match (selected_fold(app), down) {
         (None, _) => None,
         // The first one in sight was only going to be chosen.
         (Some(at), _) if app.fold != Some(folds[at].key) => folds.get(at),
         // Down from a part of which all was in sight, up to a neighbour that is.
         (Some(at), true) => folds.get(at + 1).filter(|next| next.line <= bottom),
-        (Some(at), false) => at.checked_sub(1).and_then(|at| folds.get(at)).filter(|fold| in_sight(app, fold)),
+        (Some(at), false) => at.checked_sub(1).and_then(|at| folds.get(at)).filter(|fold| is_visible(app, fold)),
     };
     match next.copied() {
         Some(fold) => {
             app.fold = Some(fold.key);
             if down {
-                show(app, fold.line);
+                scroll_to_fold(app, fold.line);
             }
         }
         None if down => app.scroll = (app.scroll + 1).min((app.doc.lines.len() + app.scroll).saturating_sub(bottom)),
@@ -56,32 +56,32 @@ fn step(app: &mut App, down: bool) {
 }
 
 /// Moves the page as far as it takes to see the whole part that begins at `line`, its first line always.
-fn show(app: &mut App, line: usize) {
+fn scroll_to_fold(app: &mut App, line: usize) {
     let end = app.doc.folds.iter().map(|fold| fold.line).find(|next| *next > line).unwrap_or(app.doc.lines.len());
-    let height = app.height(Pane::Detail);
+    let height = app.pane_height(Pane::Detail);
     app.scroll = app.scroll.max(end.saturating_sub(height)).min(line);
 }
 
 /// Chooses a fold by its number from 0, the last one for those beyond; moves the page to it if it `must_show`.
-pub fn choose(app: &mut App, at: usize, must_show: bool) {
+pub fn select_fold(app: &mut App, at: usize, must_show: bool) {
     let Some(fold) = app.doc.folds.get(at.min(app.doc.folds.len().saturating_sub(1))).copied() else { return };
     app.fold = Some(fold.key);
     if must_show {
-        show(app, fold.line);
+        scroll_to_fold(app, fold.line);
     }
 }
 
 /// Opens the chosen fold, or closes it. False when there is none.
-pub fn toggle(app: &mut App) -> bool {
-    let Some(fold) = chosen(app).and_then(|at| app.doc.folds.get(at)).copied() else { return false };
+pub fn toggle_fold(app: &mut App) -> bool {
+    let Some(fold) = selected_fold(app).and_then(|at| app.doc.folds.get(at)).copied() else { return false };
     app.fold = Some(fold.key);
     let opened = !app.open_folds.remove(&fold.key);
     if opened {
         app.open_folds.insert(fold.key);
     }
-    build(app);
+    rebuild_page(app);
     if opened && let Some(fold) = app.doc.folds.iter().find(|known| known.key == fold.key).copied() {
-        show(app, fold.line);
+        scroll_to_fold(app, fold.line);
     }
     true
 }

@@ -1,50 +1,50 @@
 //! What each action does.
 
 use super::super::app::{
-    App, Choice, Count, CountKind, Menu, MenuItem, Overlay, Pane, Portion, Prompt, PromptKind, Question, Tone,
+    App, MenuChoice, PendingCount, PendingCountKind, Menu, MenuItem, Overlay, Pane, ContextListing, InputPrompt, InputPromptKind, ConfirmAction, NoticeLevel,
 };
-use super::super::input::{Code, Key};
+use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::Action;
-use super::super::line::LineEdit;
-use super::super::loaded::Loaded;
-use super::super::message::{Command, Subject, Tab, TriageOrder};
+use super::super::line_edit::LineEdit;
+use super::super::page_data::PageData;
+use super::super::message::{AppCommand, DetailSubject, Tab, TriageOrder};
 use super::super::{filter, knowledge as patterns, markdown, stats};
-use super::{build, close, data, fix, folds, knowledge, prompt, quit, run_id, triage};
+use super::{rebuild_page, close_overlay, data, fix, folds, knowledge, prompt, push_quit, parse_run_id, triage};
 use crate::domain::{FindingStatus, Scope};
-use crate::store::{RunRow, Watcher};
+use crate::store::{RunRow, WatcherStatus};
 
 /// A key was pressed.
-pub fn press(app: &mut App, key: Key, commands: &mut Vec<Command>) {
-    let context = app.context();
+pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) {
+    let context = app.key_context();
     let action = app.keymap.action(context, key);
     if !matches!(app.overlay, Overlay::None) {
-        return in_front(app, key, action, commands);
+        return handle_overlay_key(app, key, action, commands);
     }
     if app.knowledge.is_some() {
         app.notice = None;
-        return knowledge::press(app, action, commands);
+        return knowledge::handle_key(app, action, commands);
     }
-    let count = app.count.take().filter(|count| !count.has_lapsed(app.now));
-    if let Code::Char(c @ '0'..='9') = key.code
+    let count = app.count.take().filter(|count| !count.has_timed_out(app.now));
+    if let KeyCode::Char(c @ '0'..='9') = key.code
         && !key.ctrl
         && !key.alt
         && (c != '0' || count.is_some())
     {
-        let kind = if count.is_none() && action.is_some() { CountKind::Bound } else { CountKind::Count };
+        let kind = if count.is_none() && action.is_some() { PendingCountKind::Bound } else { PendingCountKind::Count };
         let (value, origin, origin_list) =
-            count.map_or((0, app.focus, app.list), |count| (count.value, count.origin, count.origin_list));
+            count.map_or((0, app.focus, app.list_pane), |count| (count.value, count.origin, count.origin_list));
         let value = (value * 10 + c as usize - '0' as usize).min(1_000_000);
-        app.count = Some(Count { value, origin, origin_list, kind, at: app.now });
+        app.count = Some(PendingCount { value, origin, origin_list, kind, at: app.now });
         if let Some(action) = action {
-            act(app, action, None, commands);
+            run_action(app, action, None, commands);
         }
         return;
     }
     let count = count.and_then(|count| {
-        if count.kind == CountKind::Count && action.is_some_and(takes_count) {
+        if count.kind == PendingCountKind::Count && action.is_some_and(accepts_count) {
             if app.focus != count.origin {
-                focus(app, count.origin, commands);
-                app.list = count.origin_list;
+                focus_pane(app, count.origin, commands);
+                app.list_pane = count.origin_list;
             }
             return Some(count.value);
         }
@@ -52,11 +52,11 @@ pub fn press(app: &mut App, key: Key, commands: &mut Vec<Command>) {
     });
     app.notice = None;
     if let Some(action) = action {
-        act(app, action, count, commands);
+        run_action(app, action, count, commands);
     }
 }
 
-fn takes_count(action: Action) -> bool {
+fn accepts_count(action: Action) -> bool {
     use Action as A;
     matches!(
         action,
@@ -75,12 +75,12 @@ fn takes_count(action: Action) -> bool {
 }
 
 /// Keys while something is in front of the panes.
-fn in_front(app: &mut App, key: Key, action: Option<Action>, commands: &mut Vec<Command>) {
+fn handle_overlay_key(app: &mut App, key: KeyEvent, action: Option<Action>, commands: &mut Vec<AppCommand>) {
     match &mut app.overlay {
         Overlay::None => {}
         Overlay::Help { offset } => match action {
-            Some(Action::Abort) => close(app),
-            _ => match app.keymap.action(super::super::keymap::Context::Global, key) {
+            Some(Action::Abort) => close_overlay(app),
+            _ => match app.keymap.action(super::super::keymap::KeyContext::Global, key) {
                 Some(Action::Down) => *offset += 1,
                 Some(Action::Up) => *offset = offset.saturating_sub(1),
                 Some(Action::HalfPageDown | Action::PageDown) => *offset += 10,
@@ -89,9 +89,9 @@ fn in_front(app: &mut App, key: Key, action: Option<Action>, commands: &mut Vec<
             },
         },
         Overlay::Stats(_) => {
-            let page = isize::try_from(stats::rows(app)).unwrap_or(isize::MAX);
+            let page = isize::try_from(stats::page_height(app)).unwrap_or(isize::MAX);
             match action {
-                Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => close(app),
+                Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => close_overlay(app),
                 Some(Action::Down) => stats::scroll(app, 1),
                 Some(Action::Up) => stats::scroll(app, -1),
                 Some(Action::HalfPageDown) => stats::scroll(app, (page / 2).max(1)),
@@ -100,214 +100,214 @@ fn in_front(app: &mut App, key: Key, action: Option<Action>, commands: &mut Vec<
                 Some(Action::PageUp) => stats::scroll(app, -page),
                 Some(Action::Top) => stats::scroll(app, isize::MIN),
                 Some(Action::Bottom) => stats::scroll(app, isize::MAX),
-                Some(Action::Redraw) => commands.push(Command::Redraw),
-                Some(Action::Suspend) => commands.push(Command::Suspend),
-                Some(Action::Quit) => quit(commands),
+                Some(Action::Redraw) => commands.push(AppCommand::Redraw),
+                Some(Action::Suspend) => commands.push(AppCommand::Suspend),
+                Some(Action::Quit) => push_quit(commands),
                 _ => {}
             }
         }
         Overlay::Menu(menu) => match action {
-            Some(Action::Down) => menu.at = (menu.at + 1).min(menu.items.len().saturating_sub(1)),
-            Some(Action::Up) => menu.at = menu.at.saturating_sub(1),
-            Some(Action::Abort) => close(app),
+            Some(Action::Down) => menu.selected = (menu.selected + 1).min(menu.items.len().saturating_sub(1)),
+            Some(Action::Up) => menu.selected = menu.selected.saturating_sub(1),
+            Some(Action::Abort) => close_overlay(app),
             Some(Action::Accept) => {
-                let choice = menu.items.get(menu.at).map(|item| item.choice.clone());
-                close(app);
-                choose(app, choice, commands);
+                let choice = menu.items.get(menu.selected).map(|item| item.choice.clone());
+                close_overlay(app);
+                run_menu_choice(app, choice, commands);
             }
             _ => {
-                if let Code::Char(c @ '1'..='9') = key.code
+                if let KeyCode::Char(c @ '1'..='9') = key.code
                     && let Some(item) = menu.items.get(c as usize - '1' as usize)
                 {
                     let choice = item.choice.clone();
-                    close(app);
-                    choose(app, Some(choice), commands);
+                    close_overlay(app);
+                    run_menu_choice(app, Some(choice), commands);
                 }
             }
         },
         Overlay::Confirm { question, .. } => match action {
             Some(Action::Accept) => {
                 let question = question.clone();
-                close(app);
+                close_overlay(app);
                 match question {
-                    Question::Cancel(run) => {
-                        if let Some(run) = run_id(&run) {
-                            app.say(Tone::Plain, "asking the run to end");
-                            commands.push(Command::Cancel(run));
+                    ConfirmAction::Cancel(run) => {
+                        if let Some(run) = parse_run_id(&run) {
+                            app.show_notice(NoticeLevel::Info, "asking the run to end");
+                            commands.push(AppCommand::Cancel(run));
                         }
                     }
-                    Question::Fix(order) => fix::order(app, order, commands),
-                    Question::Knowledge(order) => commands.push(Command::Knowledge(order)),
+                    ConfirmAction::Fix(order) => fix::send_order(app, order, commands),
+                    ConfirmAction::Knowledge(order) => commands.push(AppCommand::Knowledge(order)),
                 }
             }
-            Some(Action::Abort) => close(app),
+            Some(Action::Abort) => close_overlay(app),
             _ => {}
         },
-        Overlay::Prompt(_) => prompt::press(app, key, action, commands),
+        Overlay::Prompt(_) => prompt::handle_key(app, key, action, commands),
     }
 }
 
-fn choose(app: &mut App, choice: Option<Choice>, commands: &mut Vec<Command>) {
+fn run_menu_choice(app: &mut App, choice: Option<MenuChoice>, commands: &mut Vec<AppCommand>) {
     match choice {
         None => {}
-        Some(Choice::Review(scope)) => ask_review(app, scope, commands),
-        Some(Choice::AskCommit) => open_prompt(app, PromptKind::Commit, LineEdit::offered("HEAD~1")),
-        Some(Choice::AskRange) => open_prompt(app, PromptKind::Range, LineEdit::default()),
-        Some(Choice::Copy { text, what }) => {
-            app.say(Tone::Done, format!("copied {what}"));
-            commands.push(Command::Copy(text));
+        Some(MenuChoice::Review(scope)) => request_review(app, scope, commands),
+        Some(MenuChoice::AskCommit) => open_prompt(app, InputPromptKind::Commit, LineEdit::with_suggestion("HEAD~1")),
+        Some(MenuChoice::AskRange) => open_prompt(app, InputPromptKind::Range, LineEdit::default()),
+        Some(MenuChoice::Copy { text, what }) => {
+            app.show_notice(NoticeLevel::Success, format!("copied {what}"));
+            commands.push(AppCommand::Copy(text));
         }
-        Some(Choice::Fix(order)) => fix::order(app, order, commands),
-        Some(Choice::AskFix { text, order }) => {
-            app.overlay = Overlay::Confirm { question: Question::Fix(order), text };
+        Some(MenuChoice::Fix(order)) => fix::send_order(app, order, commands),
+        Some(MenuChoice::AskFix { text, order }) => {
+            app.overlay = Overlay::Confirm { question: ConfirmAction::Fix(order), text };
         }
-        Some(Choice::ShowFix) => {
-            focus(app, Pane::Detail, commands);
+        Some(MenuChoice::ShowFix) => {
+            focus_pane(app, Pane::Detail, commands);
             app.tab = Tab::Fix;
             app.scroll = 0;
         }
-        Some(Choice::PlanFix(findings)) => commands.push(Command::PlanFix(findings)),
+        Some(MenuChoice::PlanFix(findings)) => commands.push(AppCommand::PlanFix(findings)),
     }
 }
 
-pub fn ask_review(app: &mut App, scope: Option<Scope>, commands: &mut Vec<Command>) {
+pub fn request_review(app: &mut App, scope: Option<Scope>, commands: &mut Vec<AppCommand>) {
     let what = scope.as_ref().map_or_else(|| "what changed".to_owned(), ToString::to_string);
-    app.say(Tone::Plain, format!("asking for a review of {what}{}", app.glyphs.ellipsis));
-    commands.push(Command::Review(scope));
+    app.show_notice(NoticeLevel::Info, format!("asking for a review of {what}{}", app.glyphs.ellipsis));
+    commands.push(AppCommand::Review(scope));
 }
 
-pub fn open_prompt(app: &mut App, kind: PromptKind, line: LineEdit) {
-    app.overlay = Overlay::Prompt(Prompt { kind, line, choice: 0 });
+pub fn open_prompt(app: &mut App, kind: InputPromptKind, line: LineEdit) {
+    app.overlay = Overlay::Prompt(InputPrompt { kind, line, choice: 0 });
 }
 
 /// Gives a pane the focus. Leaving the findings lets go of those that were kept although decided.
-pub fn focus(app: &mut App, pane: Pane, commands: &mut Vec<Command>) {
-    if matches!(pane, Pane::Runs | Pane::Files) && !app.known.kept.is_empty() {
+pub fn focus_pane(app: &mut App, pane: Pane, commands: &mut Vec<AppCommand>) {
+    if matches!(pane, Pane::Runs | Pane::Files) && !app.overrides.pinned.is_empty() {
         data::refilter(app, commands);
     }
     app.focus = pane;
     if pane != Pane::Detail {
-        app.list = pane;
+        app.list_pane = pane;
     }
     if pane != Pane::Findings {
-        app.range_from = None;
+        app.mark_range_start = None;
     }
 }
 
-fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<Command>) {
+fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<AppCommand>) {
     use Action as A;
     let times = count.unwrap_or(1);
-    let page = app.height(app.focus);
+    let page = app.pane_height(app.focus);
     let by = |n: usize| isize::try_from(n).unwrap_or(isize::MAX);
     match action {
-        A::Down | A::Up if walks(app) => folds::walk(app, times, action == A::Down),
-        A::Down => step(app, by(times)),
-        A::Up => step(app, -by(times)),
-        A::HalfPageDown => step(app, by((page / 2).max(1) * times)),
-        A::HalfPageUp => step(app, -by((page / 2).max(1) * times)),
-        A::PageDown => step(app, by(page.saturating_sub(1).max(1) * times)),
-        A::PageUp => step(app, -by(page.saturating_sub(1).max(1) * times)),
+        A::Down | A::Up if moves_by_fold(app) => folds::move_by(app, times, action == A::Down),
+        A::Down => move_by(app, by(times)),
+        A::Up => move_by(app, -by(times)),
+        A::HalfPageDown => move_by(app, by((page / 2).max(1) * times)),
+        A::HalfPageUp => move_by(app, -by((page / 2).max(1) * times)),
+        A::PageDown => move_by(app, by(page.saturating_sub(1).max(1) * times)),
+        A::PageUp => move_by(app, -by(page.saturating_sub(1).max(1) * times)),
         A::Top | A::Bottom => {
             let end = if action == A::Top { 0 } else { usize::MAX };
             let row = count.map_or(end, |row| row.saturating_sub(1));
-            go_to(app, row);
-            if walks(app) {
-                folds::choose(app, row, count.is_some());
+            go_to_row(app, row);
+            if moves_by_fold(app) {
+                folds::select_fold(app, row, count.is_some());
             }
         }
-        A::NextMatch => search(app, true, times),
-        A::PreviousMatch => search(app, false, times),
-        A::Runs => focus(app, Pane::Runs, commands),
-        A::Findings => focus(app, Pane::Findings, commands),
-        A::Files => focus(app, Pane::Files, commands),
+        A::NextMatch => search_next(app, true, times),
+        A::PreviousMatch => search_next(app, false, times),
+        A::Runs => focus_pane(app, Pane::Runs, commands),
+        A::Findings => focus_pane(app, Pane::Findings, commands),
+        A::Files => focus_pane(app, Pane::Files, commands),
         A::NextPane | A::PreviousPane => {
             const ORDER: [Pane; 4] = [Pane::Runs, Pane::Findings, Pane::Files, Pane::Detail];
             let at = ORDER.iter().position(|pane| *pane == app.focus).unwrap_or(0);
             let next = if action == A::NextPane { at + 1 } else { at + ORDER.len() - 1 };
-            focus(app, ORDER[next % ORDER.len()], commands);
+            focus_pane(app, ORDER[next % ORDER.len()], commands);
         }
         A::Left => match (app.focus, app.tab) {
-            (Pane::Detail, Tab::Page) => focus(app, app.list, commands),
-            (Pane::Detail, _) => turn(app, false),
-            (Pane::Runs, _) => fold(app, Some(false)),
+            (Pane::Detail, Tab::Page) => focus_pane(app, app.list_pane, commands),
+            (Pane::Detail, _) => switch_tab(app, false),
+            (Pane::Runs, _) => set_run_fold(app, Some(false)),
             _ => {}
         },
         A::Right => match app.focus {
-            Pane::Detail => turn(app, true),
-            Pane::Runs if can_unfold(app) => fold(app, Some(true)),
-            _ => focus(app, Pane::Detail, commands),
+            Pane::Detail => switch_tab(app, true),
+            Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
+            _ => focus_pane(app, Pane::Detail, commands),
         },
-        A::NextTab => turn(app, true),
-        A::PreviousTab => turn(app, false),
+        A::NextTab => switch_tab(app, true),
+        A::PreviousTab => switch_tab(app, false),
         A::Ledger => {
             app.tab = if app.tab == Tab::Ledger { Tab::Page } else { Tab::Ledger };
             app.scroll = 0;
             if app.layout().pane(Pane::Detail).is_none() {
-                focus(app, Pane::Detail, commands);
+                focus_pane(app, Pane::Detail, commands);
             }
         }
-        A::LeftOut => left_out(app, commands),
+        A::LeftOut => toggle_context_listing(app, commands),
         A::Stats => stats::open(app, commands),
         A::Knowledge => patterns::open(app, commands),
-        A::Open => open(app, commands),
-        A::Back => back(app, commands),
-        A::Unfold => fold(app, None),
+        A::Open => open_selected(app, commands),
+        A::Back => go_back(app, commands),
+        A::Unfold => set_run_fold(app, None),
         A::Zoom => app.zoomed = !app.zoomed,
-        A::Mark => mark(app, times),
+        A::Mark => toggle_marks(app, times),
         A::MarkRange => {
-            app.range_from = match app.range_from {
+            app.mark_range_start = match app.mark_range_start {
                 Some(_) => {
-                    keep_range(app);
+                    commit_mark_range(app);
                     None
                 }
-                None => Some(app.finding_cursor.at),
+                None => Some(app.finding_cursor.selected),
             };
         }
-        A::MarkAll => mark_all(app),
-        A::Addressed => triage::decide(app, FindingStatus::Addressed, commands),
-        A::Reopen => triage::decide(app, FindingStatus::Open, commands),
-        A::Dismiss => triage::ask_reason(app),
-        A::Fix => fix::press(app, commands),
-        A::Undo => triage::again(app, TriageOrder::Undo, commands),
-        A::Redo => triage::again(app, TriageOrder::Redo, commands),
+        A::MarkAll => toggle_all_marks(app),
+        A::Addressed => triage::set_status(app, FindingStatus::Addressed, commands),
+        A::Reopen => triage::set_status(app, FindingStatus::Open, commands),
+        A::Dismiss => triage::prompt_reason(app),
+        A::Fix => fix::handle_key(app, commands),
+        A::Undo => triage::undo_or_redo(app, TriageOrder::Undo, commands),
+        A::Redo => triage::undo_or_redo(app, TriageOrder::Redo, commands),
         A::Filter => {
             if app.focus != Pane::Findings {
-                focus(app, Pane::Findings, commands);
+                focus_pane(app, Pane::Findings, commands);
             }
             let before = app.filter_text.clone();
             let text = if before.is_empty() { String::new() } else { format!("{before} ") };
-            open_prompt(app, PromptKind::Filter { before }, LineEdit::new(&text));
+            open_prompt(app, InputPromptKind::Filter { before }, LineEdit::new(&text));
         }
         A::Search => {
-            let from = if app.focus == Pane::Detail { app.scroll } else { selected(app) };
+            let from = if app.focus == Pane::Detail { app.scroll } else { selected_row(app) };
             let before = std::mem::take(&mut app.search);
-            open_prompt(app, PromptKind::Search { before, from }, LineEdit::default());
+            open_prompt(app, InputPromptKind::Search { before, from }, LineEdit::default());
         }
-        A::Review => app.overlay = Overlay::Menu(review_menu(app)),
-        A::Cancel => cancel(app),
-        A::Pause => pause(app, commands),
+        A::Review => app.overlay = Overlay::Menu(build_review_menu(app)),
+        A::Cancel => confirm_cancel(app),
+        A::Pause => toggle_pause(app, commands),
         A::Watch => {
-            let ends = app.watch.watcher != Watcher::None;
+            let ends = app.watch.watcher != WatcherStatus::None;
             let said = if ends { "asking the watcher to end" } else { "beginning to watch" };
-            app.say(Tone::Plain, format!("{said}{}", app.glyphs.ellipsis));
-            commands.push(Command::Watch);
+            app.show_notice(NoticeLevel::Info, format!("{said}{}", app.glyphs.ellipsis));
+            commands.push(AppCommand::Watch);
         }
         A::Snooze => {
             let offered = if app.watch.snoozed.is_some() { "off" } else { "30m" };
-            open_prompt(app, PromptKind::Snooze, LineEdit::offered(offered));
+            open_prompt(app, InputPromptKind::Snooze, LineEdit::with_suggestion(offered));
         }
-        A::Copy => match copy_menu(app) {
+        A::Copy => match build_copy_menu(app) {
             Some(menu) => app.overlay = Overlay::Menu(menu),
-            None => app.say(Tone::Plain, "nothing is selected"),
+            None => app.show_notice(NoticeLevel::Info, "nothing is selected"),
         },
-        A::Edit => match place(app) {
-            Some((path, line)) => commands.push(Command::Edit { path, line }),
-            None => app.say(Tone::Plain, "no file is selected"),
+        A::Edit => match selected_location(app) {
+            Some((path, line)) => commands.push(AppCommand::Edit { path, line }),
+            None => app.show_notice(NoticeLevel::Info, "no file is selected"),
         },
         A::Help => app.overlay = Overlay::Help { offset: 0 },
-        A::Redraw => commands.push(Command::Redraw),
-        A::Suspend => commands.push(Command::Suspend),
-        A::Quit => quit(commands),
+        A::Redraw => commands.push(AppCommand::Redraw),
+        A::Suspend => commands.push(AppCommand::Suspend),
+        A::Quit => push_quit(commands),
         A::Accept
         | A::Abort
         | A::Mute
@@ -327,48 +327,48 @@ fn act(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<C
 }
 
 /// From what was sent to what was left out, and back.
-fn left_out(app: &mut App, commands: &mut Vec<Command>) {
-    if app.surroundings().is_none() {
-        return app.say(Tone::Plain, "nothing to switch: this page lists no context");
+fn toggle_context_listing(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if app.shown_context().is_none() {
+        return app.show_notice(NoticeLevel::Info, "nothing to switch: this page lists no context");
     }
-    app.portion = match app.portion {
-        Portion::Sent => Portion::LeftOut,
-        Portion::LeftOut => Portion::Sent,
+    app.context_listing = match app.context_listing {
+        ContextListing::Sent => ContextListing::LeftOut,
+        ContextListing::LeftOut => ContextListing::Sent,
     };
     if app.layout().pane(Pane::Detail).is_none() {
-        focus(app, Pane::Detail, commands);
+        focus_pane(app, Pane::Detail, commands);
     }
     app.scroll = 0;
-    build(app);
+    rebuild_page(app);
 }
 
-fn selected(app: &App) -> usize {
-    match app.list {
-        Pane::Runs => app.run_cursor.at,
-        Pane::Files => app.file_cursor.at,
-        Pane::Findings | Pane::Detail => app.finding_cursor.at,
+fn selected_row(app: &App) -> usize {
+    match app.list_pane {
+        Pane::Runs => app.run_cursor.selected,
+        Pane::Files => app.file_cursor.selected,
+        Pane::Findings | Pane::Detail => app.finding_cursor.selected,
     }
 }
 
-fn step(app: &mut App, by: isize) {
+fn move_by(app: &mut App, by: isize) {
     let at = match app.focus {
         Pane::Detail => app.scroll,
-        _ => selected(app),
+        _ => selected_row(app),
     };
-    go_to(app, at.saturating_add_signed(by));
+    go_to_row(app, at.saturating_add_signed(by));
 }
 
-pub fn go_to(app: &mut App, at: usize) {
-    let height = app.height(app.focus);
+pub fn go_to_row(app: &mut App, at: usize) {
+    let height = app.pane_height(app.focus);
     match app.focus {
-        Pane::Runs => app.run_cursor.go(at, app.runs.len(), height),
-        Pane::Findings => app.finding_cursor.go(at, app.findings.len(), height),
-        Pane::Files => app.file_cursor.go(at, app.files.len(), height),
+        Pane::Runs => app.run_cursor.select(at, app.runs.len(), height),
+        Pane::Findings => app.finding_cursor.select(at, app.findings.len(), height),
+        Pane::Files => app.file_cursor.select(at, app.files.len(), height),
         Pane::Detail => app.scroll = at.min(app.doc.lines.len().saturating_sub(height)),
     }
 }
 
-fn turn(app: &mut App, forward: bool) {
+fn switch_tab(app: &mut App, forward: bool) {
     let tabs = app.tabs();
     let at = tabs.iter().position(|tab| *tab == app.tab).unwrap_or(0);
     let next = if forward { at + 1 } else { at.saturating_sub(1) };
@@ -379,15 +379,15 @@ fn turn(app: &mut App, forward: bool) {
 }
 
 fn can_unfold(app: &App) -> bool {
-    app.runs.get(app.run_cursor.at).is_some_and(|entry| entry.folded > 0)
+    app.runs.get(app.run_cursor.selected).is_some_and(|entry| entry.folded > 0)
 }
 
-fn fold(app: &mut App, wanted: Option<bool>) {
-    let Some(entry) = app.runs.get(app.run_cursor.at).copied() else { return };
+fn set_run_fold(app: &mut App, wanted: Option<bool>) {
+    let Some(entry) = app.runs.get(app.run_cursor.selected).copied() else { return };
     let at = if entry.nested {
-        app.runs[..app.run_cursor.at].iter().rposition(|entry| !entry.nested).unwrap_or(0)
+        app.runs[..app.run_cursor.selected].iter().rposition(|entry| !entry.nested).unwrap_or(0)
     } else {
-        app.run_cursor.at
+        app.run_cursor.selected
     };
     let Some(root) = app.runs.get(at).copied() else { return };
     let id = app.view.run(root.index as usize).id.to_owned();
@@ -399,53 +399,53 @@ fn fold(app: &mut App, wanted: Option<bool>) {
     } else {
         return;
     }
-    let selected = if open { app.run().map(|run| run.id.to_owned()) } else { Some(id) };
+    let selected = if open { app.selected_run().map(|run| run.id.to_owned()) } else { Some(id) };
     data::rebuild_runs(app, selected.as_deref());
 }
 
-fn open(app: &mut App, commands: &mut Vec<Command>) {
+fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
     match app.focus {
-        Pane::Runs if can_unfold(app) => fold(app, Some(true)),
+        Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
         Pane::Runs => {
-            if let Some(run) = app.run().map(|run| run.id.to_owned()) {
-                focus(app, Pane::Findings, commands);
+            if let Some(run) = app.selected_run().map(|run| run.id.to_owned()) {
+                focus_pane(app, Pane::Findings, commands);
                 data::show_run(app, &run, commands);
             }
         }
         Pane::Files => {
-            if let Some(path) = app.file().map(|file| file.path.clone()) {
+            if let Some(path) = app.selected_file().map(|file| file.path.clone()) {
                 if path.contains(char::is_whitespace) || path.contains(',') {
                     // The filter's syntax cannot say it; the diff of the file is what is left to open.
-                    focus(app, Pane::Detail, commands);
+                    focus_pane(app, Pane::Detail, commands);
                     return;
                 }
-                focus(app, Pane::Findings, commands);
+                focus_pane(app, Pane::Findings, commands);
                 data::show_path(app, &path, commands);
             }
         }
         Pane::Findings => {
-            if app.finding().is_some() {
-                focus(app, Pane::Detail, commands);
+            if app.selected_finding().is_some() {
+                focus_pane(app, Pane::Detail, commands);
             }
         }
         Pane::Detail => {
-            folds::toggle(app);
+            folds::toggle_fold(app);
         }
     }
 }
 
 /// Whether going up and down goes from one part of the page to the next.
-fn walks(app: &App) -> bool {
+fn moves_by_fold(app: &App) -> bool {
     app.focus == Pane::Detail && app.doc.folds.len() > 1
 }
 
 /// One step back, from the innermost thing outwards.
-fn back(app: &mut App, commands: &mut Vec<Command>) {
-    if app.range_from.take().is_some() {
+fn go_back(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if app.mark_range_start.take().is_some() {
         return;
     }
     if app.focus == Pane::Detail {
-        focus(app, app.list, commands);
+        focus_pane(app, app.list_pane, commands);
     } else if !app.marks.is_empty() {
         app.marks.clear();
     } else if !app.search.is_empty() {
@@ -455,27 +455,27 @@ fn back(app: &mut App, commands: &mut Vec<Command>) {
     } else if app.focus == Pane::Findings && app.filter_text != filter::DEFAULT {
         app.filter_text = filter::DEFAULT.to_owned();
         data::refilter(app, commands);
-    } else if let Some(key) = app.keymap.key_of(app.context(), Action::Quit) {
-        app.say(Tone::Plain, format!("{key} quits; reviews go on without the cockpit"));
+    } else if let Some(key) = app.keymap.key_of(app.key_context(), Action::Quit) {
+        app.show_notice(NoticeLevel::Info, format!("{key} quits; reviews go on without the cockpit"));
     }
 }
 
-fn mark(app: &mut App, times: usize) {
-    keep_range(app);
-    app.range_from = None;
+fn toggle_marks(app: &mut App, times: usize) {
+    commit_mark_range(app);
+    app.mark_range_start = None;
     for _ in 0..times.min(app.findings.len()) {
-        let Some(id) = app.finding().map(|finding| finding.id.to_owned()) else { return };
+        let Some(id) = app.selected_finding().map(|finding| finding.id.to_owned()) else { return };
         if !app.marks.remove(&id) {
             app.marks.insert(id);
         }
-        go_to(app, app.finding_cursor.at + 1);
+        go_to_row(app, app.finding_cursor.selected + 1);
     }
 }
 
 /// The range being marked becomes marks.
-pub fn keep_range(app: &mut App) {
-    let Some(from) = app.range_from else { return };
-    let to = app.finding_cursor.at;
+pub fn commit_mark_range(app: &mut App) {
+    let Some(from) = app.mark_range_start else { return };
+    let to = app.finding_cursor.selected;
     let ids: Vec<String> = app
         .findings
         .get(from.min(to)..=from.max(to).min(app.findings.len().saturating_sub(1)))
@@ -486,8 +486,8 @@ pub fn keep_range(app: &mut App) {
     app.marks.extend(ids);
 }
 
-fn mark_all(app: &mut App) {
-    app.range_from = None;
+fn toggle_all_marks(app: &mut App) {
+    app.mark_range_start = None;
     let all = app.findings.iter().all(|index| app.marks.contains(app.view.finding(*index as usize).id));
     if all {
         app.marks.clear();
@@ -498,23 +498,23 @@ fn mark_all(app: &mut App) {
 }
 
 /// Goes to the next row or line that holds the text searched for, around the end.
-pub fn search(app: &mut App, forward: bool, times: usize) {
+pub fn search_next(app: &mut App, forward: bool, times: usize) {
     if app.search.is_empty() {
-        app.say(Tone::Plain, "nothing is searched for");
+        app.show_notice(NoticeLevel::Info, "nothing is searched for");
         return;
     }
     for _ in 0..times.min(1000) {
-        let at = if app.focus == Pane::Detail { app.scroll } else { selected(app) };
-        if !find(app, at, forward, true) {
+        let at = if app.focus == Pane::Detail { app.scroll } else { selected_row(app) };
+        if !find_row(app, at, forward, true) {
             let text = format!("{:?} is not here", app.search);
-            app.say(Tone::Plain, text);
+            app.show_notice(NoticeLevel::Info, text);
             return;
         }
     }
 }
 
 /// Looks for the text from a row on; `beyond` leaves out the row itself.
-pub fn find(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
+pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
     let wanted = app.search.to_lowercase();
     let rows = match app.focus {
         Pane::Runs => app.runs.len(),
@@ -525,122 +525,122 @@ pub fn find(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
     let holds = |row: usize| match app.focus {
         Pane::Runs => app.runs.get(row).is_some_and(|entry| {
             let run = app.view.run(entry.index as usize);
-            [run.scope, run.reviewer, run.branch, run.id, run.status.word()].iter().any(|t| filter::holds(t, &wanted))
+            [run.scope, run.reviewer, run.branch, run.id, run.status.word()].iter().any(|t| filter::contains_ignore_case(t, &wanted))
         }),
         Pane::Findings => app.findings.get(row).is_some_and(|index| {
             let finding = app.view.finding(*index as usize);
-            [finding.title, finding.path, finding.kind.word(), finding.id].iter().any(|t| filter::holds(t, &wanted))
+            [finding.title, finding.path, finding.kind.word(), finding.id].iter().any(|t| filter::contains_ignore_case(t, &wanted))
         }),
-        Pane::Files => app.files.get(row).is_some_and(|file| filter::holds(&file.path, &wanted)),
-        Pane::Detail => app.doc.lines.get(row).is_some_and(|line| filter::holds(&line.plain(), &wanted)),
+        Pane::Files => app.files.get(row).is_some_and(|file| filter::contains_ignore_case(&file.path, &wanted)),
+        Pane::Detail => app.doc.lines.get(row).is_some_and(|line| filter::contains_ignore_case(&line.plain_text(), &wanted)),
     };
     let skip = usize::from(beyond);
     let found = (skip..rows + skip)
         .map(|n| if forward { (at + n) % rows.max(1) } else { (at + rows * 2 - n) % rows.max(1) })
         .find(|row| holds(*row));
     if let Some(row) = found {
-        go_to(app, row);
+        go_to_row(app, row);
     }
     found.is_some()
 }
 
-fn review_menu(app: &App) -> Menu {
+fn build_review_menu(app: &App) -> Menu {
     let item = |label: &str, hint: &str, choice| MenuItem { label: label.to_owned(), hint: hint.to_owned(), choice };
-    let review = |scope| Choice::Review(Some(scope));
-    let branch = if app.place.branch.is_empty() { "HEAD" } else { app.place.branch.as_str() };
+    let review = |scope| MenuChoice::Review(Some(scope));
+    let branch = if app.session.branch.is_empty() { "HEAD" } else { app.session.branch.as_str() };
     Menu {
         title: "Review",
         items: vec![
-            item("what changed", "uncommitted changes, else the last commit", Choice::Review(None)),
+            item("what changed", "uncommitted changes, else the last commit", MenuChoice::Review(None)),
             item("uncommitted changes", "untracked files included", review(Scope::Worktree)),
             item("staged changes", "what the next commit would hold", review(Scope::Staged)),
             item("last commit", "HEAD against its parent", review(Scope::Commit("HEAD".to_owned()))),
             item("branch", &format!("{branch} since it left its base"), review(Scope::Branch(None))),
-            item(&format!("a commit{}", app.glyphs.ellipsis), "any revision", Choice::AskCommit),
-            item(&format!("a range{}", app.glyphs.ellipsis), "A..B or A...B", Choice::AskRange),
+            item(&format!("a commit{}", app.glyphs.ellipsis), "any revision", MenuChoice::AskCommit),
+            item(&format!("a range{}", app.glyphs.ellipsis), "A..B or A...B", MenuChoice::AskRange),
             item("everything", "the whole tree", review(Scope::All)),
         ],
-        at: 0,
+        selected: 0,
     }
 }
 
-fn cancel(app: &mut App) {
+fn confirm_cancel(app: &mut App) {
     let chosen = app
-        .run()
-        .filter(|run| app.list == Pane::Runs && !run.status.is_terminal())
-        .or_else(|| app.foremost_run().filter(|run| !run.status.is_terminal()))
+        .selected_run()
+        .filter(|run| app.list_pane == Pane::Runs && !run.status.is_terminal())
+        .or_else(|| app.headline_run().filter(|run| !run.status.is_terminal()))
         .map(|run| (run.id.to_owned(), format!("Cancel the review of {}? What it found stays.", run.scope)));
     match chosen {
-        Some((run, text)) => app.overlay = Overlay::Confirm { question: Question::Cancel(run), text },
-        None => app.say(Tone::Plain, "no review is running"),
+        Some((run, text)) => app.overlay = Overlay::Confirm { question: ConfirmAction::Cancel(run), text },
+        None => app.show_notice(NoticeLevel::Info, "no review is running"),
     }
 }
 
 /// The run that can be paused or let go on: the selected one, and where no run is selected the foremost.
-pub fn run_to_pause(app: &App) -> Option<RunRow<'_>> {
-    let run = if app.list == Pane::Runs { app.run() } else { app.foremost_run() };
+pub fn pausable_run(app: &App) -> Option<RunRow<'_>> {
+    let run = if app.list_pane == Pane::Runs { app.selected_run() } else { app.headline_run() };
     run.filter(|run| !run.status.is_terminal())
 }
 
-fn pause(app: &mut App, commands: &mut Vec<Command>) {
-    let chosen = run_to_pause(app).map(|run| (run.id.to_owned(), run.paused));
+fn toggle_pause(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let chosen = pausable_run(app).map(|run| (run.id.to_owned(), run.paused));
     let Some((id, paused)) = chosen else {
-        let said = if app.list == Pane::Runs { "this review is not running" } else { "no review is running" };
-        return app.say(Tone::Plain, said);
+        let said = if app.list_pane == Pane::Runs { "this review is not running" } else { "no review is running" };
+        return app.show_notice(NoticeLevel::Info, said);
     };
-    let Some(run) = run_id(&id) else { return };
-    app.say(Tone::Plain, if paused { "asking the run to go on" } else { "asking the run to pause" });
-    commands.push(if paused { Command::Resume(run) } else { Command::Pause(run) });
+    let Some(run) = parse_run_id(&id) else { return };
+    app.show_notice(NoticeLevel::Info, if paused { "asking the run to go on" } else { "asking the run to pause" });
+    commands.push(if paused { AppCommand::Resume(run) } else { AppCommand::Pause(run) });
 }
 
 /// File and line that the selection stands for.
-fn place(app: &App) -> Option<(String, u32)> {
+fn selected_location(app: &App) -> Option<(String, u32)> {
     match &app.subject {
-        Subject::Finding(id) => {
+        DetailSubject::Finding(id) => {
             let finding = app.finding_by_id(id)?;
             let top = (app.focus == Pane::Detail && app.tab == Tab::Diff)
                 .then(|| app.doc.lines.iter().skip(app.scroll + 1).find_map(|line| line.source))
                 .flatten();
             Some((finding.path.to_owned(), top.unwrap_or(finding.line_start)))
         }
-        Subject::File { path, .. } => Some((path.clone(), 1)),
-        Subject::Run(_) | Subject::Nothing => None,
+        DetailSubject::File { path, .. } => Some((path.clone(), 1)),
+        DetailSubject::Run(_) | DetailSubject::Nothing => None,
     }
 }
 
-fn copy_menu(app: &App) -> Option<Menu> {
+fn build_copy_menu(app: &App) -> Option<Menu> {
     let copy = |text: String, what: &'static str| {
         let mut hint = text.lines().next().unwrap_or("").to_owned();
         if what == "the finding" {
             hint = "all of it, as Markdown".to_owned();
         }
-        MenuItem { label: what.to_owned(), hint, choice: Choice::Copy { text, what } }
+        MenuItem { label: what.to_owned(), hint, choice: MenuChoice::Copy { text, what } }
     };
     let mut items = Vec::new();
     match &app.subject {
-        Subject::Finding(id) => {
+        DetailSubject::Finding(id) => {
             let finding = app.finding_by_id(id)?;
             items.push(copy(format!("{}:{}", finding.path, finding.line_start), "the place"));
             let page = app.detail.as_ref().and_then(|(subject, _, loaded)| match loaded.as_ref() {
-                Loaded::Finding(page) if *subject == app.subject => Some(&page.finding),
+                PageData::Finding(page) if *subject == app.subject => Some(&page.finding),
                 _ => None,
             });
             let text = match page {
-                Some(whole) => markdown::finding(whole, app.status(&finding)),
-                None => markdown::row(&finding, app.status(&finding)),
+                Some(whole) => markdown::render_finding(whole, app.current_status(&finding)),
+                None => markdown::render_row(&finding, app.current_status(&finding)),
             };
             items.push(copy(text, "the finding"));
             items.push(copy(finding.id.to_owned(), "the id"));
         }
-        Subject::Run(id) => {
+        DetailSubject::Run(id) => {
             items.push(copy(id.clone(), "the id"));
-            let run = app.run()?;
+            let run = app.selected_run()?;
             if !run.snapshot_commit.is_empty() {
                 items.push(copy(run.snapshot_commit.to_owned(), "the snapshot"));
             }
         }
-        Subject::File { path, .. } => items.push(copy(path.clone(), "the path")),
-        Subject::Nothing => return None,
+        DetailSubject::File { path, .. } => items.push(copy(path.clone(), "the path")),
+        DetailSubject::Nothing => return None,
     }
-    Some(Menu { title: "Copy", items, at: 0 })
+    Some(Menu { title: "Copy", items, selected: 0 })
 }

@@ -1,56 +1,56 @@
 //! Keys of the knowledge view. What is read and written is asked for; nothing shows before it is stored.
 
-use super::super::app::{App, Overlay, PromptKind, Question, Tone};
+use super::super::app::{App, Overlay, InputPromptKind, ConfirmAction, NoticeLevel};
 use super::super::keymap::Action;
-use super::super::knowledge::{self, Existing, Order, Side};
-use super::super::line::LineEdit;
-use super::super::message::Command;
-use super::{ask, keys, quit};
+use super::super::knowledge::{self, ExportOverwrite, KnowledgeOrder, KnowledgePane};
+use super::super::line_edit::LineEdit;
+use super::super::message::AppCommand;
+use super::{confirm_if_idle, keys, push_quit};
 use crate::domain::{MuteAction, text};
 
 /// Where an export goes unless somebody names another place: not among the files that are reviewed.
-const EXPORT: &str = "~/revdeck-knowledge.json";
+const DEFAULT_EXPORT_PATH: &str = "~/revdeck-knowledge.json";
 
-pub fn press(app: &mut App, action: Option<Action>, commands: &mut Vec<Command>) {
+pub fn handle_key(app: &mut App, action: Option<Action>, commands: &mut Vec<AppCommand>) {
     use Action as A;
     let Some(action) = action else { return };
     match action {
         A::Abort | A::Knowledge => app.knowledge = None,
-        A::Back => back(app),
-        A::NextPane | A::PreviousPane => turn(app, None),
-        A::Right | A::Open => turn(app, Some(Side::Page)),
-        A::Left => turn(app, Some(Side::List)),
-        A::NextTab => knowledge::go_to_shelf(app, true),
-        A::PreviousTab => knowledge::go_to_shelf(app, false),
-        A::Unfold => knowledge::fold(app),
+        A::Back => go_back(app),
+        A::NextPane | A::PreviousPane => switch_pane(app, None),
+        A::Right | A::Open => switch_pane(app, Some(KnowledgePane::Page)),
+        A::Left => switch_pane(app, Some(KnowledgePane::List)),
+        A::NextTab => knowledge::select_language(app, true),
+        A::PreviousTab => knowledge::select_language(app, false),
+        A::Unfold => knowledge::toggle_fold(app),
         A::Search | A::Filter => {
             let before = app.knowledge.as_ref().map_or_else(String::new, |view| view.filter.clone());
             let text = if before.is_empty() { String::new() } else { format!("{before} ") };
-            keys::open_prompt(app, PromptKind::Patterns { before }, LineEdit::new(&text));
+            keys::open_prompt(app, InputPromptKind::Patterns { before }, LineEdit::new(&text));
         }
-        A::Mute => mute(app, commands),
-        A::Forget => forget(app),
-        A::Export => keys::open_prompt(app, PromptKind::Export, LineEdit::offered(EXPORT)),
+        A::Mute => toggle_mute(app, commands),
+        A::Forget => confirm_forget(app),
+        A::Export => keys::open_prompt(app, InputPromptKind::Export, LineEdit::with_suggestion(DEFAULT_EXPORT_PATH)),
         A::Reload => {
-            app.say(Tone::Plain, format!("reading it again{}", app.glyphs.ellipsis));
-            commands.push(Command::Knowledge(Order::Read));
+            app.show_notice(NoticeLevel::Info, format!("reading it again{}", app.glyphs.ellipsis));
+            commands.push(AppCommand::Knowledge(KnowledgeOrder::Read));
         }
         A::Help => app.overlay = Overlay::Help { offset: 0 },
-        A::Redraw => commands.push(Command::Redraw),
-        A::Suspend => commands.push(Command::Suspend),
-        A::Quit => quit(commands),
-        action => travel(app, action),
+        A::Redraw => commands.push(AppCommand::Redraw),
+        A::Suspend => commands.push(AppCommand::Suspend),
+        A::Quit => push_quit(commands),
+        action => move_or_scroll(app, action),
     }
 }
 
 /// Moves the selection, or the page when it has the keys.
-fn travel(app: &mut App, action: Action) {
+fn move_or_scroll(app: &mut App, action: Action) {
     use Action as A;
     let Some(view) = &app.knowledge else { return };
-    let (side, at) = (view.side, view.cursor.at);
+    let (side, at) = (view.focus, view.cursor.selected);
     let height = match side {
-        Side::List => knowledge::rows(app),
-        Side::Page => knowledge::page_rows(app),
+        KnowledgePane::List => knowledge::list_height(app),
+        KnowledgePane::Page => knowledge::page_height(app),
     };
     let by = |n: usize| isize::try_from(n).unwrap_or(isize::MAX);
     let (half, page) = (by((height / 2).max(1)), by(height.saturating_sub(1).max(1)));
@@ -66,28 +66,28 @@ fn travel(app: &mut App, action: Action) {
         _ => return,
     };
     match side {
-        Side::List => knowledge::go_to(app, at.saturating_add_signed(by)),
-        Side::Page => knowledge::scroll(app, by),
+        KnowledgePane::List => knowledge::select_row(app, at.saturating_add_signed(by)),
+        KnowledgePane::Page => knowledge::scroll(app, by),
     }
 }
 
 /// Gives the keys to a side, or to the other one.
-fn turn(app: &mut App, to: Option<Side>) {
+fn switch_pane(app: &mut App, to: Option<KnowledgePane>) {
     if let Some(view) = &mut app.knowledge {
-        view.side = match (to, view.side) {
+        view.focus = match (to, view.focus) {
             (Some(side), _) => side,
-            (None, Side::List) => Side::Page,
-            (None, Side::Page) => Side::List,
+            (None, KnowledgePane::List) => KnowledgePane::Page,
+            (None, KnowledgePane::Page) => KnowledgePane::List,
         };
     }
     knowledge::scroll(app, 0);
 }
 
 /// From the page to the list, from a part of the list to all of it, and out.
-fn back(app: &mut App) {
+fn go_back(app: &mut App) {
     let Some(view) = &mut app.knowledge else { return };
-    if view.side == Side::Page && !view.is_empty() {
-        view.side = Side::List;
+    if view.focus == KnowledgePane::Page && !view.is_empty() {
+        view.focus = KnowledgePane::List;
     } else if !view.filter.is_empty() {
         knowledge::set_filter(app, "");
     } else {
@@ -95,27 +95,27 @@ fn back(app: &mut App) {
     }
 }
 
-fn mute(app: &mut App, commands: &mut Vec<Command>) {
-    let Some((language, known)) = app.knowledge.as_ref().and_then(|view| view.chosen()) else {
-        return app.say(Tone::Plain, "no pattern is selected");
+fn toggle_mute(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let Some((language, known)) = app.knowledge.as_ref().and_then(|view| view.selected_pattern()) else {
+        return app.show_notice(NoticeLevel::Info, "no pattern is selected");
     };
     let action = if known.pattern.muted { MuteAction::Unmute } else { MuteAction::Mute };
-    commands.push(Command::Knowledge(Order::Mute { language, pattern: known.pattern.id.clone(), action }));
+    commands.push(AppCommand::Knowledge(KnowledgeOrder::Mute { language, pattern: known.pattern.id.clone(), action }));
 }
 
-fn forget(app: &mut App) {
-    let Some((language, known)) = app.knowledge.as_ref().and_then(|view| view.chosen()) else {
-        return app.say(Tone::Plain, "no pattern is selected");
+fn confirm_forget(app: &mut App) {
+    let Some((language, known)) = app.knowledge.as_ref().and_then(|view| view.selected_pattern()) else {
+        return app.show_notice(NoticeLevel::Info, "no pattern is selected");
     };
     app.overlay = Overlay::Confirm {
-        question: Question::Knowledge(Order::Forget { language, pattern: known.pattern.id.clone() }),
+        question: ConfirmAction::Knowledge(KnowledgeOrder::Forget { language, pattern: known.pattern.id.clone() }),
         text: "Forget this pattern for good? It is neither learned nor imported again.".to_owned(),
     };
 }
 
 /// An export would take the place of a file: asks whether it shall.
-pub fn ask_replace(app: &mut App, path: String) {
-    let text = format!("There is a file {}. Replace it?", text::one_line(&path));
-    let order = Order::Export { path, existing: Existing::Replace };
-    ask(app, Question::Knowledge(order), text, "nothing was exported, the file is there already: export again");
+pub fn confirm_replace(app: &mut App, path: String) {
+    let text = format!("There is a file {}. Replace it?", text::sanitize_line(&path));
+    let order = KnowledgeOrder::Export { path, existing: ExportOverwrite::Replace };
+    confirm_if_idle(app, ConfirmAction::Knowledge(order), text, "nothing was exported, the file is there already: export again");
 }

@@ -6,74 +6,74 @@
 mod data;
 mod fix;
 mod folds;
-pub use folds::chosen as chosen_fold;
+pub use folds::selected_fold as chosen_fold;
 mod keys;
-pub use keys::run_to_pause;
+pub use keys::pausable_run;
 mod knowledge;
-pub use knowledge::ask_replace;
+pub use knowledge::confirm_replace;
 mod prompt;
-pub use prompt::reasons;
+pub use prompt::dismissal_reasons;
 mod triage;
 
-use super::app::{App, FirstReview, Overlay, Pane, Question, Tone};
-use super::doc::{Doc, Growth};
-use super::input::Input;
-use super::loaded::Loaded;
-use super::message::{Command, End, Message, Subject, Tab};
+use super::app::{App, FirstReview, Overlay, Pane, ConfirmAction, NoticeLevel};
+use super::doc::{Doc, FollowMode};
+use super::input::TerminalInput;
+use super::page_data::PageData;
+use super::message::{AppCommand, ExitCause, AppMessage, DetailSubject, Tab};
 use super::theme::{Background, Theme};
 use super::{knowledge as patterns, pages, stats};
 use crate::domain::RunId;
-use crate::store::Pulse;
+use crate::store::Heartbeat;
 
 /// Asks a question that comes by itself. Who has opened something meanwhile is not asked in the middle of it, where a key
 /// would answer both, and reads `otherwise`.
-fn ask(app: &mut App, question: Question, text: String, otherwise: &str) {
+fn confirm_if_idle(app: &mut App, question: ConfirmAction, text: String, otherwise: &str) {
     match app.overlay {
         Overlay::None => app.overlay = Overlay::Confirm { question, text },
-        _ => app.say(Tone::Plain, otherwise),
+        _ => app.show_notice(NoticeLevel::Info, otherwise),
     }
 }
 
 /// Changes the state by what happened at `now` (milliseconds since 1970); what it returns is to be done outside.
-pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
+pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     app.now = now;
     let mut commands = Vec::new();
     match message {
-        Message::Input(Input::Key(key)) => keys::press(app, key, &mut commands),
-        Message::Input(Input::Paste(text)) => prompt::paste(app, &text, &mut commands),
-        Message::Input(Input::Background(rgb)) => {
+        AppMessage::Input(TerminalInput::Key(key)) => keys::handle_key(app, key, &mut commands),
+        AppMessage::Input(TerminalInput::Paste(text)) => prompt::handle_paste(app, &text, &mut commands),
+        AppMessage::Input(TerminalInput::Background(rgb)) => {
             if !app.theme_is_set {
-                app.theme = Theme::fitting(Background::of(rgb), app.depth);
-                build(app);
+                app.theme = Theme::builtin_for(Background::from_rgb(rgb), app.depth);
+                rebuild_page(app);
             }
         }
-        Message::Resized { columns, rows } => {
+        AppMessage::Resized { columns, rows } => {
             (app.columns, app.rows) = (columns, rows);
-            keep_in_sight(app);
-            stats::build(app);
-            patterns::resized(app);
+            scroll_to_selection(app);
+            stats::build_page(app);
+            patterns::handle_resize(app);
         }
-        Message::Tick => app.count = app.count.take().filter(|count| !count.has_lapsed(now)),
-        Message::Viewed { view, written } => {
-            stats::viewed(app, &view, &mut commands);
-            data::viewed(app, view, written, &mut commands);
+        AppMessage::Tick => app.count = app.count.take().filter(|count| !count.has_timed_out(now)),
+        AppMessage::StoreRead { view, written } => {
+            stats::handle_view(app, &view, &mut commands);
+            data::apply_view(app, view, written, &mut commands);
         }
-        Message::Stats(figures) => stats::came(app, figures, &mut commands),
-        Message::Knowledge(library) => patterns::came(app, library),
-        Message::KnowledgeChanged => {
+        AppMessage::Stats(figures) => stats::set_figures(app, figures, &mut commands),
+        AppMessage::Knowledge(library) => patterns::set_library(app, library),
+        AppMessage::KnowledgeChanged => {
             if app.knowledge.is_some() {
-                commands.push(Command::Knowledge(patterns::Order::Read));
+                commands.push(AppCommand::Knowledge(patterns::KnowledgeOrder::Read));
             }
         }
-        Message::KnowledgeDone(outcome) => patterns::done(app, outcome),
-        Message::Pulses(pulses) => beat(app, pulses),
-        Message::StoreTrouble(text) => app.trouble = Some(text),
-        Message::Filtered { serial, view, rows } => data::filtered(app, serial, view, rows),
-        Message::Loaded { subject, tab, loaded } => loaded_page(app, subject, tab, loaded),
-        Message::Files { run, files } => data::files_loaded(app, &run, files),
-        Message::Reported { run, findings } => data::reported(app, run, findings, &mut commands),
-        Message::Triaged { order, result, written } => triage::stored(app, &order, result, written),
-        Message::Requested(Ok(asked)) => {
+        AppMessage::KnowledgeFinished(outcome) => patterns::show_outcome(app, outcome),
+        AppMessage::Pulses(pulses) => apply_pulses(app, pulses),
+        AppMessage::StoreTrouble(text) => app.trouble = Some(text),
+        AppMessage::Filtered { serial, view, rows } => data::apply_filtered(app, serial, view, rows),
+        AppMessage::Loaded { subject, tab, loaded } => show_loaded_page(app, subject, tab, loaded),
+        AppMessage::Files { run, files } => data::apply_files(app, &run, files),
+        AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
+        AppMessage::Triaged { order, result, written } => triage::apply_stored(app, &order, result, written),
+        AppMessage::Requested(Ok(asked)) => {
             if app.first_review == FirstReview::Asked && asked.nothing {
                 app.first_review = FirstReview::Nothing(asked.text.clone());
             }
@@ -82,48 +82,48 @@ pub fn update(app: &mut App, now: i64, message: Message) -> Vec<Command> {
             }
             let first = app.first_review == FirstReview::Asked && !asked.nothing;
             let note = if first { ": a first review, offline and at no cost" } else { "" };
-            app.say(Tone::Done, format!("{}{note}", asked.text));
+            app.show_notice(NoticeLevel::Success, format!("{}{note}", asked.text));
         }
-        Message::Requested(Err(error)) => {
+        AppMessage::Requested(Err(error)) => {
             if app.first_review == FirstReview::Asked {
                 app.first_review = FirstReview::Nothing(error.clone());
             }
-            app.say(Tone::Trouble, format!("no review: {error}"));
+            app.show_notice(NoticeLevel::Error, format!("no review: {error}"));
         }
-        Message::Cancelled { result, .. } => match result {
-            Ok(text) => app.say(Tone::Done, text),
-            Err(error) => app.say(Tone::Trouble, format!("not cancelled: {error}")),
+        AppMessage::Cancelled { result, .. } => match result {
+            Ok(text) => app.show_notice(NoticeLevel::Success, text),
+            Err(error) => app.show_notice(NoticeLevel::Error, format!("not cancelled: {error}")),
         },
-        Message::Paused(Ok(text)) => app.say(Tone::Done, text),
-        Message::Paused(Err(error)) => app.say(Tone::Trouble, error),
-        Message::Reconciled(Some(summary)) => app.say(Tone::Plain, summary),
-        Message::Reconciled(None) => {}
-        Message::Watch(state) => app.watch = state,
-        Message::Watched(Ok(text)) => app.say(Tone::Done, text),
-        Message::Watched(Err(error)) => app.say(Tone::Trouble, error),
-        Message::Fixes(fixes) => {
-            fix::tell(app, &fixes);
+        AppMessage::Paused(Ok(text)) => app.show_notice(NoticeLevel::Success, text),
+        AppMessage::Paused(Err(error)) => app.show_notice(NoticeLevel::Error, error),
+        AppMessage::Reconciled(Some(summary)) => app.show_notice(NoticeLevel::Info, summary),
+        AppMessage::Reconciled(None) => {}
+        AppMessage::Watch(state) => app.watch = state,
+        AppMessage::Watched(Ok(text)) => app.show_notice(NoticeLevel::Success, text),
+        AppMessage::Watched(Err(error)) => app.show_notice(NoticeLevel::Error, error),
+        AppMessage::Fixes(fixes) => {
+            fix::notify_ended(app, &fixes);
             app.fixes = fixes;
             app.stale |= app.tab == Tab::Fix;
-            build(app);
+            rebuild_page(app);
         }
-        Message::FixPlanned(plan) => fix::planned(app, plan),
-        Message::FixDone(result) => fix::done(app, result.map(|fix| *fix)),
-        Message::Edited(Ok(())) => commands.push(Command::Redraw),
-        Message::Edited(Err(error)) => {
-            app.say(Tone::Trouble, error);
-            commands.push(Command::Redraw);
+        AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
+        AppMessage::FixFinished(result) => fix::show_result(app, result.map(|fix| *fix)),
+        AppMessage::Edited(Ok(())) => commands.push(AppCommand::Redraw),
+        AppMessage::Edited(Err(error)) => {
+            app.show_notice(NoticeLevel::Error, error);
+            commands.push(AppCommand::Redraw);
         }
-        Message::Ended(end) => commands.push(Command::Quit(Some(end))),
-        Message::Resumed => commands.push(Command::Redraw),
+        AppMessage::Ended(end) => commands.push(AppCommand::Quit(Some(end))),
+        AppMessage::Resumed => commands.push(AppCommand::Redraw),
     }
-    follow(app, &mut commands);
+    sync_detail(app, &mut commands);
     commands
 }
 
 /// After every message: the detail follows the selection, the page fits its width.
-fn follow(app: &mut App, commands: &mut Vec<Command>) {
-    let subject = wanted_subject(app);
+fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let subject = selected_subject(app);
     if subject != app.subject {
         app.subject = subject;
         app.scroll = 0;
@@ -135,7 +135,7 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
     }
     let wanted = (app.subject.clone(), app.tab);
     let shown = app.detail.as_ref().is_some_and(|(subject, tab, _)| (subject, *tab) == (&wanted.0, wanted.1));
-    if app.subject == Subject::Nothing && app.tab != Tab::Ledger {
+    if app.subject == DetailSubject::Nothing && app.tab != Tab::Ledger {
         if app.detail.take().is_some() || app.loading.take().is_some() {
             app.scroll = 0;
         }
@@ -149,49 +149,49 @@ fn follow(app: &mut App, commands: &mut Vec<Command>) {
             app.scroll = 0;
         }
         app.loading = Some(wanted.clone());
-        commands.push(Command::Load { subject: wanted.0, tab: wanted.1 });
+        commands.push(AppCommand::Load { subject: wanted.0, tab: wanted.1 });
     }
     // The files follow when they are read, like the page; only the very first ones are what the view knows.
-    if let Some(run) = app.run().map(|run| run.id.to_owned())
-        && run != app.files_asked
+    if let Some(run) = app.selected_run().map(|run| run.id.to_owned())
+        && run != app.files_requested
     {
-        if app.files_of.is_empty() {
-            data::files_from_view(app, &run);
+        if app.files_run.is_empty() {
+            data::set_files_from_view(app, &run);
         }
-        app.files_asked.clone_from(&run);
-        commands.push(Command::LoadFiles { run });
+        app.files_requested.clone_from(&run);
+        commands.push(AppCommand::LoadFiles { run });
     }
     let width = app.layout().body(Pane::Detail).map_or(0, |area| area.width);
     if width != app.doc_width && width > 0 {
         app.doc_width = width;
-        build(app);
+        rebuild_page(app);
     }
     // Rows above the page come and go with what the run does.
     clamp_scroll(app);
 }
 
 /// What the detail is about: what is selected in the list that had the focus last.
-fn wanted_subject(app: &App) -> Subject {
-    match app.list {
-        Pane::Runs => app.run().map(|run| Subject::Run(run.id.to_owned())),
+fn selected_subject(app: &App) -> DetailSubject {
+    match app.list_pane {
+        Pane::Runs => app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned())),
         Pane::Files => app
-            .file()
-            .map(|file| Subject::File { run: app.files_of.clone(), path: file.path.clone() })
-            .or_else(|| app.run().map(|run| Subject::Run(run.id.to_owned()))),
-        Pane::Findings | Pane::Detail => app.finding().map(|finding| Subject::Finding(finding.id.to_owned())),
+            .selected_file()
+            .map(|file| DetailSubject::File { run: app.files_run.clone(), path: file.path.clone() })
+            .or_else(|| app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned()))),
+        Pane::Findings | Pane::Detail => app.selected_finding().map(|finding| DetailSubject::Finding(finding.id.to_owned())),
     }
-    .unwrap_or(Subject::Nothing)
+    .unwrap_or(DetailSubject::Nothing)
 }
 
-fn loaded_page(app: &mut App, subject: Subject, tab: Tab, mut loaded: Box<Loaded>) {
+fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded: Box<PageData>) {
     if (&subject, tab) != (&app.subject, app.tab) {
         return;
     }
     // A page that is read again because its run moved on must not jump.
     let again = app.detail.as_ref().is_some_and(|(s, t, _)| (s, *t) == (&subject, tab));
-    if again && let (Some((_, _, before)), Loaded::Finding(page)) = (&app.detail, loaded.as_mut()) {
+    if again && let (Some((_, _, before)), PageData::Finding(page)) = (&app.detail, loaded.as_mut()) {
         // Read again without colours: the colours that are known stay until the new ones come.
-        if let Loaded::Finding(before) = before.as_ref()
+        if let PageData::Finding(before) = before.as_ref()
             && page.code.spans.is_empty()
             && before.code.lines == page.code.lines
         {
@@ -199,60 +199,60 @@ fn loaded_page(app: &mut App, subject: Subject, tab: Tab, mut loaded: Box<Loaded
         }
     }
     // Who looks at the beginning stays there, also where the end is in sight.
-    let end_matters = app.scroll > 0 || app.doc.growth == Growth::EndFirst;
-    let at_end = end_matters && app.scroll + app.height(Pane::Detail) >= app.doc.lines.len();
+    let end_matters = app.scroll > 0 || app.doc.follow == FollowMode::StartAtEnd;
+    let at_end = end_matters && app.scroll + app.pane_height(Pane::Detail) >= app.doc.lines.len();
     app.loading = None;
     app.detail = Some((subject, tab, loaded));
-    build(app);
+    rebuild_page(app);
     if !again {
-        app.scroll = if app.doc.growth == Growth::EndFirst { usize::MAX } else { app.doc.start };
-    } else if app.doc.growth != Growth::Not && at_end {
+        app.scroll = if app.doc.follow == FollowMode::StartAtEnd { usize::MAX } else { app.doc.start };
+    } else if app.doc.follow != FollowMode::Off && at_end {
         app.scroll = usize::MAX;
     }
     clamp_scroll(app);
 }
 
 /// What working reviews have spent stands on their own page, too.
-fn beat(app: &mut App, pulses: Vec<(String, Pulse)>) {
+fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>) {
     let spent = |app: &App| match (&app.subject, app.tab) {
-        (Subject::Run(run), Tab::Page) => app.pulse(run).map(|pulse| (pulse.tokens, pulse.cost.to_bits())),
+        (DetailSubject::Run(run), Tab::Page) => app.pulse(run).map(|pulse| (pulse.tokens, pulse.cost.to_bits())),
         _ => None,
     };
     let before = spent(app);
     app.pulses = pulses;
     if spent(app) != before {
-        build(app);
+        rebuild_page(app);
     }
 }
 
 /// Builds the page again from what is loaded.
-fn build(app: &mut App) {
-    app.doc = pages::build(app, usize::from(app.doc_width.max(20)));
+fn rebuild_page(app: &mut App) {
+    app.doc = pages::build_page(app, usize::from(app.doc_width.max(20)));
     clamp_scroll(app);
 }
 
 fn clamp_scroll(app: &mut App) {
-    let most = app.doc.lines.len().saturating_sub(app.height(Pane::Detail));
+    let most = app.doc.lines.len().saturating_sub(app.pane_height(Pane::Detail));
     app.scroll = app.scroll.min(most);
 }
 
 /// The screen changed: the selected rows stay in sight.
-fn keep_in_sight(app: &mut App) {
-    let (runs, findings, files) = (app.height(Pane::Runs), app.height(Pane::Findings), app.height(Pane::Files));
-    app.run_cursor.go(app.run_cursor.at, app.runs.len(), runs);
-    app.finding_cursor.go(app.finding_cursor.at, app.findings.len(), findings);
-    app.file_cursor.go(app.file_cursor.at, app.files.len(), files);
+fn scroll_to_selection(app: &mut App) {
+    let (runs, findings, files) = (app.pane_height(Pane::Runs), app.pane_height(Pane::Findings), app.pane_height(Pane::Files));
+    app.run_cursor.select(app.run_cursor.selected, app.runs.len(), runs);
+    app.finding_cursor.select(app.finding_cursor.selected, app.findings.len(), findings);
+    app.file_cursor.select(app.file_cursor.selected, app.files.len(), files);
     clamp_scroll(app);
 }
 
-fn quit(commands: &mut Vec<Command>) {
-    commands.push(Command::Quit(None::<End>));
+fn push_quit(commands: &mut Vec<AppCommand>) {
+    commands.push(AppCommand::Quit(None::<ExitCause>));
 }
 
-fn run_id(text: &str) -> Option<RunId> {
+fn parse_run_id(text: &str) -> Option<RunId> {
     text.parse().ok()
 }
 
-fn close(app: &mut App) {
+fn close_overlay(app: &mut App) {
     app.overlay = Overlay::None;
 }

@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use super::super::app::{App, Overlay, Pane, Prompt, PromptKind, Tone};
-use super::super::keymap::{Action, Context};
-use super::super::line::LineEdit;
-use super::super::message::{Command, Subject, TriageLine, TriageOrder};
+use super::super::app::{App, Overlay, Pane, InputPrompt, InputPromptKind, NoticeLevel};
+use super::super::keymap::{Action, KeyContext};
+use super::super::line_edit::LineEdit;
+use super::super::message::{AppCommand, DetailSubject, TriageOrderItem, TriageOrder};
 use super::{data, fix, keys};
 use crate::domain::{FindingStatus, text};
-use crate::store::triage::Step;
+use crate::store::triage::UndoOutcome;
 
 /// What a decision is about: the marked findings, else the selected one. Those that have the status already stay out.
-fn targets(app: &mut App, status: FindingStatus) -> Vec<TriageLine> {
-    keys::keep_range(app);
-    app.range_from = None;
+fn collect_targets(app: &mut App, status: FindingStatus) -> Vec<TriageOrderItem> {
+    keys::commit_mark_range(app);
+    app.mark_range_start = None;
     let line = |id: &str| {
         let row = app.finding_by_id(id)?;
-        let previous = app.status(&row);
-        Some(TriageLine { finding: id.parse().ok()?, previous, status, reason: String::new() })
+        let previous = app.current_status(&row);
+        Some(TriageOrderItem { finding: id.parse().ok()?, previous, status, reason: String::new() })
     };
-    let lines: Vec<TriageLine> = if app.marks.is_empty() {
+    let lines: Vec<TriageOrderItem> = if app.marks.is_empty() {
         match &app.subject {
-            Subject::Finding(id) => line(id).into_iter().collect(),
+            DetailSubject::Finding(id) => line(id).into_iter().collect(),
             _ => Vec::new(),
         }
     } else {
@@ -30,71 +30,71 @@ fn targets(app: &mut App, status: FindingStatus) -> Vec<TriageLine> {
         ids.into_iter().filter_map(|id| line(id)).collect()
     };
     let before = lines.len();
-    let lines: Vec<TriageLine> = lines.into_iter().filter(|line| line.previous != status).collect();
+    let lines: Vec<TriageOrderItem> = lines.into_iter().filter(|line| line.previous != status).collect();
     if lines.is_empty() {
         let what = if before == 0 { "no finding is selected".to_owned() } else { format!("already {status}") };
-        app.say(Tone::Plain, what);
+        app.show_notice(NoticeLevel::Info, what);
     }
     lines
 }
 
-fn send(app: &mut App, lines: Vec<TriageLine>, commands: &mut Vec<Command>) {
+fn send_order(app: &mut App, lines: Vec<TriageOrderItem>, commands: &mut Vec<AppCommand>) {
     app.decisions.pending += 1;
-    commands.push(Command::Triage(TriageOrder::Set(lines)));
+    commands.push(AppCommand::Triage(TriageOrder::Set(lines)));
 }
 
 /// Addressed, or open again: needs no reason.
-pub fn decide(app: &mut App, status: FindingStatus, commands: &mut Vec<Command>) {
-    let lines = targets(app, status);
+pub fn set_status(app: &mut App, status: FindingStatus, commands: &mut Vec<AppCommand>) {
+    let lines = collect_targets(app, status);
     if !lines.is_empty() {
-        send(app, lines, commands);
+        send_order(app, lines, commands);
     }
 }
 
 /// Dismissed: asks why.
-pub fn ask_reason(app: &mut App) {
-    let lines = targets(app, FindingStatus::Dismissed);
+pub fn prompt_reason(app: &mut App) {
+    let lines = collect_targets(app, FindingStatus::Dismissed);
     if !lines.is_empty() {
         app.overlay =
-            Overlay::Prompt(Prompt { kind: PromptKind::Reason { lines }, line: LineEdit::default(), choice: 0 });
+            Overlay::Prompt(InputPrompt { kind: InputPromptKind::Reason { lines }, line: LineEdit::default(), choice: 0 });
     }
 }
 
 /// The reason was given.
-pub fn dismiss(app: &mut App, mut lines: Vec<TriageLine>, reason: &str, commands: &mut Vec<Command>) {
+pub fn dismiss(app: &mut App, mut lines: Vec<TriageOrderItem>, reason: &str, commands: &mut Vec<AppCommand>) {
     for line in &mut lines {
         line.reason = reason.to_owned();
     }
     app.decisions.reasons.retain(|known| known != reason);
     app.decisions.reasons.insert(0, reason.to_owned());
-    send(app, lines, commands);
+    send_order(app, lines, commands);
 }
 
 /// Takes the last decision back, or sets it again; which one that is, only the store knows: another cockpit or the
 /// command line may have decided since.
-pub fn again(app: &mut App, order: TriageOrder, commands: &mut Vec<Command>) {
+pub fn undo_or_redo(app: &mut App, order: TriageOrder, commands: &mut Vec<AppCommand>) {
     app.decisions.pending += 1;
-    commands.push(Command::Triage(order));
+    commands.push(AppCommand::Triage(order));
 }
 
 /// The store has answered.
-pub fn stored(app: &mut App, order: &TriageOrder, result: Result<Step, String>, written: u64) {
+pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutcome, String>, written: u64) {
     app.decisions.pending = app.decisions.pending.saturating_sub(1);
     let lines = match result {
-        Ok(Step::Decided(lines)) => lines,
-        Ok(Step::Fix(fix)) => return fix::ask(app, &fix),
-        Ok(Step::Nothing) => {
+        Ok(UndoOutcome::Decided(lines)) => lines,
+        Ok(UndoOutcome::Fix(fix)) => return fix::confirm_step(app, &fix),
+        Ok(UndoOutcome::Nothing) => {
             let what = if *order == TriageOrder::Redo { "redo" } else { "undo" };
-            return app.say(Tone::Plain, format!("nothing to {what}"));
+            return app.show_notice(NoticeLevel::Info, format!("nothing to {what}"));
         }
-        Err(error) => return app.say(Tone::Trouble, format!("not stored: {error}")),
+        Err(error) => return app.show_notice(NoticeLevel::Error, format!("not stored: {error}")),
     };
     app.decisions.written = app.decisions.written.max(written);
     let decided: Vec<String> = lines.iter().map(|line| line.finding_id.as_str().to_owned()).collect();
-    let known = Arc::make_mut(&mut app.known);
+    let known = Arc::make_mut(&mut app.overrides);
     for line in &lines {
         known.statuses.insert(line.finding_id.as_str().to_owned(), line.status);
-        data::keep(known, line.finding_id.as_str());
+        data::pin_finding(known, line.finding_id.as_str());
     }
     let count = lines.len();
     let what = match (lines.as_slice(), order) {
@@ -103,25 +103,25 @@ pub fn stored(app: &mut App, order: &TriageOrder, result: Result<Step, String>, 
             format!("{count} {}", many.first().map_or("decided", |line| line.status.word()))
         }
         ([one], TriageOrder::Undo) => format!("undone: {} again", one.status),
-        (_, TriageOrder::Undo) => format!("undone: {}", text::count(count, "finding")),
+        (_, TriageOrder::Undo) => format!("undone: {}", text::format_count(count, "finding")),
         ([one], TriageOrder::Redo) => format!("redone: {}", one.status),
-        (_, TriageOrder::Redo) => format!("redone: {}", text::count(count, "finding")),
+        (_, TriageOrder::Redo) => format!("redone: {}", text::format_count(count, "finding")),
     };
-    let key = |action| app.keymap.key_of(Context::Global, action).map_or_else(String::new, |key| key.to_string());
+    let key = |action| app.keymap.key_of(KeyContext::Global, action).map_or_else(String::new, |key| key.to_string());
     let next = match order {
         TriageOrder::Undo => format!("{} redoes", key(Action::Redo)),
         _ => format!("{} undoes", key(Action::Undo)),
     };
     let dot = app.glyphs.dot;
-    app.say(Tone::Done, format!("{what} {dot} {next}"));
+    app.show_notice(NoticeLevel::Success, format!("{what} {dot} {next}"));
     if matches!(order, TriageOrder::Set(_)) {
         // On to the next one, if the selected one was decided and nobody moved since.
-        let here = app.finding().map(|finding| finding.id.to_owned());
+        let here = app.selected_finding().map(|finding| finding.id.to_owned());
         if lines.len() == 1
             && app.focus == Pane::Findings
             && here.as_deref() == lines.first().map(|l| l.finding_id.as_str())
         {
-            keys::go_to(app, app.finding_cursor.at + 1);
+            keys::go_to_row(app, app.finding_cursor.selected + 1);
         }
         app.marks.clear();
     } else if let Some(at) = lines.first().and_then(|line| {
@@ -129,12 +129,12 @@ pub fn stored(app: &mut App, order: &TriageOrder, result: Result<Step, String>, 
         app.findings.binary_search(&u32::try_from(index).ok()?).ok()
     }) {
         // Back to where it was decided.
-        if app.list == Pane::Findings {
-            let height = app.height(Pane::Findings);
-            app.finding_cursor.go(at, app.findings.len(), height);
+        if app.list_pane == Pane::Findings {
+            let height = app.pane_height(Pane::Findings);
+            app.finding_cursor.select(at, app.findings.len(), height);
         }
     }
-    if matches!(&app.subject, Subject::Finding(id) if decided.iter().any(|other| other == id)) {
+    if matches!(&app.subject, DetailSubject::Finding(id) if decided.iter().any(|other| other == id)) {
         app.stale = true;
     }
 }

@@ -4,9 +4,9 @@ use ratatui::layout::Rect;
 
 use super::super::app::Pane;
 use super::super::layout::PaneArea;
-use super::super::message::FileState;
+use super::super::message::FileListState;
 use super::super::theme::Role;
-use super::paint::Painter;
+use super::painter::Painter;
 use super::{frame, runs};
 use crate::domain::RunStatus;
 
@@ -16,44 +16,44 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     if !app.files.is_empty() {
         facts.push((app.files.len().to_string(), Role::Muted));
     }
-    if let Some(run) = app.view.run_index(&app.files_of).map(|index| app.view.run(index)) {
+    if let Some(run) = app.view.run_index(&app.files_run).map(|index| app.view.run(index)) {
         facts.push((format!("of {}", run.scope), Role::Faint));
     }
-    frame::title(painter, area, Pane::Files, "Files", &facts, if app.files.is_empty() { "" } else { runs::COUNTS });
+    frame::draw_title(painter, area, Pane::Files, "Files", &facts, if app.files.is_empty() { "" } else { runs::COUNTS_HEADER });
     let body = area.body;
     if app.files.is_empty() {
-        painter.put(body.x, body.y, body.width, "no file", Role::Faint);
+        painter.draw_text(body.x, body.y, body.width, "no file", Role::Faint);
         return;
     }
-    let bar = frame::bar(painter, Pane::Files);
+    let bar = frame::pane_selection_style(painter, Pane::Files);
     for row in 0..body.height {
         let at = app.file_cursor.offset + usize::from(row);
         let Some(file) = app.files.get(at) else { break };
         let (x, y, width) = (body.x, body.y + row, body.width);
-        if at == app.file_cursor.at {
+        if at == app.file_cursor.selected {
             painter.fill(Rect::new(x, y, width, 1), bar);
-            painter.over(Some(bar));
+            painter.set_overlay_style(Some(bar));
         }
         let none = file.counts == [0; 4];
         let (sign, role, word, path_role) = match &file.state {
-            FileState::Covered if none => (app.glyphs.run(RunStatus::Completed), Role::Good, "", Role::Normal),
-            FileState::Covered | FileState::Unknown => {
-                (app.glyphs.finding(crate::domain::FindingStatus::Open), Role::Normal, "", Role::Normal)
+            FileListState::Covered if none => (app.glyphs.run_status(RunStatus::Completed), Role::Good, "", Role::Normal),
+            FileListState::Covered | FileListState::Unknown => {
+                (app.glyphs.finding_status(crate::domain::FindingStatus::Open), Role::Normal, "", Role::Normal)
             }
-            FileState::Waiting => (app.glyphs.run(RunStatus::Pending), Role::Faint, "", Role::Muted),
-            FileState::LeftOut(word) => (app.glyphs.dash, Role::Faint, *word, Role::Faint),
+            FileListState::Waiting => (app.glyphs.run_status(RunStatus::Pending), Role::Faint, "", Role::Muted),
+            FileListState::LeftOut(word) => (app.glyphs.dash, Role::Faint, *word, Role::Faint),
         };
-        painter.put(x, y, 1, sign, role);
+        painter.draw_text(x, y, 1, sign, role);
         let mut right = x + width;
         if !none {
             right -= 16;
-            runs::counts(painter, right, y, file.counts, RunStatus::Completed);
+            runs::draw_counts(painter, right, y, file.counts, RunStatus::Completed);
         } else if !word.is_empty() {
-            let used = painter.put_right(x, y, width, word, Role::Faint);
+            let used = painter.draw_text_right(x, y, width, word, Role::Faint);
             right -= used + 1;
         }
-        painter.put_end(x + 2, y, right.saturating_sub(x + 3), &file.path, path_role);
-        painter.over(None);
+        painter.draw_text_end(x + 2, y, right.saturating_sub(x + 3), &file.path, path_role);
+        painter.set_overlay_style(None);
     }
-    painter.thumb(body, app.file_cursor.offset, app.files.len());
+    painter.draw_scroll_thumb(body, app.file_cursor.offset, app.files.len());
 }

@@ -4,10 +4,10 @@ use ratatui::layout::Rect;
 
 use super::super::app::Pane;
 use super::super::layout::PaneArea;
-use super::super::pages::priority_word;
+use super::super::pages::priority_label;
 use super::super::theme::Role;
 use super::frame;
-use super::paint::Painter;
+use super::painter::Painter;
 use crate::domain::{FindingStatus, Kind};
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
@@ -26,14 +26,14 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     if !app.filter_text.is_empty() && total > 0 {
         facts.push((app.filter_text.clone(), Role::Accent));
     }
-    frame::title(painter, area, Pane::Findings, "Findings", &facts, "");
+    frame::draw_title(painter, area, Pane::Findings, "Findings", &facts, "");
     let body = area.body;
     if app.findings.is_empty() {
         let text = if total == 0 { "nothing found yet" } else { "nothing passes the filter" };
-        painter.put(body.x, body.y, body.width, text, Role::Faint);
+        painter.draw_text(body.x, body.y, body.width, text, Role::Faint);
         return;
     }
-    let bar = frame::bar(painter, Pane::Findings);
+    let bar = frame::pane_selection_style(painter, Pane::Findings);
     let wide = body.width >= 60;
     let place_width = if wide { (body.width * 3 / 10).clamp(22, 44) } else { 0 };
     let kind_width = if wide { 15 } else { 0 };
@@ -41,49 +41,49 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         let at = app.finding_cursor.offset + usize::from(row);
         let Some(index) = app.findings.get(at) else { break };
         let finding = app.view.finding(*index as usize);
-        let status = app.status(&finding);
+        let status = app.current_status(&finding);
         let (x, y, width) = (body.x, body.y + row, body.width);
-        if at == app.finding_cursor.at {
+        if at == app.finding_cursor.selected {
             painter.fill(Rect::new(x, y, width, 1), bar);
-            painter.over(Some(bar));
+            painter.set_overlay_style(Some(bar));
         }
         let decided = !status.is_undecided();
         let quiet = |role| if decided { Role::Dismissed } else { role };
         if app.is_marked(at, finding.id) {
-            painter.put(x, y, 1, app.glyphs.mark, Role::MarkSign);
+            painter.draw_text(x, y, 1, app.glyphs.mark, Role::MarkSign);
         }
         let mut left = x + 2;
-        painter.put(left, y, 2, priority_word(finding.priority), quiet(Role::of_priority(finding.priority)));
+        painter.draw_text(left, y, 2, priority_label(finding.priority), quiet(Role::from_priority(finding.priority)));
         left += 3;
-        painter.put(left, y, 1, app.glyphs.finding(status), Role::of_status(status));
+        painter.draw_text(left, y, 1, app.glyphs.finding_status(status), Role::from_finding_status(status));
         left += 2;
         if app.zoomed && width > 130 {
-            painter.put(left, y, 10, status.word(), Role::of_status(status));
+            painter.draw_text(left, y, 10, status.word(), Role::from_finding_status(status));
             left += 12;
         }
         if wide {
-            painter.put(left, y, kind_width - 1, short_kind(finding.kind), quiet(Role::Muted));
+            painter.draw_text(left, y, kind_width - 1, kind_label(finding.kind), quiet(Role::Muted));
             left += kind_width;
-            let place = place(finding.path, finding.line_start);
-            painter.put_end(left, y, place_width - 2, &place, quiet(Role::Accent));
+            let place = format_location(finding.path, finding.line_start);
+            painter.draw_text_end(left, y, place_width - 2, &place, quiet(Role::Accent));
             left += place_width;
         }
         let role = match status {
             FindingStatus::Open | FindingStatus::Unresolved => Role::Normal,
             _ => Role::Dismissed,
         };
-        painter.put(left, y, (x + width).saturating_sub(left), finding.title, role);
-        painter.over(None);
+        painter.draw_text(left, y, (x + width).saturating_sub(left), finding.title, role);
+        painter.set_overlay_style(None);
     }
-    painter.thumb(body, app.finding_cursor.offset, app.findings.len());
+    painter.draw_scroll_thumb(body, app.finding_cursor.offset, app.findings.len());
 }
 
-fn place(path: &str, line: u32) -> String {
+fn format_location(path: &str, line: u32) -> String {
     format!("{path}:{line}")
 }
 
 /// At most 14 columns.
-pub(super) fn short_kind(kind: Kind) -> &'static str {
+pub(super) fn kind_label(kind: Kind) -> &'static str {
     match kind {
         Kind::LongMethod => "long method",
         Kind::MagicNumbers => "magic number",

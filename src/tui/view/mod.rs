@@ -8,43 +8,43 @@ mod findings;
 mod frame;
 mod knowledge;
 mod overlay;
-pub mod paint;
+pub mod painter;
 mod runs;
 mod stats;
 
 use ratatui::buffer::Buffer;
 
 use super::app::{App, Overlay, Pane};
-use super::layout::Layout;
-use paint::Painter;
+use super::layout::ScreenLayout;
+use painter::Painter;
 
 /// Draws everything.
 pub fn draw(app: &App, buffer: &mut Buffer) {
     let layout = app.layout();
     let mut painter = Painter::new(app, buffer);
     if layout.too_small {
-        return frame::too_small(&mut painter);
+        return frame::draw_too_small(&mut painter);
     }
-    frame::header(&mut painter, &layout);
+    frame::draw_header(&mut painter, &layout);
     match &app.knowledge {
         Some(view) => knowledge::draw(&mut painter, view),
-        None => panes(&mut painter, &layout),
+        None => draw_panes(&mut painter, &layout),
     }
-    frame::notice(&mut painter, &layout);
-    frame::footer(&mut painter, layout.footer);
+    frame::draw_notice(&mut painter, &layout);
+    frame::draw_footer(&mut painter, layout.footer);
     match &app.overlay {
         Overlay::None => {}
-        Overlay::Help { offset } => overlay::help(&mut painter, *offset),
+        Overlay::Help { offset } => overlay::draw_help(&mut painter, *offset),
         Overlay::Stats(page) => stats::draw(&mut painter, &layout, page),
-        Overlay::Menu(menu) => overlay::menu(&mut painter, menu),
-        Overlay::Confirm { question, text } => overlay::confirm(&mut painter, question, text),
-        Overlay::Prompt(prompt) => overlay::prompt(&mut painter, prompt, &layout),
+        Overlay::Menu(menu) => overlay::draw_menu(&mut painter, menu),
+        Overlay::Confirm { question, text } => overlay::draw_confirm(&mut painter, question, text),
+        Overlay::Prompt(prompt) => overlay::draw_prompt(&mut painter, prompt, &layout),
     }
 }
 
-fn panes(painter: &mut Painter<'_>, layout: &Layout) {
+fn draw_panes(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     if let Some(area) = layout.divider {
-        frame::divider(painter, area);
+        frame::draw_divider(painter, area);
     }
     if let Some(area) = layout.pane(Pane::Runs) {
         runs::draw(painter, area);

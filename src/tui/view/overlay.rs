@@ -3,20 +3,20 @@
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{Menu, Prompt, PromptKind, Question};
+use super::super::app::{Menu, InputPrompt, InputPromptKind, ConfirmAction};
 use super::super::doc;
 use super::super::filter;
 use super::super::fixes::FixOrder;
 use super::super::keymap::Action;
-use super::super::knowledge::Order;
-use super::super::layout::Layout;
+use super::super::knowledge::KnowledgeOrder;
+use super::super::layout::ScreenLayout;
 use super::super::theme::Role;
 use super::super::update;
-use super::paint::Painter;
+use super::painter::Painter;
 use crate::domain::text;
 
 /// An empty box with a title in the middle of the screen (or above the footer); its inside.
-fn window(painter: &mut Painter<'_>, width: u16, height: u16, low: bool, title: &str) -> Rect {
+fn draw_window(painter: &mut Painter<'_>, width: u16, height: u16, low: bool, title: &str) -> Rect {
     let screen = painter.buffer.area;
     let (width, height) = (width.min(screen.width.saturating_sub(2)), height.min(screen.height.saturating_sub(2)));
     let x = (screen.width - width) / 2;
@@ -26,23 +26,23 @@ fn window(painter: &mut Painter<'_>, width: u16, height: u16, low: bool, title: 
     let glyphs = painter.app.glyphs;
     let [top_left, top_right, bottom_left, bottom_right] = glyphs.corners;
     let (right, bottom) = (area.right() - 1, area.bottom() - 1);
-    painter.rule(x + 1, y, width - 2, Role::Focus);
-    painter.rule(x + 1, bottom, width - 2, Role::Focus);
+    painter.draw_rule(x + 1, y, width - 2, Role::Focus);
+    painter.draw_rule(x + 1, bottom, width - 2, Role::Focus);
     for (x, y, glyph) in
         [(x, y, top_left), (right, y, top_right), (x, bottom, bottom_left), (right, bottom, bottom_right)]
     {
-        painter.put(x, y, 1, glyph, Role::Focus);
+        painter.draw_text(x, y, 1, glyph, Role::Focus);
     }
     for row in y + 1..bottom {
-        painter.put(x, row, 1, glyphs.vertical, Role::Focus);
-        painter.put(right, row, 1, glyphs.vertical, Role::Focus);
+        painter.draw_text(x, row, 1, glyphs.vertical, Role::Focus);
+        painter.draw_text(right, row, 1, glyphs.vertical, Role::Focus);
     }
-    painter.put(x + 2, y, width.saturating_sub(4), &format!(" {title} "), Role::Title);
+    painter.draw_text(x + 2, y, width.saturating_sub(4), &format!(" {title} "), Role::Title);
     Rect::new(x + 2, y + 1, width.saturating_sub(4), height.saturating_sub(2))
 }
 
 /// Every key, in groups, from the map.
-pub fn help(painter: &mut Painter<'_>, offset: usize) {
+pub fn draw_help(painter: &mut Painter<'_>, offset: usize) {
     let app = painter.app;
     let mut groups: Vec<(&str, Vec<(String, &str)>)> = Vec::new();
     for (action, group, _, _, long) in Action::TABLE {
@@ -78,7 +78,7 @@ pub fn help(painter: &mut Painter<'_>, offset: usize) {
         lines.extend(rows.iter().cloned().map(Some));
     }
     let height = dealt.iter().map(Vec::len).max().unwrap_or(0);
-    let inside = window(painter, 56 * columns as u16 + 6, height as u16 + 2, false, "Help");
+    let inside = draw_window(painter, 56 * columns as u16 + 6, height as u16 + 2, false, "Help");
     let offset = offset.min(height.saturating_sub(usize::from(inside.height)));
     let each = inside.width / columns as u16;
     for (column, lines) in dealt.iter().enumerate() {
@@ -87,85 +87,85 @@ pub fn help(painter: &mut Painter<'_>, offset: usize) {
             let at = offset + usize::from(row);
             let y = inside.y + row;
             if let Some((_, name)) = titles[column].iter().find(|(line, _)| *line == at) {
-                painter.put(x, y, each - 2, name, Role::Title);
+                painter.draw_text(x, y, each - 2, name, Role::Title);
             } else if let Some(Some((keys, long))) = lines.get(at) {
-                let used = painter.put(x, y, 18, keys, Role::Key).max(16) + 1;
-                painter.put(x + used, y, each.saturating_sub(used + 2), long, Role::Normal);
+                let used = painter.draw_text(x, y, 18, keys, Role::Key).max(16) + 1;
+                painter.draw_text(x + used, y, each.saturating_sub(used + 2), long, Role::Normal);
             }
         }
     }
-    painter.thumb(Rect { width: inside.width + 1, ..inside }, offset, height);
+    painter.draw_scroll_thumb(Rect { width: inside.width + 1, ..inside }, offset, height);
 }
 
-pub fn menu(painter: &mut Painter<'_>, menu: &Menu) {
+pub fn draw_menu(painter: &mut Painter<'_>, menu: &Menu) {
     let label = menu.items.iter().map(|item| item.label.width()).max().unwrap_or(0) as u16;
     let hint = menu.items.iter().map(|item| item.hint.width()).max().unwrap_or(0) as u16;
-    let inside = window(painter, (label + hint + 12).max(30), menu.items.len() as u16 + 2, false, menu.title);
+    let inside = draw_window(painter, (label + hint + 12).max(30), menu.items.len() as u16 + 2, false, menu.title);
     let bar = painter.style(Role::Selected);
     for (row, item) in menu.items.iter().enumerate().take(usize::from(inside.height)) {
         let y = inside.y + row as u16;
-        if row == menu.at {
+        if row == menu.selected {
             painter.fill(Rect::new(inside.x - 1, y, inside.width + 2, 1), bar);
-            painter.over(Some(ratatui::style::Style { fg: None, ..bar }));
+            painter.set_overlay_style(Some(ratatui::style::Style { fg: None, ..bar }));
         }
-        painter.put(inside.x, y, 2, &(row + 1).to_string(), Role::Key);
-        painter.put(inside.x + 3, y, label, &item.label, Role::Normal);
+        painter.draw_text(inside.x, y, 2, &(row + 1).to_string(), Role::Key);
+        painter.draw_text(inside.x + 3, y, label, &item.label, Role::Normal);
         let x = inside.x + 3 + label + 3;
-        painter.put(x, y, inside.right().saturating_sub(x), &item.hint, Role::Muted);
-        painter.over(None);
+        painter.draw_text(x, y, inside.right().saturating_sub(x), &item.hint, Role::Muted);
+        painter.set_overlay_style(None);
     }
 }
 
-pub fn confirm(painter: &mut Painter<'_>, question: &Question, text: &str) {
+pub fn draw_confirm(painter: &mut Painter<'_>, question: &ConfirmAction, text: &str) {
     let width = (text.width() as u16 + 6).clamp(40, painter.buffer.area.width.saturating_sub(2).max(40));
-    let lines = doc::wrap(text, usize::from(width.saturating_sub(4)));
+    let lines = doc::wrap_words(text, usize::from(width.saturating_sub(4)));
     let title = match question {
-        Question::Cancel(_) => "Cancel",
-        Question::Fix(FixOrder::Make(_)) => "Fix",
-        Question::Fix(FixOrder::Apply(_)) => "Apply",
-        Question::Fix(FixOrder::Undo(_)) => "Undo",
-        Question::Fix(FixOrder::Drop(_)) => "Drop",
-        Question::Knowledge(Order::Forget { .. }) => "Forget",
-        Question::Knowledge(_) => "Export",
+        ConfirmAction::Cancel(_) => "Cancel",
+        ConfirmAction::Fix(FixOrder::Make(_)) => "Fix",
+        ConfirmAction::Fix(FixOrder::Apply(_)) => "Apply",
+        ConfirmAction::Fix(FixOrder::Undo(_)) => "Undo",
+        ConfirmAction::Fix(FixOrder::Drop(_)) => "Drop",
+        ConfirmAction::Knowledge(KnowledgeOrder::Forget { .. }) => "Forget",
+        ConfirmAction::Knowledge(_) => "Export",
     };
-    let inside = window(painter, width, lines.len() as u16 + 4, false, title);
+    let inside = draw_window(painter, width, lines.len() as u16 + 4, false, title);
     for (row, line) in (1..).zip(&lines) {
-        painter.put(inside.x, inside.y + row, inside.width, line, Role::Normal);
+        painter.draw_text(inside.x, inside.y + row, inside.width, line, Role::Normal);
     }
 }
 
-pub fn prompt(painter: &mut Painter<'_>, prompt: &Prompt, layout: &Layout) {
+pub fn draw_prompt(painter: &mut Painter<'_>, prompt: &InputPrompt, layout: &ScreenLayout) {
     match &prompt.kind {
-        PromptKind::Reason { lines } => reason(painter, prompt, lines.len()),
-        PromptKind::Filter { .. } => {
+        InputPromptKind::Reason { lines } => draw_reason_prompt(painter, prompt, lines.len()),
+        InputPromptKind::Filter { .. } => {
             let completion = filter::complete(prompt.line.text(), prompt.line.cursor());
             let help: Vec<&str> = completion.candidates.iter().map(String::as_str).collect();
-            input_line(painter, layout, "filter", prompt, &help);
+            draw_input_line(painter, layout, "filter", prompt, &help);
         }
-        PromptKind::Search { .. } => input_line(painter, layout, "search", prompt, &[]),
-        PromptKind::Commit => input_line(painter, layout, "commit", prompt, &["any revision: HEAD~2, v1.0, 3fa2c1"]),
-        PromptKind::Snooze => {
-            input_line(painter, layout, "snooze", prompt, &["for 30m, 2h, 1d", "until 14:00", "off"]);
+        InputPromptKind::Search { .. } => draw_input_line(painter, layout, "search", prompt, &[]),
+        InputPromptKind::Commit => draw_input_line(painter, layout, "commit", prompt, &["any revision: HEAD~2, v1.0, 3fa2c1"]),
+        InputPromptKind::Snooze => {
+            draw_input_line(painter, layout, "snooze", prompt, &["for 30m, 2h, 1d", "until 14:00", "off"]);
         }
-        PromptKind::Patterns { .. } => {
-            input_line(painter, layout, "filter", prompt, &["language, kind, origin, words"]);
+        InputPromptKind::Patterns { .. } => {
+            draw_input_line(painter, layout, "filter", prompt, &["language, kind, origin, words"]);
         }
-        PromptKind::Export => input_line(painter, layout, "export to", prompt, &[]),
-        PromptKind::Range => {
-            input_line(painter, layout, "range", prompt, &["A..B from A to B", "A...B since B left A"]);
+        InputPromptKind::Export => draw_input_line(painter, layout, "export to", prompt, &[]),
+        InputPromptKind::Range => {
+            draw_input_line(painter, layout, "range", prompt, &["A..B from A to B", "A...B since B left A"]);
         }
     }
 }
 
 /// `filter  status:open p:0▏   undecided open …` in the place of the message line.
-fn input_line(painter: &mut Painter<'_>, layout: &Layout, name: &str, prompt: &Prompt, help: &[&str]) {
+fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str, prompt: &InputPrompt, help: &[&str]) {
     painter.fill(layout.notice, painter.style(Role::Normal));
     let area = Rect { y: layout.notice.bottom().saturating_sub(1), height: 1, ..layout.notice };
-    let x = 1 + painter.put(1, area.y, 10, name, Role::Title) + 2;
+    let x = 1 + painter.draw_text(1, area.y, 10, name, Role::Title) + 2;
     let width = area.width.saturating_sub(x + 1);
     let help_width: u16 = if help.is_empty() { 0 } else { (width * 2 / 5).max(16) };
     let field = Rect::new(x, area.y, width.saturating_sub(help_width), 1);
-    edit(painter, field, prompt);
+    draw_line_edit(painter, field, prompt);
     let mut at = field.right() + 2;
     for (index, word) in help.iter().enumerate() {
         let room = area.right().saturating_sub(at + 1);
@@ -173,34 +173,34 @@ fn input_line(painter: &mut Painter<'_>, layout: &Layout, name: &str, prompt: &P
             break;
         }
         let role = if index == 0 { Role::Accent } else { Role::Muted };
-        at += painter.put(at, area.y, room, word, role) + 2;
+        at += painter.draw_text(at, area.y, room, word, role) + 2;
     }
 }
 
 /// The text being typed with its cursor, scrolled so that the cursor is in sight.
-fn edit(painter: &mut Painter<'_>, field: Rect, prompt: &Prompt) {
+fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, prompt: &InputPrompt) {
     painter.fill(field, painter.style(Role::Prompt));
     let text = prompt.line.text();
     let before = text.get(..prompt.line.cursor()).unwrap_or(text);
     let room = usize::from(field.width.saturating_sub(1));
-    let shown_before = doc::tail(before, room);
-    let used = painter.put(field.x, field.y, field.width, shown_before, Role::Prompt);
-    if prompt.line.is_offered() {
+    let shown_before = doc::fit_end(before, room);
+    let used = painter.draw_text(field.x, field.y, field.width, shown_before, Role::Prompt);
+    if prompt.line.is_suggestion() {
         // As what is selected looks elsewhere: the next character takes its place.
         painter.restyle(Rect::new(field.x, field.y, used, 1), painter.style(Role::Selected));
     }
     let after = &text[before.len()..];
     let cursor = field.x + used;
-    painter.put(cursor, field.y, field.right().saturating_sub(cursor), after, Role::Prompt);
+    painter.draw_text(cursor, field.y, field.right().saturating_sub(cursor), after, Role::Prompt);
     let style = painter.style(Role::Prompt).add_modifier(ratatui::style::Modifier::REVERSED);
     painter.restyle(Rect::new(cursor.min(field.right().saturating_sub(1)), field.y, 1, 1), style);
 }
 
-fn reason(painter: &mut Painter<'_>, prompt: &Prompt, count: usize) {
-    let reasons = update::reasons(painter.app);
-    let title = format!("Why dismiss {}?", text::count(count, "finding"));
-    let inside = window(painter, 66, reasons.len() as u16 + 5, false, &title);
-    edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), prompt);
+fn draw_reason_prompt(painter: &mut Painter<'_>, prompt: &InputPrompt, count: usize) {
+    let reasons = update::dismissal_reasons(painter.app);
+    let title = format!("Why dismiss {}?", text::format_count(count, "finding"));
+    let inside = draw_window(painter, 66, reasons.len() as u16 + 5, false, &title);
+    draw_line_edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), prompt);
     for (row, reason) in reasons.iter().enumerate() {
         let y = inside.y + 3 + row as u16;
         if y >= inside.bottom() {
@@ -208,7 +208,7 @@ fn reason(painter: &mut Painter<'_>, prompt: &Prompt, count: usize) {
         }
         let chosen = row + 1 == prompt.choice;
         let sign = if chosen { painter.app.glyphs.bar } else { " " };
-        painter.put(inside.x, y, 1, sign, Role::Accent);
-        painter.put(inside.x + 2, y, inside.width - 2, reason, if chosen { Role::Normal } else { Role::Muted });
+        painter.draw_text(inside.x, y, 1, sign, Role::Accent);
+        painter.draw_text(inside.x + 2, y, inside.width - 2, reason, if chosen { Role::Normal } else { Role::Muted });
     }
 }

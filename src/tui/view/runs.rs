@@ -6,12 +6,12 @@ use super::super::app::Pane;
 use super::super::layout::PaneArea;
 use super::super::theme::Role;
 use super::frame;
-use super::paint::Painter;
+use super::painter::Painter;
 use crate::domain::Priority;
 use crate::domain::RunStatus;
 
 /// What the columns of [`counts`] are.
-pub const COUNTS: &str = "p0  p1  p2  p3";
+pub const COUNTS_HEADER: &str = "p0  p1  p2  p3";
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
@@ -21,13 +21,13 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         let more = if app.view.complete { "" } else { "+" };
         facts.push((format!("{total}{more}"), Role::Muted));
     }
-    frame::title(painter, area, Pane::Runs, "Runs", &facts, if app.runs.is_empty() { "" } else { COUNTS });
+    frame::draw_title(painter, area, Pane::Runs, "Runs", &facts, if app.runs.is_empty() { "" } else { COUNTS_HEADER });
     let body = area.body;
     if app.runs.is_empty() {
-        painter.put(body.x, body.y, body.width, "no review yet", Role::Faint);
+        painter.draw_text(body.x, body.y, body.width, "no review yet", Role::Faint);
         return;
     }
-    let bar = frame::bar(painter, Pane::Runs);
+    let bar = frame::pane_selection_style(painter, Pane::Runs);
     // The widest tokens decide whether the column is there at all.
     let has_tokens = app
         .runs
@@ -40,24 +40,24 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         let Some(entry) = app.runs.get(at).copied() else { break };
         let run = app.view.run(entry.index as usize);
         let (x, y, width) = (body.x, body.y + row, body.width);
-        if at == app.run_cursor.at {
+        if at == app.run_cursor.selected {
             painter.fill(Rect::new(x, y, width, 1), bar);
-            painter.over(Some(bar));
+            painter.set_overlay_style(Some(bar));
         }
         let indent = if entry.nested { 2 } else { 0 };
         if entry.nested {
-            painter.put(x, y, 1, app.glyphs.nested, Role::Faint);
+            painter.draw_text(x, y, 1, app.glyphs.nested, Role::Faint);
         }
         let (sign, word, role) = app.run_state(&run);
         let mut left = x + indent;
-        painter.put(left, y, 1, sign, role);
+        painter.draw_text(left, y, 1, sign, role);
         left += 2;
         // From the right edge: counts, tokens, when, reviewer; what does not fit is left out, the scope stays.
         let mut right = x + width;
         let room = |right: u16, need: u16, least: u16| right.saturating_sub(left) >= need + least;
         if room(right, 16, 10) {
             right -= 16;
-            counts(painter, right, y, run.counts, run.status);
+            draw_counts(painter, right, y, run.counts, run.status);
         }
         if has_tokens && room(right, 7, 26) {
             right -= 7;
@@ -66,18 +66,18 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
                 n @ 1..=9999 => n.to_string(),
                 n => format!("{}k", n / 1000),
             };
-            painter.put_right(right, y, 6, &tokens, Role::Muted);
+            painter.draw_text_right(right, y, 6, &tokens, Role::Muted);
         }
         if room(right, 8, 18) {
             right -= 8;
-            painter.put_right(right, y, 7, &app.moment(run.created_ms), Role::Muted);
+            painter.draw_text_right(right, y, 7, &app.format_date_or_time(run.created_ms), Role::Muted);
         }
         if room(right, 10, 28) {
             right -= 10;
-            painter.put(right, y, 9, run.reviewer, Role::Muted);
+            painter.draw_text(right, y, 9, run.reviewer, Role::Muted);
         }
         if right.saturating_sub(left) >= 24 {
-            painter.put(left, y, 11, word, role);
+            painter.draw_text(left, y, 11, word, role);
             left += 12;
         }
         let mut scope_width = right.saturating_sub(left + 1);
@@ -87,28 +87,28 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
             (n, _) => format!("{}{n}", app.glyphs.folded),
         };
         if !folded.is_empty() && scope_width > 8 {
-            let used = painter.put_right(left, y, scope_width, &folded, Role::Faint);
+            let used = painter.draw_text_right(left, y, scope_width, &folded, Role::Faint);
             scope_width -= used + 1;
         }
-        let scope = if run.is_of_a_fix() { "patch of a fix" } else { run.scope };
-        painter.put(left, y, scope_width, scope, if entry.nested { Role::Muted } else { Role::Normal });
-        painter.over(None);
+        let scope = if run.is_fix_review() { "patch of a fix" } else { run.scope };
+        painter.draw_text(left, y, scope_width, scope, if entry.nested { Role::Muted } else { Role::Normal });
+        painter.set_overlay_style(None);
     }
-    painter.thumb(body, app.run_cursor.offset, app.runs.len());
+    painter.draw_scroll_thumb(body, app.run_cursor.offset, app.runs.len());
 }
 
 /// Findings by priority, four columns each.
-pub fn counts(painter: &mut Painter<'_>, x: u16, y: u16, counts: [u32; 4], status: RunStatus) {
+pub fn draw_counts(painter: &mut Painter<'_>, x: u16, y: u16, counts: [u32; 4], status: RunStatus) {
     for priority in Priority::ALL {
         let n = counts[priority.index()];
         let x = x + priority.index() as u16 * 4;
         if n == 0 {
             if status == RunStatus::Completed || counts != [0; 4] {
-                painter.put_right(x, y, 4, painter.app.glyphs.none, Role::Faint);
+                painter.draw_text_right(x, y, 4, painter.app.glyphs.none, Role::Faint);
             }
         } else {
             let text = if n > 999 { format!("{}k", n / 1000) } else { n.to_string() };
-            painter.put_right(x, y, 4, &text, Role::of_priority(priority));
+            painter.draw_text_right(x, y, 4, &text, Role::from_priority(priority));
         }
     }
 }

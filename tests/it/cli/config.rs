@@ -1,7 +1,7 @@
 //! Settings: their layers, their errors, their limits.
 
 use revdeck::config::PromptName;
-use revdeck::context::tokens::{Encoding, count};
+use revdeck::context::tokens::{Encoding, count_tokens};
 
 use super::*;
 
@@ -291,7 +291,7 @@ fn prompts_are_short() {
         PromptName::Masked => (prompt, 40),
         prompt => (prompt, 120),
     }) {
-        let tokens = count(Encoding::O200kBase, prompt.text());
+        let tokens = count_tokens(Encoding::O200kBase, prompt.text());
         assert!((10..=most).contains(&tokens), "{prompt:?} has {tokens} tokens, of {most} at most");
     }
 }

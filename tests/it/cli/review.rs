@@ -97,7 +97,7 @@ fn occupy(test: &TestEnvironment) -> (RunRecord, revdeck::store::RunLock) {
         "source": "cli", "scope": "all", "reviewer": "builtin", "scope_hash": "other", "worktree": "/elsewhere",
     }))
     .expect("a record");
-    store.locked(|locked| locked.create_run(&record)).expect("recorded");
+    store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
     (record, lock)
 }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
-use revdeck::provider::chat::Chat;
+use revdeck::reviewers::chat::Chat;
 use rstest::rstest;
 use rustix::process::{Signal, kill_process_group};
 

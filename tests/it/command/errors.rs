@@ -1,8 +1,8 @@
 //! Everything that goes wrong has a class, says which reviewer and what to do, and is harmless to read.
 
-use revdeck::domain::{ErrorClass, Stop};
-use revdeck::provider::chat::{Chat, ChatError};
-use revdeck::provider::command::Program;
+use revdeck::domain::{ErrorClass, StopReason};
+use revdeck::reviewers::chat::{Chat, ChatError};
+use revdeck::reviewers::command::Program;
 use rstest::rstest;
 
 use super::place::{Place, Watcher, request};
@@ -141,5 +141,5 @@ fn what_was_said_before_a_failure_is_used(#[case] name: &str, #[case] script: &s
     let place = Place::new();
     let mut agent = place.open(place.program(name, script));
     let response = agent.respond(&request("x"), &mut Watcher::default()).expect("an answer");
-    assert_eq!((response.text.as_str(), response.stop), (text, Stop::Interrupted));
+    assert_eq!((response.text.as_str(), response.stop), (text, StopReason::Interrupted));
 }

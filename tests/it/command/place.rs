@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use revdeck::domain::{ChatRequest, Message};
-use revdeck::provider::chat::{Progress, Watch};
-use revdeck::provider::command::{self, Access, Agent, Dialect, Program, Timeouts};
+use revdeck::domain::{ChatRequest, ChatMessage};
+use revdeck::reviewers::chat::{ChatProgress, ChatObserver};
+use revdeck::reviewers::command::{self, FolderAccess, Agent, CommandDialect, Program, CommandTimeouts};
 
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -72,19 +72,19 @@ impl Place {
         let pair = |name: &str, value: OsString| (OsString::from(name), value);
         Program {
             name: "reviewer".to_owned(),
-            dialect: words.first().map_or(Dialect::Plain, |program| Dialect::of(program)),
+            dialect: words.first().map_or(CommandDialect::Plain, |program| CommandDialect::from_program(program)),
             words,
             model: None,
             effort: None,
             folder: self.folder(),
-            access: Access::Read,
-            timeouts: Timeouts { idle: LONG, total: LONG },
+            access: FolderAccess::Read,
+            timeouts: CommandTimeouts { idle: LONG, total: LONG },
             environment: vec![
                 pair("PATH", std::env::join_paths(folders).expect("a path")),
                 pair("HOME", self.folder.as_os_str().to_owned()),
                 pair("EXTRA", OsString::from("1")),
             ],
-            keeper: keeper(),
+            supervisor: keeper(),
         }
     }
 
@@ -103,14 +103,14 @@ pub fn keeper() -> (PathBuf, Vec<OsString>) {
 }
 
 pub fn request(text: &str) -> ChatRequest {
-    let messages = vec![Message::User { text: text.to_owned() }];
+    let messages = vec![ChatMessage::User { text: text.to_owned() }];
     ChatRequest { system: "Review.".to_owned(), messages, pinned: 1, ..ChatRequest::default() }
 }
 
 /// Remembers what it is told; wants an end when `until` says so.
 #[derive(Default)]
 pub struct Watcher<'a> {
-    pub seen: Vec<Progress>,
+    pub seen: Vec<ChatProgress>,
     pub until: Option<Box<dyn Fn() -> bool + 'a>>,
 }
 
@@ -120,12 +120,12 @@ impl<'a> Watcher<'a> {
     }
 }
 
-impl Watch for Watcher<'_> {
-    fn progress(&mut self, progress: Progress) {
+impl ChatObserver for Watcher<'_> {
+    fn on_progress(&mut self, progress: ChatProgress) {
         self.seen.push(progress);
     }
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.until.as_ref().is_some_and(|until| until())
     }
 }

@@ -7,28 +7,28 @@
 use std::cell::Cell;
 
 use revdeck::git::Repo;
-use revdeck::provider::chat::{Chat, Progress, Watch};
-use revdeck::provider::command::{self, Dialect, Program, SETTINGS_OF_AGENTS, Timeouts};
+use revdeck::reviewers::chat::{Chat, ChatProgress, ChatObserver};
+use revdeck::reviewers::command::{self, CommandDialect, Program, AGENT_SETTINGS_PATHS, CommandTimeouts};
 
 use super::place::{keeper, request};
 use crate::env::TestEnvironment;
 
 struct Watcher {
-    seen: Vec<Progress>,
+    seen: Vec<ChatProgress>,
     cancel: Option<usize>,
     bytes: Cell<usize>,
 }
 
-impl Watch for Watcher {
-    fn progress(&mut self, progress: Progress) {
-        if let Progress::Bytes(bytes) = progress {
+impl ChatObserver for Watcher {
+    fn on_progress(&mut self, progress: ChatProgress) {
+        if let ChatProgress::Bytes(bytes) = progress {
             self.bytes.set(self.bytes.get() + bytes);
         } else {
             self.seen.push(progress);
         }
     }
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|bytes| self.bytes.get() >= bytes)
     }
 }
@@ -61,19 +61,19 @@ fn a_real_agent_answers() {
     let commit = test.commit("two");
     let repo = Repo::discover(&test.repo()).expect("a repository");
     let folder = test.home().join("checkouts/one");
-    let made = repo.throwaway(&commit, &folder, &SETTINGS_OF_AGENTS, &|| false);
+    let made = repo.create_checkout(&commit, &folder, &AGENT_SETTINGS_PATHS, &|| false);
     let made = made.expect("a checkout").expect("nobody cancelled it");
     let mut agent = command::open(Program {
         name: "real".to_owned(),
-        dialect: Dialect::of(&words[0]),
+        dialect: CommandDialect::from_program(&words[0]),
         words,
         model: Some(variable("REVDECK_TEST_MODEL")),
         effort: None,
         folder: made.folder().to_owned(),
-        access: revdeck::provider::command::Access::Read,
-        timeouts: Timeouts::default(),
+        access: revdeck::reviewers::command::FolderAccess::Read,
+        timeouts: CommandTimeouts::default(),
         environment: Vec::new(),
-        keeper: keeper(),
+        supervisor: keeper(),
     });
     let cancel = variable("REVDECK_TEST_CANCEL").parse().ok();
     let mut watcher = Watcher { seen: Vec::new(), cancel, bytes: Cell::new(0) };

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use revdeck::git::{GitError, Repo, Throwaway};
+use revdeck::git::{GitError, Repo, TemporaryCheckout};
 
 use super::{open, state};
 use crate::env::{TestEnvironment, executable};
@@ -15,11 +15,11 @@ fn place(test: &TestEnvironment, name: &str) -> PathBuf {
     test.home().join("checkouts").join(name)
 }
 
-fn attempt(repo: &Repo, commit: &str, folder: &Path, unwanted: &[&str]) -> Result<Throwaway, GitError> {
-    repo.throwaway(commit, folder, unwanted, &|| false).map(|made| made.expect("nobody cancelled it"))
+fn attempt(repo: &Repo, commit: &str, folder: &Path, unwanted: &[&str]) -> Result<TemporaryCheckout, GitError> {
+    repo.create_checkout(commit, folder, unwanted, &|| false).map(|made| made.expect("nobody cancelled it"))
 }
 
-fn throwaway(test: &TestEnvironment, commit: &str, unwanted: &[&str]) -> Throwaway {
+fn throwaway(test: &TestEnvironment, commit: &str, unwanted: &[&str]) -> TemporaryCheckout {
     attempt(&open(test), commit, &place(test, "one"), unwanted).expect("a checkout")
 }
 
@@ -226,12 +226,12 @@ fn a_checkout_goes_away_whatever_was_done_to_it_and_leftovers_are_swept() {
     let again = throwaway(&test, "HEAD", &[]);
     assert!(!folder.join("stale").exists() && folder.join("deep/er/a.rs").exists());
     let checkouts = test.home().join("checkouts");
-    let swept = Repo::sweep_throwaways(&checkouts, &|name| matches!(name, "one" | "alive"));
+    let swept = Repo::remove_stale_checkouts(&checkouts, &|name| matches!(name, "one" | "alive"));
     assert_eq!(swept.expect("the leftovers can be deleted"), 1);
     assert!(place(&test, "alive").exists() && folder.exists() && !place(&test, "dead").exists());
     drop(again);
-    assert_eq!(Repo::sweep_throwaways(&checkouts, &|_| false).expect("as before"), 1);
-    assert_eq!(Repo::sweep_throwaways(&test.home().join("no-such"), &|_| false).expect("nothing"), 0);
+    assert_eq!(Repo::remove_stale_checkouts(&checkouts, &|_| false).expect("as before"), 1);
+    assert_eq!(Repo::remove_stale_checkouts(&test.home().join("no-such"), &|_| false).expect("nothing"), 0);
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_large_tree_is_checked_out_whole() {
     for patience in [0, 5, 60] {
         let asked = std::cell::Cell::new(0);
         let cancelled = || asked.replace(asked.get() + 1) >= patience;
-        let made = open(&test).throwaway("refs/heads/main", &place(&test, "one"), &[], &cancelled);
+        let made = open(&test).create_checkout("refs/heads/main", &place(&test, "one"), &[], &cancelled);
         let made = made.expect("no error");
         assert!(made.is_none() || asked.get() <= patience, "{patience}");
         drop(made);

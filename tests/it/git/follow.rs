@@ -1,6 +1,6 @@
 //! What became of files between two snapshots.
 
-use revdeck::git::{Altered, Hunk};
+use revdeck::git::{AlteredFile, Hunk};
 
 use super::*;
 
@@ -10,9 +10,9 @@ fn between(test: &TestEnvironment, from: &str, to: &str) -> Vec<String> {
         "" => String::new(),
         revision => test.git(&["rev-parse", revision]).trim().to_owned(),
     };
-    let altered = open(test).between(&commit(from), &commit(to)).expect("a comparison");
+    let altered = open(test).diff_snapshots(&commit(from), &commit(to)).expect("a comparison");
     let name = |file: &Option<revdeck::git::TreeFile>| file.as_ref().map_or("-", |file| file.path.as_str()).to_owned();
-    altered.iter().map(|Altered { old, new }| format!("{} -> {}", name(old), name(new))).collect()
+    altered.iter().map(|AlteredFile { old, new }| format!("{} -> {}", name(old), name(new))).collect()
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn blobs_edits_and_history_are_told_by_content() {
 
     let text = |commit: &str| repo.file_at(commit, "a.py").expect("readable").expect("there");
     assert_eq!(
-        repo.edits(&text(&first), &text(&second)).expect("edits"),
+        repo.diff_texts(&text(&first), &text(&second)).expect("edits"),
         [
             Hunk { old_start: 0, old_lines: 0, new_start: 1, new_lines: 1 },
             Hunk { old_start: 2, old_lines: 1, new_start: 3, new_lines: 1 }
@@ -83,7 +83,7 @@ fn commits_that_were_amended_before_others_followed_are_among_those_that_were_ma
     };
     let first = commit("first");
     let second = commit("second");
-    let made = |from: &str, to: &str| open(&test).made(from, to);
+    let made = |from: &str, to: &str| open(&test).scope_between(from, to);
     let range = |scope: revdeck::domain::Scope| match scope {
         Scope::Range { from, to } => [from, to].map(|end| test.git(&["rev-parse", &end]).trim().to_owned()),
         other => panic!("{other:?} is no range"),

@@ -45,7 +45,7 @@ fn a_listing_is_what_git_lists_and_ignores() {
     test.git(&["add", "-A", "-f"]);
     test.git(&["commit", "-q", "-m", "all of it"]);
     let repo = open(&test);
-    let listing = repo.listing("HEAD").expect("a listing");
+    let listing = repo.list_tree("HEAD").expect("a listing");
     assert!(listing.complete && listing.entries.is_sorted_by(|a, b| a.path < b.path));
     let lines = |text: String| {
         let mut lines: Vec<String> = text.split_terminator('\0').map(str::to_owned).collect();
@@ -90,6 +90,6 @@ fn a_tree_made_to_explode_costs_a_bounded_amount() {
     let commit = test.git(&["commit-tree", &id, "-m", "bomb"]).trim().to_owned();
     let files = open(&test).tree_files(&commit).expect("files");
     assert!(!files.is_empty() && files.len() <= 1_000_000, "{}", files.len());
-    let listing = open(&test).listing(&commit).expect("a listing");
+    let listing = open(&test).list_tree(&commit).expect("a listing");
     assert!(!listing.complete && listing.entries.len() <= 1_000_000, "{}", listing.entries.len());
 }

@@ -1,7 +1,7 @@
 //! Streams that break off, at every byte.
 
-use revdeck::domain::{ErrorClass, Response, Stop};
-use revdeck::provider::http::WireKind;
+use revdeck::domain::{ErrorClass, ChatResponse, StopReason};
+use revdeck::reviewers::http::WireKind;
 use rstest::rstest;
 
 use super::samples::stream;
@@ -9,7 +9,7 @@ use super::server::{Act, Server, ask, chunked, open, streamed};
 
 /// What may come of a stream that broke off: a beginning that can be used, paid for once, or a second request.
 #[track_caller]
-fn check(whole: &Response, got: &Response, requests: usize, cut: usize) {
+fn check(whole: &ChatResponse, got: &ChatResponse, requests: usize, cut: usize) {
     assert!(whole.text.starts_with(&got.text), "cut at {cut}: {:?}", got.text);
     for (call, full) in got.calls.iter().zip(&whole.calls) {
         assert_eq!(call.name, full.name, "cut at {cut}");
@@ -21,7 +21,7 @@ fn check(whole: &Response, got: &Response, requests: usize, cut: usize) {
         assert_eq!(signed(kept), signed(full), "cut at {cut}: half a signature is none");
     }
     match got.stop {
-        Stop::Interrupted => {
+        StopReason::Interrupted => {
             assert_eq!(requests, 1, "cut at {cut}: it was asked for twice");
             assert!(!got.is_empty(), "cut at {cut}");
         }
@@ -60,7 +60,7 @@ fn a_stream_cut_anywhere_is_used_as_far_as_it_goes(#[case] kind: WireKind, #[cas
         let got = ask(&mut chat).0.unwrap_or_else(|error| panic!("cut at {cut}: {error}"));
         let requests = server.requests().len();
         check(&whole, &got, requests, cut);
-        interrupted += usize::from(got.stop == Stop::Interrupted);
+        interrupted += usize::from(got.stop == StopReason::Interrupted);
         again += usize::from(requests == 2);
     }
     assert!(interrupted > 100, "only {interrupted} cuts left something to use");
@@ -90,7 +90,7 @@ fn half_a_report_is_kept_and_half_a_question_is_not() {
         let mut endpoint = server.endpoint(WireKind::OpenaiChat);
         endpoint.attempts = 1;
         let response = ask(&mut open(endpoint)).0.expect("something to use");
-        assert_eq!(response.stop, Stop::Interrupted);
+        assert_eq!(response.stop, StopReason::Interrupted);
         assert_eq!(response.calls.len(), usize::from(kept), "{response:?}");
     }
 }

@@ -1,8 +1,8 @@
 //! Each wire format: what is sent, what is understood, and what goes back in the next turn.
 
-use revdeck::domain::{Message, Response, Stop, Usage};
-use revdeck::provider::chat::{Chat, Progress};
-use revdeck::provider::http::WireKind;
+use revdeck::domain::{ChatMessage, ChatResponse, StopReason, Usage};
+use revdeck::reviewers::chat::{Chat, ChatProgress};
+use revdeck::reviewers::http::WireKind;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -10,19 +10,19 @@ use super::samples::{FIRST, SECOND, TEXT, stream};
 use super::server::{Notes, Server, ask, chunked, error, reply, request, streamed};
 
 /// Asks for the sample and answers its calls; the answer and the two requests.
-fn conversation(kind: WireKind) -> (Response, Notes, [Value; 2]) {
+fn conversation(kind: WireKind) -> (ChatResponse, Notes, [Value; 2]) {
     let server = Server::new(vec![streamed(&stream(kind)), streamed(&stream(kind))]);
     let mut chat = server.chat(kind);
     let (response, notes) = ask(&mut chat);
     let response = response.expect("an answer");
     // As it comes back from the journal.
     let journaled = serde_json::to_string(&response).expect("JSON");
-    let response: Response = serde_json::from_str(&journaled).expect("the same");
+    let response: ChatResponse = serde_json::from_str(&journaled).expect("the same");
     let mut next = request();
-    next.messages.push(response.message());
+    next.messages.push(response.to_message());
     for call in &response.calls {
         let text = format!("answer to {}", call.name);
-        next.messages.push(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), text });
+        next.messages.push(ChatMessage::Tool { call_id: call.id.clone(), name: call.name.clone(), text });
     }
     chat.respond(&next, &mut Notes::default()).expect("another answer");
     let [first, second] = server.requests().try_into().expect("two requests");
@@ -47,12 +47,12 @@ fn an_answer_is_understood(#[case] kind: WireKind, #[case] counts: [u64; 4]) {
     let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     assert_eq!(calls, [("read_file", value(FIRST)), ("report_findings", value(SECOND))]);
     assert_ne!(response.calls[0].id, response.calls[1].id);
-    assert_eq!(response.stop, Stop::Tools);
+    assert_eq!(response.stop, StopReason::Tools);
     assert_eq!(response.usage, Usage { input, cached, output, reasoning });
     assert_eq!(response.model, "the-model-1");
     assert_eq!(notes.text(), TEXT, "the watcher saw it come");
-    assert_eq!(notes.seen[0], Progress::Sent);
-    assert!(matches!(notes.seen[1], Progress::Bytes(bytes) if bytes > 0));
+    assert_eq!(notes.seen[0], ChatProgress::Sent);
+    assert!(matches!(notes.seen[1], ChatProgress::Bytes(bytes) if bytes > 0));
 }
 
 #[rstest]
@@ -203,7 +203,7 @@ fn a_server_that_cannot_stream_is_asked_without(
     for _ in 0..2 {
         let (response, notes) = ask(&mut chat);
         let response = response.expect("an answer");
-        assert_eq!((response.text.as_str(), response.stop), (TEXT, Stop::Tools));
+        assert_eq!((response.text.as_str(), response.stop), (TEXT, StopReason::Tools));
         assert_eq!(notes.text(), TEXT);
         assert_eq!((response.calls[0].id.as_str(), response.model.as_str()), ("call_0", "the-model-1"));
         let arguments: Value = serde_json::from_str(&response.calls[0].arguments).expect("JSON");
@@ -233,7 +233,7 @@ fn a_stream_may_end_without_its_last_word() {
         let stream = stream(WireKind::OpenaiChat);
         let server = Server::new(vec![streamed(stream.strip_suffix(end).unwrap_or(&stream))]);
         let response = ask(&mut server.chat(WireKind::OpenaiChat)).0.expect("an answer");
-        assert_eq!((response.stop, response.usage.input), (Stop::Tools, 100));
+        assert_eq!((response.stop, response.usage.input), (StopReason::Tools, 100));
     }
 }
 
@@ -270,7 +270,7 @@ fn thoughts_that_are_not_taken_back_are_left_out() {
     let mut chat = server.chat(kind);
     let response = ask(&mut chat).0.expect("an answer");
     let mut next = request();
-    next.messages.push(response.message());
+    next.messages.push(response.to_message());
     chat.respond(&next, &mut Notes::default()).expect("another answer");
     let kinds: Vec<Value> =
         server.requests()[1..].iter().map(|sent| sent.body["messages"][1]["content"][0]["type"].clone()).collect();
@@ -289,12 +289,12 @@ fn the_limit_has_two_names() {
 
 #[test]
 fn a_model_without_tools_says_so() {
-    use revdeck::provider::chat::Tools;
+    use revdeck::reviewers::chat::ToolSupport;
     let kind = WireKind::Ollama;
     let refusal = json!({ "error": "registry.ollama.ai/library/gemma:2b does not support tools" });
     let server = Server::new(vec![error("400 Bad Request", &refusal), streamed(&stream(kind))]);
     let mut chat = server.chat(kind);
-    assert_eq!(chat.tools(), Tools::Native);
+    assert_eq!(chat.tool_support(), ToolSupport::Native);
     ask(&mut chat).0.expect("an answer");
-    assert_eq!(chat.tools(), Tools::None);
+    assert_eq!(chat.tool_support(), ToolSupport::None);
 }

@@ -1,7 +1,7 @@
 //! An answer in each wire format, as the providers stream it: a thought, text with characters of several bytes, two
 //! calls, counts.
 
-use revdeck::provider::http::WireKind;
+use revdeck::reviewers::http::WireKind;
 use serde_json::{Value, json};
 
 use super::server::events;

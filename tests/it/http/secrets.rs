@@ -1,8 +1,8 @@
 //! The key is in one header, and nowhere else.
 
 use revdeck::domain::ErrorClass;
-use revdeck::provider::chat::Chat;
-use revdeck::provider::http::{Endpoint, KeySource, WireKind, open, open_with, read_key};
+use revdeck::reviewers::chat::Chat;
+use revdeck::reviewers::http::{Endpoint, CredentialSource, WireKind, open, open_with, read_key};
 use rstest::rstest;
 use serde_json::json;
 
@@ -112,7 +112,7 @@ fn settings_that_cannot_be_used(#[case] change: fn(&mut Endpoint), #[case] says:
 #[test]
 fn from_a_command_to_the_header() {
     let server = Server::new(vec![streamed("data: [DONE]\n\n")]);
-    let key = read_key(&KeySource::Command(format!("echo '{KEY}'")), &|_| None).expect("a key");
+    let key = read_key(&CredentialSource::Command(format!("echo '{KEY}'")), &|_| None).expect("a key");
     let mut chat = open(Endpoint { key, ..server.endpoint(WireKind::Gemini) }).expect("a chat");
     chat.respond(&request(), &mut Notes::default()).expect("an empty answer");
     assert_eq!(server.requests()[0].header("x-goog-api-key"), Some(KEY));

@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use revdeck::domain::{ChatRequest, Message, Response, ToolSpec};
-use revdeck::provider::chat::{Chat, ChatError, Progress, Watch};
-use revdeck::provider::http::{Endpoint, HttpChat, Pace, Timeouts, WireKind, open_with};
+use revdeck::domain::{ChatRequest, ChatMessage, ChatResponse, ToolSpec};
+use revdeck::reviewers::chat::{Chat, ChatError, ChatProgress, ChatObserver};
+use revdeck::reviewers::http::{Endpoint, HttpChat, BackoffClock, HttpTimeouts, WireKind, open_with};
 use serde_json::{Value, json};
 
 /// A key that no test may find anywhere but in the header.
@@ -102,7 +102,7 @@ impl Server {
             base_url: Some(format!("http://127.0.0.1:{}", self.port)),
             key: Some(KEY.into()),
             effort: None,
-            timeouts: Timeouts {
+            timeouts: HttpTimeouts {
                 connect: Duration::from_secs(10),
                 idle: Duration::from_secs(10),
                 total: Duration::from_secs(20),
@@ -235,7 +235,7 @@ pub fn events(events: &[Value]) -> String {
 #[derive(Clone, Default)]
 pub struct Quick(pub Arc<Mutex<Vec<Duration>>>);
 
-impl Pace for Quick {
+impl BackoffClock for Quick {
     fn random(&mut self) -> f64 {
         0.5
     }
@@ -252,8 +252,8 @@ pub fn open(endpoint: Endpoint) -> HttpChat {
 /// Writes down what happens, and wants an end when `until` says so.
 #[derive(Default)]
 pub struct Notes {
-    pub seen: Vec<Progress>,
-    pub until: Option<fn(&[Progress]) -> bool>,
+    pub seen: Vec<ChatProgress>,
+    pub until: Option<fn(&[ChatProgress]) -> bool>,
     pub asked: RefCell<usize>,
 }
 
@@ -262,7 +262,7 @@ impl Notes {
         self.seen
             .iter()
             .filter_map(|progress| match progress {
-                Progress::Text(text) => Some(text.as_str()),
+                ChatProgress::Text(text) => Some(text.as_str()),
                 _ => None,
             })
             .collect()
@@ -272,19 +272,19 @@ impl Notes {
         self.seen
             .iter()
             .filter_map(|progress| match progress {
-                Progress::Waiting { wait_ms, .. } => Some(*wait_ms),
+                ChatProgress::Waiting { wait_ms, .. } => Some(*wait_ms),
                 _ => None,
             })
             .collect()
     }
 }
 
-impl Watch for Notes {
-    fn progress(&mut self, progress: Progress) {
+impl ChatObserver for Notes {
+    fn on_progress(&mut self, progress: ChatProgress) {
         self.seen.push(progress);
     }
 
-    fn cancelled(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         *self.asked.borrow_mut() += 1;
         self.until.is_some_and(|until| until(&self.seen))
     }
@@ -294,7 +294,7 @@ impl Watch for Notes {
 pub fn request() -> ChatRequest {
     ChatRequest {
         system: "You review.".to_owned(),
-        messages: vec![Message::User { text: "The task.".to_owned() }],
+        messages: vec![ChatMessage::User { text: "The task.".to_owned() }],
         tools: vec![ToolSpec {
             name: "read_file".to_owned(),
             description: "Reads a file.".to_owned(),
@@ -306,7 +306,7 @@ pub fn request() -> ChatRequest {
     }
 }
 
-pub fn ask(chat: &mut HttpChat) -> (Result<Response, ChatError>, Notes) {
+pub fn ask(chat: &mut HttpChat) -> (Result<ChatResponse, ChatError>, Notes) {
     let mut notes = Notes::default();
     (chat.respond(&request(), &mut notes), notes)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use revdeck::domain::ErrorClass;
-use revdeck::provider::http::{Endpoint, HttpChat, WireKind};
+use revdeck::reviewers::http::{Endpoint, HttpChat, WireKind};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};

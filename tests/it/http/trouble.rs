@@ -3,9 +3,9 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use revdeck::domain::{ErrorClass, Stop};
-use revdeck::provider::chat::{Chat, Progress};
-use revdeck::provider::http::{Timeouts, WireKind, open_with};
+use revdeck::domain::{ErrorClass, StopReason};
+use revdeck::reviewers::chat::{Chat, ChatProgress};
+use revdeck::reviewers::http::{HttpTimeouts, WireKind, open_with};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn the_patience_that_a_server_asks_for_is_given(#[case] headers: &[(&str, &str)]
     assert_eq!(slept.iter().sum::<Duration>(), Duration::from_millis(waits[0]));
     assert!(slept.iter().all(|nap| *nap <= Duration::from_millis(100)), "cancellation is looked for in between");
     let reason = notes.seen.iter().find_map(|seen| match seen {
-        Progress::Waiting { reason, .. } => Some(reason.clone()),
+        ChatProgress::Waiting { reason, .. } => Some(reason.clone()),
         _ => None,
     });
     assert!(reason.is_some_and(|reason| reason.contains("too many requests")));
@@ -80,7 +80,7 @@ fn patience_has_an_end() {
 fn waiting_can_be_cancelled() {
     let server = Server::new(vec![reply("429 Too Many Requests", "text/plain", &[("retry-after", "500")], "")]);
     let mut notes = Notes {
-        until: Some(|seen| seen.iter().any(|seen| matches!(seen, Progress::Waiting { .. }))),
+        until: Some(|seen| seen.iter().any(|seen| matches!(seen, ChatProgress::Waiting { .. }))),
         ..Notes::default()
     };
     let failed = server.chat(KIND).respond(&request(), &mut notes).expect_err("an end");
@@ -88,25 +88,25 @@ fn waiting_can_be_cancelled() {
 }
 
 #[rstest]
-#[case::before_an_answer(vec![Act::Hold], |seen: &[Progress]| seen.contains(&Progress::Sent) && seen.len() == 1)]
+#[case::before_an_answer(vec![Act::Hold], |seen: &[ChatProgress]| seen.contains(&ChatProgress::Sent) && seen.len() == 1)]
 #[case::within_an_answer(
     vec![Act::Say(b"HTTP/1.1 200 OK\r\n\r\ndata: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n".to_vec()), Act::Hold],
-    |seen: &[Progress]| seen.contains(&Progress::Text("Hi".to_owned()))
+    |seen: &[ChatProgress]| seen.contains(&ChatProgress::Text("Hi".to_owned()))
 )]
-fn cancelling_closes_the_connection(#[case] acts: Vec<Act>, #[case] until: fn(&[Progress]) -> bool) {
+fn cancelling_closes_the_connection(#[case] acts: Vec<Act>, #[case] until: fn(&[ChatProgress]) -> bool) {
     let server = Server::new(vec![acts]);
     let mut chat = server.chat(KIND);
     let mut first = true;
     // Not before the server has the request.
     struct Later<'a>(&'a Server, Notes, &'a mut bool);
-    impl revdeck::provider::chat::Watch for Later<'_> {
-        fn progress(&mut self, progress: Progress) {
+    impl revdeck::reviewers::chat::ChatObserver for Later<'_> {
+        fn on_progress(&mut self, progress: ChatProgress) {
             *self.2 = false;
-            self.1.progress(progress);
+            self.1.on_progress(progress);
         }
 
-        fn cancelled(&self) -> bool {
-            !self.0.requests().is_empty() && self.1.cancelled()
+        fn is_cancelled(&self) -> bool {
+            !self.0.requests().is_empty() && self.1.is_cancelled()
         }
     }
     let mut watch = Later(&server, Notes { until: Some(until), ..Notes::default() }, &mut first);
@@ -116,10 +116,10 @@ fn cancelling_closes_the_connection(#[case] acts: Vec<Act>, #[case] until: fn(&[
     assert_eq!(server.requests().len(), 1);
 }
 
-fn impatient(server: &Server, idle: u64, total: u64) -> revdeck::provider::http::HttpChat {
+fn impatient(server: &Server, idle: u64, total: u64) -> revdeck::reviewers::http::HttpChat {
     let mut endpoint = server.endpoint(KIND);
     endpoint.attempts = 2;
-    endpoint.timeouts = Timeouts {
+    endpoint.timeouts = HttpTimeouts {
         connect: Duration::from_secs(5),
         idle: Duration::from_millis(idle),
         total: Duration::from_millis(total),
@@ -143,7 +143,7 @@ fn a_server_that_stops_in_the_middle() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"Half\"}}]}\n\n";
     let server = Server::new(vec![vec![Act::Say(format!("{HEAD}{text}").into_bytes()), Act::Hold]]);
     let response = ask(&mut impatient(&server, 700, 10_000)).0.expect("half an answer");
-    assert_eq!((response.text.as_str(), response.stop), ("Half", Stop::Interrupted));
+    assert_eq!((response.text.as_str(), response.stop), ("Half", StopReason::Interrupted));
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -166,7 +166,7 @@ fn an_answer_whose_connection_stays_open_is_an_answer() {
     let whole = format!("{HEAD}{body}");
     let server = Server::new(vec![vec![Act::Say(whole.into_bytes()), Act::Hold]]);
     let response = ask(&mut impatient(&server, 5_000, 20_000)).0.expect("an answer");
-    assert_eq!((response.text.as_str(), response.stop), (TEXT, Stop::Tools));
+    assert_eq!((response.text.as_str(), response.stop), (TEXT, StopReason::Tools));
     assert!(server.client_is_gone());
 }
 
@@ -177,7 +177,7 @@ fn a_huge_answer_is_cut(#[case] event: Value, #[case] most: usize) {
     let event = format!("data: {event}\n\n");
     let server = Server::new(vec![vec![Act::Say(HEAD.into()), Act::Repeat(event.into_bytes(), None)]]);
     let response = ask(&mut server.chat(KIND)).0.expect("a beginning");
-    assert_eq!(response.stop, Stop::Interrupted);
+    assert_eq!(response.stop, StopReason::Interrupted);
     assert!(response.text.len() <= most && response.calls.iter().all(|call| call.arguments.len() <= 1024 * 1024));
     assert!(server.client_is_gone());
 }
@@ -223,7 +223,7 @@ fn nonsense_within_an_answer_ends_it() {
     let text = "data: {\"choices\":[{\"delta\":{\"content\":\"Half\"}}]}\n\n";
     let server = Server::new(vec![streamed(&format!("{text}data: {{oops\n\n{text}"))]);
     let response = ask(&mut server.chat(KIND)).0.expect("half an answer");
-    assert_eq!((response.text.as_str(), response.stop), ("Half", Stop::Interrupted));
+    assert_eq!((response.text.as_str(), response.stop), ("Half", StopReason::Interrupted));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn unknown_events_are_passed_over() {
         }
         let server = Server::new(vec![streamed(&body)]);
         let response = ask(&mut server.chat(*kind)).0.expect("an answer");
-        assert_eq!((response.text.as_str(), response.calls.len(), response.stop), (TEXT, 2, Stop::Tools), "{kind}");
+        assert_eq!((response.text.as_str(), response.calls.len(), response.stop), (TEXT, 2, StopReason::Tools), "{kind}");
     }
 }
 
@@ -259,7 +259,7 @@ fn an_error_within_a_stream() {
     let (before, _) = whole.split_once("event: message_delta").expect("an end");
     let server = Server::new(vec![streamed(&format!("{before}{overloaded}"))]);
     let response = ask(&mut server.chat(kind)).0.expect("most of it");
-    assert_eq!((response.stop, response.text.as_str(), response.calls.len()), (Stop::Interrupted, TEXT, 2));
+    assert_eq!((response.stop, response.text.as_str(), response.calls.len()), (StopReason::Interrupted, TEXT, 2));
     assert_eq!(response.usage.input, 100, "what was counted before the end");
 }
 

@@ -1,6 +1,6 @@
 //! What is not raised, and says why.
 
-use revdeck::domain::HeldBecause;
+use revdeck::domain::SuppressionReason;
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn a_dismissal_holds_until_the_code_changes() {
     let output = life.output(&run);
     assert_eq!((output.findings.len(), output.held_back.len()), (0, 1));
     let held = &output.held_back[0];
-    assert_eq!((&held.finding.finding_id, held.because), (&id, HeldBecause::Dismissed));
+    assert_eq!((&held.finding.finding_id, held.because), (&id, SuppressionReason::Dismissed));
     let note = output.notes.first().expect("a note");
     assert!(
         note.starts_with("1 finding held back: dismissed on 20") && note.ends_with("because best effort"),
@@ -79,7 +79,7 @@ fn a_kind_that_is_only_ever_dismissed_can_be_muted() {
     let run = life.review(&["--commit", "HEAD"]);
     let output = life.output(&run);
     assert_eq!((output.findings.len(), output.held_back.len()), (0, 2));
-    assert!(output.held_back.iter().all(|held| held.because == HeldBecause::Muted));
+    assert!(output.held_back.iter().all(|held| held.because == SuppressionReason::Muted));
     let note = output.notes.first().expect("a note");
     assert!(note.starts_with("2 findings held back: MISSING_ERROR_HANDLING is muted since"), "{note}");
     assert!(life.place.revdeck(&["findings", "--status", "all"]).lines().count() == 5, "none is open");

@@ -59,7 +59,7 @@ fn only_the_hunks_that_changed_are_sent_and_the_findings_of_the_others_come_alon
     assert!(asked.contains("src/a.rs:16 CORRECTNESS the first edit is wrong"), "it is told what is known: {asked}");
     let here = &output.findings[0];
     assert_eq!((&here.finding_id, here.line_start, output.findings.len()), (&finding.finding_id, 16, 1));
-    assert_eq!(output.coverage.carried_from(&here.finding_id), Some(&first));
+    assert_eq!(output.coverage.carried_from_run(&here.finding_id), Some(&first));
     assert_eq!(record.carried_over_from, Some(first));
     assert!(record.saved_token_estimate > 0);
     assert_eq!(here.status, FindingStatus::Open);
@@ -112,7 +112,7 @@ fn a_carried_finding_that_is_reported_again_is_a_report() {
     place.test.write("src/a.rs", functions(12, &[(1, "first_edit()"), (9, "another_edit()")]));
     let second = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     let output = place.output(&second).expect("an output");
-    assert_eq!((output.coverage.hunks_carried, output.coverage.carried_from(&id)), (1, None));
+    assert_eq!((output.coverage.hunks_carried, output.coverage.carried_from_run(&id)), (1, None));
     assert_eq!(place.store().status(&id).expect("readable"), FindingStatus::Unresolved);
 }
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use revdeck::config::{Paths, PromptName};
-use revdeck::context::index::{Index, Reach};
-use revdeck::context::tokens::count;
-use revdeck::domain::{Encoding, RunEvent, RunId, RunStatus, Surrounding, Surroundings};
+use revdeck::context::index::{Index, IndexCompleteness};
+use revdeck::context::tokens::count_tokens;
+use revdeck::domain::{Encoding, RunEvent, RunId, RunStatus, ContextRecordSection, ContextRecord};
 use revdeck::git::Repo;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ fn task(model: &Model, request: usize) -> String {
     task["content"].as_str().map_or_else(|| task["content"].to_string(), str::to_owned)
 }
 
-fn told(place: &Place, run: &RunId) -> Vec<Surroundings> {
+fn told(place: &Place, run: &RunId) -> Vec<ContextRecord> {
     let told = place.events(run).into_iter().filter_map(|event| match event {
         RunEvent::Surrounded { context } => Some(*context),
         _ => None,
@@ -62,7 +62,7 @@ fn told(place: &Place, run: &RunId) -> Vec<Surroundings> {
 
 fn index_of(place: &Place) -> (Repo, PathBuf) {
     let repo = Repo::discover(&place.test.repo()).expect("a repository");
-    let folder = Paths::below(&place.test.home()).index_folder(&repo.key());
+    let folder = Paths::from_home(&place.test.home()).index_folder(&repo.key());
     (repo, folder)
 }
 
@@ -70,7 +70,7 @@ fn index_of(place: &Place) -> (Repo, PathBuf) {
 fn is_whole(place: &Place, run: &RunId) -> bool {
     let (repo, folder) = index_of(place);
     let index = Index::open(&folder, &repo, &place.run(run).snapshot_commit).ok().flatten();
-    index.is_some_and(|index| index.reach() == Reach::Whole)
+    index.is_some_and(|index| index.completeness() == IndexCompleteness::Whole)
 }
 
 /// The texts of what a command printed or a journal keeps that stand before the code: rules, patterns, the change.
@@ -79,12 +79,12 @@ fn is_front(kind: &str) -> bool {
 }
 
 /// Tokens of what stands before the code.
-fn front(context: &Surroundings) -> u32 {
+fn front(context: &ContextRecord) -> u32 {
     context.sections.iter().filter(|section| is_front(&section.kind)).map(|section| section.tokens).sum()
 }
 
 /// Whether anything is said of an index.
-fn speaks_of_an_index(context: &Surroundings) -> bool {
+fn speaks_of_an_index(context: &ContextRecord) -> bool {
     context.notes.iter().any(|note| note.contains("index"))
 }
 
@@ -322,7 +322,7 @@ fn what_is_sent_is_what_the_command_prints_and_the_journal_lists() {
             json!([path, line("start_line"), line("end_line"), section["kind"], section["tokens"], section["reason"]])
         });
         let of_journal = context.sections.iter().map(|section| {
-            let Surrounding { path, start_line, end_line, kind, tokens, reason, .. } = section;
+            let ContextRecordSection { path, start_line, end_line, kind, tokens, reason, .. } = section;
             json!([path, start_line, end_line, kind, tokens, reason])
         });
         assert_eq!(of_command.collect::<Vec<_>>(), of_journal.collect::<Vec<_>>(), "{window}");
@@ -421,7 +421,7 @@ fn under_a_budget_the_same_is_told_and_never_more_than_that() {
                 .iter()
                 .filter_map(|section| section["text"].as_str())
                 .collect();
-            assert_eq!(tokens, count(Encoding::O200kBase, &all) as u64, "counted as it is sent");
+            assert_eq!(tokens, count_tokens(Encoding::O200kBase, &all) as u64, "counted as it is sent");
             let is_whole = texts(&context) == review;
             assert_eq!(is_whole, budget >= 6_000, "{budget}: {:#?}", texts(&context));
         }

@@ -1,7 +1,7 @@
 //! What a review by models cost and who answered, as `stats` tells it: the same as the records and the account say.
 
 use revdeck::domain::RunRecord;
-use revdeck::store::Paid;
+use revdeck::store::PaidAnswer;
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn stats(place: &Place) -> Value {
 }
 
 /// Every line of the account.
-fn paid(place: &Place) -> Vec<Paid> {
+fn paid(place: &Place) -> Vec<PaidAnswer> {
     let account = place.test.home().join("state").join("spending.ndjson");
     let text = std::fs::read_to_string(account).expect("something was paid");
     text.lines().map(|line| serde_json::from_str(line).expect("a payment")).collect()

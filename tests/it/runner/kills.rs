@@ -123,7 +123,7 @@ fn keep_up(place: &Place, hunt: &Hunt, stop: &AtomicBool) {
         hunt.pending.store(with(|status| status == RunStatus::Pending).len(), Ordering::Relaxed);
         *hunt.working.lock().expect("no killer panicked") = with(RunStatus::is_working);
         std::thread::sleep(Duration::from_millis(2));
-        view = store.refresh(&view).expect("the store can be read");
+        view = store.refresh_view(&view).expect("the store can be read");
     }
 }
 

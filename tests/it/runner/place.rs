@@ -40,7 +40,7 @@ pub fn signal(process: u32, signal: Signal) {
 
 /// Holds a worker still, and not while it holds the store's lock: nobody else could go on then.
 pub fn hold_still(store: &Store, process: u32) {
-    let held = store.locked(|_| {
+    let held = store.with_lock(|_| {
         signal(process, Signal::STOP);
         wait_for("a process that stands still", || (gone(process) || state(process) == Some('T')).then_some(()));
         Ok(())
@@ -87,7 +87,7 @@ impl Place {
     }
 
     pub fn settings(&self, text: &str) {
-        let file = Paths::below(&self.test.home()).config_file();
+        let file = Paths::from_home(&self.test.home()).config_file();
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
         std::fs::write(file, text).expect("a file");
     }

@@ -12,7 +12,7 @@ fn like(place: &Place, model: &RunId, id: &str, change: impl FnOnce(&mut RunReco
     record.scope_hash = "another".to_owned();
     (record.superseded_by, record.carried_over_from) = (None, None);
     change(&mut record);
-    place.store().locked(|locked| locked.create_run(&record)).expect("the store can be written");
+    place.store().with_lock(|locked| locked.create_run(&record)).expect("the store can be written");
     record.run_id
 }
 
@@ -130,15 +130,15 @@ fn starts_that_find_no_slot_are_not_held_against_a_run() {
     let run = like(&place, &model, BAD, pending);
     for earlier in 0..2 {
         let starting = store.lock_start(&run).expect("readable").expect("free");
-        assert_eq!(starting.earlier(), earlier);
-        let held = starting.begin().expect("writable");
+        assert_eq!(starting.failed_starts(), earlier);
+        let held = starting.record_start().expect("writable");
         assert!(store.is_starting(&run).expect("readable"));
         assert!(store.lock_start(&run).expect("readable").is_none(), "a second one is not started");
         drop(held);
         assert!(!store.is_starting(&run).expect("readable"));
     }
-    store.started_well(&run).expect("writable");
-    assert_eq!(store.lock_start(&run).expect("readable").expect("free").earlier(), 0);
+    store.clear_failed_starts(&run).expect("writable");
+    assert_eq!(store.lock_start(&run).expect("readable").expect("free").failed_starts(), 0);
     place.revdeck(&["runs"]);
     wait_for("the end", || Some(place.run(&run)).filter(|run| run.status == RunStatus::Completed));
 }
@@ -155,10 +155,10 @@ fn starts_that_find_an_older_run_to_wait_for_are_not_held_against_a_run() {
         pending(record);
         record.waits_for = Some(older.clone());
     });
-    drop(store.lock_start(&run).expect("readable").expect("free").begin().expect("writable"));
+    drop(store.lock_start(&run).expect("readable").expect("free").record_start().expect("writable"));
     place.revdeck(&["worker", run.as_str()]);
     assert_eq!(place.run(&run).status, RunStatus::Pending);
-    assert_eq!(store.lock_start(&run).expect("readable").expect("free").earlier(), 0);
+    assert_eq!(store.lock_start(&run).expect("readable").expect("free").failed_starts(), 0);
     drop(worker);
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 fn sees(store: &Store, n: usize, findings: &[usize], moved: &[(usize, &str, u32)]) {
     let run = store.update_run(&run_id(n), at(0), |run| run.status = RunStatus::Resolving).expect("resolving");
-    let moved = moved.iter().map(|&(f, path, line)| Moved::new(finding_id(f), path, LineRange::new(line, line + 2)));
+    let moved = moved.iter().map(|&(f, path, line)| MovedFinding::new(finding_id(f), path, LineRange::new(line, line + 2)));
     let output = RunOutput {
         findings: findings.iter().map(|f| finding(*f, n)).collect(),
         moved: moved.collect(),
@@ -15,11 +15,11 @@ fn sees(store: &Store, n: usize, findings: &[usize], moved: &[(usize, &str, u32)
 }
 
 /// Path, first line, the run that reported it and the one that saw it there.
-fn place_of(view: &View, n: usize) -> (String, u32, String, String) {
+fn place_of(view: &StoreView, n: usize) -> (String, u32, String, String) {
     let index = view.finding_index(finding_id(n).as_str()).expect("there");
     let row = view.finding(index);
     let run = |index: Option<usize>| view.run(index.expect("a run")).id.to_owned();
-    (row.path.to_owned(), row.line_start, run(view.reported_by(index)), run(view.placed_by(index)))
+    (row.path.to_owned(), row.line_start, run(view.last_reporting_run(index)), run(view.locating_run(index)))
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_latest_run_that_saw_a_finding_says_where_it_stands() {
         (5, &[1][..], &[(2, "src/last.rs", 1)][..], ("src/file1.rs", 2, 5, 5), ("src/last.rs", 1, 1, 5)),
     ] {
         sees(&store, n, findings, moved);
-        view = store.refresh(&view).expect("a view");
+        view = store.refresh_view(&view).expect("a view");
         assert_eq!(place_of(&view, 1), at_place(first.0, first.1, first.2, first.3), "after run {n}");
         assert_eq!(place_of(&view, 2), at_place(second.0, second.1, second.2, second.3), "after run {n}");
         assert_eq!(dump(&view), dump(&store.view().expect("a view")), "after run {n}");
@@ -63,7 +63,7 @@ fn the_latest_run_that_saw_a_finding_says_where_it_stands() {
     store.checkpoint_now().expect("written");
     let kept = store.view().expect("a view");
     assert_eq!((dump(&kept), place_of(&kept, 2)), (dump(&view), at_place("src/last.rs", 1, 1, 5)));
-    let recent = store.recent(5).expect("a view");
+    let recent = store.recent_view(5).expect("a view");
     assert_eq!(place_of(&recent, 2), place_of(&kept, 2));
     assert_eq!(store.verify().expect("verified").problems, []);
 }
@@ -84,5 +84,5 @@ fn a_finding_is_shown_where_it_stands_and_as_it_was_reported() {
     let shown = store.finding(&finding_id(1)).expect("read").expect("there");
     assert_eq!((shown.repo_relative_path.as_str(), shown.line_start, shown.line_end), ("src/moved.rs", 40, 42));
     assert_eq!(shown.suggestion.and_then(|suggestion| suggestion.lines), Some(LineRange::new(41, 42)));
-    assert_eq!(store.reported(&run_id(1), &finding_id(1)).expect("read"), Some(reported));
+    assert_eq!(store.finding_in_run(&run_id(1), &finding_id(1)).expect("read"), Some(reported));
 }

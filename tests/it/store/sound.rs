@@ -9,7 +9,7 @@ fn an_epoch_never_falls_back_behind_a_run() {
         let store = place.store();
         let mut run = record(1, RunStatus::Pending);
         run.epoch = 41;
-        store.locked(|locked| locked.create_run(&run)).expect("created");
+        store.with_lock(|locked| locked.create_run(&run)).expect("created");
         create(&store, 2, RunStatus::Pending);
         let path = store.root().join("epoch");
         match damage {
@@ -29,7 +29,7 @@ fn what_was_repaired_is_told_no_more() {
     let place = Place::new();
     let store = place.store();
     create(&store, 1, RunStatus::Reviewing);
-    store.journal(&run_id(1)).expect("opens").append(at(1), RunEvent::Unknown).expect("appended");
+    store.open_journal(&run_id(1)).expect("opens").append(at(1), RunEvent::Unknown).expect("appended");
     append_raw(&store.root().join(format!("events/{}.jsonl", run_id(1))), "{torn");
     store.update_run(&run_id(1), at(2), |run| run.status = RunStatus::Lost).expect("lost");
     store.checkpoint_now().expect("written");
@@ -45,7 +45,7 @@ fn rows_know_what_decisions_need() {
     let mut run = record(1, RunStatus::Reviewing);
     (run.epoch, run.reasoning_effort) = (7, "high".into());
     (run.cancel_reason, run.error_class) = (Some(CancelReason::UserStop), Some(ErrorClass::Reviewer));
-    store.locked(|locked| locked.create_run(&run)).expect("created");
+    store.with_lock(|locked| locked.create_run(&run)).expect("created");
     for checkpoint in [false, true] {
         if checkpoint {
             store.checkpoint_now().expect("written");
@@ -83,7 +83,7 @@ fn a_file_that_was_replaced_twice_is_read_anew() {
         fs::write(&path, bytes).expect("written");
         assert!(store.repair().expect("repaired").is_clean());
         drop(store.prune(None, None, at(0), false).expect("compacted"));
-        let refreshed = dump(&store.refresh(&view).expect("a view"));
+        let refreshed = dump(&store.refresh_view(&view).expect("a view"));
         let _ = fs::remove_file(store.root().join("view.cache"));
         assert_eq!(refreshed, dump(&store.view().expect("a view")));
         if fs::metadata(&path).expect("there").ino() == before.ino() {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use revdeck::context::given::history;
+use revdeck::context::query_input::history_tip;
 use revdeck::context::mask::Mask;
-use revdeck::context::retrieve::task::Task;
-use revdeck::context::surroundings::{Options, Question, surroundings};
+use revdeck::context::retrieve::task::RetrievalTask;
+use revdeck::context::builder::{ContextOptions, ContextQuery, build_context};
 use revdeck::context::tools::{Tool, Toolbox};
 use revdeck::domain::{Encoding, Kind, LineRange, ToolOutcome};
 use serde_json::json;
@@ -251,22 +251,22 @@ fn symbols_are_found_with_their_definitions_first() {
 /// Puts a context of the change together, as a review does; what is found out is kept in a folder.
 fn keep_history(test: &TestEnvironment, folder: &Path) {
     let (repo, snapshot) = snapshot(test, "worktree");
-    let question = Question {
+    let question = ContextQuery {
         tree: &snapshot.snapshot_commit,
-        history: history(&snapshot.base_commit, &snapshot.snapshot_commit),
-        task: Task::default(),
-        front: Vec::new(),
+        history: history_tip(&snapshot.base_commit, &snapshot.snapshot_commit),
+        task: RetrievalTask::default(),
+        leading_pieces: Vec::new(),
         context_lines: None,
-        documents_told: &[],
+        quoted_documents: &[],
         budget: 1_000,
         encoding: Encoding::O200kBase,
-        options: Options::default(),
+        options: ContextOptions::default(),
         folder: Some(folder),
         index: None,
         meaning: None,
         cancelled: &|| false,
     };
-    surroundings(&repo, question).expect("a repository that can be read").expect("in whole");
+    build_context(&repo, question).expect("a repository that can be read").expect("in whole");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use revdeck::context::index::{Index, Reach};
+use revdeck::context::index::{Index, IndexCompleteness};
 use revdeck::context::mask::Mask;
 use serde_json::json;
 
@@ -49,11 +49,11 @@ fn an_index_changes_no_answer() {
     let folder = test.home().join("index");
     let go_on = |_| ControlFlow::Continue(());
     let refreshed = Index::refresh(&folder, &repo, &snapshot.snapshot_commit, &go_on).expect("an index");
-    assert_eq!(refreshed.index.reach(), Reach::Whole);
+    assert_eq!(refreshed.index.completeness(), IndexCompleteness::Whole);
     assert!(refreshed.index.files().len() > 5 && !refreshed.index.left_out().is_empty());
     let mut without = toolbox(&test, "worktree", Mask::On);
     let mut with = toolbox(&test, "worktree", Mask::On);
-    with.look_up_in(refreshed.index);
+    with.set_index(refreshed.index);
     let names = ["parse_text", "again", "main", "text", "Größe", "x", "f", "key", "nowhere", "parse", "other", "AWS"];
     for name in names {
         let asked = json!({ "name": name });

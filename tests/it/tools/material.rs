@@ -3,28 +3,28 @@
 use std::os::unix::fs::symlink;
 
 use proptest::prelude::*;
-use revdeck::context::house_documents::{constitution, house_documents};
-use revdeck::context::house_rules::{HouseRules, house_rules};
+use revdeck::context::project_documents::{quote_constitution, list_project_documents};
+use revdeck::context::guidelines::{Guidelines, collect_guidelines};
 use revdeck::context::mask::Mask;
-use revdeck::context::material::{DiffPart, Material, Measure, material};
-use revdeck::context::tokens::{Encoding, count};
-use revdeck::domain::{LeftOutReason, LineRange};
+use revdeck::context::diff_parts::{DiffPart, DiffParts, DiffLimits, build_diff_parts};
+use revdeck::context::tokens::{Encoding, count_tokens};
+use revdeck::domain::{OmissionReason, LineRange};
 
 use super::{AWS, RANDOM, snapshot};
 use crate::env::TestEnvironment;
 
 fn tokens(text: &str) -> u64 {
-    count(Encoding::O200kBase, text) as u64
+    count_tokens(Encoding::O200kBase, text) as u64
 }
 
-fn told(test: &TestEnvironment, scope: &str, measure: Measure) -> Material {
+fn told(test: &TestEnvironment, scope: &str, measure: DiffLimits) -> DiffParts {
     let (repo, snapshot) = snapshot(test, scope);
-    let material_of = || material(&repo, &snapshot.change, measure, &tokens, Mask::On, &|_, _| true, &|| false);
+    let material_of = || build_diff_parts(&repo, &snapshot.change, measure, &tokens, Mask::On, &|_, _| true, &|| false);
     let made = material_of();
     assert_eq!(made, material_of(), "the same change, the same parts");
     for file in &snapshot.change.files {
         let parts = made.parts.iter().filter(|part| part.path == file.path).flat_map(|part| &part.hunks);
-        let beyond = made.beyond.iter().filter(|beyond| beyond.path == file.path).flat_map(|beyond| &beyond.hunks);
+        let beyond = made.over_budget.iter().filter(|beyond| beyond.path == file.path).flat_map(|beyond| &beyond.hunks);
         let pieces: Vec<LineRange> = parts.chain(beyond).copied().collect();
         if made.left_out.iter().any(|left| left.path == file.path) {
             assert!(pieces.is_empty(), "{}", file.path);
@@ -51,7 +51,7 @@ fn told(test: &TestEnvironment, scope: &str, measure: Measure) -> Material {
         };
         assert!(pieces.iter().all(is_of_a_hunk), "{} {pieces:?} {:?}", file.path, file.hunks);
     }
-    let limit = measure.max_part_tokens.max(Measure::MIN_PART);
+    let limit = measure.max_part_tokens.max(DiffLimits::MIN_PART_TOKENS);
     for part in &made.parts {
         assert!(part.tokens <= limit && part.tokens == tokens(&part.text), "{} {}", part.tokens, part.text);
         assert!(!part.hunks.is_empty() && part.text.starts_with("### "), "{}", part.text);
@@ -62,7 +62,7 @@ fn told(test: &TestEnvironment, scope: &str, measure: Measure) -> Material {
     made
 }
 
-const ALL: Measure = Measure { budget_tokens: u64::MAX, max_part_tokens: 2_000, context_lines: 3 };
+const ALL: DiffLimits = DiffLimits { budget_tokens: u64::MAX, max_part_tokens: 2_000, context_lines: 3 };
 
 fn paths(parts: &[DiffPart]) -> Vec<&str> {
     parts.iter().map(|part| part.path.as_str()).collect()
@@ -81,8 +81,8 @@ fn once_nobody_waits_the_rest_of_a_change_is_beyond() {
             looks.set(looks.get() + 1);
             looks.get() > most
         };
-        let made = material(&repo, &snapshot.change, ALL, &tokens, Mask::On, &|_, _| true, &cancelled);
-        assert_eq!((made.parts.len(), made.beyond.len()), (most, 5 - most));
+        let made = build_diff_parts(&repo, &snapshot.change, ALL, &tokens, Mask::On, &|_, _| true, &cancelled);
+        assert_eq!((made.parts.len(), made.over_budget.len()), (most, 5 - most));
     }
 }
 
@@ -109,7 +109,7 @@ fn a_change_is_told_in_the_order_of_its_worth() {
     );
     assert_eq!(made.parts[1].hunks, [LineRange::new(3, 3)]);
     let left: Vec<_> = made.left_out.iter().map(|left| (left.path.as_str(), left.reason)).collect();
-    assert_eq!(left, [(".env", LeftOutReason::Secret)]);
+    assert_eq!(left, [(".env", OmissionReason::Secret)]);
 }
 
 #[test]
@@ -126,17 +126,17 @@ fn large_files_are_cut_at_blocks_and_large_blocks_at_lines() {
     });
     test.write("a.rs", changed.collect::<String>());
     test.write("wide.txt", format!("{}\n{}\n", "漢字".repeat(4_000), "x y ".repeat(4_000)));
-    let made = told(&test, "worktree", Measure { max_part_tokens: 700, ..ALL });
+    let made = told(&test, "worktree", DiffLimits { max_part_tokens: 700, ..ALL });
     assert!(made.parts.len() > 6, "{}", made.parts.len());
     assert!(
         made.parts[0].text.starts_with("### a.rs\n@@ ") && made.parts[1].text.starts_with("### a.rs, continued\n@@ -")
     );
     assert!(made.parts.iter().any(|part| part.text.contains("@@ in the middle of a block @@")));
     // Too small a measure, and too small a budget.
-    let small = told(&test, "worktree", Measure { max_part_tokens: 1, budget_tokens: 1_000, context_lines: 0 });
-    assert!(small.parts.len() >= 4 && small.beyond.len() == 2, "{:?}", small.beyond);
-    let none = told(&test, "worktree", Measure { budget_tokens: 10, ..ALL });
-    assert!(none.parts.is_empty() && none.beyond.iter().map(|file| file.path.as_str()).eq(["a.rs", "wide.txt"]));
+    let small = told(&test, "worktree", DiffLimits { max_part_tokens: 1, budget_tokens: 1_000, context_lines: 0 });
+    assert!(small.parts.len() >= 4 && small.over_budget.len() == 2, "{:?}", small.over_budget);
+    let none = told(&test, "worktree", DiffLimits { budget_tokens: 10, ..ALL });
+    assert!(none.parts.is_empty() && none.over_budget.iter().map(|file| file.path.as_str()).eq(["a.rs", "wide.txt"]));
 }
 
 #[test]
@@ -161,11 +161,11 @@ fn what_does_not_fit_keeps_nothing_smaller_from_being_told() {
         (2_900, &["a.rs", "b.rs", "c.rs", "d.rs", "e.md"]),
         (9_000, &["a.rs", "b.rs", "c.rs", "d.rs", "e.md"]),
     ] {
-        let made = told(&test, "worktree", Measure { budget_tokens: budget, ..ALL });
+        let made = told(&test, "worktree", DiffLimits { budget_tokens: budget, ..ALL });
         let mut files = paths(&made.parts);
         files.dedup();
         assert_eq!(files, expected, "{budget}: {}", made.tokens);
-        assert!(made.beyond.is_empty() || made.tokens + Measure::MIN_PART > budget, "{} of {budget}", made.tokens);
+        assert!(made.over_budget.is_empty() || made.tokens + DiffLimits::MIN_PART_TOKENS > budget, "{} of {budget}", made.tokens);
         assert!(made.tokens > before, "{budget}: {} after {before}", made.tokens);
         before = made.tokens;
     }
@@ -179,8 +179,8 @@ fn of_very_many_files_that_do_not_fit_not_all_are_looked_into() {
         test.write(&format!("{number:03}.rs"), &long);
     }
     test.write("z.rs", "fn z() {}\n");
-    let made = told(&test, "worktree", Measure { budget_tokens: 100, max_part_tokens: 2_000, context_lines: 3 });
-    assert!(made.parts.is_empty() && made.beyond.len() == 211, "{made:?}");
+    let made = told(&test, "worktree", DiffLimits { budget_tokens: 100, max_part_tokens: 2_000, context_lines: 3 });
+    assert!(made.parts.is_empty() && made.over_budget.len() == 211, "{made:?}");
 }
 
 #[test]
@@ -217,14 +217,14 @@ fn any_change_is_told_whole() {
         test.git(&["add", "-A"]);
         test.git(&["commit", "-q", "--allow-empty", "-m", "old"]);
         test.write("a.rs", new.join("\n"));
-        told(&test, "worktree", Measure { budget_tokens: budget, max_part_tokens: limit, context_lines: context });
+        told(&test, "worktree", DiffLimits { budget_tokens: budget, max_part_tokens: limit, context_lines: context });
     });
 }
 
-fn rules(test: &TestEnvironment, changed: &[&str], budget: u64) -> Option<HouseRules> {
+fn rules(test: &TestEnvironment, changed: &[&str], budget: u64) -> Option<Guidelines> {
     let (repo, snapshot) = snapshot(test, "worktree");
-    let documents = house_documents(&repo.listing(&snapshot.snapshot_commit).expect("a listing"));
-    house_rules(&repo, &snapshot.snapshot_commit, changed, &documents, budget, &tokens, Mask::On)
+    let documents = list_project_documents(&repo.list_tree(&snapshot.snapshot_commit).expect("a listing"));
+    collect_guidelines(&repo, &snapshot.snapshot_commit, changed, &documents, budget, &tokens, Mask::On)
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_link_longer_than_any_leads_nowhere() {
         test.git(&["add", "real.md"]);
         test.git(&["commit", "-q", "-m", "a link"]);
         let (repo, snapshot) = snapshot(&test, "commit:HEAD");
-        let found = house_rules(&repo, &snapshot.snapshot_commit, &["a.rs"], &[], 1_000, &tokens, Mask::On);
+        let found = collect_guidelines(&repo, &snapshot.snapshot_commit, &["a.rs"], &[], 1_000, &tokens, Mask::On);
         let text = found.as_ref().map(|rules| rules.text.as_str());
         assert_eq!(text.is_some(), expected.is_some(), "{dots}: {text:?}");
         assert!(expected.is_none_or(|rule| text.is_some_and(|text| text.contains(rule))), "{dots}: {text:?}");
@@ -295,7 +295,7 @@ fn the_constitution_is_given_whole_or_with_a_word_of_what_is_left_out() {
     let test = TestEnvironment::new();
     let given = |budget: u64| {
         let (repo, snapshot) = snapshot(&test, "worktree");
-        constitution(&repo, &snapshot.snapshot_commit, budget, &tokens, Mask::On)
+        quote_constitution(&repo, &snapshot.snapshot_commit, budget, &tokens, Mask::On)
     };
     test.write("docs/constitution.md", "later\n");
     symlink("../outside.md", test.repo().join("CONSTITUTION.md")).expect("a link");

@@ -1,0 +1,79 @@
+//! A pattern, and a kind that is counted, as JSON and in words.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::{Kind, Time};
+use crate::knowledge::kind_tallies::KindTally;
+use crate::knowledge::pattern::Pattern;
+use crate::knowledge::rank;
+use crate::reviewers::analyzer::language::Language;
+
+/// A pattern with every key, and where it stands.
+pub fn pattern_to_json(pattern: &Pattern, now: Time) -> Value {
+    let mut object = match serde_json::to_value(pattern) {
+        Ok(Value::Object(object)) => object,
+        _ => Map::new(),
+    };
+    let (count, standing) = (pattern.total_count(), rank::assess_pattern(pattern, now));
+    object.extend(
+        [
+            ("frequency", json!(pattern.times_seen())),
+            ("successes", json!(count.successes)),
+            ("failures", json!(count.failures)),
+            ("success_rate", json!(standing.success_rate)),
+            ("at_least", json!(standing.at_least)),
+            ("confidence", json!(standing.confidence)),
+            ("recency", json!(standing.recency)),
+            ("inclusion", json!(standing.inclusion)),
+        ]
+        .map(|(key, value)| (key.to_owned(), value)),
+    );
+    // What it leaves out when there is nothing to say.
+    for (key, nothing) in [
+        ("last_matched", Value::Null),
+        ("months", json!({})),
+        ("related", json!([])),
+        ("group", Value::Null),
+        ("muted", json!(false)),
+    ] {
+        object.entry(key).or_insert(nothing);
+    }
+    if pattern.last_seen == Time::UNIX_EPOCH {
+        // What came with revdeck and was not seen yet.
+        object.insert("first_seen".to_owned(), Value::Null);
+        object.insert("last_seen".to_owned(), Value::Null);
+    }
+    Value::Object(object)
+}
+
+/// A kind with what was decided about its findings.
+pub fn kind_to_json(language: Language, kind: Kind, tally: &KindTally) -> Value {
+    json!({
+        "language": language.name(),
+        "kind": kind,
+        "dismissed": tally.dismissed,
+        "addressed": tally.addressed,
+        "lowered": tally.lowering_dismissals().is_some(),
+        "muted": tally.muted,
+        "last_seen": tally.last_seen,
+    })
+}
+
+/// The forms in one line.
+pub fn format_forms(pattern: &Pattern) -> String {
+    match pattern.fixed.as_str() {
+        "" => pattern.broken.clone(),
+        fixed => format!("{}  ->  {fixed}", pattern.broken),
+    }
+}
+
+/// `80 % of 10, at least 49 %`; what nothing came of has no rate.
+pub fn format_rate(successes: u64, failures: u64, success_rate: Option<f64>, at_least: Option<f64>) -> String {
+    match (success_rate, at_least) {
+        (Some(rate), Some(bound)) => {
+            let outcomes = successes + failures;
+            format!("{:.0} % of {outcomes} succeeded, at least {:.0} %", rate * 100.0, bound * 100.0)
+        }
+        _ => "no outcome yet".to_owned(),
+    }
+}

@@ -1,0 +1,280 @@
+//! What code means, as vectors of a model say it: how near each piece of the files that lead is to the change.
+//!
+//! Invariants: what is sent is masked, by the whole of each file; a vector is asked for once for a text and a model, and
+//! kept; whatever goes wrong, the ranking stands as it was without.
+
+mod vector_cache;
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::chunk::{ChunkKind, chunk_file};
+use super::mask::Mask;
+use super::retrieve::RankedFile;
+use super::retrieve::task::RetrievalTask;
+use super::text::BlobText;
+use crate::domain::{LineRange, content_hash};
+use crate::git::{Hunk, Repo};
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::chat::ChatError;
+use crate::reviewers::http::Embedder;
+
+use vector_cache::VectorCache;
+
+/// Pieces of code that are compared, those of the best files first; and those that are sent because they are not known.
+const MAX_CHUNKS: usize = 4_000;
+const MAX_NEW_VECTORS: usize = 600;
+/// A text's bytes at most: models take 512 to 8,192 tokens.
+const MAX_TEXT_BYTES: usize = 4_000;
+/// The change is said in so many texts, one for a file, with so many lines around each hunk.
+const MAX_QUERIES: usize = 16;
+const CONTEXT_LINES: u32 = 4;
+
+/// A model that makes vectors, and where they are kept.
+pub struct EmbeddingScorer {
+    embedder: Embedder,
+    folder: PathBuf,
+    timeout: Duration,
+}
+
+/// A piece of a ranked file.
+struct EmbeddedChunk {
+    file: usize,
+    lines: LineRange,
+    text: EmbeddingText,
+}
+
+/// A text, and the name of its vector.
+struct EmbeddingText {
+    key: [u8; 16],
+    text: String,
+}
+
+impl EmbeddingText {
+    fn new(mut text: String) -> Option<Self> {
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+        if text.trim().is_empty() {
+            return None;
+        }
+        let mut key = [0; 16];
+        let hash = content_hash([text.as_bytes()]);
+        for (byte, digits) in key.iter_mut().zip(hash.as_bytes().chunks_exact(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+        }
+        Some(Self { key, text })
+    }
+}
+
+type Vectors = HashMap<[u8; 16], Vec<f32>>;
+
+impl EmbeddingScorer {
+    /// `patience` is how long a server is waited for, all requests together.
+    pub fn new(embedder: Embedder, folder: PathBuf, timeout: Duration) -> Self {
+        Self { embedder, folder, timeout }
+    }
+
+    /// Sets the figures of meaning of ranked files, and says of how many pieces of them there are no vectors yet. The
+    /// task's are at `blobs` by path.
+    ///
+    /// # Errors
+    /// Why there are none, for instance since it was cancelled. Vectors that came until then are kept for the next time.
+    pub fn score_files(
+        &self,
+        repo: &Repo,
+        task: &RetrievalTask,
+        ranked: &mut [RankedFile],
+        blobs: &HashMap<String, String>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<usize, ChatError> {
+        let queries = build_queries(repo, task, blobs);
+        let parts = collect_chunks(ranked, cancelled);
+        if cancelled() {
+            return Err(ChatError::cancelled());
+        }
+        if queries.is_empty() || parts.is_empty() {
+            return Ok(0);
+        }
+        let kept = VectorCache::new(&self.folder, &self.embedder.name());
+        let wanted: HashSet<[u8; 16]> =
+            queries.iter().chain(parts.iter().map(|part| &part.text)).map(|text| text.key).collect();
+        let mut vectors = kept.read(&wanted);
+        let mut asked = HashSet::new();
+        let is_new = |text: &&EmbeddingText| !vectors.contains_key(&text.key) && asked.insert(text.key);
+        let new: Vec<&EmbeddingText> =
+            queries.iter().chain(parts.iter().map(|part| &part.text)).filter(is_new).take(MAX_NEW_VECTORS).collect();
+        let texts: Vec<String> = new.iter().map(|wanted| wanted.text.clone()).collect();
+        let mut came: Vec<([u8; 16], Vec<f32>)> = Vec::new();
+        let deadline = Instant::now() + self.timeout;
+        let outcome = match texts.is_empty() {
+            true => Ok(()),
+            false => self.embedder.embed(&texts, deadline, cancelled, &mut |first, vectors| {
+                came.extend(new.iter().skip(first).map(|wanted| wanted.key).zip(vectors));
+            }),
+        };
+        // Another model under the same name makes vectors of another size.
+        let size = came.first().map(|(_, vector)| vector.len());
+        if size.is_some_and(|size| vectors.values().any(|vector| vector.len() != size)) {
+            kept.clear();
+            vectors.clear();
+        }
+        kept.add(&came);
+        vectors.extend(came);
+        outcome?;
+        let near = compute_similarities(&queries, &parts, &vectors);
+        set_factors(ranked, &parts, &near);
+        Ok(parts.iter().filter(|part| !vectors.contains_key(&part.text.key)).count())
+    }
+}
+
+/// A file's text as it may be sent.
+fn read_masked_text(repo: &Repo, blob: &str, path: &str) -> Option<BlobText> {
+    BlobText::from_blob(repo, blob, path, Mask::On).ok().filter(|text| !text.is_binary)
+}
+
+/// What the change and the task are about: lines of the tree that is searched.
+fn build_queries(repo: &Repo, task: &RetrievalTask, blobs: &HashMap<String, String>) -> Vec<EmbeddingText> {
+    let text_of = |path: &str, places: &[(u32, u32)]| {
+        let text = read_masked_text(repo, blobs.get(path)?, path)?;
+        let mut said = String::new();
+        for (start, end) in places {
+            let lines = start.saturating_sub(CONTEXT_LINES).max(1)..=end.saturating_add(CONTEXT_LINES).min(text.line_count());
+            lines.for_each(|line| said.extend([text.line(line), "\n"]));
+        }
+        EmbeddingText::new(said)
+    };
+    let of_given = task.given.iter().filter_map(|given| {
+        let last = |hunk: &Hunk| hunk.old_start.saturating_add(hunk.old_lines.saturating_sub(1));
+        let place = |hunk: &Hunk| (hunk.old_start, last(hunk));
+        let places: Vec<(u32, u32)> = given.hunks.iter().map(|hunk| place(&hunk.range)).collect();
+        text_of(&given.path, &places)
+    });
+    let of_focus = task.focus.iter().filter_map(|focus| {
+        let line = focus.line.unwrap_or(1);
+        text_of(&focus.path, &[(line, line.saturating_add(CONTEXT_LINES))])
+    });
+    let of_text = EmbeddingText::new(Mask::On.mask_text(None, &task.text).into_owned());
+    of_text.into_iter().chain(of_focus).chain(of_given).take(MAX_QUERIES).collect()
+}
+
+fn collect_chunks(ranked: &[RankedFile], cancelled: &dyn Fn() -> bool) -> Vec<EmbeddedChunk> {
+    let of = |(file, ranked): (usize, &RankedFile)| {
+        let text = &*ranked.masked.texts.all;
+        let chunks = chunk_file(&ranked.path, text, Language::detect(&ranked.path, text.as_bytes()));
+        let chunks = chunks.into_iter().filter(|chunk| chunk.kind != ChunkKind::Summary);
+        let part =
+            |chunk: super::chunk::Chunk| Some(EmbeddedChunk { file, lines: chunk.lines, text: EmbeddingText::new(chunk.text(text))? });
+        chunks.filter_map(part).collect::<Vec<_>>()
+    };
+    ranked.iter().enumerate().take_while(|_| !cancelled()).flat_map(of).take(MAX_CHUNKS).collect()
+}
+
+/// Of each part, how near it is to what is nearest of the change: 1 for the nearest of all, 0 for the farthest and for what
+/// is not known.
+fn compute_similarities(queries: &[EmbeddingText], parts: &[EmbeddedChunk], vectors: &Vectors) -> Vec<f32> {
+    let asked: Vec<&Vec<f32>> = queries.iter().filter_map(|query| vectors.get(&query.key)).collect();
+    let cosine = |a: &[f32], b: &[f32]| -> f32 {
+        let sum: f32 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+        if sum.is_finite() { sum.clamp(-1.0, 1.0) } else { -1.0 }
+    };
+    let of = |part: &EmbeddedChunk| {
+        let own = vectors.get(&part.text.key)?;
+        asked.iter().map(|query| cosine(own, query)).max_by(f32::total_cmp)
+    };
+    let cosines: Vec<Option<f32>> = parts.iter().map(of).collect();
+    let known = || cosines.iter().copied().flatten();
+    let (least, most) = (known().fold(1.0, f32::min), known().fold(-1.0, f32::max));
+    let range = (most - least).max(1e-6);
+    cosines.iter().map(|cosine| cosine.map_or(0.0, |cosine| (cosine - least) / range)).collect()
+}
+
+fn set_factors(ranked: &mut [RankedFile], parts: &[EmbeddedChunk], near: &[f32]) {
+    for (part, near) in parts.iter().zip(near) {
+        let Some(file) = ranked.get_mut(part.file) else { continue };
+        file.factors.meaning = file.factors.meaning.max(*near);
+        for passage in &mut file.passages {
+            let lines = LineRange::new(passage.range.start + 1, passage.range.end);
+            if lines.overlaps(part.lines) {
+                passage.factors.meaning = passage.factors.meaning.max(*near);
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..ranked.len()).filter(|at| ranked[*at].factors.meaning > 0.0).collect();
+    order.sort_by(|a, b| ranked[*b].factors.meaning.total_cmp(&ranked[*a].factors.meaning).then(a.cmp(b)));
+    for (rank, at) in order.into_iter().enumerate() {
+        ranked[at].factors.meaning_first = 1.0 / (rank as f32 + 2.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::context::retrieve::document::Document;
+    use crate::context::retrieve::factors::FileFactors;
+    use crate::context::retrieve::history::Touch;
+    use crate::context::retrieve::task::{Focus, GivenFile, GivenFileHunk};
+    use crate::context::retrieve::masked_text::MaskedFile;
+    use crate::context::retrieve::words::Vocabulary;
+
+    /// A repository with one file, and where that is.
+    fn sample(text: &str) -> (tempfile::TempDir, Repo, HashMap<String, String>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let blob = git.blob(text.as_bytes()).expect("a blob").to_string();
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        (folder, repo, HashMap::from([("a.rs".to_owned(), blob)]))
+    }
+
+    #[test]
+    fn lines_as_far_down_as_they_can_be_are_survived() {
+        let (_folder, repo, blobs) = sample("one\ntwo\n");
+        let place = |old_start, old_lines| Hunk { old_start, old_lines, new_start: 1, new_lines: 1 };
+        let hunks = [place(u32::MAX, 2), place(1, u32::MAX)];
+        let hunks = hunks.map(|place| GivenFileHunk { range: place, removed: Vec::new(), added: Vec::new() });
+        let given = GivenFile { path: "a.rs".to_owned(), touch: Touch::Modified, hunks: hunks.into() };
+        let focus = Focus { path: "a.rs".to_owned(), line: Some(u32::MAX) };
+        let asked =
+            |task: RetrievalTask| build_queries(&repo, &task, &blobs).into_iter().map(|wanted| wanted.text).collect::<String>();
+        assert_eq!(asked(RetrievalTask { given: vec![given], ..RetrievalTask::default() }), "one\ntwo\n");
+        assert_eq!(asked(RetrievalTask { focus: vec![focus], ..RetrievalTask::default() }), "");
+    }
+
+    #[test]
+    fn what_is_told_of_a_file_is_what_is_compared() {
+        let text = "fn one() {\n    \"***\"\n}\n";
+        let document = Arc::new(Document::read(text, &mut Vocabulary::default()));
+        let file = RankedFile {
+            path: "a.rs".to_owned(),
+            blob: "not to be looked at".to_owned(),
+            masked: MaskedFile::from_text(&document, text, &str::len),
+            document,
+            probability: 0.5,
+            factors: FileFactors::default(),
+            passages: Vec::new(),
+        };
+        let texts: Vec<String> = collect_chunks(&[file], &|| false).into_iter().map(|part| part.text.text).collect();
+        assert_eq!(texts, [text]);
+    }
+
+    #[test]
+    fn nearness_is_from_nought_to_one_whatever_the_vectors_are() {
+        let wanted = |text: &str| EmbeddingText::new(text.to_owned()).expect("a text");
+        let part = |text: &str| EmbeddedChunk { file: 0, lines: LineRange::new(1, 1), text: wanted(text) };
+        let parts: Vec<EmbeddedChunk> = ["near", "far", "unknown", "broken"].map(part).into();
+        let queries = [wanted("asked"), wanted("not known")];
+        let vectors: Vectors =
+            [("asked", [1.0, 0.0]), ("near", [0.8, 0.6]), ("far", [0.0, 1.0]), ("broken", [f32::NAN, 0.0])]
+                .into_iter()
+                .map(|(text, vector)| (wanted(text).key, vector.to_vec()))
+                .collect();
+        let near = compute_similarities(&queries, &parts, &vectors);
+        assert_eq!((near[0], near[2], near[3]), (1.0, 0.0, 0.0));
+        assert!(near[1] > 0.0 && near[1] < 1.0, "{near:?}");
+        let none = compute_similarities(&queries, &parts, &Vectors::new());
+        assert_eq!(none, [0.0; 4]);
+        assert!(EmbeddingText::new(" \n".to_owned()).is_none());
+        assert!(wanted(&"é".repeat(MAX_TEXT_BYTES)).text.len() <= MAX_TEXT_BYTES);
+    }
+}

@@ -1,0 +1,462 @@
+//! The history of a repository for the ranking: read from git once, then kept by the commit that it is the history of,
+//! and what commits on top of it changed by these.
+//!
+//! Invariants: what is kept follows from immutable commits, so that it is right or unreadable, never stale; what git did
+//! not have is not kept, since it may come; without a folder everything is read from git.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::slice;
+
+use super::retrieve::history::{History, MAX_FILES_PER_COMMIT, MAX_WORDS_PER_COMMIT, PastCommit, PastFile, Touch, fingerprint};
+use super::retrieve::paths::is_code;
+use super::retrieve::words::identifiers;
+use super::disk_cache::{CacheKey, PackedReader, DiskCache, PackedWriter};
+use crate::git::{CommitAncestor, GitError, Hunk, CommitFileChange, CommitFileChangeKind, Repo};
+
+/// Bytes of kept histories: one of 3,000 commits takes about one million.
+const MAX_CACHE_BYTES: u64 = 32 << 20;
+/// To be raised with any change of what is kept of a commit.
+const RECORD_VERSION: &str = "2";
+/// A history that is kept is looked for behind so many of the newest commits.
+const MAX_COMMITS_ABOVE_CACHED: usize = 200;
+
+/// The commits behind one commit.
+#[derive(Debug, Default)]
+pub struct RepoHistory {
+    pub history: History,
+    /// By commit: its number in the history.
+    numbers: HashMap<String, usize>,
+    /// The same, by number.
+    commits: Vec<String>,
+    parents: HashMap<String, Vec<String>>,
+}
+
+/// A commit, and what it changed.
+struct CachedCommit {
+    ancestor: CommitAncestor,
+    files: Vec<CachedCommitFile>,
+    /// See [`Past::words`].
+    words: Vec<u32>,
+}
+
+/// A file that a commit changed.
+struct CachedCommitFile {
+    path: String,
+    touch: Touch,
+    hunks: Vec<Hunk>,
+}
+
+impl RepoHistory {
+    /// What `limit` commits behind `tip`, itself included, changed of code. Once it is cancelled, commits have changed
+    /// nothing; what was read until then is kept.
+    ///
+    /// # Errors
+    /// A tip that is no commit. What goes wrong with `folder` costs time and nothing else.
+    pub fn read(
+        repo: &Repo,
+        tip: &str,
+        limit: usize,
+        folder: Option<&Path>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Self, GitError> {
+        let kept = HistoryCache { cache: DiskCache::open(folder, "past", MAX_CACHE_BYTES), limit, cancelled };
+        let entries = match extend_cached_history(repo, tip, &kept, &|ancestor| Some(kept.read_commit(repo, ancestor).0)) {
+            Some(entries) => entries,
+            None => walk_history(repo, tip, &kept)?,
+        };
+        kept.cache.close();
+        Ok(Self::from_cached_commits(entries))
+    }
+
+    /// The same where all of it is kept: no commit is compared with another.
+    pub fn read_cached(repo: &Repo, tip: &str, limit: usize, folder: &Path) -> Option<Self> {
+        let kept = HistoryCache { cache: DiskCache::open(Some(folder), "past", MAX_CACHE_BYTES), limit, cancelled: &|| false };
+        extend_cached_history(repo, tip, &kept, &|ancestor| kept.load_commit(&ancestor.commit)).map(Self::from_cached_commits)
+    }
+
+    fn from_cached_commits(entries: Vec<CachedCommit>) -> Self {
+        let mut known = Self::default();
+        for CachedCommit { ancestor, files, words } in entries {
+            if !files.is_empty() {
+                known.numbers.insert(ancestor.commit.clone(), known.history.commits.len());
+                known.commits.push(ancestor.commit.clone());
+                let file =
+                    |CachedCommitFile { path, touch, hunks }| PastFile { path: known.history.intern_path(&path), touch, hunks };
+                let files = files.into_iter().map(file).collect();
+                known.history.commits.push(PastCommit { files, words });
+            }
+            known.parents.insert(ancestor.commit, ancestor.parents);
+        }
+        known
+    }
+
+    /// A commit of the history, as hexadecimal.
+    pub fn commit(&self, number: usize) -> Option<&str> {
+        self.commits.get(number).map(String::as_str)
+    }
+
+    /// The history's commits that a commit has behind it, itself included, the newest first.
+    pub fn ancestors(&self, commit: &str) -> Vec<usize> {
+        let mut seen: HashSet<&str> = HashSet::new();
+        let mut open = vec![commit];
+        let mut before = Vec::new();
+        while let Some(commit) = open.pop() {
+            let Some((commit, parents)) = self.parents.get_key_value(commit) else { continue };
+            if seen.insert(commit) {
+                before.extend(self.numbers.get(commit));
+                open.extend(parents.iter().map(String::as_str));
+            }
+        }
+        before.sort_unstable();
+        before
+    }
+}
+
+/// Histories by their tip, and what single commits changed.
+struct HistoryCache<'a> {
+    cache: DiskCache,
+    limit: usize,
+    cancelled: &'a dyn Fn() -> bool,
+}
+
+impl HistoryCache<'_> {
+    fn history_key(&self, tip: &str) -> CacheKey {
+        CacheKey::from_parts(&["past", RECORD_VERSION, tip, &self.limit.to_string()])
+    }
+
+    fn commit_key(commit: &str) -> CacheKey {
+        CacheKey::from_parts(&["past", RECORD_VERSION, commit])
+    }
+
+    fn load_history(&self, tip: &str) -> Option<Vec<CachedCommit>> {
+        unpack_commits(&self.cache.get(self.history_key(tip))?)
+    }
+
+    fn store_history(&self, tip: &str, entries: &[CachedCommit]) {
+        self.cache.insert(self.history_key(tip), pack_commits(entries));
+    }
+
+    fn load_commit(&self, commit: &str) -> Option<CachedCommit> {
+        unpack_commits(&self.cache.get(Self::commit_key(commit))?)?.pop()
+    }
+
+    /// What a commit changed, and how much of that git does not have. Kept by itself: the histories of other tips have it too,
+    /// those of older ones as well.
+    fn read_commit(&self, repo: &Repo, ancestor: CommitAncestor) -> (CachedCommit, u32) {
+        if let Some(entry) = self.load_commit(&ancestor.commit) {
+            return (entry, 0);
+        }
+        let (entry, missing) = CachedCommit::read(repo, ancestor, self.cancelled);
+        if missing == 0 {
+            self.cache.insert(Self::commit_key(&entry.ancestor.commit), pack_commits(slice::from_ref(&entry)));
+        }
+        (entry, missing)
+    }
+}
+
+/// The history of a commit a few commits above one whose history is kept, none of them a merge: these few, then that one.
+/// It is what [`walked`] has, without a walk, for which git reads every commit that there is.
+fn extend_cached_history(repo: &Repo, tip: &str, kept: &HistoryCache<'_>, read: &dyn Fn(CommitAncestor) -> Option<CachedCommit>) -> Option<Vec<CachedCommit>> {
+    let mut above: Vec<CommitAncestor> = Vec::new();
+    let mut commit = tip.to_owned();
+    let base = loop {
+        if let Some(base) = kept.load_history(&commit) {
+            break base;
+        }
+        let ancestor = repo.ancestor(&commit).ok()?;
+        let [parent] = ancestor.parents.as_slice() else { return None };
+        commit.clone_from(parent);
+        above.push(ancestor);
+        if above.len() > MAX_COMMITS_ABOVE_CACHED {
+            return None;
+        }
+    };
+    let mut entries = above.into_iter().map(read).collect::<Option<Vec<CachedCommit>>>()?;
+    entries.extend(base);
+    entries.truncate(kept.limit);
+    Some(entries)
+}
+
+/// The history as git tells it.
+fn walk_history(repo: &Repo, tip: &str, kept: &HistoryCache<'_>) -> Result<Vec<CachedCommit>, GitError> {
+    let ancestors = repo.ancestors(tip, kept.limit)?;
+    let base = ancestors.iter().take(MAX_COMMITS_ABOVE_CACHED).find_map(|ancestor| kept.load_history(&ancestor.commit)).unwrap_or_default();
+    let mut base: HashMap<String, CachedCommit> =
+        base.into_iter().map(|entry| (entry.ancestor.commit.clone(), entry)).collect();
+    let is_cut_short = ancestors.len() < kept.limit && {
+        let known: HashSet<&str> = ancestors.iter().map(|ancestor| ancestor.commit.as_str()).collect();
+        ancestors.iter().flat_map(|ancestor| &ancestor.parents).any(|parent| !known.contains(parent.as_str()))
+    };
+    let mut missing = u32::from(is_cut_short);
+    let mut entries = Vec::with_capacity(ancestors.len());
+    for ancestor in ancestors {
+        let (entry, lacks) =
+            base.remove(&ancestor.commit).map_or_else(|| kept.read_commit(repo, ancestor), |entry| (entry, 0));
+        missing += lacks;
+        entries.push(entry);
+    }
+    if missing == 0 {
+        kept.store_history(tip, &entries);
+    }
+    Ok(entries)
+}
+
+impl CachedCommit {
+    /// What a commit changed, and how much of that git does not have.
+    fn read(repo: &Repo, ancestor: CommitAncestor, cancelled: &dyn Fn() -> bool) -> (Self, u32) {
+        if cancelled() {
+            return (Self::from_changes(ancestor, Vec::new()), 1);
+        }
+        match repo.commit_changes(&ancestor.commit, MAX_FILES_PER_COMMIT, &is_code) {
+            Ok(past) => (Self::from_changes(ancestor, past.changes), past.missing),
+            Err(_) => (Self::from_changes(ancestor, Vec::new()), 1),
+        }
+    }
+
+    fn from_changes(ancestor: CommitAncestor, changes: Vec<CommitFileChange>) -> Self {
+        let lines =
+            changes.iter().flat_map(|change| &change.hunks).flat_map(|hunk| hunk.removed.iter().chain(&hunk.added));
+        let mut words: Vec<u32> = lines.flat_map(|line| identifiers(line)).map(fingerprint).collect();
+        words.sort_unstable();
+        words.dedup();
+        if words.len() > MAX_WORDS_PER_COMMIT {
+            words.clear();
+        }
+        let files = changes.into_iter().map(|change| CachedCommitFile {
+            path: change.path,
+            touch: match change.kind {
+                CommitFileChangeKind::Added => Touch::Added,
+                CommitFileChangeKind::Modified => Touch::Modified,
+                CommitFileChangeKind::Deleted => Touch::Deleted,
+            },
+            hunks: change.hunks.iter().map(|hunk| hunk.range).collect(),
+        });
+        Self { ancestor, files: files.collect(), words }
+    }
+}
+
+fn pack_commits(entries: &[CachedCommit]) -> Vec<u8> {
+    let mut paths: Vec<&str> = entries.iter().flat_map(|entry| &entry.files).map(|file| file.path.as_str()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let mut writer = PackedWriter::default();
+    writer.write_varint(paths.len() as u32);
+    paths.iter().for_each(|path| writer.write_str(path));
+    writer.write_varint(entries.len() as u32);
+    for CachedCommit { ancestor, files, words } in entries {
+        writer.write_str(&ancestor.commit);
+        writer.write_varint(ancestor.parents.len() as u32);
+        ancestor.parents.iter().for_each(|parent| writer.write_str(parent));
+        writer.write_varint(files.len() as u32);
+        for file in files {
+            writer.write_varint(paths.binary_search(&file.path.as_str()).unwrap_or_default() as u32);
+            writer.write_varint(match file.touch {
+                Touch::Added => 0,
+                Touch::Modified => 1,
+                Touch::Deleted => 2,
+            });
+            writer.write_varint(file.hunks.len() as u32);
+            for hunk in &file.hunks {
+                for number in [hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines] {
+                    writer.write_varint(number);
+                }
+            }
+        }
+        writer.write_u32s(words);
+    }
+    writer.finish()
+}
+
+fn unpack_commits(bytes: &[u8]) -> Option<Vec<CachedCommit>> {
+    let mut reader = PackedReader(bytes);
+    let paths = (0..reader.read_count()?).map(|_| reader.read_str()).collect::<Option<Vec<&str>>>()?;
+    let mut entries = Vec::new();
+    for _ in 0..reader.read_count()? {
+        let commit = reader.read_str()?.to_owned();
+        let parents =
+            (0..reader.read_count()?).map(|_| reader.read_str().map(str::to_owned)).collect::<Option<Vec<String>>>()?;
+        let mut files = Vec::new();
+        for _ in 0..reader.read_count()? {
+            let path = (*paths.get(reader.read_varint()? as usize)?).to_owned();
+            let touch = match reader.read_varint()? {
+                0 => Touch::Added,
+                1 => Touch::Modified,
+                2 => Touch::Deleted,
+                _ => return None,
+            };
+            let mut hunks = Vec::new();
+            for _ in 0..reader.read_count()? {
+                let mut next = || reader.read_varint();
+                let (old_start, old_lines, new_start, new_lines) = (next()?, next()?, next()?, next()?);
+                hunks.push(Hunk { old_start, old_lines, new_start, new_lines });
+            }
+            files.push(CachedCommitFile { path, touch, hunks });
+        }
+        entries.push(CachedCommit { ancestor: CommitAncestor { commit, parents }, files, words: reader.read_u32s()? });
+    }
+    Some(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::context::annotations::LastChangeLookup;
+    use crate::domain::LineRange;
+
+    /// A repository in which each commit changes a line of a file.
+    struct HistoryFixture {
+        folder: tempfile::TempDir,
+        git: git2::Repository,
+    }
+
+    impl HistoryFixture {
+        fn new(commits: usize) -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            let git = git2::Repository::init_bare(folder.path().join("a.git")).expect("a repository");
+            git.set_head("refs/heads/main").expect("a branch to be");
+            let sample = Self { folder, git };
+            (0..commits).for_each(|number| drop(sample.commit(number)));
+            sample
+        }
+
+        fn text(number: usize) -> String {
+            format!("fn main() {{\n    step_{number}();\n}}\n")
+        }
+
+        fn commit(&self, number: usize) -> String {
+            let head = self.git.head().ok().map(|_| self.tip());
+            let commit = self.commit_on(number, &head.iter().map(String::as_str).collect::<Vec<_>>());
+            let id = git2::Oid::from_str(&commit).expect("an id");
+            self.git.reference("refs/heads/main", id, true, "").expect("a branch");
+            commit
+        }
+
+        fn commit_on(&self, number: usize, parents: &[&str]) -> String {
+            let blob = self.git.blob(Self::text(number).as_bytes()).expect("a blob");
+            let mut tree = self.git.treebuilder(None).expect("a builder");
+            tree.insert("main.rs", blob, 0o100_644).expect("an entry");
+            let tree = self.git.find_tree(tree.write().expect("a tree")).expect("the tree");
+            let who = git2::Signature::new("a", "a@example.org", &git2::Time::new(number as i64, 0)).expect("a name");
+            let id = |parent: &&str| git2::Oid::from_str(parent).expect("an id");
+            let parent = |parent: &&str| self.git.find_commit(id(parent)).expect("a commit");
+            let parents: Vec<git2::Commit<'_>> = parents.iter().map(parent).collect();
+            let parents: Vec<&git2::Commit<'_>> = parents.iter().collect();
+            self.git.commit(None, &who, &who, "a", &tree, &parents).expect("a commit").to_string()
+        }
+
+        fn tip(&self) -> String {
+            self.git.head().expect("a head").target().expect("a commit").to_string()
+        }
+
+        fn object(&self, number: usize) -> PathBuf {
+            let id = git2::Oid::hash_object(git2::ObjectType::Blob, Self::text(number).as_bytes());
+            let id = id.expect("an id").to_string();
+            let (folder, name) = id.split_at(2);
+            self.git.path().join("objects").join(folder).join(name)
+        }
+
+        fn read(&self) -> RepoHistory {
+            let repo = Repo::discover(self.git.path()).expect("a repository");
+            RepoHistory::read(&repo, &self.tip(), 100, Some(&self.folder.path().join("kept")), &|| false).expect("a history")
+        }
+    }
+
+    fn hunks(known: &RepoHistory) -> Vec<usize> {
+        known.history.commits.iter().map(|commit| commit.files.iter().map(|file| file.hunks.len()).sum()).collect()
+    }
+
+    #[test]
+    fn what_git_does_not_have_is_not_kept_as_if_nothing_had_changed() {
+        let sample = HistoryFixture::new(3);
+        let (object, aside) = (sample.object(1), sample.folder.path().join("aside"));
+        fs::rename(&object, &aside).expect("an object that is gone");
+        assert_eq!(hunks(&sample.read()), [0, 0, 1], "the lines of two commits cannot be had");
+        fs::rename(&aside, &object).expect("an object that has come");
+        assert_eq!(hunks(&sample.read()), [1, 1, 1]);
+    }
+
+    #[test]
+    fn what_is_kept_is_the_same_and_serves_later_commits() {
+        let sample = HistoryFixture::new(5);
+        let read = sample.read();
+        fs::remove_file(sample.object(1)).expect("an object that is gone");
+        let kept = sample.read();
+        assert_eq!(hunks(&kept), [1; 5]);
+        assert_eq!(kept.history.commits, read.history.commits);
+        assert_eq!((kept.numbers, kept.parents), (read.numbers, read.parents));
+        sample.commit(5);
+        let later = sample.read();
+        assert_eq!(hunks(&later), [1; 6]);
+        assert_eq!(later.ancestors(&sample.tip()), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(later.history.commits[1..], read.history.commits);
+    }
+
+    #[test]
+    fn what_is_kept_is_had_by_itself_where_it_is_all() {
+        let sample = HistoryFixture::new(3);
+        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        let folder = sample.folder.path().join("kept");
+        let kept = || RepoHistory::read_cached(&repo, &sample.tip(), 100, &folder);
+        assert!(kept().is_none());
+        for number in 3..5 {
+            let read = sample.read();
+            let kept = kept().expect("all of it");
+            assert_eq!(kept.history.commits, read.history.commits);
+            assert_eq!((kept.numbers, kept.parents), (read.numbers, read.parents));
+            sample.commit(number);
+            assert!(RepoHistory::read_cached(&repo, &sample.tip(), 100, &folder).is_none(), "what is new was not read");
+        }
+    }
+
+    #[test]
+    fn no_more_of_the_past_is_looked_at_than_there_is_time_for() {
+        let sample = HistoryFixture::new(5);
+        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        let known = sample.read();
+        let before = known.ancestors(&sample.tip());
+        let changed = |line: u32, most: usize| {
+            let mut changes = LastChangeLookup::new(&repo, (&known, &before), ["main.rs"].into_iter(), most);
+            changes.find_for_lines("main.rs", LineRange::new(line, line)).map(|change| change.commit)
+        };
+        assert_eq!(changed(2, 2), Some(sample.tip()));
+        assert_eq!((changed(1, usize::MAX), changed(1, 9)), (known.commit(4).map(str::to_owned), None));
+    }
+
+    #[test]
+    fn what_is_kept_serves_the_histories_of_older_commits() {
+        let sample = HistoryFixture::new(3);
+        let older = sample.tip();
+        (3..5).for_each(|number| drop(sample.commit(number)));
+        sample.read();
+        fs::remove_file(sample.object(1)).expect("an object that is gone");
+        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        let kept = sample.folder.path().join("kept");
+        let read = RepoHistory::read(&repo, &older, 100, Some(&kept), &|| false).expect("a history");
+        assert_eq!(hunks(&read), [1; 3]);
+    }
+
+    #[test]
+    fn a_history_on_top_of_one_that_is_kept_is_the_one_that_git_tells() {
+        let sample = HistoryFixture::new(3);
+        let fork = sample.tip();
+        (3..6).for_each(|number| drop(sample.commit(number)));
+        let side = sample.commit_on(6, &[&fork]);
+        let merge = sample.commit_on(7, &[&sample.tip(), &side]);
+        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        for (limit, folder) in [(100, "whole"), (6, "cut")] {
+            let folder = sample.folder.path().join(folder);
+            let mut tip = merge.clone();
+            for number in 8..11 {
+                let kept = RepoHistory::read(&repo, &tip, limit, Some(&folder), &|| false).expect("a history");
+                let told = RepoHistory::read(&repo, &tip, limit, None, &|| false).expect("a history");
+                assert_eq!(kept.history.commits, told.history.commits);
+                assert_eq!((kept.numbers, kept.parents), (told.numbers, told.parents));
+                tip = sample.commit_on(number, &[&tip]);
+            }
+        }
+    }
+}

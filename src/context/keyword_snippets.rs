@@ -1,0 +1,130 @@
+//! Snippets found just in time: of all code that may be sent, the few places where a grep for the change's words finds most
+//! for their length, weighed with what else speaks for them. They come before what is worth most by everything together.
+//!
+//! Invariant: at most [`MOST`] pieces, none that is sent in any case.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::pack::{ScoreExplanation, Need, ContextPiece};
+use super::retrieve::{RankedFile, RankedPassage};
+use super::score;
+use super::utility::{prorate_to_lines, overlapping_passages};
+use crate::domain::LineRange;
+
+/// So many pieces at most; five or more where so many have a word of the change, and room.
+const MAX_SNIPPETS: usize = 10;
+/// A longer one is no snippet, in tokens: some forty lines.
+const MAX_SNIPPET_TOKENS: u32 = 400;
+/// A title and fences have about so many tokens.
+const TITLE_TOKENS: u32 = 12;
+
+/// Marks them.
+pub fn mark_snippets(pieces: &mut [ContextPiece], ranked: &[RankedFile]) {
+    let by_path: HashMap<&str, &RankedFile> = ranked.iter().map(|file| (file.path.as_str(), file)).collect();
+    let density = |piece: &ContextPiece| {
+        let tokens = piece.tokens.filter(|tokens| *tokens <= MAX_SNIPPET_TOKENS)?;
+        let (file, lines) = (by_path.get(piece.path.as_str())?, piece.lines?);
+        let is_open = piece.need == Need::ByUtility && piece.score >= score::MIN_SCORE;
+        let found = if is_open { score_hits(&file.passages, lines) } else { 0.0 };
+        (found > 0.0).then(|| found / (tokens + TITLE_TOKENS) as f32 * piece.utility)
+    };
+    let mut found: Vec<(f32, usize)> =
+        pieces.iter().enumerate().filter_map(|(at, piece)| Some((density(piece)?, at))).collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    for (_, at) in found.into_iter().take(MAX_SNIPPETS) {
+        let piece = &mut pieces[at];
+        let ScoreExplanation { factors, reason } = piece.explanation.as_ref();
+        let reason = format!("found just in time, where the change's words are densest; {reason}");
+        (piece.need, piece.explanation) = (Need::Snippet, Arc::new(ScoreExplanation { factors: factors.clone(), reason }));
+    }
+}
+
+/// The lines that have a word of the change, each by how rare its rarest word is.
+fn score_hits(passages: &[RankedPassage], lines: LineRange) -> f32 {
+    let hits = overlapping_passages(passages, lines).map(|(_, passage)| {
+        let factors = &passage.factors;
+        prorate_to_lines(passage, lines, factors.lines_removed + factors.lines_added + factors.lines_changed)
+    });
+    hits.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::context::pack::SectionKind;
+    use crate::context::retrieve::document::{Document, Passage};
+    use crate::context::retrieve::factors::{FileFactors, PassageFactors};
+    use crate::context::retrieve::masked_text::MaskedFile;
+    use crate::context::retrieve::words::Vocabulary;
+
+    /// A file whose passages of ten lines have so many words of the change.
+    fn file(hits: &[f32]) -> RankedFile {
+        let document = Arc::new(Document::read("", &mut Vocabulary::default()));
+        let passage = |(number, hits): (u32, &f32)| RankedPassage {
+            range: Passage { start: number * 10, end: number * 10 + 10 },
+            share: 0.1,
+            factors: PassageFactors { lines_changed: *hits, ..PassageFactors::default() },
+        };
+        RankedFile {
+            path: "a.rs".to_owned(),
+            blob: String::new(),
+            masked: MaskedFile::from_text(&document, "", &str::len),
+            document,
+            probability: 0.5,
+            factors: FileFactors::default(),
+            passages: (0..).zip(hits).map(passage).collect(),
+        }
+    }
+
+    fn piece((start, end): (u32, u32), tokens: u32) -> ContextPiece {
+        ContextPiece {
+            path: "a.rs".to_owned(),
+            lines: Some(LineRange::new(start, end)),
+            stands_for: None,
+            kind: SectionKind::Function,
+            text: String::new().into(),
+            tokens: Some(tokens),
+            need: Need::ByUtility,
+            score: 0.5,
+            utility: 1.0,
+            first_bonus: 0.0,
+            explanation: Arc::default(),
+        }
+    }
+
+    fn marked(pieces: &mut [ContextPiece], hits: &[f32]) -> Vec<u32> {
+        mark_snippets(pieces, &[file(hits)]);
+        let found = pieces.iter().filter(|piece| piece.need == Need::Snippet);
+        assert!(found.clone().all(|piece| piece.explanation.reason.starts_with("found just in time")));
+        found.filter_map(|piece| Some(piece.lines?.start)).collect()
+    }
+
+    #[rstest]
+    #[case::a_word(|_: &mut ContextPiece| {}, true)]
+    #[case::no_word(|piece: &mut ContextPiece| piece.lines = Some(LineRange::new(11, 20)), false)]
+    #[case::in_a_part(|piece: &mut ContextPiece| piece.lines = Some(LineRange::new(10, 20)), true)]
+    #[case::too_long(|piece: &mut ContextPiece| piece.tokens = Some(MAX_SNIPPET_TOKENS + 1), false)]
+    #[case::unlikely(|piece: &mut ContextPiece| piece.score = 0.29, false)]
+    #[case::there_in_any_case(|piece: &mut ContextPiece| piece.need = Need::Must, false)]
+    #[case::of_another_file(|piece: &mut ContextPiece| piece.path = "b.rs".to_owned(), false)]
+    fn what_has_a_word_of_the_change_and_may_be_sent(#[case] change: fn(&mut ContextPiece), #[case] expected: bool) {
+        let mut one = piece((1, 10), 100);
+        change(&mut one);
+        assert_eq!(!marked(&mut [one], &[3.0, 0.0]).is_empty(), expected);
+    }
+
+    #[test]
+    fn ten_where_most_words_are_for_their_length() {
+        let of = |number: u32| (number * 10 + 1, number * 10 + 10);
+        let hits: Vec<f32> = (0..12).map(|number| number as f32).collect();
+        let mut pieces: Vec<ContextPiece> = (0..12).map(|number| piece(of(number), 100)).collect();
+        // The last but one has as many words in four times the length, and what the first has is worth nothing.
+        pieces[10].tokens = Some(400);
+        assert_eq!(marked(&mut pieces, &hits), [11, 21, 31, 41, 51, 61, 71, 81, 91, 101, 111][1..]);
+        let mut few: Vec<ContextPiece> = (0..3).map(|number| piece(of(number), 100)).collect();
+        assert_eq!(marked(&mut few, &hits), [11, 21]);
+    }
+}

@@ -1,0 +1,163 @@
+//! The house's documents: which there are, by folder, which decisions concern a change, and the constitution.
+//!
+//! Invariants: a review is given those that concern it and the names of the others; the constitution, where there is one,
+//! is given in any case.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::guidelines::{quote_beginning, find_file_following_link};
+use super::mask::Mask;
+use super::retrieve::paths::folder;
+use super::text::{BlobText, fence_text, format_line, format_path};
+use crate::git::{EntryKind, TreeListing, Repo};
+
+/// Where a constitution may stand. The first one is it.
+const CONSTITUTION_PATHS: [&str; 7] = [
+    "CONSTITUTION.md",
+    ".specify/memory/constitution.md",
+    "memory/constitution.md",
+    "docs/constitution.md",
+    "docs/CONSTITUTION.md",
+    "doc/constitution.md",
+    ".github/CONSTITUTION.md",
+];
+/// So many documents are named.
+const MAX_NAMED_DOCUMENTS: usize = 40;
+/// So many decisions are looked into, and so much of each, in bytes.
+const MAX_DECISIONS: usize = 60;
+const MAX_DECISION_BYTES: usize = 64 << 10;
+/// So many folders and files of a change are looked for in them, the folders first.
+const MAX_SEARCHED_NAMES: usize = 500;
+
+/// The paths of a tree's documents for people and assistants, sorted.
+pub fn list_project_documents(listing: &TreeListing) -> Vec<String> {
+    let files = listing.entries.iter().filter(|entry| entry.kind == EntryKind::File);
+    files.filter(|file| is_document(&file.path)).map(|file| file.path.clone()).collect()
+}
+
+fn is_document(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    matches!(name, "AGENTS.md" | "CLAUDE.md" | "GEMINI.md" | "REVIEW.md")
+        || is_contributing(name)
+        || is_decision(path)
+        || CONSTITUTION_PATHS.contains(&path)
+}
+
+pub(super) fn is_contributing(name: &str) -> bool {
+    name.strip_prefix("CONTRIBUTING").is_some_and(|end| matches!(end, "" | ".md" | ".rst" | ".txt" | ".adoc"))
+}
+
+/// A record of an architectural decision.
+fn is_decision(path: &str) -> bool {
+    folder(path).split('/').any(|part| matches!(part, "adr" | "adrs" | "ADR" | "decisions")) && path.ends_with(".md")
+}
+
+/// The documents that are not loaded, by folder; those of the folders around changed files first.
+pub fn format_document_index(documents: &[String], loaded: &[String], changed: &[&str]) -> String {
+    let mut around: HashSet<&str> = HashSet::from([""]);
+    for path in changed {
+        around.extend(path.match_indices('/').filter_map(|(at, _)| path.get(..at)));
+    }
+    let is_around = |place: &str| around.contains(place);
+    // The constitution is told in any case.
+    let is_told = |path: &String| loaded.contains(path) || CONSTITUTION_PATHS.contains(&path.as_str());
+    let mut others: Vec<&String> = documents.iter().filter(|path| !is_told(path)).collect();
+    others.sort_by_cached_key(|path| (!is_around(folder(path)), *path));
+    let mut by_folder: BTreeMap<(bool, &str), Vec<String>> = BTreeMap::new();
+    for path in others.iter().take(MAX_NAMED_DOCUMENTS) {
+        let place = folder(path);
+        let name = path.get(place.len()..).unwrap_or_default().trim_start_matches('/');
+        by_folder.entry((!is_around(place), place)).or_default().push(format_path(name, Mask::On));
+    }
+    let line = |((_, place), names): ((bool, &str), Vec<String>)| match place {
+        "" => format!("  {}\n", names.join(", ")),
+        place => format!("  {}/: {}\n", format_path(place, Mask::On), names.join(", ")),
+    };
+    by_folder.into_iter().map(line).collect()
+}
+
+/// Of the documents, the decisions that name a changed file or its folder.
+pub(super) fn find_relevant_decisions(repo: &Repo, commit: &str, documents: &[String], changed: &[&str]) -> Vec<String> {
+    // The name of a top folder is a word like any other.
+    let folders = changed.iter().map(|path| folder(path)).filter(|folder| folder.contains('/'));
+    let folders: BTreeSet<&str> = folders.collect();
+    let paths = changed.iter().copied().filter(|path| path.contains('/'));
+    let named: Vec<&str> = folders.into_iter().chain(paths).take(MAX_SEARCHED_NAMES).collect();
+    let concerns = |path: &String| {
+        let Some((_, blob)) = find_file_following_link(repo, commit, path) else { return false };
+        let Ok(text) = BlobText::from_blob(repo, &blob, path, Mask::On) else { return false };
+        let text = text.as_str();
+        let text = text.get(..text.floor_char_boundary(MAX_DECISION_BYTES)).unwrap_or(text);
+        named.iter().any(|name| text.contains(name))
+    };
+    let decisions = documents.iter().filter(|path| is_decision(path)).take(MAX_DECISIONS);
+    decisions.filter(|path| concerns(path)).cloned().collect()
+}
+
+/// What is told of the constitution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Constitution {
+    /// Quoted; empty where there is no room for anything of it.
+    pub text: String,
+    pub is_whole: bool,
+}
+
+/// The constitution of a tree, where there is one: whole, or as much of its beginning as fits in `budget_tokens` with a word
+/// of it.
+pub fn quote_constitution(
+    repo: &Repo,
+    commit: &str,
+    budget_tokens: u64,
+    count: &dyn Fn(&str) -> u64,
+    mask: Mask,
+) -> Option<Constitution> {
+    let found = CONSTITUTION_PATHS.into_iter().filter_map(|path| Some((path, find_file_following_link(repo, commit, path)?)));
+    let mut texts = found.filter_map(|(path, (place, blob))| {
+        let text = BlobText::from_blob(repo, &blob, &place, mask).ok().filter(|text| !text.is_binary)?;
+        let trimmed = text.as_str().trim();
+        (!trimmed.is_empty()).then(|| (path, trimmed.to_owned()))
+    });
+    let (path, text) = texts.next()?;
+    let quote = |lines: &str, note: &str| {
+        format!("The project's constitution, from {}:\n{}\n{note}", format_line(path), fence_text(lines))
+    };
+    let fits = |text: &str| count(text) <= budget_tokens;
+    let whole = quote(&text, "");
+    Some(match fits(&whole) {
+        true => Constitution { text: whole, is_whole: true },
+        false => Constitution { text: quote_beginning(&text, &quote, &fits).unwrap_or_default(), is_whole: false },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_named_by_folder_and_those_around_the_change_first() {
+        let documents =
+            ["AGENTS.md", "CONSTITUTION.md", "a/AGENTS.md", "docs/adr/1.md", "docs/adr/2.md", "z/b/CLAUDE.md"]
+                .map(str::to_owned);
+        let loaded = ["AGENTS.md".to_owned()];
+        assert_eq!(
+            format_document_index(&documents, &loaded, &["z/b/c.rs"]),
+            "  z/b/: CLAUDE.md\n  a/: AGENTS.md\n  docs/adr/: 1.md, 2.md\n"
+        );
+        assert_eq!(format_document_index(&documents[..1], &loaded, &[]), "");
+    }
+
+    #[test]
+    fn a_document_is_known_by_its_name_and_its_folder() {
+        for (path, expected) in [
+            ("x/AGENTS.md", true),
+            ("CONTRIBUTING.rst", true),
+            ("CONTRIBUTING-to-x.rs", false),
+            ("docs/decisions/use-x.md", true),
+            ("docs/decisions/x.png", false),
+            (".specify/memory/constitution.md", true),
+            ("x/constitution.md", false),
+        ] {
+            assert_eq!(is_document(path), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A change as what the ranking is given of it.
+//!
+//! Invariants: the same change is given the same way; places are lines of the snapshot, which is the tree that is searched.
+//! What is not in that tree any more is given too: its history, and whoever uses it, are.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use super::document_store::read_text;
+use super::retrieve::document::Document;
+use super::retrieve::history::Touch;
+use super::retrieve::paths::is_code;
+use super::retrieve::task::{GivenFile, GivenFileHunk, MAX_GIVEN_FILES};
+use super::retrieve::words::Vocabulary;
+use super::secret_files::is_secret_file;
+use crate::domain::OmissionReason;
+use crate::git::{Changeset, ChangeKind, DiffLine, EntryKind, FileChange, GitError, Hunk, LineOrigin, Repo};
+
+/// Deleted files that are looked into, and so many declarations of each.
+const MAX_DELETED_FILES: usize = 100;
+const MAX_DECLARATIONS_PER_FILE: usize = 200;
+
+/// A change from a base, which is empty where there is none: files that `is_open` by the lines of the snapshot, and what
+/// was deleted or renamed by what it was. Of a change of many files only those that change most are given with their lines.
+///
+/// # Errors
+/// A file whose diff git cannot make.
+pub fn build_query_input(repo: &Repo, base: &str, change: &Changeset, is_open: &dyn Fn(&str) -> bool) -> Result<Vec<GivenFile>, GitError> {
+    let mut open: Vec<&FileChange> = change.files.iter().filter(|file| is_open(&file.path)).collect();
+    let lines = |file: &FileChange| -> u64 {
+        file.hunks.iter().map(|hunk| u64::from(hunk.old_lines) + u64::from(hunk.new_lines)).sum()
+    };
+    open.sort_by_key(|file| (Reverse(lines(file)), &file.path));
+    let mut given = Vec::with_capacity(open.len());
+    for (number, file) in open.iter().enumerate() {
+        let hunks = if number < MAX_GIVEN_FILES { read_hunks(repo, file)? } else { Vec::new() };
+        let touch = match file.kind {
+            ChangeKind::Added | ChangeKind::Copied => Touch::Added,
+            ChangeKind::Modified | ChangeKind::Renamed => Touch::Modified,
+        };
+        given.push(GivenFile { path: file.path.clone(), touch, hunks });
+    }
+    let known: HashSet<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+    let renamed = open.iter().filter(|file| file.kind == ChangeKind::Renamed).filter_map(|file| file.old_path.as_ref());
+    let renamed = renamed.filter(|path| !known.contains(path.as_str()));
+    given.extend(renamed.map(|path| GivenFile { path: path.clone(), touch: Touch::Deleted, hunks: Vec::new() }));
+    let deleted = change.left_out.iter().filter(|file| file.reason == OmissionReason::Deleted);
+    let deleted = deleted.filter(|file| is_code(&file.path) && !is_secret_file(&file.path));
+    given.extend(deleted.take(MAX_DELETED_FILES).map(|file| describe_deleted_file(repo, base, &file.path)));
+    given.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(given)
+}
+
+/// The commit whose history a change has behind it: what it is compared with, which knows nothing of it. Where that is
+/// nothing (`base` is empty), the tree's own.
+pub fn history_tip<'a>(base: &'a str, snapshot: &'a str) -> &'a str {
+    if base.is_empty() { snapshot } else { base }
+}
+
+fn read_hunks(repo: &Repo, file: &FileChange) -> Result<Vec<GivenFileHunk>, GitError> {
+    let lines = repo.file_diff(file, 0)?;
+    let blocks = lines.split(|line| line.origin == LineOrigin::HunkHeader).skip(1);
+    let hunks = blocks.zip(&file.hunks).map(|(block, hunk)| {
+        let of = |origin: LineOrigin| -> Vec<String> {
+            let of_side = |line: &&DiffLine| line.origin == origin;
+            block.iter().filter(of_side).map(|line| line.text.clone()).collect()
+        };
+        let place = Hunk { old_start: hunk.new_start, old_lines: hunk.new_lines, ..*hunk };
+        GivenFileHunk { range: place, removed: of(LineOrigin::Removed), added: of(LineOrigin::Added) }
+    });
+    Ok(hunks.collect())
+}
+
+/// A deleted file: of its lines those that declare something. Whoever used it names these, and nobody its insides.
+fn describe_deleted_file(repo: &Repo, base: &str, path: &str) -> GivenFile {
+    let entry = repo.entry_at(base, path).ok().flatten().filter(|(kind, _)| *kind == EntryKind::File);
+    let text = entry.and_then(|(_, blob)| read_text(repo, &blob).ok()?).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    let declared = Document::read(&text, &mut Vocabulary::default()).declarations;
+    let heads = declared.iter().take(MAX_DECLARATIONS_PER_FILE).filter_map(|(line, _)| lines.get(*line as usize));
+    let removed: Vec<String> = heads.map(|line| (*line).to_owned()).collect();
+    let place = Hunk { old_start: 0, old_lines: 0, new_start: 0, new_lines: 0 };
+    let hunks = if removed.is_empty() { Vec::new() } else { vec![GivenFileHunk { range: place, removed, added: Vec::new() }] };
+    GivenFile { path: path.to_owned(), touch: Touch::Deleted, hunks }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_large_change_the_files_that_change_most_are_given_with_their_lines() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        let file = |number: u32| {
+            let blob = git.blob("line\n".repeat(number as usize).as_bytes()).expect("a blob").to_string();
+            let hunk = Hunk { old_start: 0, old_lines: 0, new_start: 1, new_lines: number };
+            FileChange {
+                path: format!("{number:03}.rs"),
+                old_path: None,
+                kind: ChangeKind::Added,
+                old_blob: None,
+                new_blob: blob,
+                hunks: vec![hunk],
+            }
+        };
+        let most = MAX_GIVEN_FILES as u32;
+        let change = Changeset { files: (1..=most + 50).map(file).collect(), ..Changeset::default() };
+        let given = build_query_input(&repo, "", &change, &|path| path != "001.rs").expect("a change");
+        assert_eq!(given.len(), MAX_GIVEN_FILES + 49);
+        let bare: Vec<&str> =
+            given.iter().filter(|given| given.hunks.is_empty()).map(|given| given.path.as_str()).collect();
+        assert_eq!((bare.len(), bare.first(), bare.last()), (49, Some(&"002.rs"), Some(&"050.rs")));
+    }
+}

@@ -1,0 +1,106 @@
+//! Which files a search need not read, because the index knows that they do not have what is looked for.
+//!
+//! Invariant: a file is only left away when reading it would find nothing; where the index cannot tell, it is read.
+
+use std::collections::HashSet;
+
+use crate::context::chunk::ChunkKind;
+use crate::context::index::{IndexedFile, FileId, Index, IndexError, split_words};
+use crate::git::TreeListingEntry;
+
+/// The files that may have something, as an index knows them.
+pub struct IndexPrefilter<'a> {
+    index: &'a Index,
+    files: HashSet<FileId>,
+    target: PrefilterTarget,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PrefilterTarget {
+    Text,
+    /// A name, as a syntax tree has it: of files without one the index does not know them all.
+    Name,
+}
+
+impl<'a> IndexPrefilter<'a> {
+    /// For files that hold a text; `None` where that takes a look at all of them.
+    pub fn for_text(index: Option<&'a Index>, text: &str) -> Option<Self> {
+        let index = index?;
+        let wanted = whole_words(text);
+        if wanted.is_empty() {
+            return None;
+        }
+        let found = |word: &String| -> Result<HashSet<FileId>, IndexError> {
+            Ok(index.files_with(word)?.into_iter().collect())
+        };
+        let found: Result<Vec<HashSet<FileId>>, IndexError> = wanted.iter().map(found).collect();
+        let files = warn_if_damaged(found)?.into_iter().reduce(|all, more| all.intersection(&more).copied().collect())?;
+        Some(Self { index, files, target: PrefilterTarget::Text })
+    }
+
+    /// For files in which a name is defined or used; `None` where that takes a look at all of them.
+    pub fn for_name(index: Option<&'a Index>, name: &str) -> Option<Self> {
+        let index = index?;
+        // Others stand in the index in another form.
+        let is_plain = (2..=64).contains(&name.len())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && !name.starts_with(|first: char| first.is_ascii_digit());
+        if !is_plain {
+            return None;
+        }
+        let found = index.files_that_declare(name).and_then(|mut found| {
+            found.extend(index.files_that_use(name)?);
+            Ok(found)
+        });
+        Some(Self { index, files: warn_if_damaged(found)?.into_iter().collect(), target: PrefilterTarget::Name })
+    }
+
+    /// Whether a file has to be read.
+    pub fn may_match(&self, entry: &TreeListingEntry) -> bool {
+        let known = self.index.file_at(&entry.path).filter(|file| file.is_blob(&entry.id));
+        known.is_none_or(|file| {
+            self.files.contains(&file.id) || (self.target == PrefilterTarget::Name && !self.has_syntax_tree(file))
+        })
+    }
+
+    fn has_syntax_tree(&self, file: IndexedFile<'_>) -> bool {
+        let kinds = self.index.chunks_of(file.id).filter_map(|chunk| Some(self.index.chunk_metrics(chunk)?.kind));
+        kinds.into_iter().any(|kind| !matches!(kind, ChunkKind::Window | ChunkKind::Config))
+    }
+}
+
+/// A damaged index is none; whoever refreshes it next rebuilds it.
+fn warn_if_damaged<T>(found: Result<T, IndexError>) -> Option<T> {
+    found.inspect_err(|error| tracing::warn!(%error, "a search goes on without the index")).ok()
+}
+
+/// The words that whatever holds this text has: those that do not touch its ends, where they could be parts of others.
+fn whole_words(text: &str) -> Vec<String> {
+    let is_end = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_';
+    let (Some(first), Some(last)) = (text.find(is_end), text.rfind(is_end)) else { return Vec::new() };
+    split_words(text.get(first..last).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_that_do_not_touch_an_end_are_sure_to_be_there() {
+        for (text, expected) in [
+            ("parse", ""),
+            ("fn parse(", "parse"),
+            ("fn parseHttp_request(x", "parse http request"),
+            ("a parse", ""),
+            (" parse", ""),
+            (" parse ", "parse"),
+            ("x.größe(", "größe"),
+            ("—parse—", ""),
+            ("x = 1;", ""),
+            ("", ""),
+            ("(", ""),
+        ] {
+            assert_eq!(whole_words(text).join(" "), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What differs between two trees: renames and copies, what is left out and why, hunks, and the fingerprint.
+//!
+//! Everything here is read from the object database, so that a worker that comes later sees exactly the same.
+
+use std::collections::{HashMap, HashSet};
+
+use git2::{Blob, Delta, DiffFindOptions, DiffOptions, ErrorCode, Odb, Oid, Patch, Repository, Tree};
+
+use super::filter::{ReviewFilter, count_lines};
+use super::index::MODE_GITLINK;
+use super::trees::{self, TreeDelta, TreeLeaf, MODE_SYMLINK};
+use super::{Changeset, ChangeKind, DiffLine, FileChange, FilterSettings, GitError, Hunk, LineOrigin, Repo};
+use crate::domain::text::path_from_bytes;
+use crate::domain::{OmittedFile, OmissionReason};
+
+/// Renames with changes are looked for while there are at most this many added and as many deleted files, as git does
+/// (`diff.renameLimit`); above it, files that moved unchanged are still found.
+const MAX_RENAME_CANDIDATES: usize = 1_000;
+
+/// Something of the worktree that is not in the snapshot's tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct UnstoredPath {
+    pub path: Vec<u8>,
+    pub reason: UnstoredReason,
+}
+
+/// Why something of the worktree is not in the snapshot's tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum UnstoredReason {
+    /// A changed file that is too large to be stored.
+    Oversized { mode: u32, bytes: u64 },
+    /// A file whose content cannot be had; it may have changed in any way.
+    Unreadable,
+    /// A folder without tracked files that cannot be looked into; git takes it for empty.
+    UnreadableFolder,
+}
+
+impl UnstoredReason {
+    pub fn to_left_out_reason(self) -> OmissionReason {
+        match self {
+            Self::Oversized { .. } => OmissionReason::Oversized,
+            Self::Unreadable | Self::UnreadableFolder => OmissionReason::Unreadable,
+        }
+    }
+}
+
+/// Where an added file came from.
+pub(super) struct RenameSource {
+    pub kind: ChangeKind,
+    pub path: Vec<u8>,
+    leaf: TreeLeaf,
+}
+
+impl Repo {
+    /// The change between two commits again, as the worker needs it: from immutable objects only.
+    /// An empty `base` means that all of the snapshot is new.
+    ///
+    /// It is what the [`super::Snapshot`] had, but for files of the worktree that are not in the snapshot's tree (those
+    /// above the size limit, and those that could not be read): only who took the snapshot knows of them.
+    pub fn compute_changeset(&self, base: &str, snapshot: &str, filter: &FilterSettings) -> Result<Changeset, GitError> {
+        let base = if base.is_empty() { None } else { Some(self.commit_id(base)?) };
+        let (change, _) = self.compare_commits(base, self.commit_id(snapshot)?, filter)?;
+        Ok(change)
+    }
+
+    pub(super) fn compare_commits(
+        &self,
+        base: Option<Oid>,
+        tip: Oid,
+        filter: &FilterSettings,
+    ) -> Result<(Changeset, Vec<TreeDelta>), GitError> {
+        let failed = self.git_error("compare two trees");
+        let tree = |id| self.inner.find_commit(id).and_then(|commit| commit.tree());
+        let trees = || {
+            let (old, new) = (base.map(tree).transpose()?, tree(tip)?);
+            let differences = trees::diff_trees(&self.inner, old.as_ref(), Some(&new))?;
+            Ok::<_, git2::Error>((old, new, differences))
+        };
+        let promisor = self.promisor_remote();
+        let (old, new, differences) = match trees() {
+            Err(error) if error.code() == ErrorCode::NotFound && promisor.is_some() => {
+                self.fetch_trees(base, tip)?;
+                trees()
+            }
+            other => other,
+        }
+        .map_err(failed)?;
+        if let Some(remote) = promisor {
+            self.fetch_contents(&differences, &new, &remote)?;
+        }
+        let change = self.build_changeset(old.as_ref(), new, &differences, filter).map_err(failed)?;
+        Ok((change, differences))
+    }
+
+    /// No worktree, no index and no settings: nothing but objects can have a say in a comparison.
+    pub(super) fn objects_only_repository(&self) -> Result<Repository, git2::Error> {
+        let objects = Repository::from_odb(self.inner.odb()?)?;
+        objects.set_index(&mut git2::Index::new()?)?;
+        Ok(objects)
+    }
+
+    /// The change that the differences of two trees are.
+    fn build_changeset(
+        &self,
+        old: Option<&Tree>,
+        new: Tree,
+        differences: &[TreeDelta],
+        filter: &FilterSettings,
+    ) -> Result<Changeset, git2::Error> {
+        let objects = self.objects_only_repository()?;
+        let mut sources = match find_rename_sources(&objects, old.map(Tree::id), new.id(), differences, RenameDetection::RenamesAndCopies) {
+            // One lost content is no reason to review nothing; where files came from is then not known.
+            Err(error) if error.code() == ErrorCode::NotFound => HashMap::new(),
+            sources => sources?,
+        };
+        let moved: HashSet<Vec<u8>> = sources
+            .values()
+            .filter(|source| source.kind == ChangeKind::Renamed)
+            .map(|source| source.path.clone())
+            .collect();
+        let odb = self.inner.odb()?;
+        let mut change = Changeset::default();
+        let mut judge = self.review_filter_for_tree(new, filter);
+        for difference in differences {
+            let path = path_from_bytes(&difference.path);
+            let Some(new) = difference.new else {
+                if !moved.contains(&difference.path) {
+                    change.left_out.push(OmittedFile { path, reason: OmissionReason::Deleted });
+                }
+                continue;
+            };
+            let source = sources.remove(&difference.path);
+            let before = source.as_ref().filter(|source| source.kind == ChangeKind::Renamed);
+            let before = before.map(|source| path_from_bytes(&source.path));
+            match compare_file(&objects, &odb, difference, new, source, &mut judge)? {
+                Ok(file) => change.files.push(file),
+                Err(reason) => {
+                    change.moved.extend(before.map(|before| (path.clone(), before)));
+                    change.left_out.push(OmittedFile { path, reason });
+                }
+            }
+        }
+        change.files.sort_by(|a, b| a.path.cmp(&b.path));
+        change.left_out.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(change)
+    }
+
+    /// The lines of a changed file's diff, with `context` unchanged lines around each hunk.
+    pub fn file_diff(&self, change: &FileChange, context: u32) -> Result<Vec<DiffLine>, GitError> {
+        let old = match &change.old_blob {
+            Some(id) => self.blob(id)?,
+            None => Vec::new(),
+        };
+        let new = self.blob(&change.new_blob)?;
+        let failed = self.git_error("compare two files");
+        let mut options = text_diff_options(context);
+        let patch = Patch::from_buffers(&old, None, &new, None, Some(&mut options)).map_err(failed)?;
+        let mut lines = Vec::new();
+        for at in 0..patch.num_hunks() {
+            let (hunk, count) = patch.hunk(at).map_err(failed)?;
+            lines.push(DiffLine {
+                origin: LineOrigin::HunkHeader,
+                old_line: None,
+                new_line: None,
+                text: line_text(hunk.header()),
+            });
+            for line in 0..count {
+                let line = patch.line_in_hunk(at, line).map_err(failed)?;
+                let origin = match line.origin() {
+                    '+' => LineOrigin::Added,
+                    '-' => LineOrigin::Removed,
+                    ' ' => LineOrigin::Context,
+                    // That the last line has no line end.
+                    _ => continue,
+                };
+                lines.push(DiffLine {
+                    origin,
+                    old_line: line.old_lineno(),
+                    new_line: line.new_lineno(),
+                    text: line_text(line.content()),
+                });
+            }
+        }
+        Ok(lines)
+    }
+
+    /// A hash over what changed, left out or not, and over nothing else: neither commits nor the kind of scope, so that
+    /// a review of the worktree speaks of the commit made from exactly that.
+    ///
+    /// Files above the size limit count with their size, since their content is not always stored.
+    pub(super) fn compute_diff_fingerprint(
+        &self,
+        differences: &[TreeDelta],
+        extra: &[UnstoredPath],
+        filter: &FilterSettings,
+    ) -> Result<String, GitError> {
+        let odb = self.inner.odb().map_err(self.git_error("read the object database"))?;
+        let side = |leaf: Option<TreeLeaf>| match leaf {
+            Some(leaf) => format!("{:o} {}", leaf.mode, leaf.id),
+            None => "0".to_owned(),
+        };
+        let large = |mode: u32, size: u64| format!("{mode:o} {size} bytes\n");
+        let mut lines: Vec<(&[u8], String)> = Vec::with_capacity(differences.len());
+        for difference in differences {
+            let line = match (difference.old, difference.new) {
+                (_, Some(new)) if new.is_file() => {
+                    let size = odb.read_header(new.id).map_or(0, |(size, _)| size as u64);
+                    (size > filter.max_file_bytes).then(|| large(new.mode, size))
+                }
+                _ => None,
+            };
+            let line = line.unwrap_or_else(|| format!("{} {}\n", side(difference.old), side(difference.new)));
+            lines.push((&difference.path, line));
+        }
+        lines.extend(extra.iter().filter_map(|extra| {
+            let line = match extra.reason {
+                UnstoredReason::Oversized { mode, bytes } => large(mode, bytes),
+                UnstoredReason::Unreadable => "unreadable\n".to_owned(),
+                UnstoredReason::UnreadableFolder => return None,
+            };
+            Some((extra.path.as_slice(), line))
+        }));
+        lines.sort();
+        let mut hash = blake3::Hasher::new();
+        for (path, line) in lines {
+            hash.update(path);
+            // No path has a NUL in it, so that no two lists of changes read the same.
+            hash.update(b"\0");
+            hash.update(line.as_bytes());
+        }
+        Ok(hash.finalize().to_hex().to_string())
+    }
+}
+
+/// Which origins of added files are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RenameDetection {
+    RenamesAndCopies,
+    /// Files that are gone under their old name, and fewer of them: where nobody waits for the answer.
+    Renames,
+}
+
+/// Where added files came from, by their path, as far as they came from somewhere.
+pub(super) fn find_rename_sources(
+    repo: &Repository,
+    old: Option<Oid>,
+    new: Oid,
+    differences: &[TreeDelta],
+    origins: RenameDetection,
+) -> Result<HashMap<Vec<u8>, RenameSource>, git2::Error> {
+    let is_file = |leaf: Option<TreeLeaf>| leaf.is_some_and(TreeLeaf::is_file);
+    let added = differences.iter().filter(|difference| difference.old.is_none() && is_file(difference.new)).count();
+    let copies = origins == RenameDetection::RenamesAndCopies;
+    let from = differences.iter().filter(|file| is_file(file.old) && (copies || file.new.is_none())).count();
+    let limit = if copies { MAX_RENAME_CANDIDATES } else { MAX_RENAME_CANDIDATES / 4 };
+    let mut sources = HashMap::new();
+    if added == 0 || from == 0 {
+        return Ok(sources);
+    }
+    let mut options = DiffOptions::new();
+    options.include_typechange(true).skip_binary_check(true).disable_pathspec_match(true);
+    for difference in differences {
+        options.pathspec(difference.path.as_slice());
+    }
+    let mut find = DiffFindOptions::new();
+    find.renames(true).copies(copies).rename_limit(limit);
+    find.exact_match_only(added.saturating_mul(from) > limit * limit);
+    let old = old.map(|old| repo.find_tree(old)).transpose()?;
+    let new = repo.find_tree(new)?;
+    let mut diff = repo.diff_tree_to_tree(old.as_ref(), Some(&new), Some(&mut options))?;
+    diff.find_similar(Some(&mut find))?;
+    for delta in diff.deltas() {
+        let kind = match delta.status() {
+            Delta::Renamed => ChangeKind::Renamed,
+            Delta::Copied => ChangeKind::Copied,
+            _ => continue,
+        };
+        let (old, new) = (delta.old_file(), delta.new_file());
+        if let (Some(old_path), Some(new_path)) = (old.path_bytes(), new.path_bytes()) {
+            let leaf = TreeLeaf { mode: u32::from(old.mode()), id: old.id() };
+            sources.insert(new_path.to_vec(), RenameSource { kind, path: old_path.to_vec(), leaf });
+        }
+    }
+    Ok(sources)
+}
+
+/// A changed file with its hunks, or why it is left out.
+fn compare_file(
+    objects: &Repository,
+    odb: &Odb,
+    difference: &TreeDelta,
+    new: TreeLeaf,
+    source: Option<RenameSource>,
+    judge: &mut ReviewFilter,
+) -> Result<Result<FileChange, OmissionReason>, git2::Error> {
+    match new.mode {
+        MODE_GITLINK => return Ok(Err(OmissionReason::Submodule)),
+        MODE_SYMLINK => return Ok(Err(OmissionReason::Symlink)),
+        _ => {}
+    }
+    let before = source.as_ref().map(|source| source.leaf).or(difference.old).filter(|old| old.is_file());
+    let kind = match (&source, difference.old) {
+        (Some(source), _) => source.kind,
+        (None, None) => ChangeKind::Added,
+        (None, Some(_)) => ChangeKind::Modified,
+    };
+    // A file copied whole is as much new code as one that is written: it has no old side.
+    let before = before.filter(|old| kind != ChangeKind::Copied || old.id != new.id);
+    if before.is_some_and(|old| old.id == new.id) {
+        return Ok(Err(OmissionReason::NoContentChange));
+    }
+    if let Some(reason) = judge.check_name(&difference.path) {
+        return Ok(Err(reason));
+    }
+    // A partial clone has fetched it by now: what is not there is lost or damaged.
+    let Ok((size, _)) = odb.read_header(new.id) else { return Ok(Err(OmissionReason::Unreadable)) };
+    if judge.is_oversized(size as u64) {
+        return Ok(Err(OmissionReason::Oversized));
+    }
+    let Ok(content) = objects.find_blob(new.id) else { return Ok(Err(OmissionReason::Unreadable)) };
+    if let Some(reason) = judge.check_content(&difference.path, content.content()) {
+        return Ok(Err(reason));
+    }
+    let hunks = match before {
+        None => whole_file_hunk(content.content()),
+        Some(old) => match objects.find_blob(old.id) {
+            Ok(old) => diff_blobs(&old, &content)?,
+            Err(_) => return Ok(Err(OmissionReason::Unreadable)),
+        },
+    };
+    if hunks.is_empty() {
+        return Ok(Err(OmissionReason::NoContentChange));
+    }
+    Ok(Ok(FileChange {
+        path: path_from_bytes(&difference.path),
+        old_path: source.map(|source| path_from_bytes(&source.path)),
+        kind,
+        old_blob: before.map(|old| old.id.to_string()),
+        new_blob: new.id.to_string(),
+        hunks,
+    }))
+}
+
+/// How texts are compared: as `git diff` does, whatever a first look at the bytes makes of them.
+fn text_diff_options(context: u32) -> DiffOptions {
+    let mut options = DiffOptions::new();
+    options.context_lines(context).interhunk_lines(0).indent_heuristic(true).force_text(true);
+    options
+}
+
+fn diff_blobs(old: &Blob, new: &Blob) -> Result<Vec<Hunk>, git2::Error> {
+    diff_texts(old.content(), new.content())
+}
+
+/// What differs between two texts, without context.
+pub(super) fn diff_texts(old: &[u8], new: &[u8]) -> Result<Vec<Hunk>, git2::Error> {
+    let patch = Patch::from_buffers(old, None, new, None, Some(&mut text_diff_options(0)))?;
+    (0..patch.num_hunks())
+        .map(|at| {
+            let (hunk, _) = patch.hunk(at)?;
+            Ok(Hunk {
+                old_start: hunk.old_start(),
+                old_lines: hunk.old_lines(),
+                new_start: hunk.new_start(),
+                new_lines: hunk.new_lines(),
+            })
+        })
+        .collect()
+}
+
+/// All of a file as one hunk; none for an empty one.
+fn whole_file_hunk(content: &[u8]) -> Vec<Hunk> {
+    match count_lines(content) {
+        0 => Vec::new(),
+        lines => vec![Hunk { old_start: 0, old_lines: 0, new_start: 1, new_lines: lines }],
+    }
+}
+
+fn line_text(content: &[u8]) -> String {
+    let content = content.strip_suffix(b"\n").unwrap_or(content);
+    String::from_utf8_lossy(content).into_owned()
+}

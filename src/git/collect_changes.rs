@@ -1,0 +1,211 @@
+//! What a program changed in a throw-away checkout that it was allowed to write into.
+//!
+//! Invariants: read are ordinary files below the folder, whatever the program made of it: no link is followed, nothing of
+//! git's own or of the names that the checkout left out counts, and no more is read than a fix may have.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::checkout::is_safe_file_name;
+use super::worktree::Worktree;
+use super::{GitError, FileEdit, Repo, TemporaryCheckout};
+use crate::domain::text::{format_count, sanitize_line};
+
+/// Entries of the folder that are looked at.
+const MAX_ENTRIES: usize = 1_000_000;
+/// Folders in each other.
+const MAX_DEPTH: usize = 128;
+/// Notes about what was left as it is; the others are counted.
+const MAX_NOTES: usize = 5;
+
+/// The files of a checkout as they were before a program got it.
+#[derive(Debug)]
+pub struct CheckoutBaseline {
+    files: BTreeMap<String, FileStamp>,
+}
+
+/// By what an unchanged file is known: git does the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct FileStamp {
+    length: u64,
+    modified: Option<SystemTime>,
+    /// Device, inode and the time of the last change of these: nobody can set it back.
+    inode: [i64; 4],
+}
+
+/// What is taken from a checkout at most.
+#[derive(Debug, Clone, Copy)]
+pub struct CollectLimits {
+    pub files: usize,
+    pub bytes: u64,
+}
+
+/// What a program changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CollectedChanges {
+    pub changes: Vec<(String, FileEdit)>,
+    /// What it did that no patch can have, in words.
+    pub notes: Vec<String>,
+}
+
+/// Why nothing was taken.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    #[error(transparent)]
+    Git(#[from] GitError),
+    #[error("the program changed {files}; {most} is the most")]
+    TooMany { files: String, most: usize },
+    #[error("the program wrote {bytes} bytes; {most} is the most")]
+    TooLarge { bytes: u64, most: u64 },
+}
+
+impl TemporaryCheckout {
+    /// Lets a program write into the files, and remembers how they are.
+    pub fn prepare_for_writing(&self) -> Result<CheckoutBaseline, GitError> {
+        let mut files = BTreeMap::new();
+        for (path, _) in walk_files(self.folder(), &mut Vec::new())? {
+            let file = self.folder().join(&path);
+            let failed = |source| GitError::Io { action: "open up", path: file.clone(), source };
+            open_up(&file).map_err(failed)?;
+            let seen = file.symlink_metadata().map_err(failed)?;
+            files.insert(path, FileStamp::from_metadata(&seen));
+        }
+        Ok(CheckoutBaseline { files })
+    }
+
+    /// What differs from what was sown. `unwanted` names were left out of the checkout: a file of that name is not taken.
+    /// `repo` is whose snapshot `commit` it is: what that ignores, or has and the checkout has not, is not taken either.
+    pub fn collect_changes(
+        &self,
+        sown: &CheckoutBaseline,
+        repo: &Repo,
+        commit: &str,
+        unwanted: &[&str],
+        most: CollectLimits,
+    ) -> Result<CollectedChanges, CollectError> {
+        let mut odd = Vec::new();
+        let now = walk_files(self.folder(), &mut odd)?;
+        let mut changed = Vec::new();
+        for (path, seen) in &now {
+            let is_new = match sown.files.get(path) {
+                Some(before) if before == seen => continue,
+                Some(_) => false,
+                None => true,
+            };
+            let is_unwanted = path.split('/').any(|part| unwanted.iter().any(|name| part.eq_ignore_ascii_case(name)));
+            let is_elsewhere = is_new && repo.file_at(commit, path)?.is_some();
+            if is_unwanted || is_elsewhere {
+                odd.push(format!("{path} was left out of the copy and stays as it is"));
+            } else if !(is_new && repo.is_ignored(path)) {
+                changed.push((path, seen));
+            }
+        }
+        let gone: Vec<&String> = sown.files.keys().filter(|path| !now.contains_key(*path)).collect();
+        let files = changed.len() + gone.len();
+        if files > most.files {
+            return Err(CollectError::TooMany { files: format_count(files, "file"), most: most.files });
+        }
+        let bytes = changed.iter().map(|(_, seen)| seen.length).fold(0, u64::saturating_add);
+        if bytes > most.bytes {
+            return Err(CollectError::TooLarge { bytes, most: most.bytes });
+        }
+        let tree = Worktree::from_folder(self.folder());
+        let mut harvest = CollectedChanges::default();
+        for (path, _) in changed {
+            match tree.read(path) {
+                Ok(Some(file)) => {
+                    let put = FileEdit::Write { content: file.content, executable: file.mode & 0o100 != 0 };
+                    harvest.changes.push((path.clone(), put));
+                }
+                Ok(None) => {}
+                Err(error) => odd.push(error.to_string()),
+            }
+        }
+        harvest.changes.extend(gone.into_iter().map(|path| (path.clone(), FileEdit::Delete)));
+        let more = odd.len().saturating_sub(MAX_NOTES);
+        harvest.notes = odd.iter().take(MAX_NOTES).map(|note| sanitize_line(note).into_owned()).collect();
+        if more > 0 {
+            harvest.notes.push(format!("and {more} more of the sort"));
+        }
+        Ok(harvest)
+    }
+}
+
+impl Repo {
+    /// Whether the user's own rules ignore a path that is not in the index.
+    fn is_ignored(&self, path: &str) -> bool {
+        self.inner.is_path_ignored(path).unwrap_or(false)
+    }
+}
+
+impl FileStamp {
+    fn from_metadata(seen: &Metadata) -> Self {
+        #[cfg(unix)]
+        let inode = {
+            use std::os::unix::fs::MetadataExt as _;
+            [seen.dev().cast_signed(), seen.ino().cast_signed(), seen.ctime(), seen.ctime_nsec()]
+        };
+        #[cfg(not(unix))]
+        let inode = [0; 4];
+        Self { length: seen.len(), modified: seen.modified().ok(), inode }
+    }
+}
+
+/// The ordinary files below a folder, by path. What else there is goes into `odd`.
+fn walk_files(root: &Path, odd: &mut Vec<String>) -> Result<BTreeMap<String, FileStamp>, GitError> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![(root.to_owned(), String::new(), 0)];
+    let mut looked_at = 0;
+    while let Some((folder, above, depth)) = folders.pop() {
+        let failed = |source| GitError::Io { action: "list", path: folder.clone(), source };
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            looked_at += 1;
+            if looked_at > MAX_ENTRIES || depth > MAX_DEPTH {
+                return Err(GitError::NotTouched {
+                    path: folder,
+                    why: "there is more in it than is looked at".to_owned(),
+                });
+            }
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                odd.push(format!("{} has a name that is no UTF-8", entry.path().display()));
+                continue;
+            };
+            if !is_safe_file_name(name.as_bytes()) {
+                // The repository of the checkout itself is no news.
+                if !above.is_empty() {
+                    odd.push(format!("{above}{name} is git's own"));
+                }
+                continue;
+            }
+            let path = format!("{above}{name}");
+            // Of the entry itself: a link is not followed.
+            let Ok(seen) = entry.path().symlink_metadata() else { continue };
+            if seen.is_dir() {
+                folders.push((entry.path(), format!("{path}/"), depth + 1));
+            } else if seen.is_file() {
+                files.insert(path, FileStamp::from_metadata(&seen));
+            } else {
+                odd.push(format!("{path} is neither a file nor a folder"));
+            }
+        }
+    }
+    Ok(files)
+}
+
+#[cfg(unix)]
+fn open_up(file: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn open_up(file: &Path) -> std::io::Result<()> {
+    let mut permissions = file.metadata()?.permissions();
+    #[allow(clippy::permissions_set_readonly_false, reason = "of a copy, where there are no modes")]
+    permissions.set_readonly(false);
+    fs::set_permissions(file, permissions)
+}

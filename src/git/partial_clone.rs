@@ -1,0 +1,132 @@
+//! Objects that a partial clone (`git clone --filter`) left at its remote: fetched by git before they are needed.
+//!
+//! Invariant: only what a change consists of is fetched, all of it by one git; whoever looks at the rest of a snapshot
+//! does without what is missing.
+
+use std::collections::{BTreeSet, HashSet};
+use std::process::Command;
+
+use git2::{Odb, OdbLookupFlags, Oid, Tree};
+
+use super::trees::{TreeDelta, leaf_at};
+use super::{GitError, Repo, git_command};
+
+impl Repo {
+    /// The remote that has what is missing here; `None` when nothing may be missing.
+    pub(super) fn promisor_remote(&self) -> Option<String> {
+        let config = self.inner.config().and_then(|mut config| config.snapshot()).ok()?;
+        let mut entries = config.entries(Some(r"^remote\..*\.promisor$")).ok()?;
+        while let Some(Ok(entry)) = entries.next() {
+            let Ok(name) = entry.name() else { continue };
+            let remote = name.strip_prefix("remote.").and_then(|name| name.strip_suffix(".promisor"));
+            if let Some(remote) = remote.filter(|_| config.get_bool(name).unwrap_or(false)) {
+                return Some(remote.to_owned());
+            }
+        }
+        // As git wrote it before there could be several such remotes.
+        config.get_string("extensions.partialclone").ok()
+    }
+
+    /// Sees to it that the trees of two commits are here; `None` as `base` for all of `tip`.
+    pub(super) fn fetch_trees(&self, base: Option<Oid>, tip: Oid) -> Result<(), GitError> {
+        let failed = |what| GitError::PartialClone { path: self.root(), missing: 1, what };
+        if is_lazy_fetch_forbidden() {
+            return Err(failed(LAZY_FETCH_FORBIDDEN.to_owned()));
+        }
+        let mut command = self.git_command();
+        match base {
+            Some(base) => {
+                command.args(["diff-tree", "-r", "--raw", "--no-renames"]).args([base.to_string(), tip.to_string()]);
+            }
+            None => drop(command.args(["ls-tree", "-r"]).arg(tip.to_string())),
+        }
+        let output =
+            git_command::run_with_input(command, Vec::new()).map_err(|error| failed(format!("git cannot be run: {error}")))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(failed(format!("git cannot fetch it: {}", git_command::error_message(&output.stderr)))),
+        }
+    }
+
+    /// Sees to it that the contents of a change are here, and the attributes that decide about them.
+    pub(super) fn fetch_contents(&self, differences: &[TreeDelta], new: &Tree, remote: &str) -> Result<(), GitError> {
+        let odb = self.inner.odb().map_err(self.git_error("read the object database"))?;
+        let mut wanted = changed_blobs(differences);
+        let mut folders: HashSet<&[u8]> = HashSet::new();
+        for difference in differences {
+            let slashes = memchr::memchr_iter(b'/', &difference.path).map(|at| at + 1);
+            folders.extend([0].into_iter().chain(slashes).filter_map(|at| difference.path.get(..at)));
+        }
+        let attributes = folders.into_iter().map(|folder| [folder, b".gitattributes"].concat());
+        wanted.extend(attributes.filter_map(|path| Some(leaf_at(&self.inner, new, &path)?.id)));
+        let absent = retain_missing(&odb, wanted);
+        if absent.is_empty() {
+            return Ok(());
+        }
+        let fetched = self.fetch_objects(remote, &absent);
+        let absent = retain_missing(&odb, absent);
+        match (absent.len(), fetched) {
+            (0, _) => Ok(()),
+            (missing, fetched) => {
+                let what = fetched.err().unwrap_or_else(|| format!("{remote} does not have them"));
+                Err(GitError::PartialClone { path: self.root(), missing, what })
+            }
+        }
+    }
+
+    /// As git itself fetches what it lacks.
+    fn fetch_objects(&self, remote: &str, ids: &BTreeSet<Oid>) -> Result<(), String> {
+        if is_lazy_fetch_forbidden() {
+            return Err(LAZY_FETCH_FORBIDDEN.to_owned());
+        }
+        let mut command = self.git_command();
+        command.args([
+            "-c",
+            "fetch.negotiationAlgorithm=noop",
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+        ]);
+        command.args([
+            "--recurse-submodules=no",
+            "--no-auto-maintenance",
+            "--refmap=",
+            "--filter=blob:none",
+            "--stdin",
+        ]);
+        command.arg("--").arg(remote);
+        let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let output =
+            git_command::run_with_input(command, lines.into_bytes()).map_err(|error| format!("git cannot be run: {error}"))?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(format!("git cannot fetch from {remote}: {}", git_command::error_message(&output.stderr))),
+        }
+    }
+
+    fn git_command(&self) -> Command {
+        let mut command = Command::new("git");
+        command.arg("--git-dir").arg(self.inner.path());
+        command
+    }
+}
+
+const LAZY_FETCH_FORBIDDEN: &str = "GIT_NO_LAZY_FETCH forbids to fetch what is missing";
+
+fn is_lazy_fetch_forbidden() -> bool {
+    std::env::var("GIT_NO_LAZY_FETCH").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false" | "no" | "off"))
+}
+
+/// The files on both sides of a change.
+fn changed_blobs(differences: &[TreeDelta]) -> BTreeSet<Oid> {
+    let leaves = differences.iter().flat_map(|difference| [difference.old, difference.new]).flatten();
+    leaves.filter(|leaf| leaf.is_file()).map(|leaf| leaf.id).collect()
+}
+
+fn retain_missing(odb: &Odb, mut ids: BTreeSet<Oid>) -> BTreeSet<Oid> {
+    // Once for all of them, instead of once for each that is missing.
+    let _ = odb.refresh();
+    ids.retain(|id| !odb.exists_ext(*id, OdbLookupFlags::NO_REFRESH));
+    ids
+}

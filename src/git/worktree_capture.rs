@@ -1,0 +1,533 @@
+//! Freezing: the worktree held against HEAD, path by path, its contents put into the object database as git would.
+//!
+//! Invariants: nothing else is written. What is above the size limit is not stored: an untracked file is not in the
+//! snapshot at all, a tracked one is there as the index has it, and both are told as oversized. A path at which something
+//! else stands by the time it is read is no failure: all is looked at again, and in the end it is taken for gone.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use git2::{ErrorClass, ErrorCode, ObjectType, Oid};
+
+use super::attributes::{AttributeLookup, AttributeName, AttributeState};
+use super::changeset::{UnstoredReason, UnstoredPath};
+use super::gitignore::SharedIgnoreRules;
+use super::index::{GitIndex, MODE_GITLINK, IndexEntryFlag};
+use super::scan::{StatSettings, StatusEntry, WorktreeEntryKind, scan_worktree};
+use super::index_diff::diff_index_to_head;
+use super::trees::{TreeLeaf, MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, leaf_at};
+use super::{GitError, Repo, path_bytes, regular_file, git_command};
+use crate::domain::text::path_from_bytes;
+
+/// From this many files on, threads hash faster than one; measured.
+const MIN_PARALLEL_FILES: usize = 64;
+/// Files above this many bytes are streamed instead of read at once.
+const MAX_IN_MEMORY_BYTES: u64 = 16 << 20;
+/// The worktree is looked at so often at most, where things move while they are read.
+const MAX_SCANS: usize = 3;
+
+/// What differs from HEAD's tree, by path; `None` where a path is gone.
+pub type TreeOverlay = BTreeMap<Vec<u8>, Option<TreeLeaf>>;
+
+/// The worktree or the index held against HEAD.
+#[derive(Debug, Default)]
+pub struct UncommittedChanges {
+    pub overlay: TreeOverlay,
+    /// What is in the worktree and not in the overlay.
+    pub unstored: Vec<UnstoredPath>,
+    /// What the person who asked should know.
+    pub notes: Vec<String>,
+}
+
+/// Whether contents are only hashed or also put into the object database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlobWriteMode {
+    HashOnly,
+    WriteObjects { max_file_bytes: u64 },
+}
+
+/// A look at the worktree, as [`scan`] is.
+type ScanFn<'a> = dyn FnMut(&Path, &GitIndex, StatSettings, &Arc<SharedIgnoreRules>) -> Result<Vec<StatusEntry>, GitError> + 'a;
+
+impl Repo {
+    /// The worktree as it is now.
+    pub(super) fn capture_worktree(&self, keep: BlobWriteMode) -> Result<UncommittedChanges, GitError> {
+        self.capture_with(keep, &mut scan_worktree)
+    }
+
+    fn capture_with(&self, keep: BlobWriteMode, look: &mut ScanFn<'_>) -> Result<UncommittedChanges, GitError> {
+        let mut looks = 1;
+        loop {
+            match self.capture_once(keep, look)? {
+                (_, ScanRace::Detected) if looks < MAX_SCANS => looks += 1,
+                (frozen, _) => return Ok(frozen),
+            }
+        }
+    }
+
+    /// The worktree at one look, and whether something in it moved between the look and the reading.
+    fn capture_once(&self, keep: BlobWriteMode, look: &mut ScanFn<'_>) -> Result<(UncommittedChanges, ScanRace), GitError> {
+        let root = self.worktree_root()?;
+        let index = GitIndex::read(&self.index, self.inner.path())?;
+        let config = self.worktree_config();
+        let shared = self.shared_ignore_rules(&config);
+        let seen = look(&root, &index, config.compare, &shared)?;
+        let head = self.head_tree()?;
+        let overlay = diff_index_to_head(&self.inner, &index, head.as_ref()).map_err(self.git_error("compare index and HEAD"))?;
+        let mut frozen = UncommittedChanges { overlay, ..UncommittedChanges::default() };
+        let above = std::fs::read(self.inner.commondir().join("info").join("attributes")).ok();
+        let below = config.attributes_file.as_ref().and_then(|file| std::fs::read(file).ok());
+        let source = {
+            let root = root.clone();
+            move |folder: &[u8]| regular_file::read(&path_bytes::join_path(&root, folder).join(".gitattributes")).ok()
+        };
+        let mut freezer = WorktreeHasher {
+            repo: self,
+            root: &root,
+            index: &index,
+            config: &config,
+            write_mode: keep,
+            attributes: AttributeLookup::new(source, above, below),
+            changes: &mut frozen,
+            race: ScanRace::NotDetected,
+        };
+        freezer.process_entries(seen)?;
+        let moved = freezer.race;
+        // What is staged and taken back in the worktree is no change.
+        if let Some(head) = &head {
+            frozen.overlay.retain(|path, leaf| leaf_at(&self.inner, head, path) != *leaf);
+        } else {
+            frozen.overlay.retain(|_, leaf| leaf.is_some());
+        }
+        Ok((frozen, moved))
+    }
+}
+
+impl Repo {
+    /// The rules about ignored files that hold in every folder.
+    pub(super) fn shared_ignore_rules(&self, config: &WorktreeConfig) -> Arc<SharedIgnoreRules> {
+        let mut excludes = vec![self.inner.commondir().join("info").join("exclude")];
+        excludes.extend(config.excludes_file.clone());
+        Arc::new(SharedIgnoreRules::new(excludes, config.compare.ignore_case))
+    }
+
+    /// The settings in force.
+    pub(super) fn worktree_config(&self) -> WorktreeConfig {
+        let config = self.inner.config().and_then(|mut config| config.snapshot());
+        WorktreeConfig::from_git_config(config.as_ref().ok())
+    }
+}
+
+impl UncommittedChanges {
+    /// Whether there is something to review or to tell.
+    pub fn is_dirty(&self) -> bool {
+        !self.overlay.is_empty() || self.unstored.iter().any(|extra| extra.reason != UnstoredReason::UnreadableFolder)
+    }
+}
+
+/// The settings of git that decide how worktree and index compare.
+pub(super) struct WorktreeConfig {
+    pub(super) compare: StatSettings,
+    symlinks: bool,
+    /// `core.autocrlf` is `true` or `input`.
+    autocrlf: bool,
+    excludes_file: Option<PathBuf>,
+    attributes_file: Option<PathBuf>,
+}
+
+impl WorktreeConfig {
+    fn from_git_config(config: Option<&git2::Config>) -> Self {
+        let flag = |name, default| config.and_then(|config| config.get_bool(name).ok()).unwrap_or(default);
+        let word = |name| config.and_then(|config| config.get_string(name).ok()).unwrap_or_default();
+        let file = |name, default: &str| {
+            let set = config.and_then(|config| config.get_path(name).ok());
+            let unset = || std::env::var_os("XDG_CONFIG_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+            let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".config"));
+            set.or_else(|| unset().or_else(home).map(|folder| folder.join("git").join(default)))
+        };
+        Self {
+            compare: StatSettings {
+                trust_ctime: flag("core.trustctime", true),
+                minimal: word("core.checkstat") == "minimal",
+                ignore_case: flag("core.ignorecase", false),
+                file_mode: flag("core.filemode", true),
+            },
+            symlinks: flag("core.symlinks", true),
+            autocrlf: word("core.autocrlf") == "input" || flag("core.autocrlf", false),
+            excludes_file: file("core.excludesfile", "ignore"),
+            attributes_file: file("core.attributesfile", "attributes"),
+        }
+    }
+}
+
+/// Whether something became something else since it was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ScanRace {
+    Detected,
+    NotDetected,
+}
+
+/// What is at the place of a candidate that could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CandidateStatus {
+    /// It, and it may be read.
+    Unchanged,
+    Unreadable,
+    Missing,
+    /// A folder, a pipe, a link instead of a file, or no folder above it.
+    Replaced,
+}
+
+/// What is done to a file's content on its way into the object database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CleanFilter {
+    Unfiltered,
+    /// Line ends and `$Id$`: libgit2 does it.
+    LineEnds,
+    /// A filter program or another encoding: only git itself does it.
+    External,
+}
+
+/// Takes what the scan saw into a [`Frozen`].
+struct WorktreeHasher<'a, S> {
+    repo: &'a Repo,
+    root: &'a Path,
+    index: &'a GitIndex,
+    config: &'a WorktreeConfig,
+    write_mode: BlobWriteMode,
+    attributes: AttributeLookup<S>,
+    changes: &'a mut UncommittedChanges,
+    race: ScanRace,
+}
+
+/// A file whose content goes into the overlay; `entry` is its place in the index, if it has one.
+#[derive(Clone)]
+struct HashCandidate {
+    path: Vec<u8>,
+    mode: u32,
+    size: u64,
+    clean: CleanFilter,
+    entry: Option<usize>,
+}
+
+impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
+    fn process_entries(&mut self, seen: Vec<StatusEntry>) -> Result<(), GitError> {
+        let mut candidates = Vec::new();
+        for seen in seen {
+            match seen {
+                StatusEntry::Missing(at) => {
+                    if let Some(entry) = self.index.entries.get(at) {
+                        self.changes.overlay.insert(self.index.path(entry).to_vec(), None);
+                    }
+                }
+                StatusEntry::Unreadable(path) => self.record_unstored(path, UnstoredReason::Unreadable),
+                StatusEntry::UnreadableUntracked(path) => self.record_unstored(path, UnstoredReason::UnreadableFolder),
+                StatusEntry::MaybeModified(at, thing) => candidates.extend(self.candidate_for_tracked(at, thing)),
+                StatusEntry::Untracked(path, WorktreeEntryKind::Symlink) => {
+                    candidates.push(HashCandidate {
+                        path,
+                        mode: MODE_SYMLINK,
+                        size: 0,
+                        clean: CleanFilter::Unfiltered,
+                        entry: None,
+                    });
+                }
+                StatusEntry::Untracked(path, WorktreeEntryKind::File { executable, size }) => {
+                    let mode = if executable && self.config.compare.file_mode { MODE_EXECUTABLE } else { MODE_FILE };
+                    match self.write_mode {
+                        BlobWriteMode::WriteObjects { .. } if self.is_oversized(size) => {
+                            self.record_unstored(path, UnstoredReason::Oversized { mode, bytes: size });
+                        }
+                        // That it is there is all that matters.
+                        BlobWriteMode::HashOnly => {
+                            self.changes.overlay.insert(path, Some(TreeLeaf { mode, id: Oid::ZERO_SHA1 }));
+                        }
+                        BlobWriteMode::WriteObjects { .. } => {
+                            let clean = self.choose_clean_filter(&path);
+                            candidates.push(HashCandidate { path, mode, size, clean, entry: None });
+                        }
+                    }
+                }
+                StatusEntry::Untracked(_, WorktreeEntryKind::Folder) => {}
+            }
+        }
+        candidates.sort_by(|a, b| a.path.cmp(&b.path));
+        self.hash_candidates(candidates)
+    }
+
+    fn is_oversized(&self, size: u64) -> bool {
+        matches!(self.write_mode, BlobWriteMode::WriteObjects { max_file_bytes } if size > max_file_bytes)
+    }
+
+    fn record_unstored(&mut self, path: Vec<u8>, what: UnstoredReason) {
+        self.changes.unstored.push(UnstoredPath { path, reason: what });
+    }
+
+    /// A tracked path of which the scan could not say that it is unchanged.
+    fn candidate_for_tracked(&mut self, at: usize, thing: WorktreeEntryKind) -> Option<HashCandidate> {
+        let entry = self.index.entries.get(at)?;
+        let path = self.index.path(entry).to_vec();
+        let (mode, size) = match thing {
+            WorktreeEntryKind::Folder => {
+                self.check_submodule(&path, entry.id);
+                return None;
+            }
+            // Without symbolic links git checks them out as files.
+            WorktreeEntryKind::File { size, .. } if entry.mode == MODE_SYMLINK && !self.config.symlinks => (MODE_SYMLINK, size),
+            WorktreeEntryKind::File { executable, size } => match (self.config.compare.file_mode, executable, entry.mode) {
+                (true, true, _) | (false, _, MODE_EXECUTABLE) => (MODE_EXECUTABLE, size),
+                _ => (MODE_FILE, size),
+            },
+            WorktreeEntryKind::Symlink => (MODE_SYMLINK, 0),
+        };
+        let clean = if mode == MODE_SYMLINK { CleanFilter::Unfiltered } else { self.choose_clean_filter(&path) };
+        // Of another size, hence changed; too large to be reviewed, hence not worth reading.
+        if mode != MODE_SYMLINK && clean == CleanFilter::Unfiltered && self.is_oversized(size) && entry.stat.size != size as u32
+        {
+            self.record_unstored(path, UnstoredReason::Oversized { mode, bytes: size });
+            return None;
+        }
+        Some(HashCandidate { path, mode, size, clean, entry: Some(at) })
+    }
+
+    /// A submodule stands where its own HEAD is; one that is not checked out is unchanged.
+    fn check_submodule(&mut self, path: &[u8], recorded: Oid) {
+        let folder = path_bytes::join_path(self.root, path);
+        if folder.join(".git").symlink_metadata().is_err() {
+            return;
+        }
+        let head = git2::Repository::open(&folder).ok().and_then(|sub| sub.refname_to_id("HEAD").ok());
+        if let Some(id) = head.filter(|id| *id != recorded) {
+            self.changes.overlay.insert(path.to_vec(), Some(TreeLeaf { mode: MODE_GITLINK, id }));
+        }
+    }
+
+    fn choose_clean_filter(&mut self, path: &[u8]) -> CleanFilter {
+        let names = [AttributeName::Filter, AttributeName::Encoding, AttributeName::Ident, AttributeName::Text, AttributeName::Crlf, AttributeName::Eol];
+        let [filter, encoding, ident, text, crlf, eol] = self.attributes.get(path, names);
+        let says = |state: AttributeState| matches!(state, AttributeState::Set | AttributeState::Value);
+        let by_settings = self.config.autocrlf && text != AttributeState::Unset && crlf != AttributeState::Unset;
+        if filter == AttributeState::Value || encoding == AttributeState::Value {
+            CleanFilter::External
+        } else if says(ident) || says(text) || says(crlf) || says(eol) || by_settings {
+            CleanFilter::LineEnds
+        } else {
+            CleanFilter::Unfiltered
+        }
+    }
+
+    /// Hashes the candidates, keeps what differs from the index, and puts it into the overlay.
+    fn hash_candidates(&mut self, candidates: Vec<HashCandidate>) -> Result<(), GitError> {
+        let plain = |candidate: &&HashCandidate| {
+            candidate.clean == CleanFilter::Unfiltered && candidate.mode != MODE_SYMLINK && candidate.entry.is_some()
+        };
+        let to_hash: Vec<&HashCandidate> = candidates.iter().filter(plain).collect();
+        let mut hashes = hash_files(self.root, &to_hash).into_iter();
+        let mut by_git = Vec::new();
+        for candidate in &candidates {
+            let known = match plain(&candidate) {
+                true => hashes.next(),
+                false => None,
+            };
+            let id = match (candidate.clean, known) {
+                (CleanFilter::External, _) => {
+                    by_git.push(candidate);
+                    continue;
+                }
+                (_, Some(Ok(id))) if self.is_in_index(candidate, id) || self.write_mode == BlobWriteMode::HashOnly => Ok(id),
+                (_, Some(Ok(_))) if self.is_oversized(candidate.size) => {
+                    let what = UnstoredReason::Oversized { mode: candidate.mode, bytes: candidate.size };
+                    self.record_unstored(candidate.path.clone(), what);
+                    continue;
+                }
+                (_, Some(Err(error))) => Err(error),
+                _ => self.hash_candidate(candidate),
+            };
+            // libgit2 does not know every kind of index, where it looks to convert line ends.
+            if candidate.clean == CleanFilter::LineEnds && id.is_err() {
+                by_git.push(candidate);
+                continue;
+            }
+            self.record_hash(candidate, id)?;
+        }
+        let together = self.hash_with_git(&by_git);
+        for (place, candidate) in by_git.into_iter().enumerate() {
+            let hashed = match &together {
+                Ok(ids) => ids.get(place).copied().ok_or_else(String::new),
+                // One file that git refuses is no reason to leave out the others.
+                Err(_) => self.hash_with_git(&[candidate]).and_then(|ids| ids.first().copied().ok_or_else(String::new)),
+            };
+            let id = match hashed {
+                Ok(id) => Ok(id),
+                // Only line ends: as it is, when git is not there.
+                Err(_) if candidate.clean == CleanFilter::LineEnds => self.hash_unfiltered(candidate),
+                // As it is, it may hold what its filter keeps out of the repository.
+                Err(refused) if self.current_status(candidate) == CandidateStatus::Unchanged => {
+                    let path = path_from_bytes(&candidate.path);
+                    self.changes.notes.push(format!("{path} is left out as git would not add it: {refused}"));
+                    self.record_unstored(candidate.path.clone(), UnstoredReason::Unreadable);
+                    continue;
+                }
+                Err(refused) => Err(git2::Error::from_str(&refused)),
+            };
+            self.record_hash(candidate, id)?;
+        }
+        Ok(())
+    }
+
+    fn hash_unfiltered(&self, candidate: &HashCandidate) -> Result<Oid, git2::Error> {
+        self.hash_candidate(&HashCandidate { clean: CleanFilter::Unfiltered, ..candidate.clone() })
+    }
+
+    fn is_in_index(&self, candidate: &HashCandidate, id: Oid) -> bool {
+        candidate.entry.and_then(|at| self.index.entries.get(at)).is_some_and(|entry| entry.id == id)
+    }
+
+    fn record_hash(&mut self, candidate: &HashCandidate, id: Result<Oid, git2::Error>) -> Result<(), GitError> {
+        let entry = candidate.entry.and_then(|at| self.index.entries.get(at));
+        match id {
+            Ok(id) => {
+                let leaf = TreeLeaf { mode: candidate.mode, id };
+                let recorded = entry
+                    .filter(|entry| !matches!(entry.flag, IndexEntryFlag::IntentToAdd | IndexEntryFlag::Unmerged))
+                    .is_some_and(|entry| TreeLeaf { mode: entry.mode, id: entry.id } == leaf);
+                if !recorded {
+                    self.changes.overlay.insert(candidate.path.clone(), Some(leaf));
+                }
+                Ok(())
+            }
+            Err(error) => {
+                match self.current_status(candidate) {
+                    CandidateStatus::Unchanged => {
+                        let file = path_bytes::join_path(self.root, &candidate.path);
+                        return Err(GitError::from_git2("write a snapshot of a file", file, error));
+                    }
+                    CandidateStatus::Unreadable => {
+                        self.record_unstored(candidate.path.clone(), UnstoredReason::Unreadable);
+                        return Ok(());
+                    }
+                    CandidateStatus::Missing => {}
+                    CandidateStatus::Replaced => self.race = ScanRace::Detected,
+                }
+                if candidate.entry.is_some() {
+                    self.changes.overlay.insert(candidate.path.clone(), None);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn current_status(&self, candidate: &HashCandidate) -> CandidateStatus {
+        let file = path_bytes::join_path(self.root, &candidate.path);
+        let data = match file.symlink_metadata().map_err(|error| error.kind()) {
+            Ok(data) => data,
+            Err(ErrorKind::NotFound) => return CandidateStatus::Missing,
+            Err(ErrorKind::NotADirectory) => return CandidateStatus::Replaced,
+            Err(_) => return CandidateStatus::Unreadable,
+        };
+        let is_link = candidate.mode == MODE_SYMLINK;
+        match () {
+            () if data.is_symlink() && is_link => CandidateStatus::Unchanged,
+            () if !data.is_file() || is_link && self.config.symlinks => CandidateStatus::Replaced,
+            () if regular_file::open(&file).is_ok() => CandidateStatus::Unchanged,
+            () => CandidateStatus::Unreadable,
+        }
+    }
+
+    /// Puts a file's content into the object database as git would, or only hashes it.
+    fn hash_candidate(&self, candidate: &HashCandidate) -> Result<Oid, git2::Error> {
+        let file = path_bytes::join_path(self.root, &candidate.path);
+        let keep = |content: &[u8]| match self.write_mode {
+            BlobWriteMode::HashOnly => Oid::hash_object(ObjectType::Blob, content),
+            BlobWriteMode::WriteObjects { .. } => self.repo.inner.odb()?.write(ObjectType::Blob, content),
+        };
+        if candidate.mode == MODE_SYMLINK {
+            match std::fs::read_link(&file) {
+                Ok(target) => return keep(&path_bytes::from_path(&target)),
+                Err(error) if self.config.symlinks => return Err(from_io_error(error)),
+                Err(_) => {}
+            }
+        }
+        if candidate.clean == CleanFilter::Unfiltered && candidate.size <= MAX_IN_MEMORY_BYTES {
+            return keep(&regular_file::read(&file).map_err(from_io_error)?);
+        }
+        regular_file::open(&file).map_err(from_io_error)?;
+        self.repo.inner.blob_path(&file)
+    }
+
+    /// What `git hash-object` makes of files with filter programs, or why it does not.
+    fn hash_with_git(&self, candidates: &[&HashCandidate]) -> Result<Vec<Oid>, String> {
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        for candidate in candidates {
+            // Git would wait for a pipe.
+            regular_file::open(&path_bytes::join_path(self.root, &candidate.path)).map_err(|error| error.to_string())?;
+        }
+        let mut command = Command::new("git");
+        // A warning about line ends is no reason to refuse.
+        command.args(["-c", "core.safecrlf=false"]);
+        command.arg("--git-dir").arg(self.repo.inner.path()).arg("--work-tree").arg(self.root).arg("hash-object");
+        if matches!(self.write_mode, BlobWriteMode::WriteObjects { .. }) {
+            command.arg("-w");
+        }
+        command.arg("--stdin-paths").current_dir(self.root).env("GIT_INDEX_FILE", &self.repo.index);
+        let lines: Vec<u8> = candidates.iter().flat_map(|candidate| quote_path(&candidate.path)).collect();
+        let output = git_command::run_with_input(command, lines).map_err(|error| format!("git cannot be run: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let ids: Vec<Oid> = text.lines().map_while(|line| Oid::from_str(line).ok()).collect();
+        if output.status.success() && ids.len() == candidates.len() {
+            return Ok(ids);
+        }
+        Err(git_command::error_message(&output.stderr))
+    }
+}
+
+fn from_io_error(error: std::io::Error) -> git2::Error {
+    git2::Error::from_str(&error.to_string())
+}
+
+/// A line that names a path to git, quoted as in C where it could be taken for something else.
+fn quote_path(path: &[u8]) -> Vec<u8> {
+    let mut line = vec![b'"'];
+    for byte in path {
+        match byte {
+            b'"' | b'\\' => line.extend([b'\\', *byte]),
+            b'\n' => line.extend(b"\\n"),
+            _ => line.push(*byte),
+        }
+    }
+    line.extend(b"\"\n");
+    line
+}
+
+/// The blob ids that the files would have without any conversion, on several threads when there are many.
+fn hash_files(root: &Path, files: &[&HashCandidate]) -> Vec<Result<Oid, git2::Error>> {
+    let hash = |file: &&HashCandidate| {
+        let path = path_bytes::join_path(root, &file.path);
+        if file.size <= MAX_IN_MEMORY_BYTES {
+            return Oid::hash_object(ObjectType::Blob, &regular_file::read(&path).map_err(from_io_error)?);
+        }
+        regular_file::open(&path).map_err(from_io_error)?;
+        Oid::hash_file(ObjectType::Blob, path)
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    if files.len() < MIN_PARALLEL_FILES || threads == 1 {
+        return files.iter().map(hash).collect();
+    }
+    let share = files.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = files
+            .chunks(share)
+            .map(|chunk| (chunk.len(), scope.spawn(move || chunk.iter().map(hash).collect::<Vec<_>>())))
+            .collect();
+        let lost = |n| (0..n).map(|_| Err(git2::Error::new(ErrorCode::GenericError, ErrorClass::Thread, "lost")));
+        workers.into_iter().flat_map(|(n, worker)| worker.join().unwrap_or_else(|_| lost(n).collect())).collect()
+    })
+}

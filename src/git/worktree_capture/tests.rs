@@ -1,0 +1,135 @@
+//! What becomes something else between the look at a worktree and the reading of its files.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use super::*;
+
+const WRITE_MODE: BlobWriteMode = BlobWriteMode::WriteObjects { max_file_bytes: 1 << 20 };
+
+/// What a file becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileReplacement {
+    Nothing,
+    Folder,
+    Pipe,
+    Link,
+}
+
+fn remove_any(path: &Path) {
+    match fs::symlink_metadata(path) {
+        Ok(data) if data.is_dir() => fs::remove_dir_all(path).expect("removed"),
+        Ok(_) => fs::remove_file(path).expect("removed"),
+        Err(_) => {}
+    }
+}
+
+fn replace_with(path: &Path, into: FileReplacement) {
+    remove_any(path);
+    match into {
+        FileReplacement::Nothing => {}
+        FileReplacement::Folder => {
+            fs::create_dir(path).expect("a folder");
+            fs::write(path.join("inner.rs"), "inner\n").expect("a file");
+        }
+        FileReplacement::Pipe => mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).expect("a pipe"),
+        FileReplacement::Link => symlink("../outside", path).expect("a link"),
+    }
+}
+
+/// A repository with a commit of `kept.rs`, and of `moved.rs` where that is tracked; then both are changed.
+fn sample(attributes: &str, is_tracked: bool) -> (tempfile::TempDir, Repo) {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("outside"), "nobody's business\n").expect("a file");
+    let root = folder.path().join("repo");
+    let git = git2::Repository::init(&root).expect("a repository");
+    let mut config = git.config().expect("a configuration");
+    config.set_str("filter.own.clean", "cat").expect("a filter");
+    fs::write(git.path().join("info").join("attributes"), attributes).expect("attributes");
+    let tracked: &[&str] = if is_tracked { &["kept.rs", "moved.rs"] } else { &["kept.rs"] };
+    let mut index = git.index().expect("an index");
+    for path in tracked {
+        fs::write(root.join(path), "before\n").expect("a file");
+        index.add_path(Path::new(path)).expect("added");
+    }
+    index.write().expect("written");
+    let tree = git.find_tree(index.write_tree().expect("a tree")).expect("a tree");
+    let who = git2::Signature::now("a", "a@example.com").expect("somebody");
+    git.commit(Some("HEAD"), &who, &who, "one\n", &tree, &[]).expect("a commit");
+    for path in ["kept.rs", "moved.rs"] {
+        fs::write(root.join(path), "after it\n").expect("a file");
+    }
+    let repo = Repo::discover(&root).expect("a repository");
+    (folder, repo)
+}
+
+/// The paths of an overlay, with what is there.
+fn describe_overlay(frozen: &UncommittedChanges) -> Vec<String> {
+    let sort = |leaf: &Option<TreeLeaf>| match leaf {
+        None => "gone",
+        Some(leaf) if leaf.mode == MODE_SYMLINK => "link",
+        Some(_) => "file",
+    };
+    frozen.overlay.iter().map(|(path, leaf)| format!("{} {}", path_from_bytes(path), sort(leaf))).collect()
+}
+
+#[test]
+fn what_becomes_something_else_is_taken_as_it_is_then() {
+    for attributes in ["", "*.rs text\n", "*.rs filter=own\n"] {
+        for is_tracked in [true, false] {
+            for (into, now) in [
+                (FileReplacement::Nothing, &[][..]),
+                (FileReplacement::Folder, &["moved.rs/inner.rs file"]),
+                (FileReplacement::Pipe, &[]),
+                (FileReplacement::Link, &["moved.rs link"]),
+            ] {
+                let (folder, repo) = sample(attributes, is_tracked);
+                let moved = folder.path().join("repo").join("moved.rs");
+                let mut looks = 0;
+                let mut look = |root: &Path, index: &GitIndex, compare, ignored: &Arc<SharedIgnoreRules>| {
+                    let seen = scan_worktree(root, index, compare, ignored);
+                    if looks == 0 {
+                        replace_with(&moved, into);
+                    }
+                    looks += 1;
+                    seen
+                };
+                let frozen = repo.capture_with(WRITE_MODE, &mut look).expect("a snapshot");
+                let gone = if is_tracked && into != FileReplacement::Link { vec!["moved.rs gone"] } else { vec![] };
+                let case = format!("{into:?}, tracked: {is_tracked}, {attributes:?}");
+                assert_eq!(describe_overlay(&frozen), [&["kept.rs file"][..], &gone, now].concat(), "{case}");
+                assert_eq!((frozen.unstored, frozen.notes), (Vec::new(), Vec::new()), "{case}");
+                assert!(looks <= 2, "{looks} looks, {case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_never_stands_still_is_taken_for_gone() {
+    let (folder, repo) = sample("", true);
+    let moved = folder.path().join("repo").join("moved.rs");
+    let mut looks = 0;
+    let mut look = |root: &Path, index: &GitIndex, compare, ignored: &Arc<SharedIgnoreRules>| {
+        remove_any(&moved);
+        fs::write(&moved, "once more\n").expect("a file");
+        let seen = scan_worktree(root, index, compare, ignored);
+        replace_with(&moved, FileReplacement::Folder);
+        looks += 1;
+        seen
+    };
+    let frozen = repo.capture_with(WRITE_MODE, &mut look).expect("a snapshot");
+    assert_eq!((describe_overlay(&frozen), looks), (vec!["kept.rs file".to_owned(), "moved.rs gone".to_owned()], MAX_SCANS));
+}
+
+#[test]
+fn nobody_waits_for_pipes_in_place_of_rules() {
+    let (folder, repo) = sample("", true);
+    for name in [".gitattributes", ".gitignore"] {
+        replace_with(&folder.path().join("repo").join(name), FileReplacement::Pipe);
+    }
+    let frozen = repo.capture_worktree(WRITE_MODE).expect("a snapshot");
+    assert_eq!(describe_overlay(&frozen), ["kept.rs file", "moved.rs file"]);
+}

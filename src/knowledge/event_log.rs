@@ -1,0 +1,95 @@
+//! `metrics.jsonl`: what happened to patterns, for analysis: a time, a word, a language, an id and a number, no code.
+//!
+//! Invariant: the file and its one predecessor (`metrics.1.jsonl`) together stay below twice [`MOST`] and one write.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{PatternId, Time, word_enum};
+use crate::store::StoreError;
+use crate::store::files::{self, SyncPolicy};
+
+/// Bytes from which a new file is begun. Own: about 10,000 lines.
+const MAX_METRICS_BYTES: u64 = 1 << 20;
+
+word_enum!(
+    /// What happened.
+    PatternEventKind {
+        /// A new pattern.
+        Learned = "learned",
+        /// A known one was seen again, `count` times.
+        Seen = "seen",
+        /// Code matched it.
+        Matched = "matched",
+        Succeeded = "succeeded",
+        Failed = "failed",
+        Forgotten = "forgotten",
+        Muted = "muted",
+        Unmuted = "unmuted",
+        Evicted = "evicted",
+        /// An import brought it, or counts of it.
+        Imported = "imported",
+    }
+);
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PatternEvent {
+    pub at: Time,
+    pub event: PatternEventKind,
+    pub language: String,
+    pub pattern: PatternId,
+    pub count: u32,
+}
+
+fn metrics_path(folder: &Path) -> PathBuf {
+    folder.join("metrics.jsonl")
+}
+
+/// Appends lines; the caller holds the lock.
+pub(super) fn append_events(folder: &Path, lines: &[PatternEvent]) -> Result<(), StoreError> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let path = metrics_path(folder);
+    if std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() >= MAX_METRICS_BYTES) {
+        let older = folder.join("metrics.1.jsonl");
+        std::fs::rename(&path, &older).map_err(StoreError::io("rename", &path))?;
+    }
+    let mut bytes = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut bytes, line).map_err(|source| StoreError::Encode { what: "a metric", source })?;
+        bytes.push(b'\n');
+    }
+    // Derived: a power cut may take the last lines.
+    files::append(&path, &bytes, SyncPolicy::Later)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::knowledge::test_support::time_at_day;
+
+    #[test]
+    fn the_files_stay_small() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let line = PatternEvent {
+            at: time_at_day(0),
+            event: PatternEventKind::Seen,
+            language: "go".to_owned(),
+            pattern: PatternId::from_forms("go", "a", "b"),
+            count: 2,
+        };
+        let many = vec![line; 1000];
+        for _ in 0..40 {
+            append_events(folder.path(), &many).expect("written");
+        }
+        let sizes: Vec<u64> = ["metrics.jsonl", "metrics.1.jsonl"]
+            .map(|name| std::fs::metadata(folder.path().join(name)).expect("a file").len())
+            .into();
+        assert!(sizes.iter().sum::<u64>() < 2 * MAX_METRICS_BYTES + 200_000, "{sizes:?}");
+        let text = std::fs::read_to_string(folder.path().join("metrics.jsonl")).expect("text");
+        assert!(text.lines().all(|line| serde_json::from_str::<PatternEvent>(line).is_ok()));
+    }
+}

@@ -1,0 +1,79 @@
+//! The published lists: names of standard libraries that stay in a form, `assets/knowledge/names/<language>.txt`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::reviewers::analyzer::language::Language;
+
+/// A part of a list: where in code its names are meant. A name may be in several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StdlibSection {
+    /// And fields: kept where they are called or follow a dot, for variables are called `size` and `index` too.
+    Functions,
+    /// Kept in paths and before or after a dot.
+    Modules,
+    /// Kept everywhere.
+    Types,
+    /// Constants, and words that a grammar does not know as its own: kept everywhere.
+    Values,
+}
+
+impl StdlibSection {
+    pub const ALL: &[Self] = &[Self::Functions, Self::Modules, Self::Types, Self::Values];
+}
+
+/// The list of a language, by [`Language::name`]; empty for a language there is no list of.
+pub fn list_text(language: &str) -> &'static str {
+    match language {
+        "rust" => include_str!("../../assets/knowledge/names/rust.txt"),
+        "python" => include_str!("../../assets/knowledge/names/python.txt"),
+        "javascript" => include_str!("../../assets/knowledge/names/javascript.txt"),
+        "typescript" => include_str!("../../assets/knowledge/names/typescript.txt"),
+        "go" => include_str!("../../assets/knowledge/names/go.txt"),
+        "java" => include_str!("../../assets/knowledge/names/java.txt"),
+        "c" => include_str!("../../assets/knowledge/names/c.txt"),
+        "cpp" => include_str!("../../assets/knowledge/names/cpp.txt"),
+        "csharp" => include_str!("../../assets/knowledge/names/csharp.txt"),
+        "ruby" => include_str!("../../assets/knowledge/names/ruby.txt"),
+        "php" => include_str!("../../assets/knowledge/names/php.txt"),
+        "bash" => include_str!("../../assets/knowledge/names/bash.txt"),
+        _ => "",
+    }
+}
+
+/// Whether a word is in one of these parts of a language's list.
+pub fn has_name(language: &str, sections: &[StdlibSection], word: &str) -> bool {
+    static LISTS: LazyLock<HashMap<&str, HashMap<&str, Vec<StdlibSection>>>> = LazyLock::new(|| {
+        let list = |language| {
+            let mut list: HashMap<&str, Vec<StdlibSection>> = HashMap::new();
+            parse_names(language).for_each(|(name, section)| list.entry(name).or_default().push(section));
+            list
+        };
+        languages().map(|language| (language, list(language))).collect()
+    });
+    let found = LISTS.get(language).and_then(|list| list.get(word));
+    found.is_some_and(|found| found.iter().any(|section| sections.contains(section)))
+}
+
+/// The names of a language with their sections, in the order of the list.
+pub fn parse_names(language: &str) -> impl Iterator<Item = (&'static str, StdlibSection)> {
+    let mut section = StdlibSection::Values;
+    let lines = list_text(language).lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    lines.flat_map(move |line| {
+        section = match line {
+            "[functions]" => StdlibSection::Functions,
+            "[modules]" => StdlibSection::Modules,
+            "[types]" => StdlibSection::Types,
+            "[values]" => StdlibSection::Values,
+            names => return names.split_whitespace().map(move |name| (name, section)).collect::<Vec<_>>(),
+        };
+        Vec::new()
+    })
+}
+
+/// All languages that have a list, by name, each once.
+pub fn languages() -> impl Iterator<Item = &'static str> {
+    let mut names: Vec<&str> = Language::ALL.into_iter().map(Language::name).collect();
+    names.dedup();
+    names.into_iter()
+}

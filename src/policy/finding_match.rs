@@ -1,0 +1,179 @@
+//! Whether a report is about a problem that is known already, although its words, its lines or its file's name differ.
+//!
+//! An id is made of kind, path and anchored code, so it does not survive a rename, a reworded anchor or an edit of the
+//! code. What is left to go by is the kind and the place: where the earlier finding stands now. A dismissal only covers
+//! code that is the same.
+
+use std::collections::HashSet;
+
+use super::anchor::AnchorLocation;
+use crate::domain::{Finding, Kind, LineRange};
+
+/// Words that two titles must share, in percent of all their words, to be about the same where the lines say little; own.
+const MIN_SHARED_WORDS_PERCENT: usize = 60;
+/// How much longer than the other one of two anchors of one problem may be: twice, and so many lines.
+const MAX_EXTRA_LINES: u32 = 3;
+
+/// An earlier finding as it is looked for among the reports.
+#[derive(Debug, Clone, Copy)]
+pub struct MatchCandidate<'a> {
+    pub kind: Kind,
+    pub title: &'a str,
+    /// How many lines it had.
+    pub lines: u32,
+    pub stand: &'a AnchorLocation,
+    pub dismissed: bool,
+}
+
+/// For each report the earlier finding that it is, by its number; each earlier finding is one report at most, the one
+/// that fits best.
+pub fn match_earlier_findings(reports: &[&Finding], earlier: &[MatchCandidate<'_>]) -> Vec<Option<usize>> {
+    let mut pairs: Vec<(u32, usize, usize)> = Vec::new();
+    for (number, report) in reports.iter().enumerate() {
+        for (known, finding) in earlier.iter().enumerate().filter(|(_, finding)| finding.kind == report.kind) {
+            pairs.extend(score_likeness(report, finding).map(|likeness| (likeness, number, known)));
+        }
+    }
+    // The most alike first; of several, in the order of the reports.
+    pairs.sort_by_key(|&(likeness, number, known)| (std::cmp::Reverse(likeness), number, known));
+    let mut found = vec![None; reports.len()];
+    let mut taken = HashSet::new();
+    for (_, number, known) in pairs {
+        if found[number].is_none() && taken.insert(known) {
+            found[number] = Some(known);
+        }
+    }
+    found
+}
+
+/// How alike a report and an earlier finding of its kind are, more is more; `None` when they are not the same.
+fn score_likeness(report: &Finding, earlier: &MatchCandidate<'_>) -> Option<u32> {
+    let (path, place) = earlier.stand.place()?;
+    let lines = report.lines();
+    let shared = count_shared_lines(place, lines);
+    if path != report.repo_relative_path || shared == 0 {
+        return None;
+    }
+    let spot = match earlier.stand {
+        AnchorLocation::Unchanged { .. } => is_same_spot(place, lines),
+        _ if earlier.dismissed => return None,
+        _ => is_edited_anchor(place, earlier.lines, lines),
+    };
+    let words = shared_words_percent(&report.title, earlier.title);
+    (spot || words >= MIN_SHARED_WORDS_PERCENT).then(|| shared * 200 / (bounded_length(place) + bounded_length(lines)) + words as u32)
+}
+
+/// Whether two ranges are one anchor, drawn a little differently.
+fn is_same_spot(one: LineRange, other: LineRange) -> bool {
+    let (short, long) = (bounded_length(one).min(bounded_length(other)), bounded_length(one).max(bounded_length(other)));
+    count_shared_lines(one, other) * 2 >= short && long <= short * 2 + MAX_EXTRA_LINES
+}
+
+/// Whether a problem at `lines` may be the one whose anchor of `was` lines was edited into `region`, which may hold more
+/// than that.
+pub fn is_edited_anchor(region: LineRange, was: u32, lines: LineRange) -> bool {
+    count_shared_lines(region, lines) * 2 >= bounded_length(region).min(bounded_length(lines)) && bounded_length(lines) <= was.saturating_mul(2) + MAX_EXTRA_LINES
+}
+
+fn bounded_length(lines: LineRange) -> u32 {
+    lines.count().min(1 << 24)
+}
+
+fn count_shared_lines(one: LineRange, other: LineRange) -> u32 {
+    match one.overlaps(other) {
+        true => bounded_length(LineRange::new(one.start.max(other.start), one.end.min(other.end))),
+        false => 0,
+    }
+}
+
+/// Words that two texts share, in percent of all that they have.
+fn shared_words_percent(one: &str, other: &str) -> usize {
+    let words = |text: &str| -> HashSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect()
+    };
+    let (one, other) = (words(one), words(other));
+    let all = one.union(&other).count();
+    one.intersection(&other).count() * 100 / all.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::domain::{Confidence, FindingId, FindingStatus, Priority, RunId, Severity, Time};
+
+    fn report(path: &str, start: u32, end: u32, title: &str) -> Finding {
+        let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A".parse().expect("an id");
+        Finding {
+            finding_id: FindingId::from_parts("X", path, title, start),
+            first_run_id: run.clone(),
+            last_run_id: run,
+            priority: Priority::P2,
+            severity: Severity::Low,
+            confidence: Confidence::High,
+            kind: Kind::Correctness,
+            title: title.to_owned(),
+            explanation: String::new(),
+            repo_relative_path: path.to_owned(),
+            line_start: start,
+            line_end: end,
+            quoted_code: String::new(),
+            pattern: None,
+            suggestion: None,
+            status: FindingStatus::Open,
+            detail_ref: String::new(),
+            reported_at: Time::UNIX_EPOCH,
+        }
+    }
+
+    fn unchanged(path: &str, start: u32, end: u32) -> AnchorLocation {
+        AnchorLocation::Unchanged { path: path.to_owned(), lines: LineRange::new(start, end) }
+    }
+
+    fn changed(path: &str, start: u32, end: u32) -> AnchorLocation {
+        AnchorLocation::Changed { path: path.to_owned(), lines: LineRange::new(start, end) }
+    }
+
+    const TITLE: &str = "the loop runs one step too far";
+
+    #[rstest]
+    #[case::where_it_was(unchanged("a", 10, 14), (10, 14), "reads past the end of the list", true, true)]
+    #[case::drawn_a_little_differently(unchanged("a", 10, 14), (12, 15), "reads past the end", true, true)]
+    #[case::in_a_renamed_file(unchanged("b", 10, 14), (10, 14), TITLE, false, false)]
+    #[case::elsewhere(unchanged("a", 10, 14), (15, 19), TITLE, false, false)]
+    #[case::a_line_of_a_long_function(unchanged("a", 10, 80), (12, 12), "the sum overflows", false, false)]
+    #[case::a_line_of_it_in_the_same_words(unchanged("a", 10, 80), (12, 12), "The loop runs one step too far", true, true)]
+    #[case::a_function_around_it(unchanged("a", 12, 12), (1, 80), "the lock is never given back", false, false)]
+    #[case::its_code_was_edited(changed("a", 10, 14), (10, 14), "reads past the end", true, false)]
+    #[case::within_a_large_edit(changed("a", 1, 60), (30, 34), "reads past the end", true, false)]
+    #[case::much_larger_than_it_was(changed("a", 10, 60), (10, 60), "does too much", false, false)]
+    #[case::deleted(AnchorLocation::Deleted { path: "a".to_owned(), after: 9 }, (9, 10), TITLE, false, false)]
+    fn the_same_problem(
+        #[case] stand: AnchorLocation,
+        #[case] (start, end): (u32, u32),
+        #[case] title: &str,
+        #[case] open: bool,
+        #[case] dismissed: bool,
+    ) {
+        let report = report("a", start, end, title);
+        let lines = stand.place().map_or(1, |(_, lines)| bounded_length(lines)).min(20);
+        for (is_dismissed, expected) in [(false, open), (true, dismissed)] {
+            let earlier =
+                MatchCandidate { kind: Kind::Correctness, title: TITLE, lines, stand: &stand, dismissed: is_dismissed };
+            let other = MatchCandidate { kind: Kind::Api, ..earlier };
+            assert_eq!(match_earlier_findings(&[&report], &[other, earlier]), [expected.then_some(1)], "dismissed: {is_dismissed}");
+        }
+    }
+
+    #[test]
+    fn each_is_one_and_the_best_pair_goes_first() {
+        let (near, far) = (unchanged("a", 10, 14), unchanged("a", 12, 16));
+        let earlier = |stand| MatchCandidate { kind: Kind::Correctness, title: TITLE, lines: 5, stand, dismissed: false };
+        let reports = [report("a", 12, 16, "x"), report("a", 10, 14, "x"), report("a", 11, 15, "x")];
+        let reports: Vec<&Finding> = reports.iter().collect();
+        assert_eq!(match_earlier_findings(&reports, &[earlier(&near), earlier(&far)]), [Some(1), Some(0), None]);
+        assert_eq!(match_earlier_findings(&reports, &[]), [None, None, None]);
+    }
+}

@@ -1,0 +1,141 @@
+//! Which runs may say something about a finding that they did not report.
+//!
+//! A run shows a state of a branch in a worktree: the working tree, the index, HEAD, or something older that it was asked
+//! for by name. A finding has its place in the snapshot of an earlier run. The later run may judge it
+//!
+//! | when both are of one branch and worktree, and the run shows | it may judge |
+//! |---|---|
+//! | what is at least as near to the user's files as the place, in a completed review | everything |
+//! | the same, in a run that did not get through | what it covered |
+//! | HEAD or the index, while the place is in files that were not committed then | what it covered, in files that came into HEAD since |
+//! | older code, or another branch or worktree | nothing |
+//!
+//! Of a detached HEAD the place's commit has to be in the run's history. A place in a commit that was named belongs to
+//! the branch if the commit was in its history. Dismissals are not about lineage: they hold wherever the same code is.
+
+use super::ReviewExtent;
+use crate::domain::Scope;
+
+/// A run as far as it matters which code its snapshot shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotView<'a> {
+    /// As [`Scope`] writes itself.
+    pub scope: &'a str,
+    pub branch: &'a str,
+    pub worktree: &'a str,
+    pub head: &'a str,
+    pub snapshot: &'a str,
+}
+
+/// How near a snapshot is to the user's files; greater is nearer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SnapshotLayer {
+    /// Code that was asked for by name and is not at the branch's tip.
+    Past,
+    Head,
+    Index,
+    Worktree,
+}
+
+/// About what a run may judge a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunAuthority {
+    /// Whatever its snapshot shows.
+    Everywhere,
+    /// What it put before its reviewer.
+    Covered,
+    /// As [`Reach::Covered`], in files that changed in HEAD since the place's own.
+    CommittedFiles,
+}
+
+impl SnapshotView<'_> {
+    pub fn layer(&self) -> SnapshotLayer {
+        match self.scope.parse() {
+            Ok(Scope::Worktree | Scope::All) => SnapshotLayer::Worktree,
+            Ok(Scope::Staged) => SnapshotLayer::Index,
+            Ok(Scope::Branch(_)) => SnapshotLayer::Head,
+            _ if !self.snapshot.is_empty() && self.snapshot == self.head => SnapshotLayer::Head,
+            _ => SnapshotLayer::Past,
+        }
+    }
+}
+
+/// How far the word of `run` goes about a finding that stands in the snapshot of `place`, an earlier run; `None` when it
+/// says nothing. `in_history` tells whether a commit is another one or comes before it.
+pub fn decide_authority(
+    run: &SnapshotView<'_>,
+    extent: ReviewExtent,
+    place: &SnapshotView<'_>,
+    in_history: &dyn Fn(&str, &str) -> bool,
+) -> Option<RunAuthority> {
+    let (mine, its) = (run.layer(), place.layer());
+    let related = run.worktree == place.worktree
+        && run.branch == place.branch
+        && (!run.branch.is_empty() || in_history(place.head, run.head))
+        && (its > SnapshotLayer::Past || in_history(place.snapshot, place.head));
+    match (mine, extent) {
+        (SnapshotLayer::Past, _) => None,
+        _ if !related => None,
+        _ if mine < its => (run.head != place.head).then_some(RunAuthority::CommittedFiles),
+        (_, ReviewExtent::Whole) => Some(RunAuthority::Everywhere),
+        (_, ReviewExtent::Partial | ReviewExtent::StaysUnread { .. }) => Some(RunAuthority::Covered),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn view(scope: &'static str, head: &'static str, snapshot: &'static str) -> SnapshotView<'static> {
+        SnapshotView { scope, branch: "main", worktree: "/w", head, snapshot }
+    }
+
+    /// Commits are letters; a letter is in the history of itself and of every later one. Capitals are snapshots of
+    /// worktrees, in nobody's history.
+    fn in_history(commit: &str, of: &str) -> bool {
+        commit.chars().all(char::is_lowercase) && commit <= of
+    }
+
+    #[rstest]
+    #[case::a_later_look_at_the_worktree(
+        view("worktree", "a", "A"),
+        view("worktree", "a", "B"),
+        Some(RunAuthority::Everywhere)
+    )]
+    #[case::after_a_commit(view("worktree", "a", "A"), view("worktree", "b", "B"), Some(RunAuthority::Everywhere))]
+    #[case::the_commit_made_of_it(view("worktree", "a", "A"), view("commit:b", "b", "b"), Some(RunAuthority::CommittedFiles))]
+    #[case::the_commit_before_it(view("worktree", "a", "A"), view("commit:a", "a", "a"), None)]
+    #[case::what_is_staged_of_it(view("worktree", "a", "A"), view("staged", "a", "B"), None)]
+    #[case::staged_and_then_the_worktree(
+        view("staged", "a", "A"),
+        view("worktree", "a", "B"),
+        Some(RunAuthority::Everywhere)
+    )]
+    #[case::commit_after_commit(view("commit:a", "a", "a"), view("commit:b", "b", "b"), Some(RunAuthority::Everywhere))]
+    #[case::amended_or_rebased(view("commit:c", "c", "c"), view("commit:b", "b", "b"), Some(RunAuthority::Everywhere))]
+    #[case::the_branch_as_a_whole(view("commit:a", "a", "a"), view("branch:main", "c", "c"), Some(RunAuthority::Everywhere))]
+    #[case::a_range_to_the_tip(view("commit:a", "a", "a"), view("range:a..c", "c", "c"), Some(RunAuthority::Everywhere))]
+    #[case::an_old_commit_says_nothing(view("commit:c", "c", "c"), view("commit:a", "c", "a"), None)]
+    #[case::found_in_an_old_commit(view("commit:a", "c", "a"), view("worktree", "c", "B"), Some(RunAuthority::Everywhere))]
+    #[case::found_in_a_commit_of_another_branch(view("commit:x", "c", "x"), view("worktree", "c", "B"), None)]
+    fn whose_word_counts(#[case] place: SnapshotView<'static>, #[case] run: SnapshotView<'static>, #[case] expected: Option<RunAuthority>) {
+        assert_eq!(decide_authority(&run, ReviewExtent::Whole, &place, &in_history), expected);
+        let partial = expected.map(|reach| if reach == RunAuthority::Everywhere { RunAuthority::Covered } else { reach });
+        assert_eq!(decide_authority(&run, ReviewExtent::Partial, &place, &in_history), partial);
+        for stranger in [SnapshotView { branch: "topic", ..run }, SnapshotView { worktree: "/v", ..run }] {
+            assert_eq!(decide_authority(&stranger, ReviewExtent::Whole, &place, &in_history), None, "{stranger:?}");
+        }
+    }
+
+    #[test]
+    fn a_detached_head_speaks_of_its_history() {
+        let at = |head| SnapshotView { branch: "", ..view("worktree", head, "A") };
+        for (place, run, expected) in
+            [("a", "b", Some(RunAuthority::Everywhere)), ("a", "a", Some(RunAuthority::Everywhere)), ("b", "a", None)]
+        {
+            assert_eq!(decide_authority(&at(run), ReviewExtent::Whole, &at(place), &in_history), expected, "{place} {run}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What became of a finding: who decided what, where it was reported and where it stands now.
+
+use serde_json::{Value, json};
+
+use super::text_style::TextOptions;
+use super::text::format_line_range;
+use crate::domain::text::sanitize_line;
+use crate::domain::{Actor, Disposition, FindingId, LineRange, RunId};
+use crate::policy::find_resolution;
+
+/// Lines of a file in the snapshot of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FindingLocation {
+    pub run: RunId,
+    pub path: String,
+    pub lines: LineRange,
+}
+
+/// The life of a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FindingHistory {
+    /// Oldest first.
+    pub history: Vec<Disposition>,
+    /// Where it was reported last.
+    pub reported: FindingLocation,
+    /// Where its code was seen last.
+    pub place: FindingLocation,
+    /// The addressed finding that this one asks to undo.
+    pub undoes: Option<FindingId>,
+    /// The run that looked at its code last, when the last one that has it only carried it over.
+    pub carried_from: Option<RunId>,
+}
+
+impl FindingLocation {
+    fn to_json(&self) -> Value {
+        json!({
+            "run_id": self.run,
+            "repo_relative_path": self.path,
+            "line_start": self.lines.start,
+            "line_end": self.lines.end,
+        })
+    }
+
+    fn to_text(&self) -> String {
+        format!("{}:{}", sanitize_line(&self.path), format_line_range(self.lines.start, self.lines.end))
+    }
+}
+
+impl FindingHistory {
+    /// A line each for what the history alone does not say.
+    pub fn to_text(&self, look: &TextOptions) -> String {
+        let mut text = String::new();
+        if self.place != self.reported {
+            text.push_str(&format!(
+                "reported at {} in the snapshot of run {}, seen at {} by run {}\n",
+                self.reported.to_text(),
+                self.reported.run,
+                self.place.to_text(),
+                self.place.run
+            ));
+        }
+        if let Some(resolution) = find_resolution(&self.history) {
+            let claimed = resolution.claimed.map(|line| {
+                let who = match line.actor {
+                    Actor::User => "the user",
+                    Actor::Assistant => "an assistant",
+                    Actor::Engine => "revdeck",
+                };
+                format!("claimed by {who} {} ago", look.format_age(line.at))
+            });
+            let confirmed = match resolution.confirmed.and_then(|line| line.run_id.as_ref()) {
+                Some(run) => format!("confirmed by run {run}"),
+                None => "not confirmed by a review yet".to_owned(),
+            };
+            let said: Vec<String> = claimed.into_iter().chain([confirmed]).collect();
+            text.push_str(&format!("addressed: {}\n", said.join(", ")));
+        }
+        if let Some(from) = &self.carried_from {
+            text.push_str(&format!("carried over from run {from}: its code has not changed since\n"));
+        }
+        if let Some(earlier) = &self.undoes {
+            text.push_str(&format!("flip-flop: it asks to undo what {earlier} asked for\n"));
+        }
+        text
+    }
+
+    /// The keys beside `finding`: `history`, `place`, `reported`, `resolution`, `undoes`, `carried_over_from`.
+    pub fn to_json_parts(&self) -> [(&'static str, Value); 6] {
+        let resolution = find_resolution(&self.history).map(|resolution| {
+            json!({
+                "claimed_by": resolution.claimed.map(|line| line.actor),
+                "claimed_at": resolution.claimed.map(|line| line.at),
+                "confirmed_by_run": resolution.confirmed.and_then(|line| line.run_id.as_ref()),
+                "confirmed_at": resolution.confirmed.map(|line| line.at),
+            })
+        });
+        [
+            ("history", json!(self.history)),
+            ("place", self.place.to_json()),
+            ("reported", self.reported.to_json()),
+            ("resolution", resolution.unwrap_or_default()),
+            ("undoes", json!(self.undoes)),
+            ("carried_over_from", json!(self.carried_from)),
+        ]
+    }
+}

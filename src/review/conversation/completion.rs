@@ -1,0 +1,112 @@
+//! How a conversation ends: what it came to, what was covered, what was not.
+
+use std::collections::BTreeMap;
+
+use super::engine::{ConversationEngine, ConversationEffect, ConversationStage};
+use crate::domain::{
+    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, OmittedFile, OmissionReason, RunEvent,
+    RunStatus, text,
+};
+use crate::review::journal_state::to_u32;
+use crate::review::{ReviewOutcome, summarize_run};
+
+impl ConversationEngine {
+    pub(super) fn finish_or_ask_opinions(&mut self) -> Vec<ConversationEffect> {
+        let mut effects = Vec::new();
+        let open = self.delivery.open_paths().len();
+        if open > 0 {
+            let files = text::format_count(open, "file");
+            effects.push(
+                self.note(format!("the turns were used up: {files} not or only in part put before the reviewer")),
+            );
+            effects.extend(self.record_partial_files());
+        }
+        if let Some(priority) = self.window.limits().opinion {
+            let findings = self.accumulated.findings();
+            // What was carried over had its second opinion in its own run.
+            let fresh = |finding: &Finding| !self.is_carried(&finding.finding_id);
+            let wanted = |finding: &Finding| finding.priority <= priority && fresh(finding);
+            self.opinions = findings.into_iter().filter(wanted).collect();
+        }
+        effects.extend(self.ask_next_opinion());
+        effects
+    }
+
+    /// The end, when nothing more is asked.
+    pub(super) fn close(&mut self) -> Vec<ConversationEffect> {
+        self.finish(RunStatus::Completed, None, None)
+    }
+
+    /// Journal entries for files that were seen in part.
+    pub(super) fn record_partial_files(&mut self) -> Vec<ConversationEffect> {
+        let files = self.delivery.partial_files();
+        self.covered.extend(files.iter().cloned());
+        files.into_iter().map(|file| ConversationEffect::Append(RunEvent::Covered { file })).collect()
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        status: RunStatus,
+        cancel: Option<CancelReason>,
+        failure: Option<(ErrorClass, String)>,
+    ) -> Vec<ConversationEffect> {
+        self.stage = ConversationStage::Over;
+        let mut findings = self.accumulated.findings();
+        findings.retain(|finding| !self.withdrawn.contains(&finding.finding_id));
+        let last = RunEvent::FinalCodeSmellsSummary {
+            total_issues: to_u32(findings.len()),
+            loops: self.turn,
+            issues_by_type: count_by_kind(&findings),
+        };
+        let counts = FindingCounts::from_findings(&findings);
+        let coverage = self.coverage();
+        let mut summary = summarize_run(status, &counts, &coverage);
+        if let Some((_, text)) = &failure {
+            summary = format!("failed: {text}; {} kept", text::format_count(findings.len(), "finding"));
+        }
+        let outcome = ReviewOutcome {
+            status,
+            summary,
+            findings,
+            counts,
+            coverage,
+            notes: self.notes.clone(),
+            rejected: self.rejected.clone(),
+            failure,
+            cancel,
+            spent: self.spent.clone(),
+        };
+        vec![ConversationEffect::Append(last), ConversationEffect::Finish(Box::new(outcome))]
+    }
+
+    fn coverage(&self) -> Coverage {
+        let covered: BTreeMap<&str, &FileCoverage> =
+            self.covered.iter().map(|file| (file.path.as_str(), file)).collect();
+        let mut left_out = self.plan.left_out.clone();
+        let open = self.plan.open_files();
+        let not_reached = open.iter().filter(|file| !covered.contains_key(file.path.as_str()));
+        left_out.extend(not_reached.map(|file| OmittedFile { path: file.path.clone(), reason: OmissionReason::NotReached }));
+        let mut coverage = Coverage {
+            files_total: to_u32(self.plan.files.len() + self.plan.left_out.len()),
+            files_covered: to_u32(covered.len()),
+            hunks_total: to_u32(self.plan.files.iter().map(|file| file.hunks.len()).sum()),
+            hunks_covered: to_u32(covered.values().map(|file| file.hunks.len()).sum()),
+            hunks_left_out: 0,
+            lines_covered: FileCoverage::count_changed_lines(covered.values().copied()),
+            files: self.covered.clone(),
+            left_out,
+            ..Coverage::default()
+        };
+        coverage.set_carried(&self.plan.carried);
+        coverage
+    }
+}
+
+/// How many findings of each kind.
+fn count_by_kind(findings: &[Finding]) -> BTreeMap<String, u32> {
+    let mut kinds = BTreeMap::new();
+    for finding in findings {
+        *kinds.entry(finding.kind.word().to_owned()).or_default() += 1;
+    }
+    kinds
+}

@@ -1,0 +1,191 @@
+//! Which changed lines have been put before the model, and which not yet.
+
+use std::collections::HashMap;
+
+use crate::domain::{FileCoverage, LineRange};
+use crate::review::plan::PlannedFile;
+
+/// A piece of the diff that is sent in one go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryPart {
+    pub path: String,
+    /// Changed lines on the new side; a hunk too long for one part is in several by pieces.
+    pub hunks: Vec<LineRange>,
+    /// As the model reads it.
+    pub text: String,
+    pub tokens: u64,
+}
+
+/// How many of some parts, in a row, fit into `tokens`: at least one when there is any.
+pub(super) fn count_fitting<'a>(parts: impl Iterator<Item = &'a DeliveryPart>, tokens: u64) -> usize {
+    let mut left = tokens;
+    let fits = |(at, part): &(usize, &DeliveryPart)| {
+        let fits = *at == 0 || part.tokens <= left;
+        left = left.saturating_sub(part.tokens);
+        fits
+    };
+    parts.enumerate().take_while(fits).count()
+}
+
+/// What the model has seen and answered.
+#[derive(Debug, Default)]
+pub(super) struct DiffDelivery {
+    files: Vec<PlannedFile>,
+    parts: Vec<DeliveryPart>,
+    sent: Vec<bool>,
+    /// Lines that the next answer will have had before it.
+    pending: Vec<(String, LineRange)>,
+    /// Lines that were before the model when it answered; by path, sorted, apart.
+    seen: HashMap<String, Vec<LineRange>>,
+    complete: Vec<bool>,
+}
+
+impl DiffDelivery {
+    pub fn new(files: Vec<PlannedFile>, parts: Vec<DeliveryPart>) -> Self {
+        let (sent, complete) = (vec![false; parts.len()], vec![false; files.len()]);
+        Self { files, parts, sent, complete, ..Self::default() }
+    }
+
+    /// The next parts that fit into `tokens`: at least one when there is any.
+    pub fn take_next_parts(&mut self, tokens: u64) -> Vec<&DeliveryPart> {
+        let mut taken: Vec<usize> = (0..self.parts.len()).filter(|index| !self.is_settled(*index)).collect();
+        taken.truncate(count_fitting(taken.iter().map(|index| &self.parts[*index]), tokens));
+        for part in taken.iter().map(|index| &self.parts[*index]) {
+            self.pending.extend(part.hunks.iter().map(|lines| (part.path.clone(), *lines)));
+        }
+        for index in &taken {
+            self.sent[*index] = true;
+        }
+        taken.into_iter().map(|index| &self.parts[index]).collect()
+    }
+
+    /// Lines that a tool shows to the model.
+    pub fn mark_shown(&mut self, path: &str, lines: LineRange) {
+        self.pending.push((path.to_owned(), lines));
+    }
+
+    /// The model has answered with all that was sent before it: the files that are complete by that.
+    pub fn mark_answered(&mut self) -> Vec<FileCoverage> {
+        for (path, lines) in std::mem::take(&mut self.pending) {
+            insert_range(self.seen.entry(path).or_default(), lines);
+        }
+        let mut complete = Vec::new();
+        for (index, file) in self.files.iter().enumerate() {
+            if !self.complete[index]
+                && self.has_sent_parts(file)
+                && file.hunks.iter().all(|hunk| self.has_seen(&file.path, *hunk))
+            {
+                self.complete[index] = true;
+                complete.push(file.coverage());
+            }
+        }
+        complete
+    }
+
+    /// Files that the model saw a part of, with the hunks it saw.
+    pub fn partial_files(&self) -> Vec<FileCoverage> {
+        let open = self.files.iter().enumerate().filter(|(index, _)| !self.complete[*index]);
+        open.filter_map(|(_, file)| {
+            let part = file.partial_coverage(|hunk| self.has_seen(&file.path, hunk));
+            (!part.hunks.is_empty()).then_some(part)
+        })
+        .collect()
+    }
+
+    /// Paths of files that are not complete.
+    pub fn open_paths(&self) -> Vec<&str> {
+        let open = self.files.iter().enumerate().filter(|(index, _)| !self.complete[*index]);
+        open.map(|(_, file)| file.path.as_str()).collect()
+    }
+
+    /// How many parts were neither sent nor otherwise seen.
+    pub fn parts_left(&self) -> usize {
+        (0..self.parts.len()).filter(|&index| !self.is_settled(index)).count()
+    }
+
+    /// Tokens of the parts that are left.
+    pub fn tokens_left(&self) -> u64 {
+        (0..self.parts.len()).filter(|&index| !self.is_settled(index)).map(|index| self.parts[index].tokens).sum()
+    }
+
+    fn is_settled(&self, index: usize) -> bool {
+        let part = &self.parts[index];
+        self.sent[index] || (!part.hunks.is_empty() && part.hunks.iter().all(|lines| self.has_seen(&part.path, *lines)))
+    }
+
+    /// A file whose only change has no lines on the new side is done when its parts are.
+    fn has_sent_parts(&self, file: &PlannedFile) -> bool {
+        !file.hunks.is_empty()
+            || self.parts.iter().zip(&self.sent).filter(|(part, _)| part.path == file.path).all(|(_, sent)| *sent)
+    }
+
+    fn has_seen(&self, path: &str, lines: LineRange) -> bool {
+        let Some(seen) = self.seen.get(path) else { return false };
+        seen.iter().any(|range| range.contains(lines))
+    }
+}
+
+/// Puts a range among sorted ones that lie apart; what touches becomes one.
+fn insert_range(ranges: &mut Vec<LineRange>, new: LineRange) {
+    let mut merged = new;
+    ranges.retain(|range| {
+        let touches = range.start <= merged.end.saturating_add(1) && merged.start <= range.end.saturating_add(1);
+        if touches {
+            merged = LineRange { start: range.start.min(merged.start), end: range.end.max(merged.end) };
+        }
+        !touches
+    });
+    let at = ranges.partition_point(|range| range.start < merged.start);
+    ranges.insert(at, merged);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(start: u32, end: u32) -> LineRange {
+        LineRange { start, end }
+    }
+
+    fn part(path: &str, hunks: &[LineRange], tokens: u64) -> DeliveryPart {
+        DeliveryPart { path: path.to_owned(), hunks: hunks.to_vec(), text: format!("{path} {hunks:?}"), tokens }
+    }
+
+    fn file(path: &str, hunks: &[LineRange]) -> PlannedFile {
+        PlannedFile { path: path.to_owned(), hunks: hunks.to_vec(), keys: Vec::new(), added_lines: 1 }
+    }
+
+    #[test]
+    fn a_hunk_in_pieces_is_covered_when_all_pieces_were_answered() {
+        let hunk = lines(1, 900);
+        let parts =
+            vec![part("a", &[lines(1, 400)], 40), part("a", &[lines(401, 900)], 50), part("b", &[lines(5, 5)], 1)];
+        let mut delivery = DiffDelivery::new(vec![file("a", &[hunk]), file("b", &[lines(5, 5)])], parts);
+        assert_eq!(delivery.take_next_parts(60).len(), 1);
+        assert_eq!(delivery.mark_answered(), []);
+        assert_eq!((delivery.parts_left(), delivery.tokens_left()), (2, 51));
+        assert_eq!(delivery.take_next_parts(10).len(), 1, "more than fits, as nothing smaller is next");
+        assert_eq!(delivery.mark_answered(), [file("a", &[hunk]).coverage()]);
+        assert_eq!(delivery.open_paths(), ["b"]);
+    }
+
+    #[test]
+    fn what_a_tool_has_shown_need_not_be_sent() {
+        let mut delivery = DiffDelivery::new(vec![file("b", &[lines(5, 7)])], vec![part("b", &[lines(5, 7)], 9)]);
+        delivery.mark_shown("b", lines(1, 6));
+        assert_eq!(delivery.mark_answered(), []);
+        assert_eq!(delivery.parts_left(), 1);
+        delivery.mark_shown("b", lines(7, 40));
+        assert_eq!(delivery.mark_answered().len(), 1);
+        assert_eq!(delivery.parts_left(), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_taken_alone_and_once() {
+        let parts = vec![part("b", &[lines(5, 7)], 9), part("b", &[lines(9, 9)], 1)];
+        let mut delivery = DiffDelivery::new(vec![file("b", &[lines(5, 7), lines(9, 9)])], parts);
+        assert_eq!(delivery.take_next_parts(8).len(), 1);
+        assert_eq!(delivery.take_next_parts(99).len(), 1);
+        assert!(delivery.take_next_parts(99).is_empty());
+    }
+}

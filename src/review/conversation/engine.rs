@@ -1,0 +1,875 @@
+//! The engine of a review by a model: what is asked next, what is made of each answer, how it ends.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::diff_delivery::{DiffDelivery, DeliveryPart, count_fitting};
+use super::window::{ComposedRequest, ConversationWindow};
+use super::{PromptTokenCounter, FINISH_TOOL, ConversationLimits, REPORT_FINDINGS_TOOL};
+use crate::domain::{
+    CancelReason, ChatRequest, ErrorClass, FileCoverage, Finding, FindingId, LineRange, ChatMessage, RejectedReport, ReportedProblem,
+    ChatResponse, RunEvent, RunStatus, StopReason, ToolCall, ToolOutcome, ToolSpec, TurnPhase, Usage, WindowUse, text,
+};
+use crate::review::journal_state::to_u32;
+use crate::review::{FindingAccumulator, Admission, ReportValidation, ExtractedReports, ReviewOutcome, ReviewPlan, PlannedFile, RunCost, extract_reports};
+
+/// Tool calls of one answer that are carried out; the others are not passed on.
+const MAX_TOOL_CALLS: usize = 16;
+/// Answers in a row that may be good for nothing before the run fails: the first and its one retry.
+const MAX_BAD_ANSWERS: u32 = 2;
+/// Files that are named when done was said too early.
+const MAX_LISTED_FILES: usize = 40;
+/// Of the pinned task at most this part tells of known findings: an eighth.
+const KNOWN_FINDINGS_DIVISOR: u64 = 8;
+/// Of a known finding's title so much is told. Characters.
+const MAX_KNOWN_TITLE_CHARS: usize = 120;
+/// What a journal entry keeps of what was asked. Characters.
+const MAX_ASKED_CHARS: usize = 400;
+
+/// What is reviewed, and with what.
+pub struct ReviewTask {
+    pub plan: ReviewPlan,
+    /// Findings that came along with `plan.carried`.
+    pub known_findings: Vec<Finding>,
+    /// The diff in the order in which it is delivered.
+    pub parts: Vec<DeliveryPart>,
+    pub system: String,
+    /// Empty for models that take none.
+    pub tools: Vec<ToolSpec>,
+    pub limits: ConversationLimits,
+    pub count: PromptTokenCounter,
+    /// The words of the prompts.
+    pub render_prompt: Box<dyn Fn(ConversationPrompt<'_>) -> String>,
+    /// What the fixed parts cost beside their text: schemas are billed in a form of the provider's own. Tokens.
+    pub overhead: u64,
+}
+
+/// What has to be said to the model.
+#[derive(Debug, Clone, Copy)]
+pub enum ConversationPrompt<'a> {
+    /// The pinned task, with as much of the diff as it may hold and what comes later.
+    Task {
+        diff: &'a str,
+        later: &'a str,
+        /// What earlier reviews of the same change found in the parts that are not sent again, a line each; may be empty.
+        known: &'a str,
+    },
+    /// The next part of the diff.
+    More {
+        diff: &'a str,
+        later: &'a str,
+    },
+    /// Done was said, and these were not reviewed: paths, a line each.
+    Uncovered {
+        hunks: &'a str,
+    },
+    Phase {
+        phase: TurnPhase,
+        turn: u32,
+        of: u32,
+    },
+    /// The last allowed turn.
+    Last,
+    /// The answer was cut for length.
+    Cut,
+    Retry {
+        trouble: AnswerProblem,
+        reason: &'a str,
+    },
+    /// A line for an old tool result.
+    Masked {
+        call: &'a ToolCall,
+        tokens: u64,
+    },
+    /// A request beside the turns: these messages in a few lines.
+    Summarise {
+        messages: &'a str,
+    },
+    /// A request beside the turns: is this finding real?
+    Opinion {
+        finding: &'a Finding,
+    },
+}
+
+impl ReviewTask {
+    /// A review of which nothing is to be sent: it ends as soon as it has begun.
+    pub fn nothing_to_send(plan: ReviewPlan, known_findings: Vec<Finding>) -> Self {
+        Self {
+            plan,
+            known_findings,
+            parts: Vec::new(),
+            system: String::new(),
+            tools: Vec::new(),
+            limits: ConversationLimits::empty(),
+            count: Box::new(|_| 0),
+            render_prompt: Box::new(|_| String::new()),
+            overhead: 0,
+        }
+    }
+
+    /// What of every request is always the same: prompt, tools, and what they cost besides. Tokens.
+    pub fn fixed_tokens(&self) -> u64 {
+        let specs = self.tools.iter().map(|tool| (self.count)(&serde_json::to_string(tool).unwrap_or_default()));
+        (self.count)(&self.system) + specs.sum::<u64>() + self.overhead
+    }
+
+    /// The most that known findings take of the pinned task. Tokens.
+    pub fn known_tokens(&self) -> u64 {
+        if self.known_findings.is_empty() { 0 } else { self.limits.pinned_tokens() / KNOWN_FINDINGS_DIVISOR }
+    }
+
+    /// How many parts of the diff the first request has.
+    pub fn first_part_count(&self) -> usize {
+        count_fitting(self.parts.iter(), self.plan_first_request().1)
+    }
+
+    /// What the first request tells of known findings, and the tokens that it has for the diff.
+    fn plan_first_request(&self) -> (String, u64) {
+        let known = format_known_findings(&self.known_findings, &self.plan.open_files(), self.known_tokens(), &self.count);
+        let words = (self.count)(&(self.render_prompt)(ConversationPrompt::Task { diff: "", later: "", known: &known }));
+        (known, self.limits.pinned_tokens().saturating_sub(self.fixed_tokens() + words))
+    }
+}
+
+impl std::fmt::Debug for ReviewTask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Task").field("plan", &self.plan).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// What was wrong with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerProblem {
+    Empty,
+    Refused,
+    Unreadable,
+}
+
+/// The answer to a tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationToolResult {
+    pub text: String,
+    pub outcome: ToolOutcome,
+    /// One line for a person.
+    pub summary: String,
+    /// Lines of files that it shows.
+    pub shown: Vec<(String, LineRange)>,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum ConversationEvent {
+    /// The first event.
+    Started(Box<ReviewTask>),
+    /// The answer to what was asked, and what it cost in US dollars; `None` when an earlier run has paid for it.
+    Answered {
+        response: Box<ChatResponse>,
+        first_ms: u64,
+        took_ms: u64,
+        cost: Option<f64>,
+    },
+    /// There is none.
+    Failed {
+        class: ErrorClass,
+        summary: String,
+    },
+    /// It was not asked, as it may not be paid for: why.
+    BudgetExceeded(String),
+    /// What the reports are worth, in their order.
+    Validated(Vec<ReportValidation>),
+    /// In the order of the calls.
+    ToolsAnswered(Vec<ConversationToolResult>),
+    CancelAsked(CancelReason),
+}
+
+/// What is to be done, in this order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ConversationEffect {
+    Append(RunEvent),
+    Ask {
+        turn: u32,
+        request: Box<ChatRequest>,
+    },
+    /// Hold these reports against the snapshot.
+    Validate {
+        turn: u32,
+        reports: Vec<ReportedProblem>,
+    },
+    RunTools {
+        turn: u32,
+        calls: Vec<ToolCall>,
+    },
+    Finish(Box<ReviewOutcome>),
+}
+
+/// What the engine waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConversationStage {
+    NotStarted,
+    Answer,
+    /// The model's summary of what left the window.
+    Summary,
+    /// A second opinion.
+    Opinion,
+    Validation,
+    ToolResults,
+    Over,
+}
+
+/// The engine of one conversation.
+pub struct ConversationEngine {
+    pub(super) stage: ConversationStage,
+    pub(super) plan: ReviewPlan,
+    pub(super) system: String,
+    pub(super) tools: Vec<ToolSpec>,
+    pub(super) render_prompt: Box<dyn Fn(ConversationPrompt<'_>) -> String>,
+    pub(super) window: ConversationWindow,
+    pub(super) delivery: DiffDelivery,
+    pub(super) turn: u32,
+    pub(super) phase: TurnPhase,
+    /// What the next request asks for, for a person.
+    pub(super) asked: Vec<String>,
+    pub(super) accumulated: FindingAccumulator,
+    /// Findings that a second opinion called false.
+    pub(super) withdrawn: HashSet<FindingId>,
+    pub(super) rejected: Vec<RejectedReport>,
+    pub(super) notes: Vec<String>,
+    pub(super) covered: Vec<FileCoverage>,
+    pub(super) spent: RunCost,
+    /// Tokens of the request that is on its way.
+    request_tokens: u64,
+    /// The answer that is being worked on.
+    pub(super) answer: Option<ChatResponse>,
+    pub(super) extracted: ExtractedReports,
+    /// The tool calls that are being carried out.
+    pub(super) calls: Vec<ToolCall>,
+    /// Answers in a row that were good for nothing.
+    pub(super) bad_answers: u32,
+    /// Whether anything structured ever came.
+    reporting: ReportingHistory,
+    shrunk: WindowShrink,
+    /// Findings that want a second opinion.
+    pub(super) opinions: VecDeque<Finding>,
+    /// Second opinions asked for; they are numbered after the turns.
+    pub(super) judgements: u32,
+    /// The one that is asked about.
+    pub(super) judged: Option<Finding>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReportingHistory {
+    Nothing,
+    Findings,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WindowShrink {
+    NotYet,
+    Once,
+}
+
+impl Default for ConversationEngine {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ConversationEngine {
+    pub fn new() -> Self {
+        Self {
+            stage: ConversationStage::NotStarted,
+            plan: ReviewPlan::default(),
+            system: String::new(),
+            tools: Vec::new(),
+            render_prompt: Box::new(|_| String::new()),
+            window: ConversationWindow::new(Box::new(|_| 0), ConversationLimits::empty(), 0),
+            delivery: DiffDelivery::default(),
+            turn: 0,
+            phase: TurnPhase::Investigate,
+            asked: Vec::new(),
+            accumulated: FindingAccumulator::default(),
+            withdrawn: HashSet::new(),
+            rejected: Vec::new(),
+            notes: Vec::new(),
+            covered: Vec::new(),
+            spent: RunCost::default(),
+            request_tokens: 0,
+            answer: None,
+            extracted: ExtractedReports::default(),
+            calls: Vec::new(),
+            bad_answers: 0,
+            reporting: ReportingHistory::Nothing,
+            shrunk: WindowShrink::NotYet,
+            opinions: VecDeque::new(),
+            judgements: 0,
+            judged: None,
+        }
+    }
+
+    /// Takes an event in and says what is to be done. After [`Effect::Finish`] nothing more is.
+    pub fn handle(&mut self, event: ConversationEvent) -> Vec<ConversationEffect> {
+        match (self.stage, event) {
+            (ConversationStage::NotStarted, ConversationEvent::Started(task)) => self.start(*task),
+            (ConversationStage::Answer, ConversationEvent::Answered { response, first_ms, took_ms, cost }) => {
+                self.handle_answer(*response, first_ms, took_ms, cost)
+            }
+            (ConversationStage::Answer, ConversationEvent::Failed { class, summary }) => self.handle_failure(class, summary),
+            (ConversationStage::Summary | ConversationStage::Opinion, ConversationEvent::Answered { response, first_ms, took_ms, cost }) => {
+                self.handle_side_answer(*response, first_ms, took_ms, cost)
+            }
+            (ConversationStage::Summary | ConversationStage::Opinion, ConversationEvent::Failed { class, summary }) => self.handle_side_failure(class, summary),
+            (ConversationStage::Opinion, ConversationEvent::BudgetExceeded(reason)) => self.close_without_opinions(reason),
+            (ConversationStage::Answer | ConversationStage::Summary, ConversationEvent::BudgetExceeded(reason)) => self.stop_for_budget(reason),
+            (ConversationStage::Validation, ConversationEvent::Validated(examined)) => self.handle_validated(examined),
+            (ConversationStage::ToolResults, ConversationEvent::ToolsAnswered(answers)) => self.handle_tool_results(answers),
+            (ConversationStage::Over, _) => Vec::new(),
+            (_, ConversationEvent::CancelAsked(reason)) => self.cancel(reason),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The turn that is on its way, from 1; 0 before the first.
+    pub fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    /// What it has cost so far.
+    pub fn spent(&self) -> &RunCost {
+        &self.spent
+    }
+
+    fn start(&mut self, task: ReviewTask) -> Vec<ConversationEffect> {
+        let fixed = task.fixed_tokens();
+        let (known_told, first) = task.plan_first_request();
+        let ReviewTask { plan, known_findings: known, parts, system, tools, limits, count, render_prompt: say, overhead: _ } = task;
+        let planned = RunEvent::Planned {
+            files: to_u32(plan.files.len() + plan.left_out.len()),
+            hunks: to_u32(plan.files.iter().map(|file| file.hunks.len()).sum()),
+            left_out: plan.left_out.clone(),
+        };
+        let open = plan.open_files();
+        known.iter().for_each(|finding| self.accumulated.add_known(finding));
+        let files = open.len();
+        self.delivery = DiffDelivery::new(open, parts);
+        (self.plan, self.system, self.tools, self.render_prompt) = (plan, system, tools, say);
+        self.window = ConversationWindow::new(count, limits, fixed);
+        let mut effects = vec![ConversationEffect::Append(planned)];
+        if files == 0 {
+            effects.extend(self.finish(RunStatus::Completed, None, None));
+            return effects;
+        }
+        if fixed >= self.window.limits().window_tokens * 2 / 5 {
+            let text = format!(
+                "the prompt and the tools alone take {fixed} tokens and a request may hold {}; raise window.max_tokens or the reviewer's context_window",
+                self.window.limits().window_tokens
+            );
+            effects.extend(self.fail(ErrorClass::Configuration, text));
+            return effects;
+        }
+        let diff = self.take_diff_parts(first);
+        let later = self.describe_remaining();
+        let task = (self.render_prompt)(ConversationPrompt::Task { diff: &diff, later: &later, known: &known_told });
+        self.window.push_user_text(&task);
+        self.asked.push(format!("review {}", text::format_count(files, "file")));
+        effects.extend(self.next_request());
+        effects
+    }
+
+    /// The next parts of the diff that fit, as one text.
+    fn take_diff_parts(&mut self, tokens: u64) -> String {
+        let parts = self.delivery.take_next_parts(tokens);
+        parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What of the diff comes later, in words for the model.
+    fn describe_remaining(&self) -> String {
+        match self.delivery.parts_left() {
+            0 => String::new(),
+            parts => format!("{parts} more parts of the diff, about {} tokens, follow.", self.delivery.tokens_left()),
+        }
+    }
+
+    /// The next request, or the end when nothing more may be asked.
+    fn next_request(&mut self) -> Vec<ConversationEffect> {
+        let limits = self.window.limits().clone();
+        if self.turn >= limits.max_turns {
+            return self.finish_or_ask_opinions();
+        }
+        self.turn += 1;
+        let phase = limits.phase(self.turn);
+        let last = self.turn == limits.max_turns;
+        if last && self.turn > 1 {
+            let words = (self.render_prompt)(ConversationPrompt::Last);
+            self.window.push_user_text(&words);
+            self.asked.push("the final report".to_owned());
+        } else if phase != self.phase || self.turn == 1 {
+            let words = (self.render_prompt)(ConversationPrompt::Phase { phase, turn: self.turn, of: limits.max_turns });
+            self.window.push_user_text(&words);
+        }
+        self.phase = phase;
+        let found = self.finding_lines();
+        let composed = self.window.compose(self.turn, &found);
+        let mut effects = Vec::new();
+        if let Some((removed, kept)) = composed.slid {
+            effects.push(ConversationEffect::Append(RunEvent::SlidingWindowApplied {
+                turn: self.turn,
+                messages_removed: to_u32(removed),
+                messages_kept: to_u32(kept),
+            }));
+        }
+        if composed.slid.is_some() && limits.summary == super::WindowSummaryAuthor::Model {
+            effects.extend(self.ask_for_summary(&composed));
+            return effects;
+        }
+        effects.extend(self.send_turn(composed));
+        effects
+    }
+
+    /// The request of a turn.
+    fn send_turn(&mut self, composed: ComposedRequest) -> Vec<ConversationEffect> {
+        self.spent.window_peak = self.spent.window_peak.max(composed.usage.tokens);
+        let asked = match self.asked.is_empty() {
+            true => "go on".to_owned(),
+            false => std::mem::take(&mut self.asked).join("; "),
+        };
+        let request = ChatRequest {
+            system: self.system.clone(),
+            messages: composed.messages,
+            // The same in every turn, also in the last: providers keep what comes first in their caches.
+            tools: self.tools.clone(),
+            max_output: self.window.limits().output_tokens,
+            temperature: None,
+            pinned: 1,
+        };
+        self.send_request(ConversationStage::Answer, text::sanitize_line(&asked).chars().take(MAX_ASKED_CHARS).collect(), composed.usage, request)
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(super) fn send_request(
+        &mut self,
+        stage: ConversationStage,
+        asked: String,
+        window: WindowUse,
+        request: ChatRequest,
+    ) -> Vec<ConversationEffect> {
+        (self.stage, self.request_tokens) = (stage, window.tokens);
+        let turn = self.turn + self.judgements;
+        vec![
+            ConversationEffect::Append(RunEvent::TurnAsked { turn, phase: self.phase, asked, window }),
+            ConversationEffect::Ask { turn, request: Box::new(request) },
+        ]
+    }
+
+    /// Why the request that is on its way would cost more than may be spent. To be asked before it is paid for, and not
+    /// when its answer is recorded.
+    pub fn budget_problem(&self) -> Option<String> {
+        let (limits, tokens) = (self.window.limits(), self.request_tokens);
+        if let Some(most) = limits.budget.tokens
+            && self.spent.usage.total().saturating_add(tokens) > most
+        {
+            let spent = self.spent.usage.total();
+            return Some(format!(
+                "the budget of {most} tokens is used up: {spent} are spent and the next request takes {tokens}"
+            ));
+        }
+        if let (Some(most), Some(price)) = (limits.budget.cost, limits.input_price) {
+            // What is cached is not known before; it only makes it cheaper.
+            let next = tokens as f64 * price / 1e6;
+            if self.spent.cost + next > most {
+                let spent = self.spent.cost;
+                return Some(format!(
+                    "the budget of ${most:.2} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}"
+                ));
+            }
+        }
+        None
+    }
+
+    fn handle_answer(&mut self, mut response: ChatResponse, first_ms: u64, took_ms: u64, cost: Option<f64>) -> Vec<ConversationEffect> {
+        match response.usage == Usage::default() {
+            true => response.usage = self.window.estimate_usage(&response),
+            false => self.window.calibrate(&response.usage),
+        }
+        self.extracted = extract_reports(&response);
+        let mut effects = vec![self.record_answer(&response, first_ms, took_ms, cost)];
+        self.answer = Some(response);
+        self.stage = ConversationStage::Validation;
+        let reports = std::mem::take(&mut self.extracted.reports);
+        match reports.is_empty() {
+            true => effects.extend(self.handle_validated(Vec::new())),
+            false => effects.push(ConversationEffect::Validate { turn: self.turn, reports }),
+        }
+        effects
+    }
+
+    /// Adds an answer to what was spent; the entry that says so.
+    fn record_answer(&mut self, response: &ChatResponse, first_ms: u64, took_ms: u64, cost: Option<f64>) -> ConversationEffect {
+        if let Some(cost) = cost {
+            self.spent.add(&response.usage, cost, &response.model);
+        }
+        ConversationEffect::Append(RunEvent::TurnAnswered {
+            turn: self.turn + self.judgements,
+            response: Box::new(response.clone()),
+            cost: cost.unwrap_or_default(),
+            first_ms,
+            took_ms,
+            taken_over: cost.is_none(),
+        })
+    }
+
+    /// The answer to a request beside the turns.
+    fn handle_side_answer(&mut self, response: ChatResponse, first_ms: u64, took_ms: u64, cost: Option<f64>) -> Vec<ConversationEffect> {
+        let mut effects = vec![self.record_answer(&response, first_ms, took_ms, cost)];
+        effects.extend(match self.stage {
+            ConversationStage::Summary => {
+                self.accept_summary(&response);
+                self.resend_turn()
+            }
+            _ => self.apply_opinion(&response),
+        });
+        effects
+    }
+
+    fn handle_side_failure(&mut self, class: ErrorClass, summary: String) -> Vec<ConversationEffect> {
+        let mut effects = vec![self.unanswered_entry(class, &summary)];
+        match self.stage {
+            ConversationStage::Summary => {
+                effects.push(self.note(format!("no summary by the model: {summary}")));
+                effects.extend(self.resend_turn());
+            }
+            _ => effects.extend(self.close_without_opinions(summary)),
+        }
+        effects
+    }
+
+    /// A request that failed and did not end the run: a restart must not take the next answer for its own.
+    fn unanswered_entry(&self, class: ErrorClass, summary: &str) -> ConversationEffect {
+        let turn = self.turn + self.judgements;
+        ConversationEffect::Append(RunEvent::Unanswered { turn, class, summary: summary.to_owned() })
+    }
+
+    /// The end without the second opinions that are still wanted.
+    fn close_without_opinions(&mut self, reason: String) -> Vec<ConversationEffect> {
+        self.opinions.clear();
+        let mut effects = vec![self.note(format!("no second opinion: {reason}"))];
+        effects.extend(self.close());
+        effects
+    }
+
+    /// The end because the next turn may not be paid for.
+    fn stop_for_budget(&mut self, reason: String) -> Vec<ConversationEffect> {
+        self.turn -= 1;
+        let mut effects = vec![self.note(reason)];
+        effects.extend(self.cancel(CancelReason::BudgetExhausted));
+        effects
+    }
+
+    /// The request that waited for the summary.
+    fn resend_turn(&mut self) -> Vec<ConversationEffect> {
+        let found = self.finding_lines();
+        let composed = self.window.compose(self.turn, &found);
+        self.send_turn(composed)
+    }
+
+    fn handle_validated(&mut self, examined: Vec<ReportValidation>) -> Vec<ConversationEffect> {
+        let Some(response) = self.answer.take() else { return Vec::new() };
+        let (mut effects, mut told) = (Vec::new(), Vec::new());
+        let (mut fresh, mut kept) = (0, 0);
+        let reported = examined.len();
+        for examined in examined {
+            let event = match examined {
+                ReportValidation::Rejected(rejected) => {
+                    told.push(format!("{:?} set aside: {}", rejected.report.title, rejected.reason));
+                    self.rejected.push(rejected.clone());
+                    RunEvent::Rejected { turn: self.turn, rejected: Box::new(rejected) }
+                }
+                ReportValidation::Finding { finding, notes } => {
+                    kept += 1;
+                    told.extend(notes.iter().cloned());
+                    effects.extend(notes.into_iter().map(|text| self.note(text)));
+                    let finding = *finding;
+                    let (line_start, line_end) = (finding.line_start, finding.line_end);
+                    let title = finding.title.clone();
+                    match self.accumulated.admit(&finding) {
+                        Admission::New => {
+                            fresh += 1;
+                            RunEvent::Finding { finding: Box::new(finding) }
+                        }
+                        Admission::Restated(finding) => {
+                            self.mark_reported_again(&finding.finding_id);
+                            RunEvent::Restated { turn: self.turn, finding }
+                        }
+                        Admission::Repeated(finding_id) => {
+                            self.mark_reported_again(&finding_id);
+                            RunEvent::Repeated { turn: self.turn, finding_id, line_start, line_end, title }
+                        }
+                    }
+                }
+            };
+            effects.push(ConversationEffect::Append(event));
+        }
+        for problem in std::mem::take(&mut self.extracted.problems) {
+            effects.push(self.note(format!("turn {}: {problem}", self.turn)));
+        }
+        effects.push(ConversationEffect::Append(RunEvent::CodeSmellsAccumulated {
+            new_issues: fresh,
+            total_issues: to_u32(self.accumulated.len()),
+            turn: self.turn,
+        }));
+        if reported > 0 || self.extracted.lists > 0 {
+            self.reporting = ReportingHistory::Findings;
+        }
+        told.insert(0, format!("recorded: {kept}, of them new: {fresh}"));
+        let told = told.join("; ");
+        effects.extend(self.continue_after_answer(response, told));
+        effects
+    }
+
+    /// What is done after an answer whose findings are safe.
+    fn continue_after_answer(&mut self, response: ChatResponse, told: String) -> Vec<ConversationEffect> {
+        if let Some((trouble, reason)) = self.find_problem(&response) {
+            return self.retry(&response, trouble, reason);
+        }
+        self.bad_answers = 0;
+        let mut effects = Vec::new();
+        let cut =
+            matches!(response.stop, StopReason::Length) || (response.stop == StopReason::Interrupted && response.calls.is_empty());
+        if !cut {
+            for file in self.delivery.mark_answered() {
+                self.covered.push(file.clone());
+                effects.push(ConversationEffect::Append(RunEvent::Covered { file }));
+            }
+        }
+        let done = !cut && is_done(&response);
+        if done && self.delivery.parts_left() == 0 {
+            effects.extend(self.finish_or_ask_opinions());
+            return effects;
+        }
+        let calls = self.remember_answer(&response, &told);
+        if !calls.is_empty() && !cut {
+            self.stage = ConversationStage::ToolResults;
+            effects.push(ConversationEffect::RunTools { turn: self.turn, calls });
+            return effects;
+        }
+        if cut {
+            self.answer_open_calls("not run: the answer was cut");
+            let words = (self.render_prompt)(ConversationPrompt::Cut);
+            self.window.push_user_text(&words);
+            self.asked.push("the rest of the answer, shorter".to_owned());
+        } else {
+            if done {
+                let open = self.delivery.open_paths();
+                let listed: Vec<&str> = open.iter().copied().take(MAX_LISTED_FILES).collect();
+                let more = open.len().saturating_sub(MAX_LISTED_FILES);
+                let more = if more > 0 { format!("\nand {} more", text::format_count(more, "file")) } else { String::new() };
+                let words = (self.render_prompt)(ConversationPrompt::Uncovered { hunks: &format!("{}{more}", listed.join("\n")) });
+                self.window.push_user_text(&words);
+            }
+            self.deliver_more();
+        }
+        effects.extend(self.next_request());
+        effects
+    }
+
+    /// Brings the next part of the diff, when it is time for it.
+    fn deliver_more(&mut self) {
+        let tokens = self.window.limits().part_tokens();
+        if self.delivery.parts_left() == 0 {
+            return;
+        }
+        let diff = self.take_diff_parts(tokens);
+        let later = self.describe_remaining();
+        let words = (self.render_prompt)(ConversationPrompt::More { diff: &diff, later: &later });
+        self.window.push_user_text(&words);
+        self.asked.push("the next part of the diff".to_owned());
+    }
+
+    /// Puts an answer into the conversation; the calls that have to be run are returned, the engine's own are answered.
+    fn remember_answer(&mut self, response: &ChatResponse, told: &str) -> Vec<ToolCall> {
+        let ChatMessage::Assistant { text, mut calls, opaque } = response.to_message() else { return Vec::new() };
+        calls.truncate(MAX_TOOL_CALLS);
+        let own = |call: &ToolCall| [REPORT_FINDINGS_TOOL, FINISH_TOOL].contains(&call.name.as_str());
+        // The engine's own come first: results are sent in the order of the calls.
+        let (own, others): (Vec<ToolCall>, Vec<ToolCall>) = calls.into_iter().partition(own);
+        let calls = own.iter().chain(&others).cloned().collect();
+        let text =
+            if text.trim().is_empty() && own.is_empty() && others.is_empty() { "(nothing)".to_owned() } else { text };
+        self.window.push(ChatMessage::Assistant { text, calls, opaque }, None);
+        let mut told = Some(told);
+        for call in own {
+            let text = match call.name.as_str() {
+                FINISH_TOOL => "not finished yet: see below".to_owned(),
+                _ => told.take().unwrap_or("recorded").to_owned(),
+            };
+            self.window.push(ChatMessage::Tool { call_id: call.id, name: call.name, text }, None);
+        }
+        self.calls.clone_from(&others);
+        others
+    }
+
+    /// Calls that are not carried out are answered all the same: a call without its result may not be sent.
+    fn answer_open_calls(&mut self, text: &str) {
+        for call in std::mem::take(&mut self.calls) {
+            self.window.push(ChatMessage::Tool { call_id: call.id, name: call.name, text: text.to_owned() }, None);
+        }
+    }
+
+    fn handle_tool_results(&mut self, answers: Vec<ConversationToolResult>) -> Vec<ConversationEffect> {
+        let calls = std::mem::take(&mut self.calls);
+        let mut effects = Vec::new();
+        let share = self.window.limits().results_tokens() / (calls.len().max(1) as u64);
+        for (call, answer) in calls.into_iter().zip(answers) {
+            let text = self.window.truncate(answer.text, share);
+            let tokens = self.window.count(&text);
+            for (path, lines) in answer.shown {
+                self.delivery.mark_shown(&path, lines);
+            }
+            effects.push(ConversationEffect::Append(RunEvent::ToolAnswered {
+                turn: self.turn,
+                name: call.name.clone(),
+                arguments: text::sanitize_line(&call.arguments).chars().take(MAX_ASKED_CHARS / 2).collect(),
+                outcome: answer.outcome,
+                tokens,
+                result: text::sanitize_line(&answer.summary).chars().take(MAX_ASKED_CHARS / 2).collect(),
+            }));
+            let mask = (self.render_prompt)(ConversationPrompt::Masked { call: &call, tokens });
+            self.window.push(ChatMessage::Tool { call_id: call.id, name: call.name, text }, Some(mask));
+        }
+        // Parts of the diff that have waited long enough that each of them still gets a turn.
+        let turns_left = self.window.limits().max_turns.saturating_sub(self.turn);
+        if self.delivery.parts_left() > 0 && self.turns_needed() >= turns_left.saturating_sub(1) {
+            self.deliver_more();
+        }
+        effects.extend(self.next_request());
+        effects
+    }
+
+    /// Turns that the parts of the diff need which were not sent yet.
+    fn turns_needed(&self) -> u32 {
+        let tokens = self.window.limits().part_tokens().max(1);
+        u32::try_from(self.delivery.tokens_left().div_ceil(tokens)).unwrap_or(u32::MAX)
+    }
+
+    /// What is wrong with an answer, if there is nothing in it to go on with.
+    fn find_problem(&self, response: &ChatResponse) -> Option<(AnswerProblem, String)> {
+        if response.stop == StopReason::Refused {
+            return Some((AnswerProblem::Refused, "the model refused to answer".to_owned()));
+        }
+        if response.is_empty() {
+            return Some((AnswerProblem::Empty, "the answer was empty".to_owned()));
+        }
+        let structured = !response.calls.is_empty() || self.extracted.lists > 0 || self.reporting == ReportingHistory::Findings;
+        // A model without tools has to answer every part of the diff with a list, be it an empty one.
+        let structured = structured && !(self.tools.is_empty() && self.extracted.lists == 0);
+        let cut = matches!(response.stop, StopReason::Length | StopReason::Interrupted);
+        (!structured && !cut)
+            .then(|| (AnswerProblem::Unreadable, "the answer holds neither a list of findings nor a tool call".to_owned()))
+    }
+
+    /// Asks once more, with the reason; the second time the run has failed.
+    fn retry(&mut self, response: &ChatResponse, trouble: AnswerProblem, reason: String) -> Vec<ConversationEffect> {
+        self.bad_answers += 1;
+        let mut effects = vec![self.note(format!("turn {}: {reason}", self.turn))];
+        if self.bad_answers >= MAX_BAD_ANSWERS || self.turn >= self.window.limits().max_turns {
+            let class = if trouble == AnswerProblem::Refused { ErrorClass::Refused } else { ErrorClass::Malformed };
+            effects.extend(self.fail(class, format!("{reason}, in turn {} and when asked again", self.turn)));
+            return effects;
+        }
+        if !response.is_empty() {
+            self.remember_answer(response, "recorded");
+            self.answer_open_calls("not run");
+        }
+        let words = (self.render_prompt)(ConversationPrompt::Retry { trouble, reason: &reason });
+        self.window.push_user_text(&words);
+        self.asked.push(format!("again, because {reason}"));
+        effects.extend(self.next_request());
+        effects
+    }
+
+    fn handle_failure(&mut self, class: ErrorClass, summary: String) -> Vec<ConversationEffect> {
+        if class == ErrorClass::ContextTooLong && self.shrunk == WindowShrink::NotYet {
+            self.shrunk = WindowShrink::Once;
+            self.window.shrink();
+            let note = format!("turn {}: {summary}; asked again with a smaller window", self.turn);
+            let mut effects = vec![self.unanswered_entry(class, &summary), self.note(note)];
+            self.turn -= 1;
+            self.asked.push("the same in a smaller window".to_owned());
+            effects.extend(self.next_request());
+            return effects;
+        }
+        let turn = self.turn;
+        self.fail(class, format!("turn {turn}: {summary}"))
+    }
+
+    fn fail(&mut self, class: ErrorClass, text: String) -> Vec<ConversationEffect> {
+        let event = RunEvent::Failed { class, summary: text.clone() };
+        let mut effects = vec![ConversationEffect::Append(event)];
+        effects.extend(self.record_partial_files());
+        effects.extend(self.finish(RunStatus::Failed, None, Some((class, text))));
+        effects
+    }
+
+    fn cancel(&mut self, reason: CancelReason) -> Vec<ConversationEffect> {
+        let mut effects = vec![ConversationEffect::Append(RunEvent::CancelAsked { reason })];
+        effects.extend(self.record_partial_files());
+        effects.extend(self.finish(reason.status(), Some(reason), None));
+        effects
+    }
+
+    /// The findings so far, a line each, for the summary of what slid out.
+    fn finding_lines(&self) -> Vec<String> {
+        let line = |finding: &Finding| {
+            format!(
+                "{} {} {}:{} {}",
+                finding.priority, finding.kind, finding.repo_relative_path, finding.line_start, finding.title
+            )
+        };
+        self.accumulated.iter().map(line).collect()
+    }
+
+    /// Whether a finding only came along with hunks that were not sent.
+    pub(super) fn is_carried(&self, id: &FindingId) -> bool {
+        self.plan.carried.iter().any(|carried| carried.findings.contains(id))
+    }
+
+    /// A finding that came along was reported by this run's model as well: it is its own report now.
+    fn mark_reported_again(&mut self, id: &FindingId) {
+        self.plan.carried.iter_mut().for_each(|carried| carried.findings.retain(|carried| carried != id));
+    }
+
+    /// Keeps a line for a person; the entry with it.
+    pub(super) fn note(&mut self, text: String) -> ConversationEffect {
+        if !self.notes.contains(&text) {
+            self.notes.push(text.clone());
+        }
+        ConversationEffect::Append(RunEvent::Note { text })
+    }
+}
+
+/// Whether the reviewer says that it is done with all that it was given.
+fn is_done(response: &ChatResponse) -> bool {
+    let finishes = response.calls.iter().any(|call| call.name == FINISH_TOOL);
+    let only_reports = response.calls.is_empty();
+    finishes || (only_reports && matches!(response.stop, StopReason::Done | StopReason::Unknown | StopReason::Interrupted))
+}
+
+/// Findings a line each, those in files that are sent first, in at most so many tokens.
+fn format_known_findings(known: &[Finding], open: &[PlannedFile], tokens: u64, count: &PromptTokenCounter) -> String {
+    let sent: HashSet<&str> = open.iter().map(|file| file.path.as_str()).collect();
+    let mut findings: Vec<&Finding> = known.iter().collect();
+    findings.sort_by_key(|finding| !sent.contains(finding.repo_relative_path.as_str()));
+    let (mut lines, mut used): (Vec<String>, u64) = (Vec::new(), 0);
+    for finding in &findings {
+        let title: String = finding.title.chars().take(MAX_KNOWN_TITLE_CHARS).collect();
+        let (path, line) = (&finding.repo_relative_path, finding.line_start);
+        let line = text::sanitize_line(&format!("{path}:{line} {} {title}", finding.kind)).into_owned();
+        used = used.saturating_add(count(&line) + 1);
+        if used > tokens {
+            break;
+        }
+        lines.push(line);
+    }
+    if lines.len() < findings.len() {
+        lines.push(format!("and {} more", findings.len() - lines.len()));
+    }
+    lines.join("\n")
+}

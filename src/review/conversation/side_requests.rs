@@ -1,0 +1,144 @@
+//! Requests beside the turns: a summary of what leaves the window, and second opinions on findings; both only where the
+//! settings ask for them.
+//!
+//! Invariant: an aside that fails costs the run nothing but itself: the local summary stands, the finding stays.
+
+use super::engine::{ConversationEngine, ConversationEffect, ConversationPrompt, ConversationStage};
+use super::window::ComposedRequest;
+use crate::domain::{
+    ChatRequest, Finding, ChatMessage, Opinion, RejectedReport, ReportedProblem, ChatResponse, RunEvent, TurnPhase, WindowUse, text,
+};
+
+/// The longest answer to an aside about one finding. Tokens; own: a verdict and a paragraph.
+const MAX_OPINION_TOKENS: u64 = 1_000;
+
+impl ConversationEngine {
+    /// Asks the model for a summary of what just left the window.
+    pub(super) fn ask_for_summary(&mut self, composed: &ComposedRequest) -> Vec<ConversationEffect> {
+        let limits = self.window.limits().clone();
+        let gone = self.window.slid_out_text(limits.window_tokens / 2);
+        let words = (self.render_prompt)(ConversationPrompt::Summarise { messages: &gone });
+        let window = WindowUse {
+            tokens: self.window.count(&self.system) + self.window.count(&words),
+            limit: limits.window_tokens,
+            messages: 1,
+            ..composed.usage
+        };
+        let asked = "a summary of what leaves the window".to_owned();
+        let request = ChatRequest {
+            system: self.system.clone(),
+            messages: vec![ChatMessage::User { text: words }],
+            tools: Vec::new(),
+            max_output: super::ConversationLimits::MAX_SUMMARY_TOKENS,
+            temperature: None,
+            pinned: 0,
+        };
+        self.send_request(ConversationStage::Summary, asked, window, request)
+    }
+
+    /// Takes the model's summary in place of the local one, unless there is none.
+    pub(super) fn accept_summary(&mut self, response: &ChatResponse) {
+        if !response.text.trim().is_empty() {
+            self.window.set_summary(&response.text);
+        }
+    }
+
+    /// Asks about the next finding that wants a second opinion, or ends the run.
+    pub(super) fn ask_next_opinion(&mut self) -> Vec<ConversationEffect> {
+        let Some(finding) = self.opinions.pop_front() else { return self.close() };
+        let words = (self.render_prompt)(ConversationPrompt::Opinion { finding: &finding });
+        let window = WindowUse {
+            tokens: self.window.count(&words),
+            limit: self.window.limits().window_tokens,
+            messages: 1,
+            ..WindowUse::default()
+        };
+        let title: String = text::sanitize_line(&finding.title).chars().take(200).collect();
+        let asked = format!("a second opinion: {title}");
+        let request = ChatRequest {
+            system: String::new(),
+            messages: vec![ChatMessage::User { text: words }],
+            tools: Vec::new(),
+            max_output: MAX_OPINION_TOKENS,
+            temperature: Some(0.0),
+            pinned: 0,
+        };
+        self.judged = Some(finding);
+        self.phase = TurnPhase::Finish;
+        self.judgements += 1;
+        self.send_request(ConversationStage::Opinion, asked, window, request)
+    }
+
+    /// What the model said about a finding: one that it calls false is set aside, with its reason.
+    pub(super) fn apply_opinion(&mut self, response: &ChatResponse) -> Vec<ConversationEffect> {
+        let Some(finding) = self.judged.take() else { return self.close() };
+        let (opinion, reason) = parse_opinion(&response.text);
+        let mut effects = Vec::new();
+        if opinion == Opinion::False {
+            self.withdrawn.insert(finding.finding_id.clone());
+            let rejected = RejectedReport { report: to_reported(&finding), reason: format!("second opinion: {reason}") };
+            self.rejected.push(rejected.clone());
+            let turn = self.turn + self.judgements;
+            // Before the verdict takes it from the findings: a journal that ends here tells of it twice, not never.
+            effects.push(ConversationEffect::Append(RunEvent::Rejected { turn, rejected: Box::new(rejected) }));
+        }
+        effects.push(ConversationEffect::Append(RunEvent::Judged { finding_id: finding.finding_id, opinion, reason }));
+        effects.extend(self.ask_next_opinion());
+        effects
+    }
+}
+
+/// The verdict in an answer; unsure where there is none.
+fn parse_opinion(said: &str) -> (Opinion, String) {
+    #[derive(serde::Deserialize)]
+    struct OpinionAnswer {
+        verdict: String,
+        #[serde(default)]
+        reason: String,
+    }
+    let object = said.find('{').zip(said.rfind('}')).and_then(|(from, to)| said.get(from..=to));
+    let Some(said) = object.and_then(|object| serde_json::from_str::<OpinionAnswer>(object).ok()) else {
+        return (Opinion::Unsure, "the answer held no verdict".to_owned());
+    };
+    let opinion = match said.verdict.trim().to_ascii_lowercase().as_str() {
+        "real" | "true" => Opinion::Real,
+        "false" => Opinion::False,
+        _ => Opinion::Unsure,
+    };
+    (opinion, text::sanitize_line(&said.reason).chars().take(400).collect())
+}
+
+fn to_reported(finding: &Finding) -> ReportedProblem {
+    ReportedProblem {
+        path: finding.repo_relative_path.clone(),
+        line_start: finding.line_start,
+        line_end: finding.line_end,
+        kind: finding.kind,
+        severity: Some(finding.severity),
+        priority: Some(finding.priority),
+        confidence: Some(finding.confidence),
+        title: finding.title.clone(),
+        explanation: finding.explanation.clone(),
+        quoted_code: finding.quoted_code.clone(),
+        suggestion: finding.suggestion.as_ref().map(|suggestion| suggestion.text.clone()).unwrap_or_default(),
+        replacement: finding.suggestion.as_ref().and_then(|suggestion| suggestion.replacement.clone()),
+        replaced: finding.suggestion.as_ref().and_then(|suggestion| suggestion.lines),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::plain(r#"{"verdict": "false", "reason": "the lock is held"}"#, Opinion::False, "the lock is held")]
+    #[case::in_prose("I think: ```json\n{\"verdict\":\"REAL\"}\n``` so", Opinion::Real, "")]
+    #[case::another_word(r#"{"verdict": "maybe"}"#, Opinion::Unsure, "")]
+    #[case::none("false", Opinion::Unsure, "the answer held no verdict")]
+    #[case::reversed("} {", Opinion::Unsure, "the answer held no verdict")]
+    fn verdicts(#[case] said: &str, #[case] opinion: Opinion, #[case] reason: &str) {
+        assert_eq!(parse_opinion(said), (opinion, reason.to_owned()));
+    }
+}

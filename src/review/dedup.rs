@@ -1,0 +1,269 @@
+//! The critic: which reports become findings of the run.
+//!
+//! Duplicates within a run fall on path, kind and overlapping lines; the stronger one stays. The verdict on a report
+//! depends only on what *earlier* units had accepted (reports of one unit are weighed against each other first, and a
+//! finding that gave way to a stronger one still stands against weaker ones). That is why a journal which was cut within
+//! a unit leads to the same findings when the unit is reviewed again.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::domain::{Confidence, Finding, FindingId, Kind, Priority, Severity};
+
+/// What the critic says about a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DedupVerdict {
+    Accepted,
+    /// A finding of the run says the same at least as strongly.
+    Duplicate,
+}
+
+/// The findings of a run so far.
+#[derive(Debug, Clone, Default)]
+pub struct FindingDeduplicator {
+    /// In the order of acceptance, with those that gave way.
+    seen: Vec<AdmittedFinding>,
+    /// Indices into `seen`.
+    ids: HashMap<FindingId, usize>,
+    by_place: HashMap<(String, Kind), IntervalsByStrength>,
+    standing: usize,
+}
+
+/// The findings of one kind in one file. Of one strength no two overlap: the later one would have been a duplicate. So
+/// each strength, of which there are few, is a row of intervals, and what overlaps lies side by side in it.
+type IntervalsByStrength = BTreeMap<FindingStrength, BTreeMap<u32, LineInterval>>;
+
+/// Last line and index in [`Critic::seen`]; the first line is the key.
+#[derive(Debug, Clone, Copy)]
+struct LineInterval {
+    end: u32,
+    index: usize,
+}
+
+/// The intervals of a row that overlap some lines, the last one first.
+fn overlapping_intervals(row: &BTreeMap<u32, LineInterval>, finding: &Finding) -> impl Iterator<Item = LineInterval> {
+    let from = finding.line_start;
+    // Lines that are none (an end before the start) stand for nothing; the engine sets them aside.
+    row.range(..=finding.line_end).rev().map(|(_, interval)| *interval).take_while(move |interval| interval.end >= from)
+}
+
+#[derive(Debug, Clone)]
+struct AdmittedFinding {
+    finding: Finding,
+    standing: AdmittedState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AdmittedState {
+    Stands,
+    GaveWay,
+}
+
+/// Greater is stronger.
+type FindingStrength = (Reverse<Priority>, Confidence, Severity);
+
+fn strength(finding: &Finding) -> FindingStrength {
+    (Reverse(finding.priority), finding.confidence, finding.severity)
+}
+
+impl FindingDeduplicator {
+    /// Takes a finding in unless the run has it already. Also how a journal is replayed.
+    pub fn admit(&mut self, finding: &Finding) -> DedupVerdict {
+        if self.ids.contains_key(&finding.finding_id) {
+            return DedupVerdict::Duplicate;
+        }
+        let place = (finding.repo_relative_path.clone(), finding.kind);
+        let (here, strength) = (self.by_place.entry(place).or_default(), strength(finding));
+        if here.range(strength..).any(|(_, row)| overlapping_intervals(row, finding).next().is_some()) {
+            return DedupVerdict::Duplicate;
+        }
+        let weaker = here.range(..strength).flat_map(|(_, row)| overlapping_intervals(row, finding));
+        let weaker: Vec<usize> = weaker.map(|weaker| weaker.index).collect();
+        let interval = LineInterval { end: finding.line_end, index: self.seen.len() };
+        here.entry(strength).or_default().insert(finding.line_start, interval);
+        weaker.into_iter().for_each(|index| self.mark_superseded(index));
+        self.standing += 1;
+        self.ids.insert(finding.finding_id.clone(), self.seen.len());
+        self.seen.push(AdmittedFinding { finding: finding.clone(), standing: AdmittedState::Stands });
+        DedupVerdict::Accepted
+    }
+
+    /// Puts a finding in the place of the one with its id; its lines stay those that were accepted.
+    pub fn replace(&mut self, finding: &Finding) {
+        if let Some(seen) = self.ids.get(&finding.finding_id).and_then(|&index| self.seen.get_mut(index)) {
+            seen.finding = finding.clone();
+        }
+    }
+
+    /// Takes a finding out again; it still stands against weaker reports of the same.
+    pub fn withdraw(&mut self, id: &FindingId) {
+        if let Some(&index) = self.ids.get(id) {
+            self.mark_superseded(index);
+        }
+    }
+
+    fn mark_superseded(&mut self, index: usize) {
+        if let Some(seen) = self.seen.get_mut(index)
+            && std::mem::replace(&mut seen.standing, AdmittedState::GaveWay) == AdmittedState::Stands
+        {
+            self.standing -= 1;
+        }
+    }
+
+    /// Weighs the reports of one unit against each other: of those at one place the strongest, of equally strong ones
+    /// the first; in the order in which they were reported.
+    pub fn keep_strongest(reports: Vec<Finding>) -> Vec<Finding> {
+        let mut order: Vec<usize> = (0..reports.len()).collect();
+        order.sort_by_key(|&index| Reverse(strength(&reports[index])));
+        let mut alone = Self::default();
+        let kept: HashSet<usize> =
+            order.into_iter().filter(|&index| alone.admit(&reports[index]) == DedupVerdict::Accepted).collect();
+        reports.into_iter().enumerate().filter(|(index, _)| kept.contains(index)).map(|(_, finding)| finding).collect()
+    }
+
+    /// The findings that stand, the urgent ones first, then by place.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut standing: Vec<Finding> = self
+            .seen
+            .iter()
+            .filter(|seen| seen.standing == AdmittedState::Stands)
+            .map(|seen| seen.finding.clone())
+            .collect();
+        sort_by_urgency(&mut standing);
+        standing
+    }
+
+    /// How many findings stand.
+    pub fn len(&self) -> usize {
+        self.standing
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The urgent ones first, then by place.
+pub(super) fn sort_by_urgency(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| {
+        let key = |f: &Finding| (f.priority, f.line_start, f.line_end, f.kind);
+        a.priority
+            .cmp(&b.priority)
+            .then_with(|| a.repo_relative_path.cmp(&b.repo_relative_path))
+            .then_with(|| key(a).cmp(&key(b)))
+            .then_with(|| a.finding_id.cmp(&b.finding_id))
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::review::unit_engine::tests::finding;
+
+    fn kept_start_lines(reports: &[Finding]) -> Vec<u32> {
+        FindingDeduplicator::keep_strongest(reports.to_vec()).iter().map(|finding| finding.line_start).collect()
+    }
+
+    #[rstest]
+    #[case::apart(&[(1, 3, 2), (4, 6, 2)], &[1, 4])]
+    #[case::equally_strong_keeps_the_first(&[(1, 5, 2), (3, 8, 2)], &[1])]
+    #[case::stronger_second(&[(1, 5, 2), (3, 8, 1)], &[3])]
+    #[case::a_chain_keeps_both_ends(&[(1, 4, 2), (3, 7, 1), (6, 9, 0)], &[1, 6])]
+    fn duplicates_of_one_unit(#[case] reports: &[(u32, u32, u8)], #[case] expected: &[u32]) {
+        let reports: Vec<Finding> =
+            reports.iter().map(|&(start, end, priority)| finding("a.rs", start, end, priority)).collect();
+        assert_eq!(kept_start_lines(&reports), expected);
+    }
+
+    /// What the rows of intervals stand for, said plainly.
+    fn admitted_plainly(reports: &[Finding]) -> (Vec<DedupVerdict>, Vec<u32>) {
+        let mut seen: Vec<(&Finding, bool)> = Vec::new();
+        let mut verdicts = Vec::new();
+        for report in reports {
+            let overlaps = |other: &Finding| other.is_duplicate_of(report);
+            if seen.iter().any(|(other, _)| overlaps(other) && strength(other) >= strength(report)) {
+                verdicts.push(DedupVerdict::Duplicate);
+                continue;
+            }
+            seen.iter_mut().filter(|(other, _)| overlaps(other)).for_each(|(_, stands)| *stands = false);
+            seen.push((report, true));
+            verdicts.push(DedupVerdict::Accepted);
+        }
+        (verdicts, seen.iter().filter(|(_, stands)| *stands).map(|(report, _)| report.line_start).collect())
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn rows_of_intervals_say_the_same_as_all_pairs(places in proptest::collection::vec((1..60u32, 0..15u32, 0..4u8), 0..60)) {
+            let reports: Vec<Finding> = places
+                .iter()
+                .enumerate()
+                .map(|(number, &(start, more, priority))| {
+                    let mut report = finding("a.rs", start, start + more, priority);
+                    report.finding_id = FindingId::from_parts("LONG_METHOD", "a.rs", &number.to_string(), 0);
+                    report
+                })
+                .collect();
+            let mut critic = FindingDeduplicator::default();
+            let verdicts: Vec<DedupVerdict> = reports.iter().map(|report| critic.admit(report)).collect();
+            let stand: Vec<u32> =
+                critic.seen.iter().filter(|seen| seen.standing == AdmittedState::Stands).map(|seen| seen.finding.line_start).collect();
+            proptest::prop_assert_eq!(critic.len(), stand.len());
+            proptest::prop_assert_eq!((verdicts, stand), admitted_plainly(&reports));
+        }
+    }
+
+    #[test]
+    fn a_finding_is_held_against_its_neighbours_only() {
+        let mut critic = FindingDeduplicator::default();
+        let many = 2_000;
+        for line in 1..=many {
+            critic.admit(&finding("a.rs", line * 2, line * 2, 2));
+        }
+        let place = critic.by_place.values().next().cloned().unwrap_or_default();
+        let looked_at: usize = (1..=many)
+            .map(|line| {
+                place
+                    .values()
+                    .map(|row| overlapping_intervals(row, &finding("a.rs", line * 2, line * 2, 2)).count())
+                    .sum::<usize>()
+            })
+            .sum();
+        assert_eq!((critic.len(), looked_at), (many as usize, many as usize));
+    }
+
+    #[test]
+    fn lines_that_are_none_do_no_harm() {
+        let mut critic = FindingDeduplicator::default();
+        for (start, end) in [(9, 2), (0, 0), (9, 1), (u32::MAX, 0), (1, u32::MAX), (3, 3)] {
+            critic.admit(&finding("a.rs", start, end, 2));
+        }
+        assert!(!critic.is_empty());
+    }
+
+    #[test]
+    fn another_kind_or_path_is_no_duplicate_and_the_same_id_is() {
+        let first = finding("a.rs", 1, 5, 2);
+        let mut other_kind = finding("a.rs", 2, 3, 2);
+        other_kind.kind = Kind::DeadCode;
+        let mut moved = finding("a.rs", 90, 95, 0);
+        moved.finding_id = first.finding_id.clone();
+        let mut critic = FindingDeduplicator::default();
+        assert_eq!(critic.admit(&first), DedupVerdict::Accepted);
+        assert_eq!(critic.admit(&other_kind), DedupVerdict::Accepted);
+        assert_eq!(critic.admit(&finding("b.rs", 1, 5, 2)), DedupVerdict::Accepted);
+        assert_eq!(critic.admit(&moved), DedupVerdict::Duplicate);
+        assert_eq!(critic.len(), 3);
+    }
+
+    #[test]
+    fn what_gave_way_still_stands_against_weaker_reports() {
+        let mut critic = FindingDeduplicator::default();
+        critic.admit(&finding("a.rs", 1, 9, 2));
+        assert_eq!(critic.admit(&finding("a.rs", 8, 12, 1)), DedupVerdict::Accepted);
+        assert_eq!(critic.admit(&finding("a.rs", 1, 3, 3)), DedupVerdict::Duplicate);
+        assert_eq!(critic.findings().iter().map(|f| f.line_start).collect::<Vec<_>>(), [8]);
+    }
+}

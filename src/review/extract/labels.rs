@@ -1,0 +1,315 @@
+//! The words in which models say what sort of problem it is, how bad, how soon and how sure.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use crate::domain::{Confidence, Kind, Priority, Severity};
+
+/// More words than this are not read. Own: a name has fewer.
+const MAX_NAME_WORDS: usize = 8;
+
+/// Other names of the kinds, without spaces, signs and capitals; a kind's own word is one as well.
+const KIND_SYNONYMS: &[(Kind, &[&str])] = &[
+    (
+        Kind::LongMethod,
+        &["longfunction", "longmethods", "largemethod", "largefunction", "methodtoolong", "functiontoolong"],
+    ),
+    (Kind::MagicNumbers, &["magicnumber", "magicvalue", "magicconstant", "magicstring"]),
+    (
+        Kind::DuplicateCode,
+        &[
+            "duplicatedcode",
+            "duplication",
+            "codeduplication",
+            "duplicate",
+            "copypaste",
+            "copyandpaste",
+            "repeatedcode",
+            "dry",
+            "clone",
+        ],
+    ),
+    (Kind::GodClass, &["godobject", "largeclass", "bigclass", "bloatedclass", "classtoolarge"]),
+    (
+        Kind::DeadCode,
+        &["unusedcode", "unreachablecode", "unreachable", "unused", "unusedvariable", "unusedimport", "unusedfunction"],
+    ),
+    (Kind::GlobalVariables, &["globalvariable", "globalstate", "globals"]),
+    (Kind::MutableSharedState, &["sharedmutablestate", "sharedstate", "mutablestate", "mutableglobalstate"]),
+    (
+        Kind::ComplexFunctions,
+        &[
+            "complexfunction",
+            "complexmethod",
+            "complexity",
+            "highcomplexity",
+            "cyclomaticcomplexity",
+            "cognitivecomplexity",
+            "deepnesting",
+        ],
+    ),
+    (
+        Kind::MissingErrorHandling,
+        &[
+            "noerrorhandling",
+            "unhandlederror",
+            "unhandlederrors",
+            "unhandledexception",
+            "swallowedexception",
+            "emptycatch",
+            "ignorederror",
+        ],
+    ),
+    (Kind::TightCoupling, &["coupling", "highcoupling", "tightlycoupled"]),
+    (
+        Kind::HardcodedConfiguration,
+        &[
+            "hardcodedconfig",
+            "hardcodedvalue",
+            "hardcodedvalues",
+            "hardcoding",
+            "hardcoded",
+            "hardcodedcredential",
+            "hardcodedcredentials",
+            "hardcodedpassword",
+            "hardcodedsecret",
+            "hardcodedsecrets",
+            "hardcodedurl",
+            "configuration",
+        ],
+    ),
+    (
+        Kind::Correctness,
+        &[
+            "bug",
+            "defect",
+            "logic",
+            "logicerror",
+            "logicbug",
+            "functional",
+            "offbyone",
+            "edgecase",
+            "nullpointer",
+            "regression",
+        ],
+    ),
+    (
+        Kind::Security,
+        &[
+            "vulnerability",
+            "secure",
+            "injection",
+            "sqlinjection",
+            "commandinjection",
+            "pathtraversal",
+            "xss",
+            "csrf",
+            "ssrf",
+            "authentication",
+            "authorization",
+            "cryptography",
+            "secrets",
+            "privacy",
+        ],
+    ),
+    (
+        Kind::Concurrency,
+        &[
+            "race",
+            "racecondition",
+            "datarace",
+            "deadlock",
+            "threadsafety",
+            "threading",
+            "synchronization",
+            "parallelism",
+            "atomicity",
+            "async",
+        ],
+    ),
+    (
+        Kind::Performance,
+        &[
+            "perf",
+            "efficiency",
+            "inefficiency",
+            "slow",
+            "scalability",
+            "optimization",
+            "memoryleak",
+            "memoryusage",
+            "nplusone",
+        ],
+    ),
+    (
+        Kind::ErrorHandling,
+        &["errors", "exceptions", "exceptionhandling", "errorpropagation", "faulttolerance", "robustness"],
+    ),
+    (
+        Kind::Api,
+        &[
+            "apis",
+            "apidesign",
+            "apicontract",
+            "apimisuse",
+            "interface",
+            "contract",
+            "breakingchange",
+            "compatibility",
+            "backwardcompatibility",
+        ],
+    ),
+    (
+        Kind::Tests,
+        &["test", "testing", "testcoverage", "missingtest", "missingtests", "unittests", "coverage", "flakytest"],
+    ),
+    (Kind::Docs, &["doc", "documentation", "docstring", "docstrings", "comments", "comment", "readme"]),
+];
+
+static KIND_BY_NAME: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
+    let own = Kind::ALL.iter().map(|&kind| (fold_name(kind.word()), kind));
+    let others = KIND_SYNONYMS.iter().flat_map(|(kind, words)| words.iter().map(|word| ((*word).to_owned(), *kind)));
+    own.chain(others).collect()
+});
+
+/// Letters and digits in small letters: `startLine`, `start_line` and `Start line` are one name.
+pub(super) fn fold_name(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn split_words(text: &str) -> impl Iterator<Item = String> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(MAX_NAME_WORDS).map(fold_name)
+}
+
+/// The kind that a name stands for: the whole name, or else the longest row of its words that is one (`Security / SQL
+/// injection`, `CWE-362: race condition`). `None` for a name that says nothing.
+pub(super) fn parse_kind(name: &str) -> Option<Kind> {
+    let words: Vec<String> = split_words(name).collect();
+    let rows = (1..=words.len()).rev().flat_map(|length| words.windows(length));
+    rows.map(|row| row.concat()).find_map(|row| KIND_BY_NAME.get(&row).copied())
+}
+
+pub(super) fn parse_severity(text: &str) -> Option<Severity> {
+    split_words(text).find_map(|word| {
+        Some(match word.as_str() {
+            "critical" | "blocker" | "blocking" | "fatal" | "severe" | "catastrophic" | "urgent" | "p0" => {
+                Severity::Critical
+            }
+            "high" | "major" | "error" | "err" | "serious" | "important" | "danger" | "p1" => Severity::High,
+            "medium" | "moderate" | "med" | "warning" | "warn" | "normal" | "p2" => Severity::Medium,
+            "low" | "minor" | "info" | "information" | "informational" | "note" | "notice" | "hint" | "trivial"
+            | "style" | "suggestion" | "nit" | "nitpick" | "cosmetic" | "optional" | "p3" | "p4" => Severity::Low,
+            _ => return None,
+        })
+    })
+}
+
+/// `P1`, `1`, `priority: 1`, or a word for a severity.
+pub(super) fn parse_priority(text: &str) -> Option<Priority> {
+    let digit = |word: &str| {
+        let digit = word.strip_prefix('p').unwrap_or(word);
+        digit.parse().ok().map(priority_from_number)
+    };
+    split_words(text).find_map(|word| digit(&word)).or_else(|| parse_severity(text).map(Severity::priority))
+}
+
+/// A number as a priority; beyond the last one there is no later.
+pub(super) fn priority_from_number(number: u8) -> Priority {
+    Priority::try_from(number).unwrap_or(Priority::P3)
+}
+
+pub(super) fn parse_confidence(text: &str) -> Option<Confidence> {
+    split_words(text).find_map(|word| {
+        Some(match word.as_str() {
+            "high" | "certain" | "definite" | "confirmed" | "strong" => Confidence::High,
+            "medium" | "moderate" | "likely" | "probable" | "med" => Confidence::Medium,
+            "low" | "uncertain" | "unsure" | "possible" | "tentative" | "unlikely" | "guess" | "weak" => {
+                Confidence::Low
+            }
+            _ => return None,
+        })
+    })
+}
+
+/// A score: a part of 1, of 10 or of 100. Own: from 0.8 on it is high, from 0.5 on medium.
+pub(super) fn confidence_from_score(score: f64) -> Option<Confidence> {
+    let part = match score {
+        score if (0.0..=1.0).contains(&score) => score,
+        score if (1.0..=10.0).contains(&score) => score / 10.0,
+        score if (10.0..=100.0).contains(&score) => score / 100.0,
+        _ => return None,
+    };
+    Some(match part {
+        part if part >= 0.8 => Confidence::High,
+        part if part >= 0.5 => Confidence::Medium,
+        _ => Confidence::Low,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case("LONG_METHOD", Some(Kind::LongMethod))]
+    #[case("longMethod", Some(Kind::LongMethod))]
+    #[case("Long Method", Some(Kind::LongMethod))]
+    #[case("long-method", Some(Kind::LongMethod))]
+    #[case("Magic Number", Some(Kind::MagicNumbers))]
+    #[case("DuplicatedCode", Some(Kind::DuplicateCode))]
+    #[case("god object", Some(Kind::GodClass))]
+    #[case("Security / SQL Injection", Some(Kind::Security))]
+    #[case("CWE-362: Race Condition", Some(Kind::Concurrency))]
+    #[case("Potential race condition in cache", Some(Kind::Concurrency))]
+    #[case("missing error handling", Some(Kind::MissingErrorHandling))]
+    #[case("error handling", Some(Kind::ErrorHandling))]
+    #[case("Missing tests", Some(Kind::Tests))]
+    #[case("hard-coded configuration", Some(Kind::HardcodedConfiguration))]
+    #[case("latest trace", None)]
+    #[case("maintainability", None)]
+    #[case("", None)]
+    #[case("bug", Some(Kind::Correctness))]
+    fn kinds(#[case] name: &str, #[case] expected: Option<Kind>) {
+        assert_eq!(parse_kind(name), expected);
+    }
+
+    #[test]
+    fn every_kind_is_known_by_its_word_and_no_name_stands_for_two() {
+        for &each in Kind::ALL {
+            assert_eq!(parse_kind(each.word()), Some(each));
+            assert_eq!(parse_kind(&each.word().to_lowercase().replace('_', " ")), Some(each));
+        }
+        let names = Kind::ALL.len() + KIND_SYNONYMS.iter().map(|(_, names)| names.len()).sum::<usize>();
+        assert_eq!(KIND_BY_NAME.len(), names);
+        assert!(KIND_BY_NAME.keys().all(|name| *name == fold_name(name)));
+    }
+
+    #[rstest]
+    #[case("🔴 Critical", Some(Severity::Critical), Some(Priority::P0))]
+    #[case("Blocker", Some(Severity::Critical), Some(Priority::P0))]
+    #[case("MAJOR", Some(Severity::High), Some(Priority::P1))]
+    #[case("error", Some(Severity::High), Some(Priority::P1))]
+    #[case("severity: warning", Some(Severity::Medium), Some(Priority::P2))]
+    #[case("info", Some(Severity::Low), Some(Priority::P3))]
+    #[case("P1", Some(Severity::High), Some(Priority::P1))]
+    #[case("priority 0", None, Some(Priority::P0))]
+    #[case("p7", None, Some(Priority::P3))]
+    #[case("whatever", None, None)]
+    fn how_bad_and_how_soon(#[case] text: &str, #[case] bad: Option<Severity>, #[case] soon: Option<Priority>) {
+        assert_eq!((parse_severity(text), parse_priority(text)), (bad, soon));
+    }
+
+    #[rstest]
+    #[case(0.95, Some(Confidence::High))]
+    #[case(0.5, Some(Confidence::Medium))]
+    #[case(0.0, Some(Confidence::Low))]
+    #[case(7.0, Some(Confidence::Medium))]
+    #[case(85.0, Some(Confidence::High))]
+    #[case(-1.0, None)]
+    #[case(f64::NAN, None)]
+    fn scores(#[case] score: f64, #[case] expected: Option<Confidence>) {
+        assert_eq!(confidence_from_score(score), expected);
+    }
+}

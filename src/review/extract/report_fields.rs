@@ -1,0 +1,198 @@
+//! An object as a report: its fields read, put into our words and bounded.
+
+use std::borrow::Cow;
+
+use super::field_names::{
+    CONFIDENCE, EXPLANATION, ReportFields, KIND, PRIORITY, QUOTE, REPLACED, REPLACEMENT, SEVERITY, SUGGESTION,
+    SUGGESTION_TEXT, TITLE, parse_lines, as_object, as_text, split_path_lines,
+};
+use super::lenient_json::LenientValue;
+use super::labels;
+use crate::domain::text::{is_unsafe, sanitize_lines, sanitize_line};
+use crate::domain::{Confidence, Kind, LineRange, Priority, ReportedProblem};
+
+// Bounds in characters; own: what a person reads of it, and for code what one finding can be about.
+const MAX_PATH_CHARS: usize = 1_000;
+const MAX_TITLE_CHARS: usize = 200;
+const MAX_TEXT_CHARS: usize = 4_000;
+const MAX_QUOTE_CHARS: usize = 4_000;
+const MAX_REPLACEMENT_CHARS: usize = 20_000;
+
+/// Columns of a tab where code is only shown or compared.
+const TAB_COLUMNS: usize = 4;
+
+/// What became of an object.
+pub(super) enum ReportParseResult {
+    /// With what of it could not be used.
+    Report(Box<ReportedProblem>, Vec<&'static str>),
+    /// It names neither a file nor a problem.
+    Nameless,
+    /// The example of a prompt, said after it.
+    Example,
+}
+
+/// Whether an object that nobody said is a report looks like one: a file, a problem, and one thing more. `path` is the
+/// file that it is known to be about.
+pub(super) fn looks_like_report(fields: &ReportFields<'_, '_>, path: &str) -> bool {
+    // A name alone names anything.
+    let problem = || fields.text(&TITLE[..TITLE.len() - 1]).or_else(|| fields.text(EXPLANATION)).is_some();
+    let more = [SEVERITY, PRIORITY, CONFIDENCE, KIND, QUOTE, SUGGESTION];
+    (!path.is_empty() || fields.path().is_some())
+        && problem()
+        && (fields.lines().is_some() || more.iter().any(|names| fields.values_of(names).next().is_some()))
+}
+
+pub(super) fn parse_report(fields: &ReportFields<'_, '_>, path: &str) -> ReportParseResult {
+    let named = fields.path();
+    let (path, path_lines) = named.as_deref().map_or((path, None), |path| split_path_lines(path.trim()));
+    if is_placeholder(path) {
+        return ReportParseResult::Example;
+    }
+    let title = fields.text(TITLE).unwrap_or_default();
+    let explanation = fields.text(EXPLANATION).unwrap_or_default();
+    let kind = fields.values_of(KIND).filter_map(as_text).find_map(|name| labels::parse_kind(&name)).unwrap_or(Kind::Correctness);
+    if path.is_empty() && title.is_empty() && explanation.is_empty() {
+        return ReportParseResult::Nameless;
+    }
+    let (marked, heading) = split_priority_mark(&title);
+    let priority = fields.values_of(PRIORITY).find_map(parse_priority).or(marked);
+    let title = first_headline(heading)
+        .or_else(|| first_headline(&explanation))
+        .unwrap_or_else(|| kind.word().to_lowercase().replace('_', " "));
+    let mut notes = Vec::new();
+    let (suggestion, replacement, replaced) = parse_suggestion(fields, &mut notes);
+    let place = fields.lines().or(path_lines);
+    ReportParseResult::Report(
+        Box::new(ReportedProblem {
+            path: sanitize_line(first_chars(path, MAX_PATH_CHARS)).into_owned(),
+            line_start: place.map_or(0, |lines| lines.start),
+            line_end: place.map_or(0, |lines| lines.end),
+            kind,
+            severity: fields.values_of(SEVERITY).filter_map(as_text).find_map(|word| labels::parse_severity(&word)),
+            priority,
+            confidence: fields.values_of(CONFIDENCE).find_map(parse_confidence),
+            explanation: match explanation.trim() {
+                // What did not fit into one line is not lost.
+                "" if heading.trim().contains('\n') || title.ends_with('…') => clean_prose(heading),
+                said if said == title => String::new(),
+                said => clean_prose(said),
+            },
+            title,
+            quoted_code: sanitize_lines(truncate_code(strip_fence(&fields.text(QUOTE).unwrap_or_default())), TAB_COLUMNS),
+            suggestion: clean_prose(&suggestion),
+            replacement,
+            replaced,
+        }),
+        notes,
+    )
+}
+
+/// Whether a path stands for any path, as in the example of a prompt or in a schema.
+fn is_placeholder(path: &str) -> bool {
+    let file = path.trim_start_matches('/').strip_prefix("path/to/");
+    file.is_some_and(|file| file == "file" || file.starts_with("file.") || file.contains('<'))
+        || (path.starts_with('<') && path.ends_with('>'))
+        || matches!(path, "..." | "…" | "string" | "relative/path")
+}
+
+/// A title without the priority that stands before it: `[P1] Lock is not released`.
+fn split_priority_mark(title: &str) -> (Option<Priority>, &str) {
+    let rest = title.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    // A number alone is an index.
+    match rest.filter(|(mark, _)| mark.starts_with(['P', 'p'])).map(|(mark, rest)| (mark.parse(), rest)) {
+        Some((Ok(priority), rest)) => (Some(priority), rest),
+        _ => (None, title),
+    }
+}
+
+fn parse_priority(value: &LenientValue<'_>) -> Option<Priority> {
+    match value {
+        LenientValue::Number(number) if *number >= 0.0 => Some(labels::priority_from_number(*number as u8)),
+        value => labels::parse_priority(&as_text(value)?),
+    }
+}
+
+fn parse_confidence(value: &LenientValue<'_>) -> Option<Confidence> {
+    match value {
+        LenientValue::Number(number) => labels::confidence_from_score(*number),
+        value => {
+            let text = as_text(value)?;
+            let number = || text.trim().trim_end_matches('%').parse().ok().and_then(labels::confidence_from_score);
+            labels::parse_confidence(&text).or_else(number)
+        }
+    }
+}
+
+/// The suggestion in words and as code, and the lines that the code replaces.
+fn parse_suggestion<'v>(
+    fields: &ReportFields<'v, '_>,
+    notes: &mut Vec<&'static str>,
+) -> (Cow<'v, str>, Option<String>, Option<LineRange>) {
+    let nested = fields.values_of(SUGGESTION).find_map(as_object).map(ReportFields::from_object);
+    let within = |names| nested.as_ref().and_then(|nested| nested.text(names));
+    let words = fields.text(SUGGESTION).or_else(|| within(SUGGESTION_TEXT)).unwrap_or_default();
+    // An empty replacement is one: the lines go.
+    let code = fields.values_of(REPLACEMENT).find_map(as_text).or_else(|| nested.as_ref()?.values_of(REPLACEMENT).find_map(as_text));
+    let replaced =
+        fields.values_of(REPLACED).find_map(|value| parse_lines(value, 2)).or_else(|| nested.as_ref().and_then(ReportFields::lines));
+    let mut replacement = None;
+    if let Some(code) = code {
+        let code = strip_fence(&code);
+        // Code that would hide what it does must not be applied, and a piece of it is no replacement.
+        if code.chars().any(|c| is_unsafe(c) && !matches!(c, '\t' | '\n' | '\r')) {
+            notes.push("its replacement has characters that cannot be seen, and is dropped");
+        } else if code.len() > MAX_REPLACEMENT_CHARS && code.chars().count() > MAX_REPLACEMENT_CHARS {
+            notes.push("its replacement is too long, and is dropped");
+        } else {
+            replacement = Some(code.to_owned());
+        }
+    }
+    let replaced = replaced.filter(|_| replacement.is_some());
+    (words, replacement, replaced)
+}
+
+/// The first `max` characters.
+pub(super) fn first_chars(text: &str, max: usize) -> &str {
+    text.char_indices().nth(max).map_or(text, |(end, _)| text.get(..end).unwrap_or_default())
+}
+
+/// A quote up to its bound, in whole lines where there are several.
+fn truncate_code(code: &str) -> &str {
+    let first = first_chars(code, MAX_QUOTE_CHARS);
+    match first.rfind('\n') {
+        Some(end) if first.len() < code.len() => first.get(..end).unwrap_or_default(),
+        _ => first,
+    }
+}
+
+/// Code without the fence around it.
+fn strip_fence(code: &str) -> &str {
+    let inner = || {
+        let fenced = code.trim();
+        let (opening, rest) = fenced.split_once('\n')?;
+        opening.strip_prefix("```")?;
+        rest.strip_suffix("```").map(|rest| rest.strip_suffix('\n').unwrap_or(rest))
+    };
+    inner().unwrap_or(code)
+}
+
+/// Many lines for a person.
+fn clean_prose(text: &str) -> String {
+    truncate_chars(sanitize_lines(first_chars(text.trim(), MAX_TEXT_CHARS + 1), TAB_COLUMNS), MAX_TEXT_CHARS)
+}
+
+fn truncate_chars(text: String, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text,
+        Some(_) => format!("{}…", first_chars(&text, max - 1)),
+    }
+}
+
+/// The first line that says something, without the marks of a heading.
+fn first_headline(text: &str) -> Option<String> {
+    let line = text
+        .lines()
+        .map(|line| line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '#' | '*')))
+        .find(|line| !line.is_empty())?;
+    Some(truncate_chars(sanitize_line(first_chars(line, MAX_TITLE_CHARS + 1)).into_owned(), MAX_TITLE_CHARS))
+}

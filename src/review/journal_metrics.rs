@@ -1,0 +1,166 @@
+//! What a run's journal tells about its pace and about who answered. Read at its end, so that the record has it.
+//!
+//! Invariant: what a run took over from an earlier one was neither waited for nor paid for by it, and counts nothing.
+
+use crate::domain::{ReviewerUsage, JournalEntry, PhaseTimings, ChatResponse, RunEvent, RunRecord, Time};
+
+/// What a journal tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JournalMetrics {
+    /// As [`PhaseTimings::first_token_ms`].
+    pub first_token_ms: Option<u64>,
+    /// As [`PhaseTimings::first_finding_ms`].
+    pub first_finding_ms: Option<u64>,
+    /// As [`RunRecord::answered_by`].
+    pub answered_by: Vec<ReviewerUsage>,
+}
+
+impl JournalMetrics {
+    /// Reads the entries of a run's journal, in order.
+    pub fn from_journal(run: &RunRecord, entries: &[JournalEntry]) -> Self {
+        let asked = || ReviewerUsage {
+            reviewer: run.reviewer.clone(),
+            model: run.model.clone(),
+            reasoning_effort: run.reasoning_effort.clone(),
+            ..ReviewerUsage::default()
+        };
+        let since = |at: Time| at.as_millisecond().saturating_sub(run.created_at.as_millisecond());
+        let whole = |ms: i64| u64::try_from(ms).unwrap_or(0);
+        let mut measured = Self::default();
+        let mut answering = asked();
+        for entry in entries {
+            match &entry.event {
+                // Every attempt begins with the reviewer that was asked for.
+                RunEvent::Started { .. } => answering = asked(),
+                RunEvent::TookOver { reviewer, model, reasoning_effort, .. } => {
+                    answering = ReviewerUsage {
+                        reviewer: reviewer.clone(),
+                        model: model.clone(),
+                        reasoning_effort: reasoning_effort.clone(),
+                        ..ReviewerUsage::default()
+                    };
+                }
+                RunEvent::TurnAnswered { response, first_ms, took_ms, taken_over: false, .. } => {
+                    // The entry is written when the answer is whole. 0: no byte was seen to come.
+                    if *first_ms > 0 {
+                        let waited = i64::try_from(took_ms.saturating_sub(*first_ms)).unwrap_or(i64::MAX);
+                        let first = whole(since(entry.at).saturating_sub(waited));
+                        measured.first_token_ms.get_or_insert(first);
+                    }
+                    measured.count_answer(&answering, response);
+                }
+                RunEvent::Finding { .. } => {
+                    measured.first_finding_ms.get_or_insert(whole(since(entry.at)));
+                }
+                _ => {}
+            }
+        }
+        measured
+    }
+
+    /// `timings` with the moments that the journal knows.
+    pub fn apply_to_timings(&self, timings: PhaseTimings) -> PhaseTimings {
+        let Self { first_token_ms, first_finding_ms, .. } = *self;
+        PhaseTimings { first_token_ms, first_finding_ms, ..timings }
+    }
+
+    fn count_answer(&mut self, by: &ReviewerUsage, response: &ChatResponse) {
+        let model = if response.model.is_empty() { &by.model } else { &response.model };
+        let is_by = |known: &ReviewerUsage| {
+            (&known.reviewer, &known.model, &known.reasoning_effort) == (&by.reviewer, model, &by.reasoning_effort)
+        };
+        if !self.answered_by.iter().any(is_by) {
+            self.answered_by.push(ReviewerUsage { model: model.clone(), ..by.clone() });
+        }
+        if let Some(known) = self.answered_by.iter_mut().find(|known| is_by(known)) {
+            known.turns += 1;
+            known.tokens += response.usage;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::domain::{StopReason, Usage};
+
+    const ASKED: i64 = 1_790_000_000_000;
+
+    fn run() -> RunRecord {
+        let record = format!(
+            r#"{{"run_id":"ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E","status":"reviewing","created_at":"{0}","updated_at":"{0}",
+            "source":"cli","scope":"worktree","reviewer":"deep","model":"d-1","reasoning_effort":"high"}}"#,
+            time_after(0)
+        );
+        serde_json::from_str(&record).expect("a record")
+    }
+
+    fn time_after(ms: i64) -> Time {
+        Time::from_millisecond(ASKED + ms).expect("a moment")
+    }
+
+    fn answer(model: &str, input: u64, first_ms: u64, took_ms: u64, taken_over: bool) -> RunEvent {
+        let usage = Usage { input, ..Usage::default() };
+        let response = ChatResponse {
+            text: "said".into(),
+            calls: Vec::new(),
+            opaque: Vec::new(),
+            stop: StopReason::Done,
+            usage,
+            model: model.into(),
+        };
+        RunEvent::TurnAnswered { turn: 1, response: Box::new(response), cost: 0.0, first_ms, took_ms, taken_over }
+    }
+
+    fn started() -> RunEvent {
+        RunEvent::Started { attempt: 1, worker: 7 }
+    }
+
+    fn took_over() -> RunEvent {
+        RunEvent::TookOver { turn: 2, reviewer: "quick".into(), model: "q".into(), reasoning_effort: String::new() }
+    }
+
+    /// Events with the milliseconds after the request at which they were written; `reviewer model turns input` each.
+    #[rstest]
+    #[case::nothing_yet(vec![(5, started())], None, &[])]
+    #[case::one_answer(vec![(5, started()), (900, answer("", 10, 200, 500, false))], Some(600), &["deep d-1 1 10"])]
+    #[case::no_byte_was_seen(vec![(900, answer("", 10, 0, 500, false))], None, &["deep d-1 1 10"])]
+    #[case::the_first_counts(
+        vec![(900, answer("d-1-0301", 10, 200, 500, false)), (2_000, answer("d-1-0301", 20, 5, 50, false))],
+        Some(600),
+        &["deep d-1-0301 2 30"]
+    )]
+    #[case::what_was_taken_over_was_not_waited_for(
+        vec![(100, answer("", 99, 200, 500, true)), (2_000, answer("", 1, 100, 300, false))],
+        Some(1_800),
+        &["deep d-1 1 1"]
+    )]
+    #[case::a_clock_that_was_set_back(vec![(-900, answer("", 1, 100, 300, false))], Some(0), &["deep d-1 1 1"])]
+    #[case::another_one_takes_over_until_the_attempt_ends(
+        vec![
+            (1, started()),
+            (900, answer("", 10, 200, 500, false)),
+            (1_000, took_over()),
+            (1_500, answer("q-mini", 7, 20, 50, false)),
+            (1_600, answer("q-mini", 7, 20, 50, false)),
+            (9_000, started()),
+            (9_500, answer("", 5, 20, 50, false)),
+        ],
+        Some(600),
+        &["deep d-1 2 15", "quick q-mini 2 14"]
+    )]
+    fn a_journal_tells_who_answered_and_when(
+        #[case] events: Vec<(i64, RunEvent)>,
+        #[case] first: Option<u64>,
+        #[case] by: &[&str],
+    ) {
+        let entries: Vec<JournalEntry> =
+            events.into_iter().zip(0..).map(|((ms, event), seq)| JournalEntry { seq, at: time_after(ms), event }).collect();
+        let measured = JournalMetrics::from_journal(&run(), &entries);
+        assert_eq!((measured.first_token_ms, measured.first_finding_ms), (first, None));
+        let said = |one: &ReviewerUsage| format!("{} {} {} {}", one.reviewer, one.model, one.turns, one.tokens.input);
+        assert_eq!(measured.answered_by.iter().map(said).collect::<Vec<_>>(), by);
+    }
+}

@@ -1,0 +1,210 @@
+//! What a journal says happened, without the plan: enough to write the result of a run whose worker is gone.
+
+use std::collections::HashSet;
+
+use super::{FindingDeduplicator, ReviewOutcome, RunCost};
+use crate::domain::{
+    CancelReason, CarriedFile, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId, OmittedFile, Opinion,
+    RejectedReport, RunEvent, RunStatus, text,
+};
+
+/// The counts of a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PlanCounts {
+    /// Changed files in scope, those left out included.
+    pub files: u32,
+    pub hunks: u32,
+}
+
+/// A journal read back.
+#[derive(Debug, Clone, Default)]
+pub struct JournalState {
+    pub(super) critic: FindingDeduplicator,
+    pub(super) covered: Vec<FileCoverage>,
+    /// Hunks that are not sent.
+    pub(super) carried: Vec<CarriedFile>,
+    /// Those of the plan and those that the reviewer could not read.
+    pub(super) left_out: Vec<OmittedFile>,
+    /// Changed hunks in the files that the reviewer left out.
+    hunks_left_out: u32,
+    /// What there was to review, once it was counted.
+    pub planned: Option<PlanCounts>,
+    pub notes: Vec<String>,
+    pub rejected: Vec<RejectedReport>,
+    /// The last attempt that began, from 1; 0 when none did.
+    pub attempt: u32,
+    /// The process id of the worker of that attempt.
+    pub worker: Option<u32>,
+    pub cancel_asked: Option<CancelReason>,
+    pub failure: Option<(ErrorClass, String)>,
+    pub finished: Option<RunStatus>,
+    pub spent: RunCost,
+}
+
+impl JournalState {
+    /// Reads events in the order of the journal.
+    pub fn from_events<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Self {
+        let mut state = Self::default();
+        let mut done: HashSet<&str> = HashSet::new();
+        for event in events {
+            match event {
+                RunEvent::Started { attempt, worker } => {
+                    (state.attempt, state.worker) = (*attempt, Some(*worker));
+                }
+                RunEvent::Planned { files, hunks, left_out } => {
+                    state.planned = Some(PlanCounts { files: *files, hunks: *hunks });
+                    for file in left_out {
+                        if done.insert(&file.path) {
+                            state.left_out.push(file.clone());
+                        }
+                    }
+                }
+                RunEvent::Finding { finding } => {
+                    state.critic.admit(finding);
+                }
+                RunEvent::Covered { file } => {
+                    if done.insert(&file.path) {
+                        state.covered.push(file.clone());
+                    }
+                }
+                RunEvent::Carried { carried } => {
+                    let is_here = |known: &CarriedFile| known.from == carried.from && known.file == carried.file;
+                    if !state.carried.iter().any(is_here) {
+                        state.carried.push((**carried).clone());
+                    }
+                }
+                RunEvent::LeftOut { file, hunks } => {
+                    if done.insert(&file.path) {
+                        state.leave_out(file.clone(), *hunks);
+                    }
+                }
+                RunEvent::Note { text } => state.add_note(text.clone()),
+                RunEvent::CancelAsked { reason } => state.cancel_asked = Some(*reason),
+                RunEvent::Failed { class, summary } => state.failure = Some((*class, summary.clone())),
+                RunEvent::Finished { status } => state.finished = Some(*status),
+                RunEvent::TurnAsked { window, .. } => {
+                    state.spent.window_peak = state.spent.window_peak.max(window.tokens);
+                }
+                RunEvent::TurnAnswered { response, cost, taken_over, .. } => {
+                    if !taken_over {
+                        state.spent.add(&response.usage, *cost, &response.model);
+                    }
+                }
+                RunEvent::Restated { finding, .. } => {
+                    state.mark_reported_again(&finding.finding_id);
+                    state.critic.replace(finding);
+                }
+                RunEvent::Repeated { finding_id, .. } => state.mark_reported_again(finding_id),
+                RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => state.critic.withdraw(finding_id),
+                RunEvent::Rejected { rejected, .. } => {
+                    if !state.rejected.contains(rejected) {
+                        state.rejected.push((**rejected).clone());
+                    }
+                }
+                RunEvent::Phase { .. }
+                | RunEvent::Judged { .. }
+                | RunEvent::Unanswered { .. }
+                | RunEvent::TookOver { .. }
+                | RunEvent::Surrounded { .. }
+                | RunEvent::Waiting { .. }
+                | RunEvent::ToolAnswered { .. }
+                | RunEvent::CodeSmellsAccumulated { .. }
+                | RunEvent::SlidingWindowApplied { .. }
+                | RunEvent::FinalCodeSmellsSummary { .. }
+                | RunEvent::Paused
+                | RunEvent::Resumed
+                | RunEvent::Unknown => {}
+            }
+        }
+        state
+    }
+
+    /// A finding that came along with carried hunks was reported by this run as well.
+    fn mark_reported_again(&mut self, id: &FindingId) {
+        self.carried.iter_mut().for_each(|carried| carried.findings.retain(|carried| carried != id));
+    }
+
+    /// Keeps a file of the plan that the reviewer left out or could not read.
+    pub(super) fn leave_out(&mut self, file: OmittedFile, hunks: u32) {
+        if !file.reason.is_gap() {
+            self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
+        }
+        self.left_out.push(file);
+    }
+
+    /// Keeps a note once: a unit that is reviewed again says the same again.
+    pub(super) fn add_note(&mut self, text: String) {
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+
+    pub fn findings(&self) -> Vec<Finding> {
+        self.critic.findings()
+    }
+
+    pub fn finding_count(&self) -> usize {
+        self.critic.len()
+    }
+
+    pub fn covered(&self) -> &[FileCoverage] {
+        &self.covered
+    }
+
+    pub fn carried(&self) -> &[CarriedFile] {
+        &self.carried
+    }
+
+    pub fn left_out(&self) -> &[OmittedFile] {
+        &self.left_out
+    }
+
+    /// What was covered, as far as the journal tells: files that were not reached are counted in the totals only, and
+    /// the lines are those of the covered hunks.
+    pub fn coverage(&self) -> Coverage {
+        let hunks_covered = to_u32(self.covered.iter().map(|file| file.hunks.len()).sum());
+        let files_covered = to_u32(self.covered.len());
+        let known = files_covered.saturating_add(to_u32(self.left_out.len()));
+        let planned = self.planned.unwrap_or_default();
+        let mut coverage = Coverage {
+            files_total: planned.files.max(known),
+            files_covered,
+            hunks_total: planned.hunks.saturating_sub(self.hunks_left_out).max(hunks_covered),
+            hunks_covered,
+            hunks_left_out: self.hunks_left_out,
+            lines_covered: FileCoverage::count_changed_lines(&self.covered),
+            files: self.covered.clone(),
+            left_out: self.left_out.clone(),
+            ..Coverage::default()
+        };
+        coverage.set_carried(&self.carried);
+        coverage
+    }
+}
+
+impl JournalState {
+    /// The end of a run whose worker is gone: everything that its journal holds. `reason` is put before the summary.
+    pub fn to_outcome(&self, status: RunStatus, reason: &str) -> ReviewOutcome {
+        let findings = self.findings();
+        let counts = FindingCounts::from_findings(&findings);
+        let coverage = self.coverage();
+        let kept = text::format_count(findings.len(), "finding");
+        ReviewOutcome {
+            status,
+            summary: format!("{status}: {reason}, {kept} kept"),
+            findings,
+            counts,
+            coverage,
+            notes: self.notes.clone(),
+            rejected: self.rejected.clone(),
+            failure: None,
+            cancel: self.cancel_asked,
+            spent: self.spent.clone(),
+        }
+    }
+}
+
+/// A number of things as records hold it.
+pub(super) fn to_u32(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

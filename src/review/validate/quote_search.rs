@@ -1,0 +1,300 @@
+//! A file of the snapshot as reports are held against it: where a quote stands in it, and what of it may be shown.
+//!
+//! Invariants: quotes are found whatever the white space in them and in the file is; looking for one is linear in the
+//! file; nothing that was hidden comes out of it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use memchr::memmem;
+
+use crate::domain::anchors::{truncate_quote, compute_code_identity};
+use crate::domain::text::is_unsafe;
+use crate::domain::{Finding, LineRange};
+
+/// Shorter quotes stand anywhere. Bytes without white space; own.
+const MIN_QUOTE_BYTES: usize = 4;
+
+/// A line of a quote alone tells a place from here on, if it stands there once. Bytes without white space; own.
+const MIN_DISTINCTIVE_BYTES: usize = 12;
+
+/// Lines of a quote that are looked for alone; own: the longest ones tell most.
+const MAX_SINGLE_LINES: usize = 5;
+
+/// A file's text, made ready to be asked about often.
+#[derive(Debug, Clone, Default)]
+pub struct FileText {
+    /// The lines without their ends.
+    lines: Vec<String>,
+    /// Those that are shown otherwise, by their index.
+    masked: BTreeMap<usize, String>,
+    shown: SqueezedText,
+    /// With what was hidden, where anything was.
+    whole: Option<SqueezedText>,
+}
+
+/// What of a text is left without white space.
+#[derive(Debug, Clone, Default)]
+struct SqueezedText {
+    text: String,
+    /// Where each line begins in it.
+    starts: Vec<usize>,
+}
+
+/// Where a report says that its quote stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum QuoteHint<'a> {
+    Lines(LineRange),
+    /// It does not; changed lines are likely.
+    Changed(&'a [LineRange]),
+}
+
+/// Where a quote stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct QuoteMatch {
+    pub lines: LineRange,
+    pub certainty: MatchCertainty,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MatchCertainty {
+    Yes,
+    /// It stands at other places as well, or only a line of it stands here.
+    No,
+}
+
+impl FileText {
+    /// A file in which nothing is hidden. Bytes that are no UTF-8 are replaced.
+    pub fn new(text: &[u8]) -> Self {
+        Self::with_hidden(text, |_, _| None)
+    }
+
+    /// A file with secrets: `hide` is given each line and the byte at which it begins, and answers with what is shown
+    /// in its place. What models saw of such lines is what is shown; both are looked for.
+    pub fn with_hidden(text: &[u8], mut hide: impl FnMut(&[u8], usize) -> Option<String>) -> Self {
+        let mut file = Self::default();
+        let mut at = 0;
+        for line in text.split_inclusive(|&byte| byte == b'\n') {
+            let bare = line.strip_suffix(b"\n").unwrap_or(line);
+            let bare = bare.strip_suffix(b"\r").unwrap_or(bare);
+            let own = String::from_utf8_lossy(bare).into_owned();
+            if let Some(shown) = hide(bare, at).filter(|shown| *shown != own) {
+                file.masked.insert(file.lines.len(), shown);
+            }
+            file.lines.push(own);
+            at += line.len();
+        }
+        file.shown = SqueezedText::from_lines((0..file.lines.len()).map(|index| file.shown_line(index)));
+        file.whole = (!file.masked.is_empty()).then(|| SqueezedText::from_lines(file.lines.iter().map(String::as_str)));
+        file
+    }
+
+    /// How many lines there are.
+    pub fn lines(&self) -> u32 {
+        u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
+    }
+
+    fn shown_line(&self, index: usize) -> &str {
+        self.masked.get(&index).or_else(|| self.lines.get(index)).map_or("", String::as_str)
+    }
+
+    fn indices(&self, lines: LineRange) -> std::ops::Range<usize> {
+        let start = (lines.start.max(1) as usize - 1).min(self.lines.len());
+        start..(lines.end as usize).clamp(start, self.lines.len())
+    }
+
+    /// The lines as they stand in the file.
+    pub(super) fn raw_lines(&self, lines: LineRange) -> &[String] {
+        self.lines.get(self.indices(lines)).unwrap_or_default()
+    }
+
+    pub(super) fn has_masked_lines(&self, lines: LineRange) -> bool {
+        self.masked.range(self.indices(lines)).next().is_some()
+    }
+
+    /// The lines as a finding quotes them.
+    pub(super) fn quote(&self, lines: LineRange) -> String {
+        let quoted: Vec<&str> =
+            self.indices(lines).take(Finding::MAX_QUOTE_LINES).map(|index| self.shown_line(index)).collect();
+        truncate_quote(&quoted.join("\n"))
+    }
+
+    /// What identifies a problem at these lines: the first of them that says something, and how many lines above it say
+    /// the same. One line, because the extent that a model gives to a problem differs from run to run.
+    pub(super) fn identity(&self, lines: LineRange) -> (String, u32) {
+        let says = |index: &usize| self.shown_line(*index).contains(|c: char| c.is_alphanumeric());
+        let anchor = self.indices(lines).find(says).unwrap_or_else(|| self.indices(lines).start);
+        let code = self.shown.line(anchor);
+        let above = (0..anchor).filter(|&index| self.shown.line(index) == code).count();
+        (compute_code_identity(self.shown_line(anchor)), u32::try_from(above).unwrap_or(u32::MAX))
+    }
+
+    /// Where a quote stands; with several places the nearest one. `None` when it stands nowhere.
+    pub(super) fn find(&self, quote: &str, near: QuoteHint<'_>) -> Option<QuoteMatch> {
+        let codes = || [Some(&self.shown), self.whole.as_ref()].into_iter().flatten();
+        let readings = [quote.to_owned(), strip_diff_marks(quote), strip_line_numbers(quote)];
+        let whole = readings.iter().map(|reading| strip_whitespace(reading)).filter(|reading| reading.len() >= MIN_QUOTE_BYTES);
+        let found = whole.flat_map(|reading| codes().find_map(|code| code.find_nearest(&reading, near))).next();
+        found.or_else(|| {
+            let mut lines: Vec<Cow<'_, str>> =
+                readings.iter().flat_map(|reading| reading.lines()).map(strip_whitespace).collect();
+            lines.retain(|line| line.len() >= MIN_DISTINCTIVE_BYTES);
+            lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
+            let alone = lines.iter().take(MAX_SINGLE_LINES);
+            let lines = alone.flat_map(|line| codes().find_map(|code| code.find_unique(line))).next()?;
+            Some(QuoteMatch { lines, certainty: MatchCertainty::No })
+        })
+    }
+}
+
+/// Whether there is enough of a quote to look for it.
+pub(super) fn is_searchable(quote: &str) -> bool {
+    strip_whitespace(quote).len() >= MIN_QUOTE_BYTES
+}
+
+impl SqueezedText {
+    fn from_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
+        let mut code = Self::default();
+        for line in lines {
+            code.starts.push(code.text.len());
+            code.text.push_str(&strip_whitespace(line));
+        }
+        code
+    }
+
+    fn line(&self, index: usize) -> &str {
+        let start = self.starts.get(index).copied().unwrap_or(self.text.len());
+        let end = self.starts.get(index + 1).copied().unwrap_or(self.text.len());
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// The lines in which these bytes lie.
+    fn lines_at(&self, start: usize, end: usize) -> LineRange {
+        // Blank lines begin where the next one does: the last of them is the one with the byte.
+        let line = |at: usize| u32::try_from(self.starts.partition_point(|&start| start <= at)).unwrap_or(u32::MAX);
+        LineRange::new(line(start), line(end.saturating_sub(1)))
+    }
+
+    fn find_all(&self, code: &str) -> impl Iterator<Item = LineRange> {
+        let found = memmem::find_iter(self.text.as_bytes(), code.as_bytes()).collect::<Vec<_>>();
+        found.into_iter().map(move |at| self.lines_at(at, at + code.len()))
+    }
+
+    fn find_unique(&self, code: &str) -> Option<LineRange> {
+        let mut places = self.find_all(code);
+        places.next().filter(|_| places.next().is_none())
+    }
+
+    fn find_nearest(&self, code: &str, near: QuoteHint<'_>) -> Option<QuoteMatch> {
+        let distance = |lines: LineRange| match near {
+            QuoteHint::Lines(claimed) => claimed.distance(lines),
+            QuoteHint::Changed(hunks) => u32::from(!hunks.iter().any(|hunk| hunk.overlaps(lines))),
+        };
+        let places: Vec<(u32, LineRange)> = self.find_all(code).map(|lines| (distance(lines), lines)).collect();
+        let &(nearest, lines) = places.iter().min_by_key(|(distance, lines)| (*distance, lines.start))?;
+        let alone = match near {
+            QuoteHint::Lines(_) => nearest == 0 || places.len() == 1,
+            QuoteHint::Changed(_) => places.iter().filter(|(distance, _)| *distance == nearest).count() == 1,
+        };
+        Some(QuoteMatch { lines, certainty: if alone { MatchCertainty::Yes } else { MatchCertainty::No } })
+    }
+}
+
+/// A text without white space; what a model cannot have seen as it is counts as the same sign.
+fn strip_whitespace(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| c.is_whitespace() || is_unsafe(c)) {
+        return Cow::Borrowed(text);
+    }
+    let kept = text.chars().filter(|c| !c.is_whitespace());
+    Cow::Owned(kept.map(|c| if is_unsafe(c) { char::REPLACEMENT_CHARACTER } else { c }).collect())
+}
+
+/// A piece of a diff as its new side; empty when the quote is none.
+fn strip_diff_marks(quote: &str) -> String {
+    let mut lines = quote.lines().filter(|line| !line.trim().is_empty());
+    if !quote.lines().any(|line| line.starts_with('+')) || !lines.all(|line| line.starts_with(['+', '-', ' '])) {
+        return String::new();
+    }
+    let new = quote.lines().filter(|line| !line.starts_with('-'));
+    new.map(|line| line.get(1..).unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// A listing without the numbers before its lines; empty when the quote is none.
+fn strip_line_numbers(quote: &str) -> String {
+    let bare = |line: &str| {
+        let rest = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());
+        let code = rest.strip_prefix([':', '|', '→']).or_else(|| rest.trim_start().strip_prefix(['|', '→', '│']));
+        let code = code.or_else(|| rest.starts_with([' ', '\t']).then_some(rest));
+        let numbered = line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+        if rest.is_empty() { Some("") } else { code }.filter(|_| numbered).map(str::to_owned)
+    };
+    let lines: Option<Vec<String>> = quote.lines().filter(|line| !line.trim().is_empty()).map(bare).collect();
+    lines.unwrap_or_default().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    const CODE: &str = "fn main() {\n    let a = read(path);\n\n    if a.is_empty() {\n        return;\n    }\n    use_it(a);\n    let b = read(path);\n    use_it(b);\n}\n";
+
+    fn stand(first: u32, last: u32, sure: MatchCertainty) -> Option<QuoteMatch> {
+        Some(QuoteMatch { lines: LineRange::new(first, last), certainty: sure })
+    }
+
+    #[rstest]
+    #[case::there("let a = read(path);", 2, stand(2, 2, MatchCertainty::Yes))]
+    #[case::moved("use_it(a);", 2, stand(7, 7, MatchCertainty::Yes))]
+    #[case::other_blanks("if a.is_empty()  {\nreturn ;\n}", 4, stand(4, 6, MatchCertainty::Yes))]
+    #[case::over_blank_lines("let a = read(path);\nif a.is_empty() {", 2, stand(2, 4, MatchCertainty::Yes))]
+    #[case::a_part_of_a_line("read(path)", 8, stand(8, 8, MatchCertainty::Yes))]
+    #[case::the_nearest_of_two("read(path)", 7, stand(8, 8, MatchCertainty::No))]
+    #[case::parts_of_two_lines("(a);\nlet b = ", 1, stand(7, 8, MatchCertainty::Yes))]
+    #[case::a_diff("+    use_it(a);\n-    gone();\n     let b = read(path);", 1, stand(7, 8, MatchCertainty::Yes))]
+    #[case::a_listing("7:     use_it(a);\n8:     let b = read(path);", 1, stand(7, 8, MatchCertainty::Yes))]
+    #[case::a_wide_listing("  4 |     if a.is_empty() {\n  5 |         return;", 1, stand(4, 5, MatchCertainty::Yes))]
+    #[case::a_line_of_it("if a.is_empty() {\n    panic!(\"no\");\n}", 1, stand(4, 4, MatchCertainty::No))]
+    #[case::nowhere("let c = write(path, text);", 2, None)]
+    #[case::too_short("a", 2, None)]
+    fn quotes_are_found(#[case] quote: &str, #[case] line: u32, #[case] expected: Option<QuoteMatch>) {
+        let file = FileText::new(CODE.as_bytes());
+        assert_eq!(file.find(quote, QuoteHint::Lines(LineRange::new(line, line))), expected);
+    }
+
+    #[test]
+    fn without_lines_a_changed_place_is_taken() {
+        let file = FileText::new(CODE.as_bytes());
+        let changed = [LineRange::new(8, 9)];
+        assert_eq!(file.find("read(path)", QuoteHint::Changed(&changed)), stand(8, 8, MatchCertainty::Yes));
+        assert_eq!(file.find("read(path)", QuoteHint::Changed(&[])), stand(2, 2, MatchCertainty::No));
+    }
+
+    #[test]
+    fn what_is_hidden_is_found_and_never_shown() {
+        let text = b"a = 1\nkey = 'hunter2'\nb = 2\n";
+        let hide = |line: &[u8], at: usize| {
+            assert!(text.get(at..).is_some_and(|rest| rest.starts_with(line)));
+            let line = String::from_utf8_lossy(line);
+            line.contains("hunter2").then(|| line.replace("hunter2", "…"))
+        };
+        let file = FileText::with_hidden(text, hide);
+        let near = QuoteHint::Lines(LineRange::new(1, 1));
+        for quote in ["key = 'hunter2'", "key = '…'"] {
+            assert_eq!(file.find(quote, near), stand(2, 2, MatchCertainty::Yes), "{quote}");
+        }
+        let lines = LineRange::new(1, 3);
+        assert_eq!(file.quote(lines), "a = 1\nkey = '…'\nb = 2");
+        assert_eq!(file.identity(LineRange::new(2, 2)), ("key = '…'".to_owned(), 0));
+        assert_eq!((file.has_masked_lines(lines), file.has_masked_lines(LineRange::new(3, 3))), (true, false));
+    }
+
+    #[test]
+    fn identities_count_equal_lines_from_the_top() {
+        let file = FileText::new(b"{\n  x = 1\n}\n{\nx  = 1\n}\n");
+        assert_eq!(file.identity(LineRange::new(1, 3)), ("x = 1".to_owned(), 0));
+        assert_eq!(file.identity(LineRange::new(4, 6)), ("x = 1".to_owned(), 1));
+        assert_eq!(file.identity(LineRange::new(6, 6)), ("}".to_owned(), 1));
+    }
+}

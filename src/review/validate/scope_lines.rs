@@ -1,0 +1,169 @@
+//! What was changed, as far as a report can be held against it: paths, lines, names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::LineRange;
+
+/// The files of a scope with their changed lines on the new side.
+#[derive(Debug, Clone, Default)]
+pub struct ScopeLines {
+    files: BTreeMap<String, Vec<LineRange>>,
+    /// Paths by their last part.
+    by_name: BTreeMap<String, Vec<String>>,
+    symbols: BTreeSet<String>,
+    roots: Vec<String>,
+}
+
+impl ScopeLines {
+    pub fn new(files: impl IntoIterator<Item = (String, Vec<LineRange>)>) -> Self {
+        let mut scope = Self::default();
+        for (path, lines) in files {
+            scope.by_name.entry(file_name(&path).to_owned()).or_default().push(path.clone());
+            scope.files.insert(path, lines);
+        }
+        scope
+    }
+
+    /// Folders that stand for the repository in absolute paths: its own, and that of a copy an agent works in.
+    pub fn with_roots(mut self, roots: impl IntoIterator<Item = String>) -> Self {
+        self.roots.extend(roots.into_iter().map(|root| root.trim_end_matches('/').to_owned()));
+        self
+    }
+
+    /// Names of what was changed: functions, types. Those that may be words of prose (`new`, `Store`) tell nothing.
+    pub fn with_symbols(mut self, symbols: impl IntoIterator<Item = String>) -> Self {
+        self.symbols.extend(symbols.into_iter().filter(|symbol| is_code_name(symbol)));
+        self
+    }
+
+    pub fn files(&self) -> impl Iterator<Item = (&str, &[LineRange])> {
+        self.files.iter().map(|(path, lines)| (path.as_str(), lines.as_slice()))
+    }
+
+    /// Whether a report is about no file in scope: what it says must name one, or a symbol.
+    pub fn is_outside(&self, reported: &str) -> bool {
+        self.candidate_paths(reported).is_ok_and(|paths| paths.iter().all(|path| self.lines(path).is_none()))
+    }
+
+    /// The changed lines of a file; `None` when it is not in scope.
+    pub fn lines(&self, path: &str) -> Option<&[LineRange]> {
+        self.files.get(path).map(Vec::as_slice)
+    }
+
+    /// The paths in the repository that a report's path may mean, the likeliest first: as it is, without the marks of a
+    /// diff, and where it is a part of one changed path only, or that a part of it, the changed path.
+    ///
+    /// # Errors
+    /// Why it is none: a reason for a person.
+    pub fn candidate_paths(&self, reported: &str) -> Result<Vec<String>, String> {
+        let path = reported.trim().strip_prefix("file://").unwrap_or(reported.trim());
+        if path.is_empty() {
+            return Err("it names no file".to_owned());
+        }
+        let path = path.replace('\\', "/");
+        let absolute = path.starts_with('/') || path.get(1..3) == Some(":/");
+        let inside = || self.roots.iter().find_map(|root| path.strip_prefix(root.as_str())?.strip_prefix('/'));
+        let path = match absolute {
+            true => inside().ok_or_else(|| format!("{reported} is not in the repository"))?,
+            false => path.as_str(),
+        };
+        if path.split('/').any(|part| part == "..") {
+            return Err(format!("{reported} leads out of the repository"));
+        }
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        let plain = parts.join("/");
+        let mut paths = Vec::new();
+        if let ["a" | "b", rest @ ..] = parts.as_slice() {
+            paths.push(rest.join("/"));
+        }
+        let ends_with = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('/'));
+        let like = |known: &&String| ends_with(known, &plain) || ends_with(&plain, known);
+        let named = self.by_name.get(file_name(&plain)).map(Vec::as_slice).unwrap_or_default();
+        let mut alike = named.iter().filter(like);
+        if let (Some(only), None) = (alike.next(), alike.next())
+            && !absolute
+        {
+            paths.push(only.clone());
+        }
+        paths.insert(0, plain);
+        paths.retain(|path| !path.is_empty());
+        Ok(paths)
+    }
+
+    /// Whether a text names a changed file or something that was changed.
+    pub fn is_named_in(&self, text: &str) -> bool {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+        text.split(|c: char| !is_part(c)).map(|word| word.trim_matches('.')).any(|word| {
+            let name = file_name(word);
+            self.files.contains_key(word)
+                || (name.contains('.') && self.by_name.contains_key(name))
+                || word.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| self.symbols.contains(word))
+        })
+    }
+}
+
+/// Whether a name is none that prose has: with an underscore, a digit or a capital letter within.
+fn is_code_name(name: &str) -> bool {
+    let capital_within = || name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    name.contains(|c: char| c == '_' || c.is_ascii_digit()) || capital_within()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    fn scope() -> ScopeLines {
+        let paths = ["src/a.rs", "src/store/mod.rs", "src/git/mod.rs", "b/c.rs", "Makefile"];
+        ScopeLines::new(paths.map(|path| (path.to_owned(), vec![LineRange::new(1, 2)])))
+            .with_roots(["/home/u/repo/".to_owned(), "/tmp/copy".to_owned()])
+            .with_symbols(["parse_all", "parseAll", "parse", "Store", "new"].map(str::to_owned))
+    }
+
+    #[rstest]
+    #[case::as_it_is("src/a.rs", &["src/a.rs"])]
+    #[case::dotted("./src/./a.rs", &["src/a.rs"])]
+    #[case::of_a_diff("b/src/a.rs", &["b/src/a.rs", "src/a.rs"])]
+    #[case::a_folder_named_b("b/c.rs", &["b/c.rs", "c.rs"])]
+    #[case::absolute("/home/u/repo/src/x.rs", &["src/x.rs"])]
+    #[case::in_a_copy("file:///tmp/copy/src/x.rs", &["src/x.rs"])]
+    #[case::the_other_slash("src\\a.rs", &["src/a.rs"])]
+    #[case::only_a_name("a.rs", &["a.rs", "src/a.rs"])]
+    #[case::a_folder_too_many("repo/src/a.rs", &["repo/src/a.rs", "src/a.rs"])]
+    #[case::a_name_of_two("mod.rs", &["mod.rs"])]
+    #[case::an_end_of_one("git/mod.rs", &["git/mod.rs", "src/git/mod.rs"])]
+    fn paths_of_the_repository(#[case] reported: &str, #[case] expected: &[&str]) {
+        let mut paths = scope().candidate_paths(reported).expect("a path");
+        paths.dedup();
+        assert_eq!(paths, expected);
+    }
+
+    #[rstest]
+    #[case("", "it names no file")]
+    #[case("/etc/passwd", "/etc/passwd is not in the repository")]
+    #[case("/home/u/repository/src/a.rs", "/home/u/repository/src/a.rs is not in the repository")]
+    #[case("C:\\Windows\\a.rs", "C:\\Windows\\a.rs is not in the repository")]
+    #[case("src/../../a.rs", "src/../../a.rs leads out of the repository")]
+    #[case("/home/u/repo/../x", "/home/u/repo/../x leads out of the repository")]
+    fn paths_of_elsewhere(#[case] reported: &str, #[case] why: &str) {
+        assert_eq!(scope().candidate_paths(reported), Err(why.to_owned()));
+    }
+
+    #[rstest]
+    #[case("Called from src/a.rs:12 with nothing.", true)]
+    #[case("The caller in `a.rs` passes null.", true)]
+    #[case("It breaks parse_all().", true)]
+    #[case("parseAll is called twice.", true)]
+    #[case("Store a new value where you parse it.", false)]
+    #[case("It breaks parse_all2 and xsrc/a.rsx.", false)]
+    #[case("See the Makefile.", true)]
+    #[case("An unrelated problem.", false)]
+    fn names_in_texts(#[case] text: &str, #[case] expected: bool) {
+        assert_eq!(scope().is_named_in(text), expected);
+    }
+}

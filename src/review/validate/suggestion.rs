@@ -1,0 +1,108 @@
+//! Suggestions: replacement text for exact lines, and what it makes of a file.
+
+use super::quote_search::FileText;
+use crate::domain::{LineRange, ReportedProblem, Suggestion};
+
+/// The lines that a replacement is for.
+pub(super) enum ReplacementTarget {
+    Lines(LineRange),
+    /// The report's lines are not where its code stands, and how they moved cannot be told.
+    Unknown,
+}
+
+/// A report's suggestion for a finding at `place`, and what of it had to be dropped and why. A replacement stays only
+/// where it is sure to replace what the model saw.
+pub(super) fn build_suggestion(
+    report: &ReportedProblem,
+    file: &FileText,
+    place: LineRange,
+    target: &ReplacementTarget,
+) -> (Option<Suggestion>, Option<String>) {
+    let (replacement, note) = match (&report.replacement, target) {
+        (None, _) => (None, None),
+        (Some(new), ReplacementTarget::Lines(lines)) => match find_objection(file, *lines, new) {
+            None => (Some((new.clone(), *lines)), None),
+            Some(why) => (None, Some(format!("the replacement is dropped: {why}"))),
+        },
+        (Some(_), ReplacementTarget::Unknown) => {
+            (None, Some("the replacement is dropped: it cannot be told which lines it is for".to_owned()))
+        }
+    };
+    let text = match (report.suggestion.is_empty(), &replacement) {
+        (false, _) => report.suggestion.clone(),
+        (true, Some((new, lines))) => {
+            let verb = if new.is_empty() { "Remove" } else { "Replace" };
+            match lines.start == lines.end {
+                true => format!("{verb} line {}.", lines.start),
+                false => format!("{verb} lines {} to {}.", lines.start, lines.end),
+            }
+        }
+        (true, None) => return (None, note),
+    };
+    let lines = replacement.as_ref().map(|(_, lines)| *lines).filter(|lines| *lines != place);
+    (Some(Suggestion { text, replacement: replacement.map(|(new, _)| new), lines }), note)
+}
+
+fn find_objection(file: &FileText, lines: LineRange, new: &str) -> Option<String> {
+    let LineRange { start, end } = lines;
+    if start == 0 || end > file.lines() {
+        Some(format!("lines {start} to {end} are not in the file, which has {}", file.lines()))
+    } else if file.has_masked_lines(lines) {
+        Some("a secret stands in its lines, which the reviewer did not see".to_owned())
+    } else if new.lines().eq(file.raw_lines(lines).iter().map(String::as_str)) {
+        Some("it is what stands there".to_owned())
+    } else {
+        None
+    }
+}
+
+/// The text with these lines replaced; an empty replacement removes them. Lines that are not there are left out of
+/// account. Line ends stay as they are in the text, `\r\n` as well, and so does what its last line ends with.
+pub fn apply_replacement(text: &str, lines: LineRange, replacement: &str) -> String {
+    let all: Vec<&str> = text.split_inclusive('\n').collect();
+    let start = (lines.start.max(1) as usize - 1).min(all.len());
+    let end = (lines.end as usize).clamp(start, all.len());
+    let (before, after) = (all.get(..start).unwrap_or_default(), all.get(end..).unwrap_or_default());
+    let replaced = all.get(start..end).unwrap_or_default();
+    let line_end = match replaced.iter().chain(&all).find(|line| line.ends_with('\n')) {
+        Some(line) if line.ends_with("\r\n") => "\r\n",
+        _ => "\n",
+    };
+    let mut new = before.concat();
+    for line in replacement.lines() {
+        new.push_str(line);
+        new.push_str(line_end);
+    }
+    new.push_str(&after.concat());
+    if !text.ends_with('\n') && after.is_empty() {
+        let bare = new.strip_suffix('\n').map(|bare| bare.strip_suffix('\r').unwrap_or(bare).len());
+        new.truncate(bare.unwrap_or(new.len()));
+    }
+    new
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::one_line("a\nb\nc\n", (2, 2), "x", "a\nx\nc\n")]
+    #[case::its_end_is_not_doubled("a\nb\nc\n", (2, 2), "x\n", "a\nx\nc\n")]
+    #[case::more_lines("a\nb\nc\n", (1, 2), "x\ny\nz", "x\ny\nz\nc\n")]
+    #[case::a_blank_line_stays("a\nb\n", (1, 1), "x\n\n", "x\n\nb\n")]
+    #[case::removed("a\nb\nc\n", (2, 3), "", "a\n")]
+    #[case::carriage_returns("a\r\nb\r\nc\r\n", (2, 2), "x\ny\n", "a\r\nx\r\ny\r\nc\r\n")]
+    #[case::carriage_returns_in_the_replacement("a\nb\n", (1, 1), "x\r\ny", "x\ny\nb\n")]
+    #[case::no_last_line_end("a\nb", (2, 2), "x\n", "a\nx")]
+    #[case::no_last_line_end_with_carriage_returns("a\r\nb", (2, 2), "x\ny", "a\r\nx\r\ny")]
+    #[case::the_last_line_removed("a\nb", (2, 2), "", "a")]
+    #[case::an_earlier_line("a\nb", (1, 1), "x", "x\nb")]
+    #[case::all_of_it("a", (1, 1), "", "")]
+    #[case::beyond_the_end("a\n", (5, 9), "x", "a\nx\n")]
+    #[case::empty("", (1, 1), "x", "x")]
+    fn replacing(#[case] text: &str, #[case] lines: (u32, u32), #[case] replacement: &str, #[case] expected: &str) {
+        assert_eq!(apply_replacement(text, LineRange { start: lines.0, end: lines.1 }, replacement), expected);
+    }
+}

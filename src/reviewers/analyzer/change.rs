@@ -1,0 +1,422 @@
+//! What a change adds or makes worse, and nothing that was there before.
+//!
+//! A smell of the new version counts when the change touches its lines, and it is new or its figure grew. "New" is
+//! told by what it is about, not by where it stands: code that moved or a function that got another name is not new.
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+use super::facts::{Class, Function};
+use super::smells::{InFileClones, Smell, complex_functions, god_class};
+use super::source::Parsers;
+use super::{Builtin, FileReport, AnalyzeError, learned_rules};
+use crate::domain::anchors::Anchors;
+use crate::domain::{Kind, LineRange};
+use crate::git::Hunk;
+
+impl Builtin {
+    /// The smells that a change of one file adds or makes worse, by line. `old` gives the path and text before; it is
+    /// asked only when the new version has smells in the hunks, and answers `None` for an added file: all of it is new.
+    /// Copies are not looked for here but across the whole change.
+    ///
+    /// # Errors
+    /// See [`Unread`]; a version before that cannot be read is none.
+    pub fn review_change(
+        &self,
+        parsers: &mut Parsers,
+        path: &str,
+        text: &[u8],
+        hunks: &[Hunk],
+        old: impl FnOnce() -> Option<(String, Vec<u8>)>,
+    ) -> Result<Vec<Smell>, AnalyzeError> {
+        let (mut new, surest) = self.analyze(parsers, path, text, InFileClones::Ignored)?;
+        let smells = std::mem::take(&mut new.smells);
+        let added = LineSet::from_hunks(hunks);
+        let (touched, untouched): (Vec<Smell>, Vec<Smell>) =
+            smells.into_iter().partition(|smell| added.overlaps(smell.line_start, smell.line_end));
+        let old = if touched.is_empty() { None } else { old() };
+        let old = old.and_then(|(old_path, old_text)| {
+            let (old, _) = self.analyze(parsers, &old_path, &old_text, InFileClones::Ignored).ok()?;
+            Some((old, old_text))
+        });
+        let mut worse = match old {
+            Some((old, old_text)) => OldVersion::new(&old, &old_text, &untouched, text, self).select_worsened(touched, &new, text),
+            None => touched,
+        };
+        // Only now: what was there before takes no place of what is new.
+        learned_rules::keep_surest(&mut worse, &surest);
+        Ok(worse)
+    }
+}
+
+/// Lines, ready to be asked often.
+pub(super) struct LineSet(Vec<LineRange>);
+
+impl LineSet {
+    /// The lines that a change added or changed. A deletion alone makes nothing worse.
+    pub fn from_hunks(hunks: &[Hunk]) -> Self {
+        Self::from_ranges(hunks.iter().filter(|hunk| hunk.new_lines > 0).map(Hunk::new_range))
+    }
+
+    pub fn from_ranges(lines: impl Iterator<Item = LineRange>) -> Self {
+        let mut lines: Vec<LineRange> = lines.collect();
+        lines.sort_unstable();
+        // From each range on its end is the largest so far.
+        let mut last = 0;
+        for range in &mut lines {
+            last = range.end.max(last);
+            range.end = last;
+        }
+        Self(lines)
+    }
+
+    pub fn overlaps(&self, first: u32, last: u32) -> bool {
+        let before = self.0.partition_point(|range| range.start <= last);
+        before.checked_sub(1).and_then(|at| self.0.get(at)).is_some_and(|range| range.end >= first)
+    }
+}
+
+/// The old version, with what of it still stands in the new one taken out.
+struct OldVersion<'a> {
+    builtin: &'a Builtin,
+    functions: HashMap<&'a str, &'a Function>,
+    classes: HashMap<&'a str, &'a Class>,
+    smells: &'a [Smell],
+    /// Old smells without a counterpart among the untouched new ones, the first in the file last; what is used is taken
+    /// out when it is met.
+    by_both: HashMap<(Kind, Rc<str>, Rc<str>), Vec<usize>>,
+    by_subject: HashMap<(Kind, Rc<str>), Vec<usize>>,
+    by_code: HashMap<(Kind, Rc<str>), Vec<usize>>,
+    /// Those with a figure, by kind and figure.
+    by_figure: BTreeSet<(Kind, u64, usize)>,
+    used: Vec<bool>,
+}
+
+impl<'a> OldVersion<'a> {
+    fn new(old: &'a FileReport, old_text: &[u8], untouched: &[Smell], text: &[u8], builtin: &'a Builtin) -> Self {
+        let mut old_lines = Anchors::new(old_text);
+        let mut before = Self {
+            builtin,
+            functions: old.functions.iter().map(|function| (function.name.as_str(), function)).collect(),
+            classes: old.classes.iter().map(|class| (class.name.as_str(), class)).collect(),
+            smells: &old.smells,
+            by_both: HashMap::new(),
+            by_subject: HashMap::new(),
+            by_code: HashMap::new(),
+            by_figure: BTreeSet::new(),
+            used: vec![false; old.smells.len()],
+        };
+        // The last comes first out of a `Vec`; reversed, the first in the file is taken first.
+        for (index, smell) in old.smells.iter().enumerate().rev() {
+            let (kind, subject): (Kind, Rc<str>) = (smell.kind, smell.subject.as_str().into());
+            let code = old_lines.identity(smell.anchor);
+            before.by_both.entry((kind, Rc::clone(&subject), Rc::clone(&code))).or_default().push(index);
+            before.by_subject.entry((kind, subject)).or_default().push(index);
+            before.by_code.entry((kind, code)).or_default().push(index);
+            before.by_figure.extend(smell.figure.map(|figure| (kind, to_sortable_bits(figure), index)));
+        }
+        let mut lines = Anchors::new(text);
+        for smell in untouched {
+            before.match_smell(smell, lines.identity(smell.anchor));
+        }
+        before
+    }
+
+    /// The old smell that is this one: the same subject and code, the same subject, the same code.
+    fn match_smell(&mut self, smell: &Smell, code: Rc<str>) -> Option<usize> {
+        let (kind, used) = (smell.kind, &self.used);
+        let subject: Rc<str> = smell.subject.as_str().into();
+        let found = find_unused(self.by_both.get_mut(&(kind, Rc::clone(&subject), Rc::clone(&code))), used)
+            .or_else(|| find_unused(self.by_subject.get_mut(&(kind, subject)), used))
+            .or_else(|| find_unused(self.by_code.get_mut(&(kind, code)), used))?;
+        self.used[found] = true;
+        Some(found)
+    }
+
+    fn select_worsened(mut self, touched: Vec<Smell>, new: &FileReport, text: &[u8]) -> Vec<Smell> {
+        let mut lines = Anchors::new(text);
+        let matched: Vec<Option<usize>> =
+            touched.iter().map(|smell| self.match_smell(smell, lines.identity(smell.anchor))).collect();
+        let functions: HashMap<(&str, u32), &Function> = new
+            .functions
+            .iter()
+            .rev()
+            .map(|function| ((function.name.as_str(), function.line_start), function))
+            .collect();
+        let classes: HashMap<&str, &Class> =
+            new.classes.iter().rev().map(|class| (class.name.as_str(), class)).collect();
+        let mut worsened = Vec::new();
+        for (mut smell, matched) in touched.into_iter().zip(matched) {
+            let matched = matched.or_else(|| self.match_renamed(&smell)).map(|index| &self.smells[index]);
+            if matched.is_some_and(|old| !self.has_grown(old, &smell)) {
+                continue;
+            }
+            let old_name = matched.map_or_else(|| smell.subject.clone(), |old| old.subject.clone());
+            if smell.kind == Kind::GodClass {
+                let class = classes.get(smell.subject.as_str()).copied();
+                self.add_class_figures(&mut smell, self.classes.get(old_name.as_str()).copied(), class);
+            } else {
+                let function = functions.get(&(smell.subject.as_str(), smell.line_start)).copied();
+                self.add_function_figures(&mut smell, self.functions.get(old_name.as_str()).copied(), function);
+            }
+            worsened.push(smell);
+        }
+        worsened
+    }
+
+    /// Whether the figure of a smell is worse than it was, by more than a trifle.
+    fn has_grown(&self, old: &Smell, new: &Smell) -> bool {
+        match (old.figure, new.figure) {
+            (Some(old), Some(new)) => new > old && new >= old * self.builtin.limits().grading.min_growth,
+            _ => false,
+        }
+    }
+
+    /// Figures before and after, for classes.
+    fn add_class_figures(&self, smell: &mut Smell, old: Option<&Class>, new: Option<&Class>) {
+        let (Some(old), Some(class)) = (old, new) else { return };
+        let grown: Vec<String> = god_class::exceeded_limits(class, self.builtin.limits())
+            .into_iter()
+            .map(|(value, _, what)| {
+                let before = match what {
+                    "methods" => old.methods,
+                    "fields" => old.fields,
+                    _ => old.nloc,
+                };
+                (before, value, what)
+            })
+            .filter(|(before, value, _)| value > before)
+            .map(|(before, value, what)| format!("from {before} to {value} {what}"))
+            .collect();
+        if grown.is_empty() {
+            return;
+        }
+        let grown = grown.join(", ");
+        smell.title = format!("Class `{}` grew {grown}", class.name);
+        smell.explanation = format!("With this change the class grew {grown}. {}", smell.explanation);
+    }
+
+    /// An old smell of the same kind whose subject is gone and whose figure is not smaller: the subject has a new name.
+    /// Of several the one with the nearest figure.
+    fn match_renamed(&mut self, smell: &Smell) -> Option<usize> {
+        let wanted = (smell.kind, to_sortable_bits(smell.figure?), 0);
+        while let Some(&found) = self.by_figure.range(wanted..).next().filter(|(kind, ..)| *kind == smell.kind) {
+            self.by_figure.remove(&found);
+            if !std::mem::replace(&mut self.used[found.2], true) {
+                return Some(found.2);
+            }
+        }
+        None
+    }
+
+    /// Figures before and after, for smells of functions.
+    fn add_function_figures(&self, smell: &mut Smell, old: Option<&Function>, new: Option<&Function>) {
+        let (Some(old), Some(function)) = (old, new) else { return };
+        let grown: Vec<String> = match smell.kind {
+            Kind::LongMethod if function.nloc > old.nloc => {
+                vec![format!("grew from {} to {} code lines", old.nloc, function.nloc)]
+            }
+            Kind::ComplexFunctions => {
+                let limits = self.builtin.limits();
+                complex_functions::measure_function(function, limits)
+                    .iter()
+                    .zip(complex_functions::measure_function(old, limits))
+                    .filter(|(after, before)| after.value > before.value && after.value > after.limit)
+                    .map(|(after, before)| format!("{} grew from {} to {}", after.name, before.value, after.value))
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        if grown.is_empty() {
+            return;
+        }
+        let grown = grown.join(", ");
+        smell.title = match smell.kind {
+            Kind::LongMethod => format!("Function `{}` {grown}", function.name),
+            _ => format!("Function `{}` got more complex: {grown}", function.name),
+        };
+        smell.explanation =
+            format!("With this change the function {}. {}", describe_growth(smell.kind, &grown), smell.explanation);
+    }
+}
+
+/// The first of a list that is not used, from its end; the used ones go.
+fn find_unused(list: Option<&mut Vec<usize>>, used: &[bool]) -> Option<usize> {
+    let list = list?;
+    while list.last().is_some_and(|&index| used[index]) {
+        list.pop();
+    }
+    list.last().copied()
+}
+
+/// Figures are not negative: their bits are in their order.
+fn to_sortable_bits(figure: f64) -> u64 {
+    figure.max(0.0).to_bits()
+}
+
+fn describe_growth(kind: Kind, grown: &str) -> String {
+    match kind {
+        Kind::LongMethod => grown.to_owned(),
+        _ => format!("got more complex: {grown}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reviewers::analyzer::FileRedactor;
+    use crate::reviewers::analyzer::language::Language;
+    use crate::reviewers::analyzer::limits::Limits;
+
+    fn method(name: &str, lines: usize) -> String {
+        let body: String = (1..lines).map(|line| format!("    g(x_{line})\n")).collect();
+        format!("def {name}():\n{body}\n")
+    }
+
+    /// The titles of what a change adds or worsens; the hunks are what the line diff says.
+    fn titles(old: Option<&str>, new: &str) -> Vec<String> {
+        let mut limits = Limits::default();
+        limits.duplicate_code.enabled = false;
+        limits.dead_code.enabled = false;
+        limits.magic_numbers.enabled = false;
+        let hunks = hunks(old.unwrap_or(""), new);
+        let smells =
+            Builtin::new(limits).review_change(&mut Parsers::default(), "a.py", new.as_bytes(), &hunks, || {
+                old.map(|old| ("a.py".to_owned(), old.as_bytes().to_vec()))
+            });
+        smells.expect("a language of ours").into_iter().map(|smell| smell.title).collect()
+    }
+
+    fn hunks(old: &str, new: &str) -> Vec<Hunk> {
+        let diff = similar::TextDiff::from_lines(old, new);
+        diff.ops()
+            .iter()
+            .filter(|op| op.tag() != similar::DiffTag::Equal)
+            .map(|op| Hunk {
+                old_start: op.old_range().start as u32 + 1,
+                old_lines: op.old_range().len() as u32,
+                new_start: op.new_range().start as u32 + 1,
+                new_lines: op.new_range().len() as u32,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn only_what_is_new_or_worse_and_touched_is_reported() {
+        let long = method("f", 70);
+        let longer = method("f", 84);
+        let short = method("f", 48);
+        let grown = ["Function `f` grew from 48 to 84 code lines"];
+        let worse = ["Function `f` grew from 70 to 84 code lines"];
+        let new = ["Function `f` is 70 code lines long"];
+        let edited = long.replace("x_9)", "x_nine)");
+        let renamed = long.replace("def f", "def h");
+        let other = method("k", 3);
+        let moved = format!("{other}{long}");
+        let second = format!("{long}{}", method("h", 65));
+        for (name, old, new, expected) in [
+            ("an added file", None, long.as_str(), &new[..]),
+            ("grew over the limit", Some(short.as_str()), longer.as_str(), &grown[..]),
+            ("was over it and grew", Some(long.as_str()), longer.as_str(), &worse[..]),
+            ("touched, not longer", Some(long.as_str()), edited.as_str(), &[]),
+            ("got shorter, still too long", Some(longer.as_str()), long.as_str(), &[]),
+            ("another name", Some(long.as_str()), renamed.as_str(), &[]),
+            ("moved down", Some(long.as_str()), moved.as_str(), &[]),
+            ("a second one", Some(long.as_str()), second.as_str(), &["Function `h` is 65 code lines long"]),
+            ("nothing over a limit", Some(short.as_str()), other.as_str(), &[]),
+        ] {
+            assert_eq!(titles(old, new), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn complexity_names_the_figures_that_grew() {
+        let nested = |depth: usize| {
+            let mut code = "def f(a):\n".to_owned();
+            for level in 1..=depth {
+                code += &format!("{}if a > x_{level}:\n", "    ".repeat(level));
+            }
+            code + &format!("{}pass\n", "    ".repeat(depth + 1))
+        };
+        let expected =
+            "Function `f` got more complex: cognitive complexity grew from 10 to 21, nesting grew from 4 to 6";
+        assert_eq!(titles(Some(&nested(4)), &nested(6)), [expected]);
+    }
+
+    #[test]
+    fn what_a_change_added_is_asked_by_lines() {
+        let hunk = |new_start, new_lines| Hunk { old_start: 1, old_lines: 0, new_start, new_lines };
+        let added = LineSet::from_hunks(&[hunk(30, 2), hunk(5, 3), hunk(4, 20), hunk(50, 0)]);
+        for (first, last, expected) in [
+            (1, 3, false),
+            (1, 4, true),
+            (20, 25, true),
+            (24, 29, false),
+            (31, 31, true),
+            (32, 60, false),
+            (1, 99, true),
+        ] {
+            assert_eq!(added.overlaps(first, last), expected, "{first}-{last}");
+        }
+        assert!(!LineSet::from_hunks(&[]).overlaps(1, 9));
+    }
+
+    #[test]
+    fn a_renamed_function_is_the_one_with_the_nearest_figure() {
+        let old = method("long", 99) + &method("short", 65);
+        let new = method("short_too", 65) + &method("longer", 99);
+        assert_eq!(titles(Some(&old), &new), [""; 0]);
+    }
+
+    #[test]
+    fn many_smells_are_matched_in_few_steps() {
+        let smell = |line: u32| Smell {
+            kind: Kind::MagicNumbers,
+            priority: crate::domain::Priority::P3,
+            severity: crate::domain::Severity::Low,
+            confidence: crate::domain::Confidence::Low,
+            line_start: line,
+            line_end: line,
+            title: String::new(),
+            explanation: String::new(),
+            subject: "the same".to_owned(),
+            anchor: (1, 1),
+            figure: Some(f64::from(line)),
+            quote: None,
+            pattern: None,
+            suggestion: None,
+        };
+        let many = 2_000;
+        let old = FileReport {
+            path: "a.py".to_owned(),
+            language: Language::Python,
+            smells: (1..=many).map(smell).collect(),
+            functions: Vec::new(),
+            classes: Vec::new(),
+            redactor: FileRedactor::default(),
+        };
+        let builtin = Builtin::default();
+        let mut before = OldVersion::new(&old, b"x\n", &[], b"x\n", &builtin);
+        let taken: Vec<Option<usize>> = (1..=many).map(|line| before.match_smell(&smell(line), "x".into())).collect();
+        assert_eq!(taken, (0..many as usize).map(Some).collect::<Vec<_>>(), "the first in the file first");
+        // Every list is read once: what is used is gone from it, but for the last that was taken.
+        let left: usize = before.by_both.values().map(Vec::len).sum();
+        assert_eq!(left, 1);
+        assert_eq!((before.match_smell(&smell(1), "x".into()), before.match_renamed(&smell(1))), (None, None));
+        assert!(before.by_figure.is_empty());
+    }
+
+    #[test]
+    fn the_old_version_is_not_asked_for_when_nothing_touched_smells() {
+        let text = method("f", 70) + &method("k", 3);
+        let hunk = Hunk { old_start: 72, old_lines: 1, new_start: 72, new_lines: 1 };
+        let smells = Builtin::new(Limits::default()).review_change(
+            &mut Parsers::default(),
+            "a.py",
+            text.as_bytes(),
+            &[hunk],
+            || panic!("asked for the old version"),
+        );
+        assert_eq!(smells.map(|smells| smells.len()), Ok(0));
+    }
+}

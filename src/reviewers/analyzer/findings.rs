@@ -1,0 +1,102 @@
+//! Smells become findings: an identity that outlives the run, and the code they speak of.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::smells::Smell;
+use crate::domain::anchors::{Anchors, truncate_quote, compute_code_identity};
+use crate::domain::{Finding, FindingId, FindingStatus, Kind, RunId, Time};
+
+/// The findings of one file for a run, in the order of the smells. `text` is the text that the smells were found in;
+/// equal anchors are told apart by their order from the top.
+pub fn to_findings(smells: &[Smell], path: &str, text: &[u8], run_id: &RunId, now: Time) -> Vec<Finding> {
+    let mut anchors = Anchors::new(text);
+    let mut order: Vec<(usize, &Smell)> = smells.iter().enumerate().collect();
+    order.sort_by_key(|(_, smell)| (smell.anchor, smell.line_start));
+    let mut seen: HashMap<(Kind, Rc<str>), u32> = HashMap::new();
+    let mut findings: Vec<(usize, Finding)> = Vec::with_capacity(smells.len());
+    for (place, smell) in order {
+        // What must not be quoted must not be guessed from the id either: a short secret could be tried out.
+        let (identity, quoted_code) = match &smell.quote {
+            Some(quote) => (compute_code_identity(quote).into(), truncate_quote(quote)),
+            None => (anchors.identity(smell.anchor), anchors.quote(smell.anchor)),
+        };
+        let ordinal = seen.entry((smell.kind, Rc::clone(&identity))).or_insert(0);
+        let finding_id = FindingId::from_parts(smell.kind.word(), path, &identity, *ordinal);
+        *ordinal += 1;
+        let finding = Finding {
+            detail_ref: format!("outputs/{run_id}.json#{finding_id}"),
+            finding_id,
+            first_run_id: run_id.clone(),
+            last_run_id: run_id.clone(),
+            priority: smell.priority,
+            severity: smell.severity,
+            confidence: smell.confidence,
+            kind: smell.kind,
+            title: smell.title.clone(),
+            explanation: smell.explanation.clone(),
+            repo_relative_path: path.to_owned(),
+            line_start: smell.line_start,
+            line_end: smell.line_end,
+            quoted_code,
+            suggestion: smell.suggestion.clone(),
+            pattern: smell.pattern.clone(),
+            status: FindingStatus::Open,
+            reported_at: now,
+        };
+        findings.push((place, finding));
+    }
+    findings.sort_by_key(|(place, _)| *place);
+    findings.into_iter().map(|(_, finding)| finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Confidence, Priority, Severity};
+
+    fn smell(line: u32, last: u32, quote: Option<&str>) -> Smell {
+        Smell {
+            kind: Kind::HardcodedConfiguration,
+            priority: Priority::P1,
+            severity: Severity::High,
+            confidence: Confidence::High,
+            line_start: line,
+            line_end: last,
+            title: "t".into(),
+            explanation: "e".into(),
+            subject: "s".into(),
+            anchor: (line, last),
+            figure: None,
+            quote: quote.map(str::to_owned),
+            pattern: None,
+            suggestion: None,
+        }
+    }
+
+    #[test]
+    fn ids_come_from_the_code_and_its_order_and_secrets_stay_out() -> Result<(), Box<dyn std::error::Error>> {
+        let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse()?;
+        let now = Time::UNIX_EPOCH;
+        let text = format!("a = 1\nb = 2\na = 1\nkey = 'hunter2'\n{}", "x\n".repeat(40));
+        let smells = [
+            smell(1, 1, None),
+            smell(3, 3, None),
+            smell(2, 2, None),
+            smell(4, 4, Some("key = '…'")),
+            smell(5, 40, None),
+        ];
+        let findings = to_findings(&smells, "a.py", text.as_bytes(), &run, now);
+        let lines: Vec<u32> = findings.iter().map(|finding| finding.line_start).collect();
+        assert_eq!(lines, [1, 3, 2, 4, 5], "in the order of the smells");
+        let ids: std::collections::HashSet<_> = findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        assert_eq!(ids.len(), findings.len());
+        assert!(!serde_json::to_string(&findings)?.contains("hunter2"));
+        assert_eq!(findings[4].quoted_code.lines().count(), Finding::MAX_QUOTE_LINES);
+        assert_eq!(findings[0].detail_ref, format!("outputs/{run}.json#{}", findings[0].finding_id));
+        // The same code further down, indented: the same finding.
+        let moved = to_findings(&[smell(2, 2, None)], "a.py", b"\n    a  = 1\n", &run, now);
+        assert_eq!(moved[0].finding_id, findings[0].finding_id);
+        Ok(())
+    }
+}

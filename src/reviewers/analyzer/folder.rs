@@ -1,0 +1,175 @@
+//! Files and folders without a repository, for `revdeck smells`.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use thiserror::Error;
+
+use super::language::Language;
+use super::smells::duplicate_code::index::CloneIndex;
+use super::source::Parsers;
+use super::{Builtin, FileReport, AnalyzeError};
+
+/// A path that was named and could not be read.
+#[derive(Debug, Error)]
+#[error("cannot read {path}: {source}")]
+pub struct FolderError {
+    pub path: PathBuf,
+    source: std::io::Error,
+}
+
+/// What was read and what was not.
+#[derive(Debug, Default)]
+pub struct FolderReport {
+    /// By path.
+    pub files: Vec<FileReport>,
+    /// Files of ours that could not be read, with why. By path.
+    pub unreadable: Vec<(PathBuf, String)>,
+    /// What was named, or is of a language that we read, and was passed over, with why. By path.
+    pub left_out: Vec<(PathBuf, String)>,
+}
+
+/// A file that is to be read.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct QueuedFile {
+    size: u64,
+    path: PathBuf,
+    found: FileOrigin,
+}
+
+/// How we came to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum FileOrigin {
+    Named,
+    InFolder,
+}
+
+const NOT_A_FILE: &str = "it is not an ordinary file";
+
+fn too_large_reason(max_file_bytes: u64) -> String {
+    format!("it is larger than max_file_bytes, {max_file_bytes}")
+}
+
+/// More threads gain little: reading and parsing share the memory bus.
+const WORKER_THREADS: usize = 2;
+
+impl Builtin {
+    /// Reads files and folders, these as `ignore` walks them: what .gitignore names and hidden files are left out, a
+    /// named file is not. Only ordinary files (named links are followed) of at most `max_file_bytes` are opened: a pipe
+    /// would never end, a device may not either.
+    ///
+    /// # Errors
+    /// A named path that does not exist or cannot be read.
+    pub fn analyze_paths(&self, paths: &[PathBuf], max_file_bytes: u64) -> Result<FolderReport, FolderError> {
+        let (mut todo, mut left_out) = (Vec::new(), Vec::new());
+        for path in paths {
+            let data = path.metadata().map_err(|source| FolderError { path: path.clone(), source })?;
+            if data.is_dir() {
+                collect_files(path, max_file_bytes, &mut todo, &mut left_out);
+            } else if !data.is_file() {
+                left_out.push((path.clone(), NOT_A_FILE.to_owned()));
+            } else if data.len() > max_file_bytes {
+                left_out.push((path.clone(), too_large_reason(max_file_bytes)));
+            } else {
+                todo.push(QueuedFile { size: data.len(), path: path.clone(), found: FileOrigin::Named });
+            }
+        }
+        todo.sort_by(|a, b| (&a.path, a.found).cmp(&(&b.path, b.found)));
+        todo.dedup_by(|a, b| a.path == b.path);
+        // Taken from the end: the largest first, so that no thread is left with one at last.
+        todo.sort_by_key(|queued| queued.size);
+        let queue = Mutex::new(todo);
+        let (mut report, copies) = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..WORKER_THREADS).map(|_| scope.spawn(|| self.analyze_queue(&queue, max_file_bytes))).collect();
+            let mut report = FolderReport { left_out, ..FolderReport::default() };
+            let mut copies = CloneIndex::default();
+            for (part, index) in workers.into_iter().filter_map(|worker| worker.join().ok()) {
+                report.files.extend(part.files);
+                report.unreadable.extend(part.unreadable);
+                report.left_out.extend(part.left_out);
+                copies.extend(index);
+            }
+            (report, copies)
+        });
+        report.files.sort_by(|a, b| a.path.cmp(&b.path));
+        report.unreadable.sort();
+        report.left_out.sort();
+        report.left_out.dedup();
+        if self.limits().duplicate_code.enabled {
+            for (path, smell) in copies.find_clones(&mut |path| std::fs::read(path).ok(), self.limits()) {
+                if let Ok(found) = report.files.binary_search_by(|file| file.path.cmp(&path))
+                    && let Some(file) = report.files.get_mut(found)
+                {
+                    let mut smell = [smell];
+                    if !file.redactor.is_empty() {
+                        file.redactor.redact_smells(&mut smell, &std::fs::read(&path).unwrap_or_default());
+                    }
+                    file.smells.extend(smell);
+                }
+            }
+            for file in &mut report.files {
+                file.smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
+            }
+        }
+        Ok(report)
+    }
+
+    fn analyze_queue(&self, queue: &Mutex<Vec<QueuedFile>>, max_file_bytes: u64) -> (FolderReport, CloneIndex) {
+        let mut report = FolderReport::default();
+        let mut copies = CloneIndex::default();
+        let mut parsers = Parsers::default();
+        loop {
+            let next = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+            let Some(QueuedFile { path, found, .. }) = next else { return (report, copies) };
+            match read_bounded(&path, max_file_bytes) {
+                Ok(Some(text)) => {
+                    let name = crate::domain::text::path_from_bytes(path.as_os_str().as_encoded_bytes());
+                    let file = match self.analyze_file(&mut parsers, &name, &text) {
+                        Ok(file) => file,
+                        Err(why) => {
+                            if why != AnalyzeError::UnknownLanguage || found == FileOrigin::Named {
+                                report.left_out.push((path, why.to_string()));
+                            }
+                            continue;
+                        }
+                    };
+                    if self.limits().duplicate_code.enabled {
+                        copies.add_file(&name, file.language, &text);
+                    }
+                    report.files.push(file);
+                }
+                Ok(None) => report.left_out.push((path, too_large_reason(max_file_bytes))),
+                Err(error) => report.unreadable.push((path, error.to_string())),
+            }
+        }
+    }
+}
+
+/// The content; `None` when there is more of it than allowed, whatever its size was said to be.
+fn read_bounded(path: &Path, max_file_bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(max_file_bytes.saturating_add(1)).read_to_end(&mut text)?;
+    Ok(u64::try_from(text.len()).is_ok_and(|length| length <= max_file_bytes).then_some(text))
+}
+
+fn collect_files(folder: &Path, max_file_bytes: u64, todo: &mut Vec<QueuedFile>, left_out: &mut Vec<(PathBuf, String)>) {
+    for entry in ignore::WalkBuilder::new(folder).require_git(false).build().flatten() {
+        let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir() && !kind.is_symlink()) else { continue };
+        let known = Language::detect(&entry.path().to_string_lossy(), b"").is_some();
+        // Files without an ending may say in their first line what they are; they are few.
+        if !known && (entry.path().extension().is_some() || !kind.is_file()) {
+            continue;
+        }
+        if !kind.is_file() {
+            left_out.push((entry.into_path(), NOT_A_FILE.to_owned()));
+            continue;
+        }
+        let Ok(data) = entry.metadata() else { continue };
+        if data.len() <= max_file_bytes {
+            todo.push(QueuedFile { size: data.len(), path: entry.into_path(), found: FileOrigin::InFolder });
+        } else if known {
+            left_out.push((entry.into_path(), too_large_reason(max_file_bytes)));
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! What earlier code taught, as the built-in reviewer asks for it: it is given by whoever makes the reviewer, and the
+//! reviewer knows nothing of where it comes from.
+//!
+//! Invariants: lessons add findings of the lowest priority and lower others by one step. They hide nothing, and lower
+//! nothing that [may be grave](Kind::is_never_lowered).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion, text::format_count};
+
+use super::change::LineSet;
+use super::smells::Smell;
+use super::source::ParsedFile;
+
+/// Of one file so many places at most are told, the surest: a hint that stands everywhere is none. Own.
+const MAX_LEARNED_SMELLS_PER_FILE: usize = 5;
+
+/// Somebody who remembers what was corrected and what was dismissed.
+pub trait LearnedRules: Send + Sync {
+    /// The places of a file whose code is like what was corrected before, the surest first. No two share a line.
+    fn find_mistakes(&self, source: &ParsedFile<'_>) -> Vec<LearnedMatch>;
+
+    /// Of kinds with lines, whether such findings are always dismissed, and which; in their order.
+    fn find_dismissed(&self, source: &ParsedFile<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<DismissalRule>>;
+
+    /// Where in a file the code of a pattern's mistake stands, worth a finding or not; none when the pattern is not in use:
+    /// then nobody looks for what it found.
+    fn locate_pattern(&self, pattern: &PatternId, source: &ParsedFile<'_>) -> Option<Vec<LineRange>>;
+}
+
+/// Which findings are always dismissed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DismissalRule {
+    /// Those of the kind about code of this shape.
+    Shape,
+    /// Those of the kind, whatever the code: so many were.
+    Kind(u32),
+}
+
+/// A place that is like a mistake which was corrected before. The texts are made from abstract forms: they hold none of
+/// the code that was learned from, and none of the code they are about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LearnedMatch {
+    pub pattern: PatternId,
+    pub kind: Kind,
+    pub confidence: Confidence,
+    pub lines: LineRange,
+    /// One line.
+    pub title: String,
+    /// What it was learned from, with the pattern's id.
+    pub evidence: String,
+    /// What to do, one line.
+    pub instruction: String,
+}
+
+impl LearnedMatch {
+    fn into_smell(self) -> Smell {
+        Smell {
+            kind: self.kind,
+            priority: Priority::P3,
+            severity: Severity::Low,
+            confidence: self.confidence,
+            line_start: self.lines.start,
+            line_end: self.lines.end,
+            title: self.title,
+            explanation: self.evidence,
+            subject: self.pattern.to_string(),
+            anchor: (self.lines.start, self.lines.end),
+            figure: None,
+            quote: None,
+            pattern: Some(self.pattern),
+            suggestion: Some(Suggestion { text: self.instruction, replacement: None, lines: None }),
+        }
+    }
+}
+
+/// All smells that a file's lessons add, the surest first: none where a smell of the kind says it already.
+pub(super) fn find_learned_smells(lessons: &dyn LearnedRules, source: &ParsedFile<'_>, smells: &[Smell]) -> Vec<Smell> {
+    let mut said: HashMap<Kind, LineSet> = HashMap::new();
+    let mut is_said = |lesson: &LearnedMatch| {
+        let said = said.entry(normalize_kind(lesson.kind)).or_insert_with_key(|kind| {
+            let same = smells.iter().filter(|smell| normalize_kind(smell.kind) == *kind);
+            LineSet::from_ranges(same.map(|smell| LineRange::new(smell.line_start, smell.line_end)))
+        });
+        said.overlaps(lesson.lines.start, lesson.lines.end)
+    };
+    let mistakes = lessons.find_mistakes(source).into_iter().filter(|lesson| !is_said(lesson));
+    mistakes.map(LearnedMatch::into_smell).collect()
+}
+
+/// Leaves of the smells that lessons added a few. `surest` are the first lines of all that the file has, the surest first;
+/// no two of them share a line.
+pub(super) fn keep_surest(smells: &mut Vec<Smell>, surest: &[u32]) {
+    let is_learned = |smell: &&Smell| smell.pattern.is_some();
+    let there: HashSet<u32> = smells.iter().filter(is_learned).map(|smell| smell.line_start).collect();
+    let told: HashSet<u32> = surest.iter().copied().filter(|line| there.contains(line)).take(MAX_LEARNED_SMELLS_PER_FILE).collect();
+    smells.retain(|smell| !is_learned(&smell) || told.contains(&smell.line_start));
+}
+
+/// A model calls an error that is ignored a defect, the smell has a name of its own.
+fn normalize_kind(kind: Kind) -> Kind {
+    match kind {
+        Kind::ErrorHandling => Kind::MissingErrorHandling,
+        kind => kind,
+    }
+}
+
+/// Lowers what is always dismissed by one step, and says so.
+pub(super) fn lower_dismissed<'s>(lessons: &dyn LearnedRules, source: &ParsedFile<'_>, smells: impl IntoIterator<Item = &'s mut Smell>) {
+    let mut may: Vec<&mut Smell> = smells.into_iter().filter(|smell| is_lowerable(smell)).collect();
+    let asked: Vec<(Kind, LineRange)> =
+        may.iter().map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect();
+    for (smell, dismissed) in may.iter_mut().zip(lessons.find_dismissed(source, &asked)) {
+        let Some((lower, dismissed)) = next_lower_priority(smell.priority).zip(dismissed) else { continue };
+        smell.priority = lower;
+        let why = match dismissed {
+            DismissalRule::Shape => "Findings like it were dismissed before".to_owned(),
+            DismissalRule::Kind(times) => {
+                format!("Findings of this kind are always dismissed here ({})", format_count(times as usize, "time"))
+            }
+        };
+        smell.explanation.push_str(&format!(" {why}, so its priority is a step lower."));
+    }
+}
+
+fn is_lowerable(smell: &Smell) -> bool {
+    !smell.kind.is_never_lowered() && smell.quote.is_none() && smell.priority < Priority::P3
+}
+
+fn next_lower_priority(priority: Priority) -> Option<Priority> {
+    match priority {
+        Priority::P0 => Some(Priority::P1),
+        Priority::P1 => Some(Priority::P2),
+        Priority::P2 => Some(Priority::P3),
+        Priority::P3 => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rstest::rstest;
+
+    use super::*;
+    use crate::git::Hunk;
+    use crate::reviewers::analyzer::Builtin;
+    use crate::reviewers::analyzer::language::Language;
+    use crate::reviewers::analyzer::limits::Limits;
+    use crate::reviewers::analyzer::source::Parsers;
+
+    /// Finds every line that has a word, and has everything dismissed.
+    struct FakeLearnedRules(Kind);
+
+    impl LearnedRules for FakeLearnedRules {
+        fn find_mistakes(&self, source: &ParsedFile<'_>) -> Vec<LearnedMatch> {
+            let text = String::from_utf8_lossy(source.text);
+            let wrong = text.lines().zip(1..).filter(|(line, _)| line.contains("wrong"));
+            wrong.map(|(_, line)| learned_match(self.0, line)).collect()
+        }
+
+        fn find_dismissed(&self, _: &ParsedFile<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<DismissalRule>> {
+            let of = |(kind, _): &(Kind, LineRange)| match kind {
+                Kind::GodClass => DismissalRule::Kind(7),
+                _ => DismissalRule::Shape,
+            };
+            asked.iter().map(|asked| Some(of(asked))).collect()
+        }
+
+        fn locate_pattern(&self, _: &PatternId, _: &ParsedFile<'_>) -> Option<Vec<LineRange>> {
+            None
+        }
+    }
+
+    fn learned_match(kind: Kind, line: u32) -> LearnedMatch {
+        LearnedMatch {
+            pattern: PatternId::from_forms("python", "VARIABLE is STRING", "VARIABLE == STRING"),
+            kind,
+            confidence: Confidence::Low,
+            lines: LineRange::new(line, line),
+            title: "Like what was corrected before".to_owned(),
+            evidence: "By its form.".to_owned(),
+            instruction: "Look at it.".to_owned(),
+        }
+    }
+
+    fn review(kind: Kind, old: &str, new: &str, hunk: (u32, u32)) -> Vec<Smell> {
+        let builtin = Builtin::new(Limits::default()).with_learned_rules(Arc::new(FakeLearnedRules(kind)));
+        let hunk = Hunk { old_start: hunk.0, old_lines: 0, new_start: hunk.0, new_lines: hunk.1 };
+        let old = || Some(("a.py".to_owned(), old.as_bytes().to_vec()));
+        builtin.review_change(&mut Parsers::default(), "a.py", new.as_bytes(), &[hunk], old).expect("parses")
+    }
+
+    #[test]
+    fn a_lesson_is_a_finding_when_the_change_brought_it() {
+        let old = "x = wrong(1)\n";
+        let found = review(Kind::Correctness, old, "y = 0\nx = wrong(1)\nz = wrong(2)\n", (2, 2));
+        let told: Vec<_> = found.iter().map(|smell| (smell.line_start, smell.kind, smell.priority)).collect();
+        assert_eq!(told, [(3, Kind::Correctness, Priority::P3)], "the other was there before");
+        assert!(found[0].pattern.is_some() && found[0].suggestion.is_some());
+        assert_eq!(review(Kind::Correctness, old, "y = 0\nx = wrong(1)\n", (1, 1)), []);
+    }
+
+    #[test]
+    fn a_file_full_of_lessons_gets_a_few() {
+        let new = "wrong()\n".repeat(40);
+        assert_eq!(review(Kind::Correctness, "", &new, (1, 40)).len(), MAX_LEARNED_SMELLS_PER_FILE);
+    }
+
+    #[test]
+    fn what_a_file_is_full_of_hides_nothing_that_a_change_brings() {
+        let old: String = (0..9).map(|at| format!("wrong({at})\n")).collect();
+        let added = |lines: u32| {
+            let new: String = (0..lines).map(|at| format!("wrong({})\n", 100 + at)).collect();
+            let found = review(Kind::Correctness, &old, &format!("{old}{new}"), (10, lines));
+            found.iter().map(|smell| smell.line_start).collect::<Vec<_>>()
+        };
+        assert_eq!(added(1), [10]);
+        assert_eq!(added(7), [10, 11, 12, 13, 14], "as many as of any file");
+    }
+
+    #[rstest]
+    #[case(Kind::LongMethod, Priority::P1, Priority::P2)]
+    #[case(Kind::LongMethod, Priority::P3, Priority::P3)]
+    #[case::never(Kind::Security, Priority::P1, Priority::P1)]
+    #[case::never(Kind::Correctness, Priority::P0, Priority::P0)]
+    #[case::it_may_be_a_secret(Kind::HardcodedConfiguration, Priority::P1, Priority::P1)]
+    #[case::an_error_that_is_ignored(Kind::MissingErrorHandling, Priority::P2, Priority::P2)]
+    #[case::what_threads_share(Kind::MutableSharedState, Priority::P2, Priority::P2)]
+    fn what_is_always_dismissed_goes_a_step_lower(#[case] kind: Kind, #[case] from: Priority, #[case] to: Priority) {
+        let source = Parsers::default().parse("a.py", Language::Python, b"x\n");
+        let mut smells = [Smell { priority: from, ..learned_match(kind, 1).into_smell() }];
+        lower_dismissed(&FakeLearnedRules(kind), &source.expect("parses"), &mut smells);
+        assert_eq!(smells[0].priority, to);
+        assert_eq!(smells[0].explanation.contains("dismissed"), from != to, "{}", smells[0].explanation);
+    }
+
+    #[test]
+    fn a_kind_that_is_always_dismissed_is_said_with_how_often() {
+        let source = Parsers::default().parse("a.py", Language::Python, b"x\n").expect("parses");
+        let mut smells = [Smell { priority: Priority::P1, ..learned_match(Kind::GodClass, 1).into_smell() }];
+        lower_dismissed(&FakeLearnedRules(Kind::GodClass), &source, &mut smells);
+        let said = &smells[0].explanation;
+        assert!(said.ends_with("always dismissed here (7 times), so its priority is a step lower."), "{said}");
+        assert_eq!(smells[0].priority, Priority::P2);
+    }
+}

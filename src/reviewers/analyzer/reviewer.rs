@@ -1,0 +1,402 @@
+//! The built-in reviewer as a [`Reviewer`]: a change's files by themselves, then copies in the whole snapshot.
+//!
+//! Invariants: everything is read from the snapshot's objects; the report is in the order of the unit's files however
+//! many threads read them; a file that makes the analysis panic costs this file and nothing else.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::change::LineSet;
+use super::facts::FileFacts;
+use super::findings::to_findings;
+use super::language::Language;
+use super::learned_rules::LearnedRules;
+use super::limits::{Limits, LimitsError};
+use super::smells::Smell;
+use super::smells::duplicate_code::index::CloneIndex;
+use super::smells::duplicate_code::search::{ChangedFile, CloneSearch, FingerprintSource};
+use super::source::Parsers;
+use super::{Builtin, AnalyzeError};
+use crate::domain::{ErrorClass, Finding, OmittedFile, OmissionReason, LineRange, RunId, Time, content_hash, text::format_count};
+use crate::git::{FileChange, FilterSettings, GitError, Repo, TreeFile};
+use crate::reviewers::{ReviewerFile, ReviewerReport, Reviewer, ReviewerError, ReviewerUnit};
+
+/// Raised when the rules report something else for the same code and thresholds within a version of the package.
+const RULES_VERSION: u32 = 5;
+
+/// Files in a unit. Measured: one durable write per finding and file costs less than the reading from here on, and a
+/// killed worker repeats at most a tenth of a second.
+const FILES_PER_UNIT: usize = 32;
+
+/// Fewer files than this are read by one thread: starting another would cost more than it saves.
+const MIN_FILES_FOR_SECOND_THREAD: usize = 4;
+
+/// Stack of the second thread, in bytes.
+const THREAD_STACK_BYTES: usize = 8 << 20;
+
+/// Above this many bytes of changed files their syntax trees are not all held at once: copies are then looked for among
+/// the changed files only, by fingerprints.
+const MAX_CHANGED_BYTES: usize = 4 << 20;
+
+/// Changes whenever the same code could lead to other findings: 16 hexadecimal digits over the rules and the thresholds
+/// in force (`smells` as TOML).
+///
+/// What was learned is no part of it on purpose: it grows with every finding that is settled, and nothing that was
+/// reviewed would stay reviewed. Lessons add hints of the lowest priority and hide nothing, so a review that had fewer of
+/// them is as good; code that changes meets all that is known by then.
+pub fn policy_version(smells: &str) -> String {
+    let rules = RULES_VERSION.to_le_bytes();
+    let version = env!("CARGO_PKG_VERSION").as_bytes();
+    content_hash([b"builtin".as_slice(), version, &rules, smells.as_bytes()]).chars().take(16).collect()
+}
+
+/// Where a snapshot is and what a review of it may read.
+#[derive(Debug, Clone)]
+pub struct ReviewedSnapshot {
+    pub run_id: RunId,
+    pub commit: String,
+    /// What takes files out of a review, for the files that copies are looked for in.
+    pub filter: FilterSettings,
+}
+
+/// The built-in reviewer of one run.
+pub struct BuiltinReviewer {
+    repo: Mutex<Repo>,
+    snapshot: ReviewedSnapshot,
+    builtin: Builtin,
+    known: Option<Arc<dyn FingerprintSource>>,
+    policy_version: String,
+}
+
+/// What became of a file.
+enum FileOutcome {
+    Reviewed { findings: Vec<Finding>, lines: u32 },
+    LeftOut { reason: OmissionReason, note: Option<String> },
+}
+
+impl FileOutcome {
+    fn failed() -> Self {
+        Self::from_error(AnalyzeError::Failed)
+    }
+
+    fn from_error(why: AnalyzeError) -> Self {
+        match why {
+            AnalyzeError::UnknownLanguage => Self::LeftOut { reason: OmissionReason::UnsupportedLanguage, note: None },
+            AnalyzeError::TooComplex => Self::LeftOut { reason: OmissionReason::TooComplex, note: None },
+            AnalyzeError::Failed => Self::LeftOut { reason: OmissionReason::Unreadable, note: Some(why.to_string()) },
+        }
+    }
+}
+
+/// The report about files of which each has one outcome; a file without one, because the thread that had it is gone, was
+/// not read.
+fn build_report(files: &[FileChange], done: Vec<(usize, FileOutcome)>) -> ReviewerReport {
+    let mut outcomes: Vec<Option<FileOutcome>> = files.iter().map(|_| None).collect();
+    for (index, outcome) in done {
+        if let Some(slot) = outcomes.get_mut(index) {
+            *slot = Some(outcome);
+        }
+    }
+    let mut report = ReviewerReport::default();
+    for (file, outcome) in files.iter().zip(outcomes) {
+        let path = file.path.clone();
+        match outcome.unwrap_or_else(FileOutcome::failed) {
+            FileOutcome::Reviewed { findings, lines } => {
+                report.findings.extend(findings);
+                report.read.push(ReviewerFile { path, lines });
+            }
+            FileOutcome::LeftOut { reason, note } => {
+                report.notes.extend(note.map(|note| format!("{path}: {note}")));
+                report.left_out.push(OmittedFile { path, reason });
+            }
+        }
+    }
+    report
+}
+
+impl BuiltinReviewer {
+    /// A reviewer of `snapshot` with the thresholds `smells`, as TOML.
+    ///
+    /// # Errors
+    /// Thresholds that cannot be used.
+    pub fn new(repo: Repo, snapshot: ReviewedSnapshot, smells: &str) -> Result<Self, LimitsError> {
+        let limits = Limits::from_layers([("the settings in force", smells)])?;
+        Ok(Self {
+            repo: Mutex::new(repo),
+            snapshot,
+            builtin: Builtin::new(limits),
+            known: None,
+            policy_version: policy_version(smells),
+        })
+    }
+
+    /// With what earlier code taught.
+    #[must_use]
+    pub fn with_learned_rules(self, lessons: Arc<dyn LearnedRules>) -> Self {
+        Self { builtin: self.builtin.with_learned_rules(lessons), ..self }
+    }
+
+    /// With what is known of the snapshot's files; what is not is read, as far as a review's budget goes.
+    #[must_use]
+    pub fn with_fingerprints(self, known: Option<Arc<dyn FingerprintSource>>) -> Self {
+        Self { known, ..self }
+    }
+
+    fn repo(&self) -> MutexGuard<'_, Repo> {
+        self.repo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn blob(&self, id: &str) -> Result<Vec<u8>, GitError> {
+        self.repo().blob(id)
+    }
+
+    fn review_files(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError> {
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let take = || match stop.load(Ordering::Relaxed) {
+            true => None,
+            false => {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                files.get(index).map(|file| (index, file))
+            }
+        };
+        let work = |look: &dyn Fn()| {
+            let (mut parsers, mut done) = (Parsers::default(), Vec::new());
+            while let Some((index, file)) = take() {
+                done.push((index, self.review_file(&mut parsers, file)));
+                look();
+            }
+            done
+        };
+        let look = || {
+            if cancelled() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        };
+        let done: Vec<(usize, FileOutcome)> = std::thread::scope(|scope| {
+            let helper = (files.len() >= MIN_FILES_FOR_SECOND_THREAD).then(|| {
+                let thread = std::thread::Builder::new().name("review".to_owned()).stack_size(THREAD_STACK_BYTES);
+                thread.spawn_scoped(scope, || work(&|| ())).ok()
+            });
+            let mut done = work(&look);
+            if let Some(Ok(more)) = helper.flatten().map(std::thread::ScopedJoinHandle::join) {
+                done.extend(more);
+            }
+            done
+        });
+        if stop.load(Ordering::Relaxed) {
+            return Err(ReviewerError::Cancelled);
+        }
+        Ok(build_report(files, done))
+    }
+
+    /// What became of one file, whatever happens.
+    fn review_file(&self, parsers: &mut Parsers, file: &FileChange) -> FileOutcome {
+        match catch_unwind(AssertUnwindSafe(|| self.load_and_review(parsers, file))) {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                *parsers = Parsers::default();
+                FileOutcome::failed()
+            }
+        }
+    }
+
+    fn load_and_review(&self, parsers: &mut Parsers, file: &FileChange) -> FileOutcome {
+        let text = match self.blob(&file.new_blob) {
+            Ok(text) => text,
+            Err(error) => {
+                return FileOutcome::LeftOut { reason: OmissionReason::Unreadable, note: Some(error.to_string()) };
+            }
+        };
+        let old = || {
+            let old = self.blob(file.old_blob.as_deref()?).ok()?;
+            Some((file.old_path.clone().unwrap_or_else(|| file.path.clone()), old))
+        };
+        match self.builtin.review_change(parsers, &file.path, &text, &file.hunks, old) {
+            Ok(smells) => {
+                FileOutcome::Reviewed { findings: self.build_findings(&smells, &file.path, &text), lines: count_lines(&text) }
+            }
+            Err(why) => FileOutcome::from_error(why),
+        }
+    }
+
+    /// Run ids and times are set by whoever called.
+    fn build_findings(&self, smells: &[Smell], path: &str, text: &[u8]) -> Vec<Finding> {
+        to_findings(smells, path, text, &self.snapshot.run_id, Time::UNIX_EPOCH)
+    }
+
+    fn find_clones(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError> {
+        let mut texts: Vec<(&FileChange, Language, Vec<u8>)> = Vec::new();
+        let mut bytes = 0;
+        for file in files {
+            if cancelled() {
+                return Err(ReviewerError::Cancelled);
+            }
+            // What cannot be read was told of when the file was reviewed by itself.
+            let Ok(text) = self.blob(&file.new_blob) else { continue };
+            let Some(language) = Language::detect(&file.path, &text) else { continue };
+            bytes += text.len();
+            texts.push((file, language, text));
+            if bytes > MAX_CHANGED_BYTES {
+                return self.find_clones_among_changed(files, cancelled);
+            }
+        }
+        let mut parsers = Parsers::default();
+        let mut parsed = Vec::with_capacity(texts.len());
+        for (file, language, text) in &texts {
+            if cancelled() {
+                return Err(ReviewerError::Cancelled);
+            }
+            let Ok(source) = parsers.parse(&file.path, *language, text) else { continue };
+            let facts = FileFacts::from_parsed(&source);
+            parsed.push((*file, source, facts, added_lines(file)));
+        }
+        let changed: Vec<ChangedFile<'_>> =
+            parsed.iter().map(|(_, source, facts, added)| ChangedFile { source, facts, added }).collect();
+        let search = CloneSearch::new(self.known.as_deref());
+        let repo = self.repo();
+        let tree = list_searched_files(&repo, &self.snapshot.commit, &self.snapshot.filter).map_err(to_reviewer_error)?;
+        let found = search.run(&changed, &tree, &mut |blob| repo.blob(blob).ok(), self.builtin.limits());
+        let mut report = ReviewerReport { notes: found.notes, unindexed_bytes: found.bytes_read, ..ReviewerReport::default() };
+        let mut smells_of: Vec<Vec<Smell>> = parsed.iter().map(|_| Vec::new()).collect();
+        for (index, smell) in found.smells {
+            if let Some(smells) = smells_of.get_mut(index) {
+                smells.push(smell);
+            }
+        }
+        for ((file, source, facts, _), mut smells) in parsed.iter().zip(smells_of) {
+            if !smells.is_empty() {
+                self.builtin.redact_and_lower(source, facts, &mut smells);
+            }
+            report.findings.extend(self.build_findings(&smells, &file.path, source.text));
+            report.read.push(ReviewerFile { path: file.path.clone(), lines: count_lines(source.text) });
+        }
+        Ok(report)
+    }
+
+    /// Copies among the changed files, when they are too many to be held at once.
+    fn find_clones_among_changed(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError> {
+        let mut index = CloneIndex::default();
+        for file in files {
+            if cancelled() {
+                return Err(ReviewerError::Cancelled);
+            }
+            let Ok(text) = self.blob(&file.new_blob) else { continue };
+            if let Some(language) = Language::detect(&file.path, &text) {
+                index.add_file(&file.path, language, &text);
+            }
+        }
+        let by_path: std::collections::HashMap<&str, &FileChange> =
+            files.iter().map(|file| (file.path.as_str(), file)).collect();
+        let mut read = |path: &str| self.blob(&by_path.get(path)?.new_blob).ok();
+        let found = index.find_clones(&mut read, self.builtin.limits());
+        let mut report = ReviewerReport::default();
+        let mut parsers = Parsers::default();
+        for group in found.chunk_by(|(one, _), (other, _)| one == other) {
+            let Some((path, _)) = group.first() else { continue };
+            let Some(file) = by_path.get(path.as_str()) else { continue };
+            let Ok(text) = self.blob(&file.new_blob) else { continue };
+            let Some(language) = Language::detect(path, &text) else { continue };
+            let Ok(source) = parsers.parse(path, language, &text) else { continue };
+            let added = LineSet::from_hunks(&file.hunks);
+            let mut smells: Vec<Smell> = group
+                .iter()
+                .map(|(_, smell)| smell.clone())
+                .filter(|smell| added.overlaps(smell.line_start, smell.line_end))
+                .collect();
+            if !smells.is_empty() {
+                self.builtin.redact_and_lower(&source, &FileFacts::from_parsed(&source), &mut smells);
+            }
+            report.findings.extend(self.build_findings(&smells, path, &text));
+            report.read.push(ReviewerFile { path: path.clone(), lines: count_lines(&text) });
+        }
+        report.notes.push(format!(
+            "copies were looked for among the {} only: the change is over {} MB",
+            format_count(files.len(), "changed file"),
+            MAX_CHANGED_BYTES >> 20
+        ));
+        Ok(report)
+    }
+}
+
+impl Reviewer for BuiltinReviewer {
+    fn review(&mut self, unit: &ReviewerUnit, cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError> {
+        match unit {
+            ReviewerUnit::EachFile(files) => self.review_files(files, cancelled),
+            ReviewerUnit::CrossFile(files) => match catch_unwind(AssertUnwindSafe(|| self.find_clones(files, cancelled))) {
+                Ok(report) => report,
+                Err(_) => Err(ReviewerError::Failed {
+                    class: ErrorClass::Internal,
+                    summary: "the search for copies failed; that is a fault of revdeck".to_owned(),
+                }),
+            },
+        }
+    }
+
+    fn policy_version(&self) -> String {
+        self.policy_version.clone()
+    }
+
+    fn files_per_unit(&self) -> usize {
+        FILES_PER_UNIT
+    }
+
+    fn has_cross_file_unit(&self) -> bool {
+        self.builtin.limits().duplicate_code.enabled
+    }
+}
+
+/// The files of a commit that copies are looked for in.
+fn list_searched_files(repo: &Repo, commit: &str, filter: &FilterSettings) -> Result<Vec<TreeFile>, GitError> {
+    let mut judge = repo.review_filter(commit, filter)?;
+    let mut files = repo.tree_files(commit)?;
+    files.retain(|file| Language::detect(&file.path, b"").is_some() && judge.left_out_reason(&file.path, b"").is_none());
+    Ok(files)
+}
+
+/// The lines that a change added or changed.
+fn added_lines(file: &FileChange) -> Vec<LineRange> {
+    file.hunks.iter().filter(|hunk| hunk.new_lines > 0).map(|hunk| hunk.new_range()).collect()
+}
+
+fn count_lines(text: &[u8]) -> u32 {
+    u32::try_from(memchr::memchr_iter(b'\n', text).count() + 1).unwrap_or(u32::MAX)
+}
+
+fn to_reviewer_error(error: GitError) -> ReviewerError {
+    ReviewerError::Failed { class: ErrorClass::Git, summary: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::ChangeKind;
+
+    #[test]
+    fn a_file_that_no_thread_gave_back_is_left_out_and_said() {
+        let files: Vec<FileChange> = ["a.rs", "b.rs", "c.rs"]
+            .map(|path| FileChange {
+                path: path.to_owned(),
+                old_path: None,
+                kind: ChangeKind::Added,
+                old_blob: None,
+                new_blob: String::new(),
+                hunks: Vec::new(),
+            })
+            .into();
+        let reviewed = |lines| FileOutcome::Reviewed { findings: Vec::new(), lines };
+        let report = build_report(&files, vec![(2, reviewed(7)), (0, reviewed(5))]);
+        let read: Vec<_> = report.read.iter().map(|file| (file.path.as_str(), file.lines)).collect();
+        assert_eq!(read, [("a.rs", 5), ("c.rs", 7)]);
+        assert_eq!(report.left_out, [OmittedFile { path: "b.rs".into(), reason: OmissionReason::Unreadable }]);
+        assert!(report.notes.len() == 1 && report.notes[0].starts_with("b.rs: "), "{:?}", report.notes);
+    }
+
+    #[test]
+    fn the_policy_version_moves_with_the_thresholds() {
+        let (one, other) = (policy_version("[long_method]\nmax_code_lines = 60\n"), policy_version(""));
+        assert_ne!(one, other);
+        assert_eq!(other, policy_version(""));
+        assert_eq!(one.len(), 16);
+    }
+}

@@ -1,0 +1,430 @@
+//! Unused private functions and unused parameters.
+//!
+//! Private is what no other file can reach: a Go package or a C++ class is more than a file, so their functions are not
+//! reported. Parameters are reported where the signature is the author's own: the function is private or called here,
+//! never handed on as a value, and no later parameter is used.
+
+use super::occurrences::{self, NameOccurrence};
+use super::node_roles::SmellNodeRole;
+use super::{DeadCodeSmell, DeadCodeCollector, shorten_name};
+use crate::domain::{Confidence, Priority, Severity};
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::smells::Smell;
+use crate::reviewers::analyzer::source::NodeIndex;
+
+/// A function that might be unused, or have unused parameters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UnusedFunctionCandidate {
+    node: NodeIndex,
+    name: NodeIndex,
+    /// Nothing outside of the file can name it.
+    private: Option<Confidence>,
+    /// Its parameters are its own business.
+    own_signature: bool,
+    /// Called through an object, a class or a namespace.
+    is_member: bool,
+}
+
+impl DeadCodeCollector<'_, '_> {
+    /// A function, before its scope is opened.
+    pub(super) fn collect_function(&mut self, index: NodeIndex) {
+        let source = self.source;
+        let limit = &self.limits.dead_code;
+        if !(limit.unused_private_functions || limit.unused_parameters) || source.nodes[index].is_error() {
+            return;
+        }
+        let Some(name) = self.function_name(index) else { return };
+        let bytes = source.bytes(&source.nodes[name]);
+        if bytes.is_empty() || source.child_by_field(index, self.roles.fields.body).is_none() {
+            return;
+        }
+        let head = self.head_bytes(index, name);
+        let private = self.private_confidence(index, name, head);
+        let own_signature = self.owns_signature(index, head, private.is_some());
+        if private.is_none() && !own_signature {
+            return;
+        }
+        self.names.request(bytes);
+        if own_signature && limit.unused_parameters {
+            let mut wanted = Vec::new();
+            self.for_each_parameter(index, &mut |name| wanted.push(name));
+            for name in wanted.into_iter().flatten() {
+                self.names.request(source.bytes(&source.nodes[name]));
+            }
+        }
+        let is_member = self.scopes.last().is_some_and(|scope| !scope.is_function)
+            || self.roles.kinds.method_definition.is(source.nodes[index].kind);
+        self.functions.push(UnusedFunctionCandidate { node: index, name, private, own_signature, is_member });
+    }
+
+    fn function_name(&self, index: NodeIndex) -> Option<NodeIndex> {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        if matches!(source.language, Language::C | Language::Cpp) {
+            let mut inner = source.child_by_field(index, fields.declarator)?;
+            for _ in 0..6 {
+                if kinds.identifier.is(source.nodes[inner].kind) {
+                    return Some(inner);
+                }
+                inner = source.child_by_field(inner, fields.declarator)?;
+            }
+            return None;
+        }
+        if let Some(name) = source.child_by_field(index, fields.name) {
+            return Some(name);
+        }
+        // `const f = () => …`
+        let parent = source.nodes[index].parent as usize;
+        let is_value =
+            kinds.arrow_function.is(source.nodes[index].kind) || kinds.function_expression.is(source.nodes[index].kind);
+        (is_value && self.roles.role(source.nodes[parent].kind) == SmellNodeRole::Declarator)
+            .then(|| source.child_by_field(parent, fields.name))?
+    }
+
+    /// Whether only this file can name it, and how sure that is.
+    fn private_confidence(&self, index: NodeIndex, name: NodeIndex, head: &[u8]) -> Option<Confidence> {
+        let (source, roles, kinds) = (self.source, self.roles, &self.roles.kinds);
+        let bytes = source.bytes(&source.nodes[name]);
+        let node = source.nodes[index];
+        let parent = source.nodes[node.parent as usize];
+        let has = |word| occurrences::has_word(head, word);
+        let scope = self.scopes.last();
+        match source.language {
+            Language::Rust => {
+                let around = scope.map(|scope| &source.nodes[scope.node]);
+                let in_trait = around.is_some_and(|around| {
+                    kinds.trait_item.is(around.kind)
+                        || (kinds.impl_item.is(around.kind) && occurrences::has_word(impl_header(source.bytes(around)), "for"))
+                });
+                let attributed = self.prev_named_sibling(index).is_some_and(|before| source.bytes(before).starts_with(b"#["));
+                let allowed = self.scopes.iter().any(|scope| {
+                    self.prev_named_sibling(scope.node).is_some_and(|before| {
+                        let text = source.bytes(before);
+                        text.starts_with(b"#[") && memchr::memmem::find(text, b"allow").is_some()
+                    })
+                });
+                let hidden = !has("pub") && !has("extern") && bytes != b"main" && !in_trait && !attributed && !allowed;
+                hidden.then_some(Confidence::High)
+            }
+            Language::Python => {
+                if kinds.decorated_definition.is(parent.kind) || bytes.ends_with(b"__") {
+                    return None;
+                }
+                match scope {
+                    Some(scope) if scope.is_function => Some(Confidence::High),
+                    Some(_) if bytes.starts_with(b"__") => Some(Confidence::Medium),
+                    _ => None,
+                }
+            }
+            Language::JavaScript | Language::TypeScript | Language::Tsx => {
+                let declared = roles.role(parent.kind) == SmellNodeRole::Declarator;
+                // Arrow functions in variables are reported as unused variables; a method of an object is a value.
+                let in_class = kinds.class_body.is(parent.kind);
+                if declared || (kinds.method_definition.is(node.kind) && !in_class) {
+                    return None;
+                }
+                match scope {
+                    Some(scope) if scope.is_function => {
+                        (!kinds.function_expression.is(node.kind)).then_some(Confidence::High)
+                    }
+                    Some(_) => {
+                        let hidden = bytes.starts_with(b"#") || has("private");
+                        (hidden && !head.contains(&b'@')).then_some(Confidence::Medium)
+                    }
+                    None => {
+                        let exported = kinds.export_statement.is(parent.kind);
+                        let plain = !kinds.function_expression.is(node.kind);
+                        (!exported && plain && !source.path.ends_with(".d.ts")).then_some(Confidence::Medium)
+                    }
+                }
+            }
+            Language::Java => {
+                let serial = bytes.starts_with(b"readObject") || bytes.starts_with(b"writeObject");
+                let resolves = matches!(bytes, b"readResolve" | b"writeReplace");
+                (has("private") && !head.contains(&b'@') && !serial && !resolves).then_some(Confidence::High)
+            }
+            Language::CSharp => {
+                let class = scope.map(|scope| source.bytes(&source.nodes[scope.node]))?;
+                let class_head = &class[..memchr::memchr(b'{', class).unwrap_or(class.len())];
+                let whole = !occurrences::has_word(class_head, "partial");
+                // A class with a base may be one that an engine calls by name.
+                let confidence = if class_head.contains(&b':') { Confidence::Low } else { Confidence::High };
+                (has("private") && whole && !head.contains(&b'[')).then_some(confidence)
+            }
+            Language::Php => {
+                (has("private") && !bytes.starts_with(b"__") && memchr::memmem::find(head, b"#[").is_none())
+                    .then_some(Confidence::Medium)
+            }
+            Language::C | Language::Cpp => {
+                let is_header =
+                    matches!(source.path.rsplit('.').next(), Some("h" | "hh" | "hpp" | "hxx" | "inl" | "ipp"));
+                let marked = ["inline", "__attribute__", "unused", "constructor", "UNUSED", "used"]
+                    .iter()
+                    .any(|word| memchr::memmem::find(head, word.as_bytes()).is_some());
+                let in_class = scope.is_some_and(|scope| {
+                    !scope.is_function && !source.bytes(&source.nodes[scope.node]).starts_with(b"namespace")
+                });
+                (has("static") && !is_header && !marked && !in_class).then_some(Confidence::High)
+            }
+            Language::Ruby => {
+                let inline = kinds.call.is(source.nodes[parent.parent as usize].kind)
+                    && source.bytes(&source.nodes[parent.parent as usize]).starts_with(b"private ");
+                let class = scope.filter(|scope| !scope.is_function)?;
+                // A class with a parent, or a module, may be called from there.
+                let alone = kinds.class.is(source.nodes[class.node].kind)
+                    && source.child_by_field(class.node, self.roles.fields.superclass).is_none();
+                ((class.private || inline) && alone).then_some(Confidence::Low)
+            }
+            Language::Go | Language::Bash => None,
+        }
+    }
+
+    /// Whether nobody else says which parameters the function has.
+    fn owns_signature(&self, index: NodeIndex, head: &[u8], private: bool) -> bool {
+        let (source, kinds) = (self.source, &self.roles.kinds);
+        if self.facts.is_test_at(index) {
+            return false;
+        }
+        let parent = source.nodes[source.nodes[index].parent as usize];
+        let in_class = self.scopes.last().is_some_and(|scope| !scope.is_function);
+        match source.language {
+            Language::Rust | Language::Java | Language::CSharp | Language::Php => private,
+            Language::C | Language::Cpp => private || (occurrences::has_word(head, "static") && !in_class),
+            Language::Python => !kinds.decorated_definition.is(parent.kind) && !in_class,
+            Language::JavaScript | Language::TypeScript | Language::Tsx => !in_class || private,
+            // Methods belong to interfaces more often than not.
+            Language::Go => {
+                self.roles.fields.receiver == 0 || source.child_by_field(index, self.roles.fields.receiver).is_none()
+            }
+            Language::Ruby | Language::Bash => false,
+        }
+    }
+
+    /// Gives the parameters in order; `None` for one without a name of its own.
+    fn for_each_parameter(&self, index: NodeIndex, give: &mut dyn FnMut(Option<NodeIndex>)) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let mut holder = index;
+        if matches!(source.language, Language::C | Language::Cpp) {
+            let Some(name) = self.function_name(index) else { return };
+            holder = source.nodes[name].parent as usize;
+        }
+        let Some(list) = source.child_by_field(holder, fields.parameters) else { return };
+        let identifier = |index: NodeIndex| kinds.identifier.is(source.nodes[index].kind);
+        for parameter in source.children(list).filter(|&child| source.nodes[child].is_named()) {
+            match source.language {
+                _ if self.roles.role(source.nodes[parameter].kind) == SmellNodeRole::Comment => {}
+                Language::Go => {
+                    for name in source.children(parameter).filter(|&child| source.nodes[child].field == fields.name) {
+                        give(Some(name));
+                    }
+                }
+                Language::C | Language::Cpp => {
+                    let mut inner = source.child_by_field(parameter, fields.declarator);
+                    let mut found = None;
+                    for _ in 0..6 {
+                        let Some(next) = inner else { break };
+                        if identifier(next) {
+                            found = Some(next);
+                            break;
+                        }
+                        let named = || source.children(next).find(|&child| source.nodes[child].is_named());
+                        inner = source.child_by_field(next, fields.declarator).or_else(named);
+                    }
+                    give(found);
+                }
+                Language::Php => {
+                    let name = source.child_by_field(parameter, fields.name);
+                    give(
+                        name.and_then(|name| {
+                            source.children(name).find(|&child| kinds.name.is(source.nodes[child].kind))
+                        }),
+                    );
+                }
+                _ if identifier(parameter) => give(Some(parameter)),
+                Language::Rust | Language::TypeScript | Language::Tsx => {
+                    // `constructor(private x)` declares a field.
+                    let pattern = source.child_by_field(parameter, fields.pattern).filter(|&pattern| identifier(pattern));
+                    give(pattern);
+                }
+                Language::JavaScript => give(source.child_by_field(parameter, fields.left).filter(|&left| identifier(left))),
+                _ => give(source.child_by_field(parameter, fields.name).filter(|&name| identifier(name))),
+            }
+        }
+    }
+
+    pub(super) fn report_functions(&self, out: &mut Vec<Smell>) {
+        if self.is_example() || self.is_included_elsewhere() || self.calls_by_computed_names() {
+            return;
+        }
+        for candidate in &self.functions {
+            let unused = self.limits.dead_code.unused_private_functions && self.report_unused_function(candidate, out);
+            if !unused && candidate.own_signature && self.limits.dead_code.unused_parameters {
+                self.report_unused_parameters(candidate, out);
+            }
+        }
+    }
+
+    /// A C file whose static functions nobody uses is a part of another one, which includes it.
+    fn is_included_elsewhere(&self) -> bool {
+        if !matches!(self.source.language, Language::C | Language::Cpp) {
+            return false;
+        }
+        let private = || self.functions.iter().filter(|candidate| candidate.private.is_some());
+        let unused = private().filter(|candidate| !self.is_mentioned(candidate)).count();
+        unused >= 3 && unused * 2 > private().count()
+    }
+
+    /// PHP's `$this->{"add_$x"}()` and the like can be any method.
+    fn calls_by_computed_names(&self) -> bool {
+        let has = |mark: &[u8]| memchr::memmem::find(self.source.text, mark).is_some();
+        self.source.language == Language::Php
+            && ["->{", "->$", "::$method", "static::{", "call_user_func", "[$this,"]
+                .iter()
+                .any(|mark| has(mark.as_bytes()))
+    }
+
+    /// Whether anything but the function itself mentions it.
+    fn is_mentioned(&self, candidate: &UnusedFunctionCandidate) -> bool {
+        // A function that only calls itself is not used either.
+        let own = candidate.node..self.source.nodes[candidate.node].end_index as usize;
+        self.names.occurrences(self.source.bytes(&self.source.nodes[candidate.name])).iter().any(|&place| match place {
+            NameOccurrence::Comment(_) => false,
+            NameOccurrence::Name(index) | NameOccurrence::Text(index) => !own.contains(&index),
+        })
+    }
+
+    fn report_unused_function(&self, candidate: &UnusedFunctionCandidate, out: &mut Vec<Smell>) -> bool {
+        let source = self.source;
+        let Some(confidence) = candidate.private else { return false };
+        let bytes = source.bytes(&source.nodes[candidate.name]);
+        let node = &source.nodes[candidate.node];
+        if self.is_mentioned(candidate)
+            || bytes.starts_with(b"_") && source.language != Language::Python
+            || self.facts.is_test_at(candidate.node)
+            || occurrences::is_suppressed(source, node)
+            || self.is_reachable_from_outside(candidate)
+        {
+            return false;
+        }
+        let has_errors = !self.errors.is_empty();
+        let name = source.text(&source.nodes[candidate.name]);
+        let lines = node.end_row - node.row + 1;
+        let mut smell = DeadCodeSmell {
+            node: candidate.name,
+            priority: Priority::P3,
+            severity: Severity::Medium,
+            confidence: if has_errors { Confidence::Low } else { confidence },
+            title: format!("unused function `{}`", shorten_name(name)),
+            explanation: format!(
+                "`{}` ({}) can only be used in this file, and no other place of it mentions it.",
+                shorten_name(name),
+                crate::domain::text::format_count(lines as usize, "line")
+            ),
+            subject: format!("function {name}"),
+            suggestion: None,
+        }
+        .into_smell(source);
+        smell.line_end = node.end_row + 1;
+        out.push(smell);
+        true
+    }
+
+    fn is_reachable_from_outside(&self, candidate: &UnusedFunctionCandidate) -> bool {
+        let source = self.source;
+        match source.language {
+            // Modules below this one see what is private here.
+            Language::Rust => self.child_modules == Some(true) || self.allows_dead_code,
+            // Without imports and exports the top level belongs to the page.
+            Language::JavaScript | Language::TypeScript | Language::Tsx => {
+                let parent = source.nodes[candidate.node].parent as usize;
+                parent == 0 && !self.is_module
+            }
+            _ => false,
+        }
+    }
+
+    fn report_unused_parameters(&self, candidate: &UnusedFunctionCandidate, out: &mut Vec<Smell>) {
+        let source = self.source;
+        let node = &source.nodes[candidate.node];
+        let (start, end) = (candidate.node, node.end_index as usize);
+        let name_bytes = source.bytes(&source.nodes[candidate.name]);
+        if self.has_error_in(start, end) || occurrences::is_suppressed(source, node) || self.is_stub(candidate.node) {
+            return;
+        }
+        let mut calls = 0;
+        for &place in self.names.occurrences(name_bytes) {
+            match place {
+                NameOccurrence::Comment(_) => {}
+                NameOccurrence::Name(index) if index == candidate.name => {}
+                // `json.load(...)` says nothing of a `load` of one's own.
+                NameOccurrence::Name(index) if !candidate.is_member && occurrences::is_qualified(source, index) => {}
+                NameOccurrence::Name(index) if occurrences::is_called(source, index) => calls += 1,
+                // Handed on as a value, declared before, exported by name: the signature is agreed upon.
+                NameOccurrence::Name(_) | NameOccurrence::Text(_) => return,
+            }
+        }
+        if calls == 0 {
+            return;
+        }
+        let mut parameters = Vec::new();
+        self.for_each_parameter(candidate.node, &mut |name| parameters.push(name));
+        for parameter in parameters.into_iter().rev() {
+            let Some(name) = parameter else { return };
+            let bytes = source.bytes(&source.nodes[name]);
+            let is_used = bytes.starts_with(b"_")
+                || matches!(bytes, b"self" | b"this" | b"cls" | b"args" | b"kwargs" | b"unused" | b"ignored")
+                || self.names.occurrences_in(bytes, start, end).iter().any(|&place| match place {
+                    NameOccurrence::Comment(_) => false,
+                    NameOccurrence::Text(_) => true,
+                    NameOccurrence::Name(index) => index != name && !occurrences::is_member(source, index),
+                });
+            if is_used {
+                return;
+            }
+            let (text, function) = (source.text(&source.nodes[name]), source.text(&source.nodes[candidate.name]));
+            out.push(
+                DeadCodeSmell {
+                    node: name,
+                    priority: Priority::P3,
+                    severity: Severity::Low,
+                    confidence: Confidence::Medium,
+                    title: format!("unused parameter `{}` of `{}`", shorten_name(text), shorten_name(function)),
+                    explanation: format!(
+                        "`{}` never mentions its parameter `{}`, and {} a value.",
+                        shorten_name(function),
+                        shorten_name(text),
+                        if calls == 1 {
+                            "the call here gives it".to_owned()
+                        } else {
+                            format!("all {calls} calls here give it")
+                        }
+                    ),
+                    subject: format!("parameter {function} {text}"),
+                    suggestion: None,
+                }
+                .into_smell(source),
+            );
+        }
+    }
+
+    /// A body of one statement or none often waits for its code, or says that there is none.
+    fn is_stub(&self, function: NodeIndex) -> bool {
+        let source = self.source;
+        let Some(mut body) = source.child_by_field(function, self.roles.fields.body) else { return true };
+        let statements = |body: NodeIndex| {
+            source.children(body).filter(|&child| {
+                let node = &source.nodes[child];
+                node.is_named() && self.roles.role(node.kind) != SmellNodeRole::Comment
+            })
+        };
+        if let Some(list) = statements(body).find(|&child| self.roles.kinds.statement_list.is(source.nodes[child].kind))
+        {
+            body = list;
+        }
+        statements(body).count() <= 1 && source.nodes[body].end_index as usize - body < 40
+    }
+}
+
+/// An `impl` up to its body.
+fn impl_header(bytes: &[u8]) -> &[u8] {
+    &bytes[..memchr::memchr(b'{', bytes).unwrap_or(bytes.len())]
+}

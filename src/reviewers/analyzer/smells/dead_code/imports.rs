@@ -1,0 +1,393 @@
+//! Unused imports: a name that an import brings and nothing in the file mentions.
+//!
+//! What an import may be for without a mention is left out: side effects, re-exports, traits, C# namespaces.
+
+use super::occurrences::{self, NameOccurrence};
+use super::{DeadCodeSmell, DeadCodeCollector, shorten_name};
+use crate::domain::{Confidence, Priority, Severity, Suggestion, text};
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::smells::Smell;
+use crate::reviewers::analyzer::source::NodeIndex;
+
+/// An import that brings one name; the others of its statement are counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ImportedName {
+    /// The whole statement.
+    statement: NodeIndex,
+    /// Bytes of the name in the file: a part of a node for Go's paths.
+    start: u32,
+    end: u32,
+    confidence: Confidence,
+}
+
+/// Types of Rust's standard library that are no traits: an import of a trait is used without a mention.
+const RUST_STD_TYPES: &[&str] = &[
+    "HashMap",
+    "HashSet",
+    "BTreeMap",
+    "BTreeSet",
+    "VecDeque",
+    "BinaryHeap",
+    "Arc",
+    "Rc",
+    "Weak",
+    "RefCell",
+    "Cell",
+    "OnceCell",
+    "OnceLock",
+    "LazyLock",
+    "Mutex",
+    "RwLock",
+    "Condvar",
+    "Path",
+    "PathBuf",
+    "Duration",
+    "Instant",
+    "SystemTime",
+    "File",
+    "OpenOptions",
+    "Ordering",
+    "Cow",
+    "PhantomData",
+    "Range",
+    "Command",
+    "Stdio",
+    "ExitCode",
+    "OsStr",
+    "OsString",
+    "CString",
+    "CStr",
+    "AtomicUsize",
+    "AtomicBool",
+    "AtomicU32",
+    "AtomicU64",
+    "NonZeroU32",
+    "NonZeroU64",
+    "NonZeroUsize",
+    "IpAddr",
+    "Ipv4Addr",
+    "Ipv6Addr",
+    "SocketAddr",
+    "TcpListener",
+    "TcpStream",
+    "UdpSocket",
+    "BufReader",
+    "BufWriter",
+    "Pin",
+    "JoinHandle",
+    "NonNull",
+    "ManuallyDrop",
+    "MaybeUninit",
+];
+
+impl DeadCodeCollector<'_, '_> {
+    /// An import, or a part of one.
+    pub(super) fn collect_import(&mut self, index: NodeIndex) {
+        self.is_module = true;
+        if !self.limits.dead_code.unused_imports || self.source.nodes[index].is_error() {
+            return;
+        }
+        match self.source.language {
+            Language::Python => self.collect_python_import(index),
+            Language::JavaScript | Language::TypeScript | Language::Tsx => self.collect_script_import(index),
+            Language::Go => self.collect_go_import(index),
+            Language::Java => self.collect_java_import(index),
+            Language::Rust => self.collect_rust_import(index),
+            Language::Php => self.collect_php_import(index),
+            // A namespace brings names that only the compiler knows; C, C++, Ruby and Bash import no names.
+            _ => {}
+        }
+    }
+
+    fn add_import(&mut self, statement: NodeIndex, name: NodeIndex, confidence: Confidence) {
+        let node = self.source.nodes[name];
+        self.add_import_bytes(statement, (node.start, node.end), confidence);
+    }
+
+    fn add_import_bytes(&mut self, statement: NodeIndex, (start, end): (u32, u32), confidence: Confidence) {
+        let bytes = &self.source.text[start as usize..end as usize];
+        if bytes.is_empty() || bytes.starts_with(b"_") {
+            return;
+        }
+        self.names.request(bytes);
+        self.imports.push(ImportedName { statement, start, end, confidence });
+    }
+
+    fn collect_python_import(&mut self, index: NodeIndex) {
+        let path = self.source.path;
+        let name = path.rsplit('/').next().unwrap_or(path);
+        // `__init__.py` re-exports, `conftest.py` gives fixtures, a stub declares.
+        if name == "__init__.py" || name == "conftest.py" || name == "compat.py" || name.ends_with(".pyi") {
+            return;
+        }
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        // What may be missing is imported to see whether it is there.
+        let mut around = source.nodes[index].parent as usize;
+        while around != 0 {
+            if kinds.try_statement.is(source.nodes[around].kind) {
+                return;
+            }
+            around = source.nodes[around].parent as usize;
+        }
+        for child in source.children(index).filter(|&child| source.nodes[child].field == fields.name) {
+            let node = &source.nodes[child];
+            if kinds.aliased_import.is(node.kind) {
+                let (Some(alias), Some(name)) =
+                    (source.child_by_field(child, fields.alias), source.child_by_field(child, fields.name))
+                else {
+                    continue;
+                };
+                // `import a as a` is the form of a re-export.
+                if source.bytes(&source.nodes[alias]) != source.bytes(&source.nodes[name]) {
+                    self.add_import(index, alias, Confidence::High);
+                }
+            } else if kinds.dotted_name.is(node.kind) {
+                let mut parts = source.children(child).filter(|&part| kinds.identifier.is(source.nodes[part].kind));
+                let Some(first) = parts.next() else { continue };
+                // `import a.b` may be there for what it does.
+                let confidence = if parts.next().is_some() { Confidence::Low } else { Confidence::High };
+                self.add_import(index, first, confidence);
+            }
+        }
+    }
+
+    fn collect_script_import(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        if source.path.ends_with(".d.ts") {
+            return;
+        }
+        let Some(clause) = source.children(index).find(|&child| kinds.import_clause.is(source.nodes[child].kind))
+        else {
+            return;
+        };
+        for part in source.descendants(clause) {
+            let node = &source.nodes[part];
+            let parent = &source.nodes[node.parent as usize];
+            let name = if kinds.import_specifier.is(node.kind) {
+                source.child_by_field(part, fields.alias).or_else(|| source.child_by_field(part, fields.name))
+            } else if kinds.identifier.is(node.kind)
+                && (node.parent as usize == clause || kinds.namespace_import.is(parent.kind))
+            {
+                Some(part)
+            } else {
+                None
+            };
+            // JSX stands for calls of these.
+            if let Some(name) = name
+                && !matches!(source.bytes(&source.nodes[name]), b"React" | b"h" | b"Fragment" | b"preact" | b"jsx")
+            {
+                self.add_import(index, name, Confidence::High);
+            }
+        }
+    }
+
+    /// `const x = require('x')` at the top of a file.
+    pub(super) fn add_require(&mut self, declaration: NodeIndex, name: NodeIndex) {
+        self.add_import(declaration, name, Confidence::Medium);
+    }
+
+    fn collect_go_import(&mut self, index: NodeIndex) {
+        let (source, fields) = (self.source, self.roles.fields);
+        let Some(path) = source.child_by_field(index, fields.path) else { return };
+        let path_node = source.nodes[path];
+        let text = source.bytes(&path_node);
+        if let Some(name) = source.child_by_field(index, fields.name) {
+            if !matches!(source.bytes(&source.nodes[name]), b"_" | b".") {
+                self.add_import(index, name, Confidence::Medium);
+            }
+            return;
+        }
+        let inside = text.get(1..text.len().saturating_sub(1)).unwrap_or_default();
+        let mut parts = inside.rsplit(|&byte| byte == b'/');
+        let mut last = parts.next().unwrap_or_default();
+        let is_version = |part: &[u8]| part.len() > 1 && part[0] == b'v' && part[1..].iter().all(u8::is_ascii_digit);
+        if is_version(last) {
+            last = parts.next().unwrap_or_default();
+        }
+        let first = inside.split(|&byte| byte == b'/').next().unwrap_or_default();
+        // Elsewhere the package's name need not be the path's end; the compiler would not have it unused.
+        let is_standard = !first.contains(&b'.') && inside != b"C" && inside != b"embed";
+        if is_standard && last.iter().all(u8::is_ascii_alphanumeric) {
+            let offset = memchr::memmem::rfind(text, last).unwrap_or(1) as u32;
+            let start = path_node.start + offset;
+            self.add_import_bytes(index, (start, start + last.len() as u32), Confidence::Medium);
+        }
+    }
+
+    fn collect_java_import(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        if source.children(index).any(|child| kinds.asterisk.is(source.nodes[child].kind)) {
+            return;
+        }
+        let scoped = source.children(index).find(|&child| kinds.scoped_identifier.is(source.nodes[child].kind));
+        if let Some(name) = scoped.and_then(|scoped| source.child_by_field(scoped, fields.name)) {
+            self.add_import(index, name, Confidence::High);
+        }
+    }
+
+    fn collect_php_import(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let name = source.child_by_field(index, fields.alias).or_else(|| {
+            source
+                .descendants(index)
+                .filter(|&child| kinds.name.is(source.nodes[child].kind))
+                .rfind(|&child| source.nodes[child].end == source.nodes[index].end)
+        });
+        if let Some(name) = name {
+            self.add_import(index, name, Confidence::High);
+        }
+    }
+
+    fn collect_rust_import(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        if self.has_child_modules() {
+            // They see what is imported here.
+            return;
+        }
+        // `pub use`, and what an attribute makes of it.
+        let is_public = source.children(index).any(|child| source.bytes(&source.nodes[child]).starts_with(b"pub"));
+        let attributed = self.prev_named_sibling(index).is_some_and(|before| source.bytes(before).starts_with(b"#["));
+        if is_public || attributed {
+            return;
+        }
+        let mut part = index + 1;
+        let end = source.nodes[index].end_index as usize;
+        while part < end {
+            let node = source.nodes[part];
+            let parent = &source.nodes[node.parent as usize];
+            if kinds.use_as_clause.is(node.kind) {
+                if let Some(alias) = source.child_by_field(part, fields.alias) {
+                    self.add_rust_import(index, alias);
+                }
+                part = node.end_index as usize;
+                continue;
+            }
+            if kinds.use_wildcard.is(node.kind) {
+                part = node.end_index as usize;
+                continue;
+            }
+            let is_last = kinds.identifier.is(node.kind)
+                && if kinds.scoped_identifier.is(parent.kind) {
+                    node.field == fields.name && !self.is_path_of_list(node.parent as usize)
+                } else {
+                    node.field != fields.path
+                };
+            if is_last {
+                self.add_rust_import(index, part);
+            }
+            part += 1;
+        }
+    }
+
+    /// Whether a `a::b` is the front part of a longer path.
+    fn is_path_of_list(&self, scoped: NodeIndex) -> bool {
+        self.source.nodes[scoped].field == self.roles.fields.path
+    }
+
+    /// `mod name;`: asked once per file.
+    pub(super) fn has_child_modules(&mut self) -> bool {
+        let (source, kinds) = (self.source, &self.roles.kinds);
+        *self.child_modules.get_or_insert_with(|| {
+            source.nodes.iter().enumerate().any(|(index, node)| {
+                kinds.mod_item.is(node.kind)
+                    && source.bytes(node).last() == Some(&b';')
+                    && node.end_index as usize > index
+            })
+        })
+    }
+
+    fn add_rust_import(&mut self, statement: NodeIndex, name: NodeIndex) {
+        let text = self.source.text(&self.source.nodes[name]);
+        let is_type = text.starts_with(|c: char| c.is_ascii_uppercase());
+        if !is_type || RUST_STD_TYPES.contains(&text) {
+            self.add_import(statement, name, if is_type { Confidence::High } else { Confidence::Medium });
+        }
+    }
+
+    pub(super) fn report_imports(&self, out: &mut Vec<Smell>) {
+        let source = self.source;
+        // A file of imports alone gathers names for others.
+        let gathers = matches!(source.language, Language::Python)
+            && self.facts.functions.is_empty()
+            && self.facts.classes.is_empty();
+        // Comments that mean something: Javadoc, PHPDoc, JSDoc, Python's type comments.
+        let comments_count = !matches!(source.language, Language::Rust | Language::Go);
+        for group in self.imports.chunk_by(|one, other| one.statement == other.statement) {
+            let mut unused: Vec<(&ImportedName, &str)> = Vec::new();
+            for import in group {
+                let bytes = &source.text[import.start as usize..import.end as usize];
+                let Ok(name) = std::str::from_utf8(bytes) else { continue };
+                let statement = import.statement..source.nodes[import.statement].end_index as usize;
+                let is_used = self.names.occurrences(bytes).iter().any(|&place| match place {
+                    NameOccurrence::Comment(_) => comments_count,
+                    NameOccurrence::Name(node) | NameOccurrence::Text(node) => !statement.contains(&node) && !self.is_in_import(node),
+                });
+                if !is_used {
+                    unused.push((import, name));
+                }
+            }
+            let Some(&(first, _)) = unused.first() else { continue };
+            let node = &source.nodes[first.statement];
+            if (gathers && group.len() > 1)
+                || occurrences::is_suppressed(source, node)
+                || self.has_error_in(first.statement, node.end_index as usize)
+            {
+                continue;
+            }
+            let names: Vec<String> = unused.iter().map(|(_, name)| format!("`{}`", shorten_name(name))).collect();
+            let subject: Vec<&str> = unused.iter().map(|(_, name)| *name).collect();
+            let confidence = unused.iter().map(|(import, _)| import.confidence).min().unwrap_or(Confidence::Low);
+            let list = if names.len() > 4 {
+                format!("{} and {} more", names[..3].join(", "), names.len() - 3)
+            } else {
+                names.join(", ")
+            };
+            let is_whole = unused.len() == group.len();
+            let smell = DeadCodeSmell {
+                node: first.statement,
+                priority: Priority::P3,
+                severity: Severity::Low,
+                confidence,
+                title: format!("unused import {list}"),
+                explanation: format!(
+                    "{list} {} imported here and {} no other place of the file.",
+                    if names.len() == 1 { "is" } else { "are" },
+                    if names.len() == 1 { "stands in" } else { "stand in" },
+                ),
+                subject: format!("import {}", subject.join(" ")),
+                suggestion: Some(self.suggest_import_removal(first, confidence, is_whole, &list)),
+            };
+            let mut smell = smell.into_smell(source);
+            if names.len() > 1 {
+                smell.figure = Some(names.len() as f64);
+                smell.explanation = smell
+                    .explanation
+                    .replace("are imported", &format!("are {} imported", text::format_count(names.len(), "name")));
+            }
+            out.push(smell);
+        }
+    }
+
+    /// Whether a node stands in another import; the same name imported twice is not used by that. Python's `import a.b`
+    /// and Rust's `use a::b` after `use a` do use it.
+    fn is_in_import(&self, node: NodeIndex) -> bool {
+        if matches!(self.source.language, Language::Python | Language::Rust) {
+            return false;
+        }
+        let at = self.imports.partition_point(|import| import.statement <= node);
+        self.imports[..at].last().is_some_and(|import| node < self.source.nodes[import.statement].end_index as usize)
+    }
+
+    fn suggest_import_removal(&self, import: &ImportedName, confidence: Confidence, is_whole: bool, list: &str) -> Suggestion {
+        let node = &self.source.nodes[import.statement];
+        if is_whole
+            && confidence == Confidence::High
+            && let Some(lines) = self.own_lines(node)
+        {
+            let text = if lines.start == lines.end { "Remove the line." } else { "Remove the lines." };
+            return Suggestion { text: text.to_owned(), replacement: Some(String::new()), lines: Some(lines) };
+        }
+        let text = if is_whole { "Remove the import.".to_owned() } else { format!("Remove {list} from the import.") };
+        Suggestion { text, replacement: None, lines: None }
+    }
+}

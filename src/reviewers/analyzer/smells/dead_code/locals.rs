@@ -1,0 +1,322 @@
+//! Unused locals: a variable that is declared, perhaps given a value, and mentioned nowhere else in its function.
+
+use super::occurrences::{self, NameOccurrence};
+use super::node_roles::SmellNodeRole;
+use super::{DeadCodeSmell, DeadCodeCollector, shorten_name};
+use crate::domain::{Confidence, Priority, Severity};
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::smells::Smell;
+use crate::reviewers::analyzer::source::NodeIndex;
+
+/// A declaration of a local name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LocalVariable {
+    name: NodeIndex,
+    /// The declaration or assignment.
+    declaration: NodeIndex,
+    /// Where it is looked for.
+    start: NodeIndex,
+    end: NodeIndex,
+}
+
+/// Calls that see locals by their names.
+const REFLECTION_CALLS: &[&str] = &[
+    "locals",
+    "vars",
+    "eval",
+    "exec",
+    "compact",
+    "extract",
+    "get_defined_vars",
+    "binding",
+    "local_variables",
+    "include",
+    "require",
+];
+
+impl DeadCodeCollector<'_, '_> {
+    /// A declaration, by its node's kind.
+    pub(super) fn collect_declarator(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let node = source.nodes[index];
+        let parent = source.nodes[node.parent as usize];
+        match source.language {
+            Language::Rust => {
+                if let Some(pattern) = source.child_by_field(index, fields.pattern)
+                    && kinds.identifier.is(source.nodes[pattern].kind)
+                    && !self.prev_named_sibling(index).is_some_and(|before| source.bytes(before).starts_with(b"#["))
+                {
+                    self.add_local(pattern, index);
+                }
+            }
+            Language::JavaScript | Language::TypeScript | Language::Tsx => self.collect_script_declarator(index),
+            Language::Java => {
+                if kinds.local_variable_declaration.is(parent.kind)
+                    && let Some(name) = source.child_by_field(index, fields.name)
+                {
+                    self.add_local(name, node.parent as usize);
+                }
+            }
+            Language::CSharp => {
+                let outer = source.nodes[parent.parent as usize];
+                if kinds.local_declaration_statement.is(outer.kind)
+                    && !source.bytes(&outer).starts_with(b"using")
+                    && !source.bytes(&outer).starts_with(b"await")
+                    && let Some(name) = source.child_by_field(index, fields.name)
+                {
+                    self.add_local(name, parent.parent as usize);
+                }
+            }
+            Language::C | Language::Cpp => self.collect_c_declaration(index),
+            Language::Bash => self.collect_bash_declaration(index),
+            // Go's compiler accepts no unused locals.
+            _ => {}
+        }
+    }
+
+    /// An assignment: in Python, Ruby and PHP it declares.
+    pub(super) fn collect_assignment(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let Some(left) = source.child_by_field(index, fields.left) else { return };
+        let kind = source.nodes[left].kind;
+        match source.language {
+            Language::Python if kinds.identifier.is(kind) && self.is_in_function() => self.add_local(left, index),
+            Language::Ruby if kinds.identifier.is(kind) && !self.is_value_of_block(index) => self.add_local(left, index),
+            Language::Php if kinds.variable_name.is(kind) => {
+                if let Some(name) = source.children(left).find(|&child| kinds.name.is(source.nodes[child].kind)) {
+                    self.add_local(name, index);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The last statement of a Ruby method gives its value, and so does an assignment inside of an expression.
+    fn is_value_of_block(&self, index: NodeIndex) -> bool {
+        let source = self.source;
+        let parent = source.nodes[index].parent as usize;
+        self.roles.role(source.nodes[parent].kind) != SmellNodeRole::Block
+            || source.nodes[index].end_index == source.nodes[parent].end_index
+    }
+
+    fn collect_script_declarator(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let node = source.nodes[index];
+        let declaration = node.parent as usize;
+        let around = source.nodes[source.nodes[declaration].parent as usize];
+        let Some(name) = source.child_by_field(index, fields.name) else { return };
+        if kinds.export_statement.is(around.kind)
+            || kinds.ambient_declaration.is(around.kind)
+            || source.path.ends_with(".d.ts")
+        {
+            return;
+        }
+        let at_top = self.scopes.is_empty();
+        if kinds.identifier.is(source.nodes[name].kind) {
+            let value = source.child_by_field(index, fields.value);
+            if at_top && value.is_some_and(|value| source.bytes(&source.nodes[value]).starts_with(b"require(")) {
+                if self.limits.dead_code.unused_imports
+                    && source.children(declaration).filter(|&child| child == index).count() == 1
+                {
+                    self.add_require(declaration, name);
+                }
+                return;
+            }
+            self.add_local(name, index);
+        } else if kinds.object_pattern.is(source.nodes[name].kind) {
+            let parts = || source.children(name).filter(|&child| source.nodes[child].is_named());
+            // `const { a, ...rest } = x` takes `a` out of the rest.
+            if parts().any(|part| kinds.rest_pattern.is(source.nodes[part].kind)) {
+                return;
+            }
+            for part in parts() {
+                if kinds.shorthand_property_identifier_pattern.is(source.nodes[part].kind) {
+                    self.add_local(part, index);
+                }
+            }
+        }
+    }
+
+    fn collect_c_declaration(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let node = source.nodes[index];
+        let parent = source.nodes[node.parent as usize];
+        // Not in a head of `for` or `if`, and not at file scope.
+        if !kinds.declaration.is(node.kind) || self.roles.role(parent.kind) != SmellNodeRole::Block {
+            return;
+        }
+        let text = source.bytes(&node);
+        let head = &text[..text.len().min(200)];
+        if ["extern", "unused", "UNUSED", "typedef", "__attribute__", "cleanup"]
+            .iter()
+            .any(|word| memchr::memmem::find(head, word.as_bytes()).is_some())
+        {
+            return;
+        }
+        // An object of C++ may be there for its constructor and destructor.
+        if source.language == Language::Cpp {
+            let kind = source.child_by_field(index, fields.kind).map(|kind| source.bytes(&source.nodes[kind]));
+            let plain = kind.is_some_and(|kind| {
+                matches!(
+                    kind,
+                    b"int"
+                        | b"bool"
+                        | b"char"
+                        | b"double"
+                        | b"float"
+                        | b"long"
+                        | b"short"
+                        | b"size_t"
+                        | b"unsigned"
+                        | b"uint32_t"
+                        | b"int32_t"
+                        | b"uint64_t"
+                        | b"int64_t"
+                        | b"uint8_t"
+                )
+            });
+            if !plain {
+                return;
+            }
+        }
+        for declarator in source.children(index).filter(|&child| source.nodes[child].field == fields.declarator) {
+            let mut inner = declarator;
+            for _ in 0..6 {
+                if kinds.function_declarator.is(source.nodes[inner].kind) {
+                    break;
+                }
+                if kinds.identifier.is(source.nodes[inner].kind) {
+                    self.add_local(inner, index);
+                    break;
+                }
+                let Some(next) = source.child_by_field(inner, fields.declarator) else { break };
+                inner = next;
+            }
+        }
+    }
+
+    fn collect_bash_declaration(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        if !source.bytes(&source.nodes[index]).starts_with(b"local") {
+            return;
+        }
+        for child in source.children(index).collect::<Vec<_>>() {
+            let name = if kinds.variable_name.is(source.nodes[child].kind) {
+                Some(child)
+            } else {
+                source.child_by_field(child, fields.name).filter(|&name| kinds.variable_name.is(source.nodes[name].kind))
+            };
+            if let Some(name) = name {
+                self.add_local(name, index);
+            }
+        }
+    }
+
+    fn add_local(&mut self, name: NodeIndex, declaration: NodeIndex) {
+        let source = self.source;
+        if !self.limits.dead_code.unused_locals {
+            return;
+        }
+        let is_script = matches!(source.language, Language::JavaScript | Language::TypeScript | Language::Tsx);
+        let (start, end) = match self.function_scope() {
+            // Functions that a function of the shell calls see its locals.
+            Some(_) if source.language == Language::Bash => (0, source.nodes.len()),
+            Some(scope) => (scope.node, scope.end),
+            None if is_script && self.scopes.is_empty() => (0, source.nodes.len()),
+            None => return,
+        };
+        let bytes = source.bytes(&source.nodes[name]);
+        let says_so = [&b"_"[..], b"unused", b"ignore", b"dummy"].iter().any(|start| bytes.starts_with(start));
+        if says_so || bytes.is_empty() {
+            return;
+        }
+        if self.locals.is_empty() {
+            for word in REFLECTION_CALLS {
+                self.names.request(word.as_bytes());
+            }
+        }
+        self.names.request(bytes);
+        self.locals.push(LocalVariable { name, declaration, start, end });
+    }
+
+    pub(super) fn report_locals(&self, out: &mut Vec<Smell>) {
+        let source = self.source;
+        if self.is_example() {
+            return;
+        }
+        // A macro's text may mean any local.
+        let macros_count = matches!(source.language, Language::C | Language::Cpp);
+        let declared: Vec<NodeIndex> = {
+            let mut nodes: Vec<NodeIndex> = self.locals.iter().map(|local| local.name).collect();
+            nodes.sort_unstable();
+            nodes
+        };
+        let is_declaration = |node: NodeIndex| declared.binary_search(&node).is_ok();
+        for local in &self.locals {
+            let bytes = source.bytes(&source.nodes[local.name]);
+            let at_top = local.start == 0 && source.language != Language::Bash;
+            if at_top && (!self.is_module || self.facts.is_test_file) {
+                continue;
+            }
+            let places = self.names.occurrences_in(bytes, local.start, local.end);
+            let mut first = None;
+            let mut declarations = 0;
+            let is_used = places.iter().any(|&place| match place {
+                NameOccurrence::Comment(_) => false,
+                NameOccurrence::Text(_) => true,
+                NameOccurrence::Name(node) if is_declaration(node) => {
+                    first.get_or_insert(node);
+                    declarations += 1;
+                    false
+                }
+                NameOccurrence::Name(node) => !occurrences::is_member(source, node),
+            });
+            let is_used = is_used
+                || (macros_count && self.names.occurrences(bytes).iter().any(|place| matches!(place, NameOccurrence::Text(_))));
+            // Several declarations of one name: one finding, at the first. In PHP a variable may be a reference.
+            let only_one = matches!(source.language, Language::Php | Language::Bash | Language::Ruby);
+            if is_used || first != Some(local.name) || (only_one && declarations > 1) {
+                continue;
+            }
+            if self.has_error_in(local.start, local.end)
+                || occurrences::is_suppressed(source, &source.nodes[local.declaration])
+                || (local.start != 0 && self.uses_reflection(local))
+            {
+                continue;
+            }
+            let name = source.text(&source.nodes[local.name]);
+            let function =
+                self.facts.function_at(local.name).map(|function| function.name.as_str()).unwrap_or_default();
+            let confidence = match source.language {
+                Language::Ruby | Language::Php | Language::Bash => Confidence::Medium,
+                _ if at_top => Confidence::Medium,
+                _ => Confidence::High,
+            };
+            let place = if function.is_empty() { "the file".to_owned() } else { format!("`{}`", shorten_name(function)) };
+            out.push(
+                DeadCodeSmell {
+                    node: local.name,
+                    priority: Priority::P3,
+                    severity: Severity::Low,
+                    confidence,
+                    title: format!("unused variable `{}`", shorten_name(name)),
+                    explanation: format!("`{}` is set and stands nowhere else in {place}.", shorten_name(name)),
+                    subject: format!("local {function} {name}"),
+                    suggestion: None,
+                }
+                .into_smell(source),
+            );
+        }
+    }
+
+    /// Whether the function asks for its locals by name.
+    fn uses_reflection(&self, local: &LocalVariable) -> bool {
+        matches!(self.source.language, Language::Python | Language::Php | Language::Ruby | Language::JavaScript)
+            && REFLECTION_CALLS.iter().any(|word| {
+                self.names
+                    .occurrences_in(word.as_bytes(), local.start, local.end)
+                    .iter()
+                    .any(|place| matches!(place, NameOccurrence::Name(_)))
+            })
+    }
+}

@@ -1,0 +1,247 @@
+//! DEAD_CODE: unused imports, locals, parameters and private functions; statements that are never reached; conditions
+//! that are always the same.
+//!
+//! A name counts as used when it stands anywhere else in its scope, in a string as well: what is reported is sure rather
+//! than complete. Functions, locals and parameters in code that the parser could not make sense of are left alone.
+
+mod reachability;
+mod functions;
+mod imports;
+mod locals;
+pub(super) mod occurrences;
+pub(super) mod node_roles;
+
+use self::occurrences::NameOccurrences;
+use self::node_roles::{SmellNodeRole, SmellNodeRoles};
+use super::Smell;
+use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion};
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::limits::Limits;
+use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile};
+
+/// See the module.
+pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+    let mut walk = DeadCodeCollector::new(source, facts, limits);
+    walk.collect();
+    walk.names.scan(source);
+    walk.report(out);
+}
+
+/// A function or class around the current node.
+#[derive(Debug, Clone, Copy)]
+struct LexicalScope {
+    node: NodeIndex,
+    end: NodeIndex,
+    is_function: bool,
+    /// Ruby: methods from here on are private.
+    private: bool,
+}
+
+/// One pass over the nodes that collects what could be unused.
+struct DeadCodeCollector<'a, 's> {
+    source: &'a ParsedFile<'s>,
+    facts: &'a FileFacts,
+    limits: &'a Limits,
+    roles: &'static SmellNodeRoles,
+    names: NameOccurrences,
+    scopes: Vec<LexicalScope>,
+    imports: Vec<imports::ImportedName>,
+    locals: Vec<locals::LocalVariable>,
+    functions: Vec<functions::UnusedFunctionCandidate>,
+    flow: Vec<Smell>,
+    /// Nodes that the parser made no sense of.
+    errors: Vec<NodeIndex>,
+    /// The file has imports or exports: its top level is its own.
+    is_module: bool,
+    /// Whether other files are modules below this one; Rust, once it was asked.
+    child_modules: Option<bool>,
+    /// Rust: the file says that it wants no word about it.
+    allows_dead_code: bool,
+}
+
+impl<'a, 's> DeadCodeCollector<'a, 's> {
+    fn new(source: &'a ParsedFile<'s>, facts: &'a FileFacts, limits: &'a Limits) -> Self {
+        Self {
+            source,
+            facts,
+            limits,
+            roles: SmellNodeRoles::for_language(source.language),
+            names: NameOccurrences::default(),
+            scopes: Vec::with_capacity(16),
+            imports: Vec::new(),
+            locals: Vec::new(),
+            functions: Vec::new(),
+            flow: Vec::new(),
+            errors: Vec::new(),
+            is_module: false,
+            child_modules: None,
+            allows_dead_code: source.language == Language::Rust
+                && memchr::memmem::find(source.text, b"#![allow(dead_code").is_some(),
+        }
+    }
+
+    fn collect(&mut self) {
+        let nodes = &self.source.nodes;
+        for (index, node) in nodes.iter().enumerate() {
+            while self.scopes.last().is_some_and(|scope| scope.end <= index) {
+                self.scopes.pop();
+            }
+            if node.is_error() {
+                self.errors.push(index);
+            }
+            match self.roles.role(node.kind) {
+                SmellNodeRole::None => {
+                    if self.source.language == Language::Ruby {
+                        self.apply_ruby_visibility(index, node);
+                    } else if self.roles.kinds.export_statement.is(node.kind) {
+                        self.is_module = true;
+                    } else if self.source.language == Language::Bash && self.roles.kinds.command.is(node.kind) {
+                        self.check_bash_command(index);
+                    }
+                }
+                SmellNodeRole::Import => self.collect_import(index),
+                SmellNodeRole::Function => {
+                    self.collect_function(index);
+                    self.open_scope(index, node, true);
+                }
+                SmellNodeRole::Class => self.open_scope(index, node, false),
+                SmellNodeRole::Declarator => self.collect_declarator(index),
+                SmellNodeRole::Assignment => self.collect_assignment(index),
+                SmellNodeRole::Terminator => self.check_terminator(index),
+                SmellNodeRole::Branch => self.check_condition(index, false),
+                SmellNodeRole::Loop => self.check_condition(index, true),
+                _ => {}
+            }
+        }
+    }
+
+    fn open_scope(&mut self, index: NodeIndex, node: &Node, is_function: bool) {
+        self.scopes.push(LexicalScope { node: index, end: node.end_index as usize, is_function, private: false });
+    }
+
+    /// `private` without arguments in a Ruby class.
+    fn apply_ruby_visibility(&mut self, index: NodeIndex, node: &Node) {
+        if self.roles.kinds.identifier.is(node.kind)
+            && self.roles.kinds.body_statement.is(self.source.nodes[node.parent as usize].kind)
+            && let Some(scope) = self.scopes.last_mut()
+            && !scope.is_function
+            && self.source.nodes[node.parent as usize].parent as usize == scope.node
+        {
+            match self.source.bytes(&self.source.nodes[index]) {
+                b"private" => scope.private = true,
+                b"public" | b"protected" => scope.private = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// The outermost function around the current node: names in it are looked for in all of it.
+    fn function_scope(&self) -> Option<LexicalScope> {
+        self.scopes.iter().copied().find(|scope| scope.is_function)
+    }
+
+    /// Whether the current node stands in a function and not in a class inside of it.
+    fn is_in_function(&self) -> bool {
+        self.scopes.last().is_some_and(|scope| scope.is_function)
+    }
+
+    fn has_error_in(&self, start: NodeIndex, end: NodeIndex) -> bool {
+        let first = self.errors.partition_point(|&error| error < start);
+        self.errors.get(first).is_some_and(|&error| error < end)
+    }
+
+    /// Code for readers: its variables show what one can write.
+    fn is_example(&self) -> bool {
+        self.source.path.rsplit('/').skip(1).any(|folder| {
+            let folder = folder.to_ascii_lowercase();
+            matches!(
+                folder.as_str(),
+                "examples" | "example" | "snippets" | "samples" | "sample" | "docs" | "demo" | "demos" | "docs_src"
+            )
+        })
+    }
+
+    /// The bytes from a node's start to the start of another one in it: modifiers, annotations.
+    fn head_bytes(&self, from: NodeIndex, to: NodeIndex) -> &'s [u8] {
+        let (from, to) = (self.source.nodes[from].start as usize, self.source.nodes[to].start as usize);
+        self.source.text.get(from..to).unwrap_or_default()
+    }
+
+    /// The named sibling before a node, comments aside.
+    fn prev_named_sibling(&self, index: NodeIndex) -> Option<&'a Node> {
+        let mut at = index;
+        loop {
+            at = self.source.prev_sibling(at)?;
+            let node = &self.source.nodes[at];
+            if node.is_named() && self.roles.role(node.kind) != SmellNodeRole::Comment {
+                return Some(node);
+            }
+        }
+    }
+
+    /// The lines of a statement, when nothing else stands on them.
+    fn own_lines(&self, node: &Node) -> Option<LineRange> {
+        let before = self.source.text.get(..node.start as usize)?;
+        let behind = self.source.text.get(node.end as usize..)?;
+        let line_before = memchr::memrchr(b'\n', before).map_or(before, |at| &before[at + 1..]);
+        let line_behind = memchr::memchr(b'\n', behind).map_or(behind, |at| &behind[..at]);
+        let is_alone = line_before.trim_ascii().is_empty() && matches!(line_behind.trim_ascii(), b"" | b";");
+        // A node may hold its own line end.
+        let last = if self.source.bytes(node).ends_with(b"\n") { node.end_row } else { node.end_row + 1 };
+        is_alone.then(|| LineRange::new(node.row + 1, last.max(node.row + 1)))
+    }
+
+    fn report(mut self, out: &mut Vec<Smell>) {
+        out.append(&mut self.flow);
+        self.report_imports(out);
+        self.report_locals(out);
+        if self.source.language == Language::Rust {
+            self.has_child_modules();
+        }
+        self.report_functions(out);
+    }
+}
+
+/// What differs between the findings of this smell.
+struct DeadCodeSmell {
+    node: NodeIndex,
+    priority: Priority,
+    severity: Severity,
+    confidence: Confidence,
+    title: String,
+    explanation: String,
+    subject: String,
+    suggestion: Option<Suggestion>,
+}
+
+impl DeadCodeSmell {
+    fn into_smell(self, source: &ParsedFile<'_>) -> Smell {
+        let node = &source.nodes[self.node];
+        let lines = LineRange::new(node.row + 1, node.end_row + 1);
+        Smell {
+            kind: Kind::DeadCode,
+            priority: self.priority,
+            severity: self.severity,
+            confidence: self.confidence,
+            line_start: lines.start,
+            line_end: lines.end,
+            title: self.title,
+            explanation: self.explanation,
+            subject: self.subject,
+            anchor: (lines.start, lines.start),
+            figure: None,
+            quote: None,
+            pattern: None,
+            suggestion: self.suggestion,
+        }
+    }
+}
+
+/// A name shortened for a title.
+fn shorten_name(name: &str) -> String {
+    if name.chars().count() <= 60 { name.to_owned() } else { name.chars().take(59).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests;

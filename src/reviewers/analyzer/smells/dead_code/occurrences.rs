@@ -1,0 +1,224 @@
+//! Where the names of a file stand: for a set of names all of their occurrences, in one pass over the leaves.
+//!
+//! Strings count as well, word by word: formats, reflection, `__all__`. Comments are kept apart.
+
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
+use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile};
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A name is a hash already.
+#[derive(Default)]
+pub struct NameHasher(u64);
+
+impl Hasher for NameHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 << 8) ^ u64::from(byte);
+        }
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+fn hash_name(name: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for &byte in name {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    hash ^ hash >> 29
+}
+
+/// One place of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameOccurrence {
+    /// The node is the name.
+    Name(NodeIndex),
+    /// A word in a string or another leaf with text in it.
+    Text(NodeIndex),
+    Comment(NodeIndex),
+}
+
+impl NameOccurrence {
+    pub fn node(self) -> NodeIndex {
+        match self {
+            Self::Name(node) | Self::Text(node) | Self::Comment(node) => node,
+        }
+    }
+}
+
+/// All places of the names that were asked for, in document order.
+#[derive(Default)]
+pub struct NameOccurrences {
+    ids: HashMap<u64, u32, BuildHasherDefault<NameHasher>>,
+    places: Vec<Vec<NameOccurrence>>,
+}
+
+impl NameOccurrences {
+    /// Asks for a name; before [`Names::fill`].
+    pub fn request(&mut self, name: &[u8]) {
+        let next = self.places.len() as u32;
+        self.ids.entry(hash_name(name)).or_insert(next);
+        if self.ids.len() > self.places.len() {
+            self.places.push(Vec::new());
+        }
+    }
+
+    /// Reads the file.
+    pub fn scan(&mut self, source: &ParsedFile<'_>) {
+        if self.ids.is_empty() {
+            return;
+        }
+        let roles = SmellNodeRoles::for_language(source.language);
+        let mut index = 0;
+        while let Some(node) = source.nodes.get(index) {
+            let is_leaf = node.end_index as usize == index + 1;
+            if roles.role(node.kind) == SmellNodeRole::Comment {
+                self.add_words(source.bytes(node), NameOccurrence::Comment(index));
+                index = node.end_index as usize;
+                continue;
+            }
+            if is_leaf && node.is_named() && node.end > node.start {
+                let bytes = source.bytes(node);
+                if bytes.iter().all(|&byte| is_word_byte(byte) || matches!(byte, b'?' | b'!' | b'@' | b'#' | b'$')) {
+                    self.add(bytes, NameOccurrence::Name(index));
+                } else {
+                    self.add_words(bytes, NameOccurrence::Text(index));
+                }
+            } else if node.is_error() && is_leaf {
+                self.add_words(source.bytes(node), NameOccurrence::Text(index));
+            }
+            index += 1;
+        }
+    }
+
+    fn add(&mut self, name: &[u8], place: NameOccurrence) {
+        if let Some(&id) = self.ids.get(&hash_name(name))
+            && let Some(places) = self.places.get_mut(id as usize)
+        {
+            places.push(place);
+        }
+    }
+
+    fn add_words(&mut self, bytes: &[u8], place: NameOccurrence) {
+        for word in bytes.split(|&byte| !is_word_byte(byte)).filter(|word| !word.is_empty()) {
+            self.add(word, place);
+        }
+    }
+
+    /// The places of a name that was asked for.
+    pub fn occurrences(&self, name: &[u8]) -> &[NameOccurrence] {
+        self.ids.get(&hash_name(name)).and_then(|&id| self.places.get(id as usize)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The places of a name within a range of nodes.
+    pub fn occurrences_in(&self, name: &[u8], start: NodeIndex, end: NodeIndex) -> &[NameOccurrence] {
+        let places = self.occurrences(name);
+        let first = places.partition_point(|place| place.node() < start);
+        let last = places.partition_point(|place| place.node() < end);
+        places.get(first..last).unwrap_or(&[])
+    }
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// Whether the bytes hold a word, not only as a part of another one.
+pub fn has_word(bytes: &[u8], word: &str) -> bool {
+    bytes.split(|&byte| !is_word_byte(byte)).any(|part| part == word.as_bytes())
+}
+
+/// Whether a name's place is that of a member, which no variable of that name is meant by: `x.name`, `name:` of a call.
+pub fn is_member(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
+    let node = &source.nodes[index];
+    let roles = SmellNodeRoles::for_language(source.language);
+    let parent = &source.nodes[node.parent as usize];
+    match source.language {
+        Language::Python => {
+            (roles.kinds.attribute.is(parent.kind) && node.field == roles.fields.attribute)
+                || (roles.kinds.keyword_argument.is(parent.kind) && node.field == roles.fields.name)
+        }
+        Language::Java => roles.kinds.field_access.is(parent.kind) && node.field == roles.fields.field,
+        Language::CSharp => roles.kinds.member_access_expression.is(parent.kind) && node.field == roles.fields.name,
+        Language::Php => !roles.kinds.variable_name.is(parent.kind) && roles.kinds.name.is(node.kind),
+        _ => roles.role(node.kind) == SmellNodeRole::MemberName,
+    }
+}
+
+/// Whether a name stands behind what it belongs to: `x.f`, `x::f`.
+pub fn is_qualified(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
+    let node = &source.nodes[index];
+    let roles = SmellNodeRoles::for_language(source.language);
+    let owner = node.parent as usize;
+    roles.role(source.nodes[owner].kind) == SmellNodeRole::Member && source.children(owner).next() != Some(index)
+}
+
+/// Whether a function's name stands where it is called: `f(...)`, `x.f(...)`.
+pub fn is_called(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
+    let roles = SmellNodeRoles::for_language(source.language);
+    let fields = &roles.fields;
+    let mut node: &Node = &source.nodes[index];
+    for _ in 0..2 {
+        let parent = &source.nodes[node.parent as usize];
+        match roles.role(parent.kind) {
+            SmellNodeRole::Call => {
+                let f = node.field;
+                return f != 0 && (f == fields.function || f == fields.name || f == fields.method);
+            }
+            SmellNodeRole::Member => node = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Farther from a node no mark is looked for. Bytes.
+const MAX_MARK_DISTANCE_BYTES: usize = 400;
+
+/// Whether one of the lines around a node carries a mark that a person wants no word about it.
+pub fn is_suppressed(source: &ParsedFile<'_>, node: &Node) -> bool {
+    let start = node.start as usize;
+    // The line before it as well; of lines without an end only what is near.
+    let near = start.saturating_sub(MAX_MARK_DISTANCE_BYTES);
+    let before = source.text.get(near..start).unwrap_or_default();
+    let line = memchr::memrchr(b'\n', before);
+    let from = line.and_then(|line| memchr::memrchr(b'\n', &before[..line])).map_or(near, |line| near + line + 1);
+    let end = node.end as usize;
+    let after = &source.text[end..(end + MAX_MARK_DISTANCE_BYTES).min(source.text.len())];
+    let to = end + memchr::memchr(b'\n', after).unwrap_or(after.len());
+    // The head is enough of a long statement.
+    let lines = &source.text[from..to.min(start + MAX_MARK_DISTANCE_BYTES).max(start).min(source.text.len())];
+    [
+        "noqa",
+        "nolint",
+        "NOLINT",
+        "eslint-disable",
+        "NOSONAR",
+        "pylint:",
+        "@ts-",
+        "biome-ignore",
+        "noinspection",
+        "allow(unused",
+        "allow(dead_code",
+        "expect(dead_code",
+        "no-unused",
+        "maybe_unused",
+        "\"unused\"",
+        "(unused)",
+        "__unused",
+        "@SuppressWarnings",
+        "pragma: no cover",
+        "rubocop:",
+        "shellcheck disable",
+        "phpcs:",
+    ]
+    .iter()
+    .any(|mark| memchr::memmem::find(lines, mark.as_bytes()).is_some())
+}

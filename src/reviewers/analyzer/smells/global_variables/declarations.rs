@@ -1,0 +1,301 @@
+//! What a file declares outside of functions that could be changed, per language.
+
+use super::module_variables::{ModuleVariableCollector, ModuleVariableKind, ModuleVariable};
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::smells::dead_code::occurrences;
+use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
+use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+
+impl ModuleVariableCollector<'_, '_> {
+    pub(super) fn collect_declarations(&mut self) {
+        let source = self.source;
+        for (index, node) in source.nodes.iter().enumerate() {
+            let role = self.roles.role(node.kind);
+            if node.is_error() {
+                continue;
+            }
+            match source.language {
+                Language::Ruby => self.collect_ruby(index),
+                Language::Php => self.collect_php(index),
+                _ => {}
+            }
+            let interesting = matches!(role, SmellNodeRole::Declarator | SmellNodeRole::Assignment);
+            if !interesting || self.enclosing_function(index).is_some() {
+                continue;
+            }
+            match (source.language, role) {
+                (Language::Rust, SmellNodeRole::Declarator) => self.collect_rust(index),
+                (Language::Python, SmellNodeRole::Assignment) => self.collect_python(index),
+                (Language::JavaScript | Language::TypeScript | Language::Tsx, SmellNodeRole::Declarator) => self.collect_script(index),
+                (Language::Go, SmellNodeRole::Declarator) => self.collect_go(index),
+                (Language::Java | Language::CSharp, SmellNodeRole::Declarator) => self.collect_static_field(index),
+                (Language::C | Language::Cpp, SmellNodeRole::Declarator) => self.collect_c(index),
+                (Language::Bash, SmellNodeRole::Assignment) => self.collect_bash(index),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn enclosing_function(&self, index: NodeIndex) -> Option<u32> {
+        self.facts.innermost_function.get(index).copied().filter(|&function| function != FileFacts::NO_FUNCTION)
+    }
+
+    /// The outermost function around a node.
+    pub(super) fn outermost_function(&self, index: NodeIndex) -> Option<u32> {
+        let mut function = self.enclosing_function(index)?;
+        while let Some(outer) = self.facts.functions.get(function as usize).and_then(|function| function.outer) {
+            function = outer as u32;
+        }
+        Some(function)
+    }
+
+    fn add_variable(&mut self, sort: ModuleVariableKind, name: NodeIndex, rebindable: bool, container: bool) {
+        let bytes = self.source.bytes(&self.source.nodes[name]);
+        if bytes.is_empty() || bytes == b"_" || bytes.starts_with(b"__") {
+            return;
+        }
+        if !self.known.insert(bytes) {
+            return;
+        }
+        self.names.request(bytes);
+        self.found.push(ModuleVariable {
+            kind: sort,
+            name,
+            rebindable,
+            container,
+            writers: Vec::new(),
+            touched_by: Vec::new(),
+            rebound: false,
+            guarded: false,
+        });
+    }
+
+    fn collect_rust(&mut self, index: NodeIndex) {
+        let (source, kinds) = (self.source, &self.roles.kinds);
+        let is_mut = source.children(index).any(|child| kinds.mutable_specifier.is(source.nodes[child].kind));
+        if kinds.static_item.is(source.nodes[index].kind)
+            && is_mut
+            && let Some(name) = source.child_by_field(index, self.roles.fields.name)
+        {
+            self.add_variable(ModuleVariableKind::StaticMut, name, true, false);
+        }
+    }
+
+    fn collect_python(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let Some(left) = source.child_by_field(index, fields.left) else { return };
+        if !kinds.identifier.is(source.nodes[left].kind) || self.is_inside_class(index) {
+            return;
+        }
+        let value = source.child_by_field(index, fields.right);
+        let container = value.is_some_and(|value| is_python_container(source, self.roles, value));
+        self.add_variable(ModuleVariableKind::Module, left, true, container);
+    }
+
+    fn is_inside_class(&self, index: NodeIndex) -> bool {
+        let mut at = index;
+        loop {
+            let parent = self.source.nodes[at].parent as usize;
+            if parent == at || parent == 0 {
+                return false;
+            }
+            if self.roles.role(self.source.nodes[parent].kind) == SmellNodeRole::Class {
+                return true;
+            }
+            at = parent;
+        }
+    }
+
+    fn collect_script(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let declaration = source.nodes[index].parent as usize;
+        let Some(name) = source.child_by_field(index, fields.name) else { return };
+        let around = &source.nodes[source.nodes[declaration].parent as usize];
+        let at_top = source.nodes[declaration].parent == 0 || kinds.export_statement.is(around.kind);
+        if !kinds.identifier.is(source.nodes[name].kind) || !at_top || source.path.ends_with(".d.ts") {
+            return;
+        }
+        let is_const = source.bytes(&source.nodes[declaration]).starts_with(b"const");
+        let value = source.child_by_field(index, fields.value).map_or(&b""[..], |value| source.bytes(&source.nodes[value]));
+        let container = value.starts_with(b"[")
+            || value.starts_with(b"{")
+            || value.starts_with(b"new Map")
+            || value.starts_with(b"new Set")
+            || value.starts_with(b"Object.create(");
+        self.add_variable(ModuleVariableKind::Module, name, !is_const, container);
+    }
+
+    fn collect_go(&mut self, index: NodeIndex) {
+        let (source, fields) = (self.source, self.roles.fields);
+        let names = source.children(index).filter(|&child| source.nodes[child].field == fields.name);
+        for name in names.collect::<Vec<_>>() {
+            self.add_variable(ModuleVariableKind::Module, name, true, true);
+        }
+    }
+
+    /// A static field of Java or C#.
+    fn collect_static_field(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let mut declaration = source.nodes[index].parent as usize;
+        if kinds.variable_declaration.is(source.nodes[declaration].kind) {
+            declaration = source.nodes[declaration].parent as usize;
+        }
+        let Some(name) = source.child_by_field(index, fields.name) else { return };
+        if !kinds.field_declaration.is(source.nodes[declaration].kind) {
+            return;
+        }
+        let head = &source.text[source.nodes[declaration].start as usize..source.nodes[name].start as usize];
+        let fixed = ["final", "readonly", "const"].iter().any(|word| occurrences::has_word(head, word));
+        let own_thread =
+            ["volatile", "ThreadLocal", "ThreadStatic", "AsyncLocal"].iter().any(|w| occurrences::has_word(head, w));
+        if !occurrences::has_word(head, "static") || own_thread {
+            return;
+        }
+        let has = |part: &str| memchr::memmem::find(head, part.as_bytes()).is_some();
+        let container =
+            ["List", "Map", "Set", "Dictionary", "Queue", "Deque", "Stack", "Collection"].iter().any(|t| has(t))
+                && !["Concurrent", "Immutable", "ReadOnly", "Synchronized"].iter().any(|t| has(t));
+        self.add_variable(ModuleVariableKind::Static, name, !fixed, container);
+    }
+
+    fn collect_c(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let node = &source.nodes[index];
+        if !kinds.declaration.is(node.kind) {
+            return;
+        }
+        // Half a file of C++ leaves members and macros that look like variables.
+        let torn = source.language == Language::Cpp && self.has_errors && !source.bytes(node).starts_with(b"static");
+        if torn {
+            return;
+        }
+        // At file scope, in a namespace, in `extern "C"` or in `#if`.
+        let mut at = index;
+        while at != 0 {
+            at = source.nodes[at].parent as usize;
+            let role = self.roles.role(source.nodes[at].kind);
+            let bytes = source.bytes(&source.nodes[at]);
+            if role == SmellNodeRole::Function
+                || role == SmellNodeRole::Block
+                || (role == SmellNodeRole::Class && !bytes.starts_with(b"namespace"))
+            {
+                return;
+            }
+        }
+        let text = source.bytes(node);
+        let end = memchr::memchr3(b'=', b'{', b'(', text).unwrap_or(text.len());
+        let head = &text[..end];
+        let fixed = [
+            "extern",
+            "const",
+            "constexpr",
+            "constinit",
+            "typedef",
+            "thread_local",
+            "_Thread_local",
+            "__thread",
+            "atomic",
+        ];
+        let pointer = head.contains(&b'*');
+        if fixed.iter().any(|word| occurrences::has_word(head, word) && !(*word == "const" && pointer))
+            || memchr::memmem::find(head, b"atomic").is_some()
+            || memchr::memmem::find(head, b"mutex").is_some()
+        {
+            return;
+        }
+        for declarator in
+            source.children(index).filter(|&child| source.nodes[child].field == fields.declarator).collect::<Vec<_>>()
+        {
+            let mut inner = declarator;
+            for _ in 0..6 {
+                if kinds.function_declarator.is(source.nodes[inner].kind) {
+                    break;
+                }
+                if kinds.identifier.is(source.nodes[inner].kind) {
+                    self.add_variable(ModuleVariableKind::Module, inner, true, true);
+                    break;
+                }
+                let Some(next) = source.child_by_field(inner, fields.declarator) else { break };
+                inner = next;
+            }
+        }
+    }
+
+    fn collect_bash(&mut self, index: NodeIndex) {
+        let source = self.source;
+        let parent = source.nodes[index].parent;
+        let Some(name) = source.child_by_field(index, self.roles.fields.name) else { return };
+        // Environment for one command, and constants, are something else.
+        if parent == 0 && self.roles.kinds.variable_name.is(source.nodes[name].kind) {
+            self.add_variable(ModuleVariableKind::Module, name, true, false);
+        }
+    }
+
+    fn collect_ruby(&mut self, index: NodeIndex) {
+        let (source, kinds) = (self.source, &self.roles.kinds);
+        let node = &source.nodes[index];
+        if kinds.class_variable.is(node.kind) {
+            self.add_variable(ModuleVariableKind::ClassVariable, index, true, true);
+        } else if kinds.global_variable.is(node.kind) {
+            let text = source.bytes(node);
+            let predefined: &[&[u8]] = &[
+                b"$stdout",
+                b"$stderr",
+                b"$stdin",
+                b"$LOAD_PATH",
+                b"$LOADED_FEATURES",
+                b"$VERBOSE",
+                b"$DEBUG",
+                b"$PROGRAM_NAME",
+                b"$FILENAME",
+                b"$SAFE",
+                b"$KCODE",
+            ];
+            let is_special = text.len() < 2 || predefined.contains(&text) || !text[1].is_ascii_alphabetic();
+            if !is_special {
+                self.add_variable(ModuleVariableKind::Global, index, true, false);
+            }
+        }
+    }
+
+    fn collect_php(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let node = &source.nodes[index];
+        let name_in =
+            |variable: NodeIndex| source.children(variable).find(|&child| kinds.name.is(source.nodes[child].kind));
+        if kinds.global_declaration.is(node.kind) {
+            let variables = source.children(index).filter(|&child| kinds.variable_name.is(source.nodes[child].kind));
+            for name in variables.filter_map(name_in).collect::<Vec<_>>() {
+                self.add_variable(ModuleVariableKind::Global, name, true, false);
+            }
+        } else if kinds.property_declaration.is(node.kind) {
+            let elements = source.children(index).filter(|&child| source.child_by_field(child, fields.name).is_some());
+            for element in elements.collect::<Vec<_>>() {
+                let name = source.child_by_field(element, fields.name).and_then(name_in);
+                let head = &source.text[node.start as usize..source.nodes[element].start as usize];
+                if let Some(name) = name.filter(|_| occurrences::has_word(head, "static")) {
+                    self.add_variable(ModuleVariableKind::Static, name, true, true);
+                }
+            }
+        }
+    }
+}
+
+/// `[]`, `{}`, `set()`, `defaultdict(list)` and the like.
+pub fn is_python_container(source: &ParsedFile<'_>, roles: &SmellNodeRoles, value: NodeIndex) -> bool {
+    let node = &source.nodes[value];
+    let kinds = &roles.kinds;
+    if kinds.list.is(node.kind) || kinds.dictionary.is(node.kind) || kinds.set.is(node.kind) {
+        return true;
+    }
+    let makers: &[&[u8]] =
+        &[b"list", b"dict", b"set", b"defaultdict", b"OrderedDict", b"deque", b"Counter", b"bytearray"];
+    kinds.call.is(node.kind)
+        && source
+            .child_by_field(value, roles.fields.function)
+            .map(|function| source.bytes(&source.nodes[function]))
+            .is_some_and(|name| {
+                makers.iter().any(|maker| name == *maker || name.strip_prefix(b"collections.") == Some(maker))
+            })
+}

@@ -1,0 +1,474 @@
+//! Module and static state of a file: what is declared outside of functions, and which functions read and change it.
+//!
+//! GLOBAL_VARIABLES and MUTABLE_SHARED_STATE report from this list; [`State::is_shared`] decides which of the two does.
+
+use std::collections::HashSet;
+
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::limits::Limits;
+use crate::reviewers::analyzer::smells::dead_code::occurrences::{self, NameOccurrences, NameOccurrence};
+use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
+use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+
+/// What sort of state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModuleVariableKind {
+    /// A variable of a module, package, file or script.
+    Module,
+    /// A static field of a class.
+    Static,
+    /// Rust's `static mut`: each use is unsafe.
+    StaticMut,
+    /// Ruby's `$x`, PHP's `global $x`.
+    Global,
+    /// Ruby's `@@x`: one value for a class and all that inherit from it.
+    ClassVariable,
+}
+
+/// A variable that outlives calls, with the functions that touch it.
+#[derive(Debug, Clone)]
+pub struct ModuleVariable {
+    pub kind: ModuleVariableKind,
+    /// The node with its name where it is declared, or where it stands first.
+    pub name: NodeIndex,
+    /// Can be given another value; otherwise only its content can change.
+    pub(super) rebindable: bool,
+    /// Holds a collection.
+    pub(super) container: bool,
+    /// Numbers of functions, each once.
+    pub writers: Vec<u32>,
+    /// Functions that mention it, writers included.
+    pub touched_by: Vec<u32>,
+    /// It is given a new value, not only another content.
+    pub rebound: bool,
+    /// Every function that changes it takes a lock or the like.
+    pub(super) guarded: bool,
+}
+
+impl ModuleVariable {
+    /// Whether MUTABLE_SHARED_STATE reports it, and not GLOBAL_VARIABLES: several functions change it.
+    pub fn is_shared(&self, limits: &Limits) -> bool {
+        let enough = self.writers.len() as u32 >= limits.mutable_shared_state.min_writers;
+        !self.guarded && (enough || (self.kind == ModuleVariableKind::ClassVariable && !self.writers.is_empty()))
+    }
+
+    /// Whether GLOBAL_VARIABLES reports it: it is given new values, by one function only.
+    pub fn is_global(&self, limits: &Limits) -> bool {
+        !self.guarded
+            && !self.is_shared(limits)
+            && (self.rebound || self.kind == ModuleVariableKind::StaticMut)
+            && (!self.writers.is_empty() || self.kind == ModuleVariableKind::StaticMut)
+            && self.touched_by.len() as u32
+                >= limits.global_variables.min_functions.min(match self.kind {
+                    ModuleVariableKind::StaticMut => 0,
+                    _ => u32::MAX,
+                })
+    }
+}
+
+/// Methods that change the content of what they are called on.
+const MUTATING_METHODS: &[&str] = &[
+    "append",
+    "extend",
+    "insert",
+    "update",
+    "setdefault",
+    "add",
+    "discard",
+    "remove",
+    "pop",
+    "popitem",
+    "clear",
+    "push",
+    "unshift",
+    "shift",
+    "splice",
+    "set",
+    "delete",
+    "put",
+    "putAll",
+    "addAll",
+    "removeAll",
+    "putIfAbsent",
+    "offer",
+    "poll",
+    "computeIfAbsent",
+    "push_back",
+    "emplace",
+    "emplace_back",
+    "erase",
+    "pop_back",
+    "Add",
+    "AddRange",
+    "Remove",
+    "Clear",
+    "Insert",
+    "Push",
+    "Enqueue",
+    "Dequeue",
+    "store",
+    "concat!",
+    "merge!",
+    "delete_if",
+    "appendleft",
+    "popleft",
+];
+
+/// Words in a function that say that it takes care of other threads.
+const LOCK_MARKS: &[&str] = &[
+    "Lock(",
+    ".lock(",
+    "synchronized",
+    "_lock",
+    "lock:",
+    "mutex",
+    "Mutex",
+    "atomic",
+    "Atomic",
+    "Once",
+    "call_once",
+    "Interlocked",
+    "lock (",
+    "lock_guard",
+    "Semaphore",
+    "synchronize",
+];
+
+pub(super) struct ModuleVariableCollector<'a, 's> {
+    pub(super) source: &'a ParsedFile<'s>,
+    pub(super) facts: &'a FileFacts,
+    pub(super) roles: &'static SmellNodeRoles,
+    pub(super) names: NameOccurrences,
+    pub(super) found: Vec<ModuleVariable>,
+    pub(super) known: HashSet<&'s [u8]>,
+    pub(super) has_errors: bool,
+}
+
+/// The state of a file. Test code is left out: its variables hold what one test needs.
+pub fn collect(source: &ParsedFile<'_>, facts: &FileFacts) -> Vec<ModuleVariable> {
+    if facts.is_test_file {
+        return Vec::new();
+    }
+    let has_errors = source.nodes.iter().any(|node| node.is_error());
+    let roles = SmellNodeRoles::for_language(source.language);
+    let mut collector = ModuleVariableCollector {
+        source,
+        facts,
+        roles,
+        names: NameOccurrences::default(),
+        found: Vec::new(),
+        known: HashSet::new(),
+        has_errors,
+    };
+    collector.collect_declarations();
+    if collector.found.is_empty() {
+        return Vec::new();
+    }
+    collector.names.scan(source);
+    let mut found = std::mem::take(&mut collector.found);
+    for state in &mut found {
+        collector.record_uses(state);
+    }
+    found.retain(|state| !facts.is_test_at(state.name));
+    found
+}
+
+impl ModuleVariableCollector<'_, '_> {
+    /// Reads who touches and who changes a variable.
+    fn record_uses(&self, state: &mut ModuleVariable) {
+        let source = self.source;
+        let bytes = source.bytes(&source.nodes[state.name]);
+        let places = self.names.occurrences(bytes);
+        let mut shadowed: Vec<u32> = Vec::new();
+        let mut declared_global: Vec<u32> = Vec::new();
+        for &place in places {
+            if let NameOccurrence::Name(node) = place
+                && let Some(function) = self.outermost_function(node)
+            {
+                if self.is_global_statement(node) {
+                    declared_global.push(function);
+                } else if node != state.name && self.declares_local(state, node) {
+                    shadowed.push(function);
+                }
+            }
+        }
+        let needs_global =
+            source.language == Language::Python || (source.language == Language::Php && state.kind == ModuleVariableKind::Global);
+        let mut unguarded = false;
+        for &place in places {
+            let NameOccurrence::Name(node) = place else { continue };
+            let Some(function) = self.outermost_function(node) else { continue };
+            let is_global_here = declared_global.contains(&function);
+            if (shadowed.contains(&function) && !is_global_here) || !self.is_reference_to(state, node) {
+                continue;
+            }
+            if needs_global && source.language == Language::Php && !is_global_here {
+                continue;
+            }
+            if !state.touched_by.contains(&function) {
+                state.touched_by.push(function);
+            }
+            let change = self.classify_change(state, node);
+            if change == VariableChange::None || (change == VariableChange::Rebound && needs_global && !is_global_here) {
+                continue;
+            }
+            // Before anything else runs, nobody shares it.
+            let name = self.facts.functions.get(function as usize).map_or("", |function| function.name.as_str());
+            if source.language == Language::Go && name == "init" {
+                continue;
+            }
+            state.rebound |= change == VariableChange::Rebound;
+            if !state.writers.contains(&function) {
+                state.writers.push(function);
+                unguarded |= !self.is_guarded(function);
+            }
+        }
+        state.guarded = !state.writers.is_empty() && !unguarded;
+    }
+
+    fn is_global_statement(&self, node: NodeIndex) -> bool {
+        let (nodes, kinds) = (&self.source.nodes, &self.roles.kinds);
+        let parent = nodes[node].parent as usize;
+        kinds.global_statement.is(nodes[parent].kind)
+            || kinds.global_declaration.is(nodes[nodes[parent].parent as usize].kind)
+            || kinds.global_declaration.is(nodes[parent].kind)
+    }
+
+    /// Whether a place of the name means the variable and not a member or a local of that name.
+    fn is_reference_to(&self, state: &ModuleVariable, node: NodeIndex) -> bool {
+        let source = self.source;
+        let parent = &source.nodes[source.nodes[node].parent as usize];
+        match state.kind {
+            ModuleVariableKind::Static if source.language == Language::Php => {
+                // `self::$x`, not `$x`.
+                let outer = &source.nodes[parent.parent as usize];
+                self.roles.role(outer.kind) == SmellNodeRole::Member
+            }
+            ModuleVariableKind::Static => true,
+            _ => !occurrences::is_member(source, node),
+        }
+    }
+
+    /// Whether a place of the name declares a local or a parameter.
+    fn declares_local(&self, state: &ModuleVariable, node: NodeIndex) -> bool {
+        let (source, fields) = (self.source, self.roles.fields);
+        if matches!(state.kind, ModuleVariableKind::Global | ModuleVariableKind::ClassVariable) {
+            return false;
+        }
+        let mut at = node;
+        for _ in 0..4 {
+            let this = source.nodes[at];
+            let parent = source.nodes[this.parent as usize];
+            if this.field != 0 && this.field == fields.parameters {
+                return true;
+            }
+            match self.roles.role(parent.kind) {
+                SmellNodeRole::Declarator => {
+                    let f = this.field;
+                    let named = f != 0 && (f == fields.name || f == fields.declarator || f == fields.pattern);
+                    // `local x=1`, `declare x`.
+                    return named || source.language == Language::Bash;
+                }
+                SmellNodeRole::Assignment => {
+                    let is_left = this.field != 0 && this.field == fields.left;
+                    return match source.language {
+                        // Without `global` an assignment makes a local.
+                        Language::Python => is_left && at == node,
+                        Language::Bash => {
+                            let outer = source.nodes[parent.parent as usize];
+                            self.roles.role(outer.kind) == SmellNodeRole::Declarator
+                        }
+                        _ => false,
+                    };
+                }
+                SmellNodeRole::Function | SmellNodeRole::Call | SmellNodeRole::Block => return false,
+                _ => {}
+            }
+            let grammar_name = self.kind_name(parent.kind);
+            let binds = matches!(
+                grammar_name,
+                "short_var_declaration"
+                    | "range_clause"
+                    | "for_in_statement"
+                    | "for_statement"
+                    | "for_in_clause"
+                    | "as_pattern_target"
+                    | "catch_clause"
+                    | "enhanced_for_statement"
+                    | "for_each_statement"
+                    | "foreach_statement"
+                    | "parameter_declaration"
+                    | "formal_parameter"
+                    | "parameter"
+                    | "required_parameter"
+                    | "optional_parameter"
+                    | "catch_formal_parameter"
+                    | "for_range_loop"
+                    | "receive_statement"
+            );
+            let head = this.field != 0
+                && (this.field == fields.left
+                    || this.field == fields.name
+                    || this.field == fields.declarator
+                    || this.field == fields.pattern);
+            if binds && (head || grammar_name == "as_pattern_target" || grammar_name == "parameter") {
+                return true;
+            }
+            at = this.parent as usize;
+        }
+        false
+    }
+
+    fn kind_name(&self, kind: u16) -> &'static str {
+        self.roles.kind_name(kind)
+    }
+
+    /// What happens to the variable where its name stands.
+    fn classify_change(&self, state: &ModuleVariable, node: NodeIndex) -> VariableChange {
+        let (source, fields) = (self.source, self.roles.fields);
+        let nodes = &source.nodes;
+        let mut at = node;
+        let mut inside = false;
+        // PHP's and C#'s wrappers, then `x.y[z]` around the name.
+        for _ in 0..6 {
+            let this = nodes[at];
+            let parent_index = this.parent as usize;
+            let parent = nodes[parent_index];
+            match self.roles.role(parent.kind) {
+                SmellNodeRole::Member => {
+                    let f = this.field;
+                    let is_member = at == node
+                        && f != 0
+                        && (f == fields.property || f == fields.field || f == fields.name || f == fields.attribute);
+                    // `a::n` is a longer name of the variable.
+                    let is_path = matches!(self.kind_name(parent.kind), "qualified_identifier" | "scoped_identifier");
+                    if is_member && is_path {
+                    } else if is_member {
+                        // `A.count`, `self::$n`: a member is what the name is.
+                        if state.kind != ModuleVariableKind::Static {
+                            return VariableChange::None;
+                        }
+                    } else {
+                        // `x.push(y)`
+                        let outer = nodes[parent.parent as usize];
+                        if self.roles.role(outer.kind) == SmellNodeRole::Call
+                            && parent.field != 0
+                            && parent.field == fields.function
+                        {
+                            return if self.has_mutator(state, parent_index) { VariableChange::Content } else { VariableChange::None };
+                        }
+                        inside = true;
+                    }
+                }
+                SmellNodeRole::Index => {
+                    let is_base = this.start == parent.start;
+                    if !is_base {
+                        return VariableChange::None;
+                    }
+                    inside = true;
+                }
+                // `x.add(y)` in Java, `x.push(y)` in Ruby and PHP.
+                SmellNodeRole::Call => {
+                    let f = this.field;
+                    if f != 0 && (f == fields.object || f == fields.receiver) {
+                        return if self.has_mutator(state, parent_index) { VariableChange::Content } else { VariableChange::None };
+                    }
+                    return VariableChange::None;
+                }
+                SmellNodeRole::Assignment | SmellNodeRole::Update => {
+                    let is_left = this.field == 0 || this.field != fields.right && this.field != fields.value;
+                    let is_unary = self.roles.role(parent.kind) == SmellNodeRole::Update && self.is_real_update(&parent);
+                    let is_target = match self.roles.role(parent.kind) {
+                        SmellNodeRole::Assignment => this.field != 0 && (this.field == fields.left || this.field == fields.name),
+                        _ => is_left && is_unary,
+                    };
+                    if !is_target {
+                        return VariableChange::None;
+                    }
+                    return self.classify_write(state, inside);
+                }
+                _ => {
+                    let kind = self.kind_name(parent.kind);
+                    match kind {
+                        // Go's and Python's lists of targets, PHP's variable around its name.
+                        "expression_list"
+                        | "pattern_list"
+                        | "variable_name"
+                        | "parenthesized_expression"
+                        | "tuple_pattern" => {}
+                        "delete_statement" | "unary_expression" => {
+                            return if inside && source.bytes(&parent).starts_with(b"del") {
+                                self.classify_write(state, inside)
+                            } else {
+                                VariableChange::None
+                            };
+                        }
+                        // `@@list << x` in Ruby.
+                        "binary" if state.container && this.field == fields.left => {
+                            let shift = source.bytes(&parent)[(this.end - parent.start) as usize..]
+                                .trim_ascii_start()
+                                .starts_with(b"<<");
+                            return if shift { VariableChange::Content } else { VariableChange::None };
+                        }
+                        "argument_list" if source.language == Language::Go => {
+                            let call = nodes[parent.parent as usize];
+                            let first = source.bytes(&call).starts_with(b"delete(") && this.start <= parent.start + 1;
+                            return if first { self.classify_write(state, true) } else { VariableChange::None };
+                        }
+                        _ => return VariableChange::None,
+                    }
+                }
+            }
+            at = parent_index;
+        }
+        VariableChange::None
+    }
+
+    /// `x++`, `x += 1`, but not `-x` or `!x`, which C# has under one kind.
+    fn is_real_update(&self, parent: &crate::reviewers::analyzer::source::Node) -> bool {
+        let text = self.source.bytes(parent);
+        let kind = self.kind_name(parent.kind);
+        !kind.ends_with("unary_expression")
+            || text.starts_with(b"++")
+            || text.starts_with(b"--")
+            || text.ends_with(b"++")
+            || text.ends_with(b"--")
+    }
+
+    fn classify_write(&self, state: &ModuleVariable, inside: bool) -> VariableChange {
+        // Members of values change the variable; of objects only their content.
+        let is_value = matches!(self.source.language, Language::C | Language::Cpp | Language::Rust);
+        match inside {
+            false if state.rebindable => VariableChange::Rebound,
+            true if is_value => VariableChange::Rebound,
+            true if state.container => VariableChange::Content,
+            _ => VariableChange::None,
+        }
+    }
+
+    fn has_mutator(&self, state: &ModuleVariable, member: NodeIndex) -> bool {
+        let (source, fields) = (self.source, self.roles.fields);
+        let method = [fields.property, fields.field, fields.attribute, fields.name, fields.method]
+            .into_iter()
+            .find_map(|field| source.child_by_field(member, field));
+        // Go and C have no methods of collections; a struct's method is its own business.
+        let counts = state.container && !matches!(source.language, Language::Go | Language::C);
+        counts && method.is_some_and(|method| MUTATING_METHODS.contains(&source.text(&source.nodes[method])))
+    }
+
+    fn is_guarded(&self, function: u32) -> bool {
+        let Some(function) = self.facts.functions.get(function as usize) else { return false };
+        let node = &self.source.nodes[function.node];
+        let text = self.source.bytes(node);
+        LOCK_MARKS.iter().any(|guard| memchr::memmem::find(text, guard.as_bytes()).is_some())
+    }
+}
+
+/// What a place does to a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum VariableChange {
+    None,
+    Content,
+    Rebound,
+}

@@ -1,0 +1,453 @@
+//! HARDCODED_CONFIGURATION: secrets by their shape, secrets by their name and entropy, addresses of services.
+//!
+//! No part of a smell holds a part of a secret, of whatever kind the smell is: it shows how long it is, see
+//! [`Hidden`]. Test code is left alone but for keys that look like a provider's own.
+
+mod addresses;
+mod redaction;
+mod plain_text;
+mod secrets;
+mod struct_tags;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use self::addresses::Address;
+pub use self::redaction::FileRedactor;
+pub use self::plain_text::{ValueQuoting, needs_parsing, find_named_secrets};
+use self::secrets::Secret;
+use super::Smell;
+use super::syntax::{SmellFieldIds, KindMap, capitalize, compact, is_word_byte, last_identifier};
+use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::limits::{HardcodedConfiguration, Limits};
+use crate::reviewers::analyzer::source::{KindSet, NodeIndex, ParsedFile};
+
+struct LiteralKinds {
+    texts: KindSet,
+    /// What gives a text its name, see [`named_by`].
+    named: KindMap,
+    /// What has a tag of Go's.
+    tagged: KindSet,
+    fields: SmellFieldIds,
+}
+
+static LITERAL_KINDS: LazyLock<[LiteralKinds; 13]> = LazyLock::new(|| {
+    Language::ALL.map(|language| LiteralKinds {
+        texts: KindSet::new(language, STRING_KINDS),
+        named: KindMap::new(language, &[(1u8, NAMING_KINDS), (2u8, ARGUMENT_KINDS), (3u8, TRANSPARENT_KINDS), (4u8, INTERPOLATION_KINDS)]),
+        tagged: KindSet::new(language, if language == Language::Go { &["field_declaration"] } else { &[] }),
+        fields: SmellFieldIds::new(language),
+    })
+});
+
+const STRING_KINDS: &[&str] = &[
+    "string",
+    "string_literal",
+    "raw_string_literal",
+    "template_string",
+    "interpreted_string_literal",
+    "raw_string",
+    "encapsed_string",
+    "verbatim_string_literal",
+    "ansi_c_string",
+];
+/// Parents that name a text: declarations, assignments, pairs, keyword arguments, default values, comparisons.
+const NAMING_KINDS: &[&str] = &[
+    "let_declaration",
+    "const_item",
+    "static_item",
+    "field_initializer",
+    "assignment_expression",
+    "assignment",
+    "keyword_argument",
+    "pair",
+    "default_parameter",
+    "typed_default_parameter",
+    "variable_declarator",
+    "public_field_definition",
+    "field_definition",
+    "assignment_pattern",
+    "required_parameter",
+    "var_spec",
+    "const_spec",
+    "short_var_declaration",
+    "assignment_statement",
+    "keyed_element",
+    "init_declarator",
+    "initializer_pair",
+    "property_declaration",
+    "parameter",
+    "optional_parameter",
+    "keyword_parameter",
+    "property_element",
+    "const_element",
+    "array_element_initializer",
+    "simple_parameter",
+    "variable_assignment",
+    "element_value_pair",
+    "field_declaration",
+    "enum_assignment",
+    "jsx_attribute",
+];
+const ARGUMENT_KINDS: &[&str] = &["arguments", "argument_list"];
+const TRANSPARENT_KINDS: &[&str] = &[
+    "expression_list",
+    "literal_element",
+    "argument",
+    "parenthesized_expression",
+    "as_expression",
+    "reference_expression",
+    "equals_value_clause",
+];
+/// Code inside of a text: what it is made of is not known.
+const INTERPOLATION_KINDS: &[&str] = &[
+    "interpolation",
+    "template_substitution",
+    "simple_expansion",
+    "expansion",
+    "command_substitution",
+    "variable_name",
+];
+
+/// What a file holds: secrets, whoever may show them, and addresses.
+pub struct HardcodedValues<'a> {
+    /// By place; none overlaps another.
+    secrets: Vec<Secret<'a>>,
+    /// With the byte of the file that they begin at.
+    addresses: Vec<(NodeIndex, usize, Address<'a>)>,
+    redactor: FileRedactor,
+}
+
+impl<'a> HardcodedValues<'a> {
+    /// Reads a file. Secrets are looked for in test code as well: they are hidden there, if not reported.
+    pub fn scan(source: &ParsedFile<'a>, facts: &FileFacts, limits: &Limits) -> Self {
+        let limits = &limits.hardcoded_configuration;
+        let mut secrets: Vec<Secret<'a>> = secrets::find_by_shape(source.text).collect();
+        let shaped = secrets.len();
+        let mut addresses = Vec::new();
+        let wants_addresses = limits.addresses && !is_lenient(source, facts);
+        let shapes = &LITERAL_KINDS[source.language.index()];
+        for (index, node) in source.nodes.iter().enumerate() {
+            if !shapes.texts.contains(node.kind) {
+                continue;
+            }
+            let text = StringLiteral::from_node(source, index);
+            let Some(content) = text.content else { continue };
+            if let Some(secret) = text.find_secret(source, shapes, index, content, limits) {
+                secrets.push(secret);
+            } else if wants_addresses
+                && let Some(address) = addresses::find_address(content, limits, || find_literal_name(source, shapes, index))
+                && !facts.is_test_at(index)
+            {
+                addresses.push((index, text.start, address));
+            }
+        }
+        // Where two overlap the shape knows better than the name.
+        let (by_shape, by_name) = secrets.split_at(shaped);
+        let is_known = |secret: &Secret<'_>| {
+            let at = by_shape.partition_point(|known| known.start + known.text.len() <= secret.start);
+            by_shape.get(at).is_some_and(|known| known.overlaps(secret))
+        };
+        let mut all: Vec<Secret<'a>> = by_name.iter().copied().filter(|secret| !is_known(secret)).collect();
+        all.extend_from_slice(by_shape);
+        all.sort_by_key(|secret| secret.start);
+        let mut end = 0;
+        all.retain(|secret| {
+            let is_apart = secret.start >= end;
+            end = end.max(secret.start + secret.text.len());
+            is_apart
+        });
+        let redactor = FileRedactor::new(source.text, &all);
+        Self { secrets: all, addresses, redactor }
+    }
+
+    pub fn redactor(&self) -> &FileRedactor {
+        &self.redactor
+    }
+
+    pub fn into_redactor(self) -> FileRedactor {
+        self.redactor
+    }
+}
+
+/// Test code and samples hold made-up secrets.
+fn is_lenient(source: &ParsedFile<'_>, facts: &FileFacts) -> bool {
+    facts.is_test_file || is_sample(source.path)
+}
+
+/// See the module. The quotes are set by [`Hidden::hide`], for smells of all kinds alike.
+pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, held: &HardcodedValues<'_>, out: &mut Vec<Smell>) {
+    let lenient = is_lenient(source, facts);
+    let mut lines = ForwardLineCounter::new(source.text);
+    for secret in &held.secrets {
+        let in_test = lenient || facts.is_test_at(innermost_node_at(source, secret.start));
+        if in_test && !secret.by_shape {
+            continue;
+        }
+        out.push(build_secret_smell(secret, &mut lines, in_test));
+    }
+    for (index, start, address) in &held.addresses {
+        let shown = held.redactor.redact_slice(address.text.as_bytes(), *start);
+        out.push(build_address_smell(source, *index, &compact(&shown, 60), address, facts));
+    }
+}
+
+/// Whether a text may be a secret, by its shape or by how random it looks: other smells do not show such texts.
+pub(super) fn is_likely_secret(text: &str) -> bool {
+    secrets::find_by_shape(text.as_bytes()).next().is_some()
+        || addresses::find_url_password(text).is_some()
+        || secrets::is_random_looking(text)
+}
+
+/// A text with every secret in it that is recognised by its shape replaced; for code that is going to be shown.
+pub fn redact(text: &str) -> std::borrow::Cow<'_, str> {
+    let hidden = FileRedactor::from_key_shapes(text.as_bytes());
+    if hidden.is_empty() { text.into() } else { hidden.redact_slice(text.as_bytes(), 0).into() }
+}
+
+/// Every text of the shape of a provider's key, and what it is ("an AWS access key"): examples and placeholders as well,
+/// and no blocks of private keys. For texts that leave the machine, where one too many is better than one too few.
+pub fn find_key_shapes(text: &[u8]) -> impl Iterator<Item = (std::ops::Range<usize>, &'static str)> {
+    secrets::find_key_shapes(text)
+}
+
+/// A string literal and its content.
+struct StringLiteral<'a> {
+    start: usize,
+    content: Option<&'a str>,
+    /// It holds code, so its content is not all of it.
+    has_code: bool,
+}
+
+impl<'a> StringLiteral<'a> {
+    fn from_node(source: &ParsedFile<'a>, index: NodeIndex) -> Self {
+        let node = &source.nodes[index];
+        let bytes = source.bytes(node);
+        let quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'`' | b'#');
+        let first = bytes.iter().position(|byte| matches!(byte, b'"' | b'\'' | b'`')).unwrap_or(0);
+        let first = first + bytes[first..].iter().take_while(|byte| quote(byte)).count();
+        let last = bytes.len() - bytes.iter().rev().take_while(|byte| quote(byte)).count();
+        let content = bytes.get(first..last).and_then(|content| std::str::from_utf8(content).ok());
+        let parts = &LITERAL_KINDS[source.language.index()].named;
+        let has_code = source.descendants(index).any(|inner| parts.get(source.nodes[inner].kind) == 4);
+        Self { start: node.start as usize + first, content: content.filter(|content| content.len() >= 4), has_code }
+    }
+
+    /// A secret by the name that the text is given, or credentials in an address.
+    fn find_secret(
+        &self,
+        source: &ParsedFile<'a>,
+        shapes: &LiteralKinds,
+        index: NodeIndex,
+        content: &'a str,
+        limits: &HardcodedConfiguration,
+    ) -> Option<Secret<'a>> {
+        if let Some(password) = addresses::find_url_password(content) {
+            let start = self.start + (password.as_ptr() as usize - content.as_ptr() as usize);
+            return Some(Secret {
+                start,
+                text: password,
+                label: "a password in an address",
+                name: "",
+                certain: true,
+                by_shape: false,
+            });
+        }
+        if self.has_code || content.len() < 8 {
+            return None;
+        }
+        let (name, _) = find_literal_name(source, shapes, index).filter(|(_, sort)| *sort == NameSource::Name)?;
+        let is_tag = shapes.tagged.contains(source.nodes[source.parent(index)].kind);
+        let tag = is_tag.then(|| struct_tags::parse_tag_values(content)).flatten();
+        let mut texts = tag.unwrap_or_else(|| vec![content]).into_iter();
+        texts.find(|text| secrets::is_secret(name, text, limits)).map(|text| Secret {
+            start: self.start + (text.as_ptr() as usize - content.as_ptr() as usize),
+            text,
+            label: "a secret",
+            name,
+            certain: false,
+            by_shape: false,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NameSource {
+    /// A variable, a field, a key, a parameter.
+    Name,
+    /// The function it is passed to.
+    Call,
+}
+
+/// The name of what a text becomes.
+fn find_literal_name<'a>(source: &ParsedFile<'a>, shapes: &LiteralKinds, index: NodeIndex) -> Option<(&'a str, NameSource)> {
+    let mut child = index;
+    for _ in 0..4 {
+        let parent = source.parent(child);
+        let node = &source.nodes[parent];
+        let head = source.text_up_to(node, &source.nodes[child]);
+        match shapes.named.get(node.kind) {
+            1 => {
+                let field = [
+                    shapes.fields.name,
+                    shapes.fields.left,
+                    shapes.fields.key,
+                    shapes.fields.pattern,
+                    shapes.fields.declarator,
+                ];
+                let name =
+                    field.into_iter().find_map(|field| source.child_by_field(parent, field).filter(|&name| name < child));
+                let name = match name {
+                    Some(name) => source.bytes(&source.nodes[name]),
+                    None => head.split(|&byte| matches!(byte, b'=' | b':')).next().unwrap_or(b""),
+                };
+                // `config["api_key"]` and `"api_key": …` are named by the text inside.
+                let name = last_identifier(trim_to_word(name));
+                return (!name.is_empty()).then_some((name, NameSource::Name));
+            }
+            2 => {
+                let call = &source.nodes[source.parent(parent)];
+                let name = last_identifier(source.text_up_to(call, node));
+                return (!name.is_empty()).then_some((name, NameSource::Call));
+            }
+            3 => {
+                // `password: "…"` of a named argument.
+                if let Some(name) = head.trim_ascii_end().strip_suffix(b":") {
+                    return Some((last_identifier(name), NameSource::Name));
+                }
+                child = parent;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn trim_to_word(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|&byte| is_word_byte(byte)).map_or(0, |at| at + 1);
+    &text[..end]
+}
+
+/// Samples and documentation hold placeholders.
+fn is_sample(path: &str) -> bool {
+    path.split('/').rev().skip(1).any(|folder| {
+        matches!(
+            folder,
+            "examples"
+                | "example"
+                | "samples"
+                | "sample"
+                | "docs"
+                | "doc"
+                | "playground"
+                | "demo"
+                | "fixtures"
+                | "testdata"
+                | "mocks"
+        )
+    })
+}
+
+/// The innermost node around a byte.
+fn innermost_node_at(source: &ParsedFile<'_>, start: usize) -> NodeIndex {
+    source.nodes.partition_point(|node| node.start as usize <= start).saturating_sub(1)
+}
+
+/// Counts lines while it goes forward.
+struct ForwardLineCounter<'a> {
+    text: &'a [u8],
+    at: usize,
+    line: u32,
+}
+
+impl<'a> ForwardLineCounter<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0, line: 1 }
+    }
+
+    /// The line of a byte that is not before the last one asked for, counted from 1.
+    fn line_of_byte(&mut self, at: usize) -> u32 {
+        let at = at.min(self.text.len());
+        self.line += self.text[self.at.min(at)..at].iter().filter(|&&byte| byte == b'\n').count() as u32;
+        self.at = at;
+        self.line
+    }
+}
+
+/// `…(20 characters)`.
+fn mask_secret(secret: &str) -> String {
+    format!("…({} characters)", secret.chars().count())
+}
+
+fn build_secret_smell(secret: &Secret<'_>, lines: &mut ForwardLineCounter<'_>, in_test: bool) -> Smell {
+    let line = lines.line_of_byte(secret.start);
+    let shown = mask_secret(secret.text);
+    let of = if secret.name.is_empty() { String::new() } else { format!(" for `{}`", secret.name) };
+    let grade = match (secret.certain, in_test) {
+        (true, false) => (Priority::P0, Severity::Critical, Confidence::High),
+        (false, false) => (Priority::P1, Severity::High, Confidence::Medium),
+        (_, true) => (Priority::P2, Severity::Medium, Confidence::Low),
+    };
+    let why = match secret.certain {
+        true => "it has the shape of one".to_owned(),
+        false => {
+            format!("its name says so and it has {:.1} bits of entropy per character", secrets::shannon_entropy(secret.text))
+        }
+    };
+    Smell {
+        kind: Kind::HardcodedConfiguration,
+        priority: grade.0,
+        severity: grade.1,
+        confidence: grade.2,
+        line_start: line,
+        line_end: line,
+        title: format!("{}{of} stands in the code: {shown}", capitalize(secret.label)),
+        explanation: format!(
+            "`{shown}` is taken for {}{of}: {why}. Whoever can read the repository or its history has it.",
+            secret.label
+        ),
+        // Not the secret, yet another for another secret.
+        subject: format!("{}{of} {}", secret.label, &blake3::hash(secret.text.as_bytes()).to_hex()[..12]),
+        anchor: (line, line),
+        figure: None,
+        quote: None,
+        pattern: None,
+        suggestion: Some(Suggestion {
+            text: "Revoke it, read it from the environment or a secret store, and take it out of the history."
+                .to_owned(),
+            replacement: None,
+            lines: None,
+        }),
+    }
+}
+
+fn build_address_smell(source: &ParsedFile<'_>, index: NodeIndex, shown: &str, address: &Address<'_>, facts: &FileFacts) -> Smell {
+    let line = source.nodes[index].row + 1;
+    let place = facts.function_at(index).map_or(String::new(), |function| format!(" in `{}`", function.name));
+    Smell {
+        kind: Kind::HardcodedConfiguration,
+        priority: Priority::P3,
+        severity: Severity::Low,
+        confidence: if address.certain { Confidence::Medium } else { Confidence::Low },
+        line_start: line,
+        line_end: line,
+        title: format!("{} is fixed in the code: {shown}", capitalize(address.label)),
+        explanation: format!(
+            "`{shown}`{place} is {} that changes with the place the program runs at, and only a new build changes it.",
+            address.label
+        ),
+        subject: shown.to_owned(),
+        anchor: (line, line),
+        figure: None,
+        quote: None,
+        pattern: None,
+        suggestion: Some(Suggestion {
+            text: "Read it from the settings or the environment.".to_owned(),
+            replacement: None,
+            lines: None,
+        }),
+    }
+}

@@ -1,0 +1,193 @@
+//! Secrets by their name, and passwords in addresses, in texts that are not parsed: settings, data, prose, comments.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::super::syntax::is_word_byte;
+use super::{addresses, secrets};
+use crate::reviewers::analyzer::limits::{HardcodedConfiguration, Limits};
+
+/// What may stand for a value in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueQuoting {
+    /// Only what is in quotes, as in code.
+    Quoted,
+    /// Words without quotes as well, as in settings.
+    Any,
+}
+
+/// A name that may be a secret's, a sign that gives it a value, and the value: in quotes of either sort or without.
+static NAME_VALUE_PAIR: LazyLock<Regex> = LazyLock::new(|| {
+    let name = r"[A-Za-z0-9_.-]{0,60}(?i:pass|pwd|secret|token|key|credential)[A-Za-z0-9_.-]{0,60}";
+    let value = r#""([^"\n]{8,400})"|'([^'\n]{8,400})'|([^\s"'`,;#<>{}()\[\]&]{8,400})"#;
+    Regex::new(&format!(r#"({name})["']?[ \t]*(?::|=>?)[ \t]*(?:{value})"#))
+        .unwrap_or_else(|_| unreachable!("a constant"))
+});
+
+static URL_WITH_CREDENTIALS: LazyLock<Regex> = LazyLock::new(|| {
+    let address = r#"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s"'`<>/?#]{3,400}@[^\s"'`<>]{1,300}"#;
+    Regex::new(address).unwrap_or_else(|_| unreachable!("a constant"))
+});
+
+/// The limits that hold where a project says nothing.
+fn default_limits() -> &'static HardcodedConfiguration {
+    static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
+    &LIMITS.hardcoded_configuration
+}
+
+/// A part of every name that may be a secret's.
+static SECRET_NAME_PART: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new("(?i)pass|pwd|secret|token|key|credential").unwrap_or_else(|_| unreachable!("a constant"))
+});
+
+/// What begins as an address with a password does, see [`addresses::credentials`].
+static CREDENTIALS_HINT: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"://[^/? #"'\n<]*@"#).unwrap_or_else(|_| unreachable!("a constant")));
+
+/// A text in quotes is looked at up to so many quotes that may end it; beyond, nothing is known of it.
+const MAX_CLOSING_QUOTES: usize = 8;
+
+/// Whether a text can hold a secret that only its syntax tree tells, however far from its name: where no identifier may
+/// name one or nothing in quotes may be one, and no address has a password, there is none.
+pub fn needs_parsing(text: &str) -> bool {
+    has_secret_name(text) && has_quoted_secret(text) || CREDENTIALS_HINT.is_match(text)
+}
+
+/// Whether an identifier may be a secret's.
+fn has_secret_name(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(part) = SECRET_NAME_PART.find_at(text, at) {
+        let start = bytes[..part.start()].iter().rposition(|byte| !is_word_byte(*byte)).map_or(0, |before| before + 1);
+        let length = bytes[part.end()..].iter().position(|byte| !is_word_byte(*byte));
+        at = length.map_or(bytes.len(), |length| part.end() + length);
+        // What is no word is a character of its own.
+        if text.get(start..at).is_none_or(secrets::is_possible_secret_name) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether something from one quote to another may be a secret, whatever a language makes of quotes.
+fn has_quoted_secret(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_one = |start: usize| {
+        let mut ends = 0;
+        for (at, byte) in bytes.iter().enumerate().skip(start + 1) {
+            // One of another sort may end a text around this one.
+            if matches!(byte, b'"' | b'\'' | b'`') {
+                ends += 1;
+                let may_be_one = |quoted: &str| secrets::is_possible_secret(quoted, default_limits());
+                let quoted = text.get(start + 1..at).unwrap_or_default();
+                // Of signs beside quotes nobody knows here whether they are a part of these.
+                let within = quoted.trim_matches(['"', '\'', '`', '#']);
+                if ends > MAX_CLOSING_QUOTES || may_be_one(quoted) || may_be_one(within) {
+                    return true;
+                }
+            } else if secrets::NON_SECRET_CHARS.contains(&char::from(*byte)) {
+                return false;
+            }
+        }
+        false
+    };
+    memchr::memchr3_iter(b'"', b'\'', b'`', bytes).any(is_one)
+}
+
+/// Secrets by their name and passwords in addresses: their bytes, and what each is; in no particular order.
+pub fn find_named_secrets(text: &str, values: ValueQuoting) -> Vec<(Range<usize>, &'static str)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(pair) = NAME_VALUE_PAIR.captures_at(text, at) {
+        let Some(name) = pair.get(1) else { break };
+        // What is no secret's value may hold a name and a value of its own: `url=x?token=y`.
+        at = name.end();
+        let value = pair.get(2).or(pair.get(3)).or_else(|| pair.get(4).filter(|_| values == ValueQuoting::Any));
+        let Some(value) = value else { continue };
+        if secrets::is_secret(name.as_str(), value.as_str(), default_limits()) {
+            found.push((value.range(), "a secret"));
+            at = value.end();
+        }
+    }
+    for address in URL_WITH_CREDENTIALS.find_iter(text) {
+        if let Some(password) = addresses::find_url_password(address.as_str()) {
+            let start = password.as_ptr() as usize - text.as_ptr() as usize;
+            found.push((start..start + password.len(), "a password in an address"));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::reviewers::analyzer::Builtin;
+    use crate::reviewers::analyzer::source::Parsers;
+
+    const RANDOM: &str = concat!("q7Rt2Yp9", "Lk4Wn6Zc8Vb3Xs");
+
+    #[rstest]
+    #[case::no_name("monkey = tokenize(passes, keys, '@@')", false)]
+    #[case::a_key_of_nothing("static robj *lookupKey(sds key, int keyspace, \"@@\")", false)]
+    #[case::a_key_of_something("let api_key = x(\"@@\");", true)]
+    #[case::in_capitals("SESSION_KEYS `@@`", true)]
+    #[case::in_parts("the accessToken and \n '@@'", true)]
+    #[case::behind_a_word_that_is_none("keys, password '@@'", true)]
+    #[case::beside_letters_of_others("«ünï_password» \"@@\"", true)]
+    #[case::at_the_end("\"@@\" is a secret", true)]
+    #[case::not_in_quotes("secret = @@", false)]
+    #[case::words("password: 'none' \"some words and @@\" 'an_identifier'", false)]
+    #[case::between_other_quotes("password `json:\"a\" default:\"@@\"`", true)]
+    #[case::cut_by_the_end_of_what_it_is_in("password `json:\"a\" default:\"@@`{\"", true)]
+    #[case::behind_a_quote_that_ends_nothing("it's a token \"@@\"", true)]
+    #[case::a_quote_inside("password = \"x\\\"q7Rt2Yp\"", true)]
+    #[case::doubled_quotes("password = @\"q7\"\"Rt2Yp\"", true)]
+    #[case::signs_of_raw_texts("token = r##\"@@\"##", true)]
+    #[case::more_quotes_than_are_looked_at("token \"\"\"\"\"\"\"\"\"\"", true)]
+    #[case::an_address("see https://example.org/a and mail@example.org", false)]
+    #[case::an_address_with_a_password("x://u:p@h", true)]
+    #[case::nothing("", false)]
+    fn what_may_hold_a_secret_is_parsed(#[case] text: &str, #[case] expected: bool) {
+        let text = text.replace("@@", RANDOM);
+        assert_eq!(needs_parsing(&text), expected, "{text}");
+    }
+
+    /// How languages give a name a value, or an address a password; `@@` is the value.
+    const GIVEN: [(&str, &str); 14] = [
+        ("a.py", "db_password = (\n    \"@@\"\n)\n"),
+        ("a.py", "f(apiKey='@@')\n"),
+        ("a.py", "t = {'secret': \"\"\"@@\"\"\"}\n"),
+        ("a.rs", "const AUTH_TOKEN: &str = r##\"@@\"##;\n"),
+        ("a.rs", "fn f() { let token: &str =\n // why\n \"@@\"; }\n"),
+        ("a.js", "const a = { 'access-token': `@@` };\n"),
+        ("a.ts", "class A { private apiKey: string = '@@' }\n"),
+        ("a.go", "package a\n\ntype A struct { Password string `json:\"a\" default:\"@@\"` }\n"),
+        ("a.java", "class A { String pwd = \"@@\"; }\n"),
+        ("a.cs", "class A { string secret = @\"@@\"; }\n"),
+        ("a.c", "char *token = \"@@\";\n"),
+        ("a.sh", "export DB_PASSWORD='@@'\n"),
+        ("a.php", "<?php $dbPassword = '@@';\n"),
+        ("a.py", "url = \"postgres://admin:@@@db.acme.io/x\"\n"),
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_a_syntax_tree_hides_is_worth_parsing(
+            value in prop_oneof!["[a-zA-Z0-9]{6,24}", "[!-~]{6,24}", r#"[a-z0-9#'"`\\\\]{6,16}"#],
+            given in 0..GIVEN.len(),
+        ) {
+            let (path, code) = GIVEN[given];
+            let text = code.replace("@@", &value);
+            let hidden = Builtin::default().redactor(&mut Parsers::default(), path, text.as_bytes());
+            let is_told = hidden.labelled_ranges().any(|(_, sort)| matches!(sort, "a secret" | "a password in an address"));
+            prop_assert!(!is_told || needs_parsing(&text), "{}", text);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What of a file must not be shown, and the smells of all kinds without it.
+//!
+//! Invariant: a smell that went through [`Hidden::hide`] shows of no secret more than [`masked`] does, in none of its
+//! texts; nor does the id that is made from its quote.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::mask_secret;
+use super::secrets::Secret;
+use crate::domain::anchors::Anchors;
+use crate::domain::{Finding, Kind, Suggestion};
+use crate::reviewers::analyzer::smells::Smell;
+
+/// So many bytes of a secret in a text give it away; of a shorter secret all of it does.
+const FRAGMENT_BYTES: usize = 6;
+
+/// Lines are masked up to here where they are quoted, the rest is cut off. Bytes.
+const MAX_QUOTED_LINE_BYTES: usize = 2_000;
+
+/// The secrets of one file.
+#[derive(Debug, Clone, Default)]
+pub struct FileRedactor {
+    /// By place; none overlaps another.
+    secrets: Vec<RedactedSecret>,
+    fragments: HashSet<[u8; FRAGMENT_BYTES]>,
+    short: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct RedactedSecret {
+    bytes: Range<usize>,
+    /// First and last line, counted from 1.
+    lines: (u32, u32),
+    shown: String,
+    /// What it is, for people.
+    label: &'static str,
+}
+
+impl FileRedactor {
+    /// `secrets` by place, none overlapping another.
+    pub(super) fn new(text: &[u8], secrets: &[Secret<'_>]) -> Self {
+        let mut hidden = Self::default();
+        let mut lines = super::ForwardLineCounter::new(text);
+        for secret in secrets {
+            let bytes = secret.start..secret.start + secret.text.len();
+            let first = lines.line_of_byte(bytes.start);
+            let last = lines.line_of_byte(bytes.end.saturating_sub(1).max(bytes.start));
+            let shown = mask_secret(secret.text);
+            hidden.secrets.push(RedactedSecret { bytes, lines: (first, last), shown, label: secret.label });
+            hidden
+                .fragments
+                .extend(secret.text.as_bytes().windows(FRAGMENT_BYTES).filter_map(|part| <[u8; FRAGMENT_BYTES]>::try_from(part).ok()));
+            if secret.text.len() < FRAGMENT_BYTES {
+                hidden.short.push(secret.text.to_owned());
+            }
+        }
+        hidden
+    }
+
+    /// Keys by their shape only, for texts that are not parsed.
+    pub fn from_key_shapes(text: &[u8]) -> Self {
+        let secrets: Vec<Secret<'_>> = super::secrets::find_by_shape(text).collect();
+        Self::new(text, &secrets)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.secrets.is_empty()
+    }
+
+    /// The bytes of the secrets, by place.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
+        self.secrets.iter().map(|secret| secret.bytes.clone())
+    }
+
+    /// The bytes of the secrets, by place, and what each is ("an AWS access key").
+    pub fn labelled_ranges(&self) -> impl Iterator<Item = (Range<usize>, &'static str)> {
+        self.secrets.iter().map(|secret| (secret.bytes.clone(), secret.label))
+    }
+
+    /// Whether a secret lies in a range of bytes, in part or whole.
+    pub(in super::super) fn overlaps(&self, range: Range<usize>) -> bool {
+        !self.secrets_between(range.start, range.end).is_empty()
+    }
+
+    /// The secrets that have a part in a range of bytes.
+    fn secrets_between(&self, start: usize, end: usize) -> &[RedactedSecret] {
+        let first = self.secrets.partition_point(|secret| secret.bytes.end <= start);
+        let last = self.secrets.partition_point(|secret| secret.bytes.start < end).max(first);
+        self.secrets.get(first..last).unwrap_or_default()
+    }
+
+    fn has_secret_on_lines(&self, (first, last): (u32, u32)) -> bool {
+        let at = self.secrets.partition_point(|secret| secret.lines.1 < first);
+        self.secrets.get(at).is_some_and(|secret| secret.lines.0 <= last)
+    }
+
+    /// A piece of the file, which starts at byte `offset`, with the secrets in it masked; bytes that are no UTF-8
+    /// replaced. Masked first and converted then: the other way round the offsets would not hold any more.
+    pub fn redact_slice(&self, piece: &[u8], offset: usize) -> String {
+        let mut clean = String::with_capacity(piece.len());
+        let mut at = 0;
+        for secret in self.secrets_between(offset, offset + piece.len()) {
+            let start = secret.bytes.start.saturating_sub(offset).clamp(at, piece.len());
+            clean.push_str(&String::from_utf8_lossy(piece.get(at..start).unwrap_or_default()));
+            clean.push_str(&secret.shown);
+            at = secret.bytes.end.saturating_sub(offset).clamp(start, piece.len());
+        }
+        clean.push_str(&String::from_utf8_lossy(piece.get(at..).unwrap_or_default()));
+        clean
+    }
+
+    /// Takes the secrets out of smells of the file with this text.
+    pub fn redact_smells(&self, smells: &mut [Smell], text: &[u8]) {
+        if self.is_empty() || smells.is_empty() {
+            return;
+        }
+        let anchors = Anchors::new(text);
+        let mut last: Option<((u32, u32), String)> = None;
+        for smell in smells {
+            if self.has_secret_on_lines(smell.anchor) {
+                if last.as_ref().is_none_or(|(anchor, _)| *anchor != smell.anchor) {
+                    last = Some((smell.anchor, self.redact_quote(&anchors, smell.anchor, text)));
+                }
+                smell.quote = last.as_ref().map(|(_, quote)| quote.clone());
+            }
+            // Its own texts are made of masked ones.
+            if smell.kind == Kind::HardcodedConfiguration {
+                continue;
+            }
+            [&mut smell.title, &mut smell.explanation, &mut smell.subject].into_iter().for_each(|part| self.redact_text(part));
+            if let Some(suggestion) = &mut smell.suggestion {
+                self.redact_suggestion(suggestion);
+            }
+        }
+    }
+
+    /// Takes the secrets of the file out of what somebody else wrote about it. The quote and the id are made of text
+    /// that is masked already: see [`Hidden::redacted`].
+    pub fn redact_finding(&self, finding: &mut Finding) {
+        [&mut finding.title, &mut finding.explanation].into_iter().for_each(|part| self.redact_text(part));
+        if let Some(suggestion) = &mut finding.suggestion {
+            self.redact_suggestion(suggestion);
+        }
+    }
+
+    fn redact_suggestion(&self, suggestion: &mut Suggestion) {
+        self.redact_text(&mut suggestion.text);
+        // A replacement with something else in the place of the secret would break the code.
+        if suggestion.replacement.as_deref().is_some_and(|new| self.mask_fragments(new).is_some()) {
+            (suggestion.replacement, suggestion.lines) = (None, None);
+        }
+    }
+
+    /// Masks every part of a secret of the file that is in a text.
+    pub fn redact_text(&self, text: &mut String) {
+        if let Some(masked) = self.mask_fragments(text) {
+            *text = masked;
+        }
+    }
+
+    fn redact_quote(&self, anchors: &Anchors<'_>, anchor: (u32, u32), text: &[u8]) -> String {
+        let lines = anchors.lines(anchor).iter().take(Finding::MAX_QUOTE_LINES);
+        let quoted: Vec<String> = lines
+            .map(|line| {
+                let offset = (line.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+                self.redact_slice(line.get(..MAX_QUOTED_LINE_BYTES).unwrap_or(line), offset)
+            })
+            .collect();
+        quoted.join("\n")
+    }
+
+    /// A text with every part of a secret that is in it masked; `None` when there is none.
+    fn mask_fragments(&self, text: &str) -> Option<String> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for (at, part) in text.as_bytes().windows(FRAGMENT_BYTES).enumerate() {
+            if <[u8; FRAGMENT_BYTES]>::try_from(part).is_ok_and(|part| self.fragments.contains(&part)) {
+                match found.last_mut() {
+                    Some(last) if last.end >= at => last.end = at + FRAGMENT_BYTES,
+                    _ => found.push(at..at + FRAGMENT_BYTES),
+                }
+            }
+        }
+        for short in &self.short {
+            found.extend(text.match_indices(short.as_str()).map(|(at, part)| at..at + part.len()));
+        }
+        if found.is_empty() {
+            return None;
+        }
+        found.sort_by_key(|range| (range.start, range.end));
+        let (mut clean, mut at) = (String::with_capacity(text.len()), 0);
+        for range in found {
+            let start = text.floor_char_boundary(range.start).max(at);
+            let end = text.ceil_char_boundary(range.end);
+            if end > at {
+                clean.push_str(text.get(at..start).unwrap_or_default());
+                clean.push('…');
+                at = end;
+            }
+        }
+        clean.push_str(text.get(at..).unwrap_or_default());
+        Some(clean)
+    }
+}

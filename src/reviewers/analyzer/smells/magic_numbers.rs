@@ -1,0 +1,570 @@
+//! MAGIC_NUMBERS: numbers in comparisons, arithmetic and calls that no name explains, and texts written out three times.
+//!
+//! A number is judged on the way up from it: whatever gives it a name, tabulates it or uses it as an index ends the way
+//! without a finding. A comment on its line explains it as well. What the lists hold is in `assets/smells.toml`.
+
+mod report;
+mod literal_roles;
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use self::literal_roles::{LiteralRole, LiteralRoles};
+use super::Smell;
+use super::hardcoded_configuration::FileRedactor;
+use super::syntax::{has_comment_on_rows, has_word, is_upper_case, last_identifier};
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::limits::{Limits, MagicNumbers};
+use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+
+static ROLES: LazyLock<[LiteralRoles; 13]> = LazyLock::new(|| Language::ALL.map(LiteralRoles::new));
+
+/// Farther up nothing is looked at. Nodes.
+const MAX_ANCESTORS: usize = 24;
+
+/// Where a number stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NumberUse {
+    Comparison,
+    Arithmetic,
+    Argument,
+}
+
+impl NumberUse {
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::Comparison => "in a comparison",
+            Self::Arithmetic => "in arithmetic",
+            Self::Argument => "as an argument",
+        }
+    }
+}
+
+/// What [`Judge::named`] found.
+enum NamingVerdict {
+    /// The name says what the number is.
+    Explained,
+    /// It is not a name after all: an argument without one.
+    Transparent,
+    /// An assignment that calculates: `x *= 37`.
+    Calculated,
+    /// The name is that of a larger expression.
+    Unexplained,
+}
+
+struct UnexplainedNumber<'a> {
+    /// [`Facts::NONE`] outside of functions.
+    function: u32,
+    literal: &'a str,
+    row: u32,
+    usage: NumberUse,
+}
+
+/// See the module.
+pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, hidden: &FileRedactor, out: &mut Vec<Smell>) {
+    if facts.is_test_file || is_generated(source.path) {
+        return;
+    }
+    let judge = LiteralAnalyzer { source, roles: &ROLES[source.language.index()], limits: &limits.magic_numbers };
+    let mut hits: Vec<UnexplainedNumber<'_>> = Vec::new();
+    let mut texts: Vec<(&[u8], u32)> = Vec::new();
+    let mut comments: Vec<(u32, u32)> = Vec::new();
+    for (index, node) in source.nodes.iter().enumerate() {
+        match judge.roles.role(node.kind) {
+            LiteralRole::Number => {
+                if let Some(usage) = judge.classify_number(index)
+                    && !facts.is_test_at(index)
+                {
+                    let function = facts.innermost_function.get(index).copied().unwrap_or(FileFacts::NO_FUNCTION);
+                    hits.push(UnexplainedNumber { function, literal: source.text(node), row: node.row, usage });
+                }
+            }
+            LiteralRole::Text => {
+                if let Some(content) = judge.countable_text(index)
+                    && !facts.is_test_at(index)
+                    && !hidden.overlaps(node.start as usize..node.end as usize)
+                {
+                    texts.push((content, node.row));
+                }
+            }
+            LiteralRole::Comment => comments.push((node.row, node.end_row)),
+            _ => {}
+        }
+    }
+    hits.retain(|hit| {
+        let function = facts.functions.get(hit.function as usize);
+        let is_formula = function.is_some_and(|function| has_word(&function.name, &limits.magic_numbers.formulas));
+        !is_formula && !has_comment_on_rows(&comments, hit.row, hit.row)
+    });
+    report::report_numbers(hits, facts, limits, out);
+    report::report_repeated_texts(texts, limits, out);
+}
+
+struct LiteralAnalyzer<'a, 's> {
+    source: &'s ParsedFile<'a>,
+    roles: &'static LiteralRoles,
+    limits: &'s MagicNumbers,
+}
+
+impl<'a> LiteralAnalyzer<'a, '_> {
+    fn role(&self, index: NodeIndex) -> LiteralRole {
+        self.roles.role(self.source.nodes[index].kind)
+    }
+
+    /// How an unexplained number is used; `None` for one that is explained or does no harm.
+    fn classify_number(&self, index: NodeIndex) -> Option<NumberUse> {
+        let source = self.source;
+        let mut value = parse_literal(source.text(&source.nodes[index]))?;
+        if self.limits.allowed.contains(&value) {
+            return None;
+        }
+        let mut usage: Option<NumberUse> = None;
+        // Everything passed so far is made of literals only.
+        let mut pure = true;
+        let mut child = index;
+        for _ in 0..MAX_ANCESTORS {
+            let parent = source.parent(child);
+            if parent == child {
+                break;
+            }
+            match self.role(parent) {
+                LiteralRole::Transparent => {
+                    if usage.is_none() && child == index && source.text[source.nodes[parent].start as usize] == b'-' {
+                        value = -value;
+                        if self.limits.allowed.contains(&value) {
+                            return None;
+                        }
+                    }
+                }
+                LiteralRole::Binary => self.check_binary(parent, child, value, &mut usage, &mut pure)?,
+                LiteralRole::Arguments => self.check_arguments(parent, child, value, &mut usage, &mut pure)?,
+                LiteralRole::Call => {
+                    if usage.is_none() {
+                        pure = false;
+                    }
+                }
+                LiteralRole::Named => match self.check_naming(parent, child, value, pure, usage) {
+                    NamingVerdict::Explained => return None,
+                    NamingVerdict::Transparent => {}
+                    NamingVerdict::Calculated => usage = usage.or(Some(NumberUse::Arithmetic)),
+                    NamingVerdict::Unexplained => pure = false,
+                },
+                LiteralRole::Declaration if self.is_constant_declaration(parent, child) => return None,
+                LiteralRole::Declaration => break,
+                LiteralRole::Skip | LiteralRole::Interpolation => return None,
+                _ => break,
+            }
+            child = parent;
+        }
+        // A minute's seconds, a year's days: where the line speaks of time.
+        let line = self.limits.time_values.contains(&value.abs()).then(|| source.line_text(&source.nodes[index]));
+        let is_time =
+            line.is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions_word(line, &self.limits.units)));
+        usage.filter(|_| !is_time)
+    }
+
+    fn check_binary(
+        &self,
+        parent: NodeIndex,
+        child: NodeIndex,
+        value: f64,
+        usage: &mut Option<NumberUse>,
+        pure: &mut bool,
+    ) -> Option<()> {
+        let source = self.source;
+        let operator = self.operator_text(parent);
+        let Some(kind) = classify_operator(operator) else {
+            return match operator {
+                b"&&" | b"||" | b"and" | b"or" | b"??" | b"?:" => {
+                    *pure = false;
+                    usage.is_some().then_some(())
+                }
+                // Masks, shifts, concatenations and patterns: sizes of bits, layouts.
+                _ => None,
+            };
+        };
+        if operator == b"**" && value.abs() <= f64::from(self.limits.max_arity) {
+            return None;
+        }
+        let other = source.children(parent).find(|&other| {
+            other != child && source.nodes[other].is_named() && !is_operator(source.bytes(&source.nodes[other]))
+        })?;
+        if kind == NumberUse::Arithmetic && self.role(other) == LiteralRole::Text {
+            return None;
+        }
+        if self.is_constant(other) {
+            return Some(());
+        }
+        *pure = false;
+        if usage.is_some() {
+            return Some(());
+        }
+        if self.is_explained_by(value, kind, operator, source.text(&source.nodes[other])) {
+            return None;
+        }
+        *usage = Some(kind);
+        Some(())
+    }
+
+    /// Whether the other side of an operator says what a number is.
+    fn is_explained_by(&self, value: f64, kind: NumberUse, operator: &[u8], other: &str) -> bool {
+        let limits = self.limits;
+        if kind == NumberUse::Arithmetic {
+            if limits.allowed_in_arithmetic.contains(&value.abs()) {
+                return true;
+            }
+            let offset = matches!(operator, b"+" | b"-" | b"+=" | b"-=");
+            if offset && value.fract() == 0.0 && value.abs() <= f64::from(limits.max_offset) {
+                return true;
+            }
+        }
+        let name = other.trim_end_matches(|c: char| !is_word_char(c));
+        let name = last_identifier(name.as_bytes());
+        let arity = kind == NumberUse::Comparison && value.fract() == 0.0 && value.abs() <= f64::from(limits.max_arity);
+        // `time.Second`, `MAX_ROWS / 3`: the other side is a unit, a code, a version.
+        (kind == NumberUse::Arithmetic && has_word(name, &limits.units))
+            || (kind == NumberUse::Comparison && mentions_word(other, &limits.codes))
+            || (arity && mentions_word(other, &limits.sizes))
+            // A shell's number of arguments and last status.
+            || other.contains("$#")
+            || other.contains("$?")
+    }
+
+    fn check_arguments(
+        &self,
+        parent: NodeIndex,
+        child: NodeIndex,
+        value: f64,
+        usage: &mut Option<NumberUse>,
+        pure: &mut bool,
+    ) -> Option<()> {
+        let source = self.source;
+        let call = source.parent(parent);
+        let head = source.text_up_to(&source.nodes[call], &source.nodes[parent]);
+        let callee = last_identifier(head);
+        let head = std::str::from_utf8(head).unwrap_or("");
+        if usage.is_some() {
+            // Inside of a check for tests or of a format the whole expression is explained.
+            return (!has_word(callee, &self.limits.text_sinks)).then_some(());
+        }
+        if is_conversion_call(callee) {
+            return Some(());
+        }
+        let mut count = 0;
+        let mut all_constant = true;
+        for argument in source.children(parent).filter(|&argument| source.nodes[argument].is_named()) {
+            if self.role(argument) == LiteralRole::Comment {
+                continue;
+            }
+            count += 1;
+            if argument != child && !self.is_constant(argument) {
+                all_constant = false;
+            }
+            // `strncmp(name, "file:", 5)`: the length of the text beside it.
+            let text = match self.role(argument) {
+                // A cast in front of it.
+                LiteralRole::Transparent => source.nodes[argument + 1..source.nodes[argument].end_index as usize]
+                    .iter()
+                    .find(|node| self.roles.role(node.kind) == LiteralRole::Text),
+                LiteralRole::Text => Some(&source.nodes[argument]),
+                _ => None,
+            };
+            if argument != child
+                && let Some(text) = text
+            {
+                let inside = f64::from(text.end - text.start) - 2.0;
+                if (value - inside).abs() <= 1.0 {
+                    return None;
+                }
+            }
+        }
+        let limits = self.limits;
+        if has_word(callee, &limits.telling_calls) || has_word(callee, &limits.text_sinks) || is_upper_case(callee) {
+            return None;
+        }
+        if count == 1
+            && (has_word(callee, &limits.units) || has_word(callee, &limits.sizes) || has_word(callee, &limits.codes))
+        {
+            return None;
+        }
+        let is_status = value.fract() == 0.0 && (100.0..600.0).contains(&value);
+        if is_status && (has_word(callee, &limits.http_calls) || mentions_word(head, &limits.codes)) {
+            return None;
+        }
+        if limits.allowed_in_arithmetic.contains(&value.abs()) || value.abs() <= f64::from(limits.max_argument) {
+            return None;
+        }
+        let is_type = callee.starts_with(char::is_uppercase) || head.contains("::") || head.starts_with("new ");
+        *pure = *pure && all_constant && is_type;
+        *usage = Some(NumberUse::Argument);
+        Some(())
+    }
+
+    /// What a construct that gives names says about a number in it.
+    fn check_naming(&self, parent: NodeIndex, child: NodeIndex, value: f64, pure: bool, usage: Option<NumberUse>) -> NamingVerdict {
+        let source = self.source;
+        let fields = &self.roles.fields;
+        let node = &source.nodes[parent];
+        let head = source.text_up_to(node, &source.nodes[child]);
+        // A C# or PHP argument without a name is no name.
+        let is_argument = self.role(source.parent(parent)) == LiteralRole::Arguments;
+        if is_argument && !head.iter().any(|&byte| matches!(byte, b':' | b'=' | b'>')) {
+            return NamingVerdict::Transparent;
+        }
+        let operator = source
+            .child_by_field(parent, fields.operator)
+            .map(|operator| source.bytes(&source.nodes[operator]))
+            .or_else(|| compound_operator(head));
+        if let Some(operator) = operator
+            && let Some(NumberUse::Arithmetic) = classify_operator(operator)
+        {
+            let left = std::str::from_utf8(head).unwrap_or("").trim_end_matches(|c: char| !is_word_char(c));
+            if usage.is_none() && self.is_explained_by(value, NumberUse::Arithmetic, operator, left) {
+                return NamingVerdict::Explained;
+            }
+            return NamingVerdict::Calculated;
+        }
+        if pure {
+            return NamingVerdict::Explained;
+        }
+        let end = head.iter().position(|&byte| matches!(byte, b'=' | b':')).unwrap_or(head.len());
+        let declared = last_identifier(&head[..end]);
+        let declared = if self.source.language == Language::Rust { last_identifier(head) } else { declared };
+        if is_upper_case(declared) { NamingVerdict::Explained } else { NamingVerdict::Unexplained }
+    }
+
+    fn is_constant_declaration(&self, parent: NodeIndex, child: NodeIndex) -> bool {
+        let source = self.source;
+        let head = source.text_up_to(&source.nodes[parent], &source.nodes[child]);
+        let words: &[&[u8]] = match source.language {
+            // Everything is declared `const` there: it says nothing.
+            Language::JavaScript | Language::TypeScript | Language::Tsx => return false,
+            _ => &[b"const", b"final", b"readonly", b"static", b"constexpr", b"constinit", b"-r"],
+        };
+        head.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-').any(|word| words.contains(&word))
+    }
+
+    fn operator_text(&self, binary: NodeIndex) -> &'a [u8] {
+        let source = self.source;
+        source
+            .children(binary)
+            .map(|child| source.bytes(&source.nodes[child]))
+            .find(|bytes| is_operator(bytes))
+            .unwrap_or(b"")
+    }
+
+    /// Whether an expression is made of literals and constants only.
+    fn is_constant(&self, index: NodeIndex) -> bool {
+        let source = self.source;
+        let mut at = index;
+        let end = source.nodes[index].end_index as usize;
+        while at < end {
+            let node = &source.nodes[at];
+            match self.role(at) {
+                LiteralRole::Interpolation => return false,
+                LiteralRole::Text if source.descendants(at).any(|inner| self.role(inner) == LiteralRole::Interpolation) => {
+                    return false;
+                }
+                LiteralRole::Number | LiteralRole::Constant | LiteralRole::Text => at = node.end_index as usize,
+                _ if node.is_named() && node.end_index as usize == at + 1 && !is_operator(source.bytes(node)) => {
+                    if !is_upper_case(source.text(node)) {
+                        return false;
+                    }
+                    at += 1;
+                }
+                _ => at += 1,
+            }
+        }
+        true
+    }
+
+    /// The content of a text that counts towards repetitions.
+    fn countable_text(&self, index: NodeIndex) -> Option<&'a [u8]> {
+        let source = self.source;
+        let node = &source.nodes[index];
+        let bytes = source.bytes(node);
+        // Prefixes (`r#"`, `b'`, `@"`) and threefold quotes are no content.
+        let start = bytes.iter().position(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
+        let content = bytes[start..].trim_ascii();
+        let ends_with_code = |byte: &u8| !matches!(byte, b'"' | b'\'' | b'`' | b'#');
+        let first = content.iter().position(ends_with_code)?;
+        let last = content.iter().rposition(ends_with_code)?;
+        let content = content.get(first..=last)?;
+        let limits = self.limits;
+        if (content.len() as u64) < u64::from(limits.min_string_length) || content.contains(&b'\n') {
+            return None;
+        }
+        if source.descendants(index).any(|inner| self.role(inner) == LiteralRole::Interpolation) {
+            return None;
+        }
+        let text = std::str::from_utf8(content).ok()?;
+        if !has_readable_word(text) || limits.trivial_strings.iter().any(|trivial| trivial.eq_ignore_ascii_case(text)) {
+            return None;
+        }
+        let mut child = index;
+        // The nearest construct decides; a text deep inside of a log message's arguments is for people, too.
+        for step in 0..MAX_ANCESTORS {
+            let parent = source.parent(child);
+            if parent == child {
+                break;
+            }
+            match self.role(parent) {
+                LiteralRole::Key | LiteralRole::Interpolation => return None,
+                // There the type checker holds such words: they are types.
+                LiteralRole::Binary | LiteralRole::Named if is_typed(source.language) && !text.contains([' ', '/']) => return None,
+                LiteralRole::Statement if step == 0 => return None,
+                LiteralRole::Named => {
+                    let head = source.text_up_to(&source.nodes[parent], &source.nodes[child]);
+                    let is_argument = self.role(source.parent(parent)) == LiteralRole::Arguments;
+                    if (head.is_empty() && !is_argument) || is_upper_case(last_identifier(head)) {
+                        return None;
+                    }
+                }
+                LiteralRole::Skip => return None,
+                LiteralRole::Declaration => {
+                    if self.is_constant_declaration(parent, child) {
+                        return None;
+                    }
+                    break;
+                }
+                LiteralRole::Arguments => {
+                    let call = source.parent(parent);
+                    let head = source.text_up_to(&source.nodes[call], &source.nodes[parent]);
+                    if has_word(last_identifier(head), &limits.text_sinks) {
+                        return None;
+                    }
+                }
+                LiteralRole::Binary if step == 0 => {
+                    // `typeof x === "string"`: the words of the language.
+                    let other = source.bytes(&source.nodes[parent]);
+                    if other.starts_with(b"typeof") || other.windows(7).any(|part| part == b" typeof") {
+                        return None;
+                    }
+                }
+                LiteralRole::Transparent | LiteralRole::Call | LiteralRole::Binary => {}
+                _ => break,
+            }
+            child = parent;
+        }
+        Some(content)
+    }
+}
+
+/// Database migrations are written by tools and never changed.
+fn is_generated(path: &str) -> bool {
+    path.ends_with(".Designer.cs")
+        || path.split('/').rev().skip(1).any(|folder| folder.eq_ignore_ascii_case("migrations"))
+}
+
+fn is_typed(language: Language) -> bool {
+    matches!(language, Language::TypeScript | Language::Tsx)
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '>'
+}
+
+fn is_operator(bytes: &[u8]) -> bool {
+    classify_operator(bytes).is_some()
+        || matches!(
+            bytes,
+            b"&&" | b"||" | b"and" | b"or" | b"??" | b"?:" | b"&" | b"|" | b"^" | b"<<" | b">>" | b">>>" | b"." | b".."
+        )
+        || (bytes.ends_with(b"=") && bytes.len() <= 4)
+}
+
+fn classify_operator(operator: &[u8]) -> Option<NumberUse> {
+    Some(match operator {
+        b"<" | b">" | b"<=" | b">=" | b"==" | b"!=" | b"===" | b"!==" | b"<>" | b"<=>" => NumberUse::Comparison,
+        b"-lt" | b"-gt" | b"-le" | b"-ge" | b"-eq" | b"-ne" => NumberUse::Comparison,
+        b"+" | b"-" | b"*" | b"/" | b"%" | b"**" | b"//" => NumberUse::Arithmetic,
+        b"+=" | b"-=" | b"*=" | b"/=" | b"%=" | b"**=" | b"//=" => NumberUse::Arithmetic,
+        _ => return None,
+    })
+}
+
+/// `+=` of an assignment whose operator has no field.
+fn compound_operator(head: &[u8]) -> Option<&[u8]> {
+    let end = head.iter().rposition(|&byte| byte == b'=')?;
+    head.get(end.checked_sub(1)?..=end)
+}
+
+/// Whether a name of the list is part of an expression, as a word of one of its names.
+fn mentions_word(expression: &str, words: &[String]) -> bool {
+    expression.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty()).any(|name| {
+        has_word(name, words) || words.iter().any(|word| name.len() > word.len() && name.ends_with(word.as_str()))
+    })
+}
+
+/// Calls that only change the type of a number.
+fn is_conversion_call(callee: &str) -> bool {
+    matches!(
+        callee,
+        "Some"
+            | "Ok"
+            | "Err"
+            | "Number"
+            | "BigInt"
+            | "Integer"
+            | "Long"
+            | "valueOf"
+            | "Float"
+            | "float"
+            | "int"
+            | "Decimal"
+            | "int64"
+            | "int32"
+            | "uint"
+            | "uint8"
+            | "uint16"
+            | "uint32"
+            | "uint64"
+            | "float64"
+            | "float32"
+            | "time.Duration"
+            | "Duration"
+            | "static_cast"
+    )
+}
+
+/// The value of a literal; `None` for hexadecimal, octal and binary ones, which are layouts, and for what is no number.
+fn parse_literal(literal: &str) -> Option<f64> {
+    let bytes = literal.as_bytes();
+    if bytes.first() == Some(&b'0')
+        && bytes.get(1).is_some_and(|byte| {
+            byte.is_ascii_alphanumeric()
+                && !matches!(
+                    byte,
+                    b'e' | b'E' | b'f' | b'F' | b'd' | b'D' | b'l' | b'L' | b'u' | b'U' | b'm' | b'i' | b'n'
+                )
+        })
+    {
+        return None;
+    }
+    let mut digits = [0u8; 40];
+    let mut length = 0;
+    for &byte in bytes {
+        match byte {
+            b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-' => {
+                *digits.get_mut(length)? = byte;
+                length += 1;
+            }
+            b'_' | b'\'' => {}
+            _ => break,
+        }
+    }
+    std::str::from_utf8(&digits[..length]).ok()?.trim_end_matches(['e', 'E']).parse().ok()
+}
+
+/// Letters that make a word, and not only placeholders of a format.
+fn has_readable_word(text: &str) -> bool {
+    let mut run = 0;
+    let mut best = 0;
+    for c in text.chars() {
+        run = if c.is_alphabetic() { run + 1 } else { 0 };
+        best = best.max(run);
+    }
+    best >= 4 && !text.contains('%') && !text.contains('{') && !text.contains('\\')
+}

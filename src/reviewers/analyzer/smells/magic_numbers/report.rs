@@ -1,0 +1,109 @@
+//! From unexplained numbers and repeated texts to smells: one per literal and function, one per text and file.
+
+use super::super::Smell;
+use super::super::hardcoded_configuration::is_likely_secret;
+use super::super::syntax::compact;
+use super::{UnexplainedNumber, NumberUse};
+use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::limits::Limits;
+
+/// Lines of a repeated text that the explanation names.
+const MAX_LINES_NAMED: usize = 6;
+
+pub(super) fn report_numbers(mut hits: Vec<UnexplainedNumber<'_>>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+    hits.sort_by(|a, b| (a.function, a.literal, a.row).cmp(&(b.function, b.literal, b.row)));
+    let mut groups: Vec<&[UnexplainedNumber<'_>]> =
+        hits.chunk_by(|a, b| a.function == b.function && a.literal == b.literal).collect();
+    groups.sort_by_key(|group| (group[0].function, group[0].row));
+    for function in groups.chunk_by(|a, b| a[0].function == b[0].function) {
+        let shown = (limits.magic_numbers.max_per_function as usize).min(function.len());
+        let place = match facts.functions.get(function[0][0].function as usize) {
+            Some(function) => format!("`{}`", function.name),
+            None => "the file's top level".to_owned(),
+        };
+        for (position, group) in function[..shown].iter().enumerate() {
+            let first = &group[0];
+            let rest = &function[shown..];
+            let more = if position + 1 == shown && !rest.is_empty() {
+                let others: Vec<&str> = rest.iter().take(MAX_LINES_NAMED).map(|group| group[0].literal).collect();
+                let dots = if rest.len() > MAX_LINES_NAMED { ", …" } else { "" };
+                format!("; {} more here: {}{dots}", rest.len(), others.join(", "))
+            } else {
+                String::new()
+            };
+            let times = match group.len() {
+                1 => String::new(),
+                count => format!(" {count} times"),
+            };
+            out.push(Smell {
+                kind: Kind::MagicNumbers,
+                priority: Priority::P3,
+                severity: Severity::Low,
+                confidence: if first.usage == NumberUse::Argument { Confidence::Low } else { Confidence::Medium },
+                line_start: first.row + 1,
+                line_end: first.row + 1,
+                title: format!("{} is not explained by a name", first.literal),
+                explanation: format!(
+                    "{} stands{times} {} in {place} and neither a name nor a comment on its line says what it means{more}.",
+                    first.literal,
+                    first.usage.phrase(),
+                ),
+                subject: format!("{place}: {}", first.literal),
+                anchor: (first.row + 1, first.row + 1),
+                figure: Some(group.len() as f64),
+                quote: None,
+                pattern: None,
+                suggestion: Some(Suggestion {
+                    text: format!("Give {} a name that says what it means, as a constant.", first.literal),
+                    replacement: None,
+                    lines: None,
+                }),
+            });
+        }
+    }
+}
+
+pub(super) fn report_repeated_texts(mut texts: Vec<(&[u8], u32)>, limits: &Limits, out: &mut Vec<Smell>) {
+    texts.sort_unstable();
+    for group in texts.chunk_by(|a, b| a.0 == b.0) {
+        if (group.len() as u64) < u64::from(limits.magic_numbers.min_string_repeats.max(2)) {
+            continue;
+        }
+        let Ok(text) = std::str::from_utf8(group[0].0) else { continue };
+        if is_likely_secret(text) {
+            continue;
+        }
+        // The place that reaches the limit: in a change that adds to a file, most often the one that was added.
+        let Some((_, row)) = group.get(limits.magic_numbers.min_string_repeats.max(2) as usize - 1) else { continue };
+        let row = row + 1;
+        let lines: Vec<String> = group.iter().take(MAX_LINES_NAMED).map(|(_, row)| (row + 1).to_string()).collect();
+        let dots = if group.len() > MAX_LINES_NAMED { ", …" } else { "" };
+        let short = compact(text, 40);
+        out.push(Smell {
+            kind: Kind::MagicNumbers,
+            priority: Priority::P3,
+            severity: Severity::Low,
+            confidence: Confidence::Medium,
+            line_start: row,
+            line_end: row,
+            title: format!("\"{short}\" is written out {} times", group.len()),
+            explanation: format!(
+                "\"{short}\" stands {} times in this file (lines {}{dots}); from {} on one constant keeps them the same.",
+                group.len(),
+                lines.join(", "),
+                limits.magic_numbers.min_string_repeats,
+            ),
+            subject: format!("\"{}\"", compact(text, 200)),
+            anchor: (row, row),
+            figure: Some(group.len() as f64),
+            quote: None,
+            pattern: None,
+            suggestion: Some(Suggestion {
+                text: "Declare it once as a constant and use the name.".to_owned(),
+                replacement: None,
+                lines: None,
+            }),
+        });
+    }
+}

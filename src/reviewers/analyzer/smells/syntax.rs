@@ -1,0 +1,238 @@
+//! What several smells ask about syntax: the class of a node kind, the name in front of a call's arguments, words in names.
+//!
+//! Everything here borrows from the file; nothing is allocated per node.
+
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile, field_id};
+
+/// From a node kind to a small number of the smell's own choosing; 0 for all kinds that it does not name.
+pub(super) struct KindMap(Vec<u8>);
+
+impl KindMap {
+    /// Named kinds only: `string` is also a keyword of TypeScript, `class` one of Ruby.
+    pub fn new<C: Copy + Into<u8>>(language: Language, classes: &[(C, &[&str])]) -> Self {
+        let grammar = language.grammar();
+        let mut map = vec![0u8; grammar.node_kind_count()];
+        for (id, slot) in map.iter_mut().enumerate() {
+            let id = id as u16;
+            if !grammar.node_kind_is_named(id) {
+                continue;
+            }
+            let Some(kind) = grammar.node_kind_for_id(id) else { continue };
+            if let Some((class, _)) = classes.iter().find(|(_, names)| names.contains(&kind)) {
+                *slot = (*class).into();
+            }
+        }
+        Self(map)
+    }
+
+    pub fn get(&self, kind: u16) -> u8 {
+        self.0.get(usize::from(kind)).copied().unwrap_or(0)
+    }
+}
+
+/// The fields that the smells ask for; 0 where a language has no such field.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SmellFieldIds {
+    pub name: u16,
+    pub left: u16,
+    pub right: u16,
+    pub key: u16,
+    pub value: u16,
+    pub body: u16,
+    pub condition: u16,
+    pub consequence: u16,
+    pub function: u16,
+    pub arguments: u16,
+    pub declarator: u16,
+    pub pattern: u16,
+    pub operator: u16,
+    pub property: u16,
+    pub field: u16,
+    pub of_type: u16,
+}
+
+impl SmellFieldIds {
+    pub fn new(language: Language) -> Self {
+        let id = |name| field_id(language, name);
+        Self {
+            name: id("name"),
+            left: id("left"),
+            right: id("right"),
+            key: id("key"),
+            value: id("value"),
+            body: id("body"),
+            condition: id("condition"),
+            consequence: id("consequence"),
+            function: id("function"),
+            arguments: id("arguments"),
+            declarator: id("declarator"),
+            pattern: id("pattern"),
+            operator: id("operator"),
+            property: id("property"),
+            field: id("field"),
+            of_type: id("type"),
+        }
+    }
+}
+
+pub(super) fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+}
+
+/// The last identifier of a text: `remove_file` of `std::fs::remove_file`, `get` of `map.get::<u8>` and of `a?.get`.
+pub(super) fn last_identifier(text: &[u8]) -> &str {
+    let mut end = text.len();
+    loop {
+        while end > 0 && !is_word_byte(text[end - 1]) && text[end - 1] != b'>' {
+            end -= 1;
+        }
+        if end == 0 || text[end - 1] != b'>' || (end > 1 && text[end - 2] == b'-') {
+            break;
+        }
+        let mut depth = 0usize;
+        while end > 0 {
+            end -= 1;
+            match text[end] {
+                b'>' => depth += 1,
+                b'<' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+    }
+    let start = text[..end].iter().rposition(|&byte| !is_word_byte(byte)).map_or(0, |at| at + 1);
+    std::str::from_utf8(&text[start..end]).unwrap_or("")
+}
+
+/// Whether one of a name's words (`maxRetryCount`, `MAX_RETRY_COUNT`: max, retry, count) is on a list of lower-case words.
+pub(super) fn has_word<S: AsRef<str>>(name: &str, words: &[S]) -> bool {
+    let bytes = name.as_bytes();
+    let mut start = bytes.iter().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
+    for at in start + 1..=bytes.len() {
+        if at <= start {
+            continue;
+        }
+        let ends = at == bytes.len()
+            || !bytes[at].is_ascii_alphanumeric()
+            || (bytes[at].is_ascii_uppercase() && !bytes[at - 1].is_ascii_uppercase())
+            || (bytes[at].is_ascii_uppercase() && bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase))
+            || (bytes[at].is_ascii_digit() != bytes[at - 1].is_ascii_digit());
+        if !ends {
+            continue;
+        }
+        let word = &bytes[start..at];
+        let singular = word.strip_suffix(b"s").or(word.strip_suffix(b"S"));
+        if words.iter().any(|known| {
+            let known = known.as_ref().as_bytes();
+            word.eq_ignore_ascii_case(known) || singular.is_some_and(|word| word.eq_ignore_ascii_case(known))
+        }) {
+            return true;
+        }
+        start = at;
+        while start < bytes.len() && !bytes[start].is_ascii_alphanumeric() {
+            start += 1;
+        }
+    }
+    false
+}
+
+/// `MAX_SIZE`, `X2`: at least two characters, none of them lower case.
+pub(super) fn is_upper_case(name: &str) -> bool {
+    name.len() > 1
+        && name.bytes().any(|byte| byte.is_ascii_uppercase())
+        && !name.bytes().any(|b| b.is_ascii_lowercase())
+}
+
+/// A text on one line with single blanks, cut at a number of characters.
+pub(super) fn compact(text: &str, max: usize) -> String {
+    let mut short = String::new();
+    for (count, word) in text.split_whitespace().enumerate() {
+        if count > 0 {
+            short.push(' ');
+        }
+        short.push_str(word);
+        if short.chars().count() > max {
+            short = short.chars().take(max).collect();
+            short.push('…');
+            break;
+        }
+    }
+    short
+}
+
+/// A text with its first letter in upper case.
+pub(super) fn capitalize(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+impl<'a> ParsedFile<'a> {
+    pub(super) fn parent(&self, index: NodeIndex) -> NodeIndex {
+        self.nodes[index].parent as usize
+    }
+
+    /// The text in front of a node, from the start of another.
+    pub(super) fn text_up_to(&self, outer: &Node, inner: &Node) -> &'a [u8] {
+        self.text.get(outer.start as usize..inner.start as usize).unwrap_or(b"")
+    }
+
+    /// The line of a node's first byte, without its end; of a very long one what is near the node.
+    pub(super) fn line_text(&self, node: &Node) -> &'a [u8] {
+        const MAX_BYTES_AROUND: usize = 1_000;
+        let at = (node.start as usize).min(self.text.len());
+        let (near, far) = (at.saturating_sub(MAX_BYTES_AROUND), (at + MAX_BYTES_AROUND).min(self.text.len()));
+        let start = self.text[near..at].iter().rposition(|&byte| byte == b'\n').map_or(near, |line| near + line + 1);
+        let end = self.text[at..far].iter().position(|&byte| byte == b'\n').map_or(far, |end| at + end);
+        &self.text[start..end]
+    }
+}
+
+/// Whether a comment touches one of these rows; `comments` holds first and last rows in document order.
+pub(super) fn has_comment_on_rows(comments: &[(u32, u32)], first: u32, last: u32) -> bool {
+    let from = comments.partition_point(|&(_, end)| end < first);
+    comments.get(from).is_some_and(|&(start, _)| start <= last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_apart() {
+        for (text, name) in [
+            ("std::fs::remove_file", "remove_file"),
+            ("map.get::<Vec<u8>>", "get"),
+            ("a?.b ", "b"),
+            ("p->next", "next"),
+            ("", ""),
+            ("(", ""),
+            ("new Foo<A>", "Foo"),
+            (">>>", ""),
+        ] {
+            assert_eq!(last_identifier(text.as_bytes()), name, "{text}");
+        }
+        for (name, word, expected) in [
+            ("maxRetryCount", "retry", true),
+            ("MAX_RETRY_COUNT", "count", true),
+            ("HTTPStatus", "status", true),
+            ("timeouts", "timeout", true),
+            ("estate", "state", false),
+            ("set_timeout_ms", "ms", true),
+            ("__x__", "x", true),
+            ("", "x", false),
+        ] {
+            assert_eq!(has_word(name, &[word]), expected, "{name} {word}");
+        }
+    }
+
+    #[test]
+    fn comments_are_found_by_rows() {
+        let comments = [(1, 1), (4, 6)];
+        for (first, last, expected) in [(0, 0, false), (0, 1, true), (2, 3, false), (5, 5, true), (7, 9, false)] {
+            assert_eq!(has_comment_on_rows(&comments, first, last), expected, "{first}-{last}");
+        }
+    }
+}

@@ -1,0 +1,489 @@
+//! TIGHT_COUPLING: constructors that make their own collaborators, and imports that climb out of their folder.
+//!
+//! A class that a constructor makes itself cannot be replaced from outside, in a test least of all. Collections, locks and
+//! values are no collaborators; which names are is in `assets/smells.toml`.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use super::Smell;
+use super::syntax::{SmellFieldIds, KindMap, has_word, last_identifier};
+use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
+use crate::reviewers::analyzer::facts::FileFacts;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::limits::{Limits, TightCoupling};
+use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum CouplingRole {
+    /// `new Foo()`, or a call that may be one.
+    Construction = 1,
+    /// Gives a field its value: an assignment, a field with an initial value, a member of a struct literal.
+    Field,
+    /// A function that may be a constructor.
+    Function,
+    /// A class with its name.
+    Class,
+    Import,
+    Transparent,
+}
+
+impl From<CouplingRole> for u8 {
+    fn from(part: CouplingRole) -> u8 {
+        part as u8
+    }
+}
+
+struct CouplingRoles {
+    map: KindMap,
+    fields: SmellFieldIds,
+}
+
+static ROLES: LazyLock<[CouplingRoles; 13]> = LazyLock::new(|| {
+    Language::ALL.map(|language| CouplingRoles { map: KindMap::new(language, role_table(language)), fields: SmellFieldIds::new(language) })
+});
+
+type CouplingRoleTable = &'static [(CouplingRole, &'static [&'static str])];
+
+fn role_table(language: Language) -> CouplingRoleTable {
+    match language {
+        Language::Rust => &[
+            (CouplingRole::Construction, &["call_expression"]),
+            (CouplingRole::Field, &["field_initializer"]),
+            (CouplingRole::Function, &["function_item"]),
+            (CouplingRole::Class, &["impl_item"]),
+            (CouplingRole::Import, &["use_declaration"]),
+        ],
+        Language::Python => &[
+            (CouplingRole::Construction, &["call"]),
+            (CouplingRole::Field, &["assignment"]),
+            (CouplingRole::Function, &["function_definition"]),
+            (CouplingRole::Class, &["class_definition"]),
+            (CouplingRole::Import, &["relative_import"]),
+        ],
+        Language::JavaScript | Language::TypeScript | Language::Tsx => &[
+            (CouplingRole::Construction, &["new_expression"]),
+            (CouplingRole::Field, &["assignment_expression", "field_definition", "public_field_definition"]),
+            (CouplingRole::Function, &["method_definition"]),
+            (CouplingRole::Class, &["class_declaration", "class", "abstract_class_declaration"]),
+            (CouplingRole::Import, &["import_statement", "export_statement", "call_expression"]),
+            (CouplingRole::Transparent, &["as_expression", "parenthesized_expression"]),
+        ],
+        Language::Go => &[
+            (CouplingRole::Construction, &["call_expression"]),
+            (CouplingRole::Field, &["keyed_element"]),
+            (CouplingRole::Function, &["function_declaration"]),
+            (CouplingRole::Transparent, &["literal_element"]),
+        ],
+        Language::Java => &[
+            (CouplingRole::Construction, &["object_creation_expression"]),
+            (CouplingRole::Field, &["assignment_expression", "variable_declarator"]),
+            (CouplingRole::Function, &["constructor_declaration"]),
+            (CouplingRole::Class, &["class_declaration", "record_declaration"]),
+            (CouplingRole::Transparent, &["parenthesized_expression", "cast_expression"]),
+        ],
+        Language::C => &[(CouplingRole::Import, &["preproc_include"])],
+        Language::Cpp => &[
+            (CouplingRole::Construction, &["new_expression", "call_expression"]),
+            (CouplingRole::Field, &["assignment_expression", "field_initializer", "field_declaration"]),
+            (CouplingRole::Function, &["function_definition"]),
+            (CouplingRole::Class, &["class_specifier", "struct_specifier"]),
+            (CouplingRole::Import, &["preproc_include"]),
+            (CouplingRole::Transparent, &["argument_list", "initializer_list"]),
+        ],
+        Language::CSharp => &[
+            (CouplingRole::Construction, &["object_creation_expression"]),
+            (CouplingRole::Field, &["assignment_expression", "variable_declarator", "property_declaration"]),
+            (CouplingRole::Function, &["constructor_declaration"]),
+            (CouplingRole::Class, &["class_declaration", "record_declaration"]),
+            (CouplingRole::Transparent, &["equals_value_clause", "parenthesized_expression", "cast_expression"]),
+        ],
+        Language::Ruby => &[
+            (CouplingRole::Construction, &["call"]),
+            (CouplingRole::Field, &["assignment"]),
+            (CouplingRole::Function, &["method"]),
+            (CouplingRole::Class, &["class"]),
+        ],
+        Language::Php => &[
+            (CouplingRole::Construction, &["object_creation_expression"]),
+            (CouplingRole::Field, &["assignment_expression"]),
+            (CouplingRole::Function, &["method_declaration"]),
+            (CouplingRole::Class, &["class_declaration"]),
+            (
+                CouplingRole::Import,
+                &["require_expression", "require_once_expression", "include_expression", "include_once_expression"],
+            ),
+        ],
+        Language::Bash => &[],
+    }
+}
+
+/// A class, as it is written where a field gets it.
+struct ConstructedClass<'a> {
+    /// [`Facts::NONE`] where there is no class.
+    owner: u32,
+    row: u32,
+    class: &'a str,
+    is_service: bool,
+}
+
+/// See the module.
+pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+    if facts.is_test_file {
+        return;
+    }
+    let reader = CouplingReader { source, roles: &ROLES[source.language.index()], limits: &limits.tight_coupling };
+    let mut made: Vec<ConstructedClass<'_>> = Vec::new();
+    let mut imports: Vec<(u32, &str, usize)> = Vec::new();
+    for (index, node) in source.nodes.iter().enumerate() {
+        match reader.roles.map.get(node.kind) {
+            part if part == CouplingRole::Construction as u8 => {
+                if let Some(found) = reader.find_constructed_class(index)
+                    && !facts.is_test_at(index)
+                {
+                    made.push(found);
+                }
+            }
+            part if part == CouplingRole::Import as u8 => {
+                if let Some((path, depth)) = reader.parse_import(index)
+                    && depth > limits.tight_coupling.max_relative_depth as usize
+                    && !facts.is_test_at(index)
+                {
+                    imports.push((node.row, path, depth));
+                }
+            }
+            _ => {}
+        }
+    }
+    made.sort_by_key(|found| (found.owner, found.class, found.row));
+    made.dedup_by_key(|found| (found.owner, found.class));
+    made.sort_by_key(|found| (found.owner, found.row));
+    for group in made.chunk_by(|a, b| a.owner == b.owner) {
+        report_constructed_classes(group, &reader, out);
+    }
+    report_imports(&imports, limits, out);
+}
+
+struct CouplingReader<'a, 's> {
+    source: &'s ParsedFile<'a>,
+    roles: &'static CouplingRoles,
+    limits: &'s TightCoupling,
+}
+
+impl<'a> CouplingReader<'a, '_> {
+    fn role(&self, index: NodeIndex) -> u8 {
+        self.roles.map.get(self.source.nodes[index].kind)
+    }
+
+    /// A concrete class that a field gets in a constructor.
+    fn find_constructed_class(&self, index: NodeIndex) -> Option<ConstructedClass<'a>> {
+        let source = self.source;
+        let class = self.constructed_class_name(index)?;
+        let limits = self.limits;
+        let is_value = has_word(class, &limits.value_words) || limits.value_types.iter().any(|known| known == class);
+        if is_value {
+            return None;
+        }
+        let mut holder = source.parent(index);
+        let mut child = index;
+        for _ in 0..3 {
+            if self.role(holder) != CouplingRole::Transparent as u8 {
+                break;
+            }
+            child = holder;
+            holder = source.parent(holder);
+        }
+        if self.role(holder) != CouplingRole::Field as u8 || !self.is_own_field(holder, child) {
+            return None;
+        }
+        let owner = self.find_owner(holder)?;
+        let is_service = has_word(class, &limits.service_words);
+        Some(ConstructedClass { owner: owner as u32, row: source.nodes[index].row, class, is_service })
+    }
+
+    /// The class that an expression makes an object of.
+    fn constructed_class_name(&self, index: NodeIndex) -> Option<&'a str> {
+        const MAX_CLASS_PATH_BYTES: usize = 128;
+        let source = self.source;
+        // What is made can be as long as the file, and made of what is made, and so on.
+        let text = source.text_prefix(&source.nodes[index], MAX_CLASS_PATH_BYTES);
+        let head = text.split(['(', '{', '<']).next().unwrap_or("").trim();
+        let class = match source.language {
+            Language::Rust => {
+                let path = head.strip_suffix("::new").or_else(|| head.strip_suffix("::default"))?;
+                path.rsplit("::").next()?
+            }
+            // Also `module.Class()`.
+            Language::Python => head.rsplit('.').next()?,
+            Language::Ruby => text.split(['(', ' ', '\n']).next()?.strip_suffix(".new")?.rsplit("::").next()?,
+            Language::Go => head.rsplit('.').next()?.strip_prefix("New")?,
+            Language::Cpp if head.ends_with("make_unique") || head.ends_with("make_shared") => {
+                let inner = text.split_once('<')?.1;
+                inner.split(['>', '<', '(']).next()?.rsplit("::").next()?.trim()
+            }
+            _ => last_identifier(head.strip_prefix("new")?.as_bytes()),
+        };
+        let mut letters = class.chars();
+        let is_class = letters.next().is_some_and(char::is_uppercase) && letters.any(char::is_lowercase);
+        (is_class && class.chars().all(|c| c.is_alphanumeric() || c == '_')).then_some(class)
+    }
+
+    /// `this.x`, `self.x`, `@x`, `x_` of an assignment; a declared field outside of functions.
+    fn is_own_field(&self, holder: NodeIndex, child: NodeIndex) -> bool {
+        let source = self.source;
+        let head = std::str::from_utf8(source.text_up_to(&source.nodes[holder], &source.nodes[child])).unwrap_or("");
+        let target = head.split(['=', ':']).next().unwrap_or("").trim();
+        match source.language {
+            Language::Rust | Language::Go => true,
+            Language::Python => target.starts_with("self."),
+            Language::Ruby => target.starts_with('@'),
+            Language::Php => target.starts_with("$this->"),
+            Language::JavaScript | Language::TypeScript | Language::Tsx => {
+                target.starts_with("this.") || source.child_by_field(holder, self.roles.fields.left).is_none()
+            }
+            // An assignment to a bare name may be a field as well.
+            Language::Java | Language::CSharp | Language::Cpp => {
+                let parent_text = source.text(&source.nodes[source.parent(holder)]);
+                let declared = source.child_by_field(holder, self.roles.fields.left).is_none();
+                let is_static = declared && parent_text.split_whitespace().take(5).any(|word| word == "static");
+                !is_static && (declared || !target.contains(['[', ' ']))
+            }
+            Language::C | Language::Bash => false,
+        }
+    }
+
+    /// The node that stands for the class whose constructor, or whose field, this is.
+    fn find_owner(&self, field: NodeIndex) -> Option<NodeIndex> {
+        let source = self.source;
+        let mut in_constructor = false;
+        let mut class = None;
+        let mut at = field;
+        loop {
+            let parent = source.parent(at);
+            if parent == at {
+                break;
+            }
+            let part = self.role(parent);
+            if part == CouplingRole::Function as u8 {
+                if in_constructor || !self.is_constructor(parent) {
+                    return None;
+                }
+                in_constructor = true;
+                class = Some(parent);
+            } else if part == CouplingRole::Class as u8 {
+                class = Some(parent);
+                break;
+            } else if is_deferred_scope(source, parent) {
+                return None;
+            }
+            at = parent;
+        }
+        let needs_constructor = matches!(
+            source.language,
+            Language::Rust | Language::Python | Language::Go | Language::Ruby | Language::Php
+        );
+        class.filter(|_| in_constructor || !needs_constructor)
+    }
+
+    fn is_constructor(&self, function: NodeIndex) -> bool {
+        let source = self.source;
+        let name =
+            source.child_by_field(function, self.roles.fields.name).map_or("", |name| source.text(&source.nodes[name]));
+        match source.language {
+            Language::Rust => name == "new" || name == "default",
+            Language::Python => name == "__init__",
+            Language::JavaScript | Language::TypeScript | Language::Tsx => name == "constructor",
+            Language::Go => name.starts_with("New"),
+            Language::Java | Language::CSharp => true,
+            Language::Cpp => {
+                // A definition without a type in front of its declarator is a constructor.
+                let node = &source.nodes[function];
+                source.child_by_field(function, self.roles.fields.declarator).is_some_and(|declarator| {
+                    let before = source.text_up_to(node, &source.nodes[declarator]).trim_ascii();
+                    before.is_empty() || before == b"explicit" || before == b"inline"
+                })
+            }
+            Language::Ruby => name == "initialize",
+            Language::Php => name == "__construct",
+            Language::C | Language::Bash => false,
+        }
+    }
+
+    fn class_name(&self, owner: NodeIndex) -> &'a str {
+        let source = self.source;
+        let fields = &self.roles.fields;
+        // `impl Default for Shop<T>` is named by its type.
+        let is_impl = source.language == Language::Rust;
+        let name = source.child_by_field(owner, if is_impl { fields.of_type } else { fields.name });
+        match name.map(|name| source.text(&source.nodes[name])) {
+            Some(name) => last_identifier(name.split('<').next().unwrap_or(name).as_bytes()),
+            // A constructor of C++ that is defined outside of its class: `Shop::Shop() {`.
+            None => last_identifier(source.text(&source.nodes[owner]).split('(').next().unwrap_or("").as_bytes()),
+        }
+    }
+
+    /// The path of an import and how many folders it climbs.
+    fn parse_import(&self, index: NodeIndex) -> Option<(&'a str, usize)> {
+        const MAX_IMPORT_BYTES: usize = 2000;
+        let source = self.source;
+        let text = source.text(&source.nodes[index]);
+        match source.language {
+            // One dot is the package itself; each further one climbs.
+            Language::Python => {
+                let dots = text.bytes().take_while(|&byte| byte == b'.').count();
+                Some((text, dots))
+            }
+            Language::Rust => {
+                let path = text.trim_start_matches("pub ").strip_prefix("use ")?;
+                let climbed = path.split("::").take_while(|part| part.trim() == "super").count();
+                Some((path.split(['{', ';']).next().unwrap_or(path).trim_end_matches(':'), climbed))
+            }
+            Language::JavaScript | Language::TypeScript | Language::Tsx => {
+                let is_import = text.starts_with("import")
+                    // `import(…)` as a call, too.
+                    || text.starts_with("require(")
+                    || (text.starts_with("export") && text.len() <= MAX_IMPORT_BYTES && text.contains(" from "));
+                if !is_import || text.len() > MAX_IMPORT_BYTES {
+                    return None;
+                }
+                let quote = text.rfind(['"', '\''])?;
+                // The path comes last, but in a declaration that is exported with its body.
+                if !text[quote + 1..].bytes().all(|byte| matches!(byte, b';' | b')' | b' ')) {
+                    return None;
+                }
+                let before = &text[..quote];
+                let start = before.rfind(['"', '\''])? + 1;
+                parse_climbing_path(&before[start..])
+            }
+            _ => {
+                let text = source.text_prefix(&source.nodes[index], MAX_IMPORT_BYTES);
+                let quote = text.find(['"', '\''])?;
+                let rest = &text[quote + 1..];
+                parse_climbing_path(&rest[..rest.find(['"', '\''])?])
+            }
+        }
+    }
+}
+
+fn parse_climbing_path(path: &str) -> Option<(&str, usize)> {
+    let inside = path.trim_start_matches('/');
+    let levels = inside.split('/').take_while(|part| matches!(*part, ".." | ".")).filter(|part| *part == "..").count();
+    (levels > 0).then_some((path, levels))
+}
+
+/// A closure or an inner function: what it makes is made later.
+fn is_deferred_scope(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
+    static OTHERS: LazyLock<[crate::reviewers::analyzer::source::KindSet; 13]> = LazyLock::new(|| {
+        Language::ALL.map(|language| {
+            crate::reviewers::analyzer::source::KindSet::new(
+                language,
+                &[
+                    "closure_expression",
+                    "lambda",
+                    "arrow_function",
+                    "function_expression",
+                    "func_literal",
+                    "lambda_expression",
+                    "method_declaration",
+                    "function_declaration",
+                    "block_argument",
+                    "do_block",
+                    "anonymous_function",
+                    "static_item",
+                    "const_item",
+                    "local_function_statement",
+                    "accessor_declaration",
+                    "static_initializer",
+                ],
+            )
+        })
+    });
+    OTHERS[source.language.index()].contains(source.nodes[index].kind)
+}
+
+fn report_constructed_classes(group: &[ConstructedClass<'_>], reader: &CouplingReader<'_, '_>, out: &mut Vec<Smell>) {
+    let limits = reader.limits;
+    let services = group.iter().filter(|made| made.is_service).count();
+    // Wiring in a constructor is the custom there: only what is named like a service counts.
+    let only_services = matches!(reader.source.language, Language::Rust | Language::Go);
+    let count = if only_services { services } else { group.len() };
+    let over = count > limits.max_concretes_in_constructor as usize;
+    if !over && (services == 0 || only_services) {
+        return;
+    }
+    let shown: Vec<&ConstructedClass<'_>> = group.iter().filter(|made| over && !only_services || made.is_service).collect();
+    let Some(first) = shown.first() else { return };
+    let names: Vec<String> = shown.iter().take(6).map(|made| format!("`{}`", made.class)).collect();
+    let owner = reader.class_name(first.owner as usize);
+    let line = first.row + 1;
+    let last = shown.last().map_or(line, |made| made.row + 1);
+    let (priority, severity) = if over { (Priority::P2, Severity::Medium) } else { (Priority::P3, Severity::Low) };
+    let explanation = if over {
+        format!(
+            "`{owner}` makes {count} concrete classes itself, more than {}: {}; nothing else can be put in their place.",
+            limits.max_concretes_in_constructor,
+            names.join(", ")
+        )
+    } else {
+        format!(
+            "`{owner}` makes {} itself, {services} of them named like a service; nothing else can be put in its place.",
+            names.join(", ")
+        )
+    };
+    out.push(Smell {
+        kind: Kind::TightCoupling,
+        priority,
+        severity,
+        confidence: if over { Confidence::Medium } else { Confidence::Low },
+        line_start: line,
+        line_end: last,
+        title: format!("`{owner}` makes {} itself", names.join(", ")),
+        explanation,
+        subject: owner.to_owned(),
+        anchor: (line, line),
+        figure: Some(shown.len() as f64),
+        quote: None,
+        pattern: None,
+        suggestion: Some(Suggestion {
+            text: "Take them as arguments of the constructor, by an interface where the language has one.".to_owned(),
+            replacement: None,
+            lines: None,
+        }),
+    });
+}
+
+fn report_imports(imports: &[(u32, &str, usize)], limits: &Limits, out: &mut Vec<Smell>) {
+    let Some(&(row, path, depth)) = imports.first() else { return };
+    let deepest = imports.iter().map(|&(_, _, depth)| depth).max().unwrap_or(depth);
+    let more = match imports.len() {
+        1 => String::new(),
+        count => format!(", and {} more imports of this file do so", count - 1),
+    };
+    out.push(Smell {
+        kind: Kind::TightCoupling,
+        priority: Priority::P3,
+        severity: Severity::Low,
+        confidence: Confidence::Medium,
+        line_start: row + 1,
+        // To the last one, so that a change that adds another touches it.
+        line_end: imports.last().map_or(row, |&(last, ..)| last) + 1,
+        title: format!("`{path}` climbs {depth} levels"),
+        explanation: format!(
+            "The import of `{path}` climbs {depth} levels, more than {}{more}; it breaks when either file moves.",
+            limits.tight_coupling.max_relative_depth
+        ),
+        subject: "relative imports".to_owned(),
+        anchor: (row + 1, row + 1),
+        figure: Some((imports.len() * 100 + deepest) as f64),
+        quote: None,
+        pattern: None,
+        suggestion: Some(Suggestion {
+            text: "Import it by its absolute name, or by an alias of the project's root.".to_owned(),
+            replacement: None,
+            lines: None,
+        }),
+    });
+}

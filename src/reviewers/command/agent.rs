@@ -1,0 +1,285 @@
+//! One request to a program: from the text it is given to the answer, or the reason why there is none.
+
+use std::ffi::{OsStr, OsString};
+use std::time::{Duration, Instant};
+
+use super::invoke::{FindProgramError, build_environment, find_program};
+use super::supervisor::ProcessReport;
+use super::output_parser::{OutputParser, AgentOutput};
+use super::process::{ProcessEvent, AgentProcess, AgentCommand};
+use super::{FolderAccess, CommandDialect, Program, prompt, error_text};
+use crate::domain::{ChatRequest, ErrorClass, ChatResponse, StopReason};
+use crate::reviewers::chat::{Chat, ChatError, ChatProgress, ToolSupport, ChatObserver};
+
+/// How often the watcher is asked whether to go on.
+const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Output that is read at most; a program that writes more is ended. Most of it is not kept.
+const MAX_OUTPUT_BYTES: u64 = 256 * 1024 * 1024;
+/// How long the output may stay open after the program and all that descends from it are gone.
+const OUTPUT_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A program as a model to talk to; see [`super::open`].
+pub struct Agent {
+    program: Program,
+    /// One that was asked to end. It is waited for before anything else is started, and with this value's end.
+    ending: Option<AgentProcess>,
+}
+
+/// How a run of the program came to its end.
+enum AgentExit {
+    Exited(i32),
+    Killed(i32),
+    NotStarted(i32),
+    /// The keeper is gone, nobody knows why.
+    SupervisorLost,
+    Idle,
+    TooLong,
+    /// It wrote more than anybody reads.
+    TooMuchOutput,
+}
+
+/// All that came out of a run.
+struct AgentOutcome {
+    end: AgentExit,
+    transcript: AgentOutput,
+    /// The beginning of standard error.
+    errors: Vec<u8>,
+}
+
+impl Chat for Agent {
+    fn respond(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError> {
+        self.ending = None;
+        if watch.is_cancelled() {
+            return Err(ChatError::cancelled());
+        }
+        let start = self.build_command(request)?;
+        let environment = start.environment.clone();
+        let running = AgentProcess::spawn(start)
+            .map_err(|error| self.build_error(ErrorClass::Internal, format!("cannot start its keeper: {error}")))?;
+        watch.on_progress(ChatProgress::Sent);
+        let outcome = self.collect_output(running, watch)?;
+        self.build_response(outcome, &environment)
+    }
+
+    fn tool_support(&self) -> ToolSupport {
+        ToolSupport::None
+    }
+}
+
+impl Agent {
+    pub(super) fn new(program: Program) -> Self {
+        Self { program, ending: None }
+    }
+
+    fn build_command(&self, request: &ChatRequest) -> Result<AgentCommand, ChatError> {
+        let Program { words, dialect, model, effort, folder, access, environment: extra, .. } = &self.program;
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(self.build_error(ErrorClass::Configuration, "has no `command` in its settings".to_owned()));
+        };
+        let environment = build_environment(std::env::vars_os(), folder, *dialect, extra);
+        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+        let program = find_program(program, path.as_deref().unwrap_or(OsStr::new("")))
+            .map_err(|missing| self.missing_program_error(program, &missing, path.as_deref()))?;
+        if !folder.is_dir() {
+            let what = format!("its folder {} is gone; start the review again", folder.display());
+            return Err(self.build_error(ErrorClass::Internal, what));
+        }
+        Ok(AgentCommand {
+            supervisor: self.program.supervisor.clone(),
+            program,
+            arguments: dialect.build_arguments(arguments, model.as_deref(), effort.as_deref(), *access),
+            folder: folder.clone(),
+            environment,
+            prompt: prompt::render(request),
+        })
+    }
+
+    /// Follows a program to its end, or ends it.
+    fn collect_output(&mut self, mut running: AgentProcess, watch: &mut dyn ChatObserver) -> Result<AgentOutcome, ChatError> {
+        let mut listener = OutputParser::new(self.program.dialect);
+        let (mut errors, mut read) = (Vec::new(), 0);
+        let began = Instant::now();
+        let (mut last, mut ended) = (began, None);
+        let end = loop {
+            match running.next_event(CANCEL_CHECK_INTERVAL) {
+                ProcessEvent::Output(bytes) => {
+                    last = Instant::now();
+                    read += bytes.len() as u64;
+                    watch.on_progress(ChatProgress::Bytes(bytes.len()));
+                    listener.feed(&bytes, &mut |progress| watch.on_progress(progress));
+                }
+                ProcessEvent::Errors(bytes) => {
+                    last = Instant::now();
+                    read += bytes.len() as u64;
+                    let room = error_text::MAX_STDERR_BYTES.saturating_sub(errors.len());
+                    errors.extend(bytes.iter().take(room));
+                }
+                ProcessEvent::Report(report) => {
+                    let end = match report {
+                        ProcessReport::Started(_) => continue,
+                        ProcessReport::NotStarted(number) => AgentExit::NotStarted(number),
+                        ProcessReport::Exited(code) => AgentExit::Exited(code),
+                        ProcessReport::Killed(signal) => AgentExit::Killed(signal),
+                    };
+                    ended = Some((end, Instant::now()));
+                }
+                ProcessEvent::SupervisorLost => ended = Some((AgentExit::SupervisorLost, Instant::now())),
+                ProcessEvent::Closed => break ended.map_or(AgentExit::SupervisorLost, |(end, _)| end),
+                ProcessEvent::TimedOut => {}
+            }
+            if watch.is_cancelled() {
+                running.request_stop();
+                self.ending = Some(running);
+                return Err(ChatError::cancelled());
+            }
+            match &ended {
+                Some((_, at)) if at.elapsed() < OUTPUT_CLOSE_TIMEOUT => {}
+                Some(_) => break ended.map_or(AgentExit::SupervisorLost, |(end, _)| end),
+                None if read > MAX_OUTPUT_BYTES => break AgentExit::TooMuchOutput,
+                None if last.elapsed() >= self.program.timeouts.idle => break AgentExit::Idle,
+                None if began.elapsed() >= self.program.timeouts.total => break AgentExit::TooLong,
+                None => {}
+            }
+        };
+        drop(running);
+        let transcript = listener.finish(&mut |progress| watch.on_progress(progress));
+        Ok(AgentOutcome { end, transcript, errors })
+    }
+
+    /// An answer from what there is; an error when there is nothing that can be used.
+    fn build_response(&self, outcome: AgentOutcome, environment: &[(OsString, OsString)]) -> Result<ChatResponse, ChatError> {
+        // Whoever was to change files may have nothing to say.
+        let did = self.program.access == FolderAccess::Write && matches!(outcome.end, AgentExit::Exited(0));
+        let is_answer = outcome.is_answer() || (did && outcome.transcript.said.error.is_none());
+        let AgentOutcome { end, transcript: AgentOutput { said, stray, dialect }, errors } = outcome;
+        let well = matches!(end, AgentExit::Exited(0)) && said.error.is_none();
+        if is_answer {
+            if !well {
+                let why = self.describe_exit(&end, said.error.as_ref().map(|(_, words)| words.as_str()), &errors);
+                tracing::warn!(reviewer = %self.program.name, why = %error_text::mask_keys(&why, environment), "an answer was cut off");
+            }
+            let stop = match said.stop {
+                Some(stop @ (StopReason::Length | StopReason::Refused)) => stop,
+                _ if said.is_truncated => StopReason::Length,
+                _ if !well => StopReason::Interrupted,
+                Some(stop) => stop,
+                None if dialect == CommandDialect::Plain => StopReason::Done,
+                // It ended well without having said so.
+                None => StopReason::Unknown,
+            };
+            let asked_for = self.program.model.clone().unwrap_or_default();
+            return Ok(ChatResponse {
+                text: said.text,
+                calls: Vec::new(),
+                opaque: Vec::new(),
+                stop,
+                usage: said.usage,
+                model: if said.model.is_empty() { asked_for } else { error_text::to_one_line(&said.model) },
+            });
+        }
+        let (class, what) = match (&end, said.error) {
+            (AgentExit::Idle | AgentExit::TooLong | AgentExit::TooMuchOutput | AgentExit::SupervisorLost | AgentExit::NotStarted(_) | AgentExit::Killed(_), None) => {
+                (classify_exit(&end), self.describe_exit(&end, None, &errors))
+            }
+            (_, Some((class, words))) => (class, self.describe_exit(&end, Some(&words), &errors)),
+            (AgentExit::Exited(0), None) if well && said.stop == Some(StopReason::Refused) => {
+                (ErrorClass::Refused, "it refused".to_owned())
+            }
+            (AgentExit::Exited(0), None) if dialect != CommandDialect::Plain && said.events == 0 && !stray.is_empty() => {
+                let first = error_text::find_error_line(&stray).unwrap_or_default();
+                let what = format!("what it writes are no events but {:?}", error_text::to_one_line(&first));
+                (ErrorClass::Malformed, what)
+            }
+            (AgentExit::Exited(0), None) => (ErrorClass::Malformed, "it ended without an answer".to_owned()),
+            (_, None) => {
+                let words = error_text::find_error_line(&errors).or_else(|| error_text::find_error_line(&stray));
+                let class = match (dialect, &words) {
+                    (CommandDialect::Plain, _) | (_, None) => ErrorClass::Reviewer,
+                    (_, Some(words)) => error_text::classify(0, words),
+                };
+                (class, self.describe_exit(&end, words.as_deref(), &errors))
+            }
+        };
+        Err(self.build_error(class, error_text::mask_keys(&what, environment)))
+    }
+
+    /// What happened, in words.
+    fn describe_exit(&self, end: &AgentExit, words: Option<&str>, errors: &[u8]) -> String {
+        let from_errors = || error_text::find_error_line(errors);
+        let words = words.map(str::to_owned).or_else(from_errors).map(|words| error_text::to_one_line(&words));
+        let words = words.as_deref().map(|words| words.trim_end_matches('.'));
+        let said = words.filter(|words| !words.is_empty()).map_or(String::new(), |words| format!(": {words}"));
+        let seconds = |duration: Duration| duration.as_secs();
+        match end {
+            AgentExit::Exited(code) => format!("ended with code {code}{said}"),
+            AgentExit::Killed(signal) => format!("was ended by signal {signal}{said}"),
+            AgentExit::NotStarted(number) => {
+                let error = std::io::Error::from_raw_os_error(*number);
+                format!("cannot be started: {error}; a script needs a first line with a program that is there")
+            }
+            AgentExit::SupervisorLost => "its keeper was killed".to_owned(),
+            AgentExit::Idle => {
+                format!("was silent for {} s and was ended{said}", seconds(self.program.timeouts.idle))
+            }
+            AgentExit::TooLong => {
+                format!("took more than {} s and was ended{said}", seconds(self.program.timeouts.total))
+            }
+            AgentExit::TooMuchOutput => format!("wrote more than {} MB and was ended", MAX_OUTPUT_BYTES >> 20),
+        }
+    }
+
+    fn missing_program_error(&self, program: &str, missing: &FindProgramError, path: Option<&OsStr>) -> ChatError {
+        let program = error_text::to_one_line(program);
+        let what = match missing {
+            FindProgramError::NotInPath => {
+                let path = path.map(OsStr::to_string_lossy).unwrap_or_default();
+                format!("there is no program {program:?} in PATH ({})", error_text::to_one_line(&path))
+            }
+            FindProgramError::Relative => {
+                format!("{program:?} would be looked for in the reviewed code; give a name in PATH or an absolute path")
+            }
+            FindProgramError::NotThere(path) => format!("there is no program {}", path.display()),
+            FindProgramError::NotExecutable(path) => format!("{} is no program that may be executed", path.display()),
+        };
+        let install = match self.program.dialect {
+            CommandDialect::Claude => "npm install -g @anthropic-ai/claude-code",
+            CommandDialect::Codex => "npm install -g @openai/codex",
+            CommandDialect::Gemini => "npm install -g @google/gemini-cli",
+            CommandDialect::Plain => "",
+        };
+        let advice = match missing {
+            FindProgramError::NotInPath if !install.is_empty() => format!("install it (`{install}`), or name it with its path"),
+            FindProgramError::NotInPath | FindProgramError::NotThere(_) => "install it, or correct `command` in its settings".to_owned(),
+            FindProgramError::Relative => "correct `command` in its settings".to_owned(),
+            FindProgramError::NotExecutable(_) => "`chmod +x` makes it one, or correct `command` in its settings".to_owned(),
+        };
+        ChatError::new(ErrorClass::Configuration, format!("{}: {what}; {advice}", self.program.name))
+    }
+
+    fn build_error(&self, class: ErrorClass, what: String) -> ChatError {
+        let program = self.program.words.first().map(|program| error_text::to_one_line(program)).unwrap_or_default();
+        let advice = error_text::advice(class, self.program.dialect);
+        ChatError::new(class, format!("{}: {program} {what}; {advice}", self.program.name))
+    }
+}
+
+impl AgentOutcome {
+    /// Whether there is something to go on with. Of a program of no known kind that failed, only what could hold
+    /// findings: it may have written its complaints to the wrong place.
+    fn is_answer(&self) -> bool {
+        let said = &self.transcript.said;
+        let failed = !matches!(self.end, AgentExit::Exited(0));
+        let is_complaint = failed && self.transcript.dialect == CommandDialect::Plain && !said.text.contains(['{', '[']);
+        !said.text.trim().is_empty() && !is_complaint
+    }
+}
+
+fn classify_exit(end: &AgentExit) -> ErrorClass {
+    match end {
+        AgentExit::Idle | AgentExit::TooLong => ErrorClass::Timeout,
+        AgentExit::TooMuchOutput => ErrorClass::Malformed,
+        AgentExit::NotStarted(_) => ErrorClass::Configuration,
+        AgentExit::SupervisorLost => ErrorClass::Internal,
+        AgentExit::Exited(_) | AgentExit::Killed(_) => ErrorClass::Reviewer,
+    }
+}

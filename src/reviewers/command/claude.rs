@@ -1,0 +1,158 @@
+//! The events of Claude Code (`--output-format stream-json --verbose --include-partial-messages`), seen with 2.1.
+//!
+//! `system` (`init` names the model, `api_retry` a wait), `stream_event` (the provider's own stream, in pieces),
+//! `assistant` (a whole message), `user` (answers of tools) and at last `result`. What it says itself when the provider
+//! does not answer is an `assistant` event too, with an `error` and the model `<synthetic>`.
+
+use serde_json::Value;
+
+use super::transcript::AgentTranscript;
+use super::error_text;
+use super::json_access::{u64_field, str_field, str_at};
+use crate::domain::{ErrorClass, StopReason, Usage};
+use crate::reviewers::chat::ChatProgress;
+
+/// Tokens of messages that no `result` has summed up yet.
+#[derive(Debug, Default)]
+pub struct ClaudeUsageCounter {
+    message: String,
+    /// Of that message: each of its events brings the whole count again.
+    usage: Usage,
+    earlier: Usage,
+}
+
+/// Whether an event is the first of a session.
+pub fn is_session_start(event: &Value) -> bool {
+    str_field(event, "type") == "system" && str_field(event, "subtype") == "init" && event.get("session_id").is_some()
+}
+
+pub fn read_event(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUsageCounter, tell: &mut dyn FnMut(ChatProgress)) {
+    match str_field(event, "type") {
+        "system" => read_system(event, said, tell),
+        "stream_event" => {
+            let piece = str_at(event, "/event/delta/text");
+            if !piece.is_empty() {
+                said.push_preview(piece);
+                tell(ChatProgress::Text(piece.to_owned()));
+            }
+        }
+        "assistant" => read_assistant(event, said, counted, tell),
+        "result" => read_result(event, said, counted),
+        _ => {}
+    }
+}
+
+fn read_system(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMut(ChatProgress)) {
+    match str_field(event, "subtype") {
+        "init" => str_field(event, "model").clone_into(&mut said.model),
+        "api_retry" => tell(ChatProgress::Waiting {
+            reason: error_text::to_one_line(&format!(
+                "{}, attempt {} of {}",
+                str_field(event, "error").replace('_', " "),
+                u64_field(event, "attempt"),
+                u64_field(event, "max_retries")
+            )),
+            wait_ms: event.get("retry_delay_ms").and_then(Value::as_f64).map_or(0, |wait| wait.max(0.0) as u64),
+        }),
+        _ => {}
+    }
+}
+
+fn read_assistant(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUsageCounter, tell: &mut dyn FnMut(ChatProgress)) {
+    let mut whole = String::new();
+    for block in event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
+        if str_field(block, "type") == "text" {
+            whole.push_str(str_field(block, "text"));
+        }
+    }
+    let error = str_field(event, "error");
+    if error == "max_output_tokens" {
+        said.stop = Some(StopReason::Length);
+    } else if !error.is_empty() {
+        said.error = Some((classify_error(error, 0, &whole), whole));
+        return;
+    }
+    let model = str_at(event, "/message/model");
+    if model.starts_with('<') {
+        return;
+    }
+    if !model.is_empty() {
+        model.clone_into(&mut said.model);
+    }
+    if let Some(usage) = event.pointer("/message/usage") {
+        add_usage(usage, str_at(event, "/message/id"), counted);
+    }
+    if said.partial.is_empty() && !whole.is_empty() {
+        tell(ChatProgress::Text(whole.clone()));
+    }
+    if !whole.is_empty() {
+        said.push_message(&whole);
+    }
+}
+
+fn read_result(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUsageCounter) {
+    let last = str_field(event, "result");
+    if event.get("is_error").and_then(Value::as_bool) == Some(true) || str_field(event, "subtype").starts_with("error") {
+        let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let words = if last.is_empty() { errors.collect::<Vec<_>>().join("; ") } else { last.to_owned() };
+        match str_field(event, "subtype") {
+            // It was not given more: what it said stands.
+            subtype if subtype.starts_with("error_max_") => said.stop = Some(StopReason::Interrupted),
+            _ => {
+                let earlier = said.error.take().map(|(class, _)| class);
+                let class = classify_error("", u64_field(event, "api_error_status"), &words);
+                said.error = Some((earlier.filter(|_| class == ErrorClass::Reviewer).unwrap_or(class), words));
+            }
+        }
+    } else {
+        if !last.is_empty() && !said.text.contains(last.trim()) {
+            said.push_message(last);
+        }
+        said.stop = Some(match str_field(event, "stop_reason") {
+            "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+            "refusal" => StopReason::Refused,
+            _ => said.stop.unwrap_or(StopReason::Done),
+        });
+    }
+    if let Some(usage) = event.get("usage") {
+        said.usage = read_usage(usage);
+    }
+    *counted = ClaudeUsageCounter::default();
+}
+
+fn classify_error(error: &str, status: u64, words: &str) -> ErrorClass {
+    match (error, status) {
+        ("authentication_failed" | "oauth_org_not_allowed", _) => ErrorClass::Auth,
+        ("billing_error", _) => ErrorClass::Quota,
+        ("model_not_found", _) => ErrorClass::Configuration,
+        ("overloaded" | "server_error", _) => ErrorClass::Overloaded,
+        _ => error_text::classify(status, words),
+    }
+}
+
+fn add_usage(usage: &Value, message: &str, counted: &mut ClaudeUsageCounter) {
+    if counted.message != message {
+        counted.earlier += counted.usage;
+        message.clone_into(&mut counted.message);
+    }
+    counted.usage = read_usage(usage);
+}
+
+impl ClaudeUsageCounter {
+    pub fn total(&self) -> Usage {
+        [self.earlier, self.usage].into_iter().sum()
+    }
+}
+
+/// Here `input_tokens` are those that no cache knew; thoughts are part of the output.
+fn read_usage(usage: &Value) -> Usage {
+    let cached = u64_field(usage, "cache_read_input_tokens");
+    Usage {
+        input: u64_field(usage, "input_tokens")
+            .saturating_add(u64_field(usage, "cache_creation_input_tokens"))
+            .saturating_add(cached),
+        cached,
+        output: u64_field(usage, "output_tokens"),
+        reasoning: 0,
+    }
+}

@@ -1,0 +1,89 @@
+//! The events of Gemini CLI (`--output-format stream-json`), and its one object (`--output-format json`), seen with
+//! 0.61.
+//!
+//! `init` (names the model), `message` (of the assistant in pieces, `delta`), `tool_use`, `tool_result`, `error` (also
+//! warnings), and at last `result`. The one object has only what was said last: `response`, `stats`, `error`.
+
+use serde_json::Value;
+
+use super::transcript::AgentTranscript;
+use super::error_text;
+use super::json_access::{u64_field, str_field, str_at};
+use crate::domain::{StopReason, Usage};
+use crate::reviewers::chat::ChatProgress;
+
+/// Whether an event is the first of a session.
+pub fn is_session_start(event: &Value) -> bool {
+    str_field(event, "type") == "init" && event.get("session_id").is_some() && event.get("model").is_some()
+}
+
+pub fn read_event(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMut(ChatProgress)) {
+    match str_field(event, "type") {
+        "init" => str_field(event, "model").clone_into(&mut said.model),
+        "message" if str_field(event, "role") == "assistant" => {
+            let content = str_field(event, "content");
+            tell(ChatProgress::Text(content.to_owned()));
+            match event.get("delta").and_then(Value::as_bool) {
+                Some(true) => said.push_text(content),
+                _ => said.push_message(content),
+            }
+        }
+        "message" | "tool_use" | "tool_result" => said.end_message(),
+        "error" if str_field(event, "severity") != "warning" => set_error(str_field(event, "message"), said),
+        "result" => {
+            match str_field(event, "status") {
+                "error" => set_error(str_at(event, "/error/message"), said),
+                _ => {
+                    said.error = None;
+                    said.stop = Some(StopReason::Done);
+                }
+            }
+            if let Some(stats) = event.get("stats") {
+                said.usage = read_stream_stats(stats);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The one object; whether it was one.
+pub fn read_object(object: &Value, said: &mut AgentTranscript) -> bool {
+    let words = str_at(object, "/error/message");
+    if words.is_empty() && object.get("response").is_none() {
+        return false;
+    }
+    said.push_message(str_field(object, "response"));
+    match words {
+        "" => said.stop = Some(StopReason::Done),
+        words => set_error(words, said),
+    }
+    let mut most = 0;
+    for (model, stats) in object.pointer("/stats/models").and_then(Value::as_object).into_iter().flatten() {
+        let tokens = stats.get("tokens").unwrap_or(&Value::Null);
+        // The one that did most of the work.
+        if said.model.is_empty() || u64_field(tokens, "prompt") > most {
+            most = u64_field(tokens, "prompt");
+            model.clone_into(&mut said.model);
+        }
+        said.usage.input = said.usage.input.saturating_add(u64_field(tokens, "prompt"));
+        said.usage.cached = said.usage.cached.saturating_add(u64_field(tokens, "cached"));
+        said.usage.output = said.usage.output.saturating_add(u64_field(tokens, "candidates"));
+        said.usage.reasoning = said.usage.reasoning.saturating_add(u64_field(tokens, "thoughts"));
+    }
+    true
+}
+
+fn set_error(words: &str, said: &mut AgentTranscript) {
+    said.error = Some((error_text::classify(0, words), words.to_owned()));
+}
+
+/// Here thoughts are only in the total.
+fn read_stream_stats(stats: &Value) -> Usage {
+    let (input, output) = (u64_field(stats, "input_tokens"), u64_field(stats, "output_tokens"));
+    Usage {
+        input,
+        cached: u64_field(stats, "cached"),
+        output,
+        reasoning: u64_field(stats, "total_tokens").saturating_sub(input).saturating_sub(output),
+    }
+}

@@ -1,0 +1,171 @@
+//! Makes what a program writes into what it said, line by line.
+//!
+//! A line that is a JSON object with a `type` is an event; events of unknown types are left aside. What else an agent
+//! writes is kept aside, for the case that it is all there is. A program of no known kind says its answer as it is,
+//! except for lines of [`own_event`]; and when it begins as one of the agents does, it is taken for that one.
+
+use serde_json::Value;
+
+use super::lines::{MAX_LINE_BYTES, BoundedLines};
+use super::transcript::AgentTranscript;
+use super::json_access::{u64_field, str_field};
+use super::{CommandDialect, claude, codex, gemini};
+use crate::domain::{StopReason, Usage};
+use crate::reviewers::chat::ChatProgress;
+
+/// Hears one program.
+#[derive(Debug)]
+pub struct OutputParser {
+    dialect: CommandDialect,
+    lines: BoundedLines,
+    counted: claude::ClaudeUsageCounter,
+    said: AgentTranscript,
+    /// What was no event.
+    stray: Vec<u8>,
+}
+
+/// Everything a program said, and what it wrote beside it.
+#[derive(Debug)]
+pub struct AgentOutput {
+    pub said: AgentTranscript,
+    /// What was no event, of a program that was expected to write events; at most [`LINE_BYTES`].
+    pub stray: Vec<u8>,
+    /// What it turned out to be.
+    pub dialect: CommandDialect,
+}
+
+impl OutputParser {
+    pub fn new(dialect: CommandDialect) -> Self {
+        Self {
+            dialect,
+            lines: BoundedLines::default(),
+            counted: claude::ClaudeUsageCounter::default(),
+            said: AgentTranscript::default(),
+            stray: Vec::new(),
+        }
+    }
+
+    /// Takes output in as it comes.
+    pub fn feed(&mut self, bytes: &[u8], tell: &mut dyn FnMut(ChatProgress)) {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.feed(bytes, |line| self.parse_line(line, tell));
+        self.lines = lines;
+    }
+
+    /// The output is over.
+    pub fn finish(mut self, tell: &mut dyn FnMut(ChatProgress)) -> AgentOutput {
+        if let Some(line) = std::mem::take(&mut self.lines).finish() {
+            self.parse_line(&line, tell);
+        }
+        self.said.finish();
+        if self.said.events == 0 && self.dialect == CommandDialect::Gemini {
+            // One object over many lines, perhaps with words before it.
+            let from = self.stray.split_inclusive(|byte| *byte == b'\n').scan(0, |at, line| {
+                let start = *at;
+                *at += line.len();
+                Some((start, line))
+            });
+            let start = from.into_iter().find(|(_, line)| line.trim_ascii().starts_with(b"{")).map(|(start, _)| start);
+            let object =
+                start.and_then(|start| self.stray.get(start..)).and_then(|text| serde_json::from_slice(text).ok());
+            self.said.events +=
+                u64::from(object.is_some_and(|object: Value| gemini::read_object(&object, &mut self.said)));
+        }
+        if self.said.usage == Usage::default() {
+            self.said.usage = self.counted.total();
+        }
+        AgentOutput { said: self.said, stray: self.stray, dialect: self.dialect }
+    }
+
+    fn parse_line(&mut self, line: &[u8], tell: &mut dyn FnMut(ChatProgress)) {
+        match parse_event(line) {
+            Some(event) if self.dialect == CommandDialect::Plain => {
+                if self.said.text.is_empty() && self.detect_dialect(&event) {
+                    self.dispatch_event(&event, tell);
+                } else if !read_plain_event(&event, &mut self.said, tell) {
+                    self.push_plain_line(line, tell);
+                }
+            }
+            Some(event) => self.dispatch_event(&event, tell),
+            None if self.dialect == CommandDialect::Plain => self.push_plain_line(line, tell),
+            None => {
+                let room = MAX_LINE_BYTES.saturating_sub(self.stray.len());
+                self.stray.extend(line.iter().chain(b"\n").take(room));
+            }
+        }
+    }
+
+    fn dispatch_event(&mut self, event: &Value, tell: &mut dyn FnMut(ChatProgress)) {
+        self.said.events += 1;
+        match self.dialect {
+            CommandDialect::Claude => claude::read_event(event, &mut self.said, &mut self.counted, tell),
+            CommandDialect::Codex => codex::read_event(event, &mut self.said, tell),
+            CommandDialect::Gemini => gemini::read_event(event, &mut self.said, tell),
+            CommandDialect::Plain => {}
+        }
+    }
+
+    /// Whether the program turns out to be an agent.
+    fn detect_dialect(&mut self, event: &Value) -> bool {
+        self.dialect = match () {
+            () if claude::is_session_start(event) => CommandDialect::Claude,
+            () if codex::is_session_start(event) => CommandDialect::Codex,
+            () if gemini::is_session_start(event) => CommandDialect::Gemini,
+            () => return false,
+        };
+        true
+    }
+
+    fn push_plain_line(&mut self, line: &[u8], tell: &mut dyn FnMut(ChatProgress)) {
+        if self.said.is_truncated {
+            return;
+        }
+        let mut line = String::from_utf8_lossy(line).into_owned();
+        line.push('\n');
+        self.said.push_text(&line);
+        self.said.is_truncated |= line.len() > MAX_LINE_BYTES;
+        tell(ChatProgress::Text(line));
+    }
+}
+
+fn parse_event(line: &[u8]) -> Option<Value> {
+    let line = line.trim_ascii();
+    if !line.starts_with(b"{") {
+        return None;
+    }
+    let event: Value = match serde_json::from_slice(line) {
+        Ok(event) => event,
+        // Bytes that are no text, in an event that is one otherwise.
+        Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)).ok()?,
+    };
+    event.get("type").is_some_and(Value::is_string).then_some(event)
+}
+
+/// What a program of no known kind may say beside its answer, a line each: `{"type": "text", "text": ...}` for a
+/// message of the answer, `{"type": "usage", "input": n, "cached": n, "output": n, "reasoning": n, "model": ...}` for
+/// what it took. Whether the event was one of these.
+fn read_plain_event(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMut(ChatProgress)) -> bool {
+    match str_field(event, "type") {
+        "text" if event.get("text").is_some_and(Value::is_string) => {
+            said.push_message(str_field(event, "text"));
+            tell(ChatProgress::Text(str_field(event, "text").to_owned()));
+            said.stop = Some(StopReason::Done);
+        }
+        "usage" if event.get("input").is_some_and(Value::is_u64) => {
+            said.usage = Usage {
+                input: u64_field(event, "input"),
+                cached: u64_field(event, "cached"),
+                output: u64_field(event, "output"),
+                reasoning: u64_field(event, "reasoning"),
+            };
+            str_field(event, "model").clone_into(&mut said.model);
+        }
+        _ => return false,
+    }
+    said.events += 1;
+    true
+}
+
+#[cfg(test)]
+#[path = "listen_tests.rs"]
+mod tests;

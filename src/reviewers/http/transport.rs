@@ -1,0 +1,170 @@
+//! Connections: TLS with the system's certificates and the user's, proxies from the environment, no redirects.
+//!
+//! Invariants: the key is in one header, marked as not to be shown; a request goes to the configured host or its
+//! proxy, and nowhere else.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Certificate, Client, Url};
+
+use super::Endpoint;
+use super::failure::HttpFailure;
+use super::api_key::ApiKey;
+use super::wire::WireFormat;
+use crate::domain::ErrorClass;
+use crate::domain::text::sanitize_line;
+
+/// Where requests go.
+#[derive(Debug)]
+pub struct ServerUrl {
+    pub base: Url,
+    /// As errors name it.
+    pub host: String,
+}
+
+impl ServerUrl {
+    /// The address in the settings, or the provider's own.
+    pub fn new(base_url: Option<&str>, wire: &dyn WireFormat) -> Result<Self, HttpFailure> {
+        let wrong = |problem: &str| HttpFailure::new(ErrorClass::Configuration, format!("base_url {problem}"));
+        let mut base =
+            Url::parse(base_url.unwrap_or(wire.official_url())).map_err(|error| wrong(&format!("is no address ({error})")))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(wrong("is no http or https address"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(wrong("holds a name or a password, which belong into api_key_cmd"));
+        }
+        let Some(host) = base.host_str() else { return Err(wrong("names no host")) };
+        let host = base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        base.set_fragment(None);
+        if base.path() == "/" {
+            base.set_path(wire.default_path());
+        }
+        Ok(Self { base, host })
+    }
+
+    /// An address below the base; the base's own query (Azure's API version) stays.
+    pub fn join(&self, path: &[&str], query: Option<(&str, &str)>) -> Url {
+        let mut url = self.base.clone();
+        // Fails for addresses without a host only.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        if let Some((name, value)) = query {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        url
+    }
+
+    /// Whether this is the provider's own service.
+    pub fn is_official(&self, wire: &dyn WireFormat) -> bool {
+        Url::parse(wire.official_url()).is_ok_and(|home| home.host_str() == self.base.host_str())
+    }
+
+    fn is_loopback(&self) -> bool {
+        match self.base.host_str() {
+            Some(host) => {
+                let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+                host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+            }
+            None => false,
+        }
+    }
+}
+
+/// The headers of every request.
+pub fn build_headers(wire: &dyn WireFormat, key: &ApiKey) -> Result<HeaderMap, HttpFailure> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/x-ndjson, application/json"));
+    for (name, value) in wire.headers() {
+        headers.insert(*name, HeaderValue::from_static(value));
+    }
+    if let Some(key) = key.expose() {
+        let (name, before) = wire.key_header();
+        let mut value = HeaderValue::from_str(&format!("{before}{key}"))
+            .map_err(|_| HttpFailure::new(ErrorClass::Auth, "the key holds characters that no header can carry"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// A client for one target.
+pub fn build_client(endpoint: &Endpoint, target: &ServerUrl) -> Result<Client, HttpFailure> {
+    // Fails when somebody chose one before, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut certificates = match &endpoint.ca_file {
+        Some(path) => read_certificates(path, "ca_file")?,
+        None => Vec::new(),
+    };
+    let mut builder = Client::builder()
+        .user_agent(concat!("revdeck/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(endpoint.timeouts.connect)
+        // A turn takes seconds or minutes. A new connection costs a tenth of a second, and is never one that the
+        // server closed meanwhile.
+        .pool_max_idle_per_host(0)
+        .tcp_keepalive(Duration::from_secs(30))
+        .redirect(Policy::none())
+        .referer(false)
+        .retry(reqwest::retry::never());
+    if target.is_loopback() {
+        builder = builder.no_proxy();
+    }
+    if target.base.scheme() == "https" {
+        // Only some platforms look at it by themselves.
+        if let Some(path) = std::env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()) {
+            certificates.extend(self::read_certificates(Path::new(&path), "SSL_CERT_FILE")?);
+        }
+        builder = builder.tls_certs_merge(certificates);
+    } else {
+        // A machine without any certificates can talk to the server beside it.
+        builder = builder.tls_certs_only(certificates);
+    }
+    builder.build().map_err(|error| {
+        HttpFailure::new(
+            ErrorClass::Configuration,
+            format!("cannot prepare a connection to {}: {}", target.host, root_cause(&error)),
+        )
+    })
+}
+
+fn read_certificates(path: &Path, setting: &str) -> Result<Vec<Certificate>, HttpFailure> {
+    let wrong = |problem: String| {
+        let path = sanitize_line(&path.to_string_lossy()).into_owned();
+        HttpFailure::new(ErrorClass::Configuration, format!("{setting} {path}: {problem}"))
+    };
+    let pem = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    match Certificate::from_pem_bundle(&pem) {
+        Ok(certificates) if certificates.is_empty() => Err(wrong("holds no certificate (PEM)".to_owned())),
+        Ok(certificates) => Ok(certificates),
+        Err(error) => Err(wrong(root_cause(&error))),
+    }
+}
+
+/// The failure of a connection.
+pub fn connection_failure(error: &reqwest::Error, host: &str, connect: Duration) -> HttpFailure {
+    let what = if error.is_builder() {
+        return HttpFailure::new(ErrorClass::Configuration, format!("cannot ask {host}: {}", root_cause(error)));
+    } else if error.is_connect() && error.is_timeout() {
+        format!("no connection to {host} within {} s", connect.as_secs_f32())
+    } else if error.is_connect() {
+        format!("no connection to {host}: {}", root_cause(error))
+    } else {
+        format!("the connection to {host} broke: {}", root_cause(error))
+    };
+    HttpFailure::new(ErrorClass::Network, what)
+}
+
+/// The innermost cause. The outer ones repeat the address, with its query.
+fn root_cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    sanitize_line(&cause.to_string()).chars().take(200).collect()
+}

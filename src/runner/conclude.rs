@@ -1,0 +1,161 @@
+//! The end of a run: what became of its findings, its output, its last record.
+
+use super::{Runner, RunnerError};
+use crate::domain::{
+    CancelReason, ErrorClass, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
+};
+use crate::review::{JournalMetrics, ReviewOutcome, JournalState, RunCost};
+use crate::store::LockedStore;
+
+/// Milliseconds from one moment to another; 0 when the clock went backwards.
+pub(super) fn elapsed_ms(from: Time, to: Time) -> u64 {
+    u64::try_from(to.as_millisecond().saturating_sub(from.as_millisecond())).unwrap_or(0)
+}
+
+/// Files that are named when they could not be read.
+const MAX_NAMED_FILES: usize = 3;
+
+/// A run that completed although a part of it failed says so, in its record and in its summary: it is no answer for
+/// whoever asks for the same again. `failure` is what the reviewer met on the way.
+pub(super) fn mark_incomplete(outcome: &mut ReviewOutcome, failure: Option<(ErrorClass, String)>) {
+    if outcome.status != RunStatus::Completed {
+        return;
+    }
+    let unreadable: Vec<&str> = outcome.coverage.unreadable_paths().collect();
+    let unread = (!unreadable.is_empty()).then(|| {
+        let more = unreadable.len().saturating_sub(MAX_NAMED_FILES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named = unreadable.iter().take(MAX_NAMED_FILES).copied().collect::<Vec<_>>().join(", ");
+        let files = crate::domain::text::format_count(unreadable.len(), "file");
+        (ErrorClass::Reviewer, format!("{files} could not be read: {named}{more}"))
+    });
+    if let Some((class, text)) = failure.or(unread) {
+        outcome.summary.push_str(&format!("; incomplete: {text}"));
+        outcome.failure = Some((class, text));
+    }
+}
+
+/// Writes what a run has cost into its record.
+pub(super) fn record_cost(spent: &RunCost, record: &mut RunRecord) {
+    (record.tokens, record.cost, record.window_peak) = (spent.usage, spent.cost, spent.window_peak);
+}
+
+/// Writes an outcome into a record.
+pub(super) fn apply_outcome(outcome: &ReviewOutcome, timings: PhaseTimings, record: &mut RunRecord) {
+    record.status = outcome.status;
+    record.phase_timings = timings;
+    record.coverage = outcome.coverage.without_lists();
+    record.finding_counts = outcome.counts;
+    record.finding_digests =
+        outcome.findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
+    if outcome.spent.turns > 0 {
+        record_cost(&outcome.spent, record);
+    }
+    record.summary.clone_from(&outcome.summary);
+    if let Some((class, text)) = &outcome.failure {
+        record.error_class = Some(*class);
+        record.error_summary.clone_from(text);
+    }
+    if let Some(reason) = outcome.cancel {
+        record.cancel_reason.get_or_insert(reason);
+    }
+}
+
+impl Runner {
+    /// Writes what the run came to: dispositions, then the output, then the record, so that a run that dies between
+    /// two of them is finished by whoever finds it. The caller holds the run's lock, or the store's while the run is
+    /// pending. The findings that it leaves in the outcome are those that were written.
+    pub(super) fn conclude_run(
+        &self,
+        run: &RunId,
+        outcome: &mut ReviewOutcome,
+        timings: PhaseTimings,
+    ) -> Result<RunRecord, RunnerError> {
+        let Some(mut last) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+        let measured = self.read_metrics(&last);
+        let timings = measured.apply_to_timings(timings);
+        let life = self.settle_findings(&last, outcome)?;
+        let apply = |record: &mut RunRecord| {
+            apply_outcome(outcome, timings, record);
+            record.answered_by.clone_from(&measured.answered_by);
+        };
+        apply(&mut last);
+        last.updated_at = self.ambient.now();
+        if !outcome.findings.is_empty() || last.attempt > 0 {
+            self.store.write_output(&RunOutput {
+                version: SCHEMA_VERSION,
+                run: last.clone(),
+                findings: outcome.findings.clone(),
+                coverage: outcome.coverage.clone(),
+                notes: outcome.notes.clone(),
+                rejected: outcome.rejected.clone(),
+                held_back: life.held_back,
+                moved: life.moved,
+                flip_flops: life.flip_flops,
+                recognised: life.recognised,
+            })?;
+        }
+        self.close_run(run, apply)
+    }
+
+    /// What the run's journal tells of its pace. That it cannot be read keeps no run from ending.
+    fn read_metrics(&self, record: &RunRecord) -> JournalMetrics {
+        if record.attempt == 0 {
+            return JournalMetrics::default();
+        }
+        let entries = self.store.read_journal(&record.run_id).unwrap_or_else(|error| {
+            tracing::warn!(run = %record.run_id, %error, "the pace of the run is not known");
+            Vec::new()
+        });
+        JournalMetrics::from_journal(record, &entries)
+    }
+
+    /// The terminal record, and what the run now stands for.
+    pub(super) fn close_run(&self, run: &RunId, change: impl FnOnce(&mut RunRecord)) -> Result<RunRecord, RunnerError> {
+        self.store.with_lock_as(|locked| {
+            let record = locked.update_run(run, self.ambient.now(), change)?;
+            if record.status == RunStatus::Completed {
+                self.mark_replaced_runs(locked, run)?;
+            }
+            Ok(record)
+        })
+    }
+
+    pub(super) fn no_run_error(&self, run: &RunId) -> RunnerError {
+        let path = self.store.runs_path();
+        RunnerError::Store(crate::store::StoreError::NoRun { id: run.to_string(), path })
+    }
+
+    /// Ends a run that has not begun, or not again, with the reason that its record has.
+    pub(super) fn end_pending_run(&self, _locked: &LockedStore<'_>, record: &RunRecord) -> Result<RunRecord, RunnerError> {
+        // One that never had a worker has no journal, whatever stands in its place.
+        let entries = match record.attempt {
+            0 => Vec::new(),
+            _ => self.store.read_journal(&record.run_id)?,
+        };
+        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+        let status = end_status(record.cancel_reason);
+        let reason = if record.attempt == 0 { "it had not begun" } else { "it waited for its next attempt" };
+        let mut outcome = replayed.to_outcome(status, reason);
+        if record.attempt == 0 {
+            outcome.coverage = record.coverage.clone();
+            outcome.summary = format!("{status}: {reason}");
+        }
+        self.conclude_run(&record.run_id, &mut outcome, record.phase_timings)
+    }
+}
+
+/// The status of a run that ends because somebody asked, for this reason.
+pub(super) fn end_status(reason: Option<CancelReason>) -> RunStatus {
+    reason.map_or(RunStatus::Cancelled, CancelReason::status)
+}
+
+/// An outcome of a run that could not do its work.
+pub(super) fn failed_outcome(replayed: &JournalState, class: ErrorClass, text: String) -> ReviewOutcome {
+    let kept = crate::domain::text::format_count(replayed.finding_count(), "finding");
+    ReviewOutcome {
+        summary: format!("failed: {text}; {kept} kept"),
+        failure: Some((class, text)),
+        ..replayed.to_outcome(RunStatus::Failed, "")
+    }
+}

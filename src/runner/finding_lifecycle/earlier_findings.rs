@@ -1,0 +1,263 @@
+//! The findings that a run may have something to say about: few of many.
+//!
+//! The last run that saw the whole of the branch has followed every finding up to its snapshot, so only files that
+//! differ since then matter, and what was found since. Everything else stands where it stood.
+
+use std::collections::{HashMap, HashSet};
+
+use super::FindingSettlement;
+use super::snapshot_files::SnapshotFiles;
+use crate::domain::{Finding, FindingId, FindingStatus, Kind, OmittedFile, OmissionReason, LineRange, RunStatus};
+use crate::policy::anchor::AnchorLocation;
+use crate::policy::{self, MatchCandidate, ReviewExtent, SnapshotLayer, FindingState, RunAuthority, SnapshotView};
+use crate::review::ReviewOutcome;
+use crate::store::{FindingRow, LatestDispositions, RunRow};
+
+/// Other findings of the same code in one file are told apart by numbers up to here when a renamed file's are looked for;
+/// own.
+const MAX_ORDINALS: u32 = 8;
+
+/// An earlier finding, and what became of its code.
+#[derive(Debug, Clone)]
+pub(super) struct EarlierFinding {
+    pub id: FindingId,
+    pub kind: Kind,
+    pub title: String,
+    pub first_run: String,
+    /// Where it stood in `snapshot`.
+    pub path: String,
+    pub lines: LineRange,
+    pub snapshot: String,
+    /// Who reported it.
+    pub reviewer: String,
+    pub present: FindingState,
+    /// How far the run's word about it goes.
+    pub reach: Option<RunAuthority>,
+    pub stand: AnchorLocation,
+}
+
+/// A finding that a run may have something to say about, by its index in the view, and those of its runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EarlierCandidate {
+    pub index: usize,
+    reporter: usize,
+    placed: usize,
+    reach: Option<RunAuthority>,
+}
+
+fn sight_from_row<'a>(row: &RunRow<'a>) -> SnapshotView<'a> {
+    SnapshotView {
+        scope: row.scope,
+        branch: row.branch,
+        worktree: row.worktree,
+        head: row.head_commit,
+        snapshot: row.snapshot_commit,
+    }
+}
+
+impl FindingSettlement<'_> {
+    fn own_index(&self) -> Option<usize> {
+        self.view.run_index(self.run.run_id.as_str())
+    }
+
+    /// The latest run before this one that followed every finding of the branch.
+    fn find_follower(&self) -> Option<usize> {
+        let own = self.own_index()?;
+        let mine = self.sight();
+        ((own + 1)..self.view.run_count()).find(|&index| {
+            let row = self.view.run(index);
+            let whole = row.status == RunStatus::Completed && row.error_class.is_empty();
+            whole
+                && row.branch == mine.branch
+                && row.worktree == mine.worktree
+                && sight_from_row(&row).layer() >= mine.layer().max(SnapshotLayer::Head)
+        })
+    }
+
+    /// The code of the run and of what was before it; `None` when it cannot be read.
+    pub(super) fn open_snapshot_files(&self) -> Option<SnapshotFiles<'_>> {
+        let (repo, snapshot) = (&self.runner.repo, self.run.snapshot_commit.as_str());
+        if snapshot.is_empty() {
+            return None;
+        }
+        let before = self.find_follower().map(|index| self.view.run(index).snapshot_commit);
+        let ground = match before.map(|before| SnapshotFiles::new(repo, before, snapshot)) {
+            Some(Ok(ground)) => Ok(ground),
+            // Its snapshot may have been let go.
+            _ => SnapshotFiles::new(repo, &self.run.base_commit, snapshot),
+        };
+        ground.inspect_err(|error| tracing::warn!(run = %self.run.run_id, %error, "findings cannot be followed")).ok()
+    }
+
+    /// The findings that the run did not report and that its snapshot may say something about.
+    pub(super) fn find_candidates(&self, ground: &SnapshotFiles<'_>, outcome: &ReviewOutcome) -> Vec<EarlierCandidate> {
+        let reported: HashSet<&str> = super::finding_ids(&outcome.findings).collect();
+        let mut affected: HashSet<&str> = ground.altered_paths().collect();
+        affected.extend(outcome.coverage.reviewed_files().map(|file| file.path.as_str()));
+        affected.extend(outcome.coverage.left_out.iter().map(|file| file.path.as_str()));
+        // Their content is not in the snapshot: that it shows another one, or none, means nothing.
+        let unseen = |file: &&OmittedFile| matches!(file.reason, OmissionReason::Oversized | OmissionReason::Unreadable);
+        let unseen: HashSet<&str> =
+            outcome.coverage.left_out.iter().filter(unseen).map(|file| file.path.as_str()).collect();
+        let follower = self.find_follower().unwrap_or(usize::MAX);
+        self.find_related(|row, placed| {
+            row.status != FindingStatus::Obsolete
+                && !unseen.contains(row.path)
+                && (placed < follower || affected.contains(row.path))
+                && !reported.contains(row.id)
+        })
+    }
+
+    /// The findings on these paths that were addressed.
+    pub(super) fn find_addressed(&self, ground: &mut SnapshotFiles<'_>, paths: &HashSet<&str>) -> Vec<EarlierFinding> {
+        let addressed = self.find_related(|row, _| row.status == FindingStatus::Addressed && paths.contains(row.path));
+        addressed.iter().filter_map(|candidate| self.locate(candidate, FindingState::Confirmed, ground)).collect()
+    }
+
+    /// The findings that are wanted, given the index of the run that saw them last, and that this run may judge.
+    pub(super) fn find_related(&self, wanted: impl Fn(&FindingRow<'_>, usize) -> bool) -> Vec<EarlierCandidate> {
+        let Some(own) = self.own_index() else { return Vec::new() };
+        let mut reaches: HashMap<usize, Option<RunAuthority>> = HashMap::new();
+        let is_over = |index: usize| index > own && self.view.run(index).status.is_terminal();
+        let mut candidates = Vec::new();
+        for index in 0..self.view.finding_count() {
+            let row = self.view.finding(index);
+            let Some((reporter, placed)) = self.view.last_reporting_run(index).zip(self.view.locating_run(index)) else {
+                continue;
+            };
+            if !wanted(&row, placed) || !is_over(reporter) || !is_over(placed) {
+                continue;
+            }
+            let reach = *reaches.entry(placed).or_insert_with(|| self.compute_reach(&sight_from_row(&self.view.run(placed))));
+            // A dismissal holds wherever the same code is.
+            if reach.is_some() || row.status == FindingStatus::Dismissed {
+                candidates.push(EarlierCandidate { index, reporter, placed, reach });
+            }
+        }
+        candidates
+    }
+
+    pub(super) fn candidate_id(&self, candidate: &EarlierCandidate) -> &str {
+        self.view.finding(candidate.index).id
+    }
+
+    fn compute_reach(&self, place: &SnapshotView<'_>) -> Option<RunAuthority> {
+        let repo = &self.runner.repo;
+        policy::decide_authority(&self.sight(), self.extent, place, &|commit, of| repo.is_in_history(commit, of))
+    }
+
+    /// A finding that is not settled for good, with what became of it and of its code.
+    pub(super) fn look_up(&self, candidate: &EarlierCandidate, said: &LatestDispositions, ground: &mut SnapshotFiles<'_>) -> Option<EarlierFinding> {
+        let id = self.view.finding(candidate.index).id.parse().ok()?;
+        let present = FindingState::from_last_disposition(said.get(&id).map(|(_, last)| last));
+        match present {
+            FindingState::Confirmed | FindingState::Obsolete => None,
+            FindingState::Dismissed => self.locate(candidate, present, ground),
+            FindingState::Open | FindingState::Unresolved | FindingState::Claimed(_) => {
+                candidate.reach.and_then(|_| self.locate(candidate, present, ground))
+            }
+        }
+    }
+
+    fn locate(&self, candidate: &EarlierCandidate, present: FindingState, ground: &mut SnapshotFiles<'_>) -> Option<EarlierFinding> {
+        let row = self.view.finding(candidate.index);
+        let (reporter, place) = (self.view.run(candidate.reporter), self.view.run(candidate.placed));
+        let stand = ground.locate_lines(place.snapshot_commit, row.path, row.lines())?;
+        let now = stand.place().map_or(row.path, |(path, _)| path);
+        // A file that is in HEAD as it was then says nothing about what was not committed.
+        if candidate.reach == Some(RunAuthority::CommittedFiles) && ground.is_same_in(now, place.head_commit, row.path) {
+            return None;
+        }
+        Some(EarlierFinding {
+            id: row.id.parse().ok()?,
+            kind: row.kind,
+            title: row.title.to_owned(),
+            first_run: row.first_run.to_owned(),
+            path: row.path.to_owned(),
+            lines: row.lines(),
+            snapshot: place.snapshot_commit.to_owned(),
+            reviewer: reporter.reviewer.to_owned(),
+            present,
+            reach: candidate.reach,
+            stand,
+        })
+    }
+
+    /// Gives reports of problems that are known the ids that they have.
+    pub(super) fn recognise(&self, ground: &mut SnapshotFiles<'_>, known: &[EarlierFinding], findings: &mut [Finding]) {
+        let is_new = |finding: &Finding| {
+            let row = self.view.finding_index(finding.finding_id.as_str()).map(|index| self.view.finding(index));
+            row.is_none_or(|row| row.first_run == self.run.run_id.as_str())
+        };
+        let mut taken: HashSet<FindingId> = HashSet::new();
+        let mut renamed = |finding: &mut Finding| -> bool {
+            let Some(old) = ground.old_name(&finding.repo_relative_path) else { return false };
+            let id = |ordinal| FindingId::from_parts(finding.kind.word(), old, &finding.quoted_code, ordinal);
+            let found = (0..MAX_ORDINALS).map(id).find_map(|id| {
+                let known = known.iter().find(|known| known.id == id)?;
+                taken.insert(id).then_some(known)
+            });
+            if let Some(known) = found {
+                self.reuse_id(finding, known);
+            }
+            found.is_some()
+        };
+        let mut open: Vec<&mut Finding> = Vec::new();
+        for finding in findings.iter_mut().filter(|finding| is_new(finding)) {
+            if !renamed(finding) {
+                open.push(finding);
+            }
+        }
+        let left: Vec<&EarlierFinding> =
+            known.iter().filter(|known| known.present != FindingState::Confirmed && !taken.contains(&known.id)).collect();
+        let earlier: Vec<MatchCandidate<'_>> = left
+            .iter()
+            .map(|known| MatchCandidate {
+                kind: known.kind,
+                title: &known.title,
+                lines: known.lines.count(),
+                stand: &known.stand,
+                dismissed: known.present == FindingState::Dismissed,
+            })
+            .collect();
+        let reports: Vec<&Finding> = open.iter().map(|finding| &**finding).collect();
+        let found = policy::match_earlier_findings(&reports, &earlier);
+        for (finding, known) in open.into_iter().zip(found) {
+            if let Some(known) = known.and_then(|known| left.get(known)) {
+                self.reuse_id(finding, known);
+            }
+        }
+    }
+
+    fn reuse_id(&self, finding: &mut Finding, known: &EarlierFinding) {
+        finding.finding_id = known.id.clone();
+        if let Ok(first) = known.first_run.parse() {
+            finding.first_run_id = first;
+        }
+        finding.detail_ref = format!("outputs/{}.json#{}", self.run.run_id, known.id);
+    }
+
+    /// The latest earlier reviews of the branch with the same eyes, by their index, at most `most`.
+    pub(super) fn find_earlier_reviews(&self, most: usize) -> Vec<usize> {
+        let Some(own) = self.own_index() else { return Vec::new() };
+        let eyes = policy::ReviewerProfile {
+            reviewer: &self.run.reviewer,
+            model: &self.run.model,
+            reasoning_effort: &self.run.reasoning_effort,
+            policy_version: &self.run.prompt_policy_version,
+        };
+        let runs = ((own + 1)..self.view.run_count()).filter(|&index| {
+            let row = self.view.run(index);
+            let its = policy::ReviewerProfile {
+                reviewer: row.reviewer,
+                model: row.model,
+                reasoning_effort: row.reasoning_effort,
+                policy_version: row.policy_version,
+            };
+            row.status == RunStatus::Completed
+                && eyes.is_repeat_of(&its)
+                && policy::decide_authority(&self.sight(), ReviewExtent::Whole, &sight_from_row(&row), &|_, _| true).is_some()
+        });
+        runs.take(most).collect()
+    }
+}

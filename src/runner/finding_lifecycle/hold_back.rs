@@ -1,0 +1,143 @@
+//! Reports that are kept and not raised: dismissed before, of a muted kind, or late.
+
+use std::collections::HashMap;
+
+use super::snapshot_files::SnapshotFiles;
+use super::{LifecycleReport, FindingSettlement};
+use crate::domain::text::format_count;
+use crate::domain::{Finding, FindingCounts, FindingStatus, FixId, SuppressedReport, SuppressionReason, LineRange, RunId};
+use crate::policy::{self, PriorCoverage, may_mute};
+use crate::review::{ReviewOutcome, summarize_run};
+use crate::runner::RunnerError;
+use crate::store::LatestDispositions;
+
+/// Earlier reviews of a change that are looked at; own: what the last few covered is what the change is now.
+const MAX_EARLIER_REVIEWS: usize = 8;
+/// Notes about reports that were held back; the others are counted.
+const MAX_HELD_NOTES: usize = 6;
+
+/// The reports of a run, told apart.
+pub(super) struct PartitionedReports {
+    pub raised: Vec<Finding>,
+    pub held_back: Vec<SuppressedReport>,
+}
+
+/// What an earlier review covered or carried over, by path.
+type HunksByPath = HashMap<String, Vec<LineRange>>;
+
+impl FindingSettlement<'_> {
+    pub(super) fn hold_back(
+        &self,
+        reports: Vec<Finding>,
+        said: &LatestDispositions,
+        mut ground: Option<&mut SnapshotFiles<'_>>,
+    ) -> Result<PartitionedReports, RunnerError> {
+        let muted = self.runner.store.muted_kinds()?;
+        let mut earlier: Option<Vec<(RunId, String, HunksByPath)>> = None;
+        let mut held = PartitionedReports { raised: Vec::new(), held_back: Vec::new() };
+        for finding in reports {
+            let dismissed = said.get(&finding.finding_id).map(|(_, last)| last);
+            let held_by = if let Some(last) = dismissed.filter(|last| last.status == FindingStatus::Dismissed) {
+                let day = last.at.strftime("%Y-%m-%d");
+                Some((SuppressionReason::Dismissed, format!("dismissed on {day} because {}", last.reason)))
+            } else if let Some(since) = muted.get(&finding.kind).filter(|_| may_mute(finding.kind).is_ok()) {
+                let (kind, day) = (finding.kind, since.strftime("%Y-%m-%d"));
+                let text = format!("{kind} is muted since {day}; `revdeck unmute {kind}` has it raised again");
+                Some((SuppressionReason::Muted, text))
+            } else if let Some(ground) = ground.as_deref_mut().filter(|_| self.is_first_report(&finding)) {
+                let earlier = match &earlier {
+                    Some(earlier) => earlier,
+                    None => earlier.insert(self.load_covered_before()?),
+                };
+                self.find_covering_run(&finding, earlier, ground).map(|run| {
+                    let text = format!("new and not urgent, about lines that are as run {run} reviewed them");
+                    (SuppressionReason::Late, text)
+                })
+            } else {
+                None
+            };
+            match held_by {
+                Some((because, reason)) => held.held_back.push(SuppressedReport { finding, because, reason }),
+                None => held.raised.push(finding),
+            }
+        }
+        Ok(held)
+    }
+
+    /// Whether no run before this one reported it.
+    fn is_first_report(&self, finding: &Finding) -> bool {
+        finding.first_run_id == self.run.run_id
+    }
+
+    /// What earlier reviews with the same eyes covered: run, snapshot, hunks.
+    fn load_covered_before(&self) -> Result<Vec<(RunId, String, HunksByPath)>, RunnerError> {
+        let mut covered = Vec::new();
+        for index in self.find_earlier_reviews(MAX_EARLIER_REVIEWS) {
+            let row = self.view.run(index);
+            let Ok(id) = row.id.parse::<RunId>() else { continue };
+            if let Some(output) = self.runner.store.output(&id)? {
+                let mut hunks: HunksByPath = HashMap::new();
+                for file in output.coverage.reviewed_files() {
+                    hunks.entry(file.path.clone()).or_default().extend(&file.hunks);
+                }
+                covered.push((id, row.snapshot_commit.to_owned(), hunks));
+            }
+        }
+        Ok(covered)
+    }
+
+    /// The earlier review that looked at the lines of a report as they are, when that makes it late.
+    fn find_covering_run<'b>(
+        &self,
+        finding: &Finding,
+        earlier: &'b [(RunId, String, HunksByPath)],
+        ground: &mut SnapshotFiles<'_>,
+    ) -> Option<&'b RunId> {
+        let looked = earlier.iter().find(|(_, snapshot, covered)| {
+            let stood = ground.locate_before(&finding.repo_relative_path, finding.lines(), snapshot);
+            let looked = stood.and_then(|(path, lines)| Some(PriorCoverage { hunks: covered.get(&path)?, lines }));
+            policy::is_late(finding.priority, looked)
+        });
+        looked.map(|(run, ..)| run)
+    }
+}
+
+/// Everything that a review of a fix reports: its code is in nobody's files yet, and it says nothing about any other.
+pub(super) fn hold_back_all(outcome: &mut ReviewOutcome, fix: &FixId) -> LifecycleReport {
+    let reason = format!("found in the patch of {fix}, which is in your files only when you apply it");
+    let reports = std::mem::take(&mut outcome.findings).into_iter();
+    let held_back: Vec<SuppressedReport> =
+        reports.map(|finding| SuppressedReport { finding, because: SuppressionReason::OfAFix, reason: reason.clone() }).collect();
+    note_held_back(outcome, &held_back, FindingCounts::from_findings(held_back.iter().map(|held| &held.finding)));
+    LifecycleReport { held_back, ..LifecycleReport::default() }
+}
+
+/// Says in an outcome what was held back of it; `before` is what there was.
+pub(super) fn note_held_back(outcome: &mut ReviewOutcome, held_back: &[SuppressedReport], before: FindingCounts) {
+    if held_back.is_empty() {
+        return;
+    }
+    outcome.notes.extend(held_back_notes(held_back));
+    outcome.counts = FindingCounts::from_findings(&outcome.findings);
+    let [was, is] = [&before, &outcome.counts].map(|counts| summarize_run(outcome.status, counts, &outcome.coverage));
+    outcome.summary = outcome.summary.replacen(&was, &is, 1);
+    outcome.summary.push_str(&format!("; {} held back", held_back.len()));
+}
+
+/// A line for each reason.
+fn held_back_notes(held_back: &[SuppressedReport]) -> Vec<String> {
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for held in held_back {
+        match reasons.iter_mut().find(|(reason, _)| *reason == held.reason) {
+            Some((_, n)) => *n += 1,
+            None => reasons.push((&held.reason, 1)),
+        }
+    }
+    let line = |n, reason: &str| format!("{} held back: {reason}", format_count(n, "finding"));
+    let mut notes: Vec<String> = reasons.iter().take(MAX_HELD_NOTES).map(|(reason, n)| line(*n, reason)).collect();
+    match reasons.iter().skip(MAX_HELD_NOTES).map(|(_, n)| n).sum::<usize>() {
+        0 => {}
+        more => notes.push(line(more, "for other reasons; `show RUN --format json` has them under held_back")),
+    }
+    notes
+}

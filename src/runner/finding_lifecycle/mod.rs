@@ -1,0 +1,361 @@
+//! What the end of a run means for the findings there are: recognised, held back, followed and judged.
+//!
+//! Invariants: the policy decides, this room brings it the code and the records; what cannot be read is no evidence;
+//! nothing here keeps a run from ending. A run that is settled a second time, because whoever did it first died, comes to
+//! the same: what it has said already stands behind its snapshot.
+
+mod settle_request;
+mod earlier_findings;
+mod snapshot_files;
+mod hold_back;
+mod places_to_judge;
+mod recheck;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use self::earlier_findings::EarlierFinding;
+pub(super) use self::snapshot_files::SnapshotFiles;
+use self::hold_back::PartitionedReports;
+use self::recheck::{RecheckResult, Recheck};
+use super::{Runner, RunnerError};
+use crate::domain::text::format_count;
+use crate::domain::{
+    Disposition, Finding, FindingCounts, FindingId, FindingStatus, FlipFlop, SuppressedReport, OmissionReason, LineRange, MovedFinding,
+    FindingAlias, RunRecord, RunStatus,
+};
+use crate::policy::anchor::AnchorLocation;
+use crate::policy::{self, ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, ReviewExtent, FindingState, RunAuthority, ReviewObservation, SnapshotView, SilentRun};
+use crate::review::ReviewOutcome;
+use crate::store::{LatestDispositions, LearningPolicy, Store, StoreView};
+
+/// What a run's output says about findings that it does not raise.
+#[derive(Debug, Default)]
+pub(super) struct LifecycleReport {
+    pub held_back: Vec<SuppressedReport>,
+    pub moved: Vec<MovedFinding>,
+    pub flip_flops: Vec<FlipFlop>,
+    pub recognised: Vec<FindingAlias>,
+}
+
+/// A run that is being settled.
+struct FindingSettlement<'a> {
+    runner: &'a Runner,
+    run: &'a RunRecord,
+    view: Arc<StoreView>,
+    /// The run's scope, written.
+    scope: String,
+    status: RunStatus,
+    extent: ReviewExtent,
+}
+
+/// What the run put before its reviewer.
+struct RunCoverage {
+    hunks: HashMap<String, Vec<LineRange>>,
+    /// Hunks that an earlier run has reviewed as they are. They show what the code is; that nothing was said about them
+    /// is no news.
+    carried: HashMap<String, Vec<LineRange>>,
+    /// Paths that its change takes away.
+    deleted: HashSet<String>,
+}
+
+impl Runner {
+    /// Lets the end of a run act on all findings: those that it reports get the id and the status that they have, those
+    /// that are not to be raised are taken out, and the earlier ones that it can judge are judged. Dispositions are
+    /// stored when this returns; the rest is for the output.
+    pub(super) fn settle_findings(&self, run: &RunRecord, outcome: &mut ReviewOutcome) -> Result<LifecycleReport, RunnerError> {
+        // One that never began has seen nothing.
+        if run.attempt == 0 && outcome.findings.is_empty() {
+            return Ok(LifecycleReport::default());
+        }
+        if let Some(fix) = &run.follow_up_of {
+            return Ok(hold_back::hold_back_all(outcome, fix));
+        }
+        let whole = outcome.status == RunStatus::Completed && outcome.failure.is_none();
+        let extent = if whole { ReviewExtent::Whole } else { ReviewExtent::Partial };
+        FindingSettlement::new(self, run, outcome.status, extent)?.settle(outcome)
+    }
+
+    /// The store for what a run says: whoever settles it, whether that may be learned from is the run's.
+    fn store_for_run(&self, run: &RunRecord) -> Store {
+        let store = self.store.clone();
+        if run.private { store.with_learning(LearningPolicy::Refused) } else { store }
+    }
+}
+
+/// What evidence makes of a finding, given what was said about it last.
+fn judge_finding(
+    runner: &Runner,
+    run: &RunRecord,
+    id: &FindingId,
+    present: FindingState,
+    seen: ReviewObservation,
+    said: &LatestDispositions,
+) -> Option<Disposition> {
+    let later = said.get(id).is_some_and(|(place, last)| match run.triage_bytes {
+        Some(bytes) => *place >= bytes,
+        None => last.at > run.created_at,
+    });
+    let order = if later { ClaimOrder::SnapshotFirst } else { ClaimOrder::ClaimFirst };
+    policy::next_status(id, present, &Evidence { seen, run: &run.run_id, order, at: runner.ambient.now() })
+}
+
+impl<'a> FindingSettlement<'a> {
+    fn new(runner: &'a Runner, run: &'a RunRecord, status: RunStatus, extent: ReviewExtent) -> Result<Self, RunnerError> {
+        let (view, scope) = (runner.store.view()?, run.scope.to_string());
+        Ok(Self { runner, run, view, scope, status, extent })
+    }
+
+    fn settle(&self, outcome: &mut ReviewOutcome) -> Result<LifecycleReport, RunnerError> {
+        let mut ground = self.open_snapshot_files();
+        let candidates = ground.as_ref().map(|ground| self.find_candidates(ground, outcome)).unwrap_or_default();
+        let concerned = candidates.iter().map(|candidate| self.view.finding(candidate.index).id);
+        let about: HashSet<&str> = concerned.chain(finding_ids(&outcome.findings)).collect();
+        let said = self.runner.store.latest_dispositions(&about)?;
+        let (mut known, mut recognised) = (Vec::new(), Vec::new());
+        if let Some(ground) = &mut ground {
+            known = candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, ground)).collect();
+            let before: Vec<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+            self.recognise(ground, &known, &mut outcome.findings);
+            recognised = collect_recognised(outcome, &before);
+        }
+        let raised: HashSet<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        let mut life = LifecycleReport { recognised, ..LifecycleReport::default() };
+        let mut dispositions = Vec::new();
+        for finding in &mut outcome.findings {
+            let present = FindingState::from_last_disposition(said.get(&finding.finding_id).map(|(_, last)| last));
+            finding.status = present.status();
+            // That nobody looked at again: what became of it is seen by its code alone, and that is what it was.
+            let carried = outcome.coverage.carried_from_run(&finding.finding_id).is_some();
+            let says = !carried || matches!(present, FindingState::Confirmed | FindingState::Obsolete);
+            // Old code tells nothing about what became of a finding since.
+            if says
+                && self.sight().layer() > policy::SnapshotLayer::Past
+                && let Some(line) = self.judge(&finding.finding_id, present, ReviewObservation::Raised, &said)
+            {
+                finding.status = line.status;
+                dispositions.push(line);
+            }
+        }
+        if let Some(ground) = &mut ground {
+            let coverage = RunCoverage::from_outcome(outcome, &self.run.reviewer);
+            let mut recheck = None;
+            for known in known.iter().filter(|known| !raised.contains(&known.id)) {
+                let (seen, moved) = self.observe_finding(known, ground, &coverage, &mut recheck);
+                dispositions.extend(seen.and_then(|seen| self.judge(&known.id, known.present, seen, &said)));
+                life.moved.extend(moved);
+            }
+            life.flip_flops = self.find_flip_flops(ground, &outcome.findings);
+        }
+        let reports = std::mem::take(&mut outcome.findings);
+        let before = FindingCounts::from_findings(&reports);
+        let PartitionedReports { raised, held_back } = self.hold_back(reports, &said, ground.as_mut())?;
+        (outcome.findings, life.held_back) = (raised, held_back);
+        self.write_notes(outcome, &mut life, &dispositions, before);
+        self.runner.store_for_run(self.run).append_unless_newer(dispositions, &said)?;
+        Ok(life)
+    }
+
+    fn sight(&self) -> SnapshotView<'_> {
+        SnapshotView {
+            scope: &self.scope,
+            branch: &self.run.branch,
+            worktree: &self.run.worktree,
+            head: &self.run.head_commit,
+            snapshot: &self.run.snapshot_commit,
+        }
+    }
+
+    fn judge(&self, id: &FindingId, present: FindingState, seen: ReviewObservation, said: &LatestDispositions) -> Option<Disposition> {
+        judge_finding(self.runner, self.run, id, present, seen, said)
+    }
+
+    /// What the run saw of a finding that it did not report, and where that stands now if it has moved.
+    fn observe_finding(
+        &self,
+        known: &EarlierFinding,
+        ground: &mut SnapshotFiles<'_>,
+        coverage: &RunCoverage,
+        recheck: &mut Option<Recheck>,
+    ) -> (Option<ReviewObservation>, Option<MovedFinding>) {
+        let Some(reach) = known.reach else { return (None, None) };
+        let moved = |path: &str, lines: LineRange| {
+            (path != known.path || lines != known.lines).then(|| MovedFinding::new(known.id.clone(), path, lines))
+        };
+        let touched = reach == RunAuthority::Everywhere || coverage.has_shown(&known.path, &known.stand);
+        match &known.stand {
+            AnchorLocation::Unchanged { path, lines } => (None, moved(path, *lines)),
+            _ if known.present == FindingState::Dismissed => (None, None),
+            AnchorLocation::Changed { path, lines } if coverage.has_covered(&known.path, &known.stand) => {
+                let silence = SilentRun { reviewer: &self.run.reviewer, status: self.status, extent: self.extent };
+                if !policy::confirms_fix(&silence, &known.reviewer, known.kind) {
+                    return (None, None);
+                }
+                if self.run.reviewer != DETERMINISTIC_REVIEWER {
+                    return (Some(ReviewObservation::NotRaised), None);
+                }
+                let recheck =
+                    recheck.get_or_insert_with(|| Recheck::new(&self.runner.settings.smells, self.runner.learned_rules()));
+                let reported = || self.runner.store.finding_in(&self.view, &known.id);
+                let problem = (*lines, known.lines.count());
+                match recheck.check((path, || ground.content(path)), known.kind, problem, reported) {
+                    RecheckResult::StillThere(lines) => (Some(ReviewObservation::StillThere), moved(path, lines)),
+                    RecheckResult::NotThere => (Some(ReviewObservation::NotRaised), None),
+                    RecheckResult::Unknown => (None, None),
+                }
+            }
+            AnchorLocation::Changed { .. } => (None, None),
+            AnchorLocation::Deleted { .. } => (touched.then_some(ReviewObservation::CodeDeleted), None),
+            AnchorLocation::FileGone => (touched.then_some(ReviewObservation::FileGone), None),
+        }
+    }
+
+    /// Findings that ask for the code as it was before an earlier finding was addressed.
+    fn find_flip_flops(&self, ground: &mut SnapshotFiles<'_>, findings: &[Finding]) -> Vec<FlipFlop> {
+        let replacing: Vec<&Finding> = findings.iter().filter(|finding| replacement(finding).is_some()).collect();
+        if replacing.is_empty() {
+            return Vec::new();
+        }
+        let paths: HashSet<&str> = replacing.iter().map(|finding| finding.repo_relative_path.as_str()).collect();
+        let addressed = self.find_addressed(ground, &paths);
+        let mut found = Vec::new();
+        for finding in replacing {
+            let path = finding.repo_relative_path.as_str();
+            let there = |stand: &AnchorLocation| stand.place().is_none_or(|(place, _)| place == path);
+            let mut candidates = addressed.iter().filter(|known| known.id != finding.finding_id && there(&known.stand));
+            let Some(text) = ground.content(path).and_then(|text| replace_lines(&text, finding)) else { continue };
+            let undone = candidates.find(|known| {
+                let changed = !matches!(known.stand, AnchorLocation::Unchanged { .. });
+                let then = ground.locate_with_content(&known.snapshot, &known.path, known.lines, (path, &text));
+                changed && matches!(then, Some(AnchorLocation::Unchanged { .. }))
+            });
+            found.extend(
+                undone.map(|known| FlipFlop { finding_id: finding.finding_id.clone(), undoes: known.id.clone() }),
+            );
+        }
+        found
+    }
+
+    /// Puts into words what was done, for whoever looks at the run.
+    fn write_notes(&self, outcome: &mut ReviewOutcome, life: &mut LifecycleReport, dispositions: &[Disposition], before: FindingCounts) {
+        for flip in &life.flip_flops {
+            let finding = outcome.findings.iter_mut().find(|finding| finding.finding_id == flip.finding_id);
+            let text = format!("This asks to undo what {} asked for, which was addressed.", flip.undoes);
+            // One that was carried over says it already.
+            if let Some(finding) = finding.filter(|finding| !finding.explanation.ends_with(&text)) {
+                finding.explanation = [finding.explanation.as_str(), &text].join(" ").trim().to_owned();
+            }
+            outcome
+                .notes
+                .push(format!("{} is a flip-flop: it asks to undo what {} asked for", flip.finding_id, flip.undoes));
+        }
+        let raised: HashSet<&str> = finding_ids(&outcome.findings).collect();
+        let judged = |status| {
+            let earlier = dispositions.iter().filter(|line| !raised.contains(line.finding_id.as_str()));
+            earlier.filter(|line| line.status == status).count()
+        };
+        for (status, what) in [
+            (FindingStatus::Addressed, "confirmed as addressed"),
+            (FindingStatus::Obsolete, "obsolete: the code is gone"),
+            (FindingStatus::Unresolved, "unresolved: the problem is still there"),
+        ] {
+            match judged(status) {
+                0 => {}
+                n => outcome.notes.push(format!("{} {what}", format_count(n, "earlier finding"))),
+            }
+        }
+        hold_back::note_held_back(outcome, &life.held_back, before);
+    }
+}
+
+impl RunCoverage {
+    /// Of the built-in reviewer carried hunks count as covered ones: it is asked again about every finding whose code has
+    /// changed.
+    fn from_outcome(outcome: &ReviewOutcome, reviewer: &str) -> Self {
+        let (mut hunks, mut carried): (HashMap<String, Vec<LineRange>>, HashMap<String, Vec<LineRange>>) =
+            Default::default();
+        for file in &outcome.coverage.files {
+            hunks.entry(file.path.clone()).or_default().extend(&file.hunks);
+        }
+        let asked = if reviewer == DETERMINISTIC_REVIEWER { &mut hunks } else { &mut carried };
+        for file in outcome.coverage.carried.iter().map(|carried| &carried.file) {
+            asked.entry(file.path.clone()).or_default().extend(&file.hunks);
+        }
+        let deleted = outcome.coverage.left_out.iter().filter(|file| file.reason == OmissionReason::Deleted);
+        Self {
+            hunks,
+            carried,
+            // Of a run that did not come to its end the list is only a plan.
+            deleted: match outcome.status {
+                RunStatus::Completed => deleted.map(|file| file.path.clone()).collect(),
+                _ => HashSet::new(),
+            },
+        }
+    }
+
+    /// Whether the run shows the code, as it is now, at a place where something stood.
+    fn has_shown(&self, old_path: &str, stand: &AnchorLocation) -> bool {
+        self.has_covered(old_path, stand) || self.overlaps_any(&self.carried, stand)
+    }
+
+    /// Whether the run covered the place at which something stands or stood, in a file that was called `old_path`.
+    fn has_covered(&self, old_path: &str, stand: &AnchorLocation) -> bool {
+        match stand {
+            AnchorLocation::FileGone => self.deleted.contains(old_path),
+            _ => self.overlaps_any(&self.hunks, stand),
+        }
+    }
+
+    fn overlaps_any(&self, hunks: &HashMap<String, Vec<LineRange>>, stand: &AnchorLocation) -> bool {
+        let (path, lines) = match stand {
+            AnchorLocation::Unchanged { path, lines } | AnchorLocation::Changed { path, lines } => (path, *lines),
+            // A hunk that only takes away names the line before it.
+            AnchorLocation::Deleted { path, after } => (path, LineRange::new((*after).max(1), after.saturating_add(1))),
+            AnchorLocation::FileGone => return false,
+        };
+        hunks.get(path).is_some_and(|hunks| hunks.iter().any(|hunk| hunk.overlaps(lines)))
+    }
+}
+
+/// The findings that got another id; carried ones are still the carried ones. `before` are the ids that they had.
+fn collect_recognised(outcome: &mut ReviewOutcome, before: &[FindingId]) -> Vec<FindingAlias> {
+    let renamed = before.iter().zip(&outcome.findings).filter(|(old, finding)| **old != finding.finding_id);
+    let renamed =
+        renamed.map(|(old, finding)| FindingAlias { finding_id: finding.finding_id.clone(), reported_as: old.clone() });
+    let renamed: Vec<FindingAlias> = renamed.collect();
+    for id in outcome.coverage.carried.iter_mut().flat_map(|carried| &mut carried.findings) {
+        if let Some(new) = renamed.iter().find(|renamed| renamed.reported_as == *id) {
+            *id = new.finding_id.clone();
+        }
+    }
+    renamed
+}
+
+fn finding_ids(findings: &[Finding]) -> impl Iterator<Item = &str> {
+    findings.iter().map(|finding| finding.finding_id.as_str())
+}
+
+fn replacement(finding: &Finding) -> Option<(&str, LineRange)> {
+    let suggestion = finding.suggestion.as_ref()?;
+    Some((suggestion.replacement.as_deref()?, suggestion.lines.unwrap_or(finding.lines())))
+}
+
+/// A text with a finding's replacement in it.
+fn replace_lines(text: &[u8], finding: &Finding) -> Option<Vec<u8>> {
+    let (replacement, lines) = replacement(finding)?;
+    let mut starts = vec![0];
+    starts.extend(memchr::memchr_iter(b'\n', text).map(|at| at + 1));
+    let (from, to) = (lines.start.checked_sub(1)? as usize, lines.end as usize);
+    let begin = *starts.get(from)?;
+    let end = starts.get(to).copied().unwrap_or(text.len());
+    let mut changed = text.get(..begin)?.to_vec();
+    changed.extend_from_slice(replacement.as_bytes());
+    if !replacement.is_empty() && !replacement.ends_with('\n') {
+        changed.push(b'\n');
+    }
+    changed.extend_from_slice(text.get(end..)?);
+    Some(changed)
+}
+
+#[cfg(test)]
+mod tests;

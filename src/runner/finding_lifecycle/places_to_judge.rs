@@ -1,0 +1,34 @@
+//! What a run has to look at because something is to be judged there.
+
+use std::collections::HashSet;
+
+use super::FindingSettlement;
+use crate::domain::{FindingId, FindingStatus, LineRange, RunRecord, RunStatus};
+use crate::policy::anchor::AnchorLocation;
+use crate::policy::{ReviewExtent, FindingState};
+use crate::runner::{Runner, RunnerError};
+
+impl Runner {
+    /// Where findings of the run's reviewer in these files stand whose code has changed since they were reported, while
+    /// nobody has said what became of them: id, path and lines in the run's snapshot.
+    pub(in crate::runner) fn find_places_to_judge(
+        &self,
+        run: &RunRecord,
+        paths: &HashSet<&str>,
+    ) -> Result<Vec<(FindingId, String, LineRange)>, RunnerError> {
+        let settling = FindingSettlement::new(self, run, RunStatus::Completed, ReviewExtent::Whole)?;
+        let Some(mut ground) = settling.open_snapshot_files() else { return Ok(Vec::new()) };
+        let settled = |status| matches!(status, FindingStatus::Obsolete | FindingStatus::Dismissed);
+        let candidates = settling.find_related(|row, _| paths.contains(row.path) && !settled(row.status));
+        let about: HashSet<&str> = candidates.iter().map(|candidate| settling.candidate_id(candidate)).collect();
+        let said = self.store.latest_dispositions(&about)?;
+        let known = candidates.iter().filter_map(|candidate| settling.look_up(candidate, &said, &mut ground));
+        let places = known.filter_map(|known| match known.stand {
+            AnchorLocation::Changed { path, lines } if known.reviewer == run.reviewer && known.present != FindingState::Dismissed => {
+                Some((known.id, path, lines))
+            }
+            _ => None,
+        });
+        Ok(places.collect())
+    }
+}

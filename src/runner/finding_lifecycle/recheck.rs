@@ -1,0 +1,171 @@
+//! Asks the built-in reviewer whether a problem is still in changed code.
+//!
+//! It reports what a change adds, so it says nothing about a problem that the base of the change has already. Whether
+//! that is there still has to be asked for.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::domain::{Finding, Kind, LineRange};
+use crate::policy::is_edited_anchor;
+use crate::reviewers::analyzer::Builtin;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::learned_rules::LearnedRules;
+use crate::reviewers::analyzer::limits::Limits;
+use crate::reviewers::analyzer::source::Parsers;
+use crate::store::StoreError;
+
+/// The smells of the files that were asked about.
+pub(super) struct Recheck {
+    builtin: Option<Builtin>,
+    lessons: Arc<dyn LearnedRules>,
+    parsers: Parsers,
+    files: HashMap<String, Option<FileSmells>>,
+}
+
+/// Of one file.
+struct FileSmells {
+    language: Language,
+    text: Vec<u8>,
+    found: Vec<(Kind, LineRange)>,
+}
+
+/// What came of asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RecheckResult {
+    /// Here.
+    StillThere(LineRange),
+    NotThere,
+    /// The file or what was reported cannot be read, or nobody looks for the problem any more.
+    Unknown,
+}
+
+impl Recheck {
+    /// With thresholds, as TOML, and what was learned.
+    pub fn new(smells: &str, lessons: Arc<dyn LearnedRules>) -> Self {
+        let limits = Limits::from_layers([("the settings in force", smells)]);
+        let builtin = limits.ok().map(|limits| Builtin::new(limits).with_learned_rules(Arc::clone(&lessons)));
+        Self { builtin, lessons, parsers: Parsers::default(), files: HashMap::new() }
+    }
+
+    /// Whether a problem of `kind`, that was `was` lines long, is still at `lines` of a file, or where its code is now.
+    /// `reported` is the finding as it was reported; it is asked for when the problem is not seen.
+    pub fn check(
+        &mut self,
+        (path, text): (&str, impl FnOnce() -> Option<Vec<u8>>),
+        kind: Kind,
+        (lines, was): (LineRange, u32),
+        reported: impl FnOnce() -> Result<Option<Finding>, StoreError>,
+    ) -> RecheckResult {
+        if !self.files.contains_key(path) {
+            let smells = text().and_then(|text| self.analyze_file(path, text));
+            self.files.insert(path.to_owned(), smells);
+        }
+        let Some(Some(FileSmells { language, text, found })) = self.files.get(path) else { return RecheckResult::Unknown };
+        let is_here = |at: &LineRange| is_edited_anchor(lines, was, *at);
+        if let Some((_, at)) = found.iter().find(|(found, at)| *found == kind && is_here(at)) {
+            return RecheckResult::StillThere(*at);
+        }
+        let pattern = match reported() {
+            Ok(Some(finding)) => finding.pattern,
+            Ok(None) if Kind::SMELLS.contains(&kind) => None,
+            // Only patterns raise other kinds, and which one it was is not known any more.
+            Ok(None) => return RecheckResult::Unknown,
+            Err(error) => {
+                tracing::warn!(%error, "whether a problem is still there is not known");
+                return RecheckResult::Unknown;
+            }
+        };
+        let Some(pattern) = pattern else { return RecheckResult::NotThere };
+        // A pattern that somebody muted or forgot since finds nothing, whatever the code is; and of what it finds in many
+        // places not each is raised.
+        let source = self.parsers.parse(path, *language, text).ok();
+        match source.and_then(|source| self.lessons.locate_pattern(&pattern, &source)) {
+            Some(places) => places.into_iter().find(is_here).map_or(RecheckResult::NotThere, RecheckResult::StillThere),
+            None => RecheckResult::Unknown,
+        }
+    }
+
+    fn analyze_file(&mut self, path: &str, text: Vec<u8>) -> Option<FileSmells> {
+        let (builtin, parsers) = (self.builtin.as_ref()?, &mut self.parsers);
+        // As in a review: a file that makes the analysis panic costs this file and nothing else.
+        match catch_unwind(AssertUnwindSafe(|| builtin.analyze_file(parsers, path, &text))) {
+            Ok(report) => {
+                let report = report.ok()?;
+                let places = report.smells.iter();
+                let found =
+                    places.map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect();
+                Some(FileSmells { language: report.language, text, found })
+            }
+            Err(_) => {
+                self.parsers = Parsers::default();
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::domain::PatternId;
+    use crate::reviewers::analyzer::learned_rules::{DismissalRule, LearnedMatch};
+    use crate::reviewers::analyzer::source::ParsedFile;
+
+    /// Knows one pattern, and finds it nowhere.
+    struct LearnedRulesStub(&'static str);
+
+    impl LearnedRules for LearnedRulesStub {
+        fn find_mistakes(&self, _: &ParsedFile<'_>) -> Vec<LearnedMatch> {
+            Vec::new()
+        }
+
+        fn find_dismissed(&self, _: &ParsedFile<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<DismissalRule>> {
+            vec![None; asked.len()]
+        }
+
+        fn locate_pattern(&self, pattern: &PatternId, _: &ParsedFile<'_>) -> Option<Vec<LineRange>> {
+            (*pattern == named(self.0)).then(Vec::new)
+        }
+    }
+
+    fn named(form: &str) -> PatternId {
+        PatternId::from_forms("python", form, "")
+    }
+
+    fn finding(kind: Kind, pattern: Option<&str>) -> Result<Option<Finding>, StoreError> {
+        let run = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E";
+        let finding = serde_json::json!({
+            "finding_id": "f_0000000000000001", "first_run_id": run, "last_run_id": run, "priority": 3,
+            "severity": "low", "confidence": "low", "kind": kind, "title": "", "explanation": "",
+            "repo_relative_path": "a.py", "line_start": 1, "line_end": 1, "quoted_code": "", "suggestion": null,
+            "pattern": pattern.map(named), "status": "open", "detail_ref": "", "reported_at": "2026-03-04T05:06:07Z",
+        });
+        Ok(Some(serde_json::from_value(finding).expect("a finding")))
+    }
+
+    fn unreadable() -> Result<Option<Finding>, StoreError> {
+        Err(StoreError::Io { action: "read", path: "outputs".into(), source: std::io::Error::other("it is damaged") })
+    }
+
+    #[rstest]
+    #[case::a_smell(Kind::LongMethod, finding(Kind::LongMethod, None), RecheckResult::NotThere)]
+    #[case::of_a_pattern(Kind::Correctness, finding(Kind::Correctness, Some("known")), RecheckResult::NotThere)]
+    #[case::of_a_pattern_without_use(Kind::Correctness, finding(Kind::Correctness, Some("muted")), RecheckResult::Unknown)]
+    #[case::a_smell_that_nobody_knows_more_of(Kind::LongMethod, Ok(None), RecheckResult::NotThere)]
+    #[case::which_pattern_is_not_known(Kind::Correctness, Ok(None), RecheckResult::Unknown)]
+    #[case::unreadable(Kind::Correctness, unreadable(), RecheckResult::Unknown)]
+    #[case::unreadable_smell(Kind::LongMethod, unreadable(), RecheckResult::Unknown)]
+    fn what_cannot_be_read_is_not_taken_for_gone(
+        #[case] kind: Kind,
+        #[case] reported: Result<Option<Finding>, StoreError>,
+        #[case] expected: RecheckResult,
+    ) {
+        let mut recheck = Recheck::new("", Arc::new(LearnedRulesStub("known")));
+        let file = ("a.py", || Some(b"x = 1\n".to_vec()));
+        assert_eq!(recheck.check(file, kind, (LineRange::new(1, 1), 1), || reported), expected);
+    }
+}

@@ -1,0 +1,76 @@
+//! Requests that no new review answers are evidence, too: code that is back is back, and files that are gone are gone.
+
+use std::collections::HashSet;
+
+use super::FindingSettlement;
+use crate::domain::{Coverage, FindingCounts, OmissionReason, RunStatus};
+use crate::git::Snapshot;
+use crate::policy::{self, ReviewAction, ReviewExtent, FindingState, ReviewObservation};
+use crate::review::ReviewOutcome;
+use crate::runner::{RequestOutcome, Runner, RunnerError};
+
+impl Runner {
+    /// What the answer to a request says about findings; it is not worth failing the request.
+    pub(in crate::runner) fn settle_answered_request(&self, requested: &RequestOutcome, snapshot: &Snapshot) {
+        let settled = match requested.decision.action {
+            ReviewAction::Reuse { .. } => self.restore_reported(requested, snapshot),
+            ReviewAction::Skip => self.settle_deletions(requested, snapshot),
+            ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => Ok(()),
+        };
+        if let Err(error) = settled {
+            tracing::warn!(run = %requested.run.run_id, %error, "the findings of a request are not settled");
+        }
+    }
+
+    /// The code is what an earlier run reviewed: what it reported is there again, whatever a review of other code saw in
+    /// between. What somebody claimed since then nobody has looked at.
+    fn restore_reported(&self, requested: &RequestOutcome, snapshot: &Snapshot) -> Result<(), RunnerError> {
+        let run = &requested.run;
+        let scope = snapshot.scope.to_string();
+        let sight = policy::SnapshotView {
+            scope: &scope,
+            branch: &snapshot.branch,
+            worktree: &run.worktree,
+            head: &snapshot.head_commit,
+            snapshot: &snapshot.snapshot_commit,
+        };
+        let Some(output) = self.store.output(&run.run_id)?.filter(|_| sight.layer() > policy::SnapshotLayer::Past) else {
+            return Ok(());
+        };
+        let about: HashSet<&str> = super::finding_ids(&output.findings).collect();
+        let said = self.store.latest_dispositions(&about)?;
+        let mut dispositions = Vec::new();
+        for finding in &output.findings {
+            let present = FindingState::from_last_disposition(said.get(&finding.finding_id).map(|(_, last)| last));
+            if matches!(present, FindingState::Confirmed | FindingState::Obsolete) {
+                dispositions.extend(super::judge_finding(self, run, &finding.finding_id, present, ReviewObservation::Raised, &said));
+            }
+        }
+        self.store_for_run(run).append_unless_newer(dispositions, &said)?;
+        Ok(())
+    }
+
+    /// There is nothing to review in a change that takes files away and does nothing else.
+    fn settle_deletions(&self, requested: &RequestOutcome, snapshot: &Snapshot) -> Result<(), RunnerError> {
+        let left_out = &snapshot.change.left_out;
+        let run = &requested.run;
+        let deletes = left_out.iter().any(|file| file.reason == OmissionReason::Deleted);
+        if !deletes || run.snapshot_commit != snapshot.snapshot_commit {
+            return Ok(());
+        }
+        let mut nothing = ReviewOutcome {
+            status: RunStatus::Completed,
+            findings: Vec::new(),
+            counts: FindingCounts::default(),
+            coverage: Coverage { left_out: left_out.clone(), ..Coverage::default() },
+            summary: String::new(),
+            notes: Vec::new(),
+            rejected: Vec::new(),
+            failure: None,
+            cancel: None,
+            spent: Default::default(),
+        };
+        FindingSettlement::new(self, run, RunStatus::Completed, ReviewExtent::Whole)?.settle(&mut nothing)?;
+        Ok(())
+    }
+}

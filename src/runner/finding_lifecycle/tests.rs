@@ -1,0 +1,334 @@
+//! Runs by reviewers that are not deterministic, settled in a real repository and store.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::config::{ClockAndIds, Paths, Settings};
+use crate::domain::{
+    Actor, Confidence, Coverage, FileCoverage, SuppressionReason, Kind, PhaseTimings, Priority, RunId, RunOutput, Severity,
+    Suggestion, Time, TriageAction,
+};
+use crate::git::Repo;
+use crate::review::summarize_run;
+use crate::store::{RepoInfo, Store};
+
+struct LifecycleFixture {
+    folder: tempfile::TempDir,
+    runner: Runner,
+}
+
+/// A report of a model.
+#[derive(Clone, Copy)]
+struct ReportFixture<'a> {
+    priority: Priority,
+    lines: (u32, u32),
+    title: &'a str,
+    replacement: Option<&'a str>,
+}
+
+fn report(priority: Priority, lines: (u32, u32), title: &str) -> ReportFixture<'_> {
+    ReportFixture { priority, lines, title, replacement: None }
+}
+
+const BODY: &str =
+    "def total(items):\n    result = 0\n    for item in items:\n        result += item.price\n    return result\n";
+
+impl LifecycleFixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("repo");
+        std::fs::create_dir_all(&root).expect("a folder");
+        let git = |arguments: &[&str]| {
+            let done = Command::new("git").current_dir(&root).args(arguments).env("HOME", folder.path()).output();
+            assert!(done.expect("git starts").status.success(), "{arguments:?}");
+        };
+        git(&["init", "-q", "-b", "main"]);
+        git(&["-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "begin"]);
+        let repo = Repo::discover(&root).expect("a repository");
+        let info = RepoInfo { version: 1, key: repo.key(), name: repo.name(), common_dir: String::new() };
+        let paths = Paths::from_home(&folder.path().join("home"));
+        let store = Store::open(&paths.state, info).expect("a store");
+        let ambient = ClockAndIds::fixed("2026-03-04T05:06:07Z".parse().expect("a moment"), Duration::from_secs(1));
+        let runner = Runner { repo, store, settings: Arc::new(Settings::default()), paths, ambient };
+        Self { folder, runner }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("repo/a.py")
+    }
+
+    fn write(&self, text: &str) {
+        std::fs::write(self.path(), text).expect("written");
+    }
+
+    /// A run over the working tree that has just been asked for; `reviewer` and the status it ends with.
+    fn run(&self, reviewer: &str, status: RunStatus, reports: &[ReportFixture<'_>]) -> RunOutput {
+        let Runner { repo, store, .. } = &self.runner;
+        let triage_bytes = store.triage_bytes().expect("a length");
+        let snapshot = repo.take_snapshot(&crate::domain::Scope::Worktree, &self.runner.filter()).expect("a snapshot");
+        let run_id = self.runner.ambient.new_run_id();
+        repo.keep_snapshot(&run_id, &snapshot.snapshot_commit).expect("kept");
+        let now = self.runner.ambient.now();
+        let record: RunRecord = serde_json::from_value(serde_json::json!({
+            "run_id": run_id, "status": "reviewing", "created_at": now, "updated_at": now, "source": "cli",
+            "scope": "worktree", "reviewer": reviewer, "model": "m", "branch": snapshot.branch, "attempt": 1,
+            "worktree": snapshot.worktree, "base_commit": snapshot.base_commit, "head_commit": snapshot.head_commit,
+            "snapshot_commit": snapshot.snapshot_commit, "triage_bytes": triage_bytes,
+        }))
+        .expect("a record");
+        store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
+        let findings: Vec<Finding> = reports.iter().map(|report| self.finding(&run_id, report)).collect();
+        let files: Vec<FileCoverage> = snapshot
+            .change
+            .files
+            .iter()
+            .map(|file| FileCoverage {
+                keys: Vec::new(),
+                path: file.path.clone(),
+                hunks: file.hunks.iter().map(|h| h.new_range()).collect(),
+            })
+            .collect();
+        let counts = FindingCounts::from_findings(&findings);
+        let coverage = Coverage { files_total: 1, files_covered: 1, files, ..Coverage::default() };
+        let mut outcome = ReviewOutcome {
+            status,
+            summary: summarize_run(status, &counts, &coverage),
+            findings,
+            counts,
+            coverage,
+            notes: Vec::new(),
+            rejected: Vec::new(),
+            failure: None,
+            cancel: None,
+            spent: Default::default(),
+        };
+        self.runner.conclude_run(&run_id, &mut outcome, PhaseTimings::default()).expect("concluded");
+        store.output(&run_id).expect("readable").expect("an output")
+    }
+
+    fn finding(&self, run: &RunId, report: &ReportFixture<'_>) -> Finding {
+        let text = std::fs::read_to_string(self.path()).expect("a file");
+        let (first, last) = report.lines;
+        let quoted: Vec<&str> = text.lines().skip(first as usize - 1).take((last + 1 - first) as usize).collect();
+        let quoted_code = quoted.join("\n");
+        let id = FindingId::from_parts("CORRECTNESS", "a.py", &quoted_code, 0);
+        let view = self.runner.store.view().expect("a view");
+        let first_run = view.finding_index(id.as_str()).map(|index| view.finding(index).first_run.parse());
+        Finding {
+            detail_ref: format!("outputs/{run}.json#{id}"),
+            finding_id: id,
+            first_run_id: first_run.map_or_else(|| run.clone(), |run| run.expect("an id")),
+            last_run_id: run.clone(),
+            priority: report.priority,
+            severity: Severity::Medium,
+            confidence: Confidence::High,
+            kind: Kind::Correctness,
+            title: report.title.to_owned(),
+            explanation: "It is.".to_owned(),
+            repo_relative_path: "a.py".to_owned(),
+            line_start: first,
+            line_end: last,
+            quoted_code,
+            pattern: None,
+            suggestion: report.replacement.map(|replacement| Suggestion {
+                text: "Write it so.".to_owned(),
+                replacement: Some(replacement.to_owned()),
+                lines: None,
+            }),
+            status: FindingStatus::Open,
+            reported_at: Time::UNIX_EPOCH,
+        }
+    }
+
+    fn triage(&self, id: &FindingId, status: FindingStatus) {
+        let line = Disposition {
+            finding_id: id.clone(),
+            status,
+            previous: FindingStatus::Open,
+            actor: Actor::User,
+            reason: "it is meant so".to_owned(),
+            at: self.runner.ambient.now(),
+            action: TriageAction::Set,
+            group: "g".to_owned(),
+            run_id: None,
+        };
+        self.runner.store.append_dispositions(&[line]).expect("stored");
+    }
+
+    fn status(&self, id: &FindingId) -> FindingStatus {
+        self.runner.store.status(id).expect("readable")
+    }
+}
+
+fn titles(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.title.as_str()).collect()
+}
+
+fn held_back_titles(output: &RunOutput) -> Vec<(&str, SuppressionReason)> {
+    output.held_back.iter().map(|held| (held.finding.title.as_str(), held.because)).collect()
+}
+
+#[test]
+fn what_a_second_look_finds_where_nothing_changed_is_held_back_unless_it_is_urgent() {
+    use Priority::{P1, P2, P3};
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let known = report(P3, (5, 5), "known");
+    let first = bench.run("opus", RunStatus::Completed, &[known]);
+    assert_eq!((first.findings.len(), first.held_back.len()), (1, 0), "a first look is never late");
+    bench.write(&format!("import decimal\n\n\n{}", BODY.replace("result = 0", "result = decimal.Decimal()")));
+    let second = [
+        report(P3, (8, 8), "known"),
+        report(P2, (6, 6), "an unchanged line"),
+        report(P1, (4, 4), "an unchanged line, and urgent"),
+        report(P3, (5, 5), "an edited line"),
+    ];
+    let output = bench.run("opus", RunStatus::Completed, &second);
+    assert_eq!(titles(&output.findings), ["known", "an unchanged line, and urgent", "an edited line"]);
+    assert_eq!(held_back_titles(&output), [("an unchanged line", SuppressionReason::Late)]);
+    let note = output.notes.first().expect("a note");
+    let expected = format!("1 finding held back: new and not urgent, about lines that are as run {}", first.run.run_id);
+    assert!(note.starts_with(&expected), "{note}");
+    assert_eq!((output.run.finding_counts.total(), output.run.finding_counts.p2), (3, 0));
+    assert!(output.run.summary.starts_with("3 findings in 1 file: 1 p1, 2 p3"), "{}", output.run.summary);
+
+    // It is as late the third time, and for another pair of eyes it is not.
+    let third = bench.run("opus", RunStatus::Completed, &[second[1]]);
+    assert_eq!(held_back_titles(&third), [("an unchanged line", SuppressionReason::Late)]);
+    for reviewer in ["haiku", DETERMINISTIC_REVIEWER] {
+        let other = LifecycleFixture::new();
+        other.write(BODY);
+        other.run("opus", RunStatus::Completed, &[]);
+        let output = other.run(reviewer, RunStatus::Completed, &[report(P2, (4, 4), "new")]);
+        let output = if reviewer == DETERMINISTIC_REVIEWER {
+            other.run(reviewer, RunStatus::Completed, &[report(P2, (4, 4), "new"), report(P2, (2, 2), "another")])
+        } else {
+            output
+        };
+        assert_eq!(held_back_titles(&output), [], "{reviewer}");
+    }
+}
+
+#[test]
+fn a_review_that_did_not_look_at_the_lines_makes_nothing_late() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    bench.run("opus", RunStatus::Cancelled, &[]);
+    let output = bench.run("opus", RunStatus::Completed, &[report(Priority::P3, (4, 4), "new")]);
+    assert_eq!((titles(&output.findings), held_back_titles(&output)), (vec!["new"], vec![]), "the first one did not complete");
+}
+
+#[test]
+fn a_dismissal_holds_in_other_words_and_at_slightly_other_lines() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P1, (3, 4), "the sum may overflow")]);
+    let id = first.findings[0].finding_id.clone();
+    bench.triage(&id, FindingStatus::Dismissed);
+    bench.write(&format!("# prices\n{BODY}"));
+    let reworded = [report(Priority::P1, (4, 6), "adding floats loses cents")];
+    let output = bench.run("opus", RunStatus::Completed, &reworded);
+    assert_eq!(
+        (titles(&output.findings), held_back_titles(&output)),
+        (vec![], vec![("adding floats loses cents", SuppressionReason::Dismissed)])
+    );
+    assert_eq!(output.held_back[0].finding.finding_id, id);
+    assert_eq!(output.held_back[0].reason, "dismissed on 2026-03-04 because it is meant so");
+    // Elsewhere, or in code that has changed in substance, it is another matter.
+    bench.write(&format!("# prices\n{}", BODY.replace("item.price", "item.price * item.count")));
+    let output = bench.run("opus", RunStatus::Completed, &[report(Priority::P1, (4, 5), "adding floats loses cents")]);
+    assert_eq!((output.findings.len(), output.held_back.len()), (1, 0));
+    assert_ne!(output.findings[0].finding_id, id);
+}
+
+#[test]
+fn only_the_reviewer_that_reported_it_confirms_by_saying_nothing() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let first = bench.run("opus", RunStatus::Completed, &[report(Priority::P1, (2, 2), "not exact")]);
+    let id = first.findings[0].finding_id.clone();
+    let versions = ["result = 1 - 1", "result = 2 - 2", "result = 3 - 3"].map(|line| BODY.replace("result = 0", line));
+    for (text, reviewer, status, expected) in [
+        (&versions[0], "haiku", RunStatus::Completed, FindingStatus::Open),
+        (&versions[1], "opus", RunStatus::Cancelled, FindingStatus::Open),
+        (&versions[2], "opus", RunStatus::Completed, FindingStatus::Addressed),
+    ] {
+        bench.write(text);
+        bench.run(reviewer, status, &[]);
+        assert_eq!(bench.status(&id), expected, "{reviewer} {status}");
+    }
+    // The same place, raised again in other words: the same finding.
+    let again = bench.run("opus", RunStatus::Completed, &[report(Priority::P1, (2, 2), "not exact")]);
+    assert_ne!(again.findings[0].finding_id, id, "what was confirmed is over; other code is another finding");
+    bench.triage(&again.findings[0].finding_id, FindingStatus::Addressed);
+    bench.write(&BODY.replace("result = 0", "result = 4 - 4"));
+    let last = bench.run("opus", RunStatus::Completed, &[report(Priority::P1, (2, 2), "still not exact")]);
+    assert_eq!(last.findings[0].finding_id, again.findings[0].finding_id, "what is only claimed is not");
+    assert_eq!(last.findings[0].status, FindingStatus::Unresolved);
+}
+
+#[test]
+fn a_finding_that_asks_for_the_code_before_a_fix_is_a_flip_flop() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let asks = |replacement| ReportFixture { replacement: Some(replacement), ..report(Priority::P1, (2, 2), "not so") };
+    let first = bench.run("opus", RunStatus::Completed, &[asks("    result = Decimal()")]);
+    let id = first.findings[0].finding_id.clone();
+    bench.write(&BODY.replace("result = 0", "result = Decimal()"));
+    bench.run("opus", RunStatus::Completed, &[]);
+    assert_eq!(bench.status(&id), FindingStatus::Addressed);
+    let output = bench.run("opus", RunStatus::Completed, &[asks("    result  =  0\n")]);
+    let flip = output.flip_flops.first().expect("a flip-flop");
+    assert_eq!((&flip.finding_id, &flip.undoes), (&output.findings[0].finding_id, &id));
+    assert!(
+        output.findings[0]
+            .explanation
+            .ends_with(&format!("This asks to undo what {id} asked for, which was addressed."))
+    );
+    assert!(output.notes.iter().any(|note| note.contains("is a flip-flop")), "{:?}", output.notes);
+    let output = bench.run("opus", RunStatus::Completed, &[asks("    result = Fraction()")]);
+    assert_eq!(output.flip_flops, [], "another way to write it is none");
+}
+
+#[test]
+fn what_a_person_says_meanwhile_is_not_overruled() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let first = bench.run(
+        "opus",
+        RunStatus::Completed,
+        &[report(Priority::P1, (2, 2), "one"), report(Priority::P1, (5, 5), "two")],
+    );
+    let ids: Vec<FindingId> = first.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+    let store = &bench.runner.store;
+    let said = store.latest_dispositions(&ids.iter().map(FindingId::as_str).collect::<HashSet<_>>()).expect("readable");
+    bench.triage(&ids[0], FindingStatus::Dismissed);
+    let evidence =
+        Evidence { seen: ReviewObservation::NotRaised, run: &first.run.run_id, order: ClaimOrder::ClaimFirst, at: Time::UNIX_EPOCH };
+    let lines = ids.iter().filter_map(|id| policy::next_status(id, FindingState::Open, &evidence)).collect();
+    let stored = store.append_unless_newer(lines, &said).expect("stored");
+    assert_eq!(stored.len(), 1);
+    assert_eq!((bench.status(&ids[0]), bench.status(&ids[1])), (FindingStatus::Dismissed, FindingStatus::Addressed));
+}
+
+#[test]
+fn replacements_are_put_into_the_text_as_they_would_be() {
+    let bench = LifecycleFixture::new();
+    bench.write("a\nb\nc");
+    let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A".parse().expect("an id");
+    for (lines, replacement, expected) in [
+        ((2, 2), "B", Some("a\nB\nc")),
+        ((2, 2), "B\nB\n", Some("a\nB\nB\nc")),
+        ((1, 2), "", Some("c")),
+        ((3, 3), "C", Some("a\nb\nC\n")),
+        ((4, 4), "D", None),
+    ] {
+        let report = ReportFixture { replacement: Some(replacement), ..report(Priority::P1, lines, "x") };
+        let text = replace_lines(b"a\nb\nc", &bench.finding(&run, &report));
+        assert_eq!(text.as_deref(), expected.map(str::as_bytes), "{lines:?} {replacement:?}");
+    }
+}

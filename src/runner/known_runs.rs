@@ -1,0 +1,97 @@
+//! The store's runs as the policy wants them.
+
+use std::collections::BTreeSet;
+
+use super::{Runner, RunnerError};
+use crate::domain::{CancelReason, RunId, RunOutput, RunRecord, RunStatus};
+use crate::policy::{Activity, CancelRequest, ReviewExtent, KnownRun, Liveness, Resumable};
+use crate::store::{RunRow, StoreView};
+
+/// A run as the policy sees it, without what costs a look at files: its worker, whether it can go on.
+pub(super) fn known_run_from_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
+    KnownRun {
+        id: row.id,
+        status: row.status,
+        liveness: Liveness::Unknown,
+        scope: row.scope,
+        scope_hash: row.scope_hash,
+        diff_fingerprint: row.diff_fingerprint,
+        policy_version: row.policy_version,
+        reviewer: row.reviewer,
+        model: row.model,
+        reasoning_effort: row.reasoning_effort,
+        branch: row.branch,
+        worktree: row.worktree,
+        attempt: row.attempt,
+        epoch: row.epoch,
+        ending: run_ending(row.cancel_reason),
+        extent: if row.error_class.is_empty() { ReviewExtent::Whole } else { ReviewExtent::Partial },
+        findings: row.counts.iter().sum(),
+        tokens: row.tokens,
+        superseded_by: row.superseded_by,
+        resumable: Resumable::No,
+        underway: None,
+    }
+}
+
+fn run_ending(reason: &str) -> CancelRequest {
+    match reason {
+        "" => CancelRequest::NotRequested,
+        reason if reason == CancelReason::UserStop.word() => CancelRequest::StoppedByPerson,
+        _ => CancelRequest::Requested,
+    }
+}
+
+/// The rows of a view, newest first.
+pub(super) fn run_rows(view: &StoreView) -> impl Iterator<Item = RunRow<'_>> {
+    (0..view.run_count()).map(|index| view.run(index))
+}
+
+impl Runner {
+    /// Whether a worker holds the lock of a run whose record says that one should.
+    pub(super) fn check_liveness(&self, row: &RunRow<'_>) -> Liveness {
+        match (row.status, row.id.parse::<RunId>()) {
+            (RunStatus::Pending, _) => Liveness::Waiting,
+            (status, Ok(id)) if status.is_working() => match self.store.is_live(&id) {
+                Ok(true) => Liveness::Working(Activity::Recent),
+                Ok(false) => Liveness::Dead,
+                Err(error) => {
+                    tracing::warn!(run = %id, %error, "the lock of a run cannot be asked");
+                    Liveness::Unknown
+                }
+            },
+            (status, Err(_)) if status.is_working() => Liveness::Unknown,
+            _ => Liveness::Ended,
+        }
+    }
+
+    /// How much of what it was asked a completed run has done, held against the attempt that it goes on from.
+    pub(super) fn compute_extent(&self, record: &RunRecord) -> Result<ReviewExtent, RunnerError> {
+        if record.error_class.is_none() {
+            return Ok(ReviewExtent::Whole);
+        }
+        let Some(from) = &record.resumed_from else { return Ok(ReviewExtent::Partial) };
+        let (Some(before), Some(now)) = (self.store.output(from)?, self.store.output(&record.run_id)?) else {
+            return Ok(ReviewExtent::Partial);
+        };
+        let files = now.coverage.unreadable_paths().count();
+        let same = files > 0 && before.run.status == RunStatus::Completed && partial_causes(&before) == partial_causes(&now);
+        Ok(if same { ReviewExtent::StaysUnread { files: u32::try_from(files).unwrap_or(u32::MAX) } } else { ReviewExtent::Partial })
+    }
+
+    /// Whether a worker has the run, for counting slots: a lock that cannot be asked takes none.
+    pub(super) fn has_worker(&self, run: &RunId) -> bool {
+        self.store.is_live(run).unwrap_or_else(|error| {
+            tracing::warn!(%run, %error, "the lock of a run cannot be asked");
+            false
+        })
+    }
+}
+
+/// What kept a run from reviewing all: how it failed, the files that could not be read, and what its notes say of them.
+fn partial_causes(output: &RunOutput) -> (&str, BTreeSet<&str>, BTreeSet<&str>) {
+    let files: BTreeSet<&str> = output.coverage.unreadable_paths().collect();
+    let about_them = |note: &&str| note.split_once(": ").is_some_and(|(path, _)| files.contains(path));
+    let notes = output.notes.iter().map(String::as_str).filter(about_them).collect();
+    (&output.run.error_summary, files, notes)
+}

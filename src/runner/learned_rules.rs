@@ -1,0 +1,61 @@
+//! What was learned, as the built-in reviewer is taught it: of each language the patterns that may be used, read when the
+//! first file of the language comes.
+//!
+//! Invariant: knowledge that cannot be read costs the lessons and nothing else.
+
+use std::sync::{Arc, OnceLock};
+
+use super::Runner;
+use crate::domain::{Kind, LineRange, PatternId, Time};
+use crate::knowledge::cache::{KnowledgeCache, LanguageKnowledge};
+use crate::knowledge::matcher::{PatternMatcher, TrustedPattern};
+use crate::knowledge::rank;
+use crate::reviewers::analyzer::language::Language;
+use crate::reviewers::analyzer::learned_rules::{DismissalRule, LearnedMatch, LearnedRules};
+use crate::reviewers::analyzer::source::ParsedFile;
+
+impl Runner {
+    /// What was learned by now, for the built-in reviewer.
+    pub(super) fn learned_rules(&self) -> Arc<dyn LearnedRules> {
+        let cache = KnowledgeCache::open(&self.paths.knowledge);
+        Arc::new(CachedLearnedRules { cache, now: self.ambient.now(), matchers: Default::default() })
+    }
+}
+
+struct CachedLearnedRules {
+    cache: KnowledgeCache,
+    now: Time,
+    matchers: [OnceLock<PatternMatcher>; Language::ALL.len()],
+}
+
+impl CachedLearnedRules {
+    fn matcher(&self, language: Language) -> &PatternMatcher {
+        self.matchers[language.index()].get_or_init(|| match self.cache.load_language(language) {
+            Ok(LanguageKnowledge { patterns, kinds, .. }) => {
+                let used = patterns.into_iter().filter(|pattern| !pattern.muted).filter_map(|pattern| {
+                    let standing = rank::assess_pattern(&pattern, self.now);
+                    standing.inclusion.is_used().then_some(TrustedPattern { pattern, confidence: standing.confidence })
+                });
+                PatternMatcher::new(used).with_kinds(language, &kinds)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the review goes on without what was learned");
+                PatternMatcher::default()
+            }
+        })
+    }
+}
+
+impl LearnedRules for CachedLearnedRules {
+    fn find_mistakes(&self, source: &ParsedFile<'_>) -> Vec<LearnedMatch> {
+        self.matcher(source.language).find_mistakes(source)
+    }
+
+    fn find_dismissed(&self, source: &ParsedFile<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<DismissalRule>> {
+        self.matcher(source.language).find_dismissed(source, asked)
+    }
+
+    fn locate_pattern(&self, pattern: &PatternId, source: &ParsedFile<'_>) -> Option<Vec<LineRange>> {
+        self.matcher(source.language).locate_pattern(pattern, source)
+    }
+}

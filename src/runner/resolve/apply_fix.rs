@@ -1,0 +1,363 @@
+//! A fix goes into the user's files, and out again.
+//!
+//! Invariants: every file is looked at before the first is written; what was there before is in the store, and the list of
+//! files in the fix's record, before the first is written, so that whoever dies in between leaves nothing that cannot be
+//! finished (apply again) or taken back (undo); a file that is not as expected is not written. HEAD, index and stash are
+//! not looked at.
+
+use std::time::{Duration, Instant};
+
+use super::{FixError, apply_patch};
+use crate::domain::patch::{FilePatchKind, FilePatch, parse_patch};
+use crate::domain::{Actor, Disposition, FindingStatus, Fix, FixId, FixStatus, AppliedFile, TriageAction, content_hash};
+use crate::git::{Hunk, FilePermissions, WorktreeFile, Worktree};
+use crate::policy;
+use crate::runner::{Runner, RunnerError};
+use crate::store::triage::{fix_group, status_after, undo_or_redo_fix};
+use crate::store::{RunLock, StoreError};
+
+/// How long whoever made or applied a fix may take to give its lock up after its last word: a disk may be slow to sync.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(10);
+/// How often the lock is asked for meanwhile.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A file as it is and as it is to be.
+struct FileChangeStep {
+    path: String,
+    before: Option<WorktreeFile>,
+    after: Option<Vec<u8>>,
+    /// Of a file that the patch adds.
+    executable: bool,
+    folders: Vec<String>,
+}
+
+fn hash_content(content: &[u8]) -> String {
+    content_hash([content])
+}
+
+impl Runner {
+    /// Puts the patch of a fix into the files of this worktree, all of it or nothing, and sets its findings addressed.
+    ///
+    /// # Errors
+    /// When it is no offer, or a file differs from what the patch was made for; then nothing is written.
+    pub fn apply_fix(&self, id: &FixId) -> Result<Fix, RunnerError> {
+        let _lock = self.acquire_fix_lock(id)?;
+        let fix = self.fix_record(id)?;
+        if !fix.status.is_applicable() {
+            return Err(
+                FixError::WrongStatus { id: id.clone(), status: fix.status, wanted: "only an offer can be applied" }.into()
+            );
+        }
+        let files = self.repo.worktree_files()?;
+        if fix.is_half_applied() {
+            self.check_worktree(&fix, &files)?;
+            self.finish_applying(&fix, &files)?;
+        } else {
+            let steps = self.plan_file_steps(&fix, &files)?;
+            let fix = self.record_touched(&fix, &steps, &files)?;
+            for (step, touched) in steps.iter().zip(&fix.touched) {
+                if let Err(error) = self.write_step(&fix, step, touched, &files) {
+                    // What was written goes back; what cannot stays on record, and `undo` tries again.
+                    if self.revert_files(&fix, &files).is_ok() {
+                        self.change_fix(id, |fix| fix.touched.clear())?;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        let fix = self.change_fix(id, |fix| fix.status = FixStatus::Applied)?;
+        self.record_decisions(&fix, FindingStatus::Addressed)?;
+        Ok(fix)
+    }
+
+    /// Takes a fix out of the files that it was put into, and opens its findings again. A file that nobody changed since is
+    /// what it was before, byte for byte; in others the lines of the fix are.
+    ///
+    /// # Errors
+    /// When somebody changed the lines of the fix since; then no file is written.
+    pub fn undo_fix(&self, id: &FixId) -> Result<Fix, RunnerError> {
+        let _lock = self.acquire_fix_lock(id)?;
+        let fix = self.fix_record(id)?;
+        if fix.status != FixStatus::Applied && !fix.is_half_applied() {
+            return Err(FixError::WrongStatus {
+                id: id.clone(),
+                status: fix.status,
+                wanted: "only what was applied can be undone",
+            }
+            .into());
+        }
+        let files = self.repo.worktree_files()?;
+        self.check_worktree(&fix, &files)?;
+        self.revert_files(&fix, &files)?;
+        let fix = self.change_fix(id, |fix| {
+            fix.status = FixStatus::Undone;
+            fix.touched.clear();
+        })?;
+        self.record_decisions(&fix, FindingStatus::Open)?;
+        Ok(fix)
+    }
+
+    /// Lets go of an offer, or of a fix that is still being made: its worker sees it and ends.
+    pub fn drop_fix(&self, id: &FixId) -> Result<Fix, RunnerError> {
+        let mut refused = None;
+        let fix = self.change_fix(id, |fix| match fix.status {
+            status if fix.is_half_applied() => refused = Some((status, "it is half applied: apply or undo it first")),
+            FixStatus::Working | FixStatus::Reviewing | FixStatus::Offered | FixStatus::Undone => {
+                fix.status = FixStatus::Dropped;
+            }
+            FixStatus::Dropped => {}
+            status => refused = Some((status, "there is nothing to drop")),
+        })?;
+        match refused {
+            Some((status, wanted)) => Err(FixError::WrongStatus { id: id.clone(), status, wanted }.into()),
+            None => Ok(fix),
+        }
+    }
+
+    /// Takes a fix's lock. Its worker has said that it is done a moment before it gives the lock up.
+    fn acquire_fix_lock(&self, id: &FixId) -> Result<RunLock, RunnerError> {
+        let give_up = Instant::now() + MAX_LOCK_WAIT;
+        loop {
+            let fix = self.fix_record(id)?;
+            if let Some(lock) = self.store.lock_fix(id)? {
+                return Ok(lock);
+            }
+            if fix.status.is_working() || Instant::now() > give_up {
+                return Err(FixError::Busy { id: id.clone() }.into());
+            }
+            std::thread::sleep(LOCK_POLL_INTERVAL);
+        }
+    }
+
+    fn fix_record(&self, id: &FixId) -> Result<Fix, RunnerError> {
+        Ok(self.store.fix(id)?.ok_or_else(|| FixError::Unknown { id: id.clone() })?)
+    }
+
+    fn change_fix(&self, id: &FixId, change: impl FnOnce(&mut Fix)) -> Result<Fix, RunnerError> {
+        let changed = self.store.update_fix(id, self.ambient.now(), change)?;
+        Ok(changed.ok_or_else(|| FixError::Unknown { id: id.clone() })?)
+    }
+
+    fn check_worktree(&self, fix: &Fix, files: &Worktree) -> Result<(), FixError> {
+        match files.root().to_string_lossy() == fix.worktree {
+            true => Ok(()),
+            false => Err(FixError::AppliedElsewhere { id: fix.fix_id.clone(), worktree: fix.worktree.clone() }),
+        }
+    }
+
+    /// What every file of the patch is and becomes.
+    fn plan_file_steps(&self, fix: &Fix, files: &Worktree) -> Result<Vec<FileChangeStep>, RunnerError> {
+        let patches = self.load_patches(fix)?;
+        let mut steps = Vec::with_capacity(patches.len());
+        for (file, patch) in fix.files.iter().zip(&patches) {
+            steps.push(self.plan_file_step(&file.path, patch, files)?);
+        }
+        Ok(steps)
+    }
+
+    /// The patch, file by file; it has to be the one that the record speaks of.
+    fn load_patches(&self, fix: &Fix) -> Result<Vec<FilePatch>, RunnerError> {
+        let text = self.store.patch(&fix.fix_id)?.filter(|text| hash_content(text) == fix.patch_hash);
+        let patches = text.and_then(|text| parse_patch(&text)).filter(|patches| patches.len() == fix.files.len());
+        Ok(patches.ok_or_else(|| FixError::NoPatch { id: fix.fix_id.clone() })?)
+    }
+
+    fn plan_file_step(&self, path: &str, patch: &FilePatch, files: &Worktree) -> Result<FileChangeStep, RunnerError> {
+        let before = files.read(path)?;
+        let missing = |what| FixError::Missing { path: path.to_owned(), what };
+        let differs = |why| FixError::Differs { path: path.to_owned(), why };
+        let mut step =
+            FileChangeStep { path: path.to_owned(), before: None, after: None, executable: false, folders: Vec::new() };
+        match (patch.kind, &before) {
+            (FilePatchKind::Modify, Some(present)) => {
+                let edits = self.diff_since(patch, &present.content)?;
+                step.after = Some(apply_patch::apply_patch(&present.content, patch, edits.as_deref()).map_err(differs)?);
+            }
+            (FilePatchKind::Delete, Some(present)) => apply_patch::check_deletion(&present.content, patch).map_err(differs)?,
+            (FilePatchKind::Add { executable }, None) => {
+                step.after = Some(apply_patch::added_content(patch));
+                step.executable = executable;
+                step.folders = files.missing_folders(path)?;
+            }
+            (FilePatchKind::Add { .. }, Some(_)) => return Err(missing("is there already").into()),
+            (FilePatchKind::Modify | FilePatchKind::Delete, None) => return Err(missing("is not there any more").into()),
+        }
+        step.before = before;
+        Ok(step)
+    }
+
+    /// What differs between the file that a patch was made for and the present one; `None` when that file is gone.
+    fn diff_since(&self, patch: &FilePatch, present: &[u8]) -> Result<Option<Vec<Hunk>>, RunnerError> {
+        let Ok(old) = self.repo.blob(&patch.old_blob) else { return Ok(None) };
+        Ok(Some(self.repo.diff_texts(&apply_patch::normalize_line_ends(&old), &apply_patch::normalize_line_ends(present))?))
+    }
+
+    /// Keeps what is there, and then says what is going to be written.
+    fn record_touched(&self, fix: &Fix, steps: &[FileChangeStep], files: &Worktree) -> Result<Fix, RunnerError> {
+        let mut touched = Vec::with_capacity(steps.len());
+        for (index, step) in steps.iter().enumerate() {
+            if let Some(before) = &step.before {
+                self.store.save_original(&fix.fix_id, index, &before.content)?;
+            }
+            touched.push(AppliedFile {
+                path: step.path.clone(),
+                before: step.before.as_ref().map(|before| hash_content(&before.content)),
+                after: step.after.as_deref().map(hash_content),
+                mode: step.before.as_ref().map_or(0, |before| before.mode),
+                folders: step.folders.clone(),
+            });
+        }
+        let worktree = files.root().to_string_lossy().into_owned();
+        self.change_fix(&fix.fix_id, |fix| (fix.touched, fix.worktree) = (touched, worktree))
+    }
+
+    fn write_step(&self, fix: &Fix, step: &FileChangeStep, touched: &AppliedFile, files: &Worktree) -> Result<(), RunnerError> {
+        // Somebody may have saved it since it was looked at.
+        if read_state(files, touched)? != TouchedFileState::Before {
+            return Err(FixError::Missing { path: step.path.clone(), what: "has changed in just this moment" }.into());
+        }
+        match &step.after {
+            Some(content) => {
+                let new = FilePermissions::New { executable: step.executable };
+                let permit = step.before.as_ref().map_or(new, |before| FilePermissions::Exactly(before.mode));
+                files.write(&step.path, content, permit, fix.fix_id.as_str())?;
+            }
+            None => files.remove(&step.path, &[])?,
+        }
+        Ok(())
+    }
+
+    /// Goes on where an earlier call died: what it wrote stands.
+    fn finish_applying(&self, fix: &Fix, files: &Worktree) -> Result<(), RunnerError> {
+        let states = read_states(fix, files)?;
+        let patches = self.load_patches(fix)?;
+        let mut steps = Vec::new();
+        for ((touched, patch), state) in fix.touched.iter().zip(&patches).zip(states) {
+            if state == TouchedFileState::Before {
+                steps.push((self.plan_file_step(&touched.path, patch, files)?, touched));
+            }
+        }
+        for (step, touched) in steps {
+            self.write_step(fix, &step, touched, files)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the patch out again. A file that was written back already, or not yet written, is right as it is.
+    fn revert_files(&self, fix: &Fix, files: &Worktree) -> Result<(), RunnerError> {
+        let mut ways = Vec::with_capacity(fix.touched.len());
+        for index in 0..fix.touched.len() {
+            ways.push(self.plan_revert(fix, index, files)?);
+        }
+        for (touched, way) in fix.touched.iter().zip(ways) {
+            match way {
+                RevertAction::There => {}
+                RevertAction::Write { content, mode } => {
+                    files.write(&touched.path, &content, FilePermissions::Exactly(mode), fix.fix_id.as_str())?;
+                }
+                RevertAction::Remove => files.remove(&touched.path, &touched.folders)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_revert(&self, fix: &Fix, index: usize, files: &Worktree) -> Result<RevertAction, RunnerError> {
+        let gone = || FixError::NoPatch { id: fix.fix_id.clone() };
+        let touched = fix.touched.get(index).ok_or_else(gone)?;
+        let present = files.read(&touched.path)?;
+        let now = present.as_ref().map(|present| hash_content(&present.content));
+        if now == touched.before {
+            return Ok(RevertAction::There);
+        }
+        let before = self.store.original(&fix.fix_id, index)?.filter(|content| Some(hash_content(content)) == touched.before);
+        if now == touched.after {
+            return Ok(match touched.before {
+                Some(_) => RevertAction::Write { content: before.ok_or_else(gone)?, mode: touched.mode },
+                None => RevertAction::Remove,
+            });
+        }
+        // Somebody went on from what the fix left: only its own lines are taken back.
+        let changed = || FixError::ChangedSince { path: touched.path.clone() };
+        let (Some(present), Some(before)) = (present, before) else { return Err(changed().into()) };
+        let patches = self.load_patches(fix)?;
+        let patch = patches.get(index).filter(|patch| patch.kind == FilePatchKind::Modify).ok_or_else(changed)?;
+        let after = apply_patch::apply_patch(&before, patch, self.diff_since(patch, &before)?.as_deref()).map_err(|_| changed())?;
+        if Some(hash_content(&after)) != touched.after {
+            return Err(changed().into());
+        }
+        let content = self.repo.merge_texts(&after, &present.content, &before)?.ok_or_else(changed)?;
+        Ok(RevertAction::Write { content, mode: present.mode })
+    }
+
+    /// The user's word about the findings of a fix: one step for `undo`. Findings about which something else was decided
+    /// meanwhile are left alone.
+    fn record_decisions(&self, fix: &Fix, status: FindingStatus) -> Result<(), RunnerError> {
+        let (at, step) = (self.ambient.now(), self.ambient.new_run_id().as_str().replacen("ar_", "t_", 1));
+        let (action, word, group) = match status {
+            FindingStatus::Addressed => (TriageAction::Redo, "applied", fix_group(&fix.fix_id, &step)),
+            _ => (TriageAction::Undo, "undone", step),
+        };
+        self.store.decide(|log| {
+            let again = undo_or_redo_fix(log, &fix.fix_id, action, at);
+            if !again.is_empty() {
+                return Ok(again);
+            }
+            let lines = fix.fixed_findings().filter_map(|id| {
+                let previous = status_after(log, id);
+                // Taken back is only what the fix claimed.
+                let wanted = match status {
+                    FindingStatus::Addressed => previous.is_undecided(),
+                    _ => previous == FindingStatus::Addressed,
+                };
+                let allowed = wanted && policy::may_set(Actor::User, previous, status).is_ok();
+                allowed.then(|| Disposition {
+                    finding_id: id.clone(),
+                    status,
+                    previous,
+                    actor: Actor::User,
+                    reason: format!("fix {} {word}", fix.fix_id),
+                    at,
+                    action: TriageAction::Set,
+                    group: group.clone(),
+                    run_id: None,
+                })
+            });
+            Ok::<_, StoreError>(lines.collect())
+        })?;
+        Ok(())
+    }
+}
+
+/// How a touched file becomes what it was.
+enum RevertAction {
+    /// It is.
+    There,
+    Write {
+        content: Vec<u8>,
+        mode: u32,
+    },
+    Remove,
+}
+
+/// What a touched file is at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TouchedFileState {
+    Before,
+    After,
+}
+
+fn read_states(fix: &Fix, files: &Worktree) -> Result<Vec<TouchedFileState>, RunnerError> {
+    fix.touched.iter().map(|touched| read_state(files, touched)).collect()
+}
+
+fn read_state(files: &Worktree, touched: &AppliedFile) -> Result<TouchedFileState, RunnerError> {
+    let present = files.read(&touched.path)?.map(|present| hash_content(&present.content));
+    match present {
+        present if present == touched.before => Ok(TouchedFileState::Before),
+        present if present == touched.after => Ok(TouchedFileState::After),
+        _ => {
+            let what = "is neither as it was before the fix nor as the fix leaves it";
+            Err(FixError::Missing { path: touched.path.clone(), what }.into())
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Asking whoever makes a fix: what it costs is on record before anything is made of the answer.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use super::fixer_worker::{FixAttempt, FixMaterial, FixFailure};
+use crate::config::{ModelFacts, ModelCatalog};
+use crate::domain::{ChatRequest, Fix, FixId, ChatResponse};
+use crate::reviewers::chat::{Chat, ChatProgress, ChatObserver};
+use crate::runner::{Runner, RunnerError};
+use crate::store::PaidAnswer;
+
+/// How often, at most, it is looked whether a fix was dropped.
+const DROP_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Whether a fix that is being made was dropped.
+pub(super) struct FixDropWatch<'a> {
+    runner: &'a Runner,
+    fix: FixId,
+    looked: Cell<Option<Instant>>,
+    size: Cell<u64>,
+    dropped: Cell<bool>,
+}
+
+impl<'a> FixDropWatch<'a> {
+    pub fn new(runner: &'a Runner, fix: &Fix) -> Self {
+        let fix = fix.fix_id.clone();
+        Self { runner, fix, looked: Cell::new(None), size: Cell::new(0), dropped: Cell::new(false) }
+    }
+
+    pub fn is_dropped(&self) -> bool {
+        if self.dropped.get() || self.looked.get().is_some_and(|looked| looked.elapsed() < DROP_POLL_INTERVAL) {
+            return self.dropped.get();
+        }
+        self.looked.set(Some(Instant::now()));
+        let size = self.runner.store.fixes_bytes();
+        if size != self.size.get()
+            && let Ok(Some(fix)) = self.runner.store.fix(&self.fix)
+        {
+            self.size.set(size);
+            self.dropped.set(!fix.status.is_working());
+        }
+        self.dropped.get()
+    }
+}
+
+impl ChatObserver for &FixDropWatch<'_> {
+    fn on_progress(&mut self, _: ChatProgress) {}
+
+    fn is_cancelled(&self) -> bool {
+        self.is_dropped()
+    }
+}
+
+impl Runner {
+    /// What is known of the model that makes a fix.
+    pub(super) fn load_fixer_facts(&self, name: &str) -> Result<ModelFacts, RunnerError> {
+        Ok(ModelCatalog::load(&self.paths)?.facts_for_reviewer(self.model_settings(name)?))
+    }
+
+    /// One request and its answer. Refused when the budget of the day, or what a run may cost, is spent.
+    pub(super) fn ask_fixer(
+        &self,
+        chat: &mut dyn Chat,
+        request: &ChatRequest,
+        (material, facts, wanted): (&FixMaterial, &ModelFacts, &FixDropWatch<'_>),
+        made: &mut FixAttempt,
+    ) -> Result<ChatResponse, FixFailure> {
+        let free = facts.is_free();
+        if !free {
+            self.check_fix_budget(&material.fix, made)?;
+        }
+        let mut watch = wanted;
+        let response = chat.respond(request, &mut watch).map_err(|error| match error.cancelled {
+            true => FixFailure::Dropped,
+            false => FixFailure::Reason(error.summary),
+        })?;
+        let cost = facts.price.as_ref().map_or(0.0, |price| price.cost(&response.usage));
+        made.requests += 1;
+        let paid = PaidAnswer {
+            at: self.ambient.now(),
+            // The account of a day tells whose money it was; the run is whose findings it was spent on.
+            run_id: material.fix.run_id.clone(),
+            turn: made.requests,
+            reviewer: material.fix.reviewer.clone(),
+            tokens: response.usage.total(),
+            cost,
+        };
+        if !free && let Err(error) = self.spending().append(&paid) {
+            tracing::warn!(fix = %material.fix.fix_id, %error, "what was paid is missing from the account of the day");
+        }
+        made.cost += cost;
+        made.tokens += response.usage;
+        made.model.clone_from(&response.model);
+        Ok(response)
+    }
+
+    fn check_fix_budget(&self, fix: &Fix, made: &FixAttempt) -> Result<(), FixFailure> {
+        if let Some(spent) = self.check_daily_budget()? {
+            return Err(FixFailure::Reason(spent));
+        }
+        let budget = &self.settings.budget;
+        let (tokens, cost) = (fix.tokens.total() + made.tokens.total(), fix.cost + made.cost);
+        if let Some(most) = budget.run_tokens.filter(|most| tokens >= *most) {
+            return Err(FixFailure::Reason(format!("the budget of {most} tokens is used up (budget.run_tokens)")));
+        }
+        match budget.run_cost.filter(|most| cost >= most.as_f64()) {
+            Some(most) => Err(FixFailure::Reason(format!("the budget of ${most} is used up (budget.run_cost)"))),
+            None => Ok(()),
+        }
+    }
+}

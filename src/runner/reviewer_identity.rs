@@ -1,0 +1,195 @@
+//! Who is asked to review: a name becomes what the policy tells reviewers apart by, and a client to talk to.
+
+use std::path::Path;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use super::{Runner, RunnerError, process};
+use crate::config::{EmbeddingSettings, ApiKeySource, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
+use crate::context::embeddings::EmbeddingScorer;
+use crate::domain::{ErrorClass, RunRecord};
+use crate::reviewers::Reviewer;
+use crate::reviewers::analyzer;
+use crate::reviewers::analyzer::reviewer::{BuiltinReviewer, ReviewedSnapshot};
+use crate::reviewers::chat::{Chat, ChatError};
+use crate::reviewers::command::{self, FolderAccess, Program};
+use crate::reviewers::http::{self, Embedder, Endpoint, HttpTimeouts, WireKind};
+
+/// Who reviews, and what of the settings decides what comes of it beside the code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ReviewerIdentity {
+    pub reviewer: String,
+    pub model: String,
+    pub effort: String,
+    pub policy_version: String,
+}
+
+/// What a line of a change costs to review, in tokens, and what every review costs beside it. For estimates before a
+/// review only; own: a line of code has about 10 tokens, a part of the diff is sent about twice, and the prompt with
+/// its tools has about 4,000.
+const TOKENS_PER_LINE: u64 = 20;
+const TOKENS_PER_REVIEW: u64 = 4_000;
+/// For a connection, TLS included; own: whoever does not answer in this time is not there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+
+impl Runner {
+    /// The reviewer of this name, or the default one.
+    pub(super) fn resolve_identity(&self, wanted: Option<&str>) -> Result<ReviewerIdentity, RunnerError> {
+        let name = wanted.unwrap_or(&self.settings.default_reviewer);
+        let builtin = ReviewerIdentity {
+            reviewer: Self::BUILTIN.to_owned(),
+            model: String::new(),
+            effort: String::new(),
+            policy_version: analyzer::reviewer::policy_version(&self.settings.smells),
+        };
+        if name == Self::BUILTIN {
+            return Ok(builtin);
+        }
+        let settings = self.model_settings(name)?;
+        Ok(match settings.kind {
+            ReviewerKind::Builtin => builtin,
+            _ => ReviewerIdentity {
+                reviewer: name.to_owned(),
+                model: settings.model.clone(),
+                effort: settings.effort.map_or(String::new(), |effort| effort.word().to_owned()),
+                policy_version: self.model_policy_version(settings)?,
+            },
+        })
+    }
+
+    pub(super) fn unknown_reviewer_error(&self, name: &str) -> RunnerError {
+        let mut known = vec![Self::BUILTIN];
+        known.extend(self.settings.reviewers.keys().map(String::as_str).filter(|name| *name != Self::BUILTIN));
+        RunnerError::UnknownReviewer { name: name.to_owned(), known: known.join(", ") }
+    }
+
+    /// What a review of so many changed lines is likely to cost, in tokens.
+    pub(super) fn estimate_review_tokens(identity: &ReviewerIdentity, lines: u64) -> u64 {
+        match identity.reviewer.as_str() {
+            Self::BUILTIN => 0,
+            _ => TOKENS_PER_REVIEW + lines.saturating_mul(TOKENS_PER_LINE),
+        }
+    }
+
+    /// The built-in reviewer of a run's snapshot.
+    pub(super) fn open_builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
+        let repo = crate::git::Repo::discover(&self.repo.root())?;
+        let snapshot =
+            ReviewedSnapshot { run_id: record.run_id.clone(), commit: record.snapshot_commit.clone(), filter: self.filter() };
+        let known = self.open_fingerprints(&record.snapshot_commit);
+        let reviewer = BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?;
+        Ok(Box::new(reviewer.with_learned_rules(self.learned_rules()).with_fingerprints(known)))
+    }
+}
+
+/// What is not paid for because so many changed lines are not sent, in tokens; `nothing_left` when that is all of them.
+pub(super) fn estimate_saved_tokens(reviewer: &str, lines: u64, nothing_left: bool) -> u64 {
+    match (reviewer, nothing_left) {
+        (Runner::BUILTIN, _) => 0,
+        (_, true) => TOKENS_PER_REVIEW + lines.saturating_mul(TOKENS_PER_LINE),
+        (_, false) => lines.saturating_mul(TOKENS_PER_LINE),
+    }
+}
+
+/// A client for a reviewer that talks to a model. Nothing is sent yet. `folder` is where a program works.
+///
+/// # Errors
+/// A key that is missing, an address that is none, a program that is not there.
+pub fn connect(
+    name: &str,
+    settings: &ReviewerSettings,
+    facts: &ModelFacts,
+    paths: &Paths,
+    folder: &Path,
+) -> Result<Box<dyn Chat>, ChatError> {
+    let kind = match settings.kind {
+        ReviewerKind::Openai => WireKind::OpenaiChat,
+        ReviewerKind::OpenaiResponses => WireKind::OpenaiResponses,
+        ReviewerKind::Anthropic => WireKind::Anthropic,
+        ReviewerKind::Gemini => WireKind::Gemini,
+        ReviewerKind::Ollama => WireKind::Ollama,
+        ReviewerKind::Command => return Ok(Box::new(command::open(build_program(name, settings, folder, FolderAccess::Read)?))),
+        ReviewerKind::Builtin => {
+            let text = format!("{name} is the built-in reviewer: it talks to no model");
+            return Err(ChatError::new(ErrorClass::Configuration, text));
+        }
+    };
+    let key = read_reviewer_key(settings)?;
+    let timeouts = HttpTimeouts {
+        connect: CONNECT_TIMEOUT.min(settings.total_timeout),
+        idle: settings.idle_timeout,
+        total: settings.total_timeout,
+    };
+    Ok(Box::new(http::open(Endpoint {
+        kind,
+        model: settings.model.clone(),
+        base_url: settings.base_url.clone(),
+        key,
+        // A word that the model does not take would only be refused.
+        effort: settings.effort.filter(|effort| facts.effort.is_empty() || facts.effort.contains(effort)),
+        timeouts,
+        attempts: settings.attempts,
+        ca_file: settings.ca_file.as_ref().map(|file| paths.config.join(file)),
+        name: name.to_owned(),
+        window: Some(facts.context_window),
+    })?))
+}
+
+/// What makes vectors of code, where the user has named somebody. Nothing is sent yet.
+///
+/// # Errors
+/// As [`connect`].
+pub(super) fn open_embeddings(settings: &EmbeddingSettings, paths: &Paths) -> Result<EmbeddingScorer, ChatError> {
+    let (reviewer, patience) = (settings.as_reviewer(), settings.timeout);
+    let embedder = Embedder::open(Endpoint {
+        kind: if settings.kind == ReviewerKind::Ollama { WireKind::Ollama } else { WireKind::OpenaiChat },
+        model: settings.model.clone(),
+        base_url: settings.base_url.clone(),
+        key: read_reviewer_key(&reviewer)?,
+        effort: None,
+        timeouts: HttpTimeouts { connect: patience / 2, idle: patience, total: patience },
+        attempts: 1,
+        ca_file: None,
+        name: "embeddings".to_owned(),
+        window: None,
+    })?;
+    Ok(EmbeddingScorer::new(embedder, paths.vectors_folder(), patience))
+}
+
+/// A reviewer's key, from where it says.
+fn read_reviewer_key(settings: &ReviewerSettings) -> Result<Option<SecretString>, ChatError> {
+    let source = match settings.key_source() {
+        ApiKeySource::Variable(name) => http::CredentialSource::Variable(name.to_owned()),
+        ApiKeySource::Command(line) => http::CredentialSource::Command(line.to_owned()),
+        ApiKeySource::None => http::CredentialSource::None,
+    };
+    http::read_key(&source, &|name| std::env::var(name).ok())
+}
+
+/// A program that makes a fix in `folder`. Nothing is started yet.
+pub(super) fn open_fixer(name: &str, settings: &ReviewerSettings, folder: &Path) -> Result<command::Agent, ChatError> {
+    Ok(command::open(build_program(name, settings, folder, FolderAccess::Write)?))
+}
+
+/// A program that works in `folder`.
+fn build_program(name: &str, settings: &ReviewerSettings, folder: &Path, access: FolderAccess) -> Result<Program, ChatError> {
+    let ourselves = process::current_program().map_err(|error| {
+        ChatError::new(
+            ErrorClass::Internal,
+            format!("{name}: revdeck does not find itself to keep the program: {error}"),
+        )
+    })?;
+    Ok(Program {
+        name: name.to_owned(),
+        words: settings.command.clone(),
+        dialect: settings.dialect(),
+        model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
+        effort: settings.effort.map(|effort| effort.word().to_owned()),
+        folder: folder.to_owned(),
+        access,
+        timeouts: command::CommandTimeouts { idle: settings.idle_timeout, total: settings.total_timeout },
+        environment: Vec::new(),
+        supervisor: (ourselves, vec!["keep".into(), "--".into()]),
+    })
+}

@@ -1,0 +1,162 @@
+//! Workers are spawned here; whether a run begins is decided by the worker itself, see [`super::work`].
+
+use std::path::{Path, PathBuf};
+
+use super::{Runner, RunnerError, known_runs, process, conclude};
+use crate::domain::{ErrorClass, RunId, RunRecord, RunStatus};
+use crate::policy::MAX_ATTEMPTS;
+use crate::review::JournalState;
+use crate::store::{StartLock, StoreView};
+
+/// Where workers write.
+pub(super) const WORKER_LOG: &str = "worker.log";
+
+/// What came of starting a worker for a run.
+enum StartResult {
+    Begun,
+    /// A worker that was started for it lives.
+    Underway,
+    /// It has ended because no worker ever came as far as claiming it.
+    GivenUp,
+}
+
+/// A run that waits for a worker.
+pub(super) struct PendingRun {
+    pub run: RunId,
+    pub worktree: PathBuf,
+}
+
+impl Runner {
+    /// Starts workers for pending runs while fewer than `max_parallel_runs` work.
+    pub fn start_pending(&self) -> Result<Vec<RunId>, RunnerError> {
+        self.start_next(self.store.runs_view()?.as_ref(), None, &[])
+    }
+
+    /// As [`Runner::start_pending`], from a view that may be a little old: a run was `added` since, and some were
+    /// `ended`. Too many workers cost nothing but their start, because each finds out for itself whether it may begin.
+    ///
+    /// A run for which no worker can be started, or whose workers end before they have looked at it, takes no slot from
+    /// the runs behind it, and fails after [`MAX_ATTEMPTS`] such starts.
+    pub(super) fn start_next(
+        &self,
+        view: &StoreView,
+        added: Option<PendingRun>,
+        ended: &[RunId],
+    ) -> Result<Vec<RunId>, RunnerError> {
+        let (mut busy, mut waiting) = (0, Vec::new());
+        // Oldest first.
+        for row in known_runs::run_rows(view).collect::<Vec<_>>().into_iter().rev() {
+            if row.status.is_terminal() {
+                continue;
+            }
+            let Ok(run) = row.id.parse::<RunId>() else { continue };
+            match row.status {
+                _ if ended.contains(&run) => {}
+                // Its lock is held: a worker is about to begin it.
+                RunStatus::Pending if self.has_worker(&run) => busy += 1,
+                RunStatus::Pending => waiting.push(PendingRun { run, worktree: PathBuf::from(row.worktree) }),
+                _ if self.has_worker(&run) => busy += 1,
+                _ => {}
+            }
+        }
+        waiting.extend(added);
+        let slots = self.settings.max_parallel_runs.max(1);
+        let (mut started, mut trouble) = (Vec::new(), None);
+        for next in waiting {
+            if busy >= slots {
+                break;
+            }
+            if self.must_wait_by_id(&next.run) {
+                continue;
+            }
+            match self.start_worker(&next) {
+                Ok(StartResult::Begun) => {
+                    busy += 1;
+                    started.push(next.run);
+                }
+                Ok(StartResult::Underway) => busy += 1,
+                Ok(StartResult::GivenUp) => {}
+                Err(error) => {
+                    tracing::warn!(run = %next.run, %error, "no worker was started");
+                    trouble = Some(error);
+                }
+            }
+        }
+        match trouble {
+            Some(error) if started.is_empty() => Err(error),
+            _ => Ok(started),
+        }
+    }
+
+    /// Whether a run stays pending because of an older one that may finish first.
+    pub(super) fn must_wait(&self, run: &RunRecord) -> bool {
+        let Some(older) = run.waits_for.as_ref().filter(|older| **older < run.run_id) else { return false };
+        match self.store.run(older) {
+            Ok(Some(older)) => !older.status.is_terminal() && !older.is_paused(),
+            // Whom it waits for is not known any more.
+            Ok(None) | Err(_) => false,
+        }
+    }
+
+    fn must_wait_by_id(&self, run: &RunId) -> bool {
+        self.store.run(run).ok().flatten().is_some_and(|run| self.must_wait(&run))
+    }
+
+    fn start_worker(&self, next: &PendingRun) -> Result<StartResult, RunnerError> {
+        let Some(starting) = self.store.lock_start(&next.run)? else { return Ok(StartResult::Underway) };
+        if starting.failed_starts() >= u64::from(MAX_ATTEMPTS) {
+            self.fail_unclaimed_run(&next.run)?;
+            return Ok(StartResult::GivenUp);
+        }
+        self.spawn_worker(&next.run, &next.worktree, starting)?;
+        Ok(StartResult::Begun)
+    }
+
+    /// Ends a run that no worker ever claimed.
+    fn fail_unclaimed_run(&self, run: &RunId) -> Result<(), RunnerError> {
+        self.store.with_lock_as(|_| {
+            let Some(record) = self.store.run(run)? else { return Ok(()) };
+            if record.status != RunStatus::Pending {
+                return Ok(());
+            }
+            let entries = if record.attempt == 0 { Vec::new() } else { self.store.read_journal(run)? };
+            let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+            let log = self.paths.logs.join(WORKER_LOG);
+            let text = format!(
+                "{MAX_ATTEMPTS} workers were started for it and none of them came as far as beginning; {} says why",
+                log.display()
+            );
+            let mut outcome = conclude::failed_outcome(&replayed, ErrorClass::WorkerDied, text);
+            if record.attempt == 0 {
+                outcome.coverage = record.coverage.clone();
+            }
+            self.conclude_run(run, &mut outcome, record.phase_timings).map(drop)
+        })
+    }
+
+    /// As [`Runner::start_pending`], for those to whom a run that does not start is no error: the next one who comes by
+    /// starts it.
+    pub(super) fn start_pending_or_log(&self) {
+        if let Err(error) = self.start_pending() {
+            tracing::warn!(%error, "no worker was started");
+        }
+    }
+
+    /// The folder in which a worker finds this repository: the run's worktree, unless that is gone or something else
+    /// stands in its place.
+    fn worker_folder(&self, worktree: &Path) -> PathBuf {
+        let root = self.repo.root();
+        let ours = worktree != root && self.repo.is_discoverable_from(worktree);
+        if ours { worktree.to_owned() } else { root }
+    }
+
+    fn spawn_worker(&self, run: &RunId, worktree: &Path, starting: StartLock) -> Result<(), RunnerError> {
+        let folder = self.worker_folder(worktree);
+        // Counted before it is tried, and locked for as long as the worker lives.
+        let lock = starting.record_start()?;
+        let arguments = ["worker", run.as_str()];
+        let child = process::spawn_detached(&self.repo, &self.paths, &folder, &arguments, lock, WORKER_LOG)?;
+        process::reap(child);
+        Ok(())
+    }
+}

@@ -1,0 +1,357 @@
+//! `events/<run_id>.pulse`: what the worker of a run is doing this moment, which is not worth a line of the journal.
+//!
+//! Invariants: a reader never waits and never sees half a pulse; losing one loses nothing; a writer that is told of a
+//! thousand bytes a second writes at most five times in it, and a failed write never ends a review.
+
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{self, ExistingPolicy, SyncPolicy};
+use super::{Store, StoreError, StoreView, check};
+use crate::domain::{RunId, Time, Usage, text};
+
+/// What a working run is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum HeartbeatState {
+    /// The next request is being put together.
+    Preparing,
+    /// The request was sent; nothing has come back.
+    Waiting,
+    /// The answer is coming in.
+    Receiving,
+    /// Tools are run for the model.
+    Tools,
+    /// The provider asked for patience, or a failed request is sent again.
+    BackingOff {
+        /// One line: "rate limited".
+        reason: String,
+        until: Time,
+    },
+    /// A person stopped the run for a while.
+    Paused,
+}
+
+/// The present of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// From 1; 0 before the first.
+    pub turn: u32,
+    #[serde(flatten)]
+    pub state: HeartbeatState,
+    /// When this state began.
+    pub since: Time,
+    /// When the last bytes of this turn's answer came in.
+    pub last_byte_at: Option<Time>,
+    /// Of this turn's answer, so far.
+    pub bytes: u64,
+    /// The end of this turn's answer, at most [`Pulse::MAX_TAIL`] bytes of it, harmless for a terminal.
+    pub tail: String,
+    /// Of the run so far, in US dollars.
+    pub cost: f64,
+    /// Of the run so far.
+    pub tokens: Usage,
+}
+
+impl Heartbeat {
+    /// Bytes of [`Pulse::tail`].
+    pub const MAX_TAIL_BYTES: usize = 1024;
+    /// A file that is larger is none of ours.
+    const MAX_FILE_BYTES: u64 = 16 * 1024;
+
+    fn parse(json: &[u8]) -> Option<Self> {
+        let mut pulse: Self = serde_json::from_slice(json).ok()?;
+        pulse.tail = last_bytes(&text::sanitize_lines(&pulse.tail, 1)).to_owned();
+        Some(pulse)
+    }
+}
+
+/// The last [`Pulse::MAX_TAIL`] bytes of a text, from a character on.
+fn last_bytes(text: &str) -> &str {
+    let mut from = text.len().saturating_sub(Heartbeat::MAX_TAIL_BYTES);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    &text[from..]
+}
+
+impl Store {
+    pub(super) fn heartbeat_path(&self, id: &str) -> PathBuf {
+        self.root.join("events").join(format!("{id}.pulse"))
+    }
+
+    /// The pulse of a run; `None` when it has none, or one that is torn or not ours.
+    pub fn heartbeat(&self, run: &RunId) -> Option<Heartbeat> {
+        let path = self.heartbeat_path(run.as_str());
+        let plain = std::fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= Heartbeat::MAX_FILE_BYTES);
+        if !plain {
+            return None;
+        }
+        Heartbeat::parse(&std::fs::read(&path).ok()?)
+    }
+
+    /// The pulses of these runs, by their ids. One that a killed worker left behind is none.
+    pub fn heartbeats(&self, runs: &[RunId]) -> Vec<(String, Heartbeat)> {
+        let live = |run: &&RunId| self.is_live(run).unwrap_or(false);
+        let beating = |run: &RunId| Some((run.as_str().to_owned(), self.heartbeat(run)?));
+        runs.iter().filter(live).filter_map(beating).collect()
+    }
+
+    /// Begins the pulse of a run, in the place of one that an earlier worker left. For the holder of the run's lock.
+    pub fn start_heartbeat(&self, run: &RunId, now: Time) -> HeartbeatWriter {
+        let pulse = Heartbeat {
+            turn: 0,
+            state: HeartbeatState::Preparing,
+            since: now,
+            last_byte_at: None,
+            bytes: 0,
+            tail: String::new(),
+            cost: 0.0,
+            tokens: Usage::default(),
+        };
+        let mut writer = HeartbeatWriter { path: self.heartbeat_path(run.as_str()), heartbeat: pulse, written_at: None, is_dirty: true };
+        writer.write(now);
+        writer
+    }
+
+    /// Pulses that dead workers left, of runs that have ended or are not known: with their sizes.
+    pub(super) fn stale_heartbeats(&self, view: &StoreView) -> Result<Vec<(PathBuf, u64)>, StoreError> {
+        let mut left = Vec::new();
+        for path in check::list_files(&self.root.join("events"))? {
+            if path.extension().is_none_or(|extension| extension != "pulse") {
+                continue;
+            }
+            let stem = path.file_stem().and_then(|stem| stem.to_str());
+            let Some(run) = stem.and_then(|stem| stem.parse::<RunId>().ok()) else { continue };
+            let ended = view.run_index(run.as_str()).is_none_or(|index| view.run(index).status.is_terminal());
+            if ended && !self.is_live(&run)? {
+                let bytes = std::fs::symlink_metadata(&path).map_or(0, |file| file.len());
+                left.push((path, bytes));
+            }
+        }
+        Ok(left)
+    }
+}
+
+/// Writes the pulse of one run; held by its worker. Dropping it removes the file.
+#[derive(Debug)]
+pub struct HeartbeatWriter {
+    path: PathBuf,
+    heartbeat: Heartbeat,
+    written_at: Option<Time>,
+    /// Something was told that is not in the file.
+    is_dirty: bool,
+}
+
+impl HeartbeatWriter {
+    /// Between two writes in one state there is at least this long, in milliseconds.
+    pub const MIN_WRITE_INTERVAL_MS: i64 = 200;
+
+    /// A turn begins: its request is put together.
+    pub fn begin_turn(&mut self, now: Time, turn: u32) {
+        self.heartbeat.turn = turn;
+        self.clear_answer();
+        self.change_state(now, HeartbeatState::Preparing);
+    }
+
+    /// The run does this now. What came of an answer is forgotten when its request goes out (again).
+    pub fn set_state(&mut self, now: Time, state: HeartbeatState) {
+        if state == self.heartbeat.state {
+            return self.tick(now);
+        }
+        if state == HeartbeatState::Waiting {
+            self.clear_answer();
+        }
+        self.change_state(now, state);
+    }
+
+    /// So many bytes of the answer came in.
+    pub fn add_received_bytes(&mut self, now: Time, bytes: usize) {
+        self.heartbeat.bytes = self.heartbeat.bytes.saturating_add(bytes as u64);
+        self.heartbeat.last_byte_at = Some(now);
+        self.is_dirty = true;
+        self.set_state(now, HeartbeatState::Receiving);
+    }
+
+    /// Text of the answer, as it came. Data: it may hold anything.
+    pub fn append_text(&mut self, now: Time, text: &str) {
+        self.heartbeat.tail.push_str(&text::sanitize_lines(last_bytes(text), 1));
+        self.heartbeat.tail = last_bytes(&self.heartbeat.tail).to_owned();
+        self.is_dirty = true;
+        self.tick(now);
+    }
+
+    /// What the run has cost so far, in US dollars and tokens.
+    pub fn set_spending(&mut self, now: Time, cost: f64, tokens: Usage) {
+        (self.heartbeat.cost, self.heartbeat.tokens) = (cost, tokens);
+        self.is_dirty = true;
+        self.tick(now);
+    }
+
+    /// Writes what was held back, once it may be. To be called now and then, so that the last bytes before a silence show.
+    pub fn tick(&mut self, now: Time) {
+        let due = self.written_at.is_none_or(|at| {
+            // A clock that goes backwards makes nobody wait for it.
+            !(0..Self::MIN_WRITE_INTERVAL_MS).contains(&now.as_millisecond().saturating_sub(at.as_millisecond()))
+        });
+        if self.is_dirty && due {
+            self.write(now);
+        }
+    }
+
+    fn clear_answer(&mut self) {
+        (self.heartbeat.bytes, self.heartbeat.last_byte_at) = (0, None);
+        self.heartbeat.tail.clear();
+    }
+
+    fn change_state(&mut self, now: Time, state: HeartbeatState) {
+        (self.heartbeat.state, self.heartbeat.since) = (state, now);
+        self.write(now);
+    }
+
+    fn write(&mut self, now: Time) {
+        (self.written_at, self.is_dirty) = (Some(now), false);
+        let written = serde_json::to_vec(&self.heartbeat)
+            .map_err(|source| StoreError::Encode { what: "the pulse of a run", source })
+            .and_then(|json| {
+                files::write_beside(&self.path, ExistingPolicy::Replace, SyncPolicy::Later, |file| file.write_all(&json))
+            });
+        if let Err(error) = written {
+            tracing::debug!(%error, "the pulse of a run cannot be written");
+        }
+    }
+}
+
+impl Drop for HeartbeatWriter {
+    fn drop(&mut self) {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                tracing::debug!(path = %self.path.display(), %error, "the pulse of a run cannot be removed");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::RepoInfo;
+
+    fn store(folder: &tempfile::TempDir) -> (Store, RunId) {
+        let info = RepoInfo { version: 1, key: "k".into(), name: "n".into(), common_dir: "/n".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        (store, format!("ar_{:026}", 1).parse().expect("an id"))
+    }
+
+    fn at(ms: i64) -> Time {
+        Time::from_millisecond(1_772_625_600_000 + ms).expect("a time")
+    }
+
+    #[test]
+    fn a_thousand_chunks_a_second_are_five_writes_and_nothing_is_lost() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, run) = store(&folder);
+        let mut writer = store.start_heartbeat(&run, at(0));
+        writer.begin_turn(at(0), 7);
+        writer.set_state(at(0), HeartbeatState::Waiting);
+        let mut seen: Vec<u64> = Vec::new();
+        for ms in 1..=3_000 {
+            writer.add_received_bytes(at(ms), 12);
+            writer.append_text(at(ms), "ab ");
+            let bytes = store.heartbeat(&run).expect("a pulse").bytes;
+            if seen.last() != Some(&bytes) {
+                seen.push(bytes);
+            }
+        }
+        // The first byte is a change of state; from then on five a second.
+        assert_eq!(seen.len(), 1 + 14, "{seen:?}");
+        assert_eq!(seen[0], 12, "the first byte shows at once");
+        writer.tick(at(3_000));
+        assert_ne!(store.heartbeat(&run).map(|pulse| pulse.bytes), Some(36_000), "too early");
+        writer.tick(at(3_001));
+        let pulse = store.heartbeat(&run).expect("a pulse");
+        assert_eq!((pulse.turn, pulse.bytes, pulse.last_byte_at), (7, 36_000, Some(at(3_000))));
+        assert_eq!((pulse.state, pulse.since), (HeartbeatState::Receiving, at(1)));
+        assert!(pulse.tail.len() <= Heartbeat::MAX_TAIL_BYTES && pulse.tail.ends_with("ab "), "{}", pulse.tail.len());
+        drop(writer);
+        assert_eq!(store.heartbeat(&run), None, "it goes with its writer");
+    }
+
+    #[test]
+    fn a_change_of_state_shows_at_once_and_a_new_request_forgets_the_answer() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, run) = store(&folder);
+        let mut writer = store.start_heartbeat(&run, at(0));
+        let limited = HeartbeatState::BackingOff { reason: "rate limited".into(), until: at(12_000) };
+        for (ms, state) in [
+            (1, HeartbeatState::Waiting),
+            (2, limited.clone()),
+            (3, HeartbeatState::Waiting),
+            (4, HeartbeatState::Tools),
+            (5, HeartbeatState::Paused),
+        ] {
+            writer.add_received_bytes(at(ms), 5);
+            writer.set_state(at(ms), state.clone());
+            let pulse = store.heartbeat(&run).expect("a pulse");
+            assert_eq!((&pulse.state, pulse.since), (&state, at(ms)));
+            if state == HeartbeatState::Waiting {
+                assert_eq!((pulse.bytes, pulse.last_byte_at, pulse.tail.as_str()), (0, None, ""));
+            }
+        }
+        // A clock that is set back holds nothing up.
+        writer.add_received_bytes(at(6), 5);
+        writer.add_received_bytes(at(-90_000), 5);
+        assert_eq!(store.heartbeat(&run).map(|pulse| pulse.last_byte_at), Some(Some(at(-90_000))));
+    }
+
+    #[test]
+    fn the_tail_is_the_end_of_what_was_said_and_harmless() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, run) = store(&folder);
+        let mut writer = store.start_heartbeat(&run, at(0));
+        writer.append_text(at(300), &"漢".repeat(5_000));
+        writer.append_text(at(600), "\u{1b}[2J the end\u{202e}\n");
+        let tail = store.heartbeat(&run).expect("a pulse").tail;
+        assert!(tail.len() <= Heartbeat::MAX_TAIL_BYTES && tail.ends_with("\u{fffd}[2J the end\u{fffd}\n"), "{tail:?}");
+        assert!(tail.starts_with('漢'));
+        assert!(!tail.chars().any(|c| c != '\n' && text::is_unsafe(c)));
+    }
+
+    #[test]
+    fn what_is_torn_foreign_or_too_large_is_no_pulse() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (store, run) = store(&folder);
+        drop(store.start_heartbeat(&run, at(0)));
+        let path = store.heartbeat_path(run.as_str());
+        for bytes in
+            [&b""[..], b"{\"turn\":7,\"state\":\"wai", b"[]", b"{\"turn\":1,\"state\":\"sleeping\"}", &[b' '; 20_000]]
+        {
+            std::fs::write(&path, bytes).expect("written");
+            assert_eq!(store.heartbeat(&run), None, "{:?}", &bytes[..bytes.len().min(30)]);
+        }
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::create_dir(&path).expect("a folder in its place");
+        assert_eq!(store.heartbeat(&run), None);
+        // Nobody is stopped by it.
+        let mut writer = store.start_heartbeat(&run, at(0));
+        writer.set_state(at(1), HeartbeatState::Tools);
+    }
+
+    #[test]
+    fn words_of_a_newer_revdeck_are_no_pulse_and_more_keys_do_no_harm() {
+        let json = |state: &str| {
+            format!(
+                "{{\"turn\":2,\"state\":\"{state}\",\"since\":\"2026-03-04T12:00:00Z\",\"last_byte_at\":null,\"bytes\":0,\
+                 \"tail\":\"\\u001b[2J{}\",\"cost\":0.5,\"tokens\":{{\"input\":1}},\"mood\":\"good\"}}",
+                "x".repeat(3_000)
+            )
+        };
+        assert_eq!(Heartbeat::parse(json("dreaming").as_bytes()), None);
+        let pulse = Heartbeat::parse(json("waiting").as_bytes()).expect("a pulse");
+        assert_eq!((pulse.turn, pulse.state, pulse.tokens.input), (2, HeartbeatState::Waiting, 1));
+        assert_eq!(pulse.tail.len(), Heartbeat::MAX_TAIL_BYTES);
+    }
+}

@@ -1,0 +1,75 @@
+//! `surfaced.ndjson`: the ledgers that were handed to an assistant. Appended, never rewritten.
+//!
+//! Not synced by itself, since an assistant waits for it: what a power cut takes is told once more.
+
+use std::collections::HashSet;
+
+use super::files::{self, SyncPolicy};
+use super::{Store, StoreError, lines};
+use crate::domain::{LedgerDelivery, RunId, Time};
+
+impl Store {
+    /// Records that a ledger was handed over.
+    pub fn record_ledger_delivery(&self, handed: &LedgerDelivery) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(handed)
+            .map_err(|source| StoreError::Encode { what: "a ledger that was handed over", source })?;
+        line.push(b'\n');
+        self.with_lock(|_| files::append(&self.deliveries_path(), &line, SyncPolicy::Later))
+    }
+
+    /// The ledgers that were handed over, the oldest first. Lines that this version cannot read count nothing.
+    pub fn ledger_deliveries(&self) -> Result<Vec<LedgerDelivery>, StoreError> {
+        let path = self.deliveries_path();
+        let mut handed = Vec::new();
+        if let Some(file) = files::open_read(&path)? {
+            lines::read_forwards(&file, 0, |_, line| handed.extend(serde_json::from_slice::<LedgerDelivery>(line)))
+                .map_err(StoreError::io("read", &path))?;
+        }
+        Ok(handed)
+    }
+
+    /// The runs whose results were told since a moment.
+    pub fn delivered_runs_since(&self, from: Time) -> Result<HashSet<RunId>, StoreError> {
+        let mut told = HashSet::new();
+        lines::read_since(&self.deliveries_path(), from, |handed: &LedgerDelivery| handed.at, |handed| told.extend(handed.run_id))?;
+        Ok(told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::domain::TokenCountPrecision;
+    use crate::store::RepoInfo;
+
+    #[test]
+    fn what_was_told_since_a_moment_is_found_whatever_else_stands_in_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: 1, key: "k".into(), name: "n".into(), common_dir: "/n".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        let at = |second: i64| Time::from_second(second).expect("a moment");
+        assert!(store.delivered_runs_since(at(0)).expect("nothing").is_empty());
+        let run = |n: u8| format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C{n:02}").parse::<RunId>().expect("an id");
+        for (second, told) in [(10, Some(1)), (30, Some(2)), (20, None), (40, Some(3))] {
+            let handed = LedgerDelivery {
+                at: at(second),
+                worktree: "/n".into(),
+                run_id: told.map(run),
+                findings: Vec::new(),
+                tokens: 100,
+                counted: TokenCountPrecision::AtMost,
+                left_out: 0,
+            };
+            store.record_ledger_delivery(&handed).expect("recorded");
+        }
+        let path = store.root().join("surfaced.ndjson");
+        let mut file = std::fs::OpenOptions::new().append(true).open(path).expect("there");
+        file.write_all(b"{\"at\":\"of a newer revdeck\"}\n{\"torn").expect("written");
+        assert_eq!(store.delivered_runs_since(at(25)).expect("told"), HashSet::from([run(2), run(3)]));
+        assert_eq!(store.ledger_deliveries().expect("all").len(), 4);
+        let report = store.verify().expect("verified");
+        assert_eq!(report.problems.len(), 2, "{:?}", report.problems);
+    }
+}

@@ -1,0 +1,45 @@
+//! `mutes.ndjson`: the kinds of findings that the user does not want raised. Appended, never rewritten.
+
+use std::collections::BTreeMap;
+
+use super::files::{self, SyncPolicy};
+use super::{Store, StoreError, lines};
+use crate::domain::{Kind, Mute, MuteAction, Time};
+
+impl Store {
+    /// The kinds that are muted, and since when. Lines that this version cannot read mute nothing.
+    pub fn muted_kinds(&self) -> Result<BTreeMap<Kind, Time>, StoreError> {
+        let path = self.mutes_path();
+        let mut muted = BTreeMap::new();
+        if let Some(file) = files::open_read(&path)? {
+            lines::read_forwards(&file, 0, |_, line| match serde_json::from_slice(line) {
+                Ok(Mute { kind, action: MuteAction::Mute, at }) => drop(muted.entry(kind).or_insert(at)),
+                Ok(Mute { kind, action: MuteAction::Unmute, .. }) => drop(muted.remove(&kind)),
+                Err(_) => {}
+            })
+            .map_err(StoreError::io("read", &path))?;
+        }
+        Ok(muted)
+    }
+
+    /// Mutes or unmutes kinds, synced; those that are so already are left alone. The kinds that changed.
+    pub fn set_muted(&self, kinds: &[Kind], action: MuteAction, at: Time) -> Result<Vec<Kind>, StoreError> {
+        self.with_lock(|_| {
+            let muted = self.muted_kinds()?;
+            let (mut bytes, mut changed) = (Vec::new(), Vec::new());
+            for &kind in kinds {
+                if muted.contains_key(&kind) == (action == MuteAction::Mute) || changed.contains(&kind) {
+                    continue;
+                }
+                serde_json::to_writer(&mut bytes, &Mute { kind, action, at })
+                    .map_err(|source| StoreError::Encode { what: "a muted kind", source })?;
+                bytes.push(b'\n');
+                changed.push(kind);
+            }
+            if !bytes.is_empty() {
+                files::append(&self.mutes_path(), &bytes, SyncPolicy::Now)?;
+            }
+            Ok(changed)
+        })
+    }
+}

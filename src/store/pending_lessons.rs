@@ -1,0 +1,117 @@
+//! What decisions teach, as far as it was read: `learned` holds the place in `triage.ndjson` up to which it was.
+//!
+//! Invariant: a line that was written while learning was refused is never learned from, whatever the settings say later.
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{self, ExistingPolicy, SyncPolicy};
+use super::{Store, StoreError, lines};
+use crate::domain::Disposition;
+
+/// A disposition as it stands in the file.
+#[derive(Serialize)]
+pub(super) struct DispositionLine<'a> {
+    #[serde(flatten)]
+    pub disposition: &'a Disposition,
+    /// Not to be learned from.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
+}
+
+#[derive(Deserialize)]
+struct LearnableDisposition {
+    #[serde(flatten)]
+    disposition: Disposition,
+    #[serde(default)]
+    private: bool,
+}
+
+/// What was decided and not yet learned from.
+#[derive(Debug, Default)]
+pub struct PendingLessons {
+    /// Oldest first.
+    pub decided: Vec<Disposition>,
+    /// Where the reading began, and the place behind the last of them, for [`Store::learned`].
+    pub start: u64,
+    pub end: u64,
+    pub more: bool,
+}
+
+impl Store {
+    /// What was decided since [`Store::learned`] was called last, at most so many lines.
+    pub fn pending_lessons(&self, most: usize) -> Result<PendingLessons, StoreError> {
+        let path = self.triage_path();
+        let Some(file) = files::open_read(&path)? else { return Ok(PendingLessons::default()) };
+        let length = files::length(&file).map_err(StoreError::io("read the length of", &path))?;
+        let from = self.learned_offset(length)?;
+        let (mut decided, mut next) = (Vec::new(), None);
+        let end = lines::read_forwards(&file, from, |place, line| {
+            if decided.len() == most {
+                next.get_or_insert(place);
+            } else if let Ok(LearnableDisposition { disposition, private: false }) = serde_json::from_slice(line) {
+                decided.push(disposition);
+            }
+        })
+        .map_err(StoreError::io("read", &path))?;
+        Ok(PendingLessons { decided, start: from, end: next.unwrap_or(end), more: next.is_some() })
+    }
+
+    /// What was decided before this place in `triage.ndjson` is not asked for again; nor is what stands before a later one
+    /// that somebody else came to meanwhile.
+    pub fn mark_learned(&self, end: u64) -> Result<(), StoreError> {
+        self.with_lock(|_| {
+            if self.learned_offset(self.triage_bytes()?)? >= end {
+                return Ok(());
+            }
+            let text = format!("{end}\n");
+            files::write_beside(&self.learned_path(), ExistingPolicy::Replace, SyncPolicy::Later, |file| {
+                std::io::Write::write_all(file, text.as_bytes())
+            })
+        })
+    }
+
+    /// The place up to which was learned, in a file of so many bytes.
+    fn learned_offset(&self, length: u64) -> Result<u64, StoreError> {
+        let said =
+            files::read(&self.learned_path())?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
+        // A shorter file is another one.
+        Ok(said.filter(|place| *place <= length).unwrap_or(0))
+    }
+
+    fn learned_path(&self) -> std::path::PathBuf {
+        self.root.join("learned")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::SCHEMA_VERSION;
+    use crate::store::RepoInfo;
+
+    #[test]
+    fn what_two_read_at_the_same_time_is_not_read_again_whoever_ends_first() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: SCHEMA_VERSION, key: "k".into(), name: "n".into(), common_dir: "d".into() };
+        let store = Store::open(folder.path(), info).expect("opens");
+        let decide = |reason: &str| {
+            let line = serde_json::json!({
+                "finding_id": "f_0000000000000001", "status": "dismissed", "previous": "open", "actor": "user",
+                "reason": reason, "at": "2026-03-04T05:06:07Z", "action": "set", "group": "g",
+            });
+            store.append_dispositions(&[serde_json::from_value(line).expect("a line")]).expect("stored");
+            store.triage_bytes().expect("a length")
+        };
+        let (first, second) = (decide("one"), decide("two"));
+        let read_from = || store.pending_lessons(9).expect("readable").start;
+        store.mark_learned(second).expect("written");
+        store.mark_learned(first).expect("written");
+        assert_eq!(read_from(), second);
+        // Another file, such as one that was repaired, is read from its beginning.
+        let file = std::fs::File::options().write(true).open(store.triage_path()).expect("the file");
+        file.set_len(first).expect("cut");
+        assert_eq!(read_from(), 0);
+        store.mark_learned(first).expect("written");
+        assert_eq!(read_from(), first);
+    }
+}

@@ -1,0 +1,417 @@
+//! The store's runs and findings as two tables of fixed-size rows with their texts in one place.
+//!
+//! Invariants: runs stand in the order in which their first lines were written, whatever the clock said, and keep their
+//! row for ever; a finding has one row, as the latest run that reported it saw it, in whatever order runs are put in.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::parse::{FindingLine, MovedLine, RunLine};
+use super::chunked_columns::{HashIndex, ChunkedColumn, TextSpan, TextPool, fold_hash};
+use super::view::{FindingRow, RunRow};
+use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
+
+/// The length of a finding's id.
+pub(super) const FINDING_ID_BYTES: usize = 18;
+
+/// A finding's id as bytes, for tables that hold no text.
+pub(super) type FindingIdBytes = [u8; FINDING_ID_BYTES];
+
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct PackedRun {
+    id: TextSpan,
+    created_ms: i64,
+    pub(super) updated_ms: i64,
+    tokens: u64,
+    epoch: u64,
+    pub(super) counts: [u32; 4],
+    pub(super) files_total: u32,
+    pub(super) files_covered: u32,
+    pub(super) hunks_total: u32,
+    pub(super) hunks_covered: u32,
+    attempt: u32,
+    scope: u32,
+    reviewer: u32,
+    model: u32,
+    reasoning_effort: u32,
+    branch: u32,
+    superseded_by: u32,
+    cancel_reason: u32,
+    error_class: u32,
+    scope_hash: u32,
+    policy_version: u32,
+    head_commit: u32,
+    worktree: u32,
+    diff_fingerprint: TextSpan,
+    snapshot_commit: TextSpan,
+    pub(super) status: u8,
+    /// 1 when the run has ended and its findings are in the table for good.
+    pub(super) settled: u8,
+    /// 1 while a person has stopped the run for a while.
+    paused: u8,
+    unused: u8,
+}
+
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct PackedFinding {
+    id: TextSpan,
+    pub(super) status: u8,
+    priority: u8,
+    severity: u8,
+    kind: u8,
+    first_run: u32,
+    pub(super) last_run: u32,
+    path: u32,
+    line_start: u32,
+    line_end: u32,
+    /// The run in whose snapshot it stands at these lines of this path.
+    location_run: u32,
+    title: TextSpan,
+}
+
+/// Both tables.
+#[derive(Debug, Clone)]
+pub(super) struct StoreTables {
+    pub(super) runs: ChunkedColumn<PackedRun>,
+    pub(super) run_ids: HashIndex,
+    pub(super) run_text: TextPool,
+    pub(super) findings: ChunkedColumn<PackedFinding>,
+    pub(super) finding_ids: HashIndex,
+    pub(super) finding_text: TextPool,
+    pub(super) seed: u64,
+}
+
+impl Default for StoreTables {
+    fn default() -> Self {
+        use std::hash::BuildHasher;
+        Self::new(std::hash::RandomState::new().hash_one(0_u64))
+    }
+}
+
+/// Text as a fixed number of bytes, padded with zeros or cut.
+pub(super) fn pad_bytes<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    for (to, from) in bytes.iter_mut().zip(text.bytes()) {
+        *to = from;
+    }
+    bytes
+}
+
+/// What [`Columns::put_finding`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FindingUpsert {
+    Inserted(usize),
+    /// The row now shows what this run reported.
+    Replaced(usize),
+    /// A later run reported it as well; its report stays.
+    Kept,
+}
+
+impl StoreTables {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            runs: ChunkedColumn::default(),
+            run_ids: HashIndex::default(),
+            run_text: TextPool::new(seed),
+            findings: ChunkedColumn::default(),
+            finding_ids: HashIndex::default(),
+            finding_text: TextPool::new(seed),
+            seed,
+        }
+    }
+
+    pub(super) fn find_run(&self, id: &str) -> Option<usize> {
+        self.run_ids.find(fold_hash(self.seed, id.as_bytes()), |row| self.run_id(row) == id)
+    }
+
+    pub(super) fn find_finding(&self, id: &str) -> Option<usize> {
+        let is = |row| self.finding_text.get(self.findings.get(row).id) == id;
+        self.finding_ids.find(fold_hash(self.seed, id.as_bytes()), is)
+    }
+
+    pub(super) fn run_id(&self, row: usize) -> &str {
+        self.run_text.get(self.runs.get(row).id)
+    }
+
+    /// Puts a run's line in: a new row, or the run's row as it is now. Returns the row.
+    pub(super) fn upsert_run(&mut self, line: &RunLine<'_>) -> usize {
+        let row = self.find_run(&line.run_id);
+        let old = row.map_or(PackedRun::zeroed(), |row| self.runs.get(row));
+        let text = &mut self.run_text;
+        let column = PackedRun {
+            id: text.replace(old.id, &line.run_id),
+            status: line.status as u8,
+            settled: old.settled,
+            paused: u8::from(line.paused),
+            unused: 0,
+            epoch: line.epoch,
+            created_ms: line.created_at.as_millisecond(),
+            updated_ms: line.updated_at.as_millisecond(),
+            tokens: line.tokens.input.saturating_add(line.tokens.output).saturating_add(line.tokens.reasoning),
+            counts: line.finding_counts.by_priority(),
+            files_total: line.coverage.files_total,
+            files_covered: line.coverage.files_covered,
+            hunks_total: line.coverage.hunks_total,
+            hunks_covered: line.coverage.hunks_covered,
+            attempt: line.attempt,
+            scope: text.intern(&line.scope),
+            reviewer: text.intern(&line.reviewer),
+            model: text.intern(&line.model),
+            reasoning_effort: text.intern(&line.reasoning_effort),
+            branch: text.intern(&line.branch),
+            superseded_by: text.intern(line.superseded_by.as_deref().unwrap_or("")),
+            cancel_reason: text.intern(line.cancel_reason.as_deref().unwrap_or("")),
+            error_class: text.intern(line.error_class.as_deref().unwrap_or("")),
+            scope_hash: text.intern(&line.scope_hash),
+            policy_version: text.intern(&line.prompt_policy_version),
+            head_commit: text.intern(&line.head_commit),
+            worktree: text.intern(&line.worktree),
+            diff_fingerprint: text.replace(old.diff_fingerprint, &line.diff_fingerprint),
+            snapshot_commit: text.replace(old.snapshot_commit, &line.snapshot_commit),
+        };
+        self.write_run(row, column)
+    }
+
+    fn write_run(&mut self, row: Option<usize>, column: PackedRun) -> usize {
+        if let Some(row) = row {
+            self.runs.set(row, column);
+            return row;
+        }
+        let row = self.runs.len();
+        self.runs.push(column);
+        let (runs, text, seed) = (&self.runs, &self.run_text, self.seed);
+        let code = |row: usize| fold_hash(seed, text.get(runs.get(row).id).as_bytes());
+        self.run_ids.insert(code(row), row, code);
+        row
+    }
+
+    /// Puts in what a run reported. The run's row decides which report of a finding is the latest, so the order of calls
+    /// does not matter; of two reports of one run the later call counts.
+    pub(super) fn upsert_finding(&mut self, run: usize, line: &FindingLine<'_>, status: u8) -> FindingUpsert {
+        let run = run as u32;
+        let row = self.find_finding(&line.finding_id);
+        let old = row.map(|row| self.findings.get(row));
+        if let (Some(row), Some(mut old)) = (row, old)
+            && old.last_run > run
+        {
+            if run < old.first_run {
+                old.first_run = run;
+                self.findings.set(row, old);
+            }
+            return FindingUpsert::Kept;
+        }
+        let text = &mut self.finding_text;
+        // A later run may have seen it elsewhere, without reporting it.
+        let seen = old.filter(|old| old.location_run > run);
+        let column = PackedFinding {
+            id: text.replace(old.map_or(TextSpan::default(), |old| old.id), &line.finding_id),
+            status: old.map_or(status, |old| old.status),
+            priority: line.priority as u8,
+            severity: line.severity as u8,
+            kind: line.kind as u8,
+            first_run: old.map_or(run, |old| old.first_run.min(run)),
+            last_run: run,
+            path: seen.map_or_else(|| text.intern(&line.repo_relative_path), |seen| seen.path),
+            line_start: seen.map_or(line.line_start, |seen| seen.line_start),
+            line_end: seen.map_or(line.line_end, |seen| seen.line_end),
+            location_run: seen.map_or(run, |seen| seen.location_run),
+            title: text.replace(old.map_or(TextSpan::default(), |old| old.title), &line.title),
+        };
+        if let Some(row) = row {
+            self.findings.set(row, column);
+            return FindingUpsert::Replaced(row);
+        }
+        let row = self.findings.len();
+        self.findings.push(column);
+        let (findings, text, seed) = (&self.findings, &self.finding_text, self.seed);
+        let code = |row: usize| fold_hash(seed, text.get(findings.get(row).id).as_bytes());
+        self.finding_ids.insert(code(row), row, code);
+        FindingUpsert::Inserted(row)
+    }
+
+    /// Puts a finding where a run saw it, unless a later run has reported or seen it. The row, when it is another place.
+    pub(super) fn move_finding(&mut self, run: usize, line: &MovedLine<'_>) -> Option<usize> {
+        let row = self.find_finding(&line.finding_id)?;
+        let old = self.findings.get(row);
+        let run = run as u32;
+        if run < old.location_run || line.line_start == 0 || line.line_end < line.line_start {
+            return None;
+        }
+        let path = self.finding_text.intern(&line.path);
+        let moved = PackedFinding { path, line_start: line.line_start, line_end: line.line_end, location_run: run, ..old };
+        self.findings.set(row, moved);
+        Some(row)
+    }
+
+    /// The row of the run that reported a finding last, and of the one in whose snapshot it stands where it is.
+    pub(super) fn finding_runs(&self, row: usize) -> (usize, usize) {
+        let column = self.findings.get(row);
+        (column.last_run as usize, column.location_run as usize)
+    }
+
+    /// A finding's present status; false when no run reported it (yet).
+    pub(super) fn set_status(&mut self, id: &str, status: FindingStatus) -> bool {
+        let Some(row) = self.find_finding(id) else { return false };
+        let mut column = self.findings.get(row);
+        if column.status != status as u8 {
+            column.status = status as u8;
+            self.findings.set(row, column);
+        }
+        true
+    }
+
+    /// How findings stand in a list: the latest run first, then by priority, path and line.
+    pub(super) fn compare_findings(&self, a: usize, b: usize) -> std::cmp::Ordering {
+        let (a, b) = (self.findings.get(a), self.findings.get(b));
+        b.last_run
+            .cmp(&a.last_run)
+            .then(a.priority.cmp(&b.priority))
+            .then_with(|| {
+                if a.path == b.path {
+                    return std::cmp::Ordering::Equal;
+                }
+                self.finding_text.get_interned(a.path).cmp(self.finding_text.get_interned(b.path))
+            })
+            .then(a.line_start.cmp(&b.line_start))
+            .then_with(|| self.finding_text.get(a.id).cmp(self.finding_text.get(b.id)))
+    }
+
+    pub(super) fn run_row(&self, row: usize) -> RunRow<'_> {
+        let (column, text) = (self.runs.get(row), &self.run_text);
+        RunRow {
+            id: self.run_id(row),
+            status: enum_from_index(RunStatus::ALL, column.status).unwrap_or(RunStatus::Lost),
+            scope: text.get_interned(column.scope),
+            reviewer: text.get_interned(column.reviewer),
+            model: text.get_interned(column.model),
+            reasoning_effort: text.get_interned(column.reasoning_effort),
+            branch: text.get_interned(column.branch),
+            created_ms: column.created_ms,
+            updated_ms: column.updated_ms,
+            counts: column.counts,
+            tokens: column.tokens,
+            files_total: column.files_total,
+            files_covered: column.files_covered,
+            hunks_total: column.hunks_total,
+            hunks_covered: column.hunks_covered,
+            attempt: column.attempt,
+            paused: column.paused != 0,
+            epoch: column.epoch,
+            superseded_by: text.get_interned(column.superseded_by),
+            cancel_reason: text.get_interned(column.cancel_reason),
+            error_class: text.get_interned(column.error_class),
+            diff_fingerprint: text.get(column.diff_fingerprint),
+            scope_hash: text.get_interned(column.scope_hash),
+            policy_version: text.get_interned(column.policy_version),
+            snapshot_commit: text.get(column.snapshot_commit),
+            head_commit: text.get_interned(column.head_commit),
+            worktree: text.get_interned(column.worktree),
+        }
+    }
+
+    pub(super) fn finding_row(&self, row: usize) -> FindingRow<'_> {
+        let (column, text) = (self.findings.get(row), &self.finding_text);
+        FindingRow {
+            id: text.get(column.id),
+            first_run: self.run_id(column.first_run as usize),
+            last_run: self.run_id(column.last_run as usize),
+            status: enum_from_index(FindingStatus::ALL, column.status).unwrap_or(FindingStatus::Open),
+            priority: enum_from_index(&Priority::ALL, column.priority).unwrap_or(Priority::P3),
+            severity: enum_from_index(Severity::ALL, column.severity).unwrap_or(Severity::Low),
+            kind: enum_from_index(Kind::ALL, column.kind).unwrap_or(Kind::Correctness),
+            path: text.get_interned(column.path),
+            line_start: column.line_start,
+            line_end: column.line_end,
+            title: text.get(column.title),
+        }
+    }
+
+    /// Puts a row of a view in, as it is.
+    pub(super) fn upsert_run_row(&mut self, row: &RunRow<'_>) -> usize {
+        let known = self.find_run(row.id);
+        let text = &mut self.run_text;
+        let column = PackedRun {
+            id: text.push(row.id),
+            status: row.status as u8,
+            settled: 1,
+            paused: u8::from(row.paused),
+            unused: 0,
+            epoch: row.epoch,
+            created_ms: row.created_ms,
+            updated_ms: row.updated_ms,
+            tokens: row.tokens,
+            counts: row.counts,
+            files_total: row.files_total,
+            files_covered: row.files_covered,
+            hunks_total: row.hunks_total,
+            hunks_covered: row.hunks_covered,
+            attempt: row.attempt,
+            scope: text.intern(row.scope),
+            reviewer: text.intern(row.reviewer),
+            model: text.intern(row.model),
+            reasoning_effort: text.intern(row.reasoning_effort),
+            branch: text.intern(row.branch),
+            superseded_by: text.intern(row.superseded_by),
+            cancel_reason: text.intern(row.cancel_reason),
+            error_class: text.intern(row.error_class),
+            scope_hash: text.intern(row.scope_hash),
+            policy_version: text.intern(row.policy_version),
+            head_commit: text.intern(row.head_commit),
+            worktree: text.intern(row.worktree),
+            diff_fingerprint: text.push(row.diff_fingerprint),
+            snapshot_commit: text.push(row.snapshot_commit),
+        };
+        self.write_run(known, column)
+    }
+
+    /// A run of which nothing but its id is known: findings can name it, and no list shows it.
+    pub(super) fn upsert_run_id(&mut self, id: &str) -> usize {
+        match self.find_run(id) {
+            Some(row) => row,
+            None => {
+                let id = self.run_text.push(id);
+                self.write_run(None, PackedRun { id, settled: 1, ..PackedRun::zeroed() })
+            }
+        }
+    }
+
+    /// Puts a row of a view in, as it is.
+    pub(super) fn upsert_finding_row(&mut self, row: &FindingRow<'_>) -> usize {
+        let (first_run, last_run) = (self.upsert_run_id(row.first_run) as u32, self.upsert_run_id(row.last_run) as u32);
+        let line = FindingLine {
+            finding_id: row.id.into(),
+            priority: row.priority,
+            severity: row.severity,
+            kind: row.kind,
+            title: row.title.into(),
+            repo_relative_path: row.path.into(),
+            line_start: row.line_start,
+            line_end: row.line_end,
+        };
+        match self.upsert_finding(u32::MAX as usize, &line, row.status as u8) {
+            FindingUpsert::Inserted(at) | FindingUpsert::Replaced(at) => {
+                let column = self.findings.get(at);
+                let place_run = last_run;
+                self.findings
+                    .set(at, PackedFinding { first_run, last_run, location_run: place_run, status: row.status as u8, ..column });
+                at
+            }
+            FindingUpsert::Kept => 0,
+        }
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.runs.memory_bytes()
+            + self.run_ids.memory_bytes()
+            + self.run_text.memory_bytes()
+            + self.findings.memory_bytes()
+            + self.finding_ids.memory_bytes()
+            + self.finding_text.memory_bytes()
+    }
+}
+
+fn enum_from_index<T: Copy>(all: &[T], index: u8) -> Option<T> {
+    all.get(usize::from(index)).copied()
+}

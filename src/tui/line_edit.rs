@@ -1,0 +1,156 @@
+//! One line of text being typed, with a cursor between its characters.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::domain::text;
+
+/// The text and the cursor as a byte position in it, always between graphemes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LineEdit {
+    text: String,
+    cursor: usize,
+    origin: TextOrigin,
+}
+
+/// Where the text comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum TextOrigin {
+    #[default]
+    Typed,
+    /// What is typed takes its place; who edits it keeps it.
+    Suggested,
+}
+
+impl LineEdit {
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), cursor: text.len(), origin: TextOrigin::Typed }
+    }
+
+    /// A text to take as it is, to edit, or to type another one over it.
+    pub fn with_suggestion(text: &str) -> Self {
+        Self { origin: TextOrigin::Suggested, ..Self::new(text) }
+    }
+
+    pub fn is_suggestion(&self) -> bool {
+        self.origin == TextOrigin::Suggested
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    pub fn set_text(&mut self, text: &str) {
+        *self = Self::new(text);
+    }
+
+    /// Text typed or pasted: one line of it, made harmless.
+    pub fn insert(&mut self, typed: &str) {
+        if self.is_suggestion() {
+            self.delete_all();
+        }
+        let clean = text::sanitize_line(typed);
+        self.text.insert_str(self.cursor, &clean);
+        self.cursor += clean.len();
+    }
+
+    /// Puts `with` where the text from `start` to the cursor is.
+    pub fn replace(&mut self, start: usize, with: &str) {
+        if start <= self.cursor && self.text.is_char_boundary(start) {
+            self.text.replace_range(start..self.cursor, with);
+            self.move_cursor(start + with.len());
+        }
+    }
+
+    pub fn move_left(&mut self) {
+        self.move_cursor(self.previous_boundary());
+    }
+
+    pub fn move_right(&mut self) {
+        self.move_cursor(self.next_boundary());
+    }
+
+    pub fn move_to_start(&mut self) {
+        self.move_cursor(0);
+    }
+
+    pub fn move_to_end(&mut self) {
+        self.move_cursor(self.text.len());
+    }
+
+    pub fn delete_left(&mut self) {
+        let start = self.previous_boundary();
+        self.replace(start, "");
+    }
+
+    pub fn delete_right(&mut self) {
+        self.text.replace_range(self.cursor..self.next_boundary(), "");
+        self.move_cursor(self.cursor);
+    }
+
+    pub fn delete_word(&mut self) {
+        let before = self.text[..self.cursor].trim_end();
+        let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        self.replace(start, "");
+    }
+
+    pub fn delete_all(&mut self) {
+        *self = Self::default();
+    }
+
+    fn move_cursor(&mut self, cursor: usize) {
+        (self.cursor, self.origin) = (cursor, TextOrigin::Typed);
+    }
+
+    fn previous_boundary(&self) -> usize {
+        self.text[..self.cursor].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
+    }
+
+    fn next_boundary(&self) -> usize {
+        self.text[self.cursor..].graphemes(true).next().map_or(self.cursor, |g| self.cursor + g.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offered_text_gives_way_to_what_is_typed_and_stays_when_it_is_edited() {
+        let edited = |edit: fn(&mut LineEdit)| {
+            let mut line = LineEdit::with_suggestion("30m");
+            edit(&mut line);
+            line.insert("2");
+            line.insert("h");
+            line.text().to_owned()
+        };
+        assert_eq!(edited(|_| ()), "2h");
+        assert_eq!(edited(LineEdit::move_to_end), "30m2h");
+        assert_eq!(edited(LineEdit::delete_left), "302h");
+        assert_eq!(edited(LineEdit::move_to_start), "2h30m");
+        assert_eq!(edited(LineEdit::delete_right), "30m2h");
+    }
+
+    #[test]
+    fn editing_moves_by_what_a_reader_calls_a_character() {
+        let mut line = LineEdit::new("né\u{301} 漢字");
+        line.delete_left();
+        line.move_left();
+        line.move_left();
+        line.delete_left();
+        assert_eq!((line.text(), line.cursor()), ("n 漢", 1));
+        line.insert("o\nw\x1b");
+        assert_eq!(line.text(), "no w\u{fffd} 漢");
+        line.move_to_end();
+        line.delete_word();
+        line.delete_word();
+        assert_eq!(line.text(), "no ");
+        line.move_to_start();
+        line.delete_right();
+        line.delete_left();
+        assert_eq!((line.text(), line.cursor()), ("o ", 0));
+    }
+}

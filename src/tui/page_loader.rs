@@ -1,0 +1,452 @@
+//! Reads what the detail shows from the store and from the snapshot, on a thread of its own.
+//!
+//! Invariants: code comes from the immutable snapshot, never from the working tree; everything is made harmless here.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::highlight::Highlighter;
+use super::page_data::{
+    FileDiffPage, DiffPageHunk, DiffPageLine, CodeExcerpt, FilePage, FindingPage, LedgerText, PageData, RunPage, CodeRelocation, DiffSide, HighlightSpans, TurnsPage,
+};
+use super::message::{FileListRow, FileListState, DetailSubject, Tab};
+use super::turns::TurnHistory;
+use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
+use crate::git::{Changeset, FileChange, FilterSettings, LineOrigin, Repo};
+use crate::policy;
+use crate::store::{JournalFollower, Store, StoreView};
+
+/// Lines of code shown before and after the anchor.
+const EXCERPT_CONTEXT_LINES: u32 = 3;
+/// Longer anchors are read up to here; the page shows less.
+const MAX_ANCHOR_LINES: u32 = 400;
+/// From this line on highlighting may take so long that the plain code is shown first.
+const SLOW_HIGHLIGHT_FROM_LINE: usize = 400;
+/// Unchanged lines around a hunk.
+const DIFF_CONTEXT_LINES: u32 = 4;
+/// Lines of all diffs of a run that are read at once.
+pub(super) const MAX_DIFF_LINES: usize = 5_000;
+/// Lines of diffs that are coloured, and the last line of a file up to which it is.
+pub(super) const MAX_HIGHLIGHTED_DIFF_LINES: usize = 2_000;
+pub(super) const MAX_HIGHLIGHTED_LINE: usize = 4_000;
+/// Files and changes kept, so that going up and down does not read them again.
+const MAX_CACHED: usize = 16;
+
+/// Where the ledger's text comes from.
+pub type LedgerSource = Box<dyn Fn() -> Result<Option<LedgerText>, String> + Send>;
+
+/// The latest few, by commit and path or by two commits.
+type RecentCache<T> = VecDeque<((String, String), Arc<T>)>;
+
+/// Everything that is needed to read a page.
+pub struct PageLoader {
+    pub store: Store,
+    /// `None` when the repository cannot be opened a second time: then there is no code.
+    pub repo: Option<Repo>,
+    pub filter: FilterSettings,
+    pub ledger: LedgerSource,
+    pub highlighter: Highlighter,
+    files: RecentCache<Vec<String>>,
+    changes: RecentCache<Changeset>,
+    /// The run whose turns were read last, and how far.
+    following: Option<(RunId, JournalFollower, TurnHistory)>,
+    warm: bool,
+}
+
+impl PageLoader {
+    pub fn new(store: Store, repo: Option<Repo>, filter: FilterSettings, ledger: LedgerSource) -> Self {
+        Self {
+            store,
+            repo,
+            filter,
+            ledger,
+            highlighter: Highlighter::default(),
+            files: VecDeque::new(),
+            changes: VecDeque::new(),
+            following: None,
+            warm: false,
+        }
+    }
+
+    /// Reads a page and hands it to `show`, twice where its colours take longer than its text.
+    pub fn load(&mut self, view: &Arc<StoreView>, subject: &DetailSubject, tab: Tab, show: &mut dyn FnMut(PageData)) {
+        let result = match (tab, subject) {
+            (Tab::Ledger, _) => (self.ledger)().map(PageData::Ledger),
+            (_, DetailSubject::Nothing) => return,
+            (Tab::Page, DetailSubject::Finding(id)) => return self.load_finding(view, id, show),
+            (Tab::Page, DetailSubject::Run(run)) => self.load_run(run),
+            (Tab::Page, DetailSubject::File { run, path }) => self.load_file(run, path),
+            (Tab::Turns, DetailSubject::Run(run)) => self.load_turns(run).map(PageData::Turns),
+            (Tab::Context, DetailSubject::Run(run)) => self.load_turns(run).map(PageData::Context),
+            (Tab::Fix, DetailSubject::Finding(id)) => self.load_fix(id),
+            // Only findings are fixed.
+            (Tab::Fix, _) => return,
+            // Only runs have turns.
+            (Tab::Turns | Tab::Context, _) => return,
+            (Tab::Diff, subject) => self.load_diff(view, subject),
+            (Tab::Log, subject) => self.load_log(view, subject),
+        };
+        show(result.unwrap_or_else(PageData::Failed));
+    }
+
+    fn read_run(&self, run: &str) -> Result<RunRecord, String> {
+        let id: RunId = run.parse().map_err(|error| format!("{error}"))?;
+        match self.store.run(&id) {
+            Ok(Some(record)) => Ok(record),
+            Ok(None) => Err(format!("the store no longer has the run {id}")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn read_finding(&self, view: &Arc<StoreView>, id: &str) -> Result<Finding, String> {
+        let id: FindingId = id.parse().map_err(|error| format!("{error}"))?;
+        match self.store.finding_in(view, &id) {
+            Ok(Some(finding)) => Ok(finding),
+            Ok(None) => {
+                Err("The details of this finding are not in the store: the output of its run is gone.".to_owned())
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn load_finding(&mut self, view: &Arc<StoreView>, id: &str, show: &mut dyn FnMut(PageData)) {
+        let finding = match self.read_finding(view, id) {
+            Ok(finding) => finding,
+            Err(error) => return show(PageData::Failed(error)),
+        };
+        let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
+        let run = self.read_run(finding.last_run_id.as_str()).ok();
+        let seen = self.find_relocation(view, &finding);
+        let offer = self.find_mute_offer(view, &finding);
+        let placed = seen.as_ref().map(|seen| &seen.run).or(run.as_ref());
+        let snapshot = placed.map(|run| run.snapshot_commit.clone());
+        let file = snapshot.and_then(|snapshot| self.read_file_lines(&snapshot, &finding.repo_relative_path));
+        let code = build_excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
+        let first = code.first as usize;
+        let count = code.lines.len();
+        let mut page = FindingPage { finding, history, run, relocation: seen, offer, code };
+        let Some(file) = file.filter(|_| page.code.note.is_none()) else {
+            let lines: Vec<String> = page.code.lines.clone();
+            page.code.spans = self.highlight(&page.finding.repo_relative_path, &lines, 0, count);
+            return show(PageData::Finding(Box::new(page)));
+        };
+        if !self.warm || first > SLOW_HIGHLIGHT_FROM_LINE {
+            show(PageData::Finding(Box::new(page.clone())));
+        }
+        let from = first.saturating_sub(1);
+        page.code.spans = self.highlight(&page.finding.repo_relative_path, &file, from, from + count);
+        show(PageData::Finding(Box::new(page)));
+    }
+
+    /// The run that saw a finding's code elsewhere after it was reported.
+    fn find_relocation(&self, view: &StoreView, finding: &Finding) -> Option<CodeRelocation> {
+        let index = view.finding_index(finding.finding_id.as_str())?;
+        let (reported_by, placed_by) = (view.last_reporting_run(index)?, view.locating_run(index)?);
+        if reported_by == placed_by {
+            return None;
+        }
+        let reported = self.store.finding_in_run(&finding.last_run_id, &finding.finding_id).ok()??;
+        let lines = crate::report::text::format_line_range(reported.line_start, reported.line_end);
+        let run = self.read_run(view.run(placed_by).id).ok()?;
+        Some(CodeRelocation { run, reported: format!("{}:{lines}", reported.repo_relative_path) })
+    }
+
+    /// Whether muting the kind of a dismissed finding is offered.
+    fn find_mute_offer(&self, view: &StoreView, finding: &Finding) -> Option<policy::MuteOffer> {
+        let row = view.finding(view.finding_index(finding.finding_id.as_str())?);
+        if row.status != FindingStatus::Dismissed {
+            return None;
+        }
+        let muted = self.store.muted_kinds().ok()?;
+        let rows = (0..view.finding_count()).map(|index| view.finding(index)).filter(|row| row.kind == finding.kind);
+        policy::list_mute_offers(rows.map(|row| (row.kind, row.status)), |kind| muted.contains_key(&kind)).pop()
+    }
+
+    fn highlight(&mut self, path: &str, lines: &[String], from: usize, to: usize) -> Vec<HighlightSpans> {
+        self.warm = true;
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        self.highlighter.highlight_lines(path, &lines, from, to)
+    }
+
+    /// A file of a snapshot as harmless lines.
+    fn read_file_lines(&mut self, commit: &str, path: &str) -> Option<Arc<Vec<String>>> {
+        if commit.is_empty() {
+            return None;
+        }
+        let key = (commit.to_owned(), path.to_owned());
+        if let Some((_, lines)) = self.files.iter().find(|(known, _)| *known == key) {
+            return Some(Arc::clone(lines));
+        }
+        let bytes = self.repo.as_ref()?.file_at(commit, path).ok()??;
+        let clean = text::sanitize_lines(&String::from_utf8_lossy(&bytes), 4);
+        let lines: Arc<Vec<String>> = Arc::new(clean.split('\n').map(str::to_owned).collect());
+        self.files.truncate(MAX_CACHED - 1);
+        self.files.push_front((key, Arc::clone(&lines)));
+        Some(lines)
+    }
+
+    fn load_run(&self, run: &str) -> Result<PageData, String> {
+        let record = self.read_run(run)?;
+        let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
+        let journal = if record.status.is_terminal() {
+            Vec::new()
+        } else {
+            self.store.read_journal(&record.run_id).unwrap_or_default()
+        };
+        Ok(PageData::Run(Box::new(RunPage { run: record, output, journal })))
+    }
+
+    /// The turns of a run: what its journal has had since the last look.
+    fn load_turns(&mut self, run: &str) -> Result<Box<TurnsPage>, String> {
+        let run = self.read_run(run)?;
+        if self.following.as_ref().is_none_or(|(id, ..)| *id != run.run_id) {
+            let follow = self.store.follow_journal(&run.run_id, 0);
+            self.following = Some((run.run_id.clone(), follow, TurnHistory::default()));
+        }
+        let mut conversation = TurnHistory::default();
+        if let Some((_, follow, known)) = &mut self.following {
+            for entry in follow.advance().map_err(|error| error.to_string())? {
+                known.apply_entry(entry);
+            }
+            conversation.clone_from(known);
+        }
+        Ok(Box::new(TurnsPage { run, conversation }))
+    }
+
+    fn load_file(&self, run: &str, path: &str) -> Result<PageData, String> {
+        let record = self.read_run(run)?;
+        let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
+        let mut page = FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, left_out: None };
+        if let Some(output) = output {
+            page.hunks =
+                output.coverage.files.iter().filter(|file| file.path == path).map(|file| file.hunks.len()).sum();
+            page.left_out =
+                output.coverage.left_out.iter().find(|file| file.path == path).map(|file| file.reason.to_string());
+            page.findings = output.findings.into_iter().filter(|finding| finding.repo_relative_path == path).collect();
+            page.findings.sort_by_key(|finding| finding.line_start);
+        }
+        Ok(PageData::File(Box::new(page)))
+    }
+
+    fn read_run_of(&self, view: &Arc<StoreView>, subject: &DetailSubject) -> Result<RunRecord, String> {
+        match subject {
+            DetailSubject::Run(run) | DetailSubject::File { run, .. } => self.read_run(run),
+            DetailSubject::Finding(id) => match view.finding_index(id) {
+                Some(index) => self.read_run(view.finding(index).last_run),
+                None => Err("the store no longer has this finding".to_owned()),
+            },
+            DetailSubject::Nothing => Err("nothing is selected".to_owned()),
+        }
+    }
+
+    fn load_log(&self, view: &Arc<StoreView>, subject: &DetailSubject) -> Result<PageData, String> {
+        let run = self.read_run_of(view, subject)?;
+        let entries = self.store.read_journal(&run.run_id).map_err(|error| error.to_string())?;
+        Ok(PageData::Log { run: Some(Box::new(run)), entries })
+    }
+
+    fn load_diff(&mut self, view: &Arc<StoreView>, subject: &DetailSubject) -> Result<PageData, String> {
+        let run = self.read_run_of(view, subject)?;
+        let (path, anchor) = match subject {
+            DetailSubject::Finding(id) => {
+                // The change that it was found in, at the lines that it had there.
+                let id = id.parse().map_err(|error| format!("{error}"))?;
+                let reported = self.store.finding_in_run(&run.run_id, &id).map_err(|error| error.to_string())?;
+                let finding = reported.ok_or("the store no longer has this finding")?;
+                (Some(finding.repo_relative_path), Some((finding.line_start, finding.line_end)))
+            }
+            DetailSubject::File { path, .. } => (Some(path.clone()), None),
+            DetailSubject::Run(_) | DetailSubject::Nothing => (None, None),
+        };
+        let note = |note: &str| {
+            Ok(PageData::Diff(vec![FileDiffPage {
+                path: path.clone().unwrap_or_else(|| run.scope.to_string()),
+                note: Some(note.to_owned()),
+                to: run.snapshot_commit.clone(),
+                ..FileDiffPage::default()
+            }]))
+        };
+        if matches!(run.scope, Scope::All) {
+            return note("The whole tree was reviewed as it is: there is no change to show.");
+        }
+        if run.snapshot_commit.is_empty() {
+            return note("The snapshot of this run is not there yet.");
+        }
+        let Some(change) = self.read_change(&run) else {
+            return note("The snapshot of this run is no longer kept.");
+        };
+        let files: Vec<&FileChange> =
+            change.files.iter().filter(|file| path.as_ref().is_none_or(|path| *path == file.path)).collect();
+        if files.is_empty() {
+            let left_out = path.as_ref().and_then(|path| change.left_out.iter().find(|file| file.path == *path));
+            return match left_out {
+                Some(file) => note(&format!("Left out of the review: {}.", file.reason)),
+                None => note("This run's change does not touch it: the finding is about code that stands unchanged."),
+            };
+        }
+        let mut out = Vec::new();
+        let mut lines = 0;
+        for file in files {
+            if lines > MAX_DIFF_LINES {
+                out.push(FileDiffPage {
+                    path: "more files follow; the list of files shows each".to_owned(),
+                    ..FileDiffPage::default()
+                });
+                break;
+            }
+            let Some(repo) = &self.repo else { break };
+            let read = repo.file_diff(file, DIFF_CONTEXT_LINES).map_err(|error| error.to_string())?;
+            lines += read.len();
+            let mut hunks = group_hunks(read);
+            let last = hunks.last().map_or(0, |hunk| (hunk.new_start + hunk.new_lines) as usize);
+            if lines <= MAX_HIGHLIGHTED_DIFF_LINES && last <= MAX_HIGHLIGHTED_LINE {
+                self.highlight_hunks(&run.snapshot_commit, &file.path, &mut hunks, last);
+            }
+            out.push(FileDiffPage {
+                path: file.path.clone(),
+                old_path: file.old_path.clone(),
+                from: run.base_commit.clone(),
+                to: run.snapshot_commit.clone(),
+                hunks,
+                note: None,
+                anchor,
+            });
+        }
+        Ok(PageData::Diff(out))
+    }
+
+    /// Colours for the lines of the new side.
+    pub(super) fn highlight_hunks(&mut self, commit: &str, path: &str, hunks: &mut [DiffPageHunk], last: usize) {
+        let Some(file) = self.read_file_lines(commit, path) else { return };
+        let spans = self.highlight(path, &file, 0, last);
+        for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
+            let Some(number) = line.new.map(|number| number as usize) else { continue };
+            // Only where both readings of the file agree about the line.
+            if file.get(number.wrapping_sub(1)) == Some(&line.text)
+                && let Some(spans) = spans.get(number - 1)
+            {
+                line.spans.clone_from(spans);
+            }
+        }
+    }
+
+    fn read_change(&mut self, run: &RunRecord) -> Option<Arc<Changeset>> {
+        let key = (run.base_commit.clone(), run.snapshot_commit.clone());
+        if let Some((_, change)) = self.changes.iter().find(|(known, _)| *known == key) {
+            return Some(Arc::clone(change));
+        }
+        let change = Arc::new(self.repo.as_ref()?.compute_changeset(&key.0, &key.1, &self.filter).ok()?);
+        self.changes.truncate(MAX_CACHED - 1);
+        self.changes.push_front((key, Arc::clone(&change)));
+        Some(change)
+    }
+
+    /// The ids of the findings that a run reported; none where nothing is recorded of it.
+    pub fn read_reported(&self, run: &str) -> Vec<String> {
+        let output = run.parse().ok().and_then(|run| self.store.output(&run).ok().flatten());
+        let findings = output.into_iter().flat_map(|output| output.findings);
+        findings.map(|finding| finding.finding_id.to_string()).collect()
+    }
+
+    /// The files of a run: reviewed, left out, or waiting.
+    pub fn read_files(&self, run: &str) -> Option<Vec<FileListRow>> {
+        let record = self.read_run(run).ok()?;
+        let output = self.store.output(&record.run_id).ok()??;
+        let mut rows: std::collections::BTreeMap<&str, FileListRow> = std::collections::BTreeMap::new();
+        let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state };
+        let rest = if record.status.is_terminal() { FileListState::LeftOut("not reached") } else { FileListState::Waiting };
+        if !matches!(record.scope, Scope::All) {
+            for path in &record.changed_paths {
+                rows.insert(path, row(path, rest.clone()));
+            }
+        }
+        for file in &output.coverage.files {
+            rows.insert(&file.path, row(&file.path, FileListState::Covered));
+        }
+        for file in &output.coverage.left_out {
+            rows.insert(&file.path, row(&file.path, FileListState::LeftOut(reason_label(file.reason))));
+        }
+        for finding in &output.findings {
+            let path = finding.repo_relative_path.as_str();
+            let entry = rows.entry(path).or_insert_with(|| row(path, FileListState::Covered));
+            entry.counts[finding.priority.index()] += 1;
+        }
+        Some(rows.into_values().collect())
+    }
+}
+
+/// The reason in the width of a list.
+pub fn reason_label(reason: crate::domain::OmissionReason) -> &'static str {
+    use crate::domain::OmissionReason as R;
+    match reason {
+        R::Generated => "generated",
+        R::Vendored => "vendored",
+        R::LockFile => "lock file",
+        R::Minified => "minified",
+        R::Binary => "binary",
+        R::Oversized => "oversized",
+        R::Submodule => "submodule",
+        R::Symlink => "symbolic link",
+        R::NoContentChange => "content unchanged",
+        R::Deleted => "deleted",
+        R::Ignored => "ignored",
+        R::UnsupportedLanguage => "language unknown",
+        R::Secret => "holds secrets",
+        R::TooComplex => "too complex",
+        R::Unreadable => "unreadable",
+        R::NotReached => "not reached",
+    }
+}
+
+/// The code at the anchor with some context, or what was quoted when the snapshot is gone.
+fn build_excerpt(finding: &Finding, file: Option<&[String]>) -> CodeExcerpt {
+    if let Some(lines) = file {
+        let count = lines.len() as u32;
+        if finding.line_start >= 1 && finding.line_start <= count {
+            let first = finding.line_start.saturating_sub(EXCERPT_CONTEXT_LINES).max(1);
+            let last = finding.line_end.saturating_add(EXCERPT_CONTEXT_LINES).min(count).min(first.saturating_add(MAX_ANCHOR_LINES));
+            // The empty line after the last line end is no line.
+            let end = if last == count && lines.last().is_some_and(String::is_empty) { last - 1 } else { last };
+            let shown = lines.get(first as usize - 1..end as usize).unwrap_or_default();
+            return CodeExcerpt { first, lines: shown.to_vec(), spans: Vec::new(), note: None };
+        }
+    }
+    let clean = text::sanitize_lines(finding.quoted_code.trim_end_matches('\n'), 4);
+    let lines = if clean.is_empty() { Vec::new() } else { clean.split('\n').map(str::to_owned).collect() };
+    CodeExcerpt { first: finding.line_start.max(1), lines, spans: Vec::new(), note: Some("as quoted; snapshot gone") }
+}
+
+fn group_hunks(lines: Vec<crate::git::DiffLine>) -> Vec<DiffPageHunk> {
+    let mut hunks: Vec<DiffPageHunk> = Vec::new();
+    for line in lines {
+        if line.origin == LineOrigin::HunkHeader {
+            hunks.push(DiffPageHunk::default());
+            continue;
+        }
+        let Some(hunk) = hunks.last_mut() else { continue };
+        let side = match line.origin {
+            LineOrigin::Added => DiffSide::New,
+            LineOrigin::Removed => DiffSide::Old,
+            LineOrigin::Context | LineOrigin::HunkHeader => DiffSide::Both,
+        };
+        for (number, start, count) in [
+            (line.old_line, &mut hunk.old_start, &mut hunk.old_lines),
+            (line.new_line, &mut hunk.new_start, &mut hunk.new_lines),
+        ] {
+            if let Some(number) = number {
+                if *count == 0 {
+                    *start = number;
+                }
+                *count += 1;
+            }
+        }
+        hunk.lines.push(DiffPageLine {
+            side,
+            old: line.old_line,
+            new: line.new_line,
+            text: text::sanitize_lines(&line.text, 4).replace('\n', " "),
+            spans: HighlightSpans::new(),
+        });
+    }
+    hunks
+}

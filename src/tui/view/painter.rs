@@ -1,0 +1,158 @@
+//! Putting text on the screen: measured in columns, cut with an ellipsis, made harmless.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::super::app::App;
+use super::super::doc::{fit_start, fit_end};
+use super::super::theme::Role;
+use crate::domain::text;
+
+/// A buffer and what is needed to draw into it.
+pub struct Painter<'a> {
+    pub app: &'a App,
+    pub buffer: &'a mut Buffer,
+    /// A style laid over every text, for a row that is selected.
+    overlay_style: Style,
+}
+
+impl<'a> Painter<'a> {
+    pub fn new(app: &'a App, buffer: &'a mut Buffer) -> Self {
+        Self { app, buffer, overlay_style: Style::new() }
+    }
+
+    pub fn style(&self, role: Role) -> Style {
+        self.app.theme.style(role)
+    }
+
+    /// From here on texts are drawn over a selection bar, or no longer.
+    pub fn set_overlay_style(&mut self, style: Option<Style>) {
+        self.overlay_style = style.unwrap_or_default();
+    }
+
+    /// Fills a rectangle with blanks of a style.
+    pub fn fill(&mut self, area: Rect, style: Style) {
+        let area = area.intersection(self.buffer.area);
+        for y in area.top()..area.bottom() {
+            for x in area.left()..area.right() {
+                self.buffer[(x, y)].reset();
+                self.buffer[(x, y)].set_style(style);
+            }
+        }
+    }
+
+    /// Draws a text at a place, at most `width` columns of it; the end is cut with an ellipsis. Returns the columns used.
+    pub fn draw_text(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
+        self.draw_styled_text(x, y, width, text, self.style(role))
+    }
+
+    pub fn draw_styled_text(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
+        let clean = text::sanitize_line(text);
+        let room = usize::from(width);
+        let (shown, used) = fit_start(&clean, room);
+        if shown.len() == clean.len() {
+            self.write_cells(x, y, shown, style);
+            return used as u16;
+        }
+        let (shown, used) = fit_start(&clean, room.saturating_sub(1));
+        self.write_cells(x, y, shown, style);
+        if room > 0 {
+            self.write_cells(x + used as u16, y, self.app.glyphs.ellipsis, style);
+        }
+        (used + 1).min(room) as u16
+    }
+
+    /// As [`Painter::put`], cut at its beginning: for paths, of which the end says more.
+    pub fn draw_text_end(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
+        let clean = text::sanitize_line(text);
+        let room = usize::from(width);
+        if clean.width() <= room {
+            return self.draw_text(x, y, width, &clean, role);
+        }
+        let end = fit_end(&clean, room.saturating_sub(1));
+        // Cut at a folder where that costs little.
+        let end = match end.find('/') {
+            Some(at) if at > 0 && at < end.len() / 2 && !clean[..clean.len() - end.len()].ends_with('/') => &end[at..],
+            _ => end,
+        };
+        let cut = format!("{}{end}", self.app.glyphs.ellipsis);
+        self.draw_text(x, y, width, &cut, role)
+    }
+
+    /// Draws at the right edge of a field.
+    pub fn draw_text_right(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
+        let used = (text.width() as u16).min(width);
+        self.draw_text(x + width - used, y, used, text, role);
+        used
+    }
+
+    fn write_cells(&mut self, x: u16, y: u16, text: &str, style: Style) {
+        let style = style.patch(self.overlay_style);
+        let (right, bottom) = (self.buffer.area.right(), self.buffer.area.bottom());
+        if y >= bottom {
+            return;
+        }
+        let mut x = x;
+        if text.is_ascii() {
+            for byte in text.bytes() {
+                if x >= right {
+                    return;
+                }
+                self.buffer[(x, y)].set_char(char::from(byte)).set_style(style);
+                x += 1;
+            }
+            return;
+        }
+        for grapheme in text.graphemes(true) {
+            let width = grapheme.width() as u16;
+            if width == 0 {
+                continue;
+            }
+            if x + width > right {
+                return;
+            }
+            let cell = &mut self.buffer[(x, y)];
+            cell.set_symbol(grapheme).set_style(style);
+            for behind in 1..width {
+                let cell = &mut self.buffer[(x + behind, y)];
+                cell.reset();
+                cell.set_style(style);
+            }
+            x += width;
+        }
+    }
+
+    /// Sets the style of what stands there.
+    pub fn restyle(&mut self, area: Rect, style: Style) {
+        self.buffer.set_style(area.intersection(self.buffer.area), style);
+    }
+
+    /// A horizontal rule.
+    pub fn draw_rule(&mut self, x: u16, y: u16, width: u16, role: Role) {
+        let style = self.style(role);
+        let glyph = self.app.glyphs.horizontal;
+        for x in x..x + width {
+            self.write_cells(x, y, glyph, style);
+        }
+    }
+
+    /// A position bar at the right edge of a list that is longer than its window.
+    pub fn draw_scroll_thumb(&mut self, area: Rect, offset: usize, rows: usize) {
+        let height = usize::from(area.height);
+        if rows <= height || height < 3 {
+            return;
+        }
+        // On the rule between the columns where there is one, else in the margin.
+        let divider = self.app.layout().divider.map(|divider| divider.x);
+        let x = divider.filter(|x| *x == area.right() + 1).unwrap_or(area.right());
+        let size = (height * height / rows).max(1);
+        let top = (height - size) * offset / (rows - height).max(1);
+        let style = self.style(Role::Muted);
+        for y in top..(top + size).min(height) {
+            self.write_cells(x, area.y + y as u16, self.app.glyphs.thumb, style);
+        }
+    }
+}
