@@ -8,9 +8,9 @@ use std::sync::{Arc, LazyLock};
 use divan::{Bencher, black_box};
 use revdeck::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
 use revdeck::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
-use revdeck::tui::app::{App, SessionInfo, AppOptions};
-use revdeck::tui::filter::{FindingFilter, FilterOverrides};
-use revdeck::tui::input::{TerminalInput, KeyEvent};
+use revdeck::tui::app::{App, AppOptions, SessionInfo};
+use revdeck::tui::filter::{FilterOverrides, FindingFilter};
+use revdeck::tui::input::{KeyEvent, TerminalInput};
 use revdeck::tui::keymap::{self, Keymap};
 use revdeck::tui::message::{AppCommand, AppMessage};
 use revdeck::tui::theme::{Background, ColorDepth, Theme};
@@ -85,7 +85,12 @@ fn app() -> App {
         columns: 200,
         rows: 60,
         zone: jiff::tz::TimeZone::UTC,
-        session: SessionInfo { repository: "sample".into(), branch: "main".into(), window_tokens: 70_000, ..SessionInfo::default() },
+        session: SessionInfo {
+            repository: "sample".into(),
+            branch: "main".into(),
+            window_tokens: 70_000,
+            ..SessionInfo::default()
+        },
         keymap: Keymap::parse(keymap::DEFAULT).0,
         theme: Theme::builtin_for(Background::Dark, ColorDepth::Indexed256),
         depth: ColorDepth::Indexed256,

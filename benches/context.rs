@@ -12,11 +12,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use revdeck::context::query_input::{build_query_input, history_tip};
-use revdeck::context::index::Index;
-use revdeck::context::diff_parts::DiffLimits;
-use revdeck::context::retrieve::task::RetrievalTask;
 use revdeck::context::builder::{ContextOptions, ContextQuery, build_context};
+use revdeck::context::diff_parts::DiffLimits;
+use revdeck::context::index::Index;
+use revdeck::context::query_input::{build_query_input, history_tip};
+use revdeck::context::retrieve::task::RetrievalTask;
 use revdeck::context::tokens::{Encoding, count_tokens};
 use revdeck::git::{FilterSettings, Repo};
 
@@ -57,7 +57,8 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
         let index =
             Index::refresh(&folder.path().join("index"), &repo, &ancestor.commit, &|_| ControlFlow::Continue(()))?;
         let began = Instant::now();
-        let task = RetrievalTask { given: build_query_input(&repo, parent, &change, &|_| true)?, ..RetrievalTask::default() };
+        let task =
+            RetrievalTask { given: build_query_input(&repo, parent, &change, &|_| true)?, ..RetrievalTask::default() };
         let question = ContextQuery {
             tree: &ancestor.commit,
             history: history_tip(parent, &ancestor.commit),

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use git2::{Index as Files, IndexEntry, IndexTime, ObjectType, Oid, Repository, TreeWalkMode};
 use revdeck::context::index::{Index, IndexProgress};
 use revdeck::context::tokens::{Encoding, count_tokens};
-use revdeck::git::{ReviewFilter, Repo};
+use revdeck::git::{Repo, ReviewFilter};
 use revdeck::reviewers::analyzer::language::Language;
 use revdeck::reviewers::analyzer::source::Parsers;
 

@@ -3,9 +3,11 @@
 
 use divan::{Bencher, black_box};
 use revdeck::domain::{RunStatus, Scope};
-use revdeck::policy::carry::{MAX_EARLIER_RUNS, ReviewedHunk, HunkToReview, carry_over};
-use revdeck::policy::supersede::{FinishRule, WorkerState, RunProgress};
-use revdeck::policy::{Requester, CancelRequest, ReviewExtent, KnownRun, Liveness, LaunchRequest, Resumable, decide, find_replaced_runs};
+use revdeck::policy::carry::{HunkToReview, MAX_EARLIER_RUNS, ReviewedHunk, carry_over};
+use revdeck::policy::supersede::{FinishRule, RunProgress, WorkerState};
+use revdeck::policy::{
+    CancelRequest, KnownRun, LaunchRequest, Liveness, Requester, Resumable, ReviewExtent, decide, find_replaced_runs,
+};
 
 fn main() {
     divan::main();
@@ -121,9 +123,12 @@ fn carries_200_hunks_over_from_64_runs(bencher: Bencher<'_, '_>) {
     let recorded: Vec<Vec<(String, String)>> =
         (0..MAX_EARLIER_RUNS).map(|run| (0..HUNKS).map(|hunk| (path(hunk), key(run, hunk))).collect()).collect();
     let change: Vec<(String, String)> = (0..HUNKS)
-        .map(|hunk| (path(hunk), if hunk % 4 == 0 { key(MAX_EARLIER_RUNS, hunk) } else { key(hunk % MAX_EARLIER_RUNS, hunk) }))
+        .map(|hunk| {
+            (path(hunk), if hunk % 4 == 0 { key(MAX_EARLIER_RUNS, hunk) } else { key(hunk % MAX_EARLIER_RUNS, hunk) })
+        })
         .collect();
-    let wanted: Vec<HunkToReview<'_>> = change.iter().map(|(path, key)| HunkToReview { path, old_path: None, key }).collect();
+    let wanted: Vec<HunkToReview<'_>> =
+        change.iter().map(|(path, key)| HunkToReview { path, old_path: None, key }).collect();
     bencher.bench_local(|| {
         let earlier = recorded
             .iter()

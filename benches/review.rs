@@ -8,9 +8,12 @@
 use divan::Bencher;
 use divan::counter::BytesCount;
 use revdeck::context::tokens::{Encoding, count_tokens};
-use revdeck::domain::{LineRange, ChatResponse, StopReason, ToolCall, ToolOutcome, Usage};
-use revdeck::review::conversation::{RemainingBudget, ConversationEngine, ConversationEffect, ConversationEvent, ConversationLimits, DeliveryPart, ConversationPrompt, WindowSummaryAuthor, ReviewTask, ConversationToolResult};
-use revdeck::review::{ReviewPlan, PlannedFile, extract_reports};
+use revdeck::domain::{ChatResponse, LineRange, StopReason, ToolCall, ToolOutcome, Usage};
+use revdeck::review::conversation::{
+    ConversationEffect, ConversationEngine, ConversationEvent, ConversationLimits, ConversationPrompt,
+    ConversationToolResult, DeliveryPart, RemainingBudget, ReviewTask, WindowSummaryAuthor,
+};
+use revdeck::review::{PlannedFile, ReviewPlan, extract_reports};
 
 const REPORTS: usize = 300;
 const SIZE: usize = 200_000;
@@ -147,7 +150,8 @@ fn play(dialog: &mut ConversationEngine) {
         stop: StopReason::Tools,
         ..answer(format!("{} Looking on.", as_json().get(..2_000).unwrap_or_default()))
     };
-    let answered = ConversationEvent::Answered { response: Box::new(response), first_ms: 1, took_ms: 2, cost: Some(0.0) };
+    let answered =
+        ConversationEvent::Answered { response: Box::new(response), first_ms: 1, took_ms: 2, cost: Some(0.0) };
     let mut effects = dialog.handle(answered);
     if effects.iter().any(|effect| matches!(effect, ConversationEffect::Validate { .. })) {
         effects = dialog.handle(ConversationEvent::Validated(Vec::new()));

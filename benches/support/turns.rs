@@ -304,8 +304,10 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
             if status == RunStatus::Failed {
                 (record.error_class, record.error_summary) = (Some(ErrorClass::Auth), REVOKED.to_owned());
             }
-            record.summary =
-                format!("{status}: {} in {turns} turns", revdeck::domain::text::format_count(findings.len(), "finding"));
+            record.summary = format!(
+                "{status}: {} in {turns} turns",
+                revdeck::domain::text::format_count(findings.len(), "finding")
+            );
         })?;
         let coverage = record.coverage.clone();
         store.write_output(&RunOutput { findings, coverage, rejected, ..RunOutput::new(record) })?;

@@ -7,7 +7,9 @@ use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation};
-use crate::config::{LoadedSettings, SettingOrigin, PromptName, REPOSITORY_FILE, RequiredAssets, SettingValue as Given, embedded};
+use crate::config::{
+    LoadedSettings, PromptName, REPOSITORY_FILE, RequiredAssets, SettingOrigin, SettingValue as Given, embedded,
+};
 use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
 

@@ -14,14 +14,14 @@ use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
 use super::{output, repo_path};
 use crate::config::RequiredAssets;
-use crate::context::pack::{PackedContext, ContextSection, SectionKind};
-use crate::context::retrieve::task::Focus;
 use crate::context::builder::ContextOptions;
-use crate::context::tokens::{Encoding, count_tokens};
 use crate::context::escape_unsafe;
+use crate::context::pack::{ContextSection, PackedContext, SectionKind};
+use crate::context::retrieve::task::Focus;
+use crate::context::tokens::{Encoding, count_tokens};
 use crate::domain::{LineRange, Scope, text};
 use crate::report::{TextOptions, TextStyle, TextTable, json};
-use crate::runner::{BUDGET_RANGE, ContextRequest, Preview, ContextTarget, ContextTaskInput};
+use crate::runner::{BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview};
 
 /// What most models count in.
 const DEFAULT_ENCODING: Encoding = Encoding::O200kBase;

@@ -10,8 +10,10 @@ use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation};
 use crate::config::RequiredAssets;
-use crate::context::evaluate::{RetrievalEvaluation, RetrievalMetrics, RetrievalEvalPlan, MetricsByBudget, TokenSaving, evaluate_retrieval};
-use crate::context::retrieve::weights::{SingleSignals, RankingWeights};
+use crate::context::evaluate::{
+    MetricsByBudget, RetrievalEvalPlan, RetrievalEvaluation, RetrievalMetrics, TokenSaving, evaluate_retrieval,
+};
+use crate::context::retrieve::weights::{RankingWeights, SingleSignals};
 use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
 
@@ -78,7 +80,9 @@ pub fn run(invocation: &Invocation, arguments: &ContextEvalArgs) -> Result<CliEx
     Ok(CliExitCode::Done)
 }
 
-fn flatten_rows(measured: &[(&'static str, MetricsByBudget)]) -> impl Iterator<Item = (&'static str, u32, RetrievalMetrics)> {
+fn flatten_rows(
+    measured: &[(&'static str, MetricsByBudget)],
+) -> impl Iterator<Item = (&'static str, u32, RetrievalMetrics)> {
     measured.iter().flat_map(|(name, row)| row.iter().map(move |(budget, measured)| (*name, *budget, *measured)))
 }
 

@@ -39,7 +39,8 @@ pub fn run(invocation: &Invocation, arguments: &DetailsArgs) -> Result<CliExitCo
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let (id, last) = match resolve_id::resolve_run_or_finding(&session.store, &arguments.run) {
         Ok(RunOrFinding::Finding(finding)) if arguments.finding.is_none() => {
-            let found = session.store.finding(&finding)?.ok_or_else(|| show::unreadable_error("finding", finding.as_str()))?;
+            let found =
+                session.store.finding(&finding)?.ok_or_else(|| show::unreadable_error("finding", finding.as_str()))?;
             (found.last_run_id, Some(finding))
         }
         Ok(RunOrFinding::Run(run)) => (run, None),

@@ -13,8 +13,8 @@ use super::session::{self, Invocation, read_variable};
 use crate::config::{KEYS, LoadedSettings, ModelCatalog, Prompts, RequiredAssets};
 use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;
-use crate::reviewers::analyzer::limits::Limits;
 use crate::report::{TextOptions, TextStyle, json};
+use crate::reviewers::analyzer::limits::Limits;
 use crate::runner::open_store;
 
 mod reviewers;
@@ -145,7 +145,9 @@ fn judge_settings(loaded: &LoadedSettings) -> (CheckStatus, String) {
     }
     match loaded.warnings.len() {
         0 => (CheckStatus::Good, "readable".to_owned()),
-        warnings => (CheckStatus::Notice, format!("{}: {}", format_count(warnings, "warning"), loaded.warnings.join("; "))),
+        warnings => {
+            (CheckStatus::Notice, format!("{}: {}", format_count(warnings, "warning"), loaded.warnings.join("; ")))
+        }
     }
 }
 
@@ -222,7 +224,8 @@ fn judge_terminal() -> (CheckStatus, String) {
         _ if term.contains("256color") => "256 colours",
         _ => "16 colours",
     };
-    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| read_variable(name).filter(|value| !value.is_empty()));
+    let utf8 =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| read_variable(name).filter(|value| !value.is_empty()));
     let utf8 = utf8.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"));
     match (term.as_str(), utf8) {
         ("dumb" | "", _) => {

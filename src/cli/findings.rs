@@ -10,7 +10,7 @@ use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
 use super::{mute, output, resolve_id, runs};
 use crate::config::RequiredAssets;
-use crate::domain::text::{sanitize_line, path_from_bytes};
+use crate::domain::text::{path_from_bytes, sanitize_line};
 use crate::domain::{Finding, FindingStatus, Kind, Priority, RunId};
 use crate::report::{TextOptions, TextStyle, TextTable, json, markdown, text};
 use crate::store::{FindingRow, Store, StoreView};
@@ -148,7 +148,8 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
             }
         }
         OutputFormat::Json => {
-            let findings: Vec<serde_json::Value> = load_findings(store, &view, &chosen)?.iter().map(json::encode_finding).collect();
+            let findings: Vec<serde_json::Value> =
+                load_findings(store, &view, &chosen)?.iter().map(json::encode_finding).collect();
             output::print_json(&json::build_versioned([("findings", findings.into())]))?;
         }
         OutputFormat::Markdown => output::print(&markdown::render_by_file(&load_findings(store, &view, &chosen)?))?,

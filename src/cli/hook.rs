@@ -12,9 +12,11 @@ use super::session::Invocation;
 use crate::config::RequiredAssets;
 use crate::domain::text::sanitize_line;
 use crate::git::Repo;
-use crate::git::hooks::{HookCall, InstallOutcome, HookInstallation, HookRemainder, HookManager, HookWriteMode, HookStatus};
+use crate::git::hooks::{
+    HookCall, HookInstallation, HookManager, HookRemainder, HookStatus, HookWriteMode, InstallOutcome,
+};
 use crate::report::json;
-use crate::runner::{start_commit_review, log_failure};
+use crate::runner::{log_failure, start_commit_review};
 
 /// Arguments of `hook`.
 #[derive(Debug, Args)]
@@ -131,7 +133,10 @@ fn install(invocation: &Invocation, really: HookWriteMode) -> Result<CliExitCode
         InstallOutcome::CreatedFile => format!("{name}: {would}made\n"),
         InstallOutcome::Inserted => format!("{name}: revdeck's lines {would}added\n"),
         InstallOutcome::MovedAside(aside) => {
-            format!("{name}: {would}made; what is there {would}moved to {}, and called last\n", display_path(&repo, aside))
+            format!(
+                "{name}: {would}made; what is there {would}moved to {}, and called last\n",
+                display_path(&repo, aside)
+            )
         }
     };
     if *done != InstallOutcome::Unchanged {
@@ -151,7 +156,9 @@ fn install(invocation: &Invocation, really: HookWriteMode) -> Result<CliExitCode
     }
     if really == HookWriteMode::DryRun && *done != InstallOutcome::Unchanged {
         said.push('\n');
-        String::from_utf8_lossy(content).lines().for_each(|line| said.push_str(&format!("    {}\n", sanitize_line(line))));
+        String::from_utf8_lossy(content)
+            .lines()
+            .for_each(|line| said.push_str(&format!("    {}\n", sanitize_line(line))));
     }
     output::print(&said)?;
     Ok(CliExitCode::Done)

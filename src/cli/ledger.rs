@@ -10,9 +10,11 @@ use super::session::{Invocation, Session};
 use crate::config::RequiredAssets;
 use crate::context::tokens::{self, Encoding};
 use crate::domain::text::format_count;
-use crate::domain::{TokenCountPrecision, LedgerDelivery, RunRecord, Time};
-use crate::ledger::{MAX_LEDGER_TOKENS, Ledger, LedgerFinding, LedgerRun, LedgerView, SurfacedState, LedgerClock, project_ledger};
-use crate::policy::{Activity, Freshness, Liveness, SnapshotState, CurrentCode, FreshnessSubject, derive_freshness};
+use crate::domain::{LedgerDelivery, RunRecord, Time, TokenCountPrecision};
+use crate::ledger::{
+    Ledger, LedgerClock, LedgerFinding, LedgerRun, LedgerView, MAX_LEDGER_TOKENS, SurfacedState, project_ledger,
+};
+use crate::policy::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, SnapshotState, derive_freshness};
 use crate::report::json;
 use crate::store::StoreView;
 
@@ -47,7 +49,8 @@ pub fn run(invocation: &Invocation, arguments: &LedgerArgs) -> Result<CliExitCod
         PlainFormat::Text => output::print(told.as_ref().map_or("", |(ledger, _)| &ledger.text))?,
         PlainFormat::Json => {
             if let Some((ledger, counted)) = &mut told {
-                (ledger.tokens, *counted) = (tokens::count_tokens(Encoding::O200kBase, &ledger.text), TokenCountPrecision::Exact);
+                (ledger.tokens, *counted) =
+                    (tokens::count_tokens(Encoding::O200kBase, &ledger.text), TokenCountPrecision::Exact);
             }
             let ledger = told.as_ref().map(|(ledger, _)| ledger);
             output::print_json(&json::build_versioned([
@@ -154,7 +157,13 @@ struct WorktreeState {
     head: String,
 }
 
-fn to_ledger_run(session: &Session, run: RunRecord, looks: &[RunRecord], place: &WorktreeState, now: Time) -> LedgerRun {
+fn to_ledger_run(
+    session: &Session,
+    run: RunRecord,
+    looks: &[RunRecord],
+    place: &WorktreeState,
+    now: Time,
+) -> LedgerRun {
     let look = looks.iter().find(|look| look.scope == run.scope && look.branch == run.branch);
     let freshness = compute_freshness(session, &run, look.map(|look| look.diff_fingerprint.as_str()), place, now);
     LedgerRun {
@@ -171,7 +180,13 @@ fn to_ledger_run(session: &Session, run: RunRecord, looks: &[RunRecord], place: 
     }
 }
 
-fn compute_freshness(session: &Session, run: &RunRecord, fingerprint: Option<&str>, place: &WorktreeState, now: Time) -> Freshness {
+fn compute_freshness(
+    session: &Session,
+    run: &RunRecord,
+    fingerprint: Option<&str>,
+    place: &WorktreeState,
+    now: Time,
+) -> Freshness {
     let quiet = now.as_second().saturating_sub(run.updated_at.as_second());
     let liveness = if run.status.is_terminal() {
         Liveness::Ended
@@ -202,7 +217,6 @@ fn compute_freshness(session: &Session, run: &RunRecord, fingerprint: Option<&st
     };
     // On another branch the same words name something else.
     let fingerprint = fingerprint.filter(|_| run.branch == place.branch);
-    let surroundings =
-        CurrentCode { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint };
+    let surroundings = CurrentCode { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint };
     derive_freshness(&target, liveness, &surroundings)
 }

@@ -28,8 +28,8 @@ mod man;
 mod mute;
 mod output;
 mod pause;
-mod repo_path;
 mod replay;
+mod repo_path;
 mod resolve_id;
 mod resume;
 mod review;
@@ -128,6 +128,8 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Doctor(arguments)) => doctor::run(&invocation, &arguments),
         Some(CliCommand::Worker(arguments)) => worker::run(&invocation, &arguments),
         Some(CliCommand::Indexer(arguments)) => indexer::run(&invocation, &arguments),
-        Some(CliCommand::Completions(_) | CliCommand::Man(_) | CliCommand::Tokens(_) | CliCommand::Keep(_)) => Ok(CliExitCode::Done),
+        Some(CliCommand::Completions(_) | CliCommand::Man(_) | CliCommand::Tokens(_) | CliCommand::Keep(_)) => {
+            Ok(CliExitCode::Done)
+        }
     }
 }

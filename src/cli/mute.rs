@@ -74,7 +74,10 @@ fn list_mutes(session: &Session, format: PlainFormat) -> Result<CliExitCode, Cli
         let muted: Vec<_> = muted.iter().map(|(kind, since)| json!({ "kind": kind, "since": since })).collect();
         let offers: Vec<_> =
             offers.iter().map(|offer| json!({ "kind": offer.kind, "dismissed": offer.dismissed })).collect();
-        output::print_json(&crate::report::json::build_versioned([("muted", muted.into()), ("offers", offers.into())]))?;
+        output::print_json(&crate::report::json::build_versioned([
+            ("muted", muted.into()),
+            ("offers", offers.into()),
+        ]))?;
         return Ok(CliExitCode::Done);
     }
     let mut said = String::new();

@@ -13,7 +13,7 @@ use super::output;
 use super::session::Invocation;
 use crate::domain::text;
 use crate::report::json;
-use crate::runner::replay::{ReplayOptions, ReplayReport, ReplayError, replay};
+use crate::runner::replay::{ReplayError, ReplayOptions, ReplayReport, replay};
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
@@ -41,8 +41,12 @@ pub fn run(_: &Invocation, arguments: &ReplayArgs) -> Result<CliExitCode, CliErr
         .prefix("revdeck-replay-")
         .tempdir()
         .map_err(|error| CliError::failed(format!("cannot make a folder for the session: {error}")))?;
-    let options =
-        ReplayOptions { source, commits: arguments.commits.max(1), seed: arguments.seed, folder: folder.path().to_owned() };
+    let options = ReplayOptions {
+        source,
+        commits: arguments.commits.max(1),
+        seed: arguments.seed,
+        folder: folder.path().to_owned(),
+    };
     let visible = std::io::stderr().is_terminal();
     let played = replay(&options, &mut |done, all| {
         if visible {
@@ -57,7 +61,11 @@ pub fn run(_: &Invocation, arguments: &ReplayArgs) -> Result<CliExitCode, CliErr
         PlainFormat::Json => output::print_json(&report_to_json(&played))?,
         PlainFormat::Text => output::print(&format_report(&played))?,
     }
-    Ok(if played.missing.is_empty() && played.reviewed_twice == 0 { CliExitCode::Done } else { CliExitCode::Incomplete })
+    Ok(if played.missing.is_empty() && played.reviewed_twice == 0 {
+        CliExitCode::Done
+    } else {
+        CliExitCode::Incomplete
+    })
 }
 
 fn report_to_json(played: &ReplayReport) -> serde_json::Value {
@@ -119,7 +127,9 @@ fn format_report(played: &ReplayReport) -> String {
             played.held_back,
         ),
     ];
-    lines.extend(played.missing.iter().take(MAX_NAMED_FINDINGS).map(|line| format!("  missing: {}", text::sanitize_line(line))));
+    lines.extend(
+        played.missing.iter().take(MAX_NAMED_FINDINGS).map(|line| format!("  missing: {}", text::sanitize_line(line))),
+    );
     lines.join("\n") + "\n"
 }
 

@@ -83,8 +83,10 @@ pub fn resolve_run_or_finding(store: &Store, given: &str) -> Result<RunOrFinding
             Err(CliError::usage(format!("{given:?} is both the run {run} and the finding {finding}"))
                 .hint("write ar_ or f_ before it"))
         }
-        (Err(error), Err(_)) => Err(CliError::usage(format!("there is no run and no finding {:?}", sanitize_line(given)))
-            .hint(error.hint.unwrap_or_default())),
+        (Err(error), Err(_)) => {
+            Err(CliError::usage(format!("there is no run and no finding {:?}", sanitize_line(given)))
+                .hint(error.hint.unwrap_or_default()))
+        }
     }
 }
 

@@ -9,12 +9,12 @@ use super::args::OutputFormat;
 use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, Session};
 use super::{interrupt, output, runs};
-use crate::config::{Settings, RequiredAssets};
+use crate::config::{RequiredAssets, Settings};
 use crate::domain::{
-    Coverage, Finding, FindingId, FindingStatus, SuppressedReport, Priority, RejectedReport, RunOutput, RunRecord, RunStatus, Scope,
-    Source,
+    Coverage, Finding, FindingId, FindingStatus, Priority, RejectedReport, RunOutput, RunRecord, RunStatus, Scope,
+    Source, SuppressedReport,
 };
-use crate::policy::{ReviewAction, Decision};
+use crate::policy::{Decision, ReviewAction};
 use crate::report::{TextOptions, json, markdown, text};
 use crate::runner::{RequestOutcome, ReviewRequest, Runner};
 use crate::store::Store;
@@ -147,10 +147,17 @@ fn decision_to_json(decision: &Decision) -> serde_json::Value {
     })
 }
 
-fn print_started(look: &TextOptions, format: OutputFormat, requested: &RequestOutcome) -> Result<CliExitCode, CliError> {
+fn print_started(
+    look: &TextOptions,
+    format: OutputFormat,
+    requested: &RequestOutcome,
+) -> Result<CliExitCode, CliError> {
     let RequestOutcome { decision, run, .. } = requested;
     if format == OutputFormat::Json {
-        output::print_json(&json::build_versioned([("run", json::encode_run(run)), ("decision", decision_to_json(decision))]))?;
+        output::print_json(&json::build_versioned([
+            ("run", json::encode_run(run)),
+            ("decision", decision_to_json(decision)),
+        ]))?;
         return Ok(CliExitCode::Done);
     }
     let said = match decision.action {
@@ -272,7 +279,12 @@ impl RunResult {
             "adopt" => "adopted, it was on its way already",
             _ => return String::new(),
         };
-        format!("{} {how}{}{}\n", self.run.run_id, look.separator(), crate::domain::text::sanitize_line(&decision.reason))
+        format!(
+            "{} {how}{}{}\n",
+            self.run.run_id,
+            look.separator(),
+            crate::domain::text::sanitize_line(&decision.reason)
+        )
     }
 
     pub fn to_json(&self) -> serde_json::Value {

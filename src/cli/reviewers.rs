@@ -7,10 +7,12 @@ use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{Invocation, detect_look, read_variable};
-use crate::config::{ApiKeySource, ModelMatch, ModelFacts, ModelCatalog, ReviewerKind, ReviewerSettings, Settings, RequiredAssets};
+use crate::config::{
+    ApiKeySource, ModelCatalog, ModelFacts, ModelMatch, RequiredAssets, ReviewerKind, ReviewerSettings, Settings,
+};
 use crate::domain::text::sanitize_line;
 use crate::report::{TextStyle, TextTable, json as report};
-use crate::runner::{ToolProbe, ReviewerProbe, probe_reviewer};
+use crate::runner::{ReviewerProbe, ToolProbe, probe_reviewer};
 
 /// Arguments of `reviewers`.
 #[derive(Debug, Args)]

@@ -89,7 +89,9 @@ pub fn format_runs(look: &TextOptions, view: &StoreView, chosen: &[usize]) -> St
     let mut table = TextTable::default();
     // Programs read lines of runs only.
     if look.width.is_some() {
-        table.push_row(["run", "status", "age", "scope", "reviewer", "findings", "files"].map(|name| (TextStyle::Faint, name)));
+        table.push_row(
+            ["run", "status", "age", "scope", "reviewer", "findings", "files"].map(|name| (TextStyle::Faint, name)),
+        );
     }
     for &index in chosen {
         let run = view.run(index);

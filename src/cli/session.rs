@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::args::{ColorWhen, GlobalArgs};
 use super::error::CliError;
 use super::output;
-use crate::config::{self, ClockAndIds, ColorChoice, SettingsSources, LoadedSettings, MistakePolicy, Paths, RequiredAssets};
+use crate::config::{
+    self, ClockAndIds, ColorChoice, LoadedSettings, MistakePolicy, Paths, RequiredAssets, SettingsSources,
+};
 use crate::domain::Time;
 use crate::git::Repo;
 use crate::report::TextOptions;
@@ -56,7 +58,12 @@ impl Invocation {
         Ok(loaded)
     }
 
-    fn load_layers(&self, worktree: Option<&Path>, texts: RequiredAssets, mistakes: MistakePolicy) -> Result<LoadedSettings, CliError> {
+    fn load_layers(
+        &self,
+        worktree: Option<&Path>,
+        texts: RequiredAssets,
+        mistakes: MistakePolicy,
+    ) -> Result<LoadedSettings, CliError> {
         let mut flags = Vec::new();
         if let Some(color) = self.global.color {
             let word = match color {
@@ -75,7 +82,14 @@ impl Invocation {
         if self.global.no_learning {
             flags.push(("learning.enabled", "--no-learning", "false".to_owned()));
         }
-        let inputs = SettingsSources { paths: &self.paths, worktree, environment: &read_variable, flags: &flags, texts, mistakes };
+        let inputs = SettingsSources {
+            paths: &self.paths,
+            worktree,
+            environment: &read_variable,
+            flags: &flags,
+            texts,
+            mistakes,
+        };
         let mut loaded = config::load_settings(inputs)?;
         // The theme matters to the cockpit alone: whoever only reviews is not told at each step.
         if texts == RequiredAssets::All && !tui::has_theme(&self.paths, &loaded.settings.theme) {
@@ -101,7 +115,11 @@ impl Invocation {
     }
 
     /// As [`Invocation::settings`], for a command that only shows them.
-    pub fn load_reading_settings(&self, worktree: Option<&Path>, texts: RequiredAssets) -> Result<LoadedSettings, CliError> {
+    pub fn load_reading_settings(
+        &self,
+        worktree: Option<&Path>,
+        texts: RequiredAssets,
+    ) -> Result<LoadedSettings, CliError> {
         let loaded = self.load_layers(worktree, texts, MistakePolicy::Warn)?;
         for warning in &loaded.warnings {
             output::print_note(&format!("warning: {warning}"));

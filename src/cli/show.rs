@@ -10,7 +10,7 @@ use super::review::RunResult;
 use super::session::{Invocation, Session};
 use crate::config::RequiredAssets;
 use crate::domain::{Finding, FindingId, RunId, RunStatus};
-use crate::report::{FindingLocation, FindingHistory, json, markdown, text};
+use crate::report::{FindingHistory, FindingLocation, json, markdown, text};
 use crate::store::{Store, StoreView};
 
 /// Arguments of `show`.
@@ -60,7 +60,9 @@ fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Resu
     }
     let story = load_story(&session.store, &view, &finding)?;
     Ok(match format {
-        OutputFormat::Json => format!("{}\n", output::to_json_text(&json::encode_finding_with_history(&finding, &story))),
+        OutputFormat::Json => {
+            format!("{}\n", output::to_json_text(&json::encode_finding_with_history(&finding, &story)))
+        }
         _ => text::render_finding(&session.look, &finding, &story.history) + &story.to_text(&session.look),
     })
 }

@@ -13,9 +13,9 @@ use crate::config::RequiredAssets;
 use crate::domain::text::format_count;
 use crate::domain::{Finding, RunId, Time};
 use crate::git::Repo;
+use crate::report::{TextOptions, TextStyle, TextTable, json, text};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::{Builtin, FileReport, to_findings};
-use crate::report::{TextOptions, TextStyle, TextTable, json, text};
 
 /// Arguments of `smells`.
 #[derive(Debug, Args)]
@@ -123,7 +123,8 @@ fn as_text(look: &TextOptions, files: &[FileReport], metrics: bool) -> String {
                 let figures =
                     [function.nloc, function.cyclomatic, function.cognitive, function.parameters, function.nesting];
                 let figures = figures.map(|figure| figure.to_string());
-                let place = format!("{}:{}", report.path, text::format_line_range(function.line_start, function.line_end));
+                let place =
+                    format!("{}:{}", report.path, text::format_line_range(function.line_start, function.line_end));
                 let mut cells = vec![(TextStyle::Plain, function.name.as_str())];
                 cells.extend(figures.iter().map(|figure| (TextStyle::Plain, figure.as_str())));
                 cells.push((TextStyle::Location, &place));

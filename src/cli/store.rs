@@ -11,8 +11,8 @@ use crate::config::RequiredAssets;
 use crate::domain::SCHEMA_VERSION;
 use crate::domain::text::{format_count, sanitize_line};
 use crate::report::json;
-use crate::runner::{RetentionReport, RetentionLimits};
-use crate::store::{StoreCheckReport, Store};
+use crate::runner::{RetentionLimits, RetentionReport};
+use crate::store::{Store, StoreCheckReport};
 
 /// Arguments of `store`.
 #[derive(Debug, Args)]
@@ -112,7 +112,9 @@ fn print_report(store: &Store, report: &StoreCheckReport, format: PlainFormat) -
             let verdict = match (left, report.problems.len()) {
                 (0, 0) => "the store is sound".to_owned(),
                 (0, repaired) => format!("{} repaired, the store is sound", format_count(repaired, "problem")),
-                (left, _) => format!("{} (`revdeck store repair` sets right what it can)", format_count(left, "problem")),
+                (left, _) => {
+                    format!("{} (`revdeck store repair` sets right what it can)", format_count(left, "problem"))
+                }
             };
             let newer = match report.newer_lines {
                 0 => String::new(),

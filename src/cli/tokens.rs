@@ -11,7 +11,7 @@ use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
 use crate::context::tokens::{Encoding, count_tokens};
-use crate::domain::text::{sanitize_line, path_from_bytes};
+use crate::domain::text::{path_from_bytes, sanitize_line};
 use crate::report::json;
 
 /// Longer files are not counted, in bytes: half a minute's work.

@@ -11,7 +11,7 @@ use super::session::Invocation;
 use crate::config::RequiredAssets;
 use crate::domain::{Time, WatchMode, text};
 use crate::report::json::build_versioned;
-use crate::runner::{WatchStart, TerminalBinding, WatchLine, StopOutcome, RepoWatcher, WatchEnd, WatchState};
+use crate::runner::{RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState};
 use crate::store::WatcherStatus;
 
 /// Arguments of `watch`.
@@ -41,8 +41,9 @@ pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode
     let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
     let ambient = invocation.clock_and_ids()?;
     let again = invocation.clone();
-    let open =
-        Box::new(move |root: &std::path::Path| again.open_runner_at(root, RequiredAssets::Smells).map_err(|error| error.message));
+    let open = Box::new(move |root: &std::path::Path| {
+        again.open_runner_at(root, RequiredAssets::Smells).map_err(|error| error.message)
+    });
     let watch = match RepoWatcher::begin(runner, open)? {
         WatchStart::Watching(watch) => watch,
         WatchStart::Already(watcher) => {

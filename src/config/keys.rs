@@ -2,7 +2,7 @@
 //! are checked alike and the documentation cannot forget a key (a test holds it against `assets/config.toml`).
 
 use super::Dollars;
-use crate::domain::{QuietHours, Priority, Scope};
+use crate::domain::{Priority, QuietHours, Scope};
 
 /// Who may set a key besides the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,9 +203,15 @@ impl SettingType {
                 _ => Err(format!("{count} is out of range")),
             },
             (SettingType::OneOf(words), SettingValue::Text(text)) if words.contains(&text.as_str()) => Ok(value),
-            (SettingType::Scope, SettingValue::Text(text)) if text == "auto" || text.parse::<Scope>().is_ok() => Ok(value),
-            (SettingType::FailOn, SettingValue::Text(text)) if text == "none" || text.parse::<Priority>().is_ok() => Ok(value),
-            (SettingType::OneOf(_) | SettingType::Scope | SettingType::FailOn, SettingValue::Text(text)) => Err(format!("{text:?} is not allowed")),
+            (SettingType::Scope, SettingValue::Text(text)) if text == "auto" || text.parse::<Scope>().is_ok() => {
+                Ok(value)
+            }
+            (SettingType::FailOn, SettingValue::Text(text)) if text == "none" || text.parse::<Priority>().is_ok() => {
+                Ok(value)
+            }
+            (SettingType::OneOf(_) | SettingType::Scope | SettingType::FailOn, SettingValue::Text(text)) => {
+                Err(format!("{text:?} is not allowed"))
+            }
             (SettingType::Address, SettingValue::Text(text)) => match parse_authority(text) {
                 None | Some("") => Err("is no address".to_owned()),
                 Some(authority) if authority.contains('@') => Err("holds a name or a key".to_owned()),
@@ -213,7 +219,9 @@ impl SettingType {
             },
             (SettingType::Variable, SettingValue::Text(text)) if is_variable_name(text) => Ok(value),
             (SettingType::Variable, SettingValue::Text(_)) => Err("is not the name of a variable".to_owned()),
-            (SettingType::Program, SettingValue::List(words)) if words.first().is_some_and(|word| !word.is_empty()) => Ok(value),
+            (SettingType::Program, SettingValue::List(words)) if words.first().is_some_and(|word| !word.is_empty()) => {
+                Ok(value)
+            }
             (SettingType::Program, _) => Err("is no command".to_owned()),
             (SettingType::AnyOf(words), SettingValue::List(list)) => {
                 match list.iter().find(|word| !words.contains(&word.as_str())) {
@@ -235,10 +243,12 @@ impl SettingType {
                 "false" | "0" | "no" => SettingValue::Flag(false),
                 _ => return Err(format!("{text:?} is neither true nor false")),
             },
-            SettingType::Count { .. } => SettingValue::Count(text.parse().map_err(|_| format!("{text:?} is no whole number"))?),
-            SettingType::Patterns | SettingType::AnyOf(_) => {
-                SettingValue::List(text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect())
+            SettingType::Count { .. } => {
+                SettingValue::Count(text.parse().map_err(|_| format!("{text:?} is no whole number"))?)
             }
+            SettingType::Patterns | SettingType::AnyOf(_) => SettingValue::List(
+                text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect(),
+            ),
             SettingType::Money { .. } => {
                 let amount = text.parse().ok().and_then(Dollars::new);
                 SettingValue::Money(amount.ok_or_else(|| format!("{text:?} is no amount of money"))?)
@@ -368,13 +378,20 @@ mod tests {
             ("budget.day_cost", "2.5", Dollars::new(2.5).map(SettingValue::Money)),
             ("budget.day_cost", "-2.5", None),
             ("budget.day_cost", "lots", None),
-            ("watch.on", "commit, worktree", Some(SettingValue::List(vec!["commit".to_owned(), "worktree".to_owned()]))),
+            (
+                "watch.on",
+                "commit, worktree",
+                Some(SettingValue::List(vec!["commit".to_owned(), "worktree".to_owned()])),
+            ),
             ("watch.on", "push", None),
             ("watch.quiet_hours", "22:00-07:00", Some(SettingValue::Text("22:00-07:00".to_owned()))),
             ("ignored_paths", "a/, *.snap,", Some(SettingValue::List(vec!["a/".to_owned(), "*.snap".to_owned()]))),
         ] {
             assert_eq!(KEYS[find_key_index(name).expect(name)].form.parse(text).ok(), expected, "{name}={text}");
         }
-        assert_eq!(KEYS[find_key_index("window.max_turns").expect("a key")].environment_variable(), "REVDECK_WINDOW_MAX_TURNS");
+        assert_eq!(
+            KEYS[find_key_index("window.max_turns").expect("a key")].environment_variable(),
+            "REVDECK_WINDOW_MAX_TURNS"
+        );
     }
 }

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
-use super::settings_file::{self, SettingsFile, SymlinkPolicy, AllowedKeys};
 use super::error::{ConfigError, SettingLocation};
-use super::keys::{self, SettingType, KEYS, Trust, SettingValue};
+use super::keys::{self, KEYS, SettingType, SettingValue, Trust};
 use super::reviewers::{self, ReviewerTable};
+use super::settings_file::{self, AllowedKeys, SettingsFile, SymlinkPolicy};
 use super::strictness::ThresholdStrictness;
 use super::{
     BudgetSettings, ColorChoice, ContextSettings, Dollars, EmbeddingSettings, LearningSettings, Paths, PolicySettings,
@@ -328,7 +328,8 @@ impl SettingsLoader {
         let mut value = settings_file::parse_value(found.get_ref())
             .and_then(|value| key.form.check(value))
             .map_err(|problem| document.value_error(found.span().start, name, problem, key.form.describe_allowed()))?;
-        if let (SettingType::Patterns, SettingsLayer::Repository, SettingValue::List(own)) = (key.form, layer, &mut value)
+        if let (SettingType::Patterns, SettingsLayer::Repository, SettingValue::List(own)) =
+            (key.form, layer, &mut value)
             && let Some((SettingValue::List(before), _)) = &self.settings[index]
         {
             own.splice(..0, before.iter().cloned());
@@ -344,9 +345,16 @@ impl SettingsLoader {
     }
 
     /// A `[smells]` table of a settings file.
-    fn apply_smells(&mut self, document: &SettingsFile, over: &DeTable<'_>, layer: SettingsLayer) -> Result<(), ConfigError> {
+    fn apply_smells(
+        &mut self,
+        document: &SettingsFile,
+        over: &DeTable<'_>,
+        layer: SettingsLayer,
+    ) -> Result<(), ConfigError> {
         settings_file::check_shape(document, over, &settings_file::parse_embedded(embedded::SMELLS), "smells")?;
-        let Some(toml::Value::Table(mut table)) = settings_file::parse_owned_table(document)?.remove("smells") else { return Ok(()) };
+        let Some(toml::Value::Table(mut table)) = settings_file::parse_owned_table(document)?.remove("smells") else {
+            return Ok(());
+        };
         let mut changed = collect_thresholds(document, over, layer);
         if layer == SettingsLayer::Repository {
             self.refuse_looser(&mut table, &mut changed);
@@ -495,7 +503,8 @@ impl SettingsLoader {
             .filter_map(|(key, found)| found.clone().map(|(value, origin)| (key.name.to_owned(), value, origin)))
             .map(|(key, value, origin)| EffectiveSetting { key, value, origin })
             .collect();
-        let reviewers = self.reviewers.iter().flat_map(|(name, reviewer)| list_reviewer_settings(name, reviewer)).collect();
+        let reviewers =
+            self.reviewers.iter().flat_map(|(name, reviewer)| list_reviewer_settings(name, reviewer)).collect();
         let Self { thresholds, warnings, mistaken, .. } = self;
         LoadedSettings { settings, entries: shown, thresholds, reviewers, warnings, has_mistakes: mistaken }
     }
@@ -504,20 +513,32 @@ impl SettingsLoader {
 /// The warning about a repository's value that is looser than the user's own.
 fn format_not_stricter(theirs: &SettingOrigin, key: &str) -> String {
     let place = theirs.location().map(ToString::to_string).unwrap_or_default();
-    format!("{}: {key}: not obeyed; a repository may only make it stricter than your own value", text::sanitize_line(&place))
+    format!(
+        "{}: {key}: not obeyed; a repository may only make it stricter than your own value",
+        text::sanitize_line(&place)
+    )
 }
 
 /// A reviewer's settings, each with the place that set it.
 fn list_reviewer_settings(name: &str, reviewer: &ReviewerTable) -> Vec<EffectiveSetting> {
-    let origin = |field: &str| reviewer.locations.get(field).cloned().map_or(SettingOrigin::Default, SettingOrigin::User);
+    let origin =
+        |field: &str| reviewer.locations.get(field).cloned().map_or(SettingOrigin::Default, SettingOrigin::User);
     let shown = reviewer.settings.list_fields().into_iter();
     shown
-        .map(|(field, value)| EffectiveSetting { key: format!("reviewers.{name}.{field}"), value, origin: origin(field) })
+        .map(|(field, value)| EffectiveSetting {
+            key: format!("reviewers.{name}.{field}"),
+            value,
+            origin: origin(field),
+        })
         .collect()
 }
 
 /// The thresholds that a table changes, as they stand in the file.
-fn collect_thresholds(document: &SettingsFile, over: &DeTable<'_>, layer: SettingsLayer) -> Vec<(String, String, SettingOrigin)> {
+fn collect_thresholds(
+    document: &SettingsFile,
+    over: &DeTable<'_>,
+    layer: SettingsLayer,
+) -> Vec<(String, String, SettingOrigin)> {
     let mut changed = Vec::new();
     for (group, values) in over {
         let DeValue::Table(values) = values.get_ref() else { continue };

@@ -3,7 +3,6 @@
 //! Invariant: a reviewed repository can set only harmless keys (thresholds, ignored paths, scope).
 
 mod clock;
-mod settings_file;
 pub mod embedded;
 mod error;
 mod keys;
@@ -13,25 +12,29 @@ mod money;
 mod paths;
 mod prompts;
 mod reviewers;
+mod settings_file;
 mod strictness;
 #[cfg(test)]
 mod tests;
 
 pub use clock::ClockAndIds;
-pub use settings_file::{AllowedKeys, overlay_user_file};
 pub use error::{ConfigError, SettingLocation};
-pub use keys::{SettingType, KEYS, SettingKey, Trust, SettingValue};
-pub use layers::{SettingsSources, LoadedSettings, MistakePolicy, SettingOrigin, REPOSITORY_FILE, EffectiveSetting, RequiredAssets, load_settings};
-pub use models::{ModelMatch, LongPromptPrice, ModelFacts, ModelCatalog, ModelPrice, ToolUse};
+pub use keys::{KEYS, SettingKey, SettingType, SettingValue, Trust};
+pub use layers::{
+    EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RequiredAssets, SettingOrigin, SettingsSources,
+    load_settings,
+};
+pub use models::{LongPromptPrice, ModelCatalog, ModelFacts, ModelMatch, ModelPrice, ToolUse};
 pub use money::Dollars;
 pub use paths::Paths;
 pub use prompts::{Prompt, PromptName, Prompts};
-pub use reviewers::{CommandDialect, ApiKeySource, ReviewerKind, ReviewerSettings, SummaryAuthor};
+pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind, ReviewerSettings, SummaryAuthor};
+pub use settings_file::{AllowedKeys, overlay_user_file};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::domain::{QuietHours, WatchTrigger, Priority, Scope};
+use crate::domain::{Priority, QuietHours, Scope, WatchTrigger};
 
 /// When commands print in colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

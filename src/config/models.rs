@@ -304,7 +304,11 @@ impl ModelCatalog {
     }
 
     /// An entry of both tables, the user's over the embedded one.
-    fn find_entry(&self, group: impl Fn(&ModelTable) -> &BTreeMap<String, ModelEntry>, name: &str) -> Option<ModelEntry> {
+    fn find_entry(
+        &self,
+        group: impl Fn(&ModelTable) -> &BTreeMap<String, ModelEntry>,
+        name: &str,
+    ) -> Option<ModelEntry> {
         match (group(&self.users).get(name), group(&self.embedded).get(name)) {
             (Some(own), Some(base)) => Some(own.merge_over(base)),
             (Some(entry), None) | (None, Some(entry)) => Some(entry.clone()),
@@ -338,7 +342,8 @@ impl ModelCatalog {
         let name = self.find_name(id);
         let found = name.and_then(|name| self.find_entry(|table| &table.models, name));
         let mut entry = found.unwrap_or_default();
-        if let Some(family) = entry.family.as_ref().and_then(|family| self.find_entry(|table| &table.families, family)) {
+        if let Some(family) = entry.family.as_ref().and_then(|family| self.find_entry(|table| &table.families, family))
+        {
             entry = entry.merge_over(&family);
         }
         for guess in [guess, "other"] {
@@ -384,7 +389,8 @@ impl ModelCatalog {
     /// What is known of a reviewer's model where it is served, with the reviewer's own keys over it.
     pub fn facts_for_reviewer(&self, reviewer: &ReviewerSettings) -> ModelFacts {
         let home = reviewer.is_official_service() || reviewer.kind == ReviewerKind::Ollama;
-        let (mut facts, seller) = self.resolve_facts(&reviewer.model, if home { reviewer.kind.word() } else { "other" });
+        let (mut facts, seller) =
+            self.resolve_facts(&reviewer.model, if home { reviewer.kind.word() } else { "other" });
         let sold_here = seller.is_none_or(|seller| {
             reviewer.host().is_some_and(|host| seller.hosts.iter().any(|sold| sold.eq_ignore_ascii_case(host)))
         });

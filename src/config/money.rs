@@ -22,7 +22,9 @@ impl Dollars {
 
     /// `None` for what is no amount: negative, not a number, or above 10^9.
     pub fn new(amount: f64) -> Option<Self> {
-        (0.0..=MAX_DOLLARS).contains(&amount).then(|| Self { millionths: (amount * MILLIONTHS_PER_DOLLAR).round() as u64 })
+        (0.0..=MAX_DOLLARS)
+            .contains(&amount)
+            .then(|| Self { millionths: (amount * MILLIONTHS_PER_DOLLAR).round() as u64 })
     }
 
     pub fn as_f64(self) -> f64 {

@@ -217,7 +217,10 @@ impl ReviewerSettings {
     /// Whether it is the service that its kind is named after, and nobody can listen.
     pub fn is_official_service(&self) -> bool {
         let safe = self.base_url.as_ref().is_none_or(|address| address.starts_with("https://"));
-        safe && self.kind.default_host().is_some_and(|home| self.host().is_some_and(|host| host.eq_ignore_ascii_case(home)))
+        safe && self
+            .kind
+            .default_host()
+            .is_some_and(|home| self.host().is_some_and(|host| host.eq_ignore_ascii_case(home)))
     }
 
     /// Whether what is sent can be read on its way: http to another machine.
@@ -236,14 +239,18 @@ impl ReviewerSettings {
         match (&self.api_key_cmd, &self.api_key_env) {
             (Some(command), _) => ApiKeySource::Command(command),
             (None, Some(variable)) => ApiKeySource::Variable(variable),
-            (None, None) if self.is_official_service() => self.kind.default_key_variable().map_or(ApiKeySource::None, ApiKeySource::Variable),
+            (None, None) if self.is_official_service() => {
+                self.kind.default_key_variable().map_or(ApiKeySource::None, ApiKeySource::Variable)
+            }
             (None, None) => ApiKeySource::None,
         }
     }
 
     /// What the command speaks: as said, else by the name of the program.
     pub fn dialect(&self) -> CommandDialect {
-        self.dialect.unwrap_or_else(|| self.command.first().map_or(CommandDialect::Plain, |program| CommandDialect::from_program(program)))
+        self.dialect.unwrap_or_else(|| {
+            self.command.first().map_or(CommandDialect::Plain, |program| CommandDialect::from_program(program))
+        })
     }
 
     /// Its settings by the names and in the order of [`FIELDS`]; those that are not set and have no default are

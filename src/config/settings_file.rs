@@ -48,7 +48,10 @@ impl SettingsFile {
             return Err(ConfigError::NotAFile { path, problem: "it is not an ordinary file".to_owned() });
         }
         if metadata.len() > MAX_SETTINGS_BYTES {
-            return Err(ConfigError::NotAFile { path, problem: format!("it is larger than {MAX_SETTINGS_BYTES} bytes") });
+            return Err(ConfigError::NotAFile {
+                path,
+                problem: format!("it is larger than {MAX_SETTINGS_BYTES} bytes"),
+            });
         }
         match std::fs::read_to_string(&path) {
             Ok(text) => Ok(Some(Self { path, text })),
@@ -130,13 +133,23 @@ pub fn check_shape(
                 if u64::from_str_radix(integer.as_str(), integer.radix()).is_err() =>
             {
                 let allowed = format!("a whole number that is not negative; the default is {known}");
-                return Err(document.value_error(value.span().start, &name, format!("{integer} is out of range"), allowed));
+                return Err(document.value_error(
+                    value.span().start,
+                    &name,
+                    format!("{integer} is out of range"),
+                    allowed,
+                ));
             }
             (toml::Value::Integer(known), DeValue::Integer(integer))
                 if u32::from_str_radix(integer.as_str(), integer.radix()).is_err() =>
             {
                 let allowed = format!("a whole number up to {}; the default is {known}", u32::MAX);
-                return Err(document.value_error(value.span().start, &name, format!("{integer} is out of range"), allowed));
+                return Err(document.value_error(
+                    value.span().start,
+                    &name,
+                    format!("{integer} is out of range"),
+                    allowed,
+                ));
             }
             (toml::Value::Array(known), DeValue::Array(items)) => {
                 let sort = |word: &'static str| if word == "integer" || word == "float" { "number" } else { word };

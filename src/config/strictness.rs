@@ -35,7 +35,11 @@ impl ThresholdStrictness {
             for (name, value) in keys {
                 let between = text.get(end..name.span().start).unwrap_or_default();
                 if between.contains('#') {
-                    direction = if between.contains(MORE_IS_STRICTER_MARK) { StricterDirection::More } else { StricterDirection::Less };
+                    direction = if between.contains(MORE_IS_STRICTER_MARK) {
+                        StricterDirection::More
+                    } else {
+                        StricterDirection::Less
+                    };
                 }
                 end = value.span().end;
                 directions.insert(format!("{}.{}", group.get_ref(), name.get_ref()), direction);
@@ -59,7 +63,10 @@ impl ThresholdStrictness {
                 !subset.iter().all(|item| whole.iter().any(|other| is_equal(item, other)))
             }
             _ => {
-                match (as_number(theirs).zip(as_number(own)).and_then(|(theirs, own)| theirs.partial_cmp(&own)), direction) {
+                match (
+                    as_number(theirs).zip(as_number(own)).and_then(|(theirs, own)| theirs.partial_cmp(&own)),
+                    direction,
+                ) {
                     (Some(order), StricterDirection::Less) => order == Ordering::Greater,
                     (Some(order), StricterDirection::More) => order == Ordering::Less,
                     (None, _) => true,
@@ -89,7 +96,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::config::{settings_file, embedded};
+    use crate::config::{embedded, settings_file};
 
     #[test]
     fn every_threshold_has_a_direction_and_the_marks_are_where_they_are_meant() {
@@ -99,8 +106,12 @@ mod tests {
                 assert!(strictness.0.contains_key(&format!("{group}.{name}")), "{group}.{name}");
             }
         }
-        let more: Vec<&str> =
-            strictness.0.iter().filter(|(_, it)| **it == StricterDirection::More).map(|(key, _)| key.as_str()).collect();
+        let more: Vec<&str> = strictness
+            .0
+            .iter()
+            .filter(|(_, it)| **it == StricterDirection::More)
+            .map(|(key, _)| key.as_str())
+            .collect();
         assert_eq!(
             more,
             [
@@ -135,6 +146,9 @@ mod tests {
             let table: toml::Table = format!("it = {text}").parse().expect("TOML");
             table["it"].clone()
         };
-        assert_eq!(ThresholdStrictness::from_toml(embedded::SMELLS).is_looser(key, &value(theirs), &value(own)), expected);
+        assert_eq!(
+            ThresholdStrictness::from_toml(embedded::SMELLS).is_looser(key, &value(theirs), &value(own)),
+            expected
+        );
     }
 }

@@ -67,7 +67,10 @@ fn a_user_may_set_all_and_a_repository_the_harmless() {
         let theirs = load_with("", &line).unwrap_or_else(|error| panic!("{line}: {error}"));
         match key.trust {
             Trust::Repository => {
-                assert!(matches!(origin(&theirs), SettingOrigin::Repository(_)) && theirs.warnings.is_empty(), "{line}");
+                assert!(
+                    matches!(origin(&theirs), SettingOrigin::Repository(_)) && theirs.warnings.is_empty(),
+                    "{line}"
+                );
             }
             Trust::User => {
                 assert!(matches!(origin(&theirs), SettingOrigin::Default), "{line}");
@@ -122,7 +125,8 @@ fn the_users_files_are_laid_over_the_embedded_ones() {
     let base = "[global]\nq = \"quit\"\nr = \"review\"\n";
     assert_eq!(overlay_user_file(base, &file, AllowedKeys::Any).expect("no file"), None);
     std::fs::write(&file, "[global]\nq = \"none\"\n[list]\nx = \"dismiss\"\n").expect("a file");
-    let merged: toml::Table = overlay_user_file(base, &file, AllowedKeys::Any).expect("sound").expect("a file").parse().expect("TOML");
+    let merged: toml::Table =
+        overlay_user_file(base, &file, AllowedKeys::Any).expect("sound").expect("a file").parse().expect("TOML");
     let expected: toml::Table =
         "[global]\nq = \"none\"\nr = \"review\"\n[list]\nx = \"dismiss\"\n".parse().expect("TOML");
     assert_eq!(merged, expected);
@@ -169,7 +173,9 @@ fn every_field_of_a_reviewer_can_be_set_is_documented_and_shown_with_its_place()
         let loaded = reviewer(&lines.join("\n")).unwrap_or_else(|error| panic!("{name}: {error}"));
         let key = format!("reviewers.a.{name}");
         let shown = loaded.reviewers.iter().find(|setting| setting.key == key).unwrap_or_else(|| panic!("{name}"));
-        let SettingOrigin::User(SettingLocation::File { line, column, .. }) = shown.origin else { panic!("{name}: {:?}", shown.origin) };
+        let SettingOrigin::User(SettingLocation::File { line, column, .. }) = shown.origin else {
+            panic!("{name}: {:?}", shown.origin)
+        };
         assert_eq!((line, column), (2, 1), "{name}");
         let expected = value.trim_matches('"');
         let shown = match shown.value.clone() {

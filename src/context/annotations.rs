@@ -4,15 +4,17 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::builder::standalone_piece;
 use super::chunk::{ChunkKind, Declaration};
-use super::test_coverage::{TestCoverage, LineCoverage};
-use super::mask::Mask;
-use super::pack::{TokenCounter, LastChange, Need, PackedContext, ContextPiece, ContextSection, SectionKind, UntestedFunction};
+use super::file_analysis::FileAnalyzer;
 use super::history_cache::RepoHistory;
+use super::mask::Mask;
+use super::pack::{
+    ContextPiece, ContextSection, LastChange, Need, PackedContext, SectionKind, TokenCounter, UntestedFunction,
+};
 use super::retrieve::history::{PastFile, PathId, find_last_touch};
 use super::retrieve::task::{RetrievalTask, old_line_range};
-use super::builder::standalone_piece;
-use super::file_analysis::FileAnalyzer;
+use super::test_coverage::{LineCoverage, TestCoverage};
 use super::text::format_path;
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, Time};
@@ -161,7 +163,12 @@ pub fn build_untested_piece(untested: &[UntestedFunction], most: u32, count: Tok
 }
 
 /// The newest commit that touched lines of each section. Lines of the files that `changed` has are not those of a commit.
-pub fn annotate_last_change(packed: &mut PackedContext, repo: &Repo, past: (&RepoHistory, &[usize]), changed: &HashSet<&str>) {
+pub fn annotate_last_change(
+    packed: &mut PackedContext,
+    repo: &Repo,
+    past: (&RepoHistory, &[usize]),
+    changed: &HashSet<&str>,
+) {
     let is_of_code = |section: &&ContextSection| section.lines.is_some() && !changed.contains(section.path.as_str());
     let paths = packed.sections.iter().filter(is_of_code).map(|section| section.path.as_str());
     let mut changes = LastChangeLookup::new(repo, past, paths, usize::MAX);
@@ -291,7 +298,8 @@ mod tests {
                 let lines = LineRange::new(start, end);
                 Declaration { kind: ChunkKind::Function, name: name.into(), scope: String::new(), lines, head: lines }
             });
-        let found: Vec<String> = find_cut_declarations(&declared, LineRange::new(start, end)).into_iter().map(|part| part.name).collect();
+        let found: Vec<String> =
+            find_cut_declarations(&declared, LineRange::new(start, end)).into_iter().map(|part| part.name).collect();
         assert_eq!(found, expected);
     }
 }

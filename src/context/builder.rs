@@ -10,38 +10,41 @@ use std::sync::{Arc, LazyLock};
 
 use ignore::gitignore::Gitignore;
 
+use super::annotations::{annotate_coverage, annotate_last_change, build_untested_piece, find_untested_functions};
 use super::candidates::{FileSelection, choose_candidates};
-use super::chunk::{MAX_TOKENS_PER_CHUNK, FileSyntax};
-use super::test_coverage::CoverageReports;
+use super::chunk::{FileSyntax, MAX_TOKENS_PER_CHUNK};
+use super::document_store::{AuthoredFilter, DocumentStore, list_code_files};
+use super::embeddings::EmbeddingScorer;
+use super::enclosing_scope::{LinesInDiff, build_enclosing_pieces, likely_paths};
+use super::file_analysis::{FileAnalyzer, FileVersion};
+use super::fit_budget::pack_compressed;
 use super::focus::{build_focus_pieces, is_sent};
-use super::project_documents::list_project_documents;
+use super::history_cache::RepoHistory;
 use super::import_resolver::ImportResolver;
-use super::summaries::build_summaries;
 use super::index::{Index, IndexCompleteness};
 use super::keyword_snippets;
-use super::document_store::{DocumentStore, AuthoredFilter, list_code_files};
-use super::embeddings::EmbeddingScorer;
 use super::mentions::{self, Mentions};
-use super::pack::{ScoreExplanation, TokenCounter, ContextFilter, Need, PackedContext, ContextPiece, SharedText, SectionKind, find_best_per_file};
-use super::history_cache::RepoHistory;
-use super::annotations::{annotate_coverage, annotate_last_change, find_untested_functions, build_untested_piece};
-use super::enclosing_scope::{LinesInDiff, likely_paths, build_enclosing_pieces};
+use super::pack::{
+    ContextFilter, ContextPiece, Need, PackedContext, ScoreExplanation, SectionKind, SharedText, TokenCounter,
+    find_best_per_file,
+};
+use super::project_documents::list_project_documents;
+use super::repo_outline::{ProjectDocuments, build_repo_outline};
 use super::retrieve::factors::{FileFactors, PassageFactors};
 use super::retrieve::task::{Focus, RetrievalTask};
 use super::retrieve::weights::RankingWeights;
-use super::retrieve::{RankedFile, RankedPassage, SourceFile, RankingInput, rank_files, rerank};
+use super::retrieve::{RankedFile, RankedPassage, RankingInput, SourceFile, rank_files, rerank};
 use super::score;
 use super::secret_files::is_secret_file;
-use super::repo_outline::{ProjectDocuments, build_repo_outline};
-use super::fit_budget::pack_compressed;
+use super::summaries::build_summaries;
 use super::task_text::fit_task_text;
-use super::file_analysis::{FileVersion, FileAnalyzer};
+use super::test_coverage::CoverageReports;
 use super::tokens::TokenCountCache;
 use super::units::split_into_units;
-use super::utility::{LinesUtility, FileUtility};
+use super::utility::{FileUtility, LinesUtility};
 use crate::domain::text::sanitize_line;
 use crate::domain::{Encoding, LineRange};
-use crate::git::{EntryKind, GitError, TreeListing, Repo, TreeFile};
+use crate::git::{EntryKind, GitError, Repo, TreeFile, TreeListing};
 use crate::reviewers::analyzer::facts::is_test_path;
 
 /// Commits of history that are looked at: a bound on how long the first question in a repository takes.
@@ -98,7 +101,11 @@ impl ContextOptions {
 }
 
 /// Takes away what a filter says, and counts it.
-fn apply_filter<T>(all: &mut Vec<T>, filtered: &mut BTreeMap<ContextFilter, u32>, filter: impl Fn(&T) -> Option<ContextFilter>) {
+fn apply_filter<T>(
+    all: &mut Vec<T>,
+    filtered: &mut BTreeMap<ContextFilter, u32>,
+    filter: impl Fn(&T) -> Option<ContextFilter>,
+) {
     all.retain(|one| {
         let by = filter(one);
         by.into_iter().for_each(|by| *filtered.entry(by).or_default() += 1);
@@ -150,8 +157,19 @@ fn build_context_with_caches(
     telling: &FileAnalyzer<'_>,
 ) -> Result<Option<PackedContext>, GitError> {
     let weights = RankingWeights::built_in();
-    let ContextQuery { tree, history, task, leading_pieces: front, quoted_documents: documents_told, budget, encoding, options, folder, index, .. } =
-        question;
+    let ContextQuery {
+        tree,
+        history,
+        task,
+        leading_pieces: front,
+        quoted_documents: documents_told,
+        budget,
+        encoding,
+        options,
+        folder,
+        index,
+        ..
+    } = question;
     let (context_lines, meaning, cancelled) = (question.context_lines, question.meaning, question.cancelled);
     // What is packed again has most of its text in common with what was.
     let memo = TokenCountCache::new(encoding);
@@ -239,8 +257,9 @@ fn build_context_with_caches(
     }
     let mut filtered = filtered.into_inner();
     // Of the others nothing is sent.
-    let may_be_sent =
-        |file: &&RankedFile| score::from_probability(file.probability) >= score::MIN_SCORE || named.files.contains(&file.path);
+    let may_be_sent = |file: &&RankedFile| {
+        score::from_probability(file.probability) >= score::MIN_SCORE || named.files.contains(&file.path)
+    };
     let sent: HashMap<&str, FileVersion> =
         ranked.iter().filter(may_be_sent).filter_map(|file| Some((file.path.as_str(), place(&file.path)?))).collect();
     telling.load_syntax(&sent.values().cloned().collect::<Vec<_>>(), cancelled);
@@ -284,7 +303,8 @@ fn build_context_with_caches(
     let reports = CoverageReports::find(repo, &listing.entries, folder);
     let changed_paths = task.given.iter().map(|given| given.path.as_str()).collect();
     let covered = reports.find_coverage(repo, &tree_files, &changed_paths, cancelled);
-    let untested = covered.map(|covered| find_untested_functions(&task, telling, &blobs, &covered, cancelled)).unwrap_or_default();
+    let untested =
+        covered.map(|covered| find_untested_functions(&task, telling, &blobs, &covered, cancelled)).unwrap_or_default();
     all.extend(build_untested_piece(&untested, budget / UNTESTED_BUDGET_DIVISOR, count));
     let most = MAX_FOCUS_TOKENS.min(budget / FOCUS_BUDGET_DIVISOR);
     let places = build_focus_pieces(&task.focus, &[files.as_slice(), &others].concat(), telling, most, count);
@@ -299,7 +319,13 @@ fn build_context_with_caches(
         places.iter().filter_map(|piece| Some((piece.path.clone(), piece.lines?))).collect();
     all.extend(places);
     if tells_rests {
-        all.extend(build_enclosing_pieces(given(), &shown, (&files, telling), MAX_FOCUS_TOKENS.min(budget / FOCUS_BUDGET_DIVISOR), count));
+        all.extend(build_enclosing_pieces(
+            given(),
+            &shown,
+            (&files, telling),
+            MAX_FOCUS_TOKENS.min(budget / FOCUS_BUDGET_DIVISOR),
+            count,
+        ));
     }
     let mut documents = list_project_documents(&listing);
     apply_filter(&mut documents, &mut filtered, |_| (!options.documentation).then_some(ContextFilter::Documents));
@@ -364,7 +390,11 @@ pub fn standalone_piece(kind: SectionKind, need: Need, text: String, reason: &st
 }
 
 /// The code of ranked files as pieces, a chunk each.
-pub fn build_code_pieces(ranked: &[RankedFile], weights: &RankingWeights, syntax: &dyn Fn(&str) -> FileSyntax) -> Vec<ContextPiece> {
+pub fn build_code_pieces(
+    ranked: &[RankedFile],
+    weights: &RankingWeights,
+    syntax: &dyn Fn(&str) -> FileSyntax,
+) -> Vec<ContextPiece> {
     let mut pieces = Vec::new();
     for file in ranked {
         let because = explain_file_score(&file.factors, weights);
@@ -373,7 +403,11 @@ pub fn build_code_pieces(ranked: &[RankedFile], weights: &RankingWeights, syntax
         let worths = FileUtility::new(file, weights);
         let (texts, places, is_test) = (&file.masked.texts, &file.document.passages, is_test_path(&file.path));
         for unit in split_into_units(&syntax(&file.path), file.document.line_count()) {
-            let Some(LinesUtility { best_passage: strongest, share_of_best: part, utility: worth, first_bonus: first }) = worths.for_lines(unit.lines) else { continue };
+            let Some(LinesUtility { best_passage: strongest, share_of_best: part, utility: worth, first_bonus: first }) =
+                worths.for_lines(unit.lines)
+            else {
+                continue;
+            };
             let Some(passage) = file.passages.get(strongest) else { continue };
             let reason = explain_passage(&passage.factors, weights);
             let because = reasons.entry(reason).or_insert_with(|| {
@@ -389,7 +423,10 @@ pub fn build_code_pieces(ranked: &[RankedFile], weights: &RankingWeights, syntax
                 path: file.path.clone(),
                 lines: Some(unit.lines),
                 stands_for: None,
-                kind: unit.kind.filter(|_| !is_test).unwrap_or_else(|| classify_lines(file, unit.lines, (strongest, passage))),
+                kind: unit
+                    .kind
+                    .filter(|_| !is_test)
+                    .unwrap_or_else(|| classify_lines(file, unit.lines, (strongest, passage))),
                 text,
                 tokens: Some(tokens),
                 need: Need::ByUtility,
@@ -432,7 +469,8 @@ const FILE_SIGNALS: [(&str, &str, &[&str]); 5] = [
 fn explain_file_score(factors: &FileFactors, weights: &RankingWeights) -> ScoreExplanation {
     let mut parts: Vec<(&'static str, f32)> = FILE_SIGNALS.iter().map(|(name, _, _)| (*name, 0.0)).collect();
     for ((name, figure), weight) in FileFactors::NAMES.iter().zip(factors.values()).zip(&weights.files) {
-        let signal = FILE_SIGNALS.iter().position(|(_, _, names)| names.iter().any(|beginning| name.starts_with(beginning)));
+        let signal =
+            FILE_SIGNALS.iter().position(|(_, _, names)| names.iter().any(|beginning| name.starts_with(beginning)));
         if let Some((_, part)) = signal.and_then(|signal| parts.get_mut(signal)) {
             *part += figure * weight;
         }

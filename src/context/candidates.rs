@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::index::{FileId, Index, IndexError, IndexCompleteness, split_words};
 use super::document_store::AuthoredFilter;
+use super::index::{FileId, Index, IndexCompleteness, IndexError, split_words};
 use super::mentions::MentionedFiles;
 use super::retrieve::history::{History, MAX_FILES_PER_COMMIT};
 use super::retrieve::paths::{folder, folder_proximity, subject};
@@ -85,7 +85,12 @@ fn max_files(reach: Option<IndexCompleteness>) -> usize {
 }
 
 /// What changed with the given files, and what is near them or has their subject.
-fn score_by_location(files: &[TreeFile], task: &RetrievalTask, history: &History, before: &[usize]) -> HashMap<String, f32> {
+fn score_by_location(
+    files: &[TreeFile],
+    task: &RetrievalTask,
+    history: &History,
+    before: &[usize],
+) -> HashMap<String, f32> {
     let given: Vec<&str> = task.paths().collect();
     let subjects: HashSet<String> = given.iter().map(|path| subject(path)).collect();
     let folders: HashSet<&str> = given.iter().map(|path| folder(path)).collect();
@@ -183,7 +188,13 @@ mod tests {
         let is_asked = |path: &str| path == "a/vendor/7.c";
         let mut own = AuthoredFilter::without_attributes(&is_asked);
         let chosen = |files: &[TreeFile], own: &mut AuthoredFilter<'_>| {
-            choose_candidates(files.to_vec(), own, (&task, &MentionedFiles::default()), None, (&History::default(), &[]))
+            choose_candidates(
+                files.to_vec(),
+                own,
+                (&task, &MentionedFiles::default()),
+                None,
+                (&History::default(), &[]),
+            )
         };
         let all = chosen(&files, &mut own);
         let few = chosen(&files[MAX_FILES_WITHOUT_INDEX..], &mut own);
@@ -191,7 +202,8 @@ mod tests {
         assert_eq!((paths(&all).len(), all.skipped.len()), (10, 0));
         assert_eq!((paths(&few).len(), few.skipped.len()), (9, 0));
         assert_eq!(paths(&all)[0], "a/vendor/7.c");
-        let many: Vec<TreeFile> = (0..MAX_FILES_WITHOUT_INDEX + 9).map(|number| file(format!("z/{number}.c"))).collect();
+        let many: Vec<TreeFile> =
+            (0..MAX_FILES_WITHOUT_INDEX + 9).map(|number| file(format!("z/{number}.c"))).collect();
         let many = chosen(&many, &mut own);
         assert_eq!((many.files.len(), many.skipped.len()), (MAX_FILES_WITHOUT_INDEX, 9));
     }

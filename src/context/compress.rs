@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use crate::domain::word_enum;
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::{KindSet, Node, NodeIndex, Parsers, ParsedFile};
+use crate::reviewers::analyzer::source::{KindSet, Node, NodeIndex, ParsedFile, Parsers};
 
 use serde::{Deserialize, Serialize};
 
@@ -135,7 +135,8 @@ struct CompressibleKinds {
 impl CompressibleKinds {
     /// Made once per language: it asks the grammar about each of its kinds.
     fn for_language(language: Language) -> &'static Self {
-        static ALL: LazyLock<Vec<CompressibleKinds>> = LazyLock::new(|| Language::ALL.map(CompressibleKinds::new).into());
+        static ALL: LazyLock<Vec<CompressibleKinds>> =
+            LazyLock::new(|| Language::ALL.map(CompressibleKinds::new).into());
         &ALL[language.index()]
     }
 

@@ -24,7 +24,12 @@ pub struct DiffRow {
 }
 
 /// The diff of a file, with `context` unchanged lines around each hunk.
-pub fn build_diff_rows(repo: &Repo, file: &FileChange, context: u32, mask: Mask) -> Result<Vec<DiffRow>, ReadTextError> {
+pub fn build_diff_rows(
+    repo: &Repo,
+    file: &FileChange,
+    context: u32,
+    mask: Mask,
+) -> Result<Vec<DiffRow>, ReadTextError> {
     let new = BlobText::from_blob(repo, &file.new_blob, &file.path, mask)?;
     let old_path = file.old_path.as_deref().unwrap_or(&file.path);
     let old = file.old_blob.as_ref().map(|blob| BlobText::from_blob(repo, blob, old_path, mask)).transpose()?;
@@ -67,7 +72,10 @@ fn format_hunk_header(line: &DiffLine, new: &BlobText) -> String {
     let places: String = places.chars().filter(|c| c.is_ascii_digit() || matches!(c, ' ' | '+' | '-' | ',')).collect();
     let start = places.split('+').nth(1).and_then(|new| new.split(',').next()?.parse::<u32>().ok()).unwrap_or(1);
     let begins = |line: &&str| line.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$'));
-    let above = (start.saturating_sub(MAX_SECTION_LOOKBACK_LINES).max(1)..start).rev().map(|number| new.line(number)).find(begins);
+    let above = (start.saturating_sub(MAX_SECTION_LOOKBACK_LINES).max(1)..start)
+        .rev()
+        .map(|number| new.line(number))
+        .find(begins);
     let section: String = above.unwrap_or_default().chars().take(MAX_SECTION_CHARS).collect();
     format!("@@ {places} @@ {}", format_line(section.trim_end())).trim_end().to_owned()
 }

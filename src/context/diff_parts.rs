@@ -9,7 +9,7 @@ use super::diff::{self, DiffRow};
 use super::mask::Mask;
 use super::secret_files::is_secret_file;
 use super::text::ReadTextError;
-use crate::domain::{FileCoverage, OmittedFile, OmissionReason, LineRange};
+use crate::domain::{FileCoverage, LineRange, OmissionReason, OmittedFile};
 use crate::git::{Changeset, FileChange, Repo};
 use crate::reviewers::analyzer::facts::is_test_path;
 use crate::reviewers::analyzer::language::Language;
@@ -268,7 +268,8 @@ impl<'a> DiffPartCutter<'a> {
         }
         end = border.filter(|_| end < self.rows.len()).unwrap_or(end);
         // Texts together may be more tokens than by themselves, if hardly ever.
-        while end > start && (self.count)(&assemble_part(intro, self.rows.get(start..end).unwrap_or_default())) > limit {
+        while end > start && (self.count)(&assemble_part(intro, self.rows.get(start..end).unwrap_or_default())) > limit
+        {
             end -= 1;
         }
         end

@@ -94,7 +94,8 @@ struct CachePart {
 impl DiskCache {
     /// The records of a sort in a folder; with none there, or no folder, an empty shelf.
     pub fn open(folder: Option<&Path>, sort: &'static str, most_bytes: u64) -> Self {
-        let mut shelf = Self { folder: folder.map(Path::to_owned), kind: sort, max_bytes: most_bytes, ..Self::default() };
+        let mut shelf =
+            Self { folder: folder.map(Path::to_owned), kind: sort, max_bytes: most_bytes, ..Self::default() };
         for path in folder.map(|folder| list_parts(folder, sort)).unwrap_or_default() {
             match CachePart::open(&path) {
                 Ok((part, rows)) => {
@@ -449,7 +450,11 @@ mod tests {
         disk::with_others_in_place(&path, |sort| {
             assert_eq!(DiskCache::open(Some(folder.path()), "test", MANY).get(test_key(0)), None, "{sort}");
             write_records(folder.path(), 0..3, MANY);
-            assert_eq!(DiskCache::open(Some(folder.path()), "test", MANY).get(test_key(0)), Some(test_record(0)), "{sort}");
+            assert_eq!(
+                DiskCache::open(Some(folder.path()), "test", MANY).get(test_key(0)),
+                Some(test_record(0)),
+                "{sort}"
+            );
         });
     }
 

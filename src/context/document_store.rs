@@ -8,15 +8,15 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::disk_cache::{CacheKey, DiskCache};
 use super::mask::Mask;
 use super::retrieve::SourceFile;
 use super::retrieve::document::Document;
 use super::retrieve::paths::is_code;
 use super::retrieve::words::Vocabulary;
 use super::secret_files::is_secret_file;
-use super::disk_cache::{CacheKey, DiskCache};
 use super::text::is_binary;
-use crate::git::{EntryKind, FilterSettings, GitError, ReviewFilter, TreeListing, ContentTraits, Repo, TreeFile};
+use crate::git::{ContentTraits, EntryKind, FilterSettings, GitError, Repo, ReviewFilter, TreeFile, TreeListing};
 
 /// Larger files are not searched, in bytes: no person wrote them.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -95,7 +95,13 @@ impl DocumentStore {
         (read, left)
     }
 
-    fn load_document(&mut self, repo: &Repo, path: &str, blob: &str, own: &mut AuthoredFilter<'_>) -> Option<Arc<Document>> {
+    fn load_document(
+        &mut self,
+        repo: &Repo,
+        path: &str,
+        blob: &str,
+        own: &mut AuthoredFilter<'_>,
+    ) -> Option<Arc<Document>> {
         let key = CacheKey::from_parts(&["document", RECORD_VERSION, Document::VERSION, blob]);
         let (mut text, mut is_kept) = (None, true);
         if !self.blobs.contains_key(blob) {
@@ -104,7 +110,9 @@ impl DocumentStore {
                 None => {
                     is_kept = false;
                     text = read_text(repo, blob).ok()?;
-                    text.as_ref().map_or(BlobDocument::NotText, |text| BlobDocument::Text(ContentTraits::from_content(text.as_bytes()), None))
+                    text.as_ref().map_or(BlobDocument::NotText, |text| {
+                        BlobDocument::Text(ContentTraits::from_content(text.as_bytes()), None)
+                    })
                 }
             };
             self.blobs.insert(blob.to_owned(), known);
@@ -176,7 +184,8 @@ impl<'a> AuthoredFilter<'a> {
     /// # Errors
     /// A tree that cannot be read.
     pub fn from_tree(repo: &'a Repo, tree: &str, is_asked: &'a dyn Fn(&str) -> bool) -> Result<Self, GitError> {
-        let judge = repo.review_filter(tree, &FilterSettings { max_file_bytes: MAX_FILE_BYTES, ignored_paths: Vec::new() })?;
+        let judge =
+            repo.review_filter(tree, &FilterSettings { max_file_bytes: MAX_FILE_BYTES, ignored_paths: Vec::new() })?;
         Ok(Self { judge, is_asked })
     }
 

@@ -138,7 +138,8 @@ fn build_queries(repo: &Repo, task: &RetrievalTask, blobs: &HashMap<String, Stri
         let text = read_masked_text(repo, blobs.get(path)?, path)?;
         let mut said = String::new();
         for (start, end) in places {
-            let lines = start.saturating_sub(CONTEXT_LINES).max(1)..=end.saturating_add(CONTEXT_LINES).min(text.line_count());
+            let lines =
+                start.saturating_sub(CONTEXT_LINES).max(1)..=end.saturating_add(CONTEXT_LINES).min(text.line_count());
             lines.for_each(|line| said.extend([text.line(line), "\n"]));
         }
         EmbeddingText::new(said)
@@ -162,8 +163,9 @@ fn collect_chunks(ranked: &[RankedFile], cancelled: &dyn Fn() -> bool) -> Vec<Em
         let text = &*ranked.masked.texts.all;
         let chunks = chunk_file(&ranked.path, text, Language::detect(&ranked.path, text.as_bytes()));
         let chunks = chunks.into_iter().filter(|chunk| chunk.kind != ChunkKind::Summary);
-        let part =
-            |chunk: super::chunk::Chunk| Some(EmbeddedChunk { file, lines: chunk.lines, text: EmbeddingText::new(chunk.text(text))? });
+        let part = |chunk: super::chunk::Chunk| {
+            Some(EmbeddedChunk { file, lines: chunk.lines, text: EmbeddingText::new(chunk.text(text))? })
+        };
         chunks.filter_map(part).collect::<Vec<_>>()
     };
     ranked.iter().enumerate().take_while(|_| !cancelled()).flat_map(of).take(MAX_CHUNKS).collect()
@@ -214,8 +216,8 @@ mod tests {
     use crate::context::retrieve::document::Document;
     use crate::context::retrieve::factors::FileFactors;
     use crate::context::retrieve::history::Touch;
-    use crate::context::retrieve::task::{Focus, GivenFile, GivenFileHunk};
     use crate::context::retrieve::masked_text::MaskedFile;
+    use crate::context::retrieve::task::{Focus, GivenFile, GivenFileHunk};
     use crate::context::retrieve::words::Vocabulary;
 
     /// A repository with one file, and where that is.
@@ -235,8 +237,9 @@ mod tests {
         let hunks = hunks.map(|place| GivenFileHunk { range: place, removed: Vec::new(), added: Vec::new() });
         let given = GivenFile { path: "a.rs".to_owned(), touch: Touch::Modified, hunks: hunks.into() };
         let focus = Focus { path: "a.rs".to_owned(), line: Some(u32::MAX) };
-        let asked =
-            |task: RetrievalTask| build_queries(&repo, &task, &blobs).into_iter().map(|wanted| wanted.text).collect::<String>();
+        let asked = |task: RetrievalTask| {
+            build_queries(&repo, &task, &blobs).into_iter().map(|wanted| wanted.text).collect::<String>()
+        };
         assert_eq!(asked(RetrievalTask { given: vec![given], ..RetrievalTask::default() }), "one\ntwo\n");
         assert_eq!(asked(RetrievalTask { focus: vec![focus], ..RetrievalTask::default() }), "");
     }

@@ -8,16 +8,16 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::chunk::{ChunkKind, Declaration};
-use super::mask::Mask;
-use super::pack::{TokenCounter, Need, ContextPiece, SectionKind};
 use super::annotations::{find_cut_declarations, format_title_note};
-use super::retrieve::SourceFile;
-use super::retrieve::task::{GivenFile, GivenFileHunk, old_line_range};
-use super::retrieve::masked_text::PassageTexts;
-use super::retrieve::unified_diff;
 use super::builder::standalone_piece;
+use super::chunk::{ChunkKind, Declaration};
 use super::file_analysis::FileAnalyzer;
+use super::mask::Mask;
+use super::pack::{ContextPiece, Need, SectionKind, TokenCounter};
+use super::retrieve::SourceFile;
+use super::retrieve::masked_text::PassageTexts;
+use super::retrieve::task::{GivenFile, GivenFileHunk, old_line_range};
+use super::retrieve::unified_diff;
 use super::text::{find_max_fitting, format_path};
 use crate::domain::LineRange;
 use crate::git::Hunk;
@@ -104,7 +104,9 @@ pub fn build_enclosing_pieces<'a>(
 }
 
 /// The largest hunks of a change.
-fn largest_hunks<'a>(given: impl Iterator<Item = &'a GivenFile>) -> impl Iterator<Item = (&'a GivenFile, &'a GivenFileHunk)> {
+fn largest_hunks<'a>(
+    given: impl Iterator<Item = &'a GivenFile>,
+) -> impl Iterator<Item = (&'a GivenFile, &'a GivenFileHunk)> {
     let mut hunks: Vec<(&GivenFile, &GivenFileHunk)> =
         given.flat_map(|given| given.hunks.iter().map(move |hunk| (given, hunk))).collect();
     hunks.sort_by_key(|(given, hunk)| {
@@ -195,7 +197,12 @@ impl ChangedFileText {
     }
 
     /// As much of them as `most` tokens hold, by runs: the head first, then what is nearest to changed lines.
-    fn select_hidden_runs(&self, declaration: DeclarationLines, most: u32, price: &dyn Fn(&[LineRun]) -> u32) -> Vec<LineRun> {
+    fn select_hidden_runs(
+        &self,
+        declaration: DeclarationLines,
+        most: u32,
+        price: &dyn Fn(&[LineRun]) -> u32,
+    ) -> Vec<LineRun> {
         let mut order = self.hidden_lines(declaration);
         let numbers = (1u32..).zip(&self.lines);
         let changed: Vec<u32> = numbers.filter(|(_, line)| line.is_changed).map(|(number, _)| number).collect();

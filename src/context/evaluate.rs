@@ -17,26 +17,26 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::builder::{MAX_HISTORY_COMMITS, build_code_pieces, is_likely};
 use super::chunk::parse_syntax;
-use super::project_documents::list_project_documents;
+use super::document_store::{AuthoredFilter, DocumentStore, list_code_files, read_text};
+use super::file_analysis::FileAnalyzer;
+use super::fit_budget::pack_compressed;
+use super::history_cache::RepoHistory;
 use super::import_resolver::ImportResolver;
 use super::keyword_snippets;
-use super::document_store::{DocumentStore, AuthoredFilter, list_code_files, read_text};
-use super::pack::{ScoreExplanation, Need, PackedContext, ContextPiece, ContextSection, SectionKind, pack};
-use super::history_cache::RepoHistory;
+use super::pack::{ContextPiece, ContextSection, Need, PackedContext, ScoreExplanation, SectionKind, pack};
+use super::project_documents::list_project_documents;
+use super::repo_outline::{ProjectDocuments, build_repo_outline};
 use super::retrieve::history::Touch;
+use super::retrieve::masked_text::MaskedFile;
 use super::retrieve::paths::is_code;
 use super::retrieve::task::{GivenFile, GivenFileHunk, RetrievalTask, old_line_range};
-use super::retrieve::masked_text::MaskedFile;
 use super::retrieve::weights::RankingWeights;
-use super::retrieve::{RankedFile, SourceFile, RankingInput, rank_files, rerank};
-use super::repo_outline::{ProjectDocuments, build_repo_outline};
-use super::fit_budget::pack_compressed;
-use super::builder::{MAX_HISTORY_COMMITS, is_likely, build_code_pieces};
-use super::file_analysis::FileAnalyzer;
+use super::retrieve::{RankedFile, RankingInput, SourceFile, rank_files, rerank};
 use super::tokens::{Encoding, count_tokens};
 use crate::domain::LineRange;
-use crate::git::{GitError, CommitFileChange, CommitFileChangeKind, Repo};
+use crate::git::{CommitFileChange, CommitFileChangeKind, GitError, Repo};
 use crate::reviewers::analyzer::source::Parsers;
 
 /// Files of code that a commit modifies, to be a case.
@@ -115,7 +115,8 @@ pub fn evaluate_retrieval(
     let known = RepoHistory::read(repo, plan.tip, plan.depth, plan.folder, &|| false)?;
     let mut library = DocumentStore::default();
     let telling = FileAnalyzer::open(repo, Encoding::O200kBase, None);
-    let mut sums: Vec<(&'static str, MetricsByBudget)> = ways.iter().map(|(name, _)| (*name, MetricsByBudget::new())).collect();
+    let mut sums: Vec<(&'static str, MetricsByBudget)> =
+        ways.iter().map(|(name, _)| (*name, MetricsByBudget::new())).collect();
     let (mut whole, mut ladder) = (RetrievalMetrics::default(), [RetrievalMetrics::default(); BUDGET_LADDER.len()]);
     let (mut found, mut skipped) = (0, 0);
     let budgets: BTreeSet<u32> = plan.budgets.iter().copied().collect();
@@ -164,13 +165,26 @@ pub fn evaluate_retrieval(
             };
             let mut imported = telling.resolve_imports(&tree, paths, &place, &|| false);
             for (path, imported) in paths.iter().zip(&mut imported).filter(|(path, _)| place(path).is_none()) {
-                let text = case.task.given.iter().filter(|given| given.path == **path).map(join_added_lines).collect::<String>();
+                let text = case
+                    .task
+                    .given
+                    .iter()
+                    .filter(|given| given.path == **path)
+                    .map(join_added_lines)
+                    .collect::<String>();
                 *imported = tree.resolve_imports(path, &parse_syntax(&mut Parsers::default(), path, &text).imports);
             }
             imported
         };
-        let sources =
-            RankingInput { files, history, ancestors: before, mask_files: &told, named: &named, wanted: &|_| true, imports: &imports };
+        let sources = RankingInput {
+            files,
+            history,
+            ancestors: before,
+            mask_files: &told,
+            named: &named,
+            wanted: &|_| true,
+            imports: &imports,
+        };
         let sent_whole = pack(&build_whole_file_pieces(repo, &case.task, files, &imports), u32::MAX, &tokens);
         let diff_tokens = tokens(&format_diff(repo, &case.task, files)) as f64;
         let syntax = |path: &str| {
@@ -210,8 +224,9 @@ pub fn evaluate_retrieval(
     }
     let rows = sums.iter_mut().flat_map(|(_, row)| row.values_mut());
     rows.chain(&mut ladder).chain([&mut whole]).for_each(RetrievalMetrics::average);
-    let is_equal =
-        |measured: &RetrievalMetrics| measured.file_recall >= whole.file_recall && measured.line_recall >= whole.line_recall;
+    let is_equal = |measured: &RetrievalMetrics| {
+        measured.file_recall >= whole.file_recall && measured.line_recall >= whole.line_recall
+    };
     let equal = BUDGET_LADDER.into_iter().zip(ladder).find(|(_, measured)| found > 0 && is_equal(measured));
     Ok(RetrievalEvaluation { rows: sums, saving: TokenSaving { whole, equal } })
 }
@@ -287,16 +302,23 @@ struct RetrievalCase {
 /// A commit as a case, when it is one.
 fn build_case(repo: &Repo, commit: &str) -> Result<Option<RetrievalCase>, GitError> {
     let changes = repo.commit_file_changes(commit, *MODIFIED_FILES_PER_CASE.end(), &is_code)?;
-    let is_modified = |change: &&CommitFileChange| change.kind == CommitFileChangeKind::Modified && !change.hunks.is_empty();
+    let is_modified =
+        |change: &&CommitFileChange| change.kind == CommitFileChangeKind::Modified && !change.hunks.is_empty();
     let mut modified: Vec<&CommitFileChange> = changes.iter().filter(is_modified).collect();
     let is_deletion = |change: &CommitFileChange| change.kind == CommitFileChangeKind::Deleted;
-    if !MODIFIED_FILES_PER_CASE.contains(&modified.len()) || changes.len() > *MODIFIED_FILES_PER_CASE.end() || changes.iter().any(is_deletion) {
+    if !MODIFIED_FILES_PER_CASE.contains(&modified.len())
+        || changes.len() > *MODIFIED_FILES_PER_CASE.end()
+        || changes.iter().any(is_deletion)
+    {
         return Ok(None);
     }
     modified.sort_by_key(|change| (hash_path(commit, &change.path), &change.path));
     let hidden = modified.split_off(modified.len().div_ceil(2));
     let added = changes.iter().filter(|change| change.kind == CommitFileChangeKind::Added);
-    let task = RetrievalTask { given: modified.into_iter().chain(added).map(from_past_change).collect(), ..RetrievalTask::default() };
+    let task = RetrievalTask {
+        given: modified.into_iter().chain(added).map(from_past_change).collect(),
+        ..RetrievalTask::default()
+    };
     Ok(Some(RetrievalCase { task, hidden: hidden.into_iter().map(from_past_change).collect() }))
 }
 

@@ -10,17 +10,17 @@ use std::path::Path;
 use std::slice;
 use std::sync::Arc;
 
-use super::chunk::{self, ChunkKind, Declaration, ChunkExtent, FileSyntax};
+use super::chunk::{self, ChunkExtent, ChunkKind, Declaration, FileSyntax};
+use super::disk_cache::{CacheKey, DiskCache, PackedReader, PackedWriter};
+use super::document_store::read_text;
 use super::import_resolver::ImportResolver;
 use super::index::Index;
-use super::document_store::read_text;
 use super::mask::Mask;
+use super::parallel::{self, BackgroundMap};
 use super::retrieve::SourceFile;
 use super::retrieve::document::Document;
-use super::retrieve::masked_text::{PassageTexts, MaskedFile};
-use super::disk_cache::{CacheKey, PackedReader, DiskCache, PackedWriter};
+use super::retrieve::masked_text::{MaskedFile, PassageTexts};
 use super::text::{BlobText, escape_unsafe};
-use super::parallel::{self, BackgroundMap};
 use super::tokens::count_tokens;
 use crate::domain::{Encoding, LineRange};
 use crate::git::Repo;
@@ -214,7 +214,12 @@ impl<'a> FileAnalyzer<'a> {
             return;
         }
         // Without a thread they are found out when they are asked for.
-        self.pending_syntax.set(BackgroundMap::spawn("syntax", self.read_texts(&places), Parsers::default, parse_masked_syntax));
+        self.pending_syntax.set(BackgroundMap::spawn(
+            "syntax",
+            self.read_texts(&places),
+            Parsers::default,
+            parse_masked_syntax,
+        ));
     }
 
     /// Those of some files of which is not known what they say, each once.
@@ -247,7 +252,8 @@ impl<'a> FileAnalyzer<'a> {
 
     /// Files with their texts; empty ones of those that are not to be had.
     fn read_texts(&self, places: &[FileVersion]) -> Vec<FileVersionText> {
-        let text = |place: &FileVersion| (place.clone(), read_text(self.repo, &place.1).ok().flatten().unwrap_or_default());
+        let text =
+            |place: &FileVersion| (place.clone(), read_text(self.repo, &place.1).ok().flatten().unwrap_or_default());
         places.iter().map(text).collect()
     }
 
@@ -319,7 +325,8 @@ fn encode_texts(writer: &mut PackedWriter, texts: &PassageTexts) {
 }
 
 fn decode_texts(reader: &mut PackedReader<'_>) -> Option<PassageTexts> {
-    let texts = PassageTexts { all: reader.read_str()?.into(), ends: reader.read_varints()?, tokens: reader.read_varints()? };
+    let texts =
+        PassageTexts { all: reader.read_str()?.into(), ends: reader.read_varints()?, tokens: reader.read_varints()? };
     (texts.ends.len() == texts.tokens.len()).then_some(texts)
 }
 
@@ -430,7 +437,10 @@ mod tests {
         for (parsers, is_found) in [(Parsers::with_dead_thread(), false), (Parsers::default(), true)] {
             let telling = open();
             let mut parsers = parsers;
-            telling.store_syntax(std::slice::from_ref(&place), vec![parse_masked_syntax(&mut parsers, &(place.clone(), TEXT.to_owned()))]);
+            telling.store_syntax(
+                std::slice::from_ref(&place),
+                vec![parse_masked_syntax(&mut parsers, &(place.clone(), TEXT.to_owned()))],
+            );
             telling.close();
             assert_eq!(open().find_uncached(std::slice::from_ref(&place)).is_empty(), is_found);
         }

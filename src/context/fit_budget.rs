@@ -6,13 +6,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::annotations::{DeclarationLookup, pack_with_part_titles};
 use super::chunk::ChunkKind;
 use super::compress::{Strength, compress_chunk};
-use super::pack::{TokenCounter, Need, PackedContext, ContextPiece, PackPlan, pack_unless_cancelled, plan_packing};
-use super::annotations::{DeclarationLookup, pack_with_part_titles};
-use super::retrieve::RankedFile;
 use super::file_analysis::FileAnalyzer;
+use super::pack::{ContextPiece, Need, PackPlan, PackedContext, TokenCounter, pack_unless_cancelled, plan_packing};
 use super::parallel;
+use super::retrieve::RankedFile;
 use super::tokens::count_tokens;
 use crate::domain::LineRange;
 use crate::reviewers::analyzer::language::Language;
@@ -119,7 +119,9 @@ fn allowed_strength(piece: &ContextPiece, strength: Strength) -> Option<Strength
     match () {
         () if piece.need <= Need::Mentioned || piece.score >= MIN_SCORE_UNCOMPRESSED => None,
         // What it was found for may be in a body.
-        () if piece.need == Need::Snippet || piece.score >= MIN_SCORE_WITH_BODIES => Some(strength.min(Strength::Medium)),
+        () if piece.need == Need::Snippet || piece.score >= MIN_SCORE_WITH_BODIES => {
+            Some(strength.min(Strength::Medium))
+        }
         () => Some(strength),
     }
 }
@@ -153,12 +155,12 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::context::pack::{ScoreExplanation, ExclusionReason, SharedText, SectionKind, pack};
+    use crate::context::builder::standalone_piece;
+    use crate::context::pack::{ExclusionReason, ScoreExplanation, SectionKind, SharedText, pack};
     use crate::context::retrieve::document::Document;
     use crate::context::retrieve::factors::FileFactors;
     use crate::context::retrieve::masked_text::MaskedFile;
     use crate::context::retrieve::words::Vocabulary;
-    use crate::context::builder::standalone_piece;
     use crate::domain::Encoding;
     use crate::git::Repo;
 

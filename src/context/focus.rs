@@ -2,13 +2,13 @@
 //!
 //! Invariants: it is never more than its part of the budget; what does not fit is said.
 
-use super::pack::{TokenCounter, Need, PackedContext, ContextPiece, SectionKind};
-use super::retrieve::SourceFile;
-use super::retrieve::document::Document;
-use super::retrieve::task::Focus;
-use super::retrieve::masked_text::PassageTexts;
 use super::builder::standalone_piece;
 use super::file_analysis::FileAnalyzer;
+use super::pack::{ContextPiece, Need, PackedContext, SectionKind, TokenCounter};
+use super::retrieve::SourceFile;
+use super::retrieve::document::Document;
+use super::retrieve::masked_text::PassageTexts;
+use super::retrieve::task::Focus;
 use super::text::find_max_fitting;
 use crate::domain::LineRange;
 
@@ -26,7 +26,8 @@ pub fn build_focus_pieces(
     let most = most / focus.len().max(1) as u32;
     let around = |focus: &Focus| {
         let file = files.iter().find(|file| file.path == focus.path)?;
-        let (lines, text) = select_around_line(focus.line, &file.document, &telling.mask_file(file).texts, most, count)?;
+        let (lines, text) =
+            select_around_line(focus.line, &file.document, &telling.mask_file(file).texts, most, count)?;
         let piece = standalone_piece(SectionKind::Focus, Need::Must, text, "in focus");
         Some(ContextPiece { path: focus.path.clone(), lines: Some(lines), ..piece })
     };

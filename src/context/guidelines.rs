@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::project_documents::{find_relevant_decisions, is_contributing};
-use super::symlinks;
 use super::mask::Mask;
+use super::project_documents::{find_relevant_decisions, is_contributing};
 use super::secret_files::is_secret_file;
+use super::symlinks;
 use super::text::{BlobText, fence_text, find_max_fitting, format_path};
 use crate::domain::text::format_count;
 use crate::git::{EntryKind, Repo};
@@ -60,11 +60,14 @@ pub fn collect_guidelines(
     let mut seen = HashSet::new();
     let decisions = find_relevant_decisions(repo, snapshot_commit, documents, changed_paths);
     for path in candidate_paths(changed_paths).into_iter().chain(decisions.iter().cloned()) {
-        let Some((place, blob)) = find_file_following_link(repo, snapshot_commit, &path).filter(|(_, blob)| seen.insert(blob.clone()))
+        let Some((place, blob)) =
+            find_file_following_link(repo, snapshot_commit, &path).filter(|(_, blob)| seen.insert(blob.clone()))
         else {
             continue;
         };
-        let Some(text) = BlobText::from_blob(repo, &blob, &place, mask).ok().filter(|text| !text.is_binary) else { continue };
+        let Some(text) = BlobText::from_blob(repo, &blob, &place, mask).ok().filter(|text| !text.is_binary) else {
+            continue;
+        };
         let text = text.as_str();
         let text = text.get(..text.floor_char_boundary(MAX_GUIDELINE_BYTES)).unwrap_or(text);
         let is_short = text.len() <= MAX_SMALL_FILE_BYTES && !is_contributing(path.rsplit('/').next().unwrap_or(&path));

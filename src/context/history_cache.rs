@@ -8,11 +8,13 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::slice;
 
-use super::retrieve::history::{History, MAX_FILES_PER_COMMIT, MAX_WORDS_PER_COMMIT, PastCommit, PastFile, Touch, fingerprint};
+use super::disk_cache::{CacheKey, DiskCache, PackedReader, PackedWriter};
+use super::retrieve::history::{
+    History, MAX_FILES_PER_COMMIT, MAX_WORDS_PER_COMMIT, PastCommit, PastFile, Touch, fingerprint,
+};
 use super::retrieve::paths::is_code;
 use super::retrieve::words::identifiers;
-use super::disk_cache::{CacheKey, PackedReader, DiskCache, PackedWriter};
-use crate::git::{CommitAncestor, GitError, Hunk, CommitFileChange, CommitFileChangeKind, Repo};
+use crate::git::{CommitAncestor, CommitFileChange, CommitFileChangeKind, GitError, Hunk, Repo};
 
 /// Bytes of kept histories: one of 3,000 commits takes about one million.
 const MAX_CACHE_BYTES: u64 = 32 << 20;
@@ -61,18 +63,21 @@ impl RepoHistory {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Self, GitError> {
         let kept = HistoryCache { cache: DiskCache::open(folder, "past", MAX_CACHE_BYTES), limit, cancelled };
-        let entries = match extend_cached_history(repo, tip, &kept, &|ancestor| Some(kept.read_commit(repo, ancestor).0)) {
-            Some(entries) => entries,
-            None => walk_history(repo, tip, &kept)?,
-        };
+        let entries =
+            match extend_cached_history(repo, tip, &kept, &|ancestor| Some(kept.read_commit(repo, ancestor).0)) {
+                Some(entries) => entries,
+                None => walk_history(repo, tip, &kept)?,
+            };
         kept.cache.close();
         Ok(Self::from_cached_commits(entries))
     }
 
     /// The same where all of it is kept: no commit is compared with another.
     pub fn read_cached(repo: &Repo, tip: &str, limit: usize, folder: &Path) -> Option<Self> {
-        let kept = HistoryCache { cache: DiskCache::open(Some(folder), "past", MAX_CACHE_BYTES), limit, cancelled: &|| false };
-        extend_cached_history(repo, tip, &kept, &|ancestor| kept.load_commit(&ancestor.commit)).map(Self::from_cached_commits)
+        let kept =
+            HistoryCache { cache: DiskCache::open(Some(folder), "past", MAX_CACHE_BYTES), limit, cancelled: &|| false };
+        extend_cached_history(repo, tip, &kept, &|ancestor| kept.load_commit(&ancestor.commit))
+            .map(Self::from_cached_commits)
     }
 
     fn from_cached_commits(entries: Vec<CachedCommit>) -> Self {
@@ -81,8 +86,11 @@ impl RepoHistory {
             if !files.is_empty() {
                 known.numbers.insert(ancestor.commit.clone(), known.history.commits.len());
                 known.commits.push(ancestor.commit.clone());
-                let file =
-                    |CachedCommitFile { path, touch, hunks }| PastFile { path: known.history.intern_path(&path), touch, hunks };
+                let file = |CachedCommitFile { path, touch, hunks }| PastFile {
+                    path: known.history.intern_path(&path),
+                    touch,
+                    hunks,
+                };
                 let files = files.into_iter().map(file).collect();
                 known.history.commits.push(PastCommit { files, words });
             }
@@ -157,7 +165,12 @@ impl HistoryCache<'_> {
 
 /// The history of a commit a few commits above one whose history is kept, none of them a merge: these few, then that one.
 /// It is what [`walked`] has, without a walk, for which git reads every commit that there is.
-fn extend_cached_history(repo: &Repo, tip: &str, kept: &HistoryCache<'_>, read: &dyn Fn(CommitAncestor) -> Option<CachedCommit>) -> Option<Vec<CachedCommit>> {
+fn extend_cached_history(
+    repo: &Repo,
+    tip: &str,
+    kept: &HistoryCache<'_>,
+    read: &dyn Fn(CommitAncestor) -> Option<CachedCommit>,
+) -> Option<Vec<CachedCommit>> {
     let mut above: Vec<CommitAncestor> = Vec::new();
     let mut commit = tip.to_owned();
     let base = loop {
@@ -181,7 +194,11 @@ fn extend_cached_history(repo: &Repo, tip: &str, kept: &HistoryCache<'_>, read: 
 /// The history as git tells it.
 fn walk_history(repo: &Repo, tip: &str, kept: &HistoryCache<'_>) -> Result<Vec<CachedCommit>, GitError> {
     let ancestors = repo.ancestors(tip, kept.limit)?;
-    let base = ancestors.iter().take(MAX_COMMITS_ABOVE_CACHED).find_map(|ancestor| kept.load_history(&ancestor.commit)).unwrap_or_default();
+    let base = ancestors
+        .iter()
+        .take(MAX_COMMITS_ABOVE_CACHED)
+        .find_map(|ancestor| kept.load_history(&ancestor.commit))
+        .unwrap_or_default();
     let mut base: HashMap<String, CachedCommit> =
         base.into_iter().map(|entry| (entry.ancestor.commit.clone(), entry)).collect();
     let is_cut_short = ancestors.len() < kept.limit && {
@@ -361,7 +378,8 @@ mod tests {
 
         fn read(&self) -> RepoHistory {
             let repo = Repo::discover(self.git.path()).expect("a repository");
-            RepoHistory::read(&repo, &self.tip(), 100, Some(&self.folder.path().join("kept")), &|| false).expect("a history")
+            RepoHistory::read(&repo, &self.tip(), 100, Some(&self.folder.path().join("kept")), &|| false)
+                .expect("a history")
         }
     }
 

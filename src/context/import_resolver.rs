@@ -5,10 +5,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
-use super::retrieve::paths::{folder, extension, folder_proximity};
+use super::retrieve::paths::{extension, folder, folder_proximity};
 
 /// Endings that a script leaves away.
-const SCRIPT_ENDINGS: [&str; 10] = ["", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", "/index.ts", "/index.js"];
+const SCRIPT_ENDINGS: [&str; 10] =
+    ["", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", "/index.ts", "/index.js"];
 /// Where the code of a package may be below its folder.
 const SOURCE_FOLDERS: [&str; 3] = ["", "src/", "lib/"];
 
@@ -36,12 +37,14 @@ impl<'a> ImportResolver<'a> {
     }
 
     fn files_named(&self, name_of_file: &str) -> &[&'a str] {
-        let by_name = self.by_name.get_or_init(|| group_by_name(self.paths.iter().map(|path| (file_name(path), *path))));
+        let by_name =
+            self.by_name.get_or_init(|| group_by_name(self.paths.iter().map(|path| (file_name(path), *path))));
         by_name.get(name_of_file).map_or(&[], Vec::as_slice)
     }
 
     fn files_in(&self, place: &str) -> &[&'a str] {
-        let by_folder = self.by_folder.get_or_init(|| group_by_name(self.paths.iter().map(|path| (folder(path), *path))));
+        let by_folder =
+            self.by_folder.get_or_init(|| group_by_name(self.paths.iter().map(|path| (folder(path), *path))));
         by_folder.get(place).map_or(&[], Vec::as_slice)
     }
 
@@ -85,9 +88,9 @@ impl<'a> ImportResolver<'a> {
             "go" => self.resolve_go(import),
             "java" | "kt" | "scala" => self.resolve_java(path, import),
             "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" => one(self.resolve_script(path, import)),
-            "rb" => {
-                one(self.find_beside(path, &format!("{import}.rb")).or_else(|| self.find_by_suffix(path, &format!("{import}.rb"))))
-            }
+            "rb" => one(self
+                .find_beside(path, &format!("{import}.rb"))
+                .or_else(|| self.find_by_suffix(path, &format!("{import}.rb")))),
             "php" => one(self.find_by_suffix(path, &format!("{}.php", import.replace('\\', "/")))),
             _ => one(self.find_beside(path, import).or_else(|| self.find_by_suffix(path, import))),
         }
@@ -190,8 +193,9 @@ impl<'a> ImportResolver<'a> {
         for length in (least..=parts.len()).rev().take(2) {
             for root in &roots {
                 let place = parts[..length].iter().fold(root.clone(), |place, part| join_path(&place, part));
-                let found =
-                    [format!("{place}.py"), join_path(&place, "__init__.py")].iter().find_map(|path| self.find_file(path));
+                let found = [format!("{place}.py"), join_path(&place, "__init__.py")]
+                    .iter()
+                    .find_map(|path| self.find_file(path));
                 if found.is_some() {
                     return found;
                 }
@@ -225,7 +229,10 @@ impl<'a> ImportResolver<'a> {
     fn resolve_script(&self, path: &str, import: &str) -> Option<&'a str> {
         let ended = |place: &str| {
             let typed = place.strip_suffix(".js").map(|place| format!("{place}.ts"));
-            SCRIPT_ENDINGS.iter().find_map(|end| self.find_file(&format!("{place}{end}"))).or_else(|| self.find_file(&typed?))
+            SCRIPT_ENDINGS
+                .iter()
+                .find_map(|end| self.find_file(&format!("{place}{end}")))
+                .or_else(|| self.find_file(&typed?))
         };
         if import.starts_with('.') {
             return ended(&super::symlinks::resolve_target(path, import)?);

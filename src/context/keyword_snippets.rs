@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::pack::{ScoreExplanation, Need, ContextPiece};
+use super::pack::{ContextPiece, Need, ScoreExplanation};
 use super::retrieve::{RankedFile, RankedPassage};
 use super::score;
-use super::utility::{prorate_to_lines, overlapping_passages};
+use super::utility::{overlapping_passages, prorate_to_lines};
 use crate::domain::LineRange;
 
 /// So many pieces at most; five or more where so many have a word of the change, and room.
@@ -36,7 +36,8 @@ pub fn mark_snippets(pieces: &mut [ContextPiece], ranked: &[RankedFile]) {
         let piece = &mut pieces[at];
         let ScoreExplanation { factors, reason } = piece.explanation.as_ref();
         let reason = format!("found just in time, where the change's words are densest; {reason}");
-        (piece.need, piece.explanation) = (Need::Snippet, Arc::new(ScoreExplanation { factors: factors.clone(), reason }));
+        (piece.need, piece.explanation) =
+            (Need::Snippet, Arc::new(ScoreExplanation { factors: factors.clone(), reason }));
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::mask::Mask;
 use super::text::format_path;
-use crate::domain::{OmittedFile, OmissionReason};
+use crate::domain::{OmissionReason, OmittedFile};
 
 /// So many files are named. Own.
 const MAX_NAMED_FILES: usize = 40;

@@ -127,7 +127,8 @@ mod tests {
         let begun = BackgroundMap::spawn("test", (0..1_000).collect(), || 0, find).expect("a thread");
         assert_eq!(begun.items().len(), 1_000);
         assert_eq!(begun.finish(), Some((0..1_000).map(|number| number * 2).collect()));
-        let failing = BackgroundMap::spawn("test", vec![1, 7], || (), |(), number: &u32| assert!(*number != 7, "seven"));
+        let failing =
+            BackgroundMap::spawn("test", vec![1, 7], || (), |(), number: &u32| assert!(*number != 7, "seven"));
         let failing = failing.expect("a thread");
         while !failing.is_finished() {
             thread::yield_now();

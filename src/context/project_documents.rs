@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::guidelines::{quote_beginning, find_file_following_link};
+use super::guidelines::{find_file_following_link, quote_beginning};
 use super::mask::Mask;
 use super::retrieve::paths::folder;
 use super::text::{BlobText, fence_text, format_line, format_path};
-use crate::git::{EntryKind, TreeListing, Repo};
+use crate::git::{EntryKind, Repo, TreeListing};
 
 /// Where a constitution may stand. The first one is it.
 const CONSTITUTION_PATHS: [&str; 7] = [
@@ -77,7 +77,12 @@ pub fn format_document_index(documents: &[String], loaded: &[String], changed: &
 }
 
 /// Of the documents, the decisions that name a changed file or its folder.
-pub(super) fn find_relevant_decisions(repo: &Repo, commit: &str, documents: &[String], changed: &[&str]) -> Vec<String> {
+pub(super) fn find_relevant_decisions(
+    repo: &Repo,
+    commit: &str,
+    documents: &[String],
+    changed: &[&str],
+) -> Vec<String> {
     // The name of a top folder is a word like any other.
     let folders = changed.iter().map(|path| folder(path)).filter(|folder| folder.contains('/'));
     let folders: BTreeSet<&str> = folders.collect();
@@ -111,7 +116,8 @@ pub fn quote_constitution(
     count: &dyn Fn(&str) -> u64,
     mask: Mask,
 ) -> Option<Constitution> {
-    let found = CONSTITUTION_PATHS.into_iter().filter_map(|path| Some((path, find_file_following_link(repo, commit, path)?)));
+    let found =
+        CONSTITUTION_PATHS.into_iter().filter_map(|path| Some((path, find_file_following_link(repo, commit, path)?)));
     let mut texts = found.filter_map(|(path, (place, blob))| {
         let text = BlobText::from_blob(repo, &blob, &place, mask).ok().filter(|text| !text.is_binary)?;
         let trimmed = text.as_str().trim();

@@ -14,7 +14,7 @@ use super::retrieve::task::{GivenFile, GivenFileHunk, MAX_GIVEN_FILES};
 use super::retrieve::words::Vocabulary;
 use super::secret_files::is_secret_file;
 use crate::domain::OmissionReason;
-use crate::git::{Changeset, ChangeKind, DiffLine, EntryKind, FileChange, GitError, Hunk, LineOrigin, Repo};
+use crate::git::{ChangeKind, Changeset, DiffLine, EntryKind, FileChange, GitError, Hunk, LineOrigin, Repo};
 
 /// Deleted files that are looked into, and so many declarations of each.
 const MAX_DELETED_FILES: usize = 100;
@@ -25,7 +25,12 @@ const MAX_DECLARATIONS_PER_FILE: usize = 200;
 ///
 /// # Errors
 /// A file whose diff git cannot make.
-pub fn build_query_input(repo: &Repo, base: &str, change: &Changeset, is_open: &dyn Fn(&str) -> bool) -> Result<Vec<GivenFile>, GitError> {
+pub fn build_query_input(
+    repo: &Repo,
+    base: &str,
+    change: &Changeset,
+    is_open: &dyn Fn(&str) -> bool,
+) -> Result<Vec<GivenFile>, GitError> {
     let mut open: Vec<&FileChange> = change.files.iter().filter(|file| is_open(&file.path)).collect();
     let lines = |file: &FileChange| -> u64 {
         file.hunks.iter().map(|hunk| u64::from(hunk.old_lines) + u64::from(hunk.new_lines)).sum()
@@ -80,7 +85,8 @@ fn describe_deleted_file(repo: &Repo, base: &str, path: &str) -> GivenFile {
     let heads = declared.iter().take(MAX_DECLARATIONS_PER_FILE).filter_map(|(line, _)| lines.get(*line as usize));
     let removed: Vec<String> = heads.map(|line| (*line).to_owned()).collect();
     let place = Hunk { old_start: 0, old_lines: 0, new_start: 0, new_lines: 0 };
-    let hunks = if removed.is_empty() { Vec::new() } else { vec![GivenFileHunk { range: place, removed, added: Vec::new() }] };
+    let hunks =
+        if removed.is_empty() { Vec::new() } else { vec![GivenFileHunk { range: place, removed, added: Vec::new() }] };
     GivenFile { path: path.to_owned(), touch: Touch::Deleted, hunks }
 }
 

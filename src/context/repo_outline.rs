@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::project_documents::format_document_index as documents_by_folder;
+use super::builder::standalone_piece;
 use super::guidelines::quote_beginning;
 use super::mask::Mask;
-use super::pack::{TokenCounter, Need, ContextPiece, SectionKind};
+use super::pack::{ContextPiece, Need, SectionKind, TokenCounter};
+use super::project_documents::format_document_index as documents_by_folder;
 use super::retrieve::paths::folder;
-use super::builder::standalone_piece;
 use super::text::format_path;
 use crate::domain::text::format_count as counted;
 use crate::git::TreeFile;
@@ -39,7 +39,8 @@ pub fn build_repo_outline(
     budget: u32,
     count: TokenCounter<'_>,
 ) -> Vec<ContextPiece> {
-    let reserve = Some((budget / OUTLINE_BUDGET_DIVISOR).min(MAX_OUTLINE_TOKENS)).filter(|reserve| *reserve >= MIN_OUTLINE_TOKENS);
+    let reserve = Some((budget / OUTLINE_BUDGET_DIVISOR).min(MAX_OUTLINE_TOKENS))
+        .filter(|reserve| *reserve >= MIN_OUTLINE_TOKENS);
     let need = if reserve.is_some() { Need::Must } else { Need::Filler };
     let price = |text: &str| count(text) as u32;
     let mut pieces = Vec::new();
@@ -50,10 +51,16 @@ pub fn build_repo_outline(
         let whole = |lines: &str, note: &str| format!("{title}{}\n{note}", lines.trim_end());
         let framed = |text: &str| price(&format!("```\n{text}```\n"));
         let fits = |text: &str| framed(text) <= left / 2;
-        let text = Some(whole(&others, "")).filter(|text| fits(text)).or_else(|| quote_beginning(&others, &whole, &fits));
+        let text =
+            Some(whole(&others, "")).filter(|text| fits(text)).or_else(|| quote_beginning(&others, &whole, &fits));
         if let Some(text) = text {
             left -= framed(&text);
-            pieces.push(standalone_piece(SectionKind::Documentation, need, text, "what else the project says about itself"));
+            pieces.push(standalone_piece(
+                SectionKind::Documentation,
+                need,
+                text,
+                "what else the project says about itself",
+            ));
         }
     }
     // The folders around the change are opened as deep as there is room for.
@@ -62,7 +69,8 @@ pub fn build_repo_outline(
         [depth, 2, 1, 0].into_iter().filter(|most| *most <= depth).map(|most| format_folder_tree(files, changed, most));
     let fits = |text: &str| price(text) <= left;
     let whole = |lines: &str, note: &str| format!("{lines}\n{note}");
-    let text = texts.find(|text| fits(text)).or_else(|| quote_beginning(&format_folder_tree(files, &[], 0), &whole, &fits));
+    let text =
+        texts.find(|text| fits(text)).or_else(|| quote_beginning(&format_folder_tree(files, &[], 0), &whole, &fits));
     pieces.extend(text.map(|text| standalone_piece(SectionKind::Overview, need, text, "the folders of the tree")));
     pieces
 }
@@ -146,7 +154,10 @@ mod tests {
     #[test]
     fn folders_on_the_way_to_a_change_are_open() {
         let files = files(&["a/b/c.rs", "a/b/d/e.rs", "a/f.rs", "g/h.rs", "g/i/j.rs", "k.rs"]);
-        assert_eq!(format_folder_tree(&files, &["a/b/c.rs"], 9), "a/b/c.rs\na/b/d/ (1 file)\na/f.rs\ng/ (2 files)\nk.rs\n");
+        assert_eq!(
+            format_folder_tree(&files, &["a/b/c.rs"], 9),
+            "a/b/c.rs\na/b/d/ (1 file)\na/f.rs\ng/ (2 files)\nk.rs\n"
+        );
         assert_eq!(format_folder_tree(&files, &["a/b/c.rs"], 1), "a/b/ (2 files)\na/f.rs\ng/ (2 files)\nk.rs\n");
         assert_eq!(format_folder_tree(&files, &["a/b/c.rs"], 0), "a/ (3 files)\ng/ (2 files)\nk.rs\n");
     }

@@ -30,7 +30,11 @@ mod tests {
     #[test]
     fn the_least_and_the_certain_stand_where_they_are_said_to() {
         for (probability, score) in [(0.0, 0.0), (f32::NAN, 0.0), (0.003, MIN_SCORE), (0.9, CERTAIN_SCORE)] {
-            assert!((from_probability(probability) - score).abs() < 0.0005, "{probability}: {}", from_probability(probability));
+            assert!(
+                (from_probability(probability) - score).abs() < 0.0005,
+                "{probability}: {}",
+                from_probability(probability)
+            );
         }
         assert!(from_probability(1.0) <= 1.0 && from_probability(f32::MIN_POSITIVE) >= 0.0);
         let scores: Vec<f32> = (0..=1_000).map(|thousandth| from_probability(thousandth as f32 / 1_000.0)).collect();

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
-use super::chunk::FileSyntax;
-use super::pack::{Need, ContextPiece, SectionKind};
-use super::retrieve::RankedFile;
 use super::builder::standalone_piece;
+use super::chunk::FileSyntax;
+use super::pack::{ContextPiece, Need, SectionKind};
+use super::retrieve::RankedFile;
 use super::text::slice_lines;
 use crate::domain::LineRange;
 
@@ -21,7 +21,11 @@ const MAX_LINES_PER_SUMMARY: usize = 24;
 const MAX_LINE_BYTES: usize = 300;
 
 /// The summaries of pieces that may not fit. Of one that declares nothing there is none.
-pub fn build_summaries(code: &[ContextPiece], ranked: &[RankedFile], syntax: &dyn Fn(&str) -> FileSyntax) -> Vec<ContextPiece> {
+pub fn build_summaries(
+    code: &[ContextPiece],
+    ranked: &[RankedFile],
+    syntax: &dyn Fn(&str) -> FileSyntax,
+) -> Vec<ContextPiece> {
     let files: HashMap<&str, &RankedFile> = ranked.iter().map(|file| (file.path.as_str(), file)).collect();
     let may_miss = |piece: &&ContextPiece| piece.tokens.is_some_and(|tokens| tokens >= MIN_SUMMARIZED_TOKENS);
     let mut large: Vec<&ContextPiece> = code.iter().filter(may_miss).collect();
@@ -105,8 +109,12 @@ mod tests {
             };
             let small = ContextPiece { tokens: Some(MIN_SUMMARIZED_TOKENS - 1), ..large.clone() };
             let of = |path: &str| parse_syntax(&mut Parsers::default(), path, text);
-            let certain =
-                ContextPiece { need: Need::Must, utility: 0.0, lines: Some(LineRange::new(1, lines.end - 1)), ..large.clone() };
+            let certain = ContextPiece {
+                need: Need::Must,
+                utility: 0.0,
+                lines: Some(LineRange::new(1, lines.end - 1)),
+                ..large.clone()
+            };
             let order: Vec<_> = build_summaries(&[large.clone(), certain], std::slice::from_ref(&file), &of)
                 .iter()
                 .filter_map(|piece| piece.stands_for)

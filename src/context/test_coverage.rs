@@ -114,7 +114,8 @@ mod tests {
     fn both_kinds_of_report_say_the_same_as_read_and_as_kept() {
         for text in [LCOV, COBERTURA] {
             let said = parse(text);
-            let kept = TestCoverage::unpack(&said.pack(), &|path| ["src/a.rs", "b.rs"].into_iter().find(|own| *own == path));
+            let kept =
+                TestCoverage::unpack(&said.pack(), &|path| ["src/a.rs", "b.rs"].into_iter().find(|own| *own == path));
             assert_eq!(kept.as_ref(), Some(&said));
             for (path, lines, expected) in [
                 ("src/a.rs", (1, 9), Some((2, 3))),

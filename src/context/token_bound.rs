@@ -101,7 +101,11 @@ fn next_line_start(bytes: &[u8], at: usize) -> usize {
 }
 
 fn bound_piece_tokens(piece: &[u8]) -> usize {
-    if piece.len() <= 1 || piece.iter().all(u8::is_ascii_digit) || WORDS_WITH_LINE_ENDS.contains(&piece) || is_word(piece) {
+    if piece.len() <= 1
+        || piece.iter().all(u8::is_ascii_digit)
+        || WORDS_WITH_LINE_ENDS.contains(&piece)
+        || is_word(piece)
+    {
         return 1;
     }
     // The most tokens for a beginning of the piece: without its last byte, with that byte as a token of its own, and

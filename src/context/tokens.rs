@@ -4,13 +4,13 @@
 //! Building the exact counter takes about 50 ms for `o200k_base` (the table of its 200,000 words is built), counting itself next to
 //! nothing; so it is built when first used, and where an upper bound is enough ([`at_most`]) it is never built.
 
-mod counter;
 mod bpe_merge;
 mod count_cache;
+mod counter;
 mod pretokenizer;
 mod sorts;
-mod word_starts;
 mod vocabulary;
+mod word_starts;
 
 use std::sync::OnceLock;
 
@@ -27,11 +27,11 @@ fn counter(encoding: Encoding) -> &'static Counter {
     static O200K: OnceLock<Counter> = OnceLock::new();
     static CL100K: OnceLock<Counter> = OnceLock::new();
     match encoding {
-        Encoding::O200kBase | Encoding::Approximate { .. } => {
-            O200K.get_or_init(|| Counter::new(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.words")), SplitRules::O200k))
-        }
-        Encoding::Cl100kBase => CL100K
-            .get_or_init(|| Counter::new(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.words")), SplitRules::Cl100k)),
+        Encoding::O200kBase | Encoding::Approximate { .. } => O200K
+            .get_or_init(|| Counter::new(include_bytes!(concat!(env!("OUT_DIR"), "/o200k.words")), SplitRules::O200k)),
+        Encoding::Cl100kBase => CL100K.get_or_init(|| {
+            Counter::new(include_bytes!(concat!(env!("OUT_DIR"), "/cl100k.words")), SplitRules::Cl100k)
+        }),
     }
 }
 
@@ -182,7 +182,11 @@ mod tests {
             let start: String = text.chars().take(10).collect();
             for text in [text.clone(), format!("x{text}\n y  z")] {
                 for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
-                    assert_eq!(counter(encoding).count_tokens(&text), reference(encoding, &text), "{encoding:?}: {start:?}");
+                    assert_eq!(
+                        counter(encoding).count_tokens(&text),
+                        reference(encoding, &text),
+                        "{encoding:?}: {start:?}"
+                    );
                 }
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Invariants: the units of a file are lines of it in order, none in two, each a whole chunk.
 
-use super::chunk::{ChunkKind, Declaration, ChunkExtent, FileSyntax};
+use super::chunk::{ChunkExtent, ChunkKind, Declaration, FileSyntax};
 use super::pack::SectionKind;
 use crate::domain::LineRange;
 
@@ -19,7 +19,10 @@ pub fn split_into_units(syntax: &FileSyntax, lines: u32) -> impl Iterator<Item =
     let is_unknown = syntax.chunks.is_empty() && lines > 0;
     let all = is_unknown.then(|| CodeUnit { lines: LineRange::new(1, lines), kind: None });
     let ordered = sort_declarations(&syntax.declarations);
-    let unit = move |chunk: &ChunkExtent| CodeUnit { lines: chunk.lines, kind: classify_unit(chunk.kind, chunk.lines, &ordered) };
+    let unit = move |chunk: &ChunkExtent| CodeUnit {
+        lines: chunk.lines,
+        kind: classify_unit(chunk.kind, chunk.lines, &ordered),
+    };
     let is_in_file = move |chunk: &&ChunkExtent| chunk.lines.end <= lines;
     syntax.chunks.iter().filter(is_in_file).map(unit).chain(all)
 }

@@ -44,12 +44,20 @@ impl<'a> FileUtility<'a> {
         let (strongest, _) = strongest?;
         let part = (share / self.max_share).min(1.0);
         let worth = self.file_weight * share;
-        Some(LinesUtility { best_passage: strongest, share_of_best: part, utility: worth, first_bonus: self.file_weight * self.first_bonus * part.sqrt() })
+        Some(LinesUtility {
+            best_passage: strongest,
+            share_of_best: part,
+            utility: worth,
+            first_bonus: self.file_weight * self.first_bonus * part.sqrt(),
+        })
     }
 }
 
 /// The passages that some lines have a part of, with their numbers.
-pub fn overlapping_passages(passages: &[RankedPassage], lines: LineRange) -> impl Iterator<Item = (usize, &RankedPassage)> {
+pub fn overlapping_passages(
+    passages: &[RankedPassage],
+    lines: LineRange,
+) -> impl Iterator<Item = (usize, &RankedPassage)> {
     let first = passages.partition_point(|passage| passage.range.end < lines.start);
     let parts = passages.iter().enumerate().skip(first);
     parts.take_while(move |(_, passage)| passage.range.start < lines.end)

@@ -230,7 +230,11 @@ impl Coverage {
             [run] => format!(" from {run}"),
             [.., newest] => format!(" from {newest} and {}", format_count(runs.len() - 1, "other run")),
         };
-        Some(format!("{} of {} carried over{from}", self.hunks_carried, format_count(self.hunks_total as usize, "hunk")))
+        Some(format!(
+            "{} of {} carried over{from}",
+            self.hunks_carried,
+            format_count(self.hunks_total as usize, "hunk")
+        ))
     }
 
     /// The run that a finding was carried over from, when no report of this run stands behind it.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    CancelReason, CarriedFile, ErrorClass, FileCoverage, Finding, FindingId, OmittedFile, RejectedReport, ChatResponse, RunStatus,
-    ContextRecord, Time,
+    CancelReason, CarriedFile, ChatResponse, ContextRecord, ErrorClass, FileCoverage, Finding, FindingId, OmittedFile,
+    RejectedReport, RunStatus, Time,
 };
 
 word_enum!(

@@ -5,43 +5,46 @@
 
 pub mod anchors;
 mod chat;
+mod context_record;
 mod coverage;
 mod event;
 mod finding;
-mod fix;
-mod ledger_delivery;
-mod ids;
 mod finding_lifecycle;
+mod fix;
+mod ids;
+mod ledger_delivery;
 mod model;
-mod watch_trigger;
 pub mod patch;
 mod reported_problem;
 mod run;
 mod scope;
-mod wilson;
-mod context_record;
 pub mod text;
 mod triage;
+mod watch_trigger;
+mod wilson;
 
-pub use chat::{ChatRequest, ChatMessage, ChatResponse, StopReason, ToolCall, ToolSpec};
-pub use coverage::{CarriedFile, Coverage, FileCoverage, OmittedFile, OmissionReason, LineRange};
+pub use chat::{ChatMessage, ChatRequest, ChatResponse, StopReason, ToolCall, ToolSpec};
+pub use context_record::{ContextRecord, ContextRecordSection};
+pub use coverage::{CarriedFile, Coverage, FileCoverage, LineRange, OmissionReason, OmittedFile};
 pub use event::{JournalEntry, Opinion, RunEvent, ToolOutcome, TurnPhase, WindowUse};
 pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
-pub use fix::{Fix, FixStatus, FileDiffStat, AppliedFile, UnfixedFinding};
-pub use ledger_delivery::{TokenCountPrecision, LedgerDelivery};
+pub use finding_lifecycle::{
+    FindingAlias, FlipFlop, MovedFinding, Mute, MuteAction, SuppressedReport, SuppressionReason,
+};
+pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};
 pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};
-pub use finding_lifecycle::{FlipFlop, SuppressedReport, SuppressionReason, MovedFinding, Mute, MuteAction, FindingAlias};
+pub use ledger_delivery::{LedgerDelivery, TokenCountPrecision};
 pub use model::{Effort, Encoding};
-pub use watch_trigger::{QuietHours, MinuteOfDay, WatchTrigger, GitOperation, WatchMode};
 pub use reported_problem::{RejectedReport, ReportedProblem};
 pub use run::{
-    ReviewerUsage, CancelReason, ErrorClass, FindingCounts, PhaseTimings, RunOutput, RunRecord, RunStatus, Source, Usage,
+    CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewerUsage, RunOutput, RunRecord, RunStatus, Source,
+    Usage,
 };
 pub use scope::{ParseScopeError, Scope};
-pub use wilson::wilson_lower_bound;
-pub use context_record::{ContextRecordSection, ContextRecord};
 pub use triage::{Actor, Disposition, TriageAction};
+pub use watch_trigger::{GitOperation, MinuteOfDay, QuietHours, WatchMode, WatchTrigger};
+pub use wilson::wilson_lower_bound;
 
 /// A moment, written as RFC 3339. A type, not a clock: moments arrive from outside.
 pub type Time = jiff::Timestamp;

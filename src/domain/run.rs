@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    Coverage, Finding, FindingId, FixId, FlipFlop, SuppressedReport, MovedFinding, Priority, FindingAlias, RejectedReport, RunId,
-    SCHEMA_VERSION, Scope, Time,
+    Coverage, Finding, FindingAlias, FindingId, FixId, FlipFlop, MovedFinding, Priority, RejectedReport, RunId,
+    SCHEMA_VERSION, Scope, SuppressedReport, Time,
 };
 
 word_enum!(

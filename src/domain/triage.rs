@@ -40,7 +40,8 @@ pub struct Disposition {
 
 impl Disposition {
     /// Reasons that whoever dismisses is offered.
-    pub const REASONS: [&str; 5] = ["false positive", "intended", "not worth the change", REASON_VENDORED, REASON_FIXED_ELSEWHERE];
+    pub const REASONS: [&str; 5] =
+        ["false positive", "intended", "not worth the change", REASON_VENDORED, REASON_FIXED_ELSEWHERE];
 
     /// Whether its reason says nothing of the code's shape; it may go on: "Fixed elsewhere, in #12".
     pub fn is_unrelated_to_code(&self) -> bool {

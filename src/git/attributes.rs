@@ -203,8 +203,10 @@ pub struct AttributeLookup<S> {
 
 impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> AttributeLookup<S> {
     pub fn new(source: S, above: Option<Vec<u8>>, below: Option<Vec<u8>>) -> Self {
-        let mut macros =
-            AttributeMacros::from([(b"binary".to_vec(), vec![(AttributeName::Diff, AttributeState::Unset), (AttributeName::Text, AttributeState::Unset)])]);
+        let mut macros = AttributeMacros::from([(
+            b"binary".to_vec(),
+            vec![(AttributeName::Diff, AttributeState::Unset), (AttributeName::Text, AttributeState::Unset)],
+        )]);
         let defaults = AttributeRules::parse(&below.unwrap_or_default(), &mut macros);
         let overrides = AttributeRules::parse(&above.unwrap_or_default(), &mut macros);
         Self { source, folders: HashMap::new(), overrides, defaults, macros }

@@ -8,10 +8,10 @@ use git2::{Blob, Delta, DiffFindOptions, DiffOptions, ErrorCode, Odb, Oid, Patch
 
 use super::filter::{ReviewFilter, count_lines};
 use super::index::MODE_GITLINK;
-use super::trees::{self, TreeDelta, TreeLeaf, MODE_SYMLINK};
-use super::{Changeset, ChangeKind, DiffLine, FileChange, FilterSettings, GitError, Hunk, LineOrigin, Repo};
+use super::trees::{self, MODE_SYMLINK, TreeDelta, TreeLeaf};
+use super::{ChangeKind, Changeset, DiffLine, FileChange, FilterSettings, GitError, Hunk, LineOrigin, Repo};
 use crate::domain::text::path_from_bytes;
-use crate::domain::{OmittedFile, OmissionReason};
+use crate::domain::{OmissionReason, OmittedFile};
 
 /// Renames with changes are looked for while there are at most this many added and as many deleted files, as git does
 /// (`diff.renameLimit`); above it, files that moved unchanged are still found.
@@ -57,7 +57,12 @@ impl Repo {
     ///
     /// It is what the [`super::Snapshot`] had, but for files of the worktree that are not in the snapshot's tree (those
     /// above the size limit, and those that could not be read): only who took the snapshot knows of them.
-    pub fn compute_changeset(&self, base: &str, snapshot: &str, filter: &FilterSettings) -> Result<Changeset, GitError> {
+    pub fn compute_changeset(
+        &self,
+        base: &str,
+        snapshot: &str,
+        filter: &FilterSettings,
+    ) -> Result<Changeset, GitError> {
         let base = if base.is_empty() { None } else { Some(self.commit_id(base)?) };
         let (change, _) = self.compare_commits(base, self.commit_id(snapshot)?, filter)?;
         Ok(change)
@@ -108,7 +113,13 @@ impl Repo {
         filter: &FilterSettings,
     ) -> Result<Changeset, git2::Error> {
         let objects = self.objects_only_repository()?;
-        let mut sources = match find_rename_sources(&objects, old.map(Tree::id), new.id(), differences, RenameDetection::RenamesAndCopies) {
+        let mut sources = match find_rename_sources(
+            &objects,
+            old.map(Tree::id),
+            new.id(),
+            differences,
+            RenameDetection::RenamesAndCopies,
+        ) {
             // One lost content is no reason to review nothing; where files came from is then not known.
             Err(error) if error.code() == ErrorCode::NotFound => HashMap::new(),
             sources => sources?,

@@ -279,7 +279,11 @@ pub(super) fn is_safe_file_name(name: &[u8]) -> bool {
 
 /// Writes the files, on several threads when there are many; the entries of the index, in the order of `places`, and
 /// fewer than those when cancelled.
-fn write_entries(folder: &Path, places: &[CheckoutEntry], cancelled: &dyn Fn() -> bool) -> Result<Vec<IndexEntry>, GitError> {
+fn write_entries(
+    folder: &Path,
+    places: &[CheckoutEntry],
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<IndexEntry>, GitError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     let share = places.len().div_ceil(threads).max(MIN_FILES_PER_THREAD);
     let failed = |source| GitError::from_git2("read the objects of a checkout", folder, source);

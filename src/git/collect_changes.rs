@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use super::checkout::is_safe_file_name;
 use super::worktree::Worktree;
-use super::{GitError, FileEdit, Repo, TemporaryCheckout};
+use super::{FileEdit, GitError, Repo, TemporaryCheckout};
 use crate::domain::text::{format_count, sanitize_line};
 
 /// Entries of the folder that are looked at.

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use git2::{Oid, Repository, RepositoryState};
 
 use super::index::GitIndex;
-use super::watched_folders::WatchExclusions;
 use super::scan::{StatusEntry, scan_worktree};
+use super::watched_folders::WatchExclusions;
 use super::{GitError, Repo, path_bytes};
-use crate::domain::{WatchTrigger, GitOperation, Scope};
+use crate::domain::{GitOperation, Scope, WatchTrigger};
 
 /// Where git stands in one working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,8 @@ impl Repo {
     /// its repository is, the one that `GIT_DIR` names for it.
     pub fn open_worktree(worktree: &Path) -> Result<Self, GitError> {
         let failed = |error| GitError::from_git2("open the repository", worktree, error);
-        let inner = Repository::open(worktree).or_else(|error| open_from_environment(worktree).ok_or_else(|| failed(error)))?;
+        let inner =
+            Repository::open(worktree).or_else(|error| open_from_environment(worktree).ok_or_else(|| failed(error)))?;
         let index = inner.path().join("index");
         Ok(Self { inner, index })
     }

@@ -41,7 +41,12 @@ impl SharedIgnoreRules {
 }
 
 impl FolderIgnoreRules {
-    pub fn new(parent: Option<Arc<FolderIgnoreRules>>, path: Vec<u8>, file: Option<PathBuf>, shared: &Arc<SharedIgnoreRules>) -> Arc<Self> {
+    pub fn new(
+        parent: Option<Arc<FolderIgnoreRules>>,
+        path: Vec<u8>,
+        file: Option<PathBuf>,
+        shared: &Arc<SharedIgnoreRules>,
+    ) -> Arc<Self> {
         let shared = Arc::clone(shared);
         Arc::new(Self { parent, path, file, shared, rules: OnceLock::new(), ignored: OnceLock::new() })
     }

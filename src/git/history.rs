@@ -129,7 +129,11 @@ impl Repo {
         let diff = objects.diff_tree_to_tree(Some(&old), Some(&new), Some(&mut options)).map_err(failed)?;
         let mut versions = Vec::new();
         for delta in diff.deltas() {
-            let Some((path, CommitFileChangeKind::Modified)) = path_and_kind(&delta).filter(|(path, _)| is_wanted(path)) else { continue };
+            let Some((path, CommitFileChangeKind::Modified)) =
+                path_and_kind(&delta).filter(|(path, _)| is_wanted(path))
+            else {
+                continue;
+            };
             if versions.len() == most {
                 return Ok(Vec::new());
             }

@@ -102,7 +102,9 @@ impl GitIndex {
                 parse_index(&data).map_err(|_| bad("it is split, and git could not put it together"))?
             }
             Err(IndexParseError::Corrupt) => return Err(bad("it is damaged")),
-            Err(IndexParseError::UnknownVersion(version)) => return Err(bad(&format!("version {version} is not known"))),
+            Err(IndexParseError::UnknownVersion(version)) => {
+                return Err(bad(&format!("version {version} is not known")));
+            }
         };
         index.written = written;
         Ok(index)
@@ -175,7 +177,10 @@ impl<'a> IndexByteReader<'a> {
     }
 
     fn read_number(&mut self, end: u8) -> Result<i64, IndexParseError> {
-        std::str::from_utf8(self.read_until(end)?).ok().and_then(|text| text.parse().ok()).ok_or(IndexParseError::Corrupt)
+        std::str::from_utf8(self.read_until(end)?)
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .ok_or(IndexParseError::Corrupt)
     }
 
     /// The variable-length number of version 4 and of pack files' offsets.
@@ -228,7 +233,12 @@ fn parse_index(data: &[u8]) -> Result<GitIndex, IndexParseError> {
     Ok(index)
 }
 
-fn parse_entry(reader: &mut IndexByteReader, version: u32, names: &mut Vec<u8>, previous: Range<u32>) -> Result<GitIndexEntry, IndexParseError> {
+fn parse_entry(
+    reader: &mut IndexByteReader,
+    version: u32,
+    names: &mut Vec<u8>,
+    previous: Range<u32>,
+) -> Result<GitIndexEntry, IndexParseError> {
     const EXTENDED: u16 = 0x4000;
     let before = reader.0.len();
     let changed = (reader.read_u32()?, reader.read_u32()?);

@@ -5,12 +5,16 @@ use std::ops::Range;
 
 use git2::{ObjectType, Repository, Tree};
 
-use super::worktree_capture::TreeOverlay;
-use super::index::{CachedTree, GitIndex, MODE_TREE, IndexEntryFlag};
+use super::index::{CachedTree, GitIndex, IndexEntryFlag, MODE_TREE};
 use super::trees::{self, TreeLeaf, subtree_id};
+use super::worktree_capture::TreeOverlay;
 
 /// The index laid over HEAD's tree. Folders whose cached tree in the index is HEAD's are skipped whole.
-pub fn diff_index_to_head(repo: &Repository, index: &GitIndex, head: Option<&Tree>) -> Result<TreeOverlay, git2::Error> {
+pub fn diff_index_to_head(
+    repo: &Repository,
+    index: &GitIndex,
+    head: Option<&Tree>,
+) -> Result<TreeOverlay, git2::Error> {
     let mut overlay = TreeOverlay::new();
     let same_at_root = match (index.trees.as_ref().and_then(|cached| cached.id), head) {
         (Some(cached), Some(head)) => cached == head.id(),

@@ -9,8 +9,8 @@ use git2::{ErrorCode, ObjectType, Tree};
 use ignore::gitignore::Gitignore;
 
 use super::gitignore::{match_rules, parse_rules};
-use super::trees::{TreeLeaf, MODE_SYMLINK, leaf_from_entry, leaf_at};
-use super::{TreeListingEntry, EntryKind, GitError, TreeListing, Repo, path_bytes};
+use super::trees::{MODE_SYMLINK, TreeLeaf, leaf_at, leaf_from_entry};
+use super::{EntryKind, GitError, Repo, TreeListing, TreeListingEntry, path_bytes};
 use crate::domain::text::path_from_bytes;
 
 /// Entries are looked at up to here, folders included: ten times those of the largest repositories that people review.
@@ -129,7 +129,11 @@ impl Repo {
         let file = leaf_at(&self.inner, &folder.tree, b".gitignore").filter(|leaf| leaf.is_file());
         let Some(blob) = file.and_then(|leaf| self.inner.find_blob(leaf.id).ok()) else { return above };
         match blob.size() <= MAX_RULES_BYTES {
-            true => Some(Rc::new(TreeIgnoreRules { above, skip: folder.path.len(), own: parse_rules(blob.content(), false) })),
+            true => Some(Rc::new(TreeIgnoreRules {
+                above,
+                skip: folder.path.len(),
+                own: parse_rules(blob.content(), false),
+            })),
             false => above,
         }
     }

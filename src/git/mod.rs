@@ -13,49 +13,51 @@
 //! tree, `past` what commits did to them. [`hooks`] puts the hook in that asks for reviews.
 
 mod attributes;
-mod path_bytes;
 mod changeset;
 mod checkout;
+mod collect_changes;
 mod error;
 mod filter;
-mod snapshot_diff;
-mod worktree_capture;
 mod fingerprint;
-mod collect_changes;
-pub mod hooks;
-mod gitignore;
-mod index;
-mod listing;
-mod history;
-mod patch;
-mod regular_file;
 mod git_command;
-mod partial_clone;
+mod gitignore;
+mod history;
+pub mod hooks;
+mod index;
+mod index_diff;
+mod listing;
 mod objects;
+mod partial_clone;
+mod patch;
+mod path_bytes;
+mod regular_file;
 mod repo;
-mod watched_folders;
 mod scan;
 mod scope;
 mod snapshot;
-mod index_diff;
+mod snapshot_diff;
 mod trees;
+mod watched_folders;
 mod worktree;
+mod worktree_capture;
 
 pub use checkout::TemporaryCheckout;
+pub use collect_changes::{CheckoutBaseline, CollectError, CollectLimits, CollectedChanges};
 pub use error::GitError;
-pub use filter::{ReviewFilter, ContentTraits};
+pub use filter::{ContentTraits, ReviewFilter};
+pub use fingerprint::{GitState, WorktreeFingerprint};
+pub use history::{
+    CommitAncestor, CommitChanges, CommitFileChange, CommitFileChangeKind, CommitHunk, ModifiedFileBlobs,
+};
+pub use patch::{FileEdit, PatchText};
 pub use snapshot_diff::AlteredFile;
-pub use fingerprint::{WorktreeFingerprint, GitState};
-pub use collect_changes::{CollectedChanges, CollectError, CollectLimits, CheckoutBaseline};
-pub use history::{CommitAncestor, CommitFileChange, CommitChanges, CommitHunk, CommitFileChangeKind, ModifiedFileBlobs};
-pub use patch::{PatchText, FileEdit};
-pub use watched_folders::{WatchedFolders, WatchExclusions};
-pub use worktree::{FilePermissions, WorktreeFile, Worktree};
+pub use watched_folders::{WatchExclusions, WatchedFolders};
+pub use worktree::{FilePermissions, Worktree, WorktreeFile};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::domain::{OmittedFile, LineRange, Scope};
+use crate::domain::{LineRange, OmittedFile, Scope};
 
 /// A repository as seen from one working tree.
 pub struct Repo {

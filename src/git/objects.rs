@@ -41,7 +41,8 @@ impl Repo {
     /// [`Repo::listing`] has.
     /// [`Repo::judge`] says which of them a review leaves out.
     pub fn tree_files(&self, commit: &str) -> Result<Vec<TreeFile>, GitError> {
-        let files = self.list_tree_with(commit, false)?.entries.into_iter().filter(|entry| entry.kind == EntryKind::File);
+        let files =
+            self.list_tree_with(commit, false)?.entries.into_iter().filter(|entry| entry.kind == EntryKind::File);
         Ok(files.map(|entry| TreeFile { path: entry.path, blob: entry.id }).collect())
     }
 }

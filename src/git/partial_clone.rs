@@ -40,8 +40,8 @@ impl Repo {
             }
             None => drop(command.args(["ls-tree", "-r"]).arg(tip.to_string())),
         }
-        let output =
-            git_command::run_with_input(command, Vec::new()).map_err(|error| failed(format!("git cannot be run: {error}")))?;
+        let output = git_command::run_with_input(command, Vec::new())
+            .map_err(|error| failed(format!("git cannot be run: {error}")))?;
         match output.status.success() {
             true => Ok(()),
             false => Err(failed(format!("git cannot fetch it: {}", git_command::error_message(&output.stderr)))),
@@ -97,8 +97,8 @@ impl Repo {
         ]);
         command.arg("--").arg(remote);
         let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let output =
-            git_command::run_with_input(command, lines.into_bytes()).map_err(|error| format!("git cannot be run: {error}"))?;
+        let output = git_command::run_with_input(command, lines.into_bytes())
+            .map_err(|error| format!("git cannot be run: {error}"))?;
         match output.status.success() {
             true => Ok(()),
             false => Err(format!("git cannot fetch from {remote}: {}", git_command::error_message(&output.stderr))),

@@ -4,7 +4,7 @@
 
 use git2::{DiffFormat, DiffOptions, Oid, Signature, Time};
 
-use super::trees::{self, TreeLeaf, MODE_EXECUTABLE, MODE_FILE, diff_trees, leaf_at};
+use super::trees::{self, MODE_EXECUTABLE, MODE_FILE, TreeLeaf, diff_trees, leaf_at};
 use super::{GitError, Repo, path_bytes};
 use crate::domain::text::path_from_bytes;
 
@@ -45,7 +45,8 @@ impl Repo {
         for (path, put) in changes {
             let path = self.path_in_tree(&tree, path);
             let known = leaf_at(&self.inner, &tree, &path);
-            let is_taken = known.is_none_or(|leaf| !leaf.is_file()) && tree.get_path(&path_bytes::to_path(&path)).is_ok();
+            let is_taken =
+                known.is_none_or(|leaf| !leaf.is_file()) && tree.get_path(&path_bytes::to_path(&path)).is_ok();
             if is_taken {
                 continue;
             }
@@ -59,14 +60,19 @@ impl Repo {
             };
             leaves.push((path, leaf));
         }
-        let changes: Vec<(&[u8], Option<TreeLeaf>)> = leaves.iter().map(|(path, leaf)| (path.as_slice(), *leaf)).collect();
+        let changes: Vec<(&[u8], Option<TreeLeaf>)> =
+            leaves.iter().map(|(path, leaf)| (path.as_slice(), *leaf)).collect();
         let id = match trees::write_tree(&self.inner, Some(&tree), &changes).map_err(failed)? {
             Some(id) => id,
             None => self.inner.treebuilder(None).and_then(|builder| builder.write()).map_err(failed)?,
         };
-        let who = Signature::new(FIX_AUTHOR_NAME, FIX_AUTHOR_EMAIL, &Time::new(parent.time().seconds(), 0)).map_err(failed)?;
+        let who = Signature::new(FIX_AUTHOR_NAME, FIX_AUTHOR_EMAIL, &Time::new(parent.time().seconds(), 0))
+            .map_err(failed)?;
         let tree = self.inner.find_tree(id).map_err(failed)?;
-        self.inner.commit(None, &who, &who, FIX_COMMIT_MESSAGE, &tree, &[&parent]).map(|id: Oid| id.to_string()).map_err(failed)
+        self.inner
+            .commit(None, &who, &who, FIX_COMMIT_MESSAGE, &tree, &[&parent])
+            .map(|id: Oid| id.to_string())
+            .map_err(failed)
     }
 
     /// The bytes that a shown path stands for in a tree.
@@ -79,7 +85,8 @@ impl Repo {
     /// What differs between two commits. Renames are a file that goes and one that comes.
     pub fn diff_as_patch(&self, from: &str, to: &str) -> Result<PatchText, GitError> {
         let failed = self.git_error("compare two commits");
-        let (old, new) = (self.find_commit(from)?.tree().map_err(failed)?, self.find_commit(to)?.tree().map_err(failed)?);
+        let (old, new) =
+            (self.find_commit(from)?.tree().map_err(failed)?, self.find_commit(to)?.tree().map_err(failed)?);
         let paths = diff_trees(&self.inner, Some(&old), Some(&new)).map_err(failed)?;
         let objects = self.objects_only_repository().map_err(failed)?;
         let (old, new) = (objects.find_tree(old.id()).map_err(failed)?, objects.find_tree(new.id()).map_err(failed)?);

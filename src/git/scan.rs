@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::gitignore::{FolderIgnoreRules, SharedIgnoreRules};
-use super::index::{CachedStat, GitIndexEntry, GitIndex, MODE_GITLINK, MODE_TREE, StatTime, IndexEntryFlag};
+use super::index::{CachedStat, GitIndex, GitIndexEntry, IndexEntryFlag, MODE_GITLINK, MODE_TREE, StatTime};
 use super::{GitError, path_bytes};
 
 /// Below this many tracked files one thread is faster than starting more; measured.
@@ -79,7 +79,12 @@ struct WorktreeScan<'a> {
 }
 
 /// Looks at all of the worktree.
-pub fn scan_worktree(root: &Path, index: &GitIndex, compare: StatSettings, ignored: &Arc<SharedIgnoreRules>) -> Result<Vec<StatusEntry>, GitError> {
+pub fn scan_worktree(
+    root: &Path,
+    index: &GitIndex,
+    compare: StatSettings,
+    ignored: &Arc<SharedIgnoreRules>,
+) -> Result<Vec<StatusEntry>, GitError> {
     let job = ScanJob { path: Vec::new(), from: 0, to: index.entries.len(), ignored: None };
     let scan = WorktreeScan {
         root,
@@ -216,7 +221,9 @@ impl WorktreeScan<'_> {
         }
         match rustix::fs::statat(folder, rest, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => match entry_kind(&stat) {
-                Some(WorktreeEntryKind::Folder) if role != TrackedKind::Submodule => seen.push(StatusEntry::Missing(at)),
+                Some(WorktreeEntryKind::Folder) if role != TrackedKind::Submodule => {
+                    seen.push(StatusEntry::Missing(at))
+                }
                 Some(thing) if role == TrackedKind::Submodule || !self.is_unchanged(entry, &stat) => {
                     seen.push(StatusEntry::MaybeModified(at, thing));
                 }
@@ -253,7 +260,10 @@ impl WorktreeScan<'_> {
         let Some(thing) = entry_kind(&stat) else { return };
         match (role, thing) {
             (Some(TrackedKind::Folder | TrackedKind::Submodule), WorktreeEntryKind::Folder) => return,
-            (Some(TrackedKind::File | TrackedKind::Submodule), WorktreeEntryKind::File { .. } | WorktreeEntryKind::Symlink) => return,
+            (
+                Some(TrackedKind::File | TrackedKind::Submodule),
+                WorktreeEntryKind::File { .. } | WorktreeEntryKind::Symlink,
+            ) => return,
             _ => {}
         }
         let path = [&job.path, name].concat();
@@ -273,14 +283,19 @@ impl WorktreeScan<'_> {
         let gone = matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MLINK);
         if !gone {
             let path = trim_slash(&job.path).to_vec();
-            seen.push(if job.from < job.to { StatusEntry::Unreadable(path) } else { StatusEntry::UnreadableUntracked(path) });
+            seen.push(if job.from < job.to {
+                StatusEntry::Unreadable(path)
+            } else {
+                StatusEntry::UnreadableUntracked(path)
+            });
             return;
         }
         let mut last: &[u8] = b"";
         for at in job.from..job.to {
             let Some(entry) = self.index.entries.get(at) else { break };
             let path = self.index.path(entry);
-            let kept = matches!(entry.flag, IndexEntryFlag::SkipWorktree | IndexEntryFlag::AssumeUnchanged) || entry.mode == MODE_TREE;
+            let kept = matches!(entry.flag, IndexEntryFlag::SkipWorktree | IndexEntryFlag::AssumeUnchanged)
+                || entry.mode == MODE_TREE;
             if !kept && path != last {
                 seen.push(StatusEntry::Missing(at));
             }
@@ -374,9 +389,10 @@ pub fn is_repository(folder: &Path) -> bool {
 /// `None` for what git cannot track: pipes, sockets, devices.
 fn entry_kind(stat: &Stat) -> Option<WorktreeEntryKind> {
     Some(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => {
-            WorktreeEntryKind::File { executable: stat.st_mode & 0o100 != 0, size: u64::try_from(stat.st_size).unwrap_or(0) }
-        }
+        FileType::RegularFile => WorktreeEntryKind::File {
+            executable: stat.st_mode & 0o100 != 0,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+        },
         FileType::Symlink => WorktreeEntryKind::Symlink,
         FileType::Directory => WorktreeEntryKind::Folder,
         _ => return None,

@@ -6,10 +6,10 @@
 use git2::{Oid, Signature, Time, Tree};
 
 use super::changeset::UnstoredPath;
-use super::worktree_capture::{UncommittedChanges, BlobWriteMode, TreeOverlay};
 use super::index::GitIndex;
-use super::scope::ResolvedScope;
 use super::index_diff::diff_index_to_head;
+use super::scope::ResolvedScope;
+use super::worktree_capture::{BlobWriteMode, TreeOverlay, UncommittedChanges};
 use super::{FilterSettings, GitError, Repo, Snapshot, trees};
 use crate::domain::text::path_from_bytes;
 use crate::domain::{OmittedFile, Scope};
@@ -51,14 +51,16 @@ impl Repo {
                 self.build_snapshot(base, tip, scope, filter, (Vec::new(), notes))
             }
             ResolvedScope::Worktree => {
-                let frozen = self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
+                let frozen =
+                    self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
                 self.snapshot_uncommitted(frozen, self.head_id(), Scope::Worktree, filter)
             }
             ResolvedScope::All if self.inner.workdir().is_none() => {
                 self.build_snapshot(None, self.commit_id("HEAD")?, Scope::All, filter, Default::default())
             }
             ResolvedScope::All => {
-                let frozen = self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
+                let frozen =
+                    self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
                 self.snapshot_uncommitted(frozen, None, Scope::All, filter)
             }
             ResolvedScope::Staged => {
@@ -73,7 +75,12 @@ impl Repo {
                 }
                 let overlay = diff_index_to_head(&self.inner, &index, self.head_tree()?.as_ref());
                 let overlay = overlay.map_err(self.git_error("compare index and HEAD"))?;
-                self.snapshot_uncommitted(UncommittedChanges { overlay, ..UncommittedChanges::default() }, head, Scope::Staged, filter)
+                self.snapshot_uncommitted(
+                    UncommittedChanges { overlay, ..UncommittedChanges::default() },
+                    head,
+                    Scope::Staged,
+                    filter,
+                )
             }
         }
     }
@@ -145,7 +152,8 @@ impl Repo {
         let (mut change, raw) = self.compare_commits(base, tip, filter)?;
         let diff_fingerprint = self.compute_diff_fingerprint(&raw, &extra, filter)?;
         let unseen = extra.iter();
-        let unseen = unseen.map(|extra| OmittedFile { path: path_from_bytes(&extra.path), reason: extra.reason.to_left_out_reason() });
+        let unseen = unseen
+            .map(|extra| OmittedFile { path: path_from_bytes(&extra.path), reason: extra.reason.to_left_out_reason() });
         let unseen: Vec<OmittedFile> = unseen.collect();
         change.left_out.extend(unseen.iter().cloned());
         change.left_out.sort_by(|a, b| a.path.cmp(&b.path));

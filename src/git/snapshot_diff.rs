@@ -28,12 +28,17 @@ impl Repo {
         let new = self.find_commit(to)?.tree().map_err(failed)?;
         let differences = diff_trees(&self.inner, old.as_ref(), Some(&new)).map_err(failed)?;
         let objects = self.objects_only_repository().map_err(failed)?;
-        let sources =
-            match find_rename_sources(&objects, old.as_ref().map(git2::Tree::id), new.id(), &differences, RenameDetection::Renames) {
-                // One lost content is no reason to follow nothing; who was renamed is then not known.
-                Err(error) if error.code() == ErrorCode::NotFound => HashMap::new(),
-                sources => sources.map_err(failed)?,
-            };
+        let sources = match find_rename_sources(
+            &objects,
+            old.as_ref().map(git2::Tree::id),
+            new.id(),
+            &differences,
+            RenameDetection::Renames,
+        ) {
+            // One lost content is no reason to follow nothing; who was renamed is then not known.
+            Err(error) if error.code() == ErrorCode::NotFound => HashMap::new(),
+            sources => sources.map_err(failed)?,
+        };
         let by_path: HashMap<&[u8], Option<TreeLeaf>> =
             differences.iter().map(|difference| (difference.path.as_slice(), difference.new)).collect();
         let there = |path: &[u8]| by_path.get(path).copied().flatten();

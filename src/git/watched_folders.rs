@@ -92,7 +92,9 @@ impl WatchedFolders {
 
     /// Forgets a folder that is gone, and those below it; the ones that were known.
     pub fn leave(&mut self, folder: &Path) -> Vec<PathBuf> {
-        let Some(path) = self.relative_path(folder).filter(|path| self.known.contains_key(path)) else { return Vec::new() };
+        let Some(path) = self.relative_path(folder).filter(|path| self.known.contains_key(path)) else {
+            return Vec::new();
+        };
         let within = |known: &[u8]| {
             path.is_empty()
                 || known.strip_prefix(path.as_slice()).is_some_and(|rest| matches!(rest.first(), None | Some(b'/')))

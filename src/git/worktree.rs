@@ -235,7 +235,14 @@ impl Folder {
         Ok(Some(WorktreeFile { content, mode }))
     }
 
-    fn write(&self, files: &Worktree, path: &str, content: &[u8], permit: FilePermissions, mark: &str) -> Result<(), GitError> {
+    fn write(
+        &self,
+        files: &Worktree,
+        path: &str,
+        content: &[u8],
+        permit: FilePermissions,
+        mark: &str,
+    ) -> Result<(), GitError> {
         use rustix::fs::{AtFlags, Mode, OFlags};
         let beside = format!(".{mark}.tmp");
         let failed = |source: io::Error| files.io_error("write", path, source);
@@ -313,7 +320,14 @@ impl Folder {
         Ok(Some(WorktreeFile { content, mode: 0 }))
     }
 
-    fn write(&self, files: &Worktree, path: &str, content: &[u8], _: FilePermissions, mark: &str) -> Result<(), GitError> {
+    fn write(
+        &self,
+        files: &Worktree,
+        path: &str,
+        content: &[u8],
+        _: FilePermissions,
+        mark: &str,
+    ) -> Result<(), GitError> {
         let beside = self.0.join(format!(".{mark}.tmp"));
         let written = File::create(&beside).and_then(|mut file| {
             file.write_all(content)?;

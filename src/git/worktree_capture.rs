@@ -16,13 +16,13 @@ use std::sync::Arc;
 use git2::{ErrorClass, ErrorCode, ObjectType, Oid};
 
 use super::attributes::{AttributeLookup, AttributeName, AttributeState};
-use super::changeset::{UnstoredReason, UnstoredPath};
+use super::changeset::{UnstoredPath, UnstoredReason};
 use super::gitignore::SharedIgnoreRules;
-use super::index::{GitIndex, MODE_GITLINK, IndexEntryFlag};
-use super::scan::{StatSettings, StatusEntry, WorktreeEntryKind, scan_worktree};
+use super::index::{GitIndex, IndexEntryFlag, MODE_GITLINK};
 use super::index_diff::diff_index_to_head;
-use super::trees::{TreeLeaf, MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, leaf_at};
-use super::{GitError, Repo, path_bytes, regular_file, git_command};
+use super::scan::{StatSettings, StatusEntry, WorktreeEntryKind, scan_worktree};
+use super::trees::{MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, TreeLeaf, leaf_at};
+use super::{GitError, Repo, git_command, path_bytes, regular_file};
 use crate::domain::text::path_from_bytes;
 
 /// From this many files on, threads hash faster than one; measured.
@@ -53,7 +53,8 @@ pub enum BlobWriteMode {
 }
 
 /// A look at the worktree, as [`scan`] is.
-type ScanFn<'a> = dyn FnMut(&Path, &GitIndex, StatSettings, &Arc<SharedIgnoreRules>) -> Result<Vec<StatusEntry>, GitError> + 'a;
+type ScanFn<'a> =
+    dyn FnMut(&Path, &GitIndex, StatSettings, &Arc<SharedIgnoreRules>) -> Result<Vec<StatusEntry>, GitError> + 'a;
 
 impl Repo {
     /// The worktree as it is now.
@@ -72,14 +73,19 @@ impl Repo {
     }
 
     /// The worktree at one look, and whether something in it moved between the look and the reading.
-    fn capture_once(&self, keep: BlobWriteMode, look: &mut ScanFn<'_>) -> Result<(UncommittedChanges, ScanRace), GitError> {
+    fn capture_once(
+        &self,
+        keep: BlobWriteMode,
+        look: &mut ScanFn<'_>,
+    ) -> Result<(UncommittedChanges, ScanRace), GitError> {
         let root = self.worktree_root()?;
         let index = GitIndex::read(&self.index, self.inner.path())?;
         let config = self.worktree_config();
         let shared = self.shared_ignore_rules(&config);
         let seen = look(&root, &index, config.compare, &shared)?;
         let head = self.head_tree()?;
-        let overlay = diff_index_to_head(&self.inner, &index, head.as_ref()).map_err(self.git_error("compare index and HEAD"))?;
+        let overlay =
+            diff_index_to_head(&self.inner, &index, head.as_ref()).map_err(self.git_error("compare index and HEAD"))?;
         let mut frozen = UncommittedChanges { overlay, ..UncommittedChanges::default() };
         let above = std::fs::read(self.inner.commondir().join("info").join("attributes")).ok();
         let below = config.attributes_file.as_ref().and_then(|file| std::fs::read(file).ok());
@@ -279,16 +285,23 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
                 return None;
             }
             // Without symbolic links git checks them out as files.
-            WorktreeEntryKind::File { size, .. } if entry.mode == MODE_SYMLINK && !self.config.symlinks => (MODE_SYMLINK, size),
-            WorktreeEntryKind::File { executable, size } => match (self.config.compare.file_mode, executable, entry.mode) {
-                (true, true, _) | (false, _, MODE_EXECUTABLE) => (MODE_EXECUTABLE, size),
-                _ => (MODE_FILE, size),
-            },
+            WorktreeEntryKind::File { size, .. } if entry.mode == MODE_SYMLINK && !self.config.symlinks => {
+                (MODE_SYMLINK, size)
+            }
+            WorktreeEntryKind::File { executable, size } => {
+                match (self.config.compare.file_mode, executable, entry.mode) {
+                    (true, true, _) | (false, _, MODE_EXECUTABLE) => (MODE_EXECUTABLE, size),
+                    _ => (MODE_FILE, size),
+                }
+            }
             WorktreeEntryKind::Symlink => (MODE_SYMLINK, 0),
         };
         let clean = if mode == MODE_SYMLINK { CleanFilter::Unfiltered } else { self.choose_clean_filter(&path) };
         // Of another size, hence changed; too large to be reviewed, hence not worth reading.
-        if mode != MODE_SYMLINK && clean == CleanFilter::Unfiltered && self.is_oversized(size) && entry.stat.size != size as u32
+        if mode != MODE_SYMLINK
+            && clean == CleanFilter::Unfiltered
+            && self.is_oversized(size)
+            && entry.stat.size != size as u32
         {
             self.record_unstored(path, UnstoredReason::Oversized { mode, bytes: size });
             return None;
@@ -309,7 +322,14 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
     }
 
     fn choose_clean_filter(&mut self, path: &[u8]) -> CleanFilter {
-        let names = [AttributeName::Filter, AttributeName::Encoding, AttributeName::Ident, AttributeName::Text, AttributeName::Crlf, AttributeName::Eol];
+        let names = [
+            AttributeName::Filter,
+            AttributeName::Encoding,
+            AttributeName::Ident,
+            AttributeName::Text,
+            AttributeName::Crlf,
+            AttributeName::Eol,
+        ];
         let [filter, encoding, ident, text, crlf, eol] = self.attributes.get(path, names);
         let says = |state: AttributeState| matches!(state, AttributeState::Set | AttributeState::Value);
         let by_settings = self.config.autocrlf && text != AttributeState::Unset && crlf != AttributeState::Unset;
@@ -340,7 +360,9 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
                     by_git.push(candidate);
                     continue;
                 }
-                (_, Some(Ok(id))) if self.is_in_index(candidate, id) || self.write_mode == BlobWriteMode::HashOnly => Ok(id),
+                (_, Some(Ok(id))) if self.is_in_index(candidate, id) || self.write_mode == BlobWriteMode::HashOnly => {
+                    Ok(id)
+                }
                 (_, Some(Ok(_))) if self.is_oversized(candidate.size) => {
                     let what = UnstoredReason::Oversized { mode: candidate.mode, bytes: candidate.size };
                     self.record_unstored(candidate.path.clone(), what);
@@ -468,7 +490,8 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         }
         for candidate in candidates {
             // Git would wait for a pipe.
-            regular_file::open(&path_bytes::join_path(self.root, &candidate.path)).map_err(|error| error.to_string())?;
+            regular_file::open(&path_bytes::join_path(self.root, &candidate.path))
+                .map_err(|error| error.to_string())?;
         }
         let mut command = Command::new("git");
         // A warning about line ends is no reason to refuse.
@@ -479,7 +502,8 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         }
         command.arg("--stdin-paths").current_dir(self.root).env("GIT_INDEX_FILE", &self.repo.index);
         let lines: Vec<u8> = candidates.iter().flat_map(|candidate| quote_path(&candidate.path)).collect();
-        let output = git_command::run_with_input(command, lines).map_err(|error| format!("git cannot be run: {error}"))?;
+        let output =
+            git_command::run_with_input(command, lines).map_err(|error| format!("git cannot be run: {error}"))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let ids: Vec<Oid> = text.lines().map_while(|line| Oid::from_str(line).ok()).collect();
         if output.status.success() && ids.len() == candidates.len() {

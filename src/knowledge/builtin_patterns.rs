@@ -183,7 +183,8 @@ mod tests {
             assert_eq!(ids.len(), file.patterns.len(), "{name}: twice the same");
             assert!((5..=20).contains(&ids.len()), "{name}: {}", ids.len());
             for pattern in &file.patterns {
-                let (broken, fixed) = knowledge_file::parse_admitted_forms(pattern).unwrap_or_else(|| panic!("{pattern:?}"));
+                let (broken, fixed) =
+                    knowledge_file::parse_admitted_forms(pattern).unwrap_or_else(|| panic!("{pattern:?}"));
                 assert_eq!(privacy_gate::admit_pair(name, &broken, &fixed), Ok(()));
                 assert_eq!(pattern.language, name);
                 assert_eq!(assess_pattern(pattern, Time::UNIX_EPOCH).inclusion, Inclusion::Now);

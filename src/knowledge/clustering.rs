@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::form::{Form, MAX_TOKENS, FormToken};
+use super::form::{Form, FormToken, MAX_TOKENS};
 use super::pattern::{EditKind, Pattern, PatternStance};
 use crate::domain::{Kind, PatternId};
 

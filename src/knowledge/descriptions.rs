@@ -3,7 +3,7 @@
 //! Invariant: one line; every word of it is written here or is a token of a form.
 
 use super::form::Form;
-use super::pattern::{EditKind, PatternOrigin, Pattern, PatternStance};
+use super::pattern::{EditKind, Pattern, PatternOrigin, PatternStance};
 use crate::domain::{Kind, text};
 
 /// What the pattern is about, in one line.
@@ -25,7 +25,9 @@ pub fn build_instruction(stance: PatternStance, edit: EditKind, kind: Kind, brok
             format!("look whether `{broken}` is needed, and take it out if not")
         }
         (PatternStance::Mistake, EditKind::MissingCheck) => format!("look for the missing check, as in `{fixed}`"),
-        (PatternStance::Mistake, EditKind::MissingArgument) => format!("look for the missing argument, as in `{fixed}`"),
+        (PatternStance::Mistake, EditKind::MissingArgument) => {
+            format!("look for the missing argument, as in `{fixed}`")
+        }
         (PatternStance::Mistake, EditKind::MissingStatement) => format!("look for what is missing, as in `{fixed}`"),
         (PatternStance::Mistake, EditKind::MissingErrorHandling) => {
             format!("look for the missing error handling, as in `{fixed}`")
@@ -116,9 +118,13 @@ mod tests {
         let mut one = sample_pattern("python", "VARIABLE == None", "VARIABLE is None");
         assert_eq!(describe_sightings(&one), "1 time");
         one.counts.insert("m_2".to_owned(), PatternCount { frequency: 3, ..PatternCount::default() });
-        one.counts.insert(builtin_patterns::ORIGIN.to_owned(), PatternCount { frequency: 1, ..PatternCount::default() });
+        one.counts
+            .insert(builtin_patterns::ORIGIN.to_owned(), PatternCount { frequency: 1, ..PatternCount::default() });
         assert_eq!(describe_sightings(&one), "3 times by 2 origins");
-        assert_eq!(describe_sightings(&builtin_patterns::patterns(Language::Python)[0]), "not yet: it came with revdeck");
+        assert_eq!(
+            describe_sightings(&builtin_patterns::patterns(Language::Python)[0]),
+            "not yet: it came with revdeck"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::abstraction::{LearnedEdit, extract_edits};
 use crate::domain::Time;
-use crate::git::{GitError, ReviewFilter, ModifiedFileBlobs, Repo};
+use crate::git::{GitError, ModifiedFileBlobs, Repo, ReviewFilter};
 use crate::reviewers::analyzer::facts::is_test_path;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
@@ -165,7 +165,8 @@ fn learn_batch(
             .map(|(thread, parsers)| {
                 scope.spawn(move || {
                     let own = files.iter().enumerate().skip(thread).step_by(threads);
-                    own.map(|(at, file)| (at, extract_edits(parsers, file.language, &file.before, &file.after))).collect()
+                    own.map(|(at, file)| (at, extract_edits(parsers, file.language, &file.before, &file.after)))
+                        .collect()
                 })
             })
             .collect();

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use super::cache::MAX_PATTERNS_PER_LANGUAGE;
 use super::form::Form;
-use super::privacy_gate;
 use super::kind_tallies::{KindTallies, KindTally};
-use super::pattern::{PatternEvidence, PatternOrigin, Pattern, PatternStance};
+use super::pattern::{Pattern, PatternEvidence, PatternOrigin, PatternStance};
+use super::privacy_gate;
 use super::{builtin_patterns, descriptions};
 use crate::domain::{PatternId, Time};
 
@@ -52,7 +52,9 @@ pub(super) enum KnowledgeFileError {
 
 impl KnowledgeFile {
     pub fn parse(language: &str, bytes: &[u8]) -> Result<Self, KnowledgeFileError> {
-        let Ok(Value::Object(mut rest)) = serde_json::from_slice(bytes) else { return Err(KnowledgeFileError::Damaged) };
+        let Ok(Value::Object(mut rest)) = serde_json::from_slice(bytes) else {
+            return Err(KnowledgeFileError::Damaged);
+        };
         match rest.remove("version").as_ref().and_then(Value::as_u64) {
             Some(found) if found == u64::from(FORMAT_VERSION) => {}
             Some(found) if found > u64::from(FORMAT_VERSION) => {
@@ -67,8 +69,10 @@ impl KnowledgeFile {
             document.forgotten = serde_json::from_value(forgotten).map_err(|_| KnowledgeFileError::Damaged)?;
         }
         if let Some(kinds) = rest.remove("kinds") {
-            let kinds: BTreeMap<String, KindTally> = serde_json::from_value(kinds).map_err(|_| KnowledgeFileError::Damaged)?;
-            let admitted = kinds.into_iter().filter_map(|(word, tally)| Some((privacy_gate::admit_kind(&word).ok()?, tally)));
+            let kinds: BTreeMap<String, KindTally> =
+                serde_json::from_value(kinds).map_err(|_| KnowledgeFileError::Damaged)?;
+            let admitted =
+                kinds.into_iter().filter_map(|(word, tally)| Some((privacy_gate::admit_kind(&word).ok()?, tally)));
             document.kinds = admitted.collect();
         }
         let learned: Vec<String> = match rest.remove("learned") {
@@ -134,8 +138,8 @@ impl KnowledgeFile {
 
     /// One object on one line, with a line per pattern.
     pub fn encode(&self, language: &str) -> Result<Vec<u8>, serde_json::Error> {
-        let mut text =
-            format!("{{\"version\":{FORMAT_VERSION},\"language\":{},\"patterns\":[", Value::from(language)).into_bytes();
+        let mut text = format!("{{\"version\":{FORMAT_VERSION},\"language\":{},\"patterns\":[", Value::from(language))
+            .into_bytes();
         let known = self.patterns.values().map(|pattern| {
             let mut value = serde_json::to_value(pattern)?;
             if let (Value::Object(new), Some(old)) = (&mut value, self.raw.get(&pattern.id)) {
@@ -230,7 +234,8 @@ mod tests {
 
     #[test]
     fn what_is_not_known_survives() {
-        let mut one = serde_json::to_value(sample_pattern("python", "VARIABLE == None", "VARIABLE is None")).expect("JSON");
+        let mut one =
+            serde_json::to_value(sample_pattern("python", "VARIABLE == None", "VARIABLE is None")).expect("JSON");
         one["colour"] = json!("red");
         one["counts"]["m_1"]["echoes"] = json!(7);
         one["muted"] = json!(true);
@@ -288,7 +293,10 @@ mod tests {
     #[rstest]
     #[case::curated(PatternOrigin::Base, PatternEvidence::Curated)]
     #[case::trusted_like_it(PatternOrigin::Learned, PatternEvidence::Curated)]
-    fn what_another_version_curated_is_kept_and_not_used(#[case] origin: PatternOrigin, #[case] evidence: PatternEvidence) {
+    fn what_another_version_curated_is_kept_and_not_used(
+        #[case] origin: PatternOrigin,
+        #[case] evidence: PatternEvidence,
+    ) {
         let mut one = sample_pattern("python", "VARIABLE < None", "VARIABLE is None");
         (one.origin, one.evidence) = (origin, evidence);
         let given = json!({ "version": 1, "patterns": [one] });

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::abstraction::{LineForms, digest_form, is_informative, visit_sites};
 use super::form::{Form, FormToken};
 use super::kind_tallies::KindTallies;
+use super::pattern::{EditKind, Pattern, PatternEvidence, PatternOrigin, PatternStance};
 use super::stdlib_names;
-use super::pattern::{EditKind, PatternEvidence, PatternOrigin, Pattern, PatternStance};
 use crate::domain::{Confidence, Kind, LineRange, PatternId};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::learned_rules::{DismissalRule, LearnedMatch, LearnedRules};
@@ -119,7 +119,8 @@ impl LearnedRules for PatternMatcher {
         }
         found.retain(|found| {
             let pattern = &found.used.pattern;
-            let is_rare = places[pattern.id.as_str()] <= MAX_MATCHES_PER_FILE || pattern.evidence == PatternEvidence::Curated;
+            let is_rare =
+                places[pattern.id.as_str()] <= MAX_MATCHES_PER_FILE || pattern.evidence == PatternEvidence::Curated;
             is_rare && is_hint_worthy(pattern)
         });
         // The surest first; of equal ones that which says more of the code.
@@ -159,7 +160,8 @@ impl LearnedRules for PatternMatcher {
     }
 
     fn locate_pattern(&self, pattern: &PatternId, source: &ParsedFile<'_>) -> Option<Vec<LineRange>> {
-        let is_it = |used: &TrustedPattern| used.pattern.id == *pattern && used.pattern.language == source.language.name();
+        let is_it =
+            |used: &TrustedPattern| used.pattern.id == *pattern && used.pattern.language == source.language.name();
         self.known.iter().find(|(used, _)| is_it(used))?;
         let matches = self.find_matches(source, None).into_iter();
         Some(matches.filter(|found| is_it(found.used)).map(|found| found.lines).collect())
@@ -188,9 +190,9 @@ pub fn is_hint_worthy(pattern: &Pattern) -> bool {
 /// wrong where it stood.
 fn is_informative_fix(language: &str, broken: &Form, fixed: &Form) -> bool {
     use stdlib_names::StdlibSection::{Functions, Modules, Types};
-    let is_same_twice = matches!(broken.tokens(), [left @ FormToken::Hole { .. }, FormToken::Kept(_), right] if left == right);
-    let is_known =
-        |token: &FormToken| matches!(token, FormToken::Kept(word) if stdlib_names::has_name(language, &[Functions, Modules, Types], word));
+    let is_same_twice =
+        matches!(broken.tokens(), [left @ FormToken::Hole { .. }, FormToken::Kept(_), right] if left == right);
+    let is_known = |token: &FormToken| matches!(token, FormToken::Kept(word) if stdlib_names::has_name(language, &[Functions, Modules, Types], word));
     !fixed.is_empty() && (is_same_twice || broken.tokens().iter().any(is_known))
 }
 
@@ -200,8 +202,7 @@ pub fn is_wrong_import(language: &str, broken: &Form, fixed: &Form) -> bool {
     const IMPORTS: &[&str] = &["import", "from", "use", "using"];
     let Some((FormToken::Kept(first), path)) = broken.tokens().split_first() else { return false };
     let root = path.iter().find(|token| **token != FormToken::Kept("static".into()));
-    let is_known =
-        |token: &FormToken| matches!(token, FormToken::Kept(word) if stdlib_names::has_name(language, stdlib_names::StdlibSection::ALL, word));
+    let is_known = |token: &FormToken| matches!(token, FormToken::Kept(word) if stdlib_names::has_name(language, stdlib_names::StdlibSection::ALL, word));
     let is_replaced = |token: &FormToken| is_known(token) && !fixed.tokens().contains(token);
     IMPORTS.contains(&&**first) && root.is_some_and(is_known) && path.iter().any(is_replaced)
 }
@@ -347,7 +348,8 @@ mod tests {
         #[case] expected: &[u32],
     ) {
         let lines = ["a(b == \"x\",", "c == 1);", "g();", "boolean d = e == 2;"];
-        let whole = ask(&lines, |source| LineForms::new(source).form_at(LineRange::new(3, 4))).expect("a form").to_string();
+        let whole =
+            ask(&lines, |source| LineForms::new(source).form_at(LineRange::new(3, 4))).expect("a form").to_string();
         let both = [used(&whole, "", around), used("VARIABLE == NUMBER", "VARIABLE != NUMBER", within)];
         let mut found = lessons(&both, &lines);
         found.sort_unstable();
@@ -414,7 +416,8 @@ mod tests {
     #[test]
     fn what_is_dismissed_is_known_by_kind_and_form() {
         let mut alarm = sample_pattern("java", &form_of("int timeout = 30;"), "");
-        (alarm.stance, alarm.kind, alarm.related) = (PatternStance::FalseAlarm, Kind::MagicNumbers, vec![Kind::DeadCode]);
+        (alarm.stance, alarm.kind, alarm.related) =
+            (PatternStance::FalseAlarm, Kind::MagicNumbers, vec![Kind::DeadCode]);
         let matcher = PatternMatcher::new([TrustedPattern { pattern: alarm, confidence: 0.9 }]);
         let asked = [
             (Kind::MagicNumbers, LineRange::new(3, 3)),

@@ -16,24 +16,24 @@
 pub mod abstraction;
 pub mod builtin_patterns;
 pub mod cache;
-mod knowledge_file;
+mod clustering;
+pub mod descriptions;
 pub mod error;
 pub mod evaluate;
-pub mod exchange;
-pub mod totals;
-pub mod form;
-pub mod privacy_gate;
-mod clustering;
-pub mod prompt_hints;
-pub mod kind_tallies;
-pub mod matcher;
 pub mod event_log;
+pub mod exchange;
+pub mod form;
 pub mod history_mining;
-pub mod stdlib_names;
+pub mod kind_tallies;
+mod knowledge_file;
+pub mod matcher;
 pub mod pattern;
 #[cfg(test)]
 mod privacy;
+pub mod privacy_gate;
+pub mod prompt_hints;
 pub mod rank;
+pub mod stdlib_names;
 #[cfg(test)]
 mod test_support;
-pub mod descriptions;
+pub mod totals;

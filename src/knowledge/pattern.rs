@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use super::{builtin_patterns, rank, descriptions};
+use super::{builtin_patterns, descriptions, rank};
 use crate::domain::{Kind, PatternId, Time, word_enum};
 
 word_enum!(
@@ -177,7 +177,14 @@ pub fn truncate_to_day(at: Time) -> Time {
 
 impl Pattern {
     /// What forms say, with texts made from them: of history, counted by nobody and never seen.
-    pub fn from_forms(language: &str, stance: PatternStance, edit: EditKind, kind: Kind, broken: &Form, fixed: &Form) -> Self {
+    pub fn from_forms(
+        language: &str,
+        stance: PatternStance,
+        edit: EditKind,
+        kind: Kind,
+        broken: &Form,
+        fixed: &Form,
+    ) -> Self {
         let (description, instruction) = (
             descriptions::build_description(stance, edit, kind, broken, fixed),
             descriptions::build_instruction(stance, edit, kind, broken, fixed),

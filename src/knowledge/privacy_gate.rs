@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use thiserror::Error;
 
-use super::form::{Form, MAX_TOKENS, Placeholder, FormToken};
+use super::form::{Form, FormToken, MAX_TOKENS, Placeholder};
 use super::stdlib_names;
 use crate::domain::Kind;
 use crate::reviewers::analyzer::language::Language;

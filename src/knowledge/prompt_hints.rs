@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 
 use super::abstraction::{digest_form, visit_sites};
 use super::form::{Form, FormToken};
-use super::privacy_gate;
 use super::matcher::is_hint_worthy;
-use super::pattern::{EditKind, PatternOrigin, Pattern, PatternStance};
+use super::pattern::{EditKind, Pattern, PatternOrigin, PatternStance};
+use super::privacy_gate;
 use super::rank::{ScoredPattern, select_top};
 use crate::domain::{LineRange, Time, text};
 use crate::reviewers::analyzer::source::ParsedFile;
@@ -76,7 +76,13 @@ fn extract_words(form: &Form) -> impl Iterator<Item = &str> {
 
 /// The text for a prompt: the patterns that help most with this change, the best first, in at most `room` tokens; empty
 /// when there is none.
-pub fn render_hints(patterns: &[Pattern], changed: &ChangedForms, now: Time, room: u64, count: &dyn Fn(&str) -> u64) -> String {
+pub fn render_hints(
+    patterns: &[Pattern],
+    changed: &ChangedForms,
+    now: Time,
+    room: u64,
+    count: &dyn Fn(&str) -> u64,
+) -> String {
     let relevance = |pattern: &Pattern| if is_eligible(pattern) { changed.relevance(pattern) } else { 0.0 };
     let best = select_top(patterns, relevance, now, MAX_HINTS);
     // The least useful goes until the rest fits.
@@ -90,8 +96,9 @@ pub fn render_hints(patterns: &[Pattern], changed: &ChangedForms, now: Time, roo
 fn is_eligible(pattern: &Pattern) -> bool {
     let hides = pattern.stance == PatternStance::FalseAlarm && pattern.kind.is_never_lowered();
     // What a damaged or foreign file says is held against the gate once more, right before it leaves.
-    let admitted =
-        pattern.parse_forms().is_some_and(|(broken, fixed)| privacy_gate::admit_pair(&pattern.language, &broken, &fixed).is_ok());
+    let admitted = pattern
+        .parse_forms()
+        .is_some_and(|(broken, fixed)| privacy_gate::admit_pair(&pattern.language, &broken, &fixed).is_ok());
     let is_idle = pattern.edit == EditKind::WrongDeclaration && !is_hint_worthy(pattern);
     !hides && admitted && !is_idle
 }
@@ -99,7 +106,8 @@ fn is_eligible(pattern: &Pattern) -> bool {
 fn format_hints(best: &[ScoredPattern<'_>]) -> String {
     let mut told =
         "Learned from earlier findings and fixes. Abstract code: words in capitals stand for anything.\n".to_owned();
-    for (stance, title) in [(PatternStance::Mistake, "Look here:"), (PatternStance::FalseAlarm, "Known false alarms:")] {
+    for (stance, title) in [(PatternStance::Mistake, "Look here:"), (PatternStance::FalseAlarm, "Known false alarms:")]
+    {
         let mut of_stance = best.iter().filter(|ranked| ranked.pattern.stance == stance).peekable();
         if of_stance.peek().is_some() {
             let _ = writeln!(told, "{title}");
@@ -123,7 +131,7 @@ mod tests {
     use super::*;
     use crate::domain::Kind;
     use crate::knowledge::builtin_patterns;
-    use crate::knowledge::pattern::{PatternCount, EditKind, PatternEvidence};
+    use crate::knowledge::pattern::{EditKind, PatternCount, PatternEvidence};
     use crate::knowledge::test_support::sample_pattern;
     use crate::reviewers::analyzer::language::Language;
     use crate::reviewers::analyzer::source::Parsers;
@@ -169,7 +177,9 @@ mod tests {
         let mut one = used(PatternStance::Mistake, Kind::Correctness, "VARIABLE == True", "VARIABLE is True");
         (one.origin, one.here) = (PatternOrigin::Imported, PatternCount::default());
         let (met, not_met) = (changed("a = b == True\n"), changed("a = b is True\n"));
-        assert!(render_hints(std::slice::from_ref(&one), &met, now(), MAX_HINT_TOKENS, &words).contains("VARIABLE is True"));
+        assert!(
+            render_hints(std::slice::from_ref(&one), &met, now(), MAX_HINT_TOKENS, &words).contains("VARIABLE is True")
+        );
         assert_eq!(render_hints(std::slice::from_ref(&one), &not_met, now(), MAX_HINT_TOKENS, &words), "");
         one.here.frequency = 1;
         assert!(render_hints(&[one], &not_met, now(), MAX_HINT_TOKENS, &words).contains("VARIABLE is True"));
@@ -206,7 +216,10 @@ mod tests {
             assert_eq!(render_hints(&[grave], &changed("token = 'abc'\n"), now(), MAX_HINT_TOKENS, &words), "");
         }
         let mut spoiled = used(PatternStance::Mistake, Kind::Correctness, "VARIABLE = NUMBER", "VARIABLE = None");
-        assert!(render_hints(&[spoiled.clone()], &changed("a = 1\n"), now(), MAX_HINT_TOKENS, &words).contains("VARIABLE = None"));
+        assert!(
+            render_hints(&[spoiled.clone()], &changed("a = 1\n"), now(), MAX_HINT_TOKENS, &words)
+                .contains("VARIABLE = None")
+        );
         spoiled.broken = "VARIABLE = customer_secret".to_owned();
         assert_eq!(render_hints(&[spoiled], &changed("a = 1\n"), now(), MAX_HINT_TOKENS, &words), "");
     }

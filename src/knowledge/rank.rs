@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::FormToken;
-use super::pattern::{PatternCount, PatternEvidence, PatternOrigin, Pattern, PatternStance};
+use super::pattern::{Pattern, PatternCount, PatternEvidence, PatternOrigin, PatternStance};
 use crate::domain::{Time, wilson_lower_bound, word_enum};
 
 /// Used at once from here. The thresholds are the issue's.
@@ -271,7 +271,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::knowledge::test_support::{time_at_day, sample_pattern};
+    use crate::knowledge::test_support::{sample_pattern, time_at_day};
 
     fn with(evidence: PatternEvidence, frequency: u32, successes: u32, failures: u32) -> Pattern {
         let mut one = sample_pattern("python", "VARIABLE == None", "VARIABLE is None");
@@ -323,7 +323,11 @@ mod tests {
         assert_eq!(shouted.inclusion, Inclusion::AfterThree, "{shouted:?}");
         one.here.failures = 8;
         one.counts.insert("m_1".to_owned(), one.here);
-        assert!(!assess_pattern(&one, time_at_day(0)).inclusion.is_used(), "{:?}", assess_pattern(&one, time_at_day(0)));
+        assert!(
+            !assess_pattern(&one, time_at_day(0)).inclusion.is_used(),
+            "{:?}",
+            assess_pattern(&one, time_at_day(0))
+        );
     }
 
     /// Bounds worked out apart from this code.
@@ -397,7 +401,10 @@ mod tests {
         (rare.broken, rare.fixed) = ("raise VARIABLE".to_owned(), "return VARIABLE".to_owned());
         let all = [watched, muted, rare, similar, often];
         let ids = |relevance: &dyn Fn(&Pattern) -> f64, n| -> Vec<String> {
-            select_top(&all, relevance, time_at_day(0), n).iter().map(|ranked| ranked.pattern.id.as_str()[16..].to_owned()).collect()
+            select_top(&all, relevance, time_at_day(0), n)
+                .iter()
+                .map(|ranked| ranked.pattern.id.as_str()[16..].to_owned())
+                .collect()
         };
         assert_eq!(ids(&|_| 1.0, 10), ["a1", "a3"]);
         assert_eq!(ids(&|_| 1.0, 1), ["a1"]);
@@ -412,7 +419,8 @@ mod tests {
             one.id = format!("k_00000000000000b{n}").parse().expect("an id");
         }
         all[0].muted = true;
-        let gone: Vec<&str> = select_evicted(&all, time_at_day(0), 3).iter().map(|one| &one.id.as_str()[16..]).collect();
+        let gone: Vec<&str> =
+            select_evicted(&all, time_at_day(0), 3).iter().map(|one| &one.id.as_str()[16..]).collect();
         assert_eq!(gone, ["b3", "b2", "b1"]);
         assert!(select_evicted(&all, time_at_day(0), 6).is_empty());
     }

@@ -1,7 +1,7 @@
 //! Patterns and moments for tests.
 
 use super::form::Form;
-use super::pattern::{PatternCount, EditKind, PatternEvidence, Pattern, PatternStance};
+use super::pattern::{EditKind, Pattern, PatternCount, PatternEvidence, PatternStance};
 use crate::domain::{Kind, Time};
 
 /// So many days after the first of November 2026.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::pattern::{PatternOrigin, Pattern, PatternStance};
+use super::pattern::{Pattern, PatternOrigin, PatternStance};
 use super::rank::{PatternAssessment, PatternState};
 use crate::domain::wilson_lower_bound;
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::knowledge::builtin_patterns;
     use crate::knowledge::rank::assess_pattern;
-    use crate::knowledge::test_support::{time_at_day, sample_pattern};
+    use crate::knowledge::test_support::{sample_pattern, time_at_day};
     use crate::reviewers::analyzer::language::Language;
 
     #[test]

@@ -94,7 +94,12 @@ pub struct Ledger {
 
 /// What a coding assistant is to know of the reviews, in at most `cap` tokens as `count` counts them; `None` when there
 /// is nothing to say, or no room to say it.
-pub fn project_ledger(view: &LedgerView<'_>, world: &LedgerClock, cap: usize, count: &dyn Fn(&str) -> usize) -> Option<Ledger> {
+pub fn project_ledger(
+    view: &LedgerView<'_>,
+    world: &LedgerClock,
+    cap: usize,
+    count: &dyn Fn(&str) -> usize,
+) -> Option<Ledger> {
     let cap = cap.min(MAX_LEDGER_TOKENS);
     let active = view.runs.iter().filter(|run| !run.status.is_terminal()).max_by_key(|run| {
         // The one that is at work; among equals the newest.
@@ -120,10 +125,17 @@ pub fn project_ledger(view: &LedgerView<'_>, world: &LedgerClock, cap: usize, co
 
     // In the order in which they are worth their place.
     let mut elements = Vec::new();
-    elements.extend(active.map(|run| LedgerElement { text: render_active_run(run, world), subject: ElementSubject::Nothing }));
-    elements.extend(latest.map(|run| LedgerElement { text: render_latest_run(run), subject: ElementSubject::Run(&run.id) }));
     elements.extend(
-        findings.into_iter().map(|finding| LedgerElement { text: render_finding(finding), subject: ElementSubject::Finding(&finding.id) }),
+        active.map(|run| LedgerElement { text: render_active_run(run, world), subject: ElementSubject::Nothing }),
+    );
+    elements.extend(
+        latest.map(|run| LedgerElement { text: render_latest_run(run), subject: ElementSubject::Run(&run.id) }),
+    );
+    elements.extend(
+        findings.into_iter().map(|finding| LedgerElement {
+            text: render_finding(finding),
+            subject: ElementSubject::Finding(&finding.id),
+        }),
     );
     if elements.is_empty() {
         return None;

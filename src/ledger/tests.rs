@@ -45,7 +45,8 @@ fn estimate_tokens(text: &str) -> usize {
 }
 
 fn ledger_text(view: &LedgerView<'_>) -> String {
-    project_ledger(view, &LedgerClock { now: time_at(NOW) }, MAX_LEDGER_TOKENS, &estimate_tokens).map_or(String::new(), |ledger| ledger.text)
+    project_ledger(view, &LedgerClock { now: time_at(NOW) }, MAX_LEDGER_TOKENS, &estimate_tokens)
+        .map_or(String::new(), |ledger| ledger.text)
 }
 
 /// Every line one element, attributes quoted and escaped: stricter than XML, so that a reader needs no parser.
@@ -194,7 +195,13 @@ fn of_very_many_findings_the_most_urgent_are_named() {
         ..finding(1, Priority::P1, FindingStatus::Open, "as it is")
     };
     let findings: Vec<_> = (1..20_000).map(finding).collect();
-    let ledger = project_ledger(&view(Vec::new(), findings), &LedgerClock { now: time_at(NOW) }, MAX_LEDGER_TOKENS, &estimate_tokens).expect("a ledger");
+    let ledger = project_ledger(
+        &view(Vec::new(), findings),
+        &LedgerClock { now: time_at(NOW) },
+        MAX_LEDGER_TOKENS,
+        &estimate_tokens,
+    )
+    .expect("a ledger");
     let expected: Vec<FindingId> =
         (1..=20).rev().map(|n: u32| format!("f_{:016x}", n * 997).parse().expect("an id")).collect();
     assert!(ledger.surfaced.len() > expected.len());

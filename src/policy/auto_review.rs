@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::domain::{QuietHours, WatchTrigger, GitOperation, Scope};
+use crate::domain::{GitOperation, QuietHours, Scope, WatchTrigger};
 
 /// Movements of git that follow each other closer than this are one, in milliseconds. Own: a rebase of many commits, or
 /// `git commit` with its index, HEAD and log, writes several times a second, and nobody waits for a third of one.
@@ -159,7 +159,9 @@ pub fn decide_auto_review(rules: &AutoReviewRules, now: &AutoReviewInput) -> Aut
         ChangeSize::Measured { lines, .. } if lines < rules.min_changed_lines => {
             AutoReviewVerdict::NotNow(NoReviewReason::TooSmall { lines, least: rules.min_changed_lines })
         }
-        ChangeSize::Measured { .. } | ChangeSize::NotMeasured => AutoReviewVerdict::Review(scope_for_movement(movement)),
+        ChangeSize::Measured { .. } | ChangeSize::NotMeasured => {
+            AutoReviewVerdict::Review(scope_for_movement(movement))
+        }
     }
 }
 
@@ -290,7 +292,8 @@ mod tests {
         let rules = AutoReviewRules { quiet_ms: 0, interval_ms: 0, min_changed_lines: 0, quiet_hours: None, ..rules() };
         let now = AutoReviewInput { still_ms: 0, minute: 0, asked_ms_ago: Some(0), ..EDITED };
         assert_eq!(decide_auto_review(&rules, &now), wait(MIN_SETTLE_MS, NoReviewReason::NotQuiet));
-        let mode_only = AutoReviewInput { still_ms: MIN_SETTLE_MS, change: ChangeSize::Measured { files: 1, lines: 0 }, ..now };
+        let mode_only =
+            AutoReviewInput { still_ms: MIN_SETTLE_MS, change: ChangeSize::Measured { files: 1, lines: 0 }, ..now };
         assert_eq!(decide_auto_review(&rules, &mode_only), review("worktree"));
     }
 

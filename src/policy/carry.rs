@@ -58,9 +58,14 @@ pub enum SendReason {
 }
 
 /// The fates of `wanted`, in its order. `earlier` are the runs, newest first; no more are asked than are needed.
-pub fn carry_over<'a>(wanted: &[HunkToReview<'_>], earlier: impl IntoIterator<Item = Vec<ReviewedHunk<'a>>>) -> Vec<HunkDecision> {
-    let mut fates: Vec<HunkDecision> =
-        wanted.iter().map(|hunk| HunkDecision::Send(if hunk.key.is_empty() { SendReason::NoKey } else { SendReason::New })).collect();
+pub fn carry_over<'a>(
+    wanted: &[HunkToReview<'_>],
+    earlier: impl IntoIterator<Item = Vec<ReviewedHunk<'a>>>,
+) -> Vec<HunkDecision> {
+    let mut fates: Vec<HunkDecision> = wanted
+        .iter()
+        .map(|hunk| HunkDecision::Send(if hunk.key.is_empty() { SendReason::NoKey } else { SendReason::New }))
+        .collect();
     // By their key, in their order.
     let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, hunk) in wanted.iter().enumerate().filter(|(_, hunk)| !hunk.key.is_empty()) {

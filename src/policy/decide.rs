@@ -166,7 +166,8 @@ impl Decision {
     /// The older run that a new one waits for, because it may finish.
     pub fn waits_for(&self) -> Option<&RunId> {
         let launches = matches!(self.action, ReviewAction::Launch | ReviewAction::Resume { .. });
-        let finishing = self.older.iter().filter(|(_, verdict)| launches && matches!(verdict, SupersedeVerdict::Finish(_)));
+        let finishing =
+            self.older.iter().filter(|(_, verdict)| launches && matches!(verdict, SupersedeVerdict::Finish(_)));
         finishing.map(|(run, _)| run).next_back()
     }
 }
@@ -322,7 +323,10 @@ pub fn decide(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Decision {
                 "a duplicate: {} was about exactly this and {ended}; ask for it yourself to have it reviewed",
                 run.id
             );
-            return Decision { duplicate_of: Some(id), ..Decision::new(ReviewAction::Skip, reason, request.prompt_estimate) };
+            return Decision {
+                duplicate_of: Some(id),
+                ..Decision::new(ReviewAction::Skip, reason, request.prompt_estimate)
+            };
         }
     }
     if let Some((run, id)) = &early
@@ -368,8 +372,12 @@ fn judge_older_runs(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Vec<(Run
         .filter_map(|run| {
             let verdict = match (&run.underway, run.ending) {
                 (Some(underway), CancelRequest::NotRequested) => judge_older_run(underway, request.rule),
-                (_, CancelRequest::Requested | CancelRequest::StoppedByPerson) => SupersedeVerdict::Cancel("its end was asked for".to_owned()),
-                (None, CancelRequest::NotRequested) => SupersedeVerdict::Cancel("how far it is cannot be told".to_owned()),
+                (_, CancelRequest::Requested | CancelRequest::StoppedByPerson) => {
+                    SupersedeVerdict::Cancel("its end was asked for".to_owned())
+                }
+                (None, CancelRequest::NotRequested) => {
+                    SupersedeVerdict::Cancel("how far it is cannot be told".to_owned())
+                }
             };
             Some((run.id.parse().ok()?, verdict))
         })

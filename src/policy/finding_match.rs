@@ -60,19 +60,22 @@ fn score_likeness(report: &Finding, earlier: &MatchCandidate<'_>) -> Option<u32>
         _ => is_edited_anchor(place, earlier.lines, lines),
     };
     let words = shared_words_percent(&report.title, earlier.title);
-    (spot || words >= MIN_SHARED_WORDS_PERCENT).then(|| shared * 200 / (bounded_length(place) + bounded_length(lines)) + words as u32)
+    (spot || words >= MIN_SHARED_WORDS_PERCENT)
+        .then(|| shared * 200 / (bounded_length(place) + bounded_length(lines)) + words as u32)
 }
 
 /// Whether two ranges are one anchor, drawn a little differently.
 fn is_same_spot(one: LineRange, other: LineRange) -> bool {
-    let (short, long) = (bounded_length(one).min(bounded_length(other)), bounded_length(one).max(bounded_length(other)));
+    let (short, long) =
+        (bounded_length(one).min(bounded_length(other)), bounded_length(one).max(bounded_length(other)));
     count_shared_lines(one, other) * 2 >= short && long <= short * 2 + MAX_EXTRA_LINES
 }
 
 /// Whether a problem at `lines` may be the one whose anchor of `was` lines was edited into `region`, which may hold more
 /// than that.
 pub fn is_edited_anchor(region: LineRange, was: u32, lines: LineRange) -> bool {
-    count_shared_lines(region, lines) * 2 >= bounded_length(region).min(bounded_length(lines)) && bounded_length(lines) <= was.saturating_mul(2) + MAX_EXTRA_LINES
+    count_shared_lines(region, lines) * 2 >= bounded_length(region).min(bounded_length(lines))
+        && bounded_length(lines) <= was.saturating_mul(2) + MAX_EXTRA_LINES
 }
 
 fn bounded_length(lines: LineRange) -> u32 {
@@ -163,14 +166,19 @@ mod tests {
             let earlier =
                 MatchCandidate { kind: Kind::Correctness, title: TITLE, lines, stand: &stand, dismissed: is_dismissed };
             let other = MatchCandidate { kind: Kind::Api, ..earlier };
-            assert_eq!(match_earlier_findings(&[&report], &[other, earlier]), [expected.then_some(1)], "dismissed: {is_dismissed}");
+            assert_eq!(
+                match_earlier_findings(&[&report], &[other, earlier]),
+                [expected.then_some(1)],
+                "dismissed: {is_dismissed}"
+            );
         }
     }
 
     #[test]
     fn each_is_one_and_the_best_pair_goes_first() {
         let (near, far) = (unchanged("a", 10, 14), unchanged("a", 12, 16));
-        let earlier = |stand| MatchCandidate { kind: Kind::Correctness, title: TITLE, lines: 5, stand, dismissed: false };
+        let earlier =
+            |stand| MatchCandidate { kind: Kind::Correctness, title: TITLE, lines: 5, stand, dismissed: false };
         let reports = [report("a", 12, 16, "x"), report("a", 10, 14, "x"), report("a", 11, 15, "x")];
         let reports: Vec<&Finding> = reports.iter().collect();
         assert_eq!(match_earlier_findings(&reports, &[earlier(&near), earlier(&far)]), [Some(1), Some(0), None]);

@@ -149,7 +149,9 @@ pub fn next_status(id: &FindingId, present: FindingState, evidence: &Evidence<'_
         (FindingState::Claimed(_) | FindingState::Confirmed, ReviewObservation::StillThere) => {
             (FindingStatus::Unresolved, "its code was changed, and the problem is still there".to_owned())
         }
-        (FindingState::Obsolete, ReviewObservation::Raised) => (FindingStatus::Open, "its code is there again".to_owned()),
+        (FindingState::Obsolete, ReviewObservation::Raised) => {
+            (FindingStatus::Open, "its code is there again".to_owned())
+        }
         (FindingState::Open | FindingState::Unresolved | FindingState::Claimed(_), ReviewObservation::NotRaised) => {
             confirmed("its code was changed, and the review that covered it did not raise it again")
         }
@@ -281,7 +283,13 @@ mod tests {
     #[case(FindingState::Obsolete, [Some(Open), None, None, None, None])]
     fn evidence(#[case] present: FindingState, #[case] expected: [Option<FindingStatus>; 5]) {
         let (id, run) = (FindingId::from_parts("X", "a.rs", "x", 0), run());
-        let seen = [ReviewObservation::Raised, ReviewObservation::StillThere, ReviewObservation::NotRaised, ReviewObservation::CodeDeleted, ReviewObservation::FileGone];
+        let seen = [
+            ReviewObservation::Raised,
+            ReviewObservation::StillThere,
+            ReviewObservation::NotRaised,
+            ReviewObservation::CodeDeleted,
+            ReviewObservation::FileGone,
+        ];
         for (seen, expected) in seen.into_iter().zip(expected) {
             let evidence = Evidence { seen, run: &run, order: ClaimOrder::ClaimFirst, at: Time::UNIX_EPOCH };
             let next = next_status(&id, present, &evidence);
@@ -298,13 +306,41 @@ mod tests {
     }
 
     #[rstest]
-    #[case::the_one_that_reported_it("builtin", "builtin", Kind::DeadCode, RunStatus::Completed, ReviewExtent::Whole, true)]
+    #[case::the_one_that_reported_it(
+        "builtin",
+        "builtin",
+        Kind::DeadCode,
+        RunStatus::Completed,
+        ReviewExtent::Whole,
+        true
+    )]
     #[case::a_model_about_a_smell("opus", "builtin", Kind::DeadCode, RunStatus::Completed, ReviewExtent::Whole, false)]
-    #[case::the_smells_about_a_bug("builtin", "opus", Kind::Correctness, RunStatus::Completed, ReviewExtent::Whole, false)]
+    #[case::the_smells_about_a_bug(
+        "builtin",
+        "opus",
+        Kind::Correctness,
+        RunStatus::Completed,
+        ReviewExtent::Whole,
+        false
+    )]
     #[case::another_model("haiku", "opus", Kind::Correctness, RunStatus::Completed, ReviewExtent::Whole, false)]
     #[case::the_same_model("opus", "opus", Kind::Correctness, RunStatus::Completed, ReviewExtent::Whole, true)]
-    #[case::a_model_that_was_stopped("opus", "opus", Kind::Correctness, RunStatus::Cancelled, ReviewExtent::Partial, false)]
-    #[case::a_model_of_which_a_part_failed("opus", "opus", Kind::Api, RunStatus::Completed, ReviewExtent::Partial, false)]
+    #[case::a_model_that_was_stopped(
+        "opus",
+        "opus",
+        Kind::Correctness,
+        RunStatus::Cancelled,
+        ReviewExtent::Partial,
+        false
+    )]
+    #[case::a_model_of_which_a_part_failed(
+        "opus",
+        "opus",
+        Kind::Api,
+        RunStatus::Completed,
+        ReviewExtent::Partial,
+        false
+    )]
     #[case::a_file_is_done("builtin", "builtin", Kind::DeadCode, RunStatus::Cancelled, ReviewExtent::Partial, true)]
     #[case::copies_come_last("builtin", "builtin", Kind::DuplicateCode, RunStatus::Lost, ReviewExtent::Partial, false)]
     fn whose_silence_says_something(

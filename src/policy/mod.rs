@@ -30,25 +30,32 @@
 //! 5. [`is_late`], [`may_mute`]: is a report held back? Dismissed ones are, wherever their code is the same.
 
 pub mod anchor;
+mod auto_review;
 pub mod carry;
 mod decide;
+mod finding_match;
 mod freshness;
-mod suppression;
 mod lifecycle;
 mod run_authority;
-mod auto_review;
-mod finding_match;
 pub mod supersede;
+mod suppression;
 
+pub use auto_review::{
+    AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, MIN_SETTLE_MS, NoReviewReason,
+    RetryAt, decide_auto_review,
+};
 pub use decide::{
-    ReviewAction, Requester, Decision, CancelRequest, ReviewExtent, KnownRun, MAX_ATTEMPTS, LaunchRequest, Resumable, decide, find_replaced_runs,
+    CancelRequest, Decision, KnownRun, LaunchRequest, MAX_ATTEMPTS, Requester, Resumable, ReviewAction, ReviewExtent,
+    decide, find_replaced_runs,
 };
-pub use freshness::{Activity, Freshness, Liveness, SnapshotState, CurrentCode, FreshnessSubject, derive_freshness};
-pub use suppression::{ReviewerProfile, PriorCoverage, NeverMutedKind, MIN_DISMISSALS_TO_OFFER_MUTE, MuteOffer, is_late, may_mute, list_mute_offers};
+pub use finding_match::{MatchCandidate, is_edited_anchor, match_earlier_findings};
+pub use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, SnapshotState, derive_freshness};
 pub use lifecycle::{
-    ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, Resolution, ReviewObservation, SilentRun, confirms_fix, may_set, needs_reason,
-    next_status, find_resolution,
+    ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, Resolution, ReviewObservation, SilentRun,
+    confirms_fix, find_resolution, may_set, needs_reason, next_status,
 };
-pub use run_authority::{SnapshotLayer, RunAuthority, SnapshotView, decide_authority};
-pub use auto_review::{ChangeSize, AutoReviewRules, MIN_SETTLE_MS, AutoReviewInput, DailySpend, RetryAt, AutoReviewVerdict, NoReviewReason, decide_auto_review};
-pub use finding_match::{MatchCandidate, match_earlier_findings, is_edited_anchor};
+pub use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};
+pub use suppression::{
+    MIN_DISMISSALS_TO_OFFER_MUTE, MuteOffer, NeverMutedKind, PriorCoverage, ReviewerProfile, is_late, list_mute_offers,
+    may_mute,
+};

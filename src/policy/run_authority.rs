@@ -105,7 +105,11 @@ mod tests {
         Some(RunAuthority::Everywhere)
     )]
     #[case::after_a_commit(view("worktree", "a", "A"), view("worktree", "b", "B"), Some(RunAuthority::Everywhere))]
-    #[case::the_commit_made_of_it(view("worktree", "a", "A"), view("commit:b", "b", "b"), Some(RunAuthority::CommittedFiles))]
+    #[case::the_commit_made_of_it(
+        view("worktree", "a", "A"),
+        view("commit:b", "b", "b"),
+        Some(RunAuthority::CommittedFiles)
+    )]
     #[case::the_commit_before_it(view("worktree", "a", "A"), view("commit:a", "a", "a"), None)]
     #[case::what_is_staged_of_it(view("worktree", "a", "A"), view("staged", "a", "B"), None)]
     #[case::staged_and_then_the_worktree(
@@ -115,14 +119,31 @@ mod tests {
     )]
     #[case::commit_after_commit(view("commit:a", "a", "a"), view("commit:b", "b", "b"), Some(RunAuthority::Everywhere))]
     #[case::amended_or_rebased(view("commit:c", "c", "c"), view("commit:b", "b", "b"), Some(RunAuthority::Everywhere))]
-    #[case::the_branch_as_a_whole(view("commit:a", "a", "a"), view("branch:main", "c", "c"), Some(RunAuthority::Everywhere))]
-    #[case::a_range_to_the_tip(view("commit:a", "a", "a"), view("range:a..c", "c", "c"), Some(RunAuthority::Everywhere))]
+    #[case::the_branch_as_a_whole(
+        view("commit:a", "a", "a"),
+        view("branch:main", "c", "c"),
+        Some(RunAuthority::Everywhere)
+    )]
+    #[case::a_range_to_the_tip(
+        view("commit:a", "a", "a"),
+        view("range:a..c", "c", "c"),
+        Some(RunAuthority::Everywhere)
+    )]
     #[case::an_old_commit_says_nothing(view("commit:c", "c", "c"), view("commit:a", "c", "a"), None)]
-    #[case::found_in_an_old_commit(view("commit:a", "c", "a"), view("worktree", "c", "B"), Some(RunAuthority::Everywhere))]
+    #[case::found_in_an_old_commit(
+        view("commit:a", "c", "a"),
+        view("worktree", "c", "B"),
+        Some(RunAuthority::Everywhere)
+    )]
     #[case::found_in_a_commit_of_another_branch(view("commit:x", "c", "x"), view("worktree", "c", "B"), None)]
-    fn whose_word_counts(#[case] place: SnapshotView<'static>, #[case] run: SnapshotView<'static>, #[case] expected: Option<RunAuthority>) {
+    fn whose_word_counts(
+        #[case] place: SnapshotView<'static>,
+        #[case] run: SnapshotView<'static>,
+        #[case] expected: Option<RunAuthority>,
+    ) {
         assert_eq!(decide_authority(&run, ReviewExtent::Whole, &place, &in_history), expected);
-        let partial = expected.map(|reach| if reach == RunAuthority::Everywhere { RunAuthority::Covered } else { reach });
+        let partial =
+            expected.map(|reach| if reach == RunAuthority::Everywhere { RunAuthority::Covered } else { reach });
         assert_eq!(decide_authority(&run, ReviewExtent::Partial, &place, &in_history), partial);
         for stranger in [SnapshotView { branch: "topic", ..run }, SnapshotView { worktree: "/v", ..run }] {
             assert_eq!(decide_authority(&stranger, ReviewExtent::Whole, &place, &in_history), None, "{stranger:?}");
@@ -135,7 +156,11 @@ mod tests {
         for (place, run, expected) in
             [("a", "b", Some(RunAuthority::Everywhere)), ("a", "a", Some(RunAuthority::Everywhere)), ("b", "a", None)]
         {
-            assert_eq!(decide_authority(&at(run), ReviewExtent::Whole, &at(place), &in_history), expected, "{place} {run}");
+            assert_eq!(
+                decide_authority(&at(run), ReviewExtent::Whole, &at(place), &in_history),
+                expected,
+                "{place} {run}"
+            );
         }
     }
 }

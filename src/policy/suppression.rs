@@ -47,7 +47,10 @@ pub fn list_mute_offers(
         .iter()
         .zip(counts)
         .filter(|(kind, (dismissed, addressed))| {
-            *dismissed >= MIN_DISMISSALS_TO_OFFER_MUTE && *addressed == 0 && may_mute(**kind).is_ok() && !is_muted(**kind)
+            *dismissed >= MIN_DISMISSALS_TO_OFFER_MUTE
+                && *addressed == 0
+                && may_mute(**kind).is_ok()
+                && !is_muted(**kind)
         })
         .map(|(&kind, (dismissed, _))| MuteOffer { kind, dismissed })
         .collect();

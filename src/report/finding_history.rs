@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::text_style::TextOptions;
 use super::text::format_line_range;
+use super::text_style::TextOptions;
 use crate::domain::text::sanitize_line;
 use crate::domain::{Actor, Disposition, FindingId, LineRange, RunId};
 use crate::policy::find_resolution;

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::FindingHistory;
-use crate::domain::{Coverage, Finding, SuppressedReport, RejectedReport, RunRecord, SCHEMA_VERSION};
+use crate::domain::{Coverage, Finding, RejectedReport, RunRecord, SCHEMA_VERSION, SuppressedReport};
 
 /// Keys of a run that its record leaves out when there is nothing to say.
 const OPTIONAL_RUN_KEYS: [&str; 12] = [
@@ -106,8 +106,7 @@ pub fn encode_finding_with_history(shown: &Finding, story: &FindingHistory) -> V
 
 /// Reports that were not raised, each with the reason: `finding`, `because`, `reason`.
 pub fn encode_held_back(held: &[SuppressedReport]) -> Value {
-    let one =
-        |held: &SuppressedReport| json!({ "finding": encode_finding(&held.finding), "because": held.because, "reason": held.reason });
+    let one = |held: &SuppressedReport| json!({ "finding": encode_finding(&held.finding), "because": held.because, "reason": held.reason });
     held.iter().map(one).collect()
 }
 

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use super::text_style::TextOptions;
 use super::text;
-use crate::domain::text::{sanitize_lines, sanitize_line};
+use super::text_style::TextOptions;
+use crate::domain::text::{sanitize_line, sanitize_lines};
 use crate::domain::{Coverage, Finding, FindingStatus, RejectedReport, RunRecord, RunStatus};
 
 /// A review with its findings by file.

@@ -4,14 +4,14 @@
 //! harmless here: for a terminal in [`text`], for a renderer in [`markdown`], by the encoder in [`json`].
 
 pub mod figures;
+mod finding_history;
 pub mod json;
-mod text_style;
 pub mod markdown;
 pub mod stats;
-mod finding_history;
 mod table;
 pub mod text;
+mod text_style;
 
-pub use text_style::{TextOptions, TextStyle};
-pub use finding_history::{FindingLocation, FindingHistory};
+pub use finding_history::{FindingHistory, FindingLocation};
 pub use table::TextTable;
+pub use text_style::{TextOptions, TextStyle};

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use super::text_style::{TextOptions, TextStyle};
-use crate::domain::text::{format_count, sanitize_lines, sanitize_line};
+use crate::domain::text::{format_count, sanitize_line, sanitize_lines};
 use crate::domain::{
-    Coverage, Disposition, Finding, FindingCounts, FindingStatus, OmittedFile, Priority, RejectedReport, ReportedProblem, RunRecord,
-    RunStatus,
+    Coverage, Disposition, Finding, FindingCounts, FindingStatus, OmittedFile, Priority, RejectedReport,
+    ReportedProblem, RunRecord, RunStatus,
 };
 
 /// The findings of a run by file, then a line with counts and coverage.
@@ -23,7 +23,9 @@ pub fn render_review(
     let mut text = render_by_file(look, findings);
     text.push_str(&render_set_aside(look, rejected));
     for note in notes {
-        text.push_str(&look.paint(TextStyle::Faint, look.wrap(&format!("note: {}", sanitize_line(note)), 0).trim_end()));
+        text.push_str(
+            &look.paint(TextStyle::Faint, look.wrap(&format!("note: {}", sanitize_line(note)), 0).trim_end()),
+        );
         text.push('\n');
     }
     if run.status != RunStatus::Completed {
@@ -46,7 +48,12 @@ pub fn render_set_aside(look: &TextOptions, rejected: &[RejectedReport]) -> Stri
     }
     let mut text = format!("{}\n", look.paint(TextStyle::Faint, &describe_set_aside(rejected.len())));
     for RejectedReport { report, reason } in rejected {
-        let said = format!("{}  {}: {}", format_reported_location(report), sanitize_line(&report.title), sanitize_line(reason));
+        let said = format!(
+            "{}  {}: {}",
+            format_reported_location(report),
+            sanitize_line(&report.title),
+            sanitize_line(reason)
+        );
         for line in look.wrap(&said, 2).lines() {
             text.push_str(&format!("{}\n", look.paint(TextStyle::Faint, line)));
         }
@@ -230,7 +237,12 @@ fn describe_reuse(look: &TextOptions, run: &RunRecord) -> String {
     match (run.reuse_count, run.last_reused_at) {
         (0, _) | (_, None) => String::new(),
         (times, Some(at)) => {
-            format!("{}, last {} ago: {}", format_count(times as usize, "time"), look.format_age(at), run.last_reuse_reason)
+            format!(
+                "{}, last {} ago: {}",
+                format_count(times as usize, "time"),
+                look.format_age(at),
+                run.last_reuse_reason
+            )
         }
     }
 }
@@ -298,7 +310,10 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
     text.push_str(&format!("{}\n", look.paint(TextStyle::Strong, &sanitize_line(&finding.title))));
     text.push_str(&format!(
         "{}\n\n",
-        look.paint(TextStyle::Location, &format!("{}:{}", sanitize_line(&finding.repo_relative_path), format_finding_lines(finding)))
+        look.paint(
+            TextStyle::Location,
+            &format!("{}:{}", sanitize_line(&finding.repo_relative_path), format_finding_lines(finding))
+        )
     ));
     for (offset, line) in sanitize_lines(&finding.quoted_code, 4).lines().enumerate() {
         let number = look.paint(TextStyle::Faint, &format!("{:>6}", finding.line_start as usize + offset));

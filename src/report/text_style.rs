@@ -53,7 +53,9 @@ impl TextStyle {
             RunStatus::Completed => TextStyle::Good,
             RunStatus::Failed | RunStatus::Lost => TextStyle::Bad,
             RunStatus::Cancelled | RunStatus::Superseded | RunStatus::Skipped => TextStyle::Faint,
-            RunStatus::Pending | RunStatus::Snapshotting | RunStatus::Reviewing | RunStatus::Resolving => TextStyle::Notice,
+            RunStatus::Pending | RunStatus::Snapshotting | RunStatus::Reviewing | RunStatus::Resolving => {
+                TextStyle::Notice
+            }
         }
     }
 

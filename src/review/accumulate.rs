@@ -95,7 +95,9 @@ impl FindingAccumulator {
     pub fn admit(&mut self, finding: &Finding) -> Admission {
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
         let known = self.by_id.get(&finding.finding_id).copied().or_else(|| self.find_match(finding, &words));
-        let Some(AccumulatedFinding { finding: before, words: before_words }) = known.and_then(|index| self.known.get(index)) else {
+        let Some(AccumulatedFinding { finding: before, words: before_words }) =
+            known.and_then(|index| self.known.get(index))
+        else {
             self.insert(finding);
             return Admission::New;
         };
@@ -138,7 +140,10 @@ impl FindingAccumulator {
         let index = self.known.len();
         self.by_id.insert(finding.finding_id.clone(), index);
         self.line_index(finding).insert((finding.line_start, index), finding.line_end);
-        self.known.push(AccumulatedFinding { finding: finding.clone(), words: FindingWords::from_finding(finding, main_explanation(&finding.explanation)) });
+        self.known.push(AccumulatedFinding {
+            finding: finding.clone(),
+            words: FindingWords::from_finding(finding, main_explanation(&finding.explanation)),
+        });
     }
 
     /// Puts a finding in the place of the one with its id.
@@ -222,7 +227,8 @@ fn merge_findings(known: &Finding, new: &Finding, likeness: FindingSimilarity) -
         both.explanation = format!("{}{also}", main_explanation(&new.explanation));
     }
     if !same {
-        let (title, explanation) = if newer { (&known.title, own) } else { (&new.title, main_explanation(&new.explanation)) };
+        let (title, explanation) =
+            if newer { (&known.title, own) } else { (&new.title, main_explanation(&new.explanation)) };
         append_problem(&mut both, title, explanation);
     }
     if same || newer || known.suggestion.is_none() {
@@ -239,8 +245,11 @@ fn fullness<'a>(title: &'a str, explanation: &'a str) -> (usize, &'a str, &'a st
 /// Adds another problem to a finding's text, once, and while there is room.
 fn append_problem(finding: &mut Finding, title: &str, explanation: &str) {
     let heading = format!("{ALSO_HEADING}{title}");
-    let told =
-        finding.explanation.split(ALSO_HEADING).skip(1).any(|told| told == title || told.starts_with(&format!("{title}\n")));
+    let told = finding
+        .explanation
+        .split(ALSO_HEADING)
+        .skip(1)
+        .any(|told| told == title || told.starts_with(&format!("{title}\n")));
     if told {
         return;
     }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what a run took over from an earlier one was neither waited for nor paid for by it, and counts nothing.
 
-use crate::domain::{ReviewerUsage, JournalEntry, PhaseTimings, ChatResponse, RunEvent, RunRecord, Time};
+use crate::domain::{ChatResponse, JournalEntry, PhaseTimings, ReviewerUsage, RunEvent, RunRecord, Time};
 
 /// What a journal tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -156,8 +156,11 @@ mod tests {
         #[case] first: Option<u64>,
         #[case] by: &[&str],
     ) {
-        let entries: Vec<JournalEntry> =
-            events.into_iter().zip(0..).map(|((ms, event), seq)| JournalEntry { seq, at: time_after(ms), event }).collect();
+        let entries: Vec<JournalEntry> = events
+            .into_iter()
+            .zip(0..)
+            .map(|((ms, event), seq)| JournalEntry { seq, at: time_after(ms), event })
+            .collect();
         let measured = JournalMetrics::from_journal(&run(), &entries);
         assert_eq!((measured.first_token_ms, measured.first_finding_ms), (first, None));
         let said = |one: &ReviewerUsage| format!("{} {} {} {}", one.reviewer, one.model, one.turns, one.tokens.input);

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::{FindingDeduplicator, ReviewOutcome, RunCost};
 use crate::domain::{
-    CancelReason, CarriedFile, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId, OmittedFile, Opinion,
-    RejectedReport, RunEvent, RunStatus, text,
+    CancelReason, CarriedFile, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId, OmittedFile,
+    Opinion, RejectedReport, RunEvent, RunStatus, text,
 };
 
 /// The counts of a plan.

@@ -5,28 +5,28 @@
 //! its findings are durable. What a model answers becomes reports in [`extract()`], findings in [`examine()`], and the
 //! findings of the run in [`Accumulated`].
 
-mod dedup;
+mod accumulate;
 pub mod conversation;
+mod dedup;
+mod extract;
+mod journal_metrics;
+mod journal_state;
+mod plan;
+mod run_cost;
+mod similarity;
+mod summary;
 mod text_edits;
 mod unit_engine;
 mod validate;
-mod extract;
-mod similarity;
-mod journal_metrics;
-mod accumulate;
-mod plan;
-mod journal_state;
-mod run_cost;
-mod summary;
 
-pub use dedup::{FindingDeduplicator, DedupVerdict};
-pub use text_edits::{TextEdit, parse_edits, apply_edits};
-pub use unit_engine::{UnitEffect, UnitEngine, UnitEvent, ReviewOutcome};
-pub use validate::{ReportValidation, FileText, ScopeLines, apply_replacement, validate_report};
+pub use accumulate::{Admission, FindingAccumulator};
+pub use dedup::{DedupVerdict, FindingDeduplicator};
 pub use extract::{ExtractedReports, extract_reports};
 pub use journal_metrics::JournalMetrics;
-pub use accumulate::{FindingAccumulator, Admission};
-pub use plan::{UnitFileRead, ReviewPlan, PlannedFile, UnitReport, ReviewUnit, ReviewUnitKind};
-pub use journal_state::{PlanCounts, JournalState};
+pub use journal_state::{JournalState, PlanCounts};
+pub use plan::{PlannedFile, ReviewPlan, ReviewUnit, ReviewUnitKind, UnitFileRead, UnitReport};
 pub use run_cost::RunCost;
 pub use summary::summarize_run;
+pub use text_edits::{TextEdit, apply_edits, parse_edits};
+pub use unit_engine::{ReviewOutcome, UnitEffect, UnitEngine, UnitEvent};
+pub use validate::{FileText, ReportValidation, ScopeLines, apply_replacement, validate_report};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{CarriedFile, FileCoverage, Finding, OmittedFile, LineRange};
+use crate::domain::{CarriedFile, FileCoverage, Finding, LineRange, OmittedFile};
 
 /// A changed file to review.
 #[derive(Debug, Clone, PartialEq, Eq)]

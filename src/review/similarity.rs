@@ -50,7 +50,9 @@ impl FindingWords {
             text: to_sorted_set(text),
             title: to_sorted_set(title),
             telling: to_sorted_set(hash_names(&finding.title)),
-            code: to_sorted_set(finding.quoted_code.split(|c: char| !is_word_char(c)).filter(|word| !word.is_empty()).map(hash_word)),
+            code: to_sorted_set(
+                finding.quoted_code.split(|c: char| !is_word_char(c)).filter(|word| !word.is_empty()).map(hash_word),
+            ),
         }
     }
 
@@ -81,7 +83,11 @@ fn to_sorted_set(words: impl IntoIterator<Item = u32>) -> Vec<u32> {
 /// The words of a text that say something, without their endings.
 fn hash_words(text: &str) -> Vec<u32> {
     let words = text.split(|c: char| !is_word_char(c)).filter(|word| !word.is_empty()).take(MAX_COMPARED_WORDS);
-    words.map(str::to_lowercase).filter(|word| !STOP_WORDS.contains(&word.as_str())).map(|word| hash_word(stem(&word))).collect()
+    words
+        .map(str::to_lowercase)
+        .filter(|word| !STOP_WORDS.contains(&word.as_str()))
+        .map(|word| hash_word(stem(&word)))
+        .collect()
 }
 
 fn stem(word: &str) -> &str {

@@ -18,7 +18,12 @@ pub fn summarize_run(status: RunStatus, counts: &FindingCounts, coverage: &Cover
                 .filter(|(_, n)| *n > 0)
                 .map(|(priority, n)| format!("{n} {priority}"))
                 .collect();
-            format!("{} in {}: {}", format_count(found, "finding"), format_count(covered, "file"), by_priority.join(", "))
+            format!(
+                "{} in {}: {}",
+                format_count(found, "finding"),
+                format_count(covered, "file"),
+                by_priority.join(", ")
+            )
         }
     };
     let missed = total.saturating_sub(covered);

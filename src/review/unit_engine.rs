@@ -2,11 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::plan::{ReviewPlan, PlannedFile, UnitReport, ReviewUnit, ReviewUnitKind};
 use super::journal_state::{JournalState, to_u32};
-use super::{FindingDeduplicator, RunCost, DedupVerdict, summarize_run};
+use super::plan::{PlannedFile, ReviewPlan, ReviewUnit, ReviewUnitKind, UnitReport};
+use super::{DedupVerdict, FindingDeduplicator, RunCost, summarize_run};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, Finding, FindingCounts, OmittedFile, OmissionReason, RejectedReport, RunEvent, RunStatus,
+    CancelReason, Coverage, ErrorClass, Finding, FindingCounts, OmissionReason, OmittedFile, RejectedReport, RunEvent,
+    RunStatus,
 };
 
 /// What happened.
@@ -118,7 +119,8 @@ impl UnitEngine {
     /// What is carried over is not reviewed again; of a file that is carried in part the rest is.
     fn exclude_carried(&mut self) {
         self.plan.carried.clone_from(&self.journal.carried);
-        let mut open: HashMap<String, _> = self.plan.open_files().into_iter().map(|file| (file.path.clone(), file)).collect();
+        let mut open: HashMap<String, _> =
+            self.plan.open_files().into_iter().map(|file| (file.path.clone(), file)).collect();
         for file in &mut self.plan.files {
             match open.remove(&file.path) {
                 Some(rest) => *file = rest,
@@ -162,7 +164,8 @@ impl UnitEngine {
                         RunEvent::Covered { file: file.coverage() }
                     }
                     Some(reason) => {
-                        let (left_out, hunks) = (OmittedFile { path: file.path.clone(), reason }, to_u32(file.hunks.len()));
+                        let (left_out, hunks) =
+                            (OmittedFile { path: file.path.clone(), reason }, to_u32(file.hunks.len()));
                         self.journal.leave_out(left_out.clone(), hunks);
                         RunEvent::LeftOut { file: left_out, hunks }
                     }

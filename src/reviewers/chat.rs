@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::domain::{ChatRequest, ErrorClass, ChatResponse};
+use crate::domain::{ChatRequest, ChatResponse, ErrorClass};
 
 /// What happens while an answer is awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]

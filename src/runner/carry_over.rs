@@ -10,16 +10,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::finding_lifecycle::SnapshotFiles;
 use super::worker::RunWorker;
-use super::{Runner, RunnerError, reviewer_identity, hunk_keys, known_runs};
+use super::{Runner, RunnerError, hunk_keys, known_runs, reviewer_identity};
 use crate::domain::{
     CarriedFile, Coverage, FileCoverage, Finding, FindingId, JournalEntry, Kind, LineRange, RunEvent, RunId, RunOutput,
     RunRecord, RunStatus, text::format_count,
 };
-use crate::git::{Changeset, ChangeKind, FileChange};
+use crate::git::{ChangeKind, Changeset, FileChange};
 use crate::policy::ReviewerProfile;
 use crate::policy::anchor::AnchorLocation;
-use crate::policy::carry::{self, HunkDecision, MAX_EARLIER_RUNS, ReviewedHunk, HunkToReview, SendReason};
-use crate::review::{ReviewPlan, JournalState};
+use crate::policy::carry::{self, HunkDecision, HunkToReview, MAX_EARLIER_RUNS, ReviewedHunk, SendReason};
+use crate::review::{JournalState, ReviewPlan};
 
 /// An ended run, as far as its hunks are concerned.
 struct EarlierRun {
@@ -253,7 +253,9 @@ impl RunWorker<'_> {
                 } else {
                     if ground.is_none() {
                         let made = SnapshotFiles::new(&runner.repo, &then, &snapshot);
-                        ground = made.or_else(|_| SnapshotFiles::new(&runner.repo, &self.record.base_commit, &snapshot)).ok();
+                        ground = made
+                            .or_else(|_| SnapshotFiles::new(&runner.repo, &self.record.base_commit, &snapshot))
+                            .ok();
                     }
                     match ground.as_mut().and_then(|ground| ground.locate_lines(&then, &path, finding.lines())) {
                         Some(AnchorLocation::Unchanged { path, lines }) => Some((path, lines)),
@@ -316,7 +318,12 @@ impl RunWorker<'_> {
 
     /// Hunks at which a finding stands that was reported about other code since: it is a fresh look that tells what
     /// became of it. The built-in reviewer is asked about such findings at the end of every run.
-    fn send_hunks_to_judge(&self, open: &[OpenHunk<'_>], guests: &[CarriedFinding], fates: &mut [HunkDecision]) -> Result<(), RunnerError> {
+    fn send_hunks_to_judge(
+        &self,
+        open: &[OpenHunk<'_>],
+        guests: &[CarriedFinding],
+        fates: &mut [HunkDecision],
+    ) -> Result<(), RunnerError> {
         if self.record.reviewer == Runner::BUILTIN {
             return Ok(());
         }

@@ -9,15 +9,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::prompt_material::PromptSubject;
 use super::reviewer_identity::open_embeddings;
 use super::{Runner, pattern_hints};
-use crate::context::query_input::{build_query_input, history_tip};
-use crate::context::index::Index;
-use crate::context::diff_parts::DiffLimits;
-use crate::context::pack::{ExcludedPiece, PackedContext, ContextPiece, ContextSection, SectionKind, pack};
-use crate::context::retrieve::{task, unified_diff};
 use crate::context::builder::{ContextOptions, ContextQuery, build_context};
+use crate::context::diff_parts::DiffLimits;
+use crate::context::index::Index;
+use crate::context::pack::{ContextPiece, ContextSection, ExcludedPiece, PackedContext, SectionKind, pack};
+use crate::context::query_input::{build_query_input, history_tip};
+use crate::context::retrieve::{task, unified_diff};
 use crate::context::tokens;
 use crate::domain::text::sanitize_line;
-use crate::domain::{FileCoverage, OmittedFile, LineRange, ContextRecordSection, ContextRecord};
+use crate::domain::{ContextRecord, ContextRecordSection, FileCoverage, LineRange, OmittedFile};
 use crate::git::GitError;
 
 /// In less there is no place for anything worth reading. Tokens.
@@ -76,8 +76,9 @@ impl Runner {
             return front_alone("the model's window has no room for code around the change".to_owned());
         }
         // Files are a stranger's: what makes their analysis panic costs this and nothing else.
-        let packed =
-            catch_unwind(AssertUnwindSafe(|| self.try_pack_code_context(subject, (budget, front.clone()), told, (index, wish))));
+        let packed = catch_unwind(AssertUnwindSafe(|| {
+            self.try_pack_code_context(subject, (budget, front.clone()), told, (index, wish))
+        }));
         match packed {
             Ok(Ok(packed)) => packed.unwrap_or_default(),
             Ok(Err(error)) => {
@@ -236,7 +237,8 @@ mod tests {
         #[case] count: usize,
         #[case] said: &str,
     ) {
-        let section = |kind: &str| ContextRecordSection { kind: kind.to_owned(), tokens: 2, ..ContextRecordSection::default() };
+        let section =
+            |kind: &str| ContextRecordSection { kind: kind.to_owned(), tokens: 2, ..ContextRecordSection::default() };
         let all: Vec<_> = sections.iter().flat_map(|(kind, count)| vec![section(kind); *count]).collect();
         let of = |sections: &[ContextRecordSection], kind: &str| -> (usize, u32) {
             let found = sections.iter().filter(|section| section.kind == kind);

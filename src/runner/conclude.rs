@@ -4,7 +4,7 @@ use super::{Runner, RunnerError};
 use crate::domain::{
     CancelReason, ErrorClass, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
 };
-use crate::review::{JournalMetrics, ReviewOutcome, JournalState, RunCost};
+use crate::review::{JournalMetrics, JournalState, ReviewOutcome, RunCost};
 use crate::store::LockedStore;
 
 /// Milliseconds from one moment to another; 0 when the clock went backwards.
@@ -127,7 +127,11 @@ impl Runner {
     }
 
     /// Ends a run that has not begun, or not again, with the reason that its record has.
-    pub(super) fn end_pending_run(&self, _locked: &LockedStore<'_>, record: &RunRecord) -> Result<RunRecord, RunnerError> {
+    pub(super) fn end_pending_run(
+        &self,
+        _locked: &LockedStore<'_>,
+        record: &RunRecord,
+    ) -> Result<RunRecord, RunnerError> {
         // One that never had a worker has no journal, whatever stands in its place.
         let entries = match record.attempt {
             0 => Vec::new(),

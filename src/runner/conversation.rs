@@ -7,21 +7,25 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::report_validation::ReportValidator;
+use super::code_context::{ContextTaskInput, summarize_packed};
 use super::indexing::{BackgroundIndexing, IndexReadiness};
 use super::model_reviewer::{OpenedReviewer, PreparedTask};
-use super::code_context::{ContextTaskInput, summarize_packed};
+use super::report_validation::ReportValidator;
 use super::worker::{CancelWatch, RunWorker};
 use super::{Runner, RunnerError, conclude};
 use crate::config::ReviewerKind;
 use crate::context::index::{Index, IndexCompleteness, RefreshReport};
 use crate::context::tools::{self, Toolbox};
-use crate::domain::{CancelReason, ChatRequest, ErrorClass, Finding, ReportedProblem, ChatResponse, RunEvent, ToolCall};
+use crate::domain::{
+    CancelReason, ChatRequest, ChatResponse, ErrorClass, Finding, ReportedProblem, RunEvent, ToolCall,
+};
 use crate::git::Changeset;
-use crate::reviewers::chat::{ChatProgress, ChatObserver};
-use crate::review::conversation::{ConversationEngine, ConversationEffect, ConversationEvent, ResumeLog, ReviewTask, ConversationToolResult};
-use crate::review::{ReportValidation, ReviewOutcome, ReviewPlan, JournalState};
-use crate::store::{PaidAnswer, HeartbeatState, HeartbeatWriter};
+use crate::review::conversation::{
+    ConversationEffect, ConversationEngine, ConversationEvent, ConversationToolResult, ResumeLog, ReviewTask,
+};
+use crate::review::{JournalState, ReportValidation, ReviewOutcome, ReviewPlan};
+use crate::reviewers::chat::{ChatObserver, ChatProgress};
+use crate::store::{HeartbeatState, HeartbeatWriter, PaidAnswer};
 
 /// How often a paused worker looks whether it may go on.
 const PAUSE_POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -48,15 +52,19 @@ impl RunWorker<'_> {
         let entries = self.runner.store.read_journal(&self.record.run_id)?;
         let events = || entries.iter().map(|entry| &entry.event);
         if !plan.files.is_empty() && plan.open_files().is_empty() {
-            return self.conclude_without_model(ReviewTask::nothing_to_send(plan, known), ResumeLog::from_events(events()));
+            return self
+                .conclude_without_model(ReviewTask::nothing_to_send(plan, known), ResumeLog::from_events(events()));
         }
-        let opened = match self.runner.open_model(&self.record.reviewer, &self.record, &|| self.cancel_watch.check().is_some())
+        let opened = match self
+            .runner
+            .open_model(&self.record.reviewer, &self.record, &|| self.cancel_watch.check().is_some())
         {
             Ok(opened) => opened,
             Err(RunnerError::Reviewer(error)) if error.cancelled => {
                 let reason = self.cancel_watch.check().unwrap_or(CancelReason::UserStop);
                 self.buffer.push(RunEvent::CancelAsked { reason });
-                let outcome = JournalState::from_events(events()).to_outcome(reason.status(), "it had asked nothing yet");
+                let outcome =
+                    JournalState::from_events(events()).to_outcome(reason.status(), "it had asked nothing yet");
                 return Ok(ReviewOutcome { cancel: Some(reason), ..outcome });
             }
             Err(RunnerError::Reviewer(error)) => {
@@ -76,7 +84,8 @@ impl RunWorker<'_> {
         let ready = if is_indexed { self.runner.prepare_index(&commit, &cancelled) } else { IndexReadiness::default() };
         let who = self.runner.task_reviewer(&opened)?;
         let asked = (&ready, &ContextTaskInput::default(), &cancelled as &dyn Fn() -> bool);
-        let PreparedTask { task, packed } = self.runner.prepare_task(who, &self.record, change, (plan, known), asked)?;
+        let PreparedTask { task, packed } =
+            self.runner.prepare_task(who, &self.record, change, (plan, known), asked)?;
         let IndexReadiness { index, mut indexing, repaired, .. } = ready;
         self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
         if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {
@@ -112,7 +121,9 @@ impl RunWorker<'_> {
                         }
                     }
                 },
-                Some(ConversationEffect::Validate { reports, .. }) => ConversationEvent::Validated(self.validate_reports(reports, &mut talk, &recorded)?),
+                Some(ConversationEffect::Validate { reports, .. }) => {
+                    ConversationEvent::Validated(self.validate_reports(reports, &mut talk, &recorded)?)
+                }
                 Some(ConversationEffect::RunTools { calls, .. }) => {
                     if let Some(refreshed) = talk.indexing.as_mut().and_then(BackgroundIndexing::take_finished) {
                         talk.tools.set_index(self.accept_index(refreshed));
@@ -142,7 +153,11 @@ impl RunWorker<'_> {
     }
 
     /// A review that needs no model, because earlier ones have looked at everything.
-    fn conclude_without_model(&mut self, task: ReviewTask, mut recorded: ResumeLog) -> Result<ReviewOutcome, RunnerError> {
+    fn conclude_without_model(
+        &mut self,
+        task: ReviewTask,
+        mut recorded: ResumeLog,
+    ) -> Result<ReviewOutcome, RunnerError> {
         for effect in ConversationEngine::new().handle(ConversationEvent::Started(Box::new(task))) {
             match effect {
                 ConversationEffect::Append(event) if recorded.is_new(&event) => self.buffer.push(event),
@@ -154,7 +169,11 @@ impl RunWorker<'_> {
     }
 
     /// Writes the journal out, and into the record what the run has cost so far.
-    fn record_spending(&mut self, dialog: &ConversationEngine, talk: &mut ConversationResources) -> Result<(), RunnerError> {
+    fn record_spending(
+        &mut self,
+        dialog: &ConversationEngine,
+        talk: &mut ConversationResources,
+    ) -> Result<(), RunnerError> {
         self.flush()?;
         let spent = dialog.spent();
         talk.pulse.set_spending(self.now(), spent.cost, spent.usage);
@@ -168,7 +187,11 @@ impl RunWorker<'_> {
     }
 
     /// Waits while the run is paused; answers what keeps it from asking, if anything does.
-    fn check_before_asking(&mut self, dialog: &ConversationEngine, talk: &mut ConversationResources) -> Result<Option<ConversationEvent>, RunnerError> {
+    fn check_before_asking(
+        &mut self,
+        dialog: &ConversationEngine,
+        talk: &mut ConversationResources,
+    ) -> Result<Option<ConversationEvent>, RunnerError> {
         let run = self.record.run_id.clone();
         if self.runner.is_paused(&run)? {
             self.buffer.push(RunEvent::Paused);
@@ -188,7 +211,12 @@ impl RunWorker<'_> {
     }
 
     /// One paid answer, from the run's reviewer or from whoever takes over.
-    fn ask_model(&mut self, turn: u32, request: &ChatRequest, talk: &mut ConversationResources) -> Result<ConversationEvent, RunnerError> {
+    fn ask_model(
+        &mut self,
+        turn: u32,
+        request: &ChatRequest,
+        talk: &mut ConversationResources,
+    ) -> Result<ConversationEvent, RunnerError> {
         loop {
             talk.pulse.begin_turn(self.now(), turn);
             let mut watching = AnswerProgress {
@@ -208,7 +236,9 @@ impl RunWorker<'_> {
             let error = match answer {
                 Ok(response) => return Ok(self.record_payment(turn, response, first_ms, took_ms, &talk.opened)),
                 Err(error) if error.cancelled => {
-                    return Ok(ConversationEvent::CancelAsked(self.cancel_watch.check().unwrap_or(CancelReason::UserStop)));
+                    return Ok(ConversationEvent::CancelAsked(
+                        self.cancel_watch.check().unwrap_or(CancelReason::UserStop),
+                    ));
                 }
                 Err(error) => error,
             };
@@ -241,7 +271,14 @@ impl RunWorker<'_> {
     }
 
     /// What an answer cost, written down before the next one is paid for.
-    fn record_payment(&self, turn: u32, response: ChatResponse, first_ms: u64, took_ms: u64, opened: &OpenedReviewer) -> ConversationEvent {
+    fn record_payment(
+        &self,
+        turn: u32,
+        response: ChatResponse,
+        first_ms: u64,
+        took_ms: u64,
+        opened: &OpenedReviewer,
+    ) -> ConversationEvent {
         let cost = opened.cost(&response.usage);
         let paid = PaidAnswer {
             at: self.now(),

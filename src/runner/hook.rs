@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use super::{RequestOutcome, ReviewRequest, Runner, RunnerError, process};
 use crate::config::Paths;
-use crate::domain::{WatchTrigger, GitOperation, Scope, Source, Time, text};
+use crate::domain::{GitOperation, Scope, Source, Time, WatchTrigger, text};
 use crate::git::Repo;
 use crate::policy::NoReviewReason;
 

@@ -78,8 +78,12 @@ fn compute_hunk_key(hunk: &Hunk, old: &NumberedText<'_>, new: &NumberedText<'_>,
     let last = end.saturating_sub(1).max(first);
     let around = functions.iter().filter(|(from, to)| *from <= first && last <= *to).min_by_key(|(from, to)| to - from);
     let (from, to) = around.copied().unwrap_or((first, last));
-    let from = from.max(first.saturating_sub(MAX_KEY_CONTEXT_LINES)).min(first.saturating_sub(MIN_KEY_CONTEXT_LINES)).max(1);
-    let to = to.min(last.saturating_add(MAX_KEY_CONTEXT_LINES)).max(last.saturating_add(MIN_KEY_CONTEXT_LINES)).saturating_add(1);
+    let from =
+        from.max(first.saturating_sub(MAX_KEY_CONTEXT_LINES)).min(first.saturating_sub(MIN_KEY_CONTEXT_LINES)).max(1);
+    let to = to
+        .min(last.saturating_add(MAX_KEY_CONTEXT_LINES))
+        .max(last.saturating_add(MIN_KEY_CONTEXT_LINES))
+        .saturating_add(1);
     let (above, below) = (new.range(from, first), new.range(end, to));
     hash_key([b"hunk".as_slice(), old.removed(hunk), new.added(hunk), above, below])
 }

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::{Runner, process, start_workers};
-use crate::context::index::{Index, IndexError, IndexProgress, IndexCompleteness, RefreshReport};
+use crate::context::index::{Index, IndexCompleteness, IndexError, IndexProgress, RefreshReport};
 use crate::reviewers::analyzer::FingerprintSource;
 use crate::store::RecoveryNotice;
 
@@ -137,7 +137,14 @@ impl Runner {
     /// Has a process of its own read what the index does not know of a commit's tree, for whoever asks next.
     pub fn spawn_indexer(&self, commit: &str) {
         let arguments = ["indexer", commit];
-        match process::spawn_detached(&self.repo, &self.paths, &self.repo.root(), &arguments, Stdio::null(), start_workers::WORKER_LOG) {
+        match process::spawn_detached(
+            &self.repo,
+            &self.paths,
+            &self.repo.root(),
+            &arguments,
+            Stdio::null(),
+            start_workers::WORKER_LOG,
+        ) {
             Ok(child) => process::reap(child),
             Err(error) => tracing::warn!(%error, "the repository is not indexed"),
         }
@@ -193,7 +200,9 @@ impl BackgroundIndexing {
 
 fn join_refresh(thread: JoinHandle<Result<RefreshReport, IndexError>>) -> Option<RefreshReport> {
     match thread.join() {
-        Ok(Ok(refreshed)) => Some(refreshed).filter(|refreshed| refreshed.index.completeness() == IndexCompleteness::Whole),
+        Ok(Ok(refreshed)) => {
+            Some(refreshed).filter(|refreshed| refreshed.index.completeness() == IndexCompleteness::Whole)
+        }
         Ok(Err(IndexError::Cancelled)) => None,
         Ok(Err(error)) => {
             tracing::warn!(%error, "the repository is not indexed");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Runner, RunnerError};
 use crate::domain::{CancelReason, RunId, RunOutput, RunRecord, RunStatus};
-use crate::policy::{Activity, CancelRequest, ReviewExtent, KnownRun, Liveness, Resumable};
+use crate::policy::{Activity, CancelRequest, KnownRun, Liveness, Resumable, ReviewExtent};
 use crate::store::{RunRow, StoreView};
 
 /// A run as the policy sees it, without what costs a look at files: its worker, whether it can go on.
@@ -75,8 +75,13 @@ impl Runner {
             return Ok(ReviewExtent::Partial);
         };
         let files = now.coverage.unreadable_paths().count();
-        let same = files > 0 && before.run.status == RunStatus::Completed && partial_causes(&before) == partial_causes(&now);
-        Ok(if same { ReviewExtent::StaysUnread { files: u32::try_from(files).unwrap_or(u32::MAX) } } else { ReviewExtent::Partial })
+        let same =
+            files > 0 && before.run.status == RunStatus::Completed && partial_causes(&before) == partial_causes(&now);
+        Ok(if same {
+            ReviewExtent::StaysUnread { files: u32::try_from(files).unwrap_or(u32::MAX) }
+        } else {
+            ReviewExtent::Partial
+        })
     }
 
     /// Whether a worker has the run, for counting slots: a lock that cannot be asked takes none.

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::Runner;
-use super::pattern_queries::{PatternQueries, FormLesson};
+use super::pattern_queries::{FormLesson, PatternQueries};
 use crate::domain::{
     Actor, Disposition, Finding, FindingId, FindingStatus, Fix, FixStatus, PatternId, RunId, RunRecord,
 };
 use crate::git::Repo;
-use crate::knowledge::cache::{KnowledgeCache, PatternOutcome, LearningSummary, PatternOutcomeKind};
+use crate::knowledge::cache::{KnowledgeCache, LearningSummary, PatternOutcome, PatternOutcomeKind};
 use crate::knowledge::error::KnowledgeError;
-use crate::knowledge::kind_tallies::{KindVerdict, FindingVerdict};
+use crate::knowledge::kind_tallies::{FindingVerdict, KindVerdict};
 use crate::knowledge::pattern::PatternEvidence;
 use crate::reviewers::analyzer::language::Language;
 use crate::store::{StoreError, StoreView};
@@ -65,7 +65,8 @@ impl Runner {
             for line in last.values() {
                 lesson.read_decision(line)?;
             }
-            let (observations, outcomes) = lesson.queries.run_queries(&|commit, path| read_text(&self.repo, commit, path));
+            let (observations, outcomes) =
+                lesson.queries.run_queries(&|commit, path| read_text(&self.repo, commit, path));
             lesson.outcomes.extend(outcomes);
             let now = self.ambient.now();
             taught.findings = last.len();
@@ -157,7 +158,8 @@ impl<'a> DecisionReader<'a> {
             }
             // Somebody says that it is fixed: by a patch of ours the edit is known.
             (FindingStatus::Addressed, Actor::User | Actor::Assistant) => {
-                let applied = |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed_findings().any(|fixed| fixed == id);
+                let applied =
+                    |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed_findings().any(|fixed| fixed == id);
                 let fix = self.fixes.iter().find(applied).cloned();
                 if fix.as_ref().is_some_and(|fix| fix.private) {
                     return Ok(());

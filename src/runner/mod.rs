@@ -49,50 +49,53 @@
 //! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
 //!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
 
-mod pattern_queries;
 mod cache_sweep;
 mod cancel;
 mod carry_over;
+mod code_context;
+mod conclude;
 mod conversation;
-mod report_validation;
-mod prompt_material;
-mod pattern_hints;
+mod finding_lifecycle;
 mod hook;
-mod reviewer_identity;
-mod indexing;
 mod hunk_keys;
+mod indexing;
 mod known_runs;
 mod learn;
 mod learned_rules;
-mod finding_lifecycle;
 mod model_reviewer;
 mod older_run_progress;
+mod pattern_hints;
+mod pattern_queries;
 mod pause;
 mod preview;
 mod process;
+mod prompt_material;
 mod reconcile;
 mod recover;
 pub mod replay;
+mod report_validation;
 mod request;
 pub mod resolve;
 mod retention;
-mod conclude;
-mod start_workers;
-mod code_context;
+mod reviewer_identity;
 mod reviewer_probe;
+mod start_workers;
 mod wait;
 mod watch;
 mod worker;
 
-pub use hook::{CommitHookOutcome, start_commit_review, log_failure};
+pub use code_context::ContextTaskInput;
+pub use hook::{CommitHookOutcome, log_failure, start_commit_review};
 pub use learn::{LearnError, LearningReport};
-pub use preview::{BUDGET_RANGE, ContextRequest, Preview, ContextTarget};
+pub use preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
 pub use reconcile::ReconcileReport;
 pub use resolve::{FixError, FixRequest};
-pub use retention::{RetentionReport, RetentionLimits};
-pub use code_context::ContextTaskInput;
-pub use reviewer_probe::{ToolProbe, ReviewerProbe, probe_reviewer};
-pub use watch::{WatchStart, TerminalBinding, WorktreeOpener, WatchLine, StopOutcome, RepoWatcher, WatchEnd, WatchState, WatchStopper, parse_snooze};
+pub use retention::{RetentionLimits, RetentionReport};
+pub use reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
+pub use watch::{
+    RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, WatchStopper,
+    WorktreeOpener, parse_snooze,
+};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -227,6 +230,9 @@ impl Runner {
     pub const BUILTIN: &'static str = "builtin";
 
     fn filter(&self) -> FilterSettings {
-        FilterSettings { max_file_bytes: self.settings.max_file_bytes, ignored_paths: self.settings.ignored_paths.clone() }
+        FilterSettings {
+            max_file_bytes: self.settings.max_file_bytes,
+            ignored_paths: self.settings.ignored_paths.clone(),
+        }
     }
 }

@@ -3,22 +3,26 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::prompt_material::{PromptTokenLimits, PromptSubject};
-use super::reviewer_identity::connect;
+use super::code_context::{ContextTaskInput, WindowRoom, list_withheld};
 use super::indexing::IndexReadiness;
-use super::code_context::{WindowRoom, ContextTaskInput, list_withheld};
+use super::prompt_material::{PromptSubject, PromptTokenLimits};
+use super::reviewer_identity::connect;
 use super::{Runner, RunnerError};
-use crate::config::{ModelFacts, ModelCatalog, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, SummaryAuthor};
+use crate::config::{
+    ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, SummaryAuthor,
+};
 use crate::context::mask::Mask;
 use crate::context::pack::PackedContext;
 use crate::context::tokens;
-use crate::context::tools::{ToolboxSetup, Toolbox};
+use crate::context::tools::{Toolbox, ToolboxSetup};
 use crate::domain::{Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
 use crate::git::{Changeset, Repo, TemporaryCheckout};
+use crate::review::ReviewPlan;
+use crate::review::conversation::{
+    self, AnswerProblem, ConversationLimits, ConversationPrompt, DeliveryPart, RemainingBudget, ReviewTask,
+};
 use crate::reviewers::chat::{Chat, ChatError, ToolSupport};
 use crate::reviewers::command::AGENT_SETTINGS_PATHS;
-use crate::review::ReviewPlan;
-use crate::review::conversation::{self, RemainingBudget, ConversationLimits, DeliveryPart, ConversationPrompt, ReviewTask, AnswerProblem};
 use crate::store::{SpendingLog, SpendingTotal};
 
 /// Lines of code on each side of a finding that is judged a second time.
@@ -123,7 +127,11 @@ impl Runner {
     }
 
     /// A copy of the snapshot for a program to look around in. What dead workers left of theirs goes.
-    fn make_checkout(&self, record: &RunRecord, cancelled: &dyn Fn() -> bool) -> Result<TemporaryCheckout, RunnerError> {
+    fn make_checkout(
+        &self,
+        record: &RunRecord,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<TemporaryCheckout, RunnerError> {
         if let Err(error) = self.remove_leftovers() {
             tracing::warn!(%error, "throw-away checkouts of dead workers stay");
         }
@@ -133,7 +141,12 @@ impl Runner {
     }
 
     /// The tools of a run's model.
-    pub(super) fn build_toolbox(&self, record: &RunRecord, change: &Changeset, mask: Mask) -> Result<Toolbox, RunnerError> {
+    pub(super) fn build_toolbox(
+        &self,
+        record: &RunRecord,
+        change: &Changeset,
+        mask: Mask,
+    ) -> Result<Toolbox, RunnerError> {
         let setup = ToolboxSetup {
             repo: Repo::discover(&self.repo.root())?,
             base_commit: record.base_commit.clone(),
@@ -173,7 +186,8 @@ impl Runner {
         plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
         plan.left_out.extend(material.left_out.iter().cloned());
         let parts = material.parts.iter().cloned();
-        let parts = parts.map(|part| DeliveryPart { path: part.path, hunks: part.hunks, text: part.text, tokens: part.tokens });
+        let parts =
+            parts.map(|part| DeliveryPart { path: part.path, hunks: part.hunks, text: part.text, tokens: part.tokens });
         let native = who.tools == ToolSupport::Native && facts.takes_tools(settings.kind);
         let mut system = prompts.render(&Prompt::System);
         if settings.kind == ReviewerKind::Command {
@@ -218,7 +232,8 @@ impl Runner {
             packed.notes.push("it is told nothing of the code around the change".to_owned());
         }
         task.render_prompt = self.prompt_renderer(prompts, told, record, mask);
-        packed = packed.prepend_pieces(&gathered.pieces(task.first_part_count()), &|text| tokens::count_tokens(encoding, text));
+        packed = packed
+            .prepend_pieces(&gathered.pieces(task.first_part_count()), &|text| tokens::count_tokens(encoding, text));
         packed.notes.extend(gathered.notes());
         packed.notes.extend(list_withheld(&material.over_budget, &task.plan.left_out));
         Ok(PreparedTask { task, packed })
@@ -262,14 +277,20 @@ impl Runner {
                     render(Prompt::Summarize { text: messages, tokens: ConversationLimits::MAX_SUMMARY_TOKENS })
                 }
                 ConversationPrompt::Opinion { finding } => {
-                    let code = repo.as_ref().map(|repo| read_code_around(repo, &commit, finding, mask)).unwrap_or_default();
+                    let code =
+                        repo.as_ref().map(|repo| read_code_around(repo, &commit, finding, mask)).unwrap_or_default();
                     render(Prompt::Critic { finding: &describe_finding(finding), code: &code })
                 }
             }
         })
     }
 
-    fn conversation_limits(&self, settings: &ReviewerSettings, facts: &ModelFacts, run: &RunId) -> Result<ConversationLimits, RunnerError> {
+    fn conversation_limits(
+        &self,
+        settings: &ReviewerSettings,
+        facts: &ModelFacts,
+        run: &RunId,
+    ) -> Result<ConversationLimits, RunnerError> {
         let window = &self.settings.window;
         let budget = &self.settings.budget;
         // What an earlier attempt of this run has paid, the engine counts itself.
@@ -377,7 +398,8 @@ fn read_code_around(repo: &Repo, commit: &str, finding: &Finding, mask: Mask) ->
     let Ok(Some(bytes)) = repo.file_at(commit, path) else { return String::new() };
     let code = String::from_utf8_lossy(&bytes).into_owned();
     let code = mask.mask_text(Some(path), &code);
-    let (first, last) = (finding.line_start.saturating_sub(OPINION_CONTEXT_LINES).max(1), finding.line_end + OPINION_CONTEXT_LINES);
+    let (first, last) =
+        (finding.line_start.saturating_sub(OPINION_CONTEXT_LINES).max(1), finding.line_end + OPINION_CONTEXT_LINES);
     let lines =
         (1..).zip(code.lines()).skip_while(|(number, _)| *number < first).take_while(|(number, _)| *number <= last);
     lines.map(|(number, line)| format!("{number:>5}  {}\n", text::sanitize_line(line))).collect()

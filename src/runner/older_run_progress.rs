@@ -9,7 +9,7 @@ use super::{Runner, RunnerError, hunk_keys};
 use crate::domain::{LineRange, RunId, RunRecord};
 use crate::git::{FileChange, Hunk, Snapshot};
 use crate::policy::Liveness;
-use crate::policy::supersede::{WorkerState, RunProgress};
+use crate::policy::supersede::{RunProgress, WorkerState};
 use crate::review::JournalState;
 use crate::store::RunRow;
 
@@ -83,7 +83,13 @@ impl Runner {
     }
 
     /// The hunks of a run's file that the newer change has as well, as they stood in the run's snapshot.
-    fn find_kept_hunks(&self, run: &RunRecord, path: &str, newer: &FileChange, compared: &mut usize) -> Option<Vec<Hunk>> {
+    fn find_kept_hunks(
+        &self,
+        run: &RunRecord,
+        path: &str,
+        newer: &FileChange,
+        compared: &mut usize,
+    ) -> Option<Vec<Hunk>> {
         let new_blob = self.repo.blob_at(&run.snapshot_commit, path).ok()??;
         let old_path = newer.old_path.as_deref().unwrap_or(path);
         let old_blob = match run.base_commit.is_empty() {

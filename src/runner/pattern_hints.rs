@@ -10,8 +10,8 @@ use super::prompt_material::PromptSubject;
 use crate::domain::LineRange;
 use crate::git::FileChange;
 use crate::knowledge::cache::KnowledgeCache;
-use crate::knowledge::prompt_hints::{ChangedForms, render_hints};
 use crate::knowledge::pattern::Pattern;
+use crate::knowledge::prompt_hints::{ChangedForms, render_hints};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
@@ -89,7 +89,10 @@ mod tests {
         let mut room = MAX_HINT_TOTAL_BYTES;
         assert!(!reserve_bytes(&mut room, MAX_HINT_FILE_BYTES + 1));
         assert_eq!(room, MAX_HINT_TOTAL_BYTES, "what is passed over takes no room");
-        assert_eq!((0..9).filter(|_| reserve_bytes(&mut room, MAX_HINT_FILE_BYTES)).count(), MAX_HINT_TOTAL_BYTES / MAX_HINT_FILE_BYTES);
+        assert_eq!(
+            (0..9).filter(|_| reserve_bytes(&mut room, MAX_HINT_FILE_BYTES)).count(),
+            MAX_HINT_TOTAL_BYTES / MAX_HINT_FILE_BYTES
+        );
         assert!(!reserve_bytes(&mut room, 1) && reserve_bytes(&mut room, 0));
     }
 }

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::domain::{Finding, Kind, LineRange, PatternId, Time};
 use crate::knowledge::abstraction::{LineForms, extract_edits};
-use crate::knowledge::cache::{PatternOutcome, PatternObservation, PatternOutcomeKind};
+use crate::knowledge::cache::{PatternObservation, PatternOutcome, PatternOutcomeKind};
 use crate::knowledge::form::Form;
 use crate::knowledge::pattern::{EditKind, PatternEvidence, PatternStance};
 use crate::reviewers::analyzer::language::Language;
@@ -98,7 +98,10 @@ impl PatternQueries {
             let Some((language, edits)) = catch_panic(path, &mut parsers, read) else { continue };
             for about in asked {
                 let LineRange { start, end } = about.lines;
-                let near = LineRange::new(start.saturating_sub(MAX_EDIT_DISTANCE).max(1), end.saturating_add(MAX_EDIT_DISTANCE));
+                let near = LineRange::new(
+                    start.saturating_sub(MAX_EDIT_DISTANCE).max(1),
+                    end.saturating_add(MAX_EDIT_DISTANCE),
+                );
                 for edit in edits.iter().filter(|edit| edit.lines.overlaps(near)) {
                     let (evidence, at) = about.what;
                     observations.push(PatternObservation {

@@ -6,20 +6,20 @@
 
 use std::ops::RangeInclusive;
 
-use super::prompt_material::{PromptMaterial, PromptTokenLimits, PromptSubject};
+use super::code_context::{ContextTaskInput, list_withheld};
 use super::indexing::BackgroundIndexing;
 use super::model_reviewer::TaskReviewer;
-use super::code_context::{ContextTaskInput, list_withheld};
+use super::prompt_material::{PromptMaterial, PromptSubject, PromptTokenLimits};
 use super::{ReviewRequest, Runner, RunnerError};
 use crate::config::{ModelCatalog, ReviewerKind, ReviewerSettings};
+use crate::context::diff_parts::DiffLimits;
 use crate::context::index::Index;
 use crate::context::mask::Mask;
-use crate::context::diff_parts::DiffLimits;
 use crate::context::pack::PackedContext;
 use crate::domain::{Encoding, RunRecord, Scope, Source};
 use crate::git::Changeset;
+use crate::review::{PlannedFile, ReviewPlan};
 use crate::reviewers::chat::ToolSupport;
-use crate::review::{ReviewPlan, PlannedFile};
 
 /// Budgets that can be asked for: in less there is no place for anything, and the largest window that is used has 150,000
 /// tokens, of which 20,000 are kept for the answer.
@@ -91,7 +91,8 @@ impl Runner {
                 self.pack_within(budget, &subject, (ready.index.as_ref(), wish))?
             }
             None => {
-                let tools = if settings.kind == ReviewerKind::Command { ToolSupport::None } else { ToolSupport::Native };
+                let tools =
+                    if settings.kind == ReviewerKind::Command { ToolSupport::None } else { ToolSupport::Native };
                 let who = TaskReviewer { settings: &settings, facts: &facts, mask, tools };
                 self.prepare_task(who, &record, &change, (plan, Vec::new()), (&ready, wish, &|| false))?.packed
             }
@@ -157,7 +158,11 @@ impl Runner {
         } else if let Some((name, settings)) = reviewers.iter().find(|(_, settings)| settings.kind.is_http()) {
             (name.as_str(), settings, ", the first by name of those that are")
         } else {
-            return Ok(PreviewReviewer { name: None, settings: ReviewerSettings::new(ReviewerKind::Openai), note: None });
+            return Ok(PreviewReviewer {
+                name: None,
+                settings: ReviewerSettings::new(ReviewerKind::Openai),
+                note: None,
+            });
         };
         let note = (name != meant).then(|| format!("reviewer {meant} is sent nothing: this is for {name}{which}"));
         Ok(PreviewReviewer { name: Some(name.to_owned()), settings: settings.clone(), note })

@@ -91,7 +91,8 @@ fn object_variables() -> Vec<(&'static str, OsString)> {
     }
     let absolute = |folder: PathBuf| std::path::absolute(&folder).unwrap_or(folder);
     let objects = said(OBJECTS_VARIABLE).map(|folder| absolute(folder.into()).into_os_string());
-    let others = said(ALTERNATES_VARIABLE).and_then(|all| std::env::join_paths(std::env::split_paths(&all).map(absolute)).ok());
+    let others =
+        said(ALTERNATES_VARIABLE).and_then(|all| std::env::join_paths(std::env::split_paths(&all).map(absolute)).ok());
     let found = [(OBJECTS_VARIABLE, objects), (ALTERNATES_VARIABLE, others)].into_iter();
     found.filter_map(|(name, value)| Some((name, value?))).collect()
 }

@@ -6,16 +6,16 @@ use std::collections::{HashMap, HashSet};
 use super::Runner;
 use super::code_context::ContextTaskInput;
 use crate::config::{PromptName, Prompts};
-use crate::context::project_documents::{Constitution, quote_constitution, list_project_documents};
+use crate::context::builder::{TASK_BUDGET_DIVISOR, standalone_piece};
+use crate::context::diff_parts::{DiffLimits, DiffParts, build_diff_parts, is_secret};
 use crate::context::guidelines::{Guidelines, collect_guidelines};
 use crate::context::mask::Mask;
-use crate::context::diff_parts::{DiffParts, DiffLimits, is_secret, build_diff_parts};
 use crate::context::omitted_files::list_omitted_files;
-use crate::context::pack::{Need, ContextPiece, SectionKind};
+use crate::context::pack::{ContextPiece, Need, SectionKind};
+use crate::context::project_documents::{Constitution, list_project_documents, quote_constitution};
 use crate::context::retrieve::unified_diff;
-use crate::context::builder::{TASK_BUDGET_DIVISOR, standalone_piece};
 use crate::context::tokens;
-use crate::domain::{Encoding, OmittedFile, OmissionReason, LineRange, RunRecord, text};
+use crate::domain::{Encoding, LineRange, OmissionReason, OmittedFile, RunRecord, text};
 use crate::git::{Changeset, FileChange, Hunk};
 use crate::knowledge::prompt_hints;
 use crate::review::ReviewPlan;
@@ -133,7 +133,13 @@ pub(super) struct PromptMaterial {
 }
 
 impl Runner {
-    pub(super) fn gather_prompt_material(&self, subject: &PromptSubject<'_>, sizes: &PromptTokenLimits, prompts: &Prompts, wish: &ContextTaskInput) -> PromptMaterial {
+    pub(super) fn gather_prompt_material(
+        &self,
+        subject: &PromptSubject<'_>,
+        sizes: &PromptTokenLimits,
+        prompts: &Prompts,
+        wish: &ContextTaskInput,
+    ) -> PromptMaterial {
         let PromptSubject { record, change, mask, .. } = *subject;
         let count = subject.token_counter();
         // A task may be about files that are not changed.
@@ -142,7 +148,8 @@ impl Runner {
         let paths: Vec<&str> = paths.chain(wish.focus.iter().map(|focus| &focus.path)).map(String::as_str).collect();
         let commit = &record.snapshot_commit;
         let rules = wish.options.documentation.then(|| {
-            let documents = self.repo.list_tree(commit).map(|listing| list_project_documents(&listing)).unwrap_or_default();
+            let documents =
+                self.repo.list_tree(commit).map(|listing| list_project_documents(&listing)).unwrap_or_default();
             collect_guidelines(&self.repo, commit, &paths, &documents, sizes.rules, &count, mask)
         });
         let constitution = quote_constitution(&self.repo, commit, sizes.constitution, &count, mask);
@@ -170,7 +177,12 @@ impl Runner {
     }
 
     /// What is told of the change beside all else.
-    pub(super) fn build_change_material(&self, subject: &PromptSubject<'_>, sizes: &PromptTokenLimits, beside: &PromptMaterial) -> DiffParts {
+    pub(super) fn build_change_material(
+        &self,
+        subject: &PromptSubject<'_>,
+        sizes: &PromptTokenLimits,
+        beside: &PromptMaterial,
+    ) -> DiffParts {
         let count = subject.token_counter();
         let told: u64 = beside.side_pieces().iter().map(|piece| count(&piece.text)).sum();
         let measure = DiffLimits {
@@ -228,7 +240,11 @@ impl PromptMaterial {
             pieces.extend(self.rules.as_ref().map(|told| rules(&told.text, "the project's rules")));
         }
         if !self.patterns.is_empty() {
-            pieces.push(required_piece(SectionKind::Patterns, &self.patterns, "learned from earlier findings and fixes"));
+            pieces.push(required_piece(
+                SectionKind::Patterns,
+                &self.patterns,
+                "learned from earlier findings and fixes",
+            ));
         }
         if !self.omitted_files.is_empty() {
             pieces.push(required_piece(SectionKind::Diff, &self.omitted_files, "what the change has besides its diff"));

@@ -1,6 +1,6 @@
 //! Runs whose worker is gone: completed, ended as asked, resumed or lost; never forgotten, and no finding with them.
 
-use super::{RecoveryOutcome, RecoveredRun, Runner, RunnerError, known_runs, conclude};
+use super::{RecoveredRun, RecoveryOutcome, Runner, RunnerError, conclude, known_runs};
 use crate::domain::{ErrorClass, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::JournalState;

@@ -8,9 +8,9 @@ use crate::context::chunk::chunk_file;
 use crate::context::mask::Mask;
 use crate::domain::{Finding, LineRange, ReportedProblem, RunId, RunRecord};
 use crate::git::{Changeset, Repo};
+use crate::review::{FileText, ReportValidation, ScopeLines, apply_replacement, validate_report};
 use crate::reviewers::analyzer;
 use crate::reviewers::analyzer::language::Language;
-use crate::review::{ReportValidation, FileText, ScopeLines, apply_replacement, validate_report};
 
 /// Files that are kept at hand.
 const MAX_CACHED_FILES: usize = 64;

@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::git::Snapshot;
 use crate::policy::supersede::{FinishRule, SupersedeVerdict};
-use crate::policy::{self, ReviewAction, Decision, ReviewExtent, KnownRun, Liveness, Resumable};
+use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction, ReviewExtent};
 use crate::store::{LockedStore, StoreError, StoreView};
 
 /// Equivalent runs whose files are looked into; the newest ones decide.
@@ -56,7 +56,8 @@ impl Runner {
         let triage_bytes = self.store.triage_bytes()?;
         let snapshot = self.take_snapshot(request)?;
         let wish = self.build_policy_request(request, &identity, &snapshot);
-        let asked = RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
+        let asked =
+            RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
         let mut dead = DeadWorkerPolicy::SettleFirst;
         let (requested, view) = loop {
             let tried = self.store.with_lock_as(|locked| self.decide_under_lock(locked, &asked, dead))?;
@@ -89,7 +90,8 @@ impl Runner {
             worktree: String::new(),
             ..wish
         };
-        let asked = RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(fix) };
+        let asked =
+            RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(fix) };
         let decision = Decision {
             action: ReviewAction::Launch,
             reason: format!("reviews the patch of {}", fix.fix_id),
@@ -100,7 +102,12 @@ impl Runner {
         self.store.with_lock_as(|locked| self.record_new_run(locked, &asked, &decision))
     }
 
-    fn build_policy_request(&self, request: &ReviewRequest, identity: &ReviewerIdentity, snapshot: &Snapshot) -> policy::LaunchRequest {
+    fn build_policy_request(
+        &self,
+        request: &ReviewRequest,
+        identity: &ReviewerIdentity,
+        snapshot: &Snapshot,
+    ) -> policy::LaunchRequest {
         policy::LaunchRequest {
             scope: snapshot.scope.clone(),
             scope_hash: snapshot.scope_hash.clone(),
@@ -128,7 +135,12 @@ impl Runner {
         })
     }
 
-    fn decide_under_lock(&self, locked: &LockedStore<'_>, asked: &RequestInput<'_>, dead: DeadWorkerPolicy) -> Result<LockedAttempt, RunnerError> {
+    fn decide_under_lock(
+        &self,
+        locked: &LockedStore<'_>,
+        asked: &RequestInput<'_>,
+        dead: DeadWorkerPolicy,
+    ) -> Result<LockedAttempt, RunnerError> {
         let RequestInput { policy_request: wish, .. } = asked;
         let scope = wish.scope.to_string();
         let view = locked.runs_view()?;
@@ -185,7 +197,9 @@ impl Runner {
                     None => self.record_new_run(locked, asked, &decision)?,
                 }
             }
-            ReviewAction::Adopt { run } | ReviewAction::Reuse { run } => self.record_reuse(locked, run, asked, &decision)?,
+            ReviewAction::Adopt { run } | ReviewAction::Reuse { run } => {
+                self.record_reuse(locked, run, asked, &decision)?
+            }
             ReviewAction::Launch | ReviewAction::Resume { .. } => self.record_new_run(locked, asked, &decision)?,
         };
         self.notify_older_runs(locked, &decision, &run.run_id);
@@ -217,7 +231,12 @@ impl Runner {
     }
 
     /// Appends the new run's first line; its snapshot is kept before anybody can read about it.
-    fn record_new_run(&self, locked: &LockedStore<'_>, asked: &RequestInput<'_>, decision: &Decision) -> Result<RunRecord, RunnerError> {
+    fn record_new_run(
+        &self,
+        locked: &LockedStore<'_>,
+        asked: &RequestInput<'_>,
+        decision: &Decision,
+    ) -> Result<RunRecord, RunnerError> {
         let snapshot = asked.snapshot;
         let status = if decision.action == ReviewAction::Skip { RunStatus::Skipped } else { RunStatus::Pending };
         let mut record = RunRecord {
@@ -322,7 +341,8 @@ impl Runner {
         let identity = self.resolve_identity(request.reviewer.as_deref())?;
         let snapshot = self.take_snapshot(request)?;
         let wish = self.build_policy_request(request, &identity, &snapshot);
-        let asked = RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes: 0, follow_up_of: None };
+        let asked =
+            RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes: 0, follow_up_of: None };
         let record = self.draft_record(&asked);
         Ok((snapshot, record))
     }

@@ -9,7 +9,7 @@ use super::{Runner, RunnerError, cache_sweep};
 use crate::config::RetentionSettings;
 use crate::domain::{FindingId, FindingStatus, RunId};
 use crate::policy::FindingState;
-use crate::store::{Leftover, RecoveryNotice, PruneReport};
+use crate::store::{Leftover, PruneReport, RecoveryNotice};
 
 /// Which runs are old: those that are beyond every limit that is set, and have ended. `None` is no limit; without any no run is old.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::{Runner, RunnerError, process};
-use crate::config::{EmbeddingSettings, ApiKeySource, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
+use crate::config::{ApiKeySource, EmbeddingSettings, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
 use crate::context::embeddings::EmbeddingScorer;
 use crate::domain::{ErrorClass, RunRecord};
 use crate::reviewers::Reviewer;
@@ -75,8 +75,11 @@ impl Runner {
     /// The built-in reviewer of a run's snapshot.
     pub(super) fn open_builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
         let repo = crate::git::Repo::discover(&self.repo.root())?;
-        let snapshot =
-            ReviewedSnapshot { run_id: record.run_id.clone(), commit: record.snapshot_commit.clone(), filter: self.filter() };
+        let snapshot = ReviewedSnapshot {
+            run_id: record.run_id.clone(),
+            commit: record.snapshot_commit.clone(),
+            filter: self.filter(),
+        };
         let known = self.open_fingerprints(&record.snapshot_commit);
         let reviewer = BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?;
         Ok(Box::new(reviewer.with_learned_rules(self.learned_rules()).with_fingerprints(known)))
@@ -109,7 +112,9 @@ pub fn connect(
         ReviewerKind::Anthropic => WireKind::Anthropic,
         ReviewerKind::Gemini => WireKind::Gemini,
         ReviewerKind::Ollama => WireKind::Ollama,
-        ReviewerKind::Command => return Ok(Box::new(command::open(build_program(name, settings, folder, FolderAccess::Read)?))),
+        ReviewerKind::Command => {
+            return Ok(Box::new(command::open(build_program(name, settings, folder, FolderAccess::Read)?)));
+        }
         ReviewerKind::Builtin => {
             let text = format!("{name} is the built-in reviewer: it talks to no model");
             return Err(ChatError::new(ErrorClass::Configuration, text));
@@ -173,7 +178,12 @@ pub(super) fn open_fixer(name: &str, settings: &ReviewerSettings, folder: &Path)
 }
 
 /// A program that works in `folder`.
-fn build_program(name: &str, settings: &ReviewerSettings, folder: &Path, access: FolderAccess) -> Result<Program, ChatError> {
+fn build_program(
+    name: &str,
+    settings: &ReviewerSettings,
+    folder: &Path,
+    access: FolderAccess,
+) -> Result<Program, ChatError> {
     let ourselves = process::current_program().map_err(|error| {
         ChatError::new(
             ErrorClass::Internal,

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::reviewer_identity::connect;
 use crate::config::{ModelCatalog, Paths, ReviewerSettings};
-use crate::domain::{ChatRequest, ErrorClass, ChatMessage, ToolSpec, Usage};
-use crate::reviewers::chat::{ChatError, ChatProgress, ToolSupport, ChatObserver};
+use crate::domain::{ChatMessage, ChatRequest, ErrorClass, ToolSpec, Usage};
+use crate::reviewers::chat::{ChatError, ChatObserver, ChatProgress, ToolSupport};
 
 /// The longest answer to the tiny request. Tokens; own: enough for a model that thinks a little before one word.
 const MAX_ANSWER_TOKENS: u64 = 2_000;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Runner, RunnerError, known_runs, process, conclude};
+use super::{Runner, RunnerError, conclude, known_runs, process};
 use crate::domain::{ErrorClass, RunId, RunRecord, RunStatus};
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::JournalState;

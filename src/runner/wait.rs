@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Runner, RunnerError};
 use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, RunStatus};
-use crate::store::{StoreChange, JournalFollower};
+use crate::store::{JournalFollower, StoreChange};
 
 /// How often a waiting process looks after the worker: the death of a process wakes nobody.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
@@ -23,7 +23,11 @@ impl Runner {
     /// Blocks until the run has ended, calling `progress` with each record that differs from the one before, its
     /// coverage and findings counted up to now; `progress` returning false gives up waiting (the run goes on). A run
     /// whose worker dies meanwhile is recovered, a pending one that nobody starts is started.
-    pub fn wait_for_run(&self, run: &RunId, progress: &mut dyn FnMut(&RunRecord) -> bool) -> Result<RunRecord, RunnerError> {
+    pub fn wait_for_run(
+        &self,
+        run: &RunId,
+        progress: &mut dyn FnMut(&RunRecord) -> bool,
+    ) -> Result<RunRecord, RunnerError> {
         let mut tail = self.store.open_tail();
         let _stop = StopOnDrop(tail.stopper());
         let (sender, changes) = channel();

@@ -13,8 +13,10 @@ use crate::domain::{
     Time,
 };
 use crate::git::{Changeset, FileChange};
+use crate::review::{
+    self, JournalState, PlannedFile, ReviewOutcome, ReviewPlan, ReviewUnitKind, UnitEffect, UnitEngine, UnitEvent,
+};
 use crate::reviewers::{self, Reviewer, ReviewerError};
-use crate::review::{self, UnitEffect, UnitEngine, UnitEvent, ReviewOutcome, ReviewPlan, PlannedFile, JournalState, ReviewUnitKind};
 use crate::store::{JournalWriter, RunLock, StoreError, StoreView};
 
 /// How long a worker waits for the lock of a run that nobody works on yet: another worker may hold it while it finds
@@ -190,7 +192,8 @@ impl<'a> RunWorker<'a> {
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
 
         let filter = self.runner.filter();
-        let change = self.runner.repo.compute_changeset(&self.record.base_commit, &self.record.snapshot_commit, &filter);
+        let change =
+            self.runner.repo.compute_changeset(&self.record.base_commit, &self.record.snapshot_commit, &filter);
         let frozen = self.now();
         self.timings.snapshot_ms += elapsed_ms(began, frozen);
         let mut outcome = match change {
@@ -363,7 +366,11 @@ impl<'a> RunWorker<'a> {
         }
         Ok(UnitEvent::Reported(review::UnitReport {
             findings,
-            read: report.read.into_iter().map(|file| review::UnitFileRead { path: file.path, lines: file.lines }).collect(),
+            read: report
+                .read
+                .into_iter()
+                .map(|file| review::UnitFileRead { path: file.path, lines: file.lines })
+                .collect(),
             left_out: report.left_out,
             notes: report.notes,
         }))
@@ -425,7 +432,9 @@ impl<'a> CancelWatch<'a> {
     }
 
     pub(super) fn check(&self) -> Option<CancelReason> {
-        if self.answer.get().is_some() || self.looked.get().is_some_and(|looked| looked.elapsed() < CANCEL_POLL_INTERVAL) {
+        if self.answer.get().is_some()
+            || self.looked.get().is_some_and(|looked| looked.elapsed() < CANCEL_POLL_INTERVAL)
+        {
             return self.answer.get();
         }
         self.looked.set(Some(Instant::now()));

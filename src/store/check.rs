@@ -75,7 +75,7 @@ enum LineFile {
 }
 
 fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
-    use crate::domain::{Disposition, Fix, FixId, LedgerDelivery, JournalEntry, Mute, RunRecord};
+    use crate::domain::{Disposition, Fix, FixId, JournalEntry, LedgerDelivery, Mute, RunRecord};
     let good = match sort {
         LineFile::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
         LineFile::Triage => serde_json::from_slice::<Disposition>(line).is_ok(),
@@ -329,9 +329,10 @@ fn check_lines(path: &Path, sort: LineFile, mode: CheckMode, report: &mut StoreC
         } else {
             if unended {
                 let what = "has no line end";
-                report
-                    .problems
-                    .push(StoreProblem { line: Some(number + 1), ..StoreProblem::new(path, what, "the line end is added") });
+                report.problems.push(StoreProblem {
+                    line: Some(number + 1),
+                    ..StoreProblem::new(path, what, "the line end is added")
+                });
             }
             good.extend_from_slice(line);
             good.push(b'\n');
@@ -354,14 +355,17 @@ fn check_lines(path: &Path, sort: LineFile, mode: CheckMode, report: &mut StoreC
 fn check_leftovers(folder: &Path, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
     const OLD: std::time::Duration = std::time::Duration::from_secs(3600);
     for path in list_files(folder)? {
-        let named =
-            path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(files::TEMPORARY_PREFIX));
+        let named = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with(files::TEMPORARY_PREFIX));
         let age =
             std::fs::metadata(&path).and_then(|metadata| metadata.modified()).ok().and_then(|at| at.elapsed().ok());
         if !named || age.is_none_or(|age| age < OLD) {
             continue;
         }
-        let mut problem = StoreProblem::new(&path, "was left behind by a process that died", "removed: it was never in use");
+        let mut problem =
+            StoreProblem::new(&path, "was left behind by a process that died", "removed: it was never in use");
         if mode == CheckMode::Repair {
             std::fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             problem.repaired = true;

@@ -8,10 +8,10 @@ use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::tables::{StoreTables, PackedFinding, FindingIdBytes, PackedRun};
+use super::chunked_columns::{ChunkedColumn, HashIndex, TableReader, TableWriter, TextPool, fold_hash};
 use super::files::{self, ExistingPolicy, SyncPolicy};
-use super::load::{UnreadableCounts, LoadDepth, FileMark, SettledTables};
-use super::chunked_columns::{HashIndex, TableReader, TableWriter, ChunkedColumn, TextPool, fold_hash};
+use super::load::{FileMark, LoadDepth, SettledTables, UnreadableCounts};
+use super::tables::{FindingIdBytes, PackedFinding, PackedRun, StoreTables};
 use super::{Store, StoreError};
 use crate::domain::{FindingStatus, Kind, RunStatus, Severity};
 
@@ -74,7 +74,8 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     let mut header = CheckpointHeader::zeroed();
     file.read_exact(bytemuck::bytes_of_mut(&mut header)).ok()?;
     let length = files::length(&file).ok()?;
-    let expected = (size_of::<CheckpointHeader>() as u64).checked_add(header.runs_bytes)?.checked_add(header.findings_bytes)?;
+    let expected =
+        (size_of::<CheckpointHeader>() as u64).checked_add(header.runs_bytes)?.checked_add(header.findings_bytes)?;
     if !header.is_valid() || length != expected {
         return None;
     }
@@ -116,7 +117,11 @@ const MIN_FRESH_FILES: u32 = 32;
 /// no error.
 pub(super) fn save_if_worth(store: &Store, settled: &mut SettledTables) {
     let worth = settled.fresh_bytes >= MIN_FRESH_BYTES || settled.fresh_files >= MIN_FRESH_FILES;
-    if worth && store.newer_schema_error().is_none() && !super::lock::is_held_by_thread(store.root()) && save(store, settled).is_ok() {
+    if worth
+        && store.newer_schema_error().is_none()
+        && !super::lock::is_held_by_thread(store.root())
+        && save(store, settled).is_ok()
+    {
         (settled.fresh_bytes, settled.fresh_files) = (0, 0);
     }
 }
@@ -155,7 +160,8 @@ fn save(store: &Store, settled: &SettledTables) -> Result<(), StoreError> {
         columns.finding_ids.write_to(&mut saver)?;
         columns.finding_text.write_to(&mut saver)?;
         settled.finding_order.write_to(&mut saver)?;
-        let orphans = settled.orphans.iter().map(|(id, status)| OrphanDisposition { id: *id, status: *status, unused: 0 });
+        let orphans =
+            settled.orphans.iter().map(|(id, status)| OrphanDisposition { id: *id, status: *status, unused: 0 });
         orphans.collect::<ChunkedColumn<OrphanDisposition>>().write_to(&mut saver)?;
         (header.findings_bytes, header.findings_checksum) = (saver.written, saver.checksum);
         header.seal();

@@ -313,14 +313,17 @@ impl TextPool {
         let mut chunks = Vec::new();
         for _ in 0..from.read_number()? {
             let len = from.read_number()?;
-            let chunk = String::from_utf8(from.read_bytes(len)?).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+            let chunk =
+                String::from_utf8(from.read_bytes(len)?).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
             chunks.push(Arc::new(chunk));
         }
         Ok(Self { chunks, words: ChunkedColumn::read_from(from)?, numbers: HashIndex::read_from(from)?, seed })
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.chunks.iter().map(|chunk| chunk.capacity()).sum::<usize>() + self.words.memory_bytes() + self.numbers.memory_bytes()
+        self.chunks.iter().map(|chunk| chunk.capacity()).sum::<usize>()
+            + self.words.memory_bytes()
+            + self.numbers.memory_bytes()
     }
 }
 

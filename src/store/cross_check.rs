@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::check::{CheckMode, StoreProblem, StoreCheckReport};
+use super::check::{CheckMode, StoreCheckReport, StoreProblem};
 use super::files::{self, ExistingPolicy};
 use super::lock::StoreLock;
 use super::{Store, StoreError, check, output};
@@ -71,7 +71,8 @@ impl Store {
             if known.contains_key(id) {
                 continue;
             }
-            let mut problem = StoreProblem::new(path, "is of a run that runs.ndjson does not have", trace.repair_text());
+            let mut problem =
+                StoreProblem::new(path, "is of a run that runs.ndjson does not have", trace.repair_text());
             if self.is_live(id)? {
                 problem.repair = "none while its worker is at it".to_owned();
             } else if mode == CheckMode::Repair {

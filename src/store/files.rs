@@ -190,7 +190,9 @@ pub(crate) fn write_beside(
     };
     match named {
         Ok(_) => {}
-        Err(error) if existing == ExistingPolicy::Keep && error.error.kind() == ErrorKind::AlreadyExists => return Ok(()),
+        Err(error) if existing == ExistingPolicy::Keep && error.error.kind() == ErrorKind::AlreadyExists => {
+            return Ok(());
+        }
         Err(error) => return Err(StoreError::io("name", path)(error.error)),
     }
     if sync == SyncPolicy::Now {

@@ -85,7 +85,8 @@ impl Store {
     /// The pulse of a run; `None` when it has none, or one that is torn or not ours.
     pub fn heartbeat(&self, run: &RunId) -> Option<Heartbeat> {
         let path = self.heartbeat_path(run.as_str());
-        let plain = std::fs::symlink_metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= Heartbeat::MAX_FILE_BYTES);
+        let plain = std::fs::symlink_metadata(&path)
+            .is_ok_and(|file| file.is_file() && file.len() <= Heartbeat::MAX_FILE_BYTES);
         if !plain {
             return None;
         }
@@ -111,7 +112,12 @@ impl Store {
             cost: 0.0,
             tokens: Usage::default(),
         };
-        let mut writer = HeartbeatWriter { path: self.heartbeat_path(run.as_str()), heartbeat: pulse, written_at: None, is_dirty: true };
+        let mut writer = HeartbeatWriter {
+            path: self.heartbeat_path(run.as_str()),
+            heartbeat: pulse,
+            written_at: None,
+            is_dirty: true,
+        };
         writer.write(now);
         writer
     }
@@ -216,7 +222,9 @@ impl HeartbeatWriter {
         let written = serde_json::to_vec(&self.heartbeat)
             .map_err(|source| StoreError::Encode { what: "the pulse of a run", source })
             .and_then(|json| {
-                files::write_beside(&self.path, ExistingPolicy::Replace, SyncPolicy::Later, |file| file.write_all(&json))
+                files::write_beside(&self.path, ExistingPolicy::Replace, SyncPolicy::Later, |file| {
+                    file.write_all(&json)
+                })
             });
         if let Err(error) = written {
             tracing::debug!(%error, "the pulse of a run cannot be written");

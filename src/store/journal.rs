@@ -131,15 +131,16 @@ impl JournalFollower {
             self.offset = 0;
         }
         let (mut from, mut skipped) = (self.next_seq, self.skipped);
-        let end = lines::read_forwards(&file, self.offset, |_, line| match serde_json::from_slice::<JournalEntry>(line) {
-            Ok(entry) if entry.seq >= from => {
-                from = entry.seq.saturating_add(1);
-                entries.push(entry);
-            }
-            Ok(_) => {}
-            Err(_) => skipped += 1,
-        })
-        .map_err(fail)?;
+        let end =
+            lines::read_forwards(&file, self.offset, |_, line| match serde_json::from_slice::<JournalEntry>(line) {
+                Ok(entry) if entry.seq >= from => {
+                    from = entry.seq.saturating_add(1);
+                    entries.push(entry);
+                }
+                Ok(_) => {}
+                Err(_) => skipped += 1,
+            })
+            .map_err(fail)?;
         (self.offset, self.next_seq, self.skipped) = (end, from, skipped);
         Ok(entries)
     }

@@ -19,7 +19,11 @@ pub(super) struct WantedFindings<'a> {
 }
 
 /// The status in the last line of each wanted finding that has one among the last `within` bytes of lines.
-pub(super) fn read_latest_statuses(file: &File, wanted: &WantedFindings<'_>, within: u64) -> io::Result<BTreeMap<FindingIdBytes, FindingStatus>> {
+pub(super) fn read_latest_statuses(
+    file: &File,
+    wanted: &WantedFindings<'_>,
+    within: u64,
+) -> io::Result<BTreeMap<FindingIdBytes, FindingStatus>> {
     let mut found = BTreeMap::new();
     let mut left = within;
     if wanted.count == 0 {
@@ -85,7 +89,8 @@ mod tests {
             fits
         });
         let mut found = BTreeMap::new();
-        for line in whole[whole.len() - kept.count()..].iter().filter_map(|line| parse::parse_triage(line.trim().as_bytes()))
+        for line in
+            whole[whole.len() - kept.count()..].iter().filter_map(|line| parse::parse_triage(line.trim().as_bytes()))
         {
             if (0..wanted).any(|n| id(n) == line.finding_id) {
                 found.insert(pad_bytes(&line.finding_id), line.status);
@@ -124,7 +129,9 @@ mod tests {
             asked.set(asked.get() + 1);
             [self::id(0), self::id(1)].iter().any(|wanted| wanted == id)
         };
-        let found = read_latest_statuses(&sample_file(&text), &WantedFindings { contains: &contains, count: 2 }, u64::MAX).expect("read");
+        let found =
+            read_latest_statuses(&sample_file(&text), &WantedFindings { contains: &contains, count: 2 }, u64::MAX)
+                .expect("read");
         assert_eq!(found.get(&pad_bytes(&self::id(0))), Some(&FindingStatus::Dismissed));
         assert!(asked.get() <= 4, "asked about {} lines", asked.get());
     }

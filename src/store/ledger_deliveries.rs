@@ -31,7 +31,12 @@ impl Store {
     /// The runs whose results were told since a moment.
     pub fn delivered_runs_since(&self, from: Time) -> Result<HashSet<RunId>, StoreError> {
         let mut told = HashSet::new();
-        lines::read_since(&self.deliveries_path(), from, |handed: &LedgerDelivery| handed.at, |handed| told.extend(handed.run_id))?;
+        lines::read_since(
+            &self.deliveries_path(),
+            from,
+            |handed: &LedgerDelivery| handed.at,
+            |handed| told.extend(handed.run_id),
+        )?;
         Ok(told)
     }
 }

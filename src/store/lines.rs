@@ -153,7 +153,10 @@ mod tests {
             content.push(b'\n');
         }
         let (ahead, end, back) = read_both_ways(&content, 0);
-        assert_eq!(ahead.iter().map(Vec::len).collect::<Vec<_>>(), [10, CHUNK_BYTES * 3, 1, CHUNK_BYTES, CHUNK_BYTES - 1, 40_000]);
+        assert_eq!(
+            ahead.iter().map(Vec::len).collect::<Vec<_>>(),
+            [10, CHUNK_BYTES * 3, 1, CHUNK_BYTES, CHUNK_BYTES - 1, 40_000]
+        );
         assert_eq!(ahead, back);
         assert_eq!(end, content.len() as u64);
         assert_eq!(read_both_ways(&content, 11).0.len(), 5);

@@ -14,12 +14,12 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::tables::{StoreTables, FindingIdBytes, FindingUpsert, pad_bytes};
+use super::chunked_columns::{ChunkedColumn, fold_hash};
 use super::latest_statuses::{WantedFindings, read_latest_statuses};
 use super::live_journal::LiveJournal;
 use super::parse;
-use super::chunked_columns::{ChunkedColumn, fold_hash};
-use super::view::{ViewOrigin, StoreView};
+use super::tables::{FindingIdBytes, FindingUpsert, StoreTables, pad_bytes};
+use super::view::{StoreView, ViewOrigin};
 use super::{Store, StoreError, checkpoint, files, lines};
 use crate::domain::text::format_count;
 use crate::domain::{FindingStatus, RunStatus};
@@ -279,14 +279,21 @@ fn load_findings(store: &Store, id: &str, row: usize) -> Result<RunFindings, Sto
     Ok(RunFindings::Journal(live))
 }
 
-fn overlay_live_journal(columns: &mut StoreTables, live: &LiveJournal, orphans: &BTreeMap<FindingIdBytes, u8>, touched: &mut Vec<u32>) {
+fn overlay_live_journal(
+    columns: &mut StoreTables,
+    live: &LiveJournal,
+    orphans: &BTreeMap<FindingIdBytes, u8>,
+    touched: &mut Vec<u32>,
+) {
     let mut own = BTreeMap::new();
     let of_a_fix = columns.run_row(live.run).is_fix_review();
     for finding in live.findings.iter().filter(|_| !of_a_fix) {
         let id = pad_bytes(&finding.finding_id);
         own.insert(id, finding.priority);
         let status = orphans.get(&id).copied().unwrap_or(FindingStatus::Open as u8);
-        if let FindingUpsert::Inserted(row) | FindingUpsert::Replaced(row) = columns.upsert_finding(live.run, finding, status) {
+        if let FindingUpsert::Inserted(row) | FindingUpsert::Replaced(row) =
+            columns.upsert_finding(live.run, finding, status)
+        {
             touched.push(row as u32);
         }
     }
@@ -508,7 +515,8 @@ impl SettledTables {
         let settled = |id: &str| self.columns.find_finding(id).is_some();
         let contains = |id: &str| moving.contains(id) || settled(id);
         let count = self.columns.findings.len() + moving.iter().filter(|id| !settled(id)).count();
-        let found = read_latest_statuses(&file, &WantedFindings { contains: &contains, count }, MAX_RECENT_TRIAGE_BYTES);
+        let found =
+            read_latest_statuses(&file, &WantedFindings { contains: &contains, count }, MAX_RECENT_TRIAGE_BYTES);
         for (id, status) in found.map_err(StoreError::io("read", &path))? {
             let finding_id = String::from_utf8_lossy(&id);
             self.apply_status(&parse::TriageStatusLine { finding_id, status });

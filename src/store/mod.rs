@@ -27,50 +27,50 @@
 //! | `watch` | who watches the repository, and the snooze |
 //! | `check`, `prune` | verify, repair, prune |
 
-mod pending_marker;
 mod check;
 mod checkpoint;
-mod tables;
+mod chunked_columns;
 mod cross_check;
 mod error;
 pub(crate) mod files;
 mod fixes;
+mod heartbeat;
 mod journal;
+mod latest_dispositions;
+mod latest_records;
 mod latest_statuses;
-mod pending_lessons;
+mod ledger_deliveries;
 mod lines;
 mod live_journal;
 mod load;
 mod lock;
 mod muted_kinds;
-mod recovery_notices;
 mod output;
 mod parse;
+mod pending_lessons;
+mod pending_marker;
 mod prune;
-mod heartbeat;
+mod recovery_notices;
 mod run_record;
-mod latest_records;
-mod latest_dispositions;
-mod chunked_columns;
 mod spending;
-mod ledger_deliveries;
+mod tables;
 mod tail;
 pub mod triage;
 mod view;
 mod watcher_state;
 
-pub use check::{StoreProblem, StoreCheckReport};
+pub use check::{StoreCheckReport, StoreProblem};
 pub use error::StoreError;
-pub use journal::{JournalFollower, JournalWriter};
-pub use pending_lessons::PendingLessons;
-pub use recovery_notices::{Leftover, RecoveryNotice};
-pub use prune::PruneReport;
 pub use heartbeat::{Heartbeat, HeartbeatState, HeartbeatWriter};
+pub use journal::{JournalFollower, JournalWriter};
 pub use latest_dispositions::LatestDispositions;
+pub use pending_lessons::PendingLessons;
+pub use prune::PruneReport;
+pub use recovery_notices::{Leftover, RecoveryNotice};
 pub use spending::{PaidAnswer, SpendingLog, SpendingTotal};
-pub use tail::{StoreChange, TailStopper, StoreTail};
+pub use tail::{StoreChange, StoreTail, TailStopper};
 pub use view::{FindingRow, RunRow, StoreView, StoreViewBuilder};
-pub use watcher_state::{WatcherStatus, WatcherInfo};
+pub use watcher_state::{WatcherInfo, WatcherStatus};
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -267,7 +267,10 @@ impl Store {
     }
 
     /// As [`Store::locked`], for work that has errors of its own.
-    pub fn with_lock_as<T, E: From<StoreError>>(&self, work: impl FnOnce(&LockedStore<'_>) -> Result<T, E>) -> Result<T, E> {
+    pub fn with_lock_as<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&LockedStore<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.prepare_for_write()?;
         let lock = StoreLock::acquire(&self.root)?;
         let locked = LockedStore { store: self, long_tail: Cell::new(false) };
@@ -319,7 +322,10 @@ impl Store {
         }
         let mut bytes = Vec::with_capacity(lines.len() * 256);
         for line in lines {
-            let line = pending_lessons::DispositionLine { disposition: line, private: self.learning == LearningPolicy::Refused };
+            let line = pending_lessons::DispositionLine {
+                disposition: line,
+                private: self.learning == LearningPolicy::Refused,
+            };
             serde_json::to_writer(&mut bytes, &line)
                 .map_err(|source| StoreError::Encode { what: "a disposition", source })?;
             bytes.push(b'\n');

@@ -117,7 +117,8 @@ impl Store {
                 RunEvent::Covered { file } => {
                     coverage.files_covered += 1;
                     coverage.hunks_covered += file.hunks.len() as u32;
-                    coverage.lines_covered = coverage.lines_covered.saturating_add(FileCoverage::count_changed_lines([&file]));
+                    coverage.lines_covered =
+                        coverage.lines_covered.saturating_add(FileCoverage::count_changed_lines([&file]));
                     coverage.files.push(file);
                 }
                 RunEvent::Carried { carried: file } => carried.push(*file),

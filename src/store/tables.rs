@@ -5,8 +5,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use super::chunked_columns::{ChunkedColumn, HashIndex, TextPool, TextSpan, fold_hash};
 use super::parse::{FindingLine, MovedLine, RunLine};
-use super::chunked_columns::{HashIndex, ChunkedColumn, TextSpan, TextPool, fold_hash};
 use super::view::{FindingRow, RunRow};
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
 
@@ -239,7 +239,8 @@ impl StoreTables {
             return None;
         }
         let path = self.finding_text.intern(&line.path);
-        let moved = PackedFinding { path, line_start: line.line_start, line_end: line.line_end, location_run: run, ..old };
+        let moved =
+            PackedFinding { path, line_start: line.line_start, line_end: line.line_end, location_run: run, ..old };
         self.findings.set(row, moved);
         Some(row)
     }
@@ -393,8 +394,10 @@ impl StoreTables {
             FindingUpsert::Inserted(at) | FindingUpsert::Replaced(at) => {
                 let column = self.findings.get(at);
                 let place_run = last_run;
-                self.findings
-                    .set(at, PackedFinding { first_run, last_run, location_run: place_run, status: row.status as u8, ..column });
+                self.findings.set(
+                    at,
+                    PackedFinding { first_run, last_run, location_run: place_run, status: row.status as u8, ..column },
+                );
                 at
             }
             FindingUpsert::Kept => 0,

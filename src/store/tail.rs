@@ -35,7 +35,10 @@ pub struct StoreTail {
 
 impl std::fmt::Debug for StoreTail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tail").field("root", &self.root).field("polling", &self.polling_reason()).finish_non_exhaustive()
+        f.debug_struct("Tail")
+            .field("root", &self.root)
+            .field("polling", &self.polling_reason())
+            .finish_non_exhaustive()
     }
 }
 
@@ -97,7 +100,8 @@ impl Store {
     pub fn open_tail(&self) -> StoreTail {
         let (sender, receiver) = channel();
         let root = resolve_links(&self.root);
-        let how = start_watching(&root, &sender).unwrap_or_else(|reason| TailSource::Polling { reason, seen: StoreSignature::from_folder(&root) });
+        let how = start_watching(&root, &sender)
+            .unwrap_or_else(|reason| TailSource::Polling { reason, seen: StoreSignature::from_folder(&root) });
         StoreTail { root, sender, receiver, how, last: None, stopped: false }
     }
 }
@@ -210,7 +214,8 @@ fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
     }
     let of_path = |path: &PathBuf| match path.strip_prefix(root) {
         Ok(inside) => {
-            let watch = [watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE].iter().any(|name| inside == Path::new(name));
+            let watch =
+                [watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE].iter().any(|name| inside == Path::new(name));
             let shown = ["", "runs.ndjson", "triage.ndjson", "fixes.ndjson", "events"];
             let named = shown.iter().any(|name| inside == Path::new(name));
             match inside.extension().and_then(|extension| extension.to_str()) {
@@ -228,7 +233,11 @@ fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
 }
 
 /// Watches the store's folder and its journals, or the nearest folder above when they are not there yet.
-fn watch_folders(root: &Path, watcher: &mut notify::RecommendedWatcher, folders: &mut Vec<PathBuf>) -> Result<(), String> {
+fn watch_folders(
+    root: &Path,
+    watcher: &mut notify::RecommendedWatcher,
+    folders: &mut Vec<PathBuf>,
+) -> Result<(), String> {
     // Each round may find that a folder was made since the one before.
     for _ in 0..64 {
         let wanted: Vec<PathBuf> = if root.is_dir() {
@@ -259,7 +268,8 @@ impl StoreSignature {
     fn from_folder(root: &Path) -> Self {
         let mut signature = Self::default();
         let events = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
-        let files = ["runs.ndjson", "triage.ndjson", "fixes.ndjson", watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE];
+        let files =
+            ["runs.ndjson", "triage.ndjson", "fixes.ndjson", watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE];
         let files = files.map(|name| root.join(name));
         for file in files.into_iter().chain(events) {
             let Ok(metadata) = std::fs::metadata(&file) else { continue };

@@ -260,7 +260,10 @@ mod tests {
         assert_eq!(undo_or_redo_fix(&log, &fix, TriageAction::Redo, at), []);
         log.extend(back);
         assert_eq!(undo_or_redo_fix(&log, &fix, TriageAction::Undo, at), []);
-        assert_eq!(statuses(&Some(undo_or_redo_fix(&log, &fix, TriageAction::Redo, at))), [("a".to_owned(), "addressed")]);
+        assert_eq!(
+            statuses(&Some(undo_or_redo_fix(&log, &fix, TriageAction::Redo, at))),
+            [("a".to_owned(), "addressed")]
+        );
         assert_eq!(parse_fix_group("t_2"), None);
     }
 

@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-use super::tables::StoreTables;
+use super::chunked_columns::ChunkedColumn;
 use super::live_journal::LiveJournal;
 use super::load::SettledTables;
-use super::chunked_columns::ChunkedColumn;
+use super::tables::StoreTables;
 use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, RunRecord, RunStatus, Severity};
 
 /// A run in a list. Times are milliseconds since 1970.

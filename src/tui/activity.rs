@@ -82,9 +82,15 @@ fn describe_pulse(pulse: &Heartbeat, paused: bool, now: i64) -> RunActivity {
         HeartbeatState::Receiving => {
             let silent = pulse.last_byte_at.map_or(state_ms, |at| since(at.as_millisecond()));
             if silent < MAX_SILENCE_MS {
-                (ActivityState::Working, format!("receiving, {}, {}", format_bytes(pulse.bytes), format_millis(state_ms)))
+                (
+                    ActivityState::Working,
+                    format!("receiving, {}, {}", format_bytes(pulse.bytes), format_millis(state_ms)),
+                )
             } else {
-                (ActivityState::Stalled, format!("no bytes for {} after {}", format_millis(silent), format_bytes(pulse.bytes)))
+                (
+                    ActivityState::Stalled,
+                    format!("no bytes for {} after {}", format_millis(silent), format_bytes(pulse.bytes)),
+                )
             }
         }
         HeartbeatState::Tools => (ActivityState::Working, format!("running tools, {}", format_millis(state_ms))),
@@ -135,9 +141,23 @@ mod tests {
         for (state, since, byte, paused, mode, text) in [
             (HeartbeatState::Preparing, 400, None, false, M::Working, "turn 7: preparing, 0 s"),
             (HeartbeatState::Waiting, 40_000, None, false, M::Waiting, "turn 7: waiting for the first byte, 40 s"),
-            (HeartbeatState::Waiting, 95_000, None, false, M::Stalled, "turn 7: waiting for the first byte, 1 min 35 s"),
+            (
+                HeartbeatState::Waiting,
+                95_000,
+                None,
+                false,
+                M::Stalled,
+                "turn 7: waiting for the first byte, 1 min 35 s",
+            ),
             (HeartbeatState::Receiving, 3_000, Some(120), false, M::Working, "turn 7: receiving, 12 KB, 3 s"),
-            (HeartbeatState::Receiving, 60_000, Some(40_000), false, M::Stalled, "turn 7: no bytes for 40 s after 12 KB"),
+            (
+                HeartbeatState::Receiving,
+                60_000,
+                Some(40_000),
+                false,
+                M::Stalled,
+                "turn 7: no bytes for 40 s after 12 KB",
+            ),
             (HeartbeatState::Receiving, 60_000, Some(19_999), false, M::Working, "turn 7: receiving, 12 KB, 1 min"),
             (HeartbeatState::Receiving, 3_000, Some(1), true, M::Working, "turn 7: receiving, 12 KB, 3 s, then pauses"),
             (HeartbeatState::Tools, 1_000, None, false, M::Working, "turn 7: running tools, 1 s"),
@@ -159,7 +179,11 @@ mod tests {
                 cost: 0.0,
                 tokens: Usage::default(),
             };
-            assert_eq!(describe_pulse(&pulse, paused, now), RunActivity { state: mode, text: text.to_owned() }, "{pulse:?}");
+            assert_eq!(
+                describe_pulse(&pulse, paused, now),
+                RunActivity { state: mode, text: text.to_owned() },
+                "{pulse:?}"
+            );
         }
         for (ms, said) in [(0, "0 s"), (59_999, "59 s"), (600_000, "10 min"), (5_999_000, "99 min"), (7_200_000, "2 h")]
         {

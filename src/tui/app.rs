@@ -6,20 +6,20 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::activity::ActivityState;
 use super::doc::{self, Doc, FoldKey};
-use super::filter::{self, FindingFilter, FilterOverrides};
-use super::fixes::{FixOrder, FixIndex};
+use super::filter::{self, FilterOverrides, FindingFilter};
+use super::fixes::{FixIndex, FixOrder};
 use super::glyphs::Glyphs;
 use super::keymap::{KeyContext, Keymap};
-use super::knowledge::{KnowledgeView, KnowledgeOrder};
+use super::knowledge::{KnowledgeOrder, KnowledgeView};
 use super::layout::{self, ScreenLayout};
 use super::line_edit::LineEdit;
-use super::activity::ActivityState;
+use super::message::{DetailSubject, FileListRow, Tab, TriageOrderItem};
 use super::page_data::PageData;
-use super::message::{FileListRow, DetailSubject, Tab, TriageOrderItem};
 use super::stats::StatsPage;
 use super::theme::{ColorDepth, Theme};
-use crate::domain::{FindingId, FindingStatus, RunStatus, Scope, ContextRecord};
+use crate::domain::{ContextRecord, FindingId, FindingStatus, RunStatus, Scope};
 use crate::runner::{Runner, WatchState};
 use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
 
@@ -520,7 +520,8 @@ impl App {
 
     /// Whether something on the screen shows the passing of time: a run that is paused does not.
     pub fn has_running_clock(&self) -> bool {
-        let changes = |run: RunRow<'_>| !self.run_activity(&run).is_some_and(|live| live.state == ActivityState::Paused);
+        let changes =
+            |run: RunRow<'_>| !self.run_activity(&run).is_some_and(|live| live.state == ActivityState::Paused);
         self.count.is_some() || self.active.iter().any(|index| changes(self.view.run(*index as usize)))
     }
 

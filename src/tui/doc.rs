@@ -321,7 +321,8 @@ mod tests {
             let mut doc = Doc::default();
             doc.push_path(2, Role::Normal, "src/tui/doc.rs", (Role::Faint, "lock file"), width);
             let tail = |line: &DocLine| line.tail.as_ref().map_or(String::new(), |tail| tail.text.clone());
-            let lines: Vec<String> = doc.lines.iter().map(|line| format!("{}|{}", line.plain_text(), tail(line))).collect();
+            let lines: Vec<String> =
+                doc.lines.iter().map(|line| format!("{}|{}", line.plain_text(), tail(line))).collect();
             assert_eq!(lines, expected, "at {width}");
         }
     }

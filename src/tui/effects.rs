@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
-use super::fixes::{FixOrder, FixPlan, FixIndex};
+use super::fixes::{FixIndex, FixOrder, FixPlan};
 use super::knowledge::KnowledgeOrder;
-use super::page_loader::PageLoader;
 use super::knowledge_worker::{self, KnowledgeWorker};
-use super::message::{ReviewReply, AppCommand, AppMessage, DetailSubject, Tab, TriageOrderItem, TriageOrder};
+use super::message::{AppCommand, AppMessage, DetailSubject, ReviewReply, Tab, TriageOrder, TriageOrderItem};
+use super::page_loader::PageLoader;
 use super::terminal::MessageSender;
 use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, RunId, Scope, Source, TriageAction, WatchMode};
@@ -24,10 +24,11 @@ use crate::ledger::metrics::{Metrics, RunSelection};
 use crate::policy;
 use crate::report::stats;
 use crate::runner::{
-    CancelOutcome, FixRequest, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest, Runner, RunnerError, WatchState, parse_snooze,
+    CancelOutcome, FixRequest, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest, Runner, RunnerError,
+    WatchState, parse_snooze,
 };
 use crate::store::triage::{self, UndoOutcome};
-use crate::store::{StoreChange, Store, StoreError, StoreView, WatcherStatus, WatcherInfo};
+use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherInfo, WatcherStatus};
 
 /// Names of threads whose panics are caught: the terminal stays as it is.
 pub const WORKER: &str = "revdeck-cockpit-";
@@ -113,7 +114,9 @@ impl Effects {
         let (knowledge, orders) = channel();
         let send = messages.clone();
         let (touched, touches) = channel();
-        spawn_worker("knowledge", messages.clone(), move || knowledge_worker::serve_orders(&librarian, &orders, touched, &send));
+        spawn_worker("knowledge", messages.clone(), move || {
+            knowledge_worker::serve_orders(&librarian, &orders, touched, &send)
+        });
         let send = messages.clone();
         spawn_worker("learned", messages.clone(), move || knowledge_worker::notify_changes(&touches, &send));
         let effects = Self { messages, reader, writer, runner: asker, control, filter, stats, knowledge };
@@ -141,7 +144,11 @@ impl Effects {
             AppCommand::Snooze(text) => self.send_to(&self.control, RunnerRequest::Snooze(text)),
             AppCommand::PlanFix(findings) => self.send_to(&self.control, RunnerRequest::PlanFix(findings)),
             AppCommand::Fix(order) => self.send_to(&self.control, RunnerRequest::Fix(order)),
-            AppCommand::Copy(_) | AppCommand::Edit { .. } | AppCommand::Suspend | AppCommand::Redraw | AppCommand::Quit(_) => {}
+            AppCommand::Copy(_)
+            | AppCommand::Edit { .. }
+            | AppCommand::Suspend
+            | AppCommand::Redraw
+            | AppCommand::Quit(_) => {}
         }
     }
 
@@ -317,7 +324,13 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
 }
 
 /// Decisions: stored first, told after.
-fn serve_triage(store: &Store, ambient: &ClockAndIds, orders: &Receiver<TriageOrder>, written: &AtomicU64, messages: &MessageSender) {
+fn serve_triage(
+    store: &Store,
+    ambient: &ClockAndIds,
+    orders: &Receiver<TriageOrder>,
+    written: &AtomicU64,
+    messages: &MessageSender,
+) {
     while let Ok(order) = orders.recv() {
         let result = apply_triage_order(store, ambient, &order);
         let written = match &result {
@@ -338,7 +351,8 @@ fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder)
             // Somebody else may have decided since the screen was drawn: what counts is what the store says now.
             let disposition = |log: &[Disposition], line: &TriageOrderItem| {
                 let previous = triage::status_after(log, &line.finding);
-                policy::may_set(Actor::User, previous, line.status).map_err(|refusal| TriageRefusal(refusal.to_string()))?;
+                policy::may_set(Actor::User, previous, line.status)
+                    .map_err(|refusal| TriageRefusal(refusal.to_string()))?;
                 Ok(Disposition {
                     finding_id: line.finding.clone(),
                     status: line.status,
@@ -401,17 +415,24 @@ fn serve_runner_requests(runner: &Runner, asks: &Receiver<RunnerRequest>, messag
                 });
                 AppMessage::Cancelled { run: run.as_str().to_owned(), result }
             }
-            RunnerRequest::Pause(run) => AppMessage::Paused(describe_pausing(runner.pause(&run), "pauses as soon as the answer is in")),
+            RunnerRequest::Pause(run) => {
+                AppMessage::Paused(describe_pausing(runner.pause(&run), "pauses as soon as the answer is in"))
+            }
             RunnerRequest::Watch => AppMessage::Watched(toggle_watch(runner)),
             RunnerRequest::Snooze(text) => AppMessage::Watched(snooze(runner, &text)),
             RunnerRequest::PlanFix(findings) => AppMessage::FixPlanned(
-                runner.choose_fixer(&findings).map(|reviewer| FixPlan { findings, reviewer }).map_err(describe_runner_error),
+                runner
+                    .choose_fixer(&findings)
+                    .map(|reviewer| FixPlan { findings, reviewer })
+                    .map_err(describe_runner_error),
             ),
             RunnerRequest::Fix(order) => {
                 let done = match &order {
-                    FixOrder::Make(findings) => {
-                        runner.request_fix(&FixRequest { findings: findings.clone(), reviewer: None, source: Source::Cockpit })
-                    }
+                    FixOrder::Make(findings) => runner.request_fix(&FixRequest {
+                        findings: findings.clone(),
+                        reviewer: None,
+                        source: Source::Cockpit,
+                    }),
                     FixOrder::Apply(fix) => runner.apply_fix(fix),
                     FixOrder::Undo(fix) => runner.undo_fix(fix),
                     FixOrder::Drop(fix) => runner.drop_fix(fix),

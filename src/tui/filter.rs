@@ -235,7 +235,10 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_told() {
-        assert_eq!(FindingFilter::parse("p:9 colour:red status:open kind:xyz").faults, ["p:9", "colour:red", "kind:xyz"]);
+        assert_eq!(
+            FindingFilter::parse("p:9 colour:red status:open kind:xyz").faults,
+            ["p:9", "colour:red", "kind:xyz"]
+        );
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Reads the patch of a fix for the detail.
 
 use super::fixes::FixIndex;
-use super::page_loader::{MAX_HIGHLIGHTED_DIFF_LINES, MAX_HIGHLIGHTED_LINE, PageLoader, MAX_DIFF_LINES};
-use super::page_data::{FileDiffPage, DiffPageHunk, DiffPageLine, FixPage, PageData, DiffSide, HighlightSpans};
-use crate::domain::patch::{FilePatch, PatchLineKind, PatchHunk, parse_patch};
+use super::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FixPage, HighlightSpans, PageData};
+use super::page_loader::{MAX_DIFF_LINES, MAX_HIGHLIGHTED_DIFF_LINES, MAX_HIGHLIGHTED_LINE, PageLoader};
+use crate::domain::patch::{FilePatch, PatchHunk, PatchLineKind, parse_patch};
 use crate::domain::{Fix, text};
 
 impl PageLoader {
@@ -54,7 +54,13 @@ fn build_hunk(hunk: &PatchHunk) -> DiffPageHunk {
         old += u32::from(numbers.0.is_some());
         new += u32::from(numbers.1.is_some());
         let shown = text::sanitize_lines(&String::from_utf8_lossy(&line.text), 4);
-        DiffPageLine { side, old: numbers.0, new: numbers.1, text: shown.replace('\n', " "), spans: HighlightSpans::new() }
+        DiffPageLine {
+            side,
+            old: numbers.0,
+            new: numbers.1,
+            text: shown.replace('\n', " "),
+            spans: HighlightSpans::new(),
+        }
     });
     let lines = lines.collect();
     DiffPageHunk {

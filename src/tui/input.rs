@@ -149,8 +149,12 @@ fn parse_step(bytes: &[u8]) -> ParseStep {
         0x7f => consume_key(1, KeyCode::Backspace),
         0x08 => ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char('h'))))),
         0 => ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char(' '))))),
-        c @ 0x01..=0x1a => ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char(char::from(c + 0x60)))))),
-        c @ 0x1c..=0x1f => ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char(char::from(c + 0x40)))))),
+        c @ 0x01..=0x1a => {
+            ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char(char::from(c + 0x60))))))
+        }
+        c @ 0x1c..=0x1f => {
+            ParseStep::Consumed(1, Some(TerminalInput::Key(KeyEvent::ctrl(KeyCode::Char(char::from(c + 0x40))))))
+        }
         c if c < 0x80 => consume_key(1, KeyCode::Char(char::from(c))),
         c => {
             let length = match c {
@@ -195,7 +199,9 @@ fn parse_escape(bytes: &[u8]) -> ParseStep {
         }
         Some(0x1b) => consume_key(1, KeyCode::Esc),
         Some(_) => match parse_step(&bytes[1..]) {
-            ParseStep::Consumed(n, Some(TerminalInput::Key(key))) => ParseStep::Consumed(n + 1, Some(TerminalInput::Key(KeyEvent { alt: true, ..key }))),
+            ParseStep::Consumed(n, Some(TerminalInput::Key(key))) => {
+                ParseStep::Consumed(n + 1, Some(TerminalInput::Key(KeyEvent { alt: true, ..key })))
+            }
             ParseStep::Consumed(n, other) => ParseStep::Consumed(n + 1, other),
             ParseStep::Incomplete => ParseStep::Incomplete,
         },
@@ -253,7 +259,12 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
             Some(n @ 23..=24) => Some(KeyCode::F((n - 12) as u8)),
             _ => None,
         },
-        b'Z' => return ParseStep::Consumed(took, Some(TerminalInput::Key(KeyEvent { shift: true, ..KeyEvent::plain(KeyCode::Tab) }))),
+        b'Z' => {
+            return ParseStep::Consumed(
+                took,
+                Some(TerminalInput::Key(KeyEvent { shift: true, ..KeyEvent::plain(KeyCode::Tab) })),
+            );
+        }
         b'u' => number(0).and_then(char::from_u32).map(|c| match c {
             '\r' => KeyCode::Enter,
             '\t' => KeyCode::Tab,
@@ -261,13 +272,17 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
             '\u{7f}' => KeyCode::Backspace,
             c => KeyCode::Char(c),
         }),
-        last if text.is_empty() || text.starts_with("1;") => key_code_from_final_byte(last).filter(|code| *code != KeyCode::Enter),
+        last if text.is_empty() || text.starts_with("1;") => {
+            key_code_from_final_byte(last).filter(|code| *code != KeyCode::Enter)
+        }
         _ => None,
     };
     let held = number(1).unwrap_or(1).saturating_sub(1);
     ParseStep::Consumed(
         took,
-        code.map(|code| TerminalInput::Key(KeyEvent { code, shift: held & 1 != 0, alt: held & 2 != 0, ctrl: held & 4 != 0 })),
+        code.map(|code| {
+            TerminalInput::Key(KeyEvent { code, shift: held & 1 != 0, alt: held & 2 != 0, ctrl: held & 4 != 0 })
+        }),
     )
 }
 

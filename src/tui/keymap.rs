@@ -287,7 +287,11 @@ impl Keymap {
         let action: Action = action.parse().map_err(|error| format!("{name}: {error}"))?;
         match self.keys.get(&(context, key)) {
             Some(other) if *other != action => {
-                return Err(format!("{key} is bound twice: to {} and to {}", other.footer_label(), action.footer_label()));
+                return Err(format!(
+                    "{key} is bound twice: to {} and to {}",
+                    other.footer_label(),
+                    action.footer_label()
+                ));
             }
             Some(_) => return Ok(()),
             None => {}
@@ -326,7 +330,9 @@ impl Keymap {
     /// Every key of an action in the contexts of panes and of knowledge, for the help.
     pub fn all_keys_of(&self, action: Action) -> Vec<KeyEvent> {
         let mut keys: Vec<KeyEvent> = Vec::new();
-        for context in [KeyContext::Runs, KeyContext::Findings, KeyContext::Files, KeyContext::Detail, KeyContext::Knowledge] {
+        for context in
+            [KeyContext::Runs, KeyContext::Findings, KeyContext::Files, KeyContext::Detail, KeyContext::Knowledge]
+        {
             for key in self.keys_of(context, action) {
                 if !keys.contains(&key) {
                     keys.push(key);

@@ -153,7 +153,8 @@ impl PatternLibrary {
 
     /// Whether anything but what came with revdeck is there, or was seen of that.
     fn has_learned(&self) -> bool {
-        let has = |shelf: &LanguagePatterns| !shelf.lowered.is_empty() || shelf.patterns.iter().any(|known| known.seen() > 0);
+        let has =
+            |shelf: &LanguagePatterns| !shelf.lowered.is_empty() || shelf.patterns.iter().any(|known| known.seen() > 0);
         self.languages.iter().any(has)
     }
 
@@ -188,7 +189,9 @@ impl KnowledgeView {
 
     /// Whether the patterns of the selected language are hidden.
     pub fn is_folded(&self) -> bool {
-        self.selected_row().and_then(|row| self.language_patterns(row)).is_some_and(|shelf| self.folded.contains(&shelf.language))
+        self.selected_row()
+            .and_then(|row| self.language_patterns(row))
+            .is_some_and(|shelf| self.folded.contains(&shelf.language))
     }
 
     /// Whether there is nothing to list because nothing is known at all.
@@ -302,7 +305,10 @@ pub fn set_filter(app: &mut App, text: &str) {
 /// Shows or hides the patterns of the language that is selected.
 pub fn toggle_fold(app: &mut App) {
     let Some(view) = &mut app.knowledge else { return };
-    let Some(language) = view.selected_row().and_then(|row| view.language_patterns(row)).map(|shelf| shelf.language) else { return };
+    let Some(language) = view.selected_row().and_then(|row| view.language_patterns(row)).map(|shelf| shelf.language)
+    else {
+        return;
+    };
     let at = view.cursor.selected;
     let selected = if view.folded.remove(&language) {
         view.selection()

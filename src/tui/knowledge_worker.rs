@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use notify::{RecursiveMode, Watcher as _};
 
-use super::knowledge::{ExportOverwrite, RankedPattern, LearningMode, PatternLibrary, KnowledgeOrder, KnowledgeOutcome, PatternLocation, LanguagePatterns};
+use super::knowledge::{
+    ExportOverwrite, KnowledgeOrder, KnowledgeOutcome, LanguagePatterns, LearningMode, PatternLibrary, PatternLocation,
+    RankedPattern,
+};
 use super::message::AppMessage;
 use super::terminal::MessageSender;
 use crate::config::ClockAndIds;
@@ -43,7 +46,12 @@ pub struct KnowledgeWorker {
 }
 
 /// Carries out orders in turn; after each that changed something, what is known is told anew.
-pub fn serve_orders(librarian: &KnowledgeWorker, orders: &Receiver<(KnowledgeOrder, Arc<StoreView>)>, touched: Sender<()>, messages: &MessageSender) {
+pub fn serve_orders(
+    librarian: &KnowledgeWorker,
+    orders: &Receiver<(KnowledgeOrder, Arc<StoreView>)>,
+    touched: Sender<()>,
+    messages: &MessageSender,
+) {
     let mut eye = None;
     let mut touched = Some(touched);
     while let Ok((order, view)) = orders.recv() {
@@ -90,7 +98,9 @@ impl CacheWatcher {
     pub fn new(folder: &Path, touched: Sender<()>) -> Option<Self> {
         let of = folder.to_owned();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            if event.is_ok_and(|event| !event.kind.is_access() && event.paths.iter().any(|path| is_pattern_path(path, &of))) {
+            if event
+                .is_ok_and(|event| !event.kind.is_access() && event.paths.iter().any(|path| is_pattern_path(path, &of)))
+            {
                 let _ = touched.send(());
             }
         });
@@ -171,7 +181,8 @@ impl KnowledgeWorker {
                     let mut patterns: Vec<(f64, RankedPattern)> = patterns
                         .into_iter()
                         .map(|pattern| {
-                            let (useful, standing) = (rank::usefulness(&pattern, now), rank::assess_pattern(&pattern, now));
+                            let (useful, standing) =
+                                (rank::usefulness(&pattern, now), rank::assess_pattern(&pattern, now));
                             (useful, RankedPattern { pattern, standing, similar: 0 })
                         })
                         .collect();
@@ -180,9 +191,12 @@ impl KnowledgeWorker {
                         b.total_cmp(a).then_with(|| one.pattern.id.cmp(&other.pattern.id))
                     });
                     let similar = |known: &RankedPattern| members.get(&leader(known)).map_or(0, |members| members - 1);
-                    let patterns =
-                        patterns.into_iter().map(|(_, known)| RankedPattern { similar: similar(&known), ..known }).collect();
-                    let lowered = kinds.iter().filter_map(|(kind, tally)| Some((*kind, tally.lowering_dismissals()?))).collect();
+                    let patterns = patterns
+                        .into_iter()
+                        .map(|(_, known)| RankedPattern { similar: similar(&known), ..known })
+                        .collect();
+                    let lowered =
+                        kinds.iter().filter_map(|(kind, tally)| Some((*kind, tally.lowering_dismissals()?))).collect();
                     library.languages.push(LanguagePatterns { language, patterns, lowered });
                 }
                 Err(error) => library.troubles.push(describe_error(&error)),
@@ -237,7 +251,9 @@ impl KnowledgeWorker {
             return failed("there is nothing that was learned; what came with revdeck everybody has".to_owned());
         }
         match write_export(&path, format!("{export:#}\n").as_bytes(), existing) {
-            Ok(ExportWrite::Written) => KnowledgeOutcome::Done(format!("{} in {}", text::format_count(count, "pattern"), path.display())),
+            Ok(ExportWrite::Written) => {
+                KnowledgeOutcome::Done(format!("{} in {}", text::format_count(count, "pattern"), path.display()))
+            }
             Ok(ExportWrite::AlreadyExists) => KnowledgeOutcome::Exists(path.display().to_string()),
             Err(why) => failed(why),
         }

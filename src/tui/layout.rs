@@ -130,7 +130,8 @@ pub fn compute_layout(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: 
         put(focus, full);
         return layout;
     }
-    let divider = if columns >= MIN_WIDE_COLUMNS { (columns * 48 / 100).min(100) } else { (columns * 44 / 100).max(34) };
+    let divider =
+        if columns >= MIN_WIDE_COLUMNS { (columns * 48 / 100).min(100) } else { (columns * 44 / 100).max(34) };
     let SplitColumns { left: (x, width), divider, right } = split_columns(columns, divider);
     let mut detail = area(right.0, top, right.1, height);
     if roomy {

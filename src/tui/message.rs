@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::filter::{FindingFilter, FilterOverrides};
-use super::fixes::{FixOrder, FixPlan, FixIndex};
+use super::filter::{FilterOverrides, FindingFilter};
+use super::fixes::{FixIndex, FixOrder, FixPlan};
 use super::input::TerminalInput;
-use super::knowledge::{PatternLibrary, KnowledgeOrder, KnowledgeOutcome};
+use super::knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
 use super::page_data::PageData;
 use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope};
 use crate::ledger::metrics::Metrics;

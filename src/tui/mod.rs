@@ -6,26 +6,26 @@
 //! Invariants: a decision is stored before the screen says so; everything shown has passed `domain::text`; the terminal
 //! is given back whatever happens; the first frame needs nothing but the newest records of the store.
 
+mod activity;
 pub mod app;
 pub mod doc;
 mod editor;
 mod effects;
 pub mod filter;
+mod fix_loader;
 mod fixes;
 pub mod glyphs;
 mod highlight;
 pub mod input;
 pub mod keymap;
 pub mod knowledge;
+mod knowledge_worker;
 mod layout;
 mod line_edit;
-mod activity;
-mod page_loader;
-mod fix_loader;
-mod knowledge_worker;
-pub mod page_data;
 mod markdown;
 pub mod message;
+pub mod page_data;
+mod page_loader;
 mod pages;
 mod screen;
 pub mod stats;
@@ -44,15 +44,15 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
-pub use page_loader::LedgerSource;
 pub use page_data::LedgerText;
+pub use page_loader::LedgerSource;
 pub use screen::Screen;
 pub use update::update;
 pub use view::draw;
 
-use app::{App, RunBudget, SessionInfo, AppOptions};
+use app::{App, AppOptions, RunBudget, SessionInfo};
 use keymap::Keymap;
-use message::{AppCommand, ExitCause, AppMessage};
+use message::{AppCommand, AppMessage, ExitCause};
 use terminal::{EventSource, MessageSender, Terminal};
 use theme::{Background, ColorDepth, Theme};
 
@@ -118,8 +118,10 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     listen_to_signals(mailbox.clone())?;
     let root = runner.repo.root();
     let repo = Repo::discover(&root).ok();
-    let filter =
-        FilterSettings { max_file_bytes: runner.settings.max_file_bytes, ignored_paths: runner.settings.ignored_paths.clone() };
+    let filter = FilterSettings {
+        max_file_bytes: runner.settings.max_file_bytes,
+        ignored_paths: runner.settings.ignored_paths.clone(),
+    };
     let loader = page_loader::PageLoader::new(runner.store.clone(), repo, filter, ledger);
     // Somebody who wants a run to stop does not wait until a snapshot is taken.
     let control = Repo::discover(&root).ok().map(|repo| Runner {
@@ -192,7 +194,9 @@ const BUILTIN_THEMES: [&str; 4] = ["dark", "light", "neutral", "ansi"];
 
 /// Whether the settings can name this theme: `auto`, one of ours, or a file of the user's (sound or not).
 pub fn has_theme(paths: &Paths, name: &str) -> bool {
-    matches!(name, "auto" | "") || BUILTIN_THEMES.contains(&name) || !matches!(config::load_user_theme(paths, name, ""), Ok(None))
+    matches!(name, "auto" | "")
+        || BUILTIN_THEMES.contains(&name)
+        || !matches!(config::load_user_theme(paths, name, ""), Ok(None))
 }
 
 /// The theme of the settings; `auto` takes what the environment says and waits for the terminal's answer.
@@ -205,7 +209,8 @@ fn load_theme(
 ) -> (Theme, bool) {
     let (base, name) = match settings.theme.as_str() {
         "auto" | "" => {
-            let background = variable("COLORFGBG").map_or(Background::Unknown, |value| Background::from_colorfgbg(&value));
+            let background =
+                variable("COLORFGBG").map_or(Background::Unknown, |value| Background::from_colorfgbg(&value));
             return (Theme::builtin_for(background, depth), false);
         }
         "dark" => (theme::DARK, "dark"),

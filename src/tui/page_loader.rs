@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::highlight::Highlighter;
+use super::message::{DetailSubject, FileListRow, FileListState, Tab};
 use super::page_data::{
-    FileDiffPage, DiffPageHunk, DiffPageLine, CodeExcerpt, FilePage, FindingPage, LedgerText, PageData, RunPage, CodeRelocation, DiffSide, HighlightSpans, TurnsPage,
+    CodeExcerpt, CodeRelocation, DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FilePage, FindingPage,
+    HighlightSpans, LedgerText, PageData, RunPage, TurnsPage,
 };
-use super::message::{FileListRow, FileListState, DetailSubject, Tab};
 use super::turns::TurnHistory;
 use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
 use crate::git::{Changeset, FileChange, FilterSettings, LineOrigin, Repo};
@@ -354,7 +355,8 @@ impl PageLoader {
         let output = self.store.output(&record.run_id).ok()??;
         let mut rows: std::collections::BTreeMap<&str, FileListRow> = std::collections::BTreeMap::new();
         let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state };
-        let rest = if record.status.is_terminal() { FileListState::LeftOut("not reached") } else { FileListState::Waiting };
+        let rest =
+            if record.status.is_terminal() { FileListState::LeftOut("not reached") } else { FileListState::Waiting };
         if !matches!(record.scope, Scope::All) {
             for path in &record.changed_paths {
                 rows.insert(path, row(path, rest.clone()));
@@ -404,7 +406,11 @@ fn build_excerpt(finding: &Finding, file: Option<&[String]>) -> CodeExcerpt {
         let count = lines.len() as u32;
         if finding.line_start >= 1 && finding.line_start <= count {
             let first = finding.line_start.saturating_sub(EXCERPT_CONTEXT_LINES).max(1);
-            let last = finding.line_end.saturating_add(EXCERPT_CONTEXT_LINES).min(count).min(first.saturating_add(MAX_ANCHOR_LINES));
+            let last = finding
+                .line_end
+                .saturating_add(EXCERPT_CONTEXT_LINES)
+                .min(count)
+                .min(first.saturating_add(MAX_ANCHOR_LINES));
             // The empty line after the last line end is no line.
             let end = if last == count && lines.last().is_some_and(String::is_empty) { last - 1 } else { last };
             let shown = lines.get(first as usize - 1..end as usize).unwrap_or_default();

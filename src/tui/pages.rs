@@ -13,8 +13,8 @@ use unicode_width::UnicodeWidthStr;
 use super::app::{App, FirstReview};
 use super::doc::{Doc, DocLine, DocSpan, wrap_words};
 use super::filter::DEFAULT;
-use super::page_data::{FileDiffPage, CodeExcerpt, FindingPage, LedgerText, PageData, DiffSide, HighlightSpans};
 use super::message::{DetailSubject, Tab};
+use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, HighlightSpans, LedgerText, PageData};
 use super::theme::Role;
 pub use knowledge::build_knowledge_page;
 pub use stats::build_stats_page;
@@ -208,7 +208,10 @@ fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
                 let hidden = anchor - MAX_ANCHOR_LINES;
                 let sign = app.glyphs.ellipsis;
                 let gap = " ".repeat(digits + 2);
-                doc.push(DocLine::styled(Role::Faint, &format!("{gap} {sign} {} more", text::format_count(hidden, "line"))));
+                doc.push(DocLine::styled(
+                    Role::Faint,
+                    &format!("{gap} {sign} {} more", text::format_count(hidden, "line")),
+                ));
             }
             if depth >= MAX_ANCHOR_LINES - ANCHOR_TAIL_LINES && depth < anchor - ANCHOR_TAIL_LINES {
                 continue;
@@ -280,7 +283,8 @@ fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let reported = when(finding.reported_at);
     let column = reported.len() + 2;
     let entry = |doc: &mut Doc, time: String, what: String| {
-        for (index, line) in wrap_words(&text::sanitize_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate()
+        for (index, line) in
+            wrap_words(&text::sanitize_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate()
         {
             let time = if index == 0 { time.as_str() } else { "" };
             doc.push(DocLine::styled(Role::Faint, &format!("{time:<column$}")).with_span(Role::Muted, &line));
@@ -397,7 +401,8 @@ fn render_ledger(ledger: Option<&LedgerText>, width: usize, doc: &mut Doc) {
     for line in text::sanitize_lines(ledger.text.trim_end(), 2).split('\n') {
         // A line longer than the page goes on below itself, indented, so that all of it can be read.
         let indent = line.len() - line.trim_start().len() + 4;
-        for (index, part) in wrap_words(line.trim_start(), width.saturating_sub(indent).max(16)).into_iter().enumerate() {
+        for (index, part) in wrap_words(line.trim_start(), width.saturating_sub(indent).max(16)).into_iter().enumerate()
+        {
             let margin = if index == 0 { indent - 4 } else { indent };
             let mut shown = DocLine::styled(Role::Normal, &" ".repeat(margin));
             push_spans(&mut shown, &part, &highlight_xml(&part), Role::Normal);

@@ -18,7 +18,7 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::input::InputParser;
-use super::message::{ExitCause, AppMessage};
+use super::message::{AppMessage, ExitCause};
 
 /// Alternate screen, cursor hidden, bracketed paste.
 const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h";
@@ -159,8 +159,11 @@ impl EventSource {
                 return Some(message);
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let timeout =
-                if self.parser.has_pending_bytes() { Some(left.map_or(ESC_TIMEOUT, |left| left.min(ESC_TIMEOUT))) } else { left };
+            let timeout = if self.parser.has_pending_bytes() {
+                Some(left.map_or(ESC_TIMEOUT, |left| left.min(ESC_TIMEOUT)))
+            } else {
+                left
+            };
             let timeout = timeout.and_then(|time| rustix::fs::Timespec::try_from(time).ok());
             let mut waiting = [PollFd::new(&self.tty, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
             match poll(&mut waiting, timeout.as_ref()) {

@@ -313,7 +313,10 @@ mod tests {
 
     #[test]
     fn an_unknown_background_and_no_colours_never_set_a_background_colour() {
-        for theme in [Theme::builtin_for(Background::Unknown, ColorDepth::TrueColor), Theme::builtin_for(Background::Dark, ColorDepth::None)] {
+        for theme in [
+            Theme::builtin_for(Background::Unknown, ColorDepth::TrueColor),
+            Theme::builtin_for(Background::Dark, ColorDepth::None),
+        ] {
             assert!(theme.styles.iter().all(|style| style.bg.is_none_or(|bg| bg == Color::Reset)));
         }
         let none = Theme::builtin_for(Background::Dark, ColorDepth::None);

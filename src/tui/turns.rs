@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::domain::{
-    ErrorClass, Finding, JournalEntry, Priority, RejectedReport, ChatResponse, RunEvent, StopReason, ContextRecord, Time, ToolOutcome,
-    TurnPhase, Usage, WindowUse, text,
+    ChatResponse, ContextRecord, ErrorClass, Finding, JournalEntry, Priority, RejectedReport, RunEvent, StopReason,
+    Time, ToolOutcome, TurnPhase, Usage, WindowUse, text,
 };
 
 /// Bytes of an answer, or of what was asked, that are kept for the page; the journal has all of it.
@@ -178,7 +178,11 @@ impl Turn {
 
     /// The most urgent of them.
     pub fn top_priority(&self) -> Option<Priority> {
-        self.findings.iter().filter(|found| found.report == FindingReportKind::New).filter_map(|found| found.priority).min()
+        self.findings
+            .iter()
+            .filter(|found| found.report == FindingReportKind::New)
+            .filter_map(|found| found.priority)
+            .min()
     }
 
     /// Calls of tools that were refused or failed.
@@ -218,7 +222,12 @@ impl TurnHistory {
             }
             RunEvent::Repeated { turn, line_start, title, .. } => {
                 let (place, title) = (format!("line {line_start}"), text::sanitize_line(&title).into_owned());
-                self.turn_mut(turn, at).findings.push(TurnFinding { report: FindingReportKind::Repeated, priority: None, place, title });
+                self.turn_mut(turn, at).findings.push(TurnFinding {
+                    report: FindingReportKind::Repeated,
+                    priority: None,
+                    place,
+                    title,
+                });
             }
             RunEvent::Rejected { turn, rejected } => {
                 let turn = self.turn_mut(turn, at);

@@ -383,7 +383,9 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     assert_silent(&cockpit);
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
-    let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else { panic!("nobody watches") };
+    let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else {
+        panic!("nobody watches")
+    };
 
     // Another cockpit ends it; and sees when somebody else does, by whatever means.
     let mut cockpit = Cockpit::open(&test);
@@ -415,7 +417,9 @@ fn a_watcher_is_told_what_only_the_cockpit_was_told(
     cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
     cockpit.press("w");
     cockpit.wait("the header", watched);
-    let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else { panic!("nobody watches") };
+    let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else {
+        panic!("nobody watches")
+    };
     let told = std::fs::read_to_string(format!("/proc/{}/cmdline", watching.pid)).expect("it is there");
     // What the settings say it reads again and again, also when they say otherwise by then.
     assert_eq!(told.contains("--no-learning"), is_told, "{told:?}");
@@ -433,7 +437,9 @@ fn a_watcher_knows_nothing_of_a_git_that_started_the_cockpit() {
     let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
     cockpit.press("w");
     cockpit.wait("the header", watched);
-    let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else { panic!("nobody watches") };
+    let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else {
+        panic!("nobody watches")
+    };
     let environment = std::fs::read(format!("/proc/{}/environ", watching.pid)).expect("it is there");
     let environment = String::from_utf8_lossy(&environment);
     assert!(environment.contains("REVDECK_HOME=") && said.iter().all(|(name, _)| !environment.contains(name)));

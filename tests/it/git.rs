@@ -260,7 +260,10 @@ fn the_default_is_the_worktree_if_dirty_else_the_last_commit() {
     assert_eq!(default(), ("worktree".to_owned(), String::new()));
     test.write("a.rs", "1\n");
     assert_eq!(default(), ("worktree".to_owned(), "a.rs".to_owned()));
-    assert!(matches!(open(&test).take_snapshot(&Scope::Commit("HEAD".into()), &filter()), Err(GitError::Unborn { .. })));
+    assert!(matches!(
+        open(&test).take_snapshot(&Scope::Commit("HEAD".into()), &filter()),
+        Err(GitError::Unborn { .. })
+    ));
     let head = test.commit("one");
     let clean = (format!("commit:{}", &head[..7]), "a.rs".to_owned());
     assert_eq!(default(), clean);
@@ -642,7 +645,10 @@ fn every_sort_of_repository() {
     assert_eq!(paths(&taken), ["in/new.rs"]);
     assert_eq!(discover("sparse").tree_files(&taken.snapshot_commit).expect("a list").len(), 5);
     sparse(&["sparse-checkout", "reapply", "--no-sparse-index"]);
-    assert_eq!(paths(&discover("sparse").take_snapshot(&Scope::Worktree, &filter()).expect("a snapshot")), ["in/new.rs"]);
+    assert_eq!(
+        paths(&discover("sparse").take_snapshot(&Scope::Worktree, &filter()).expect("a snapshot")),
+        ["in/new.rs"]
+    );
 
     // Shallow: the oldest commit there is has no parent.
     let url = format!("file://{}", test.repo().display());
@@ -733,7 +739,10 @@ fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
         assert_eq!(paths(&taken), expected, "{name}");
         assert!(!lacks(name, "HEAD~1:a.rs") && lacks(name, "HEAD~1:old/deep/b.rs"), "{name}");
         assert!(repo.tree_files(&taken.snapshot_commit).is_ok());
-        assert_eq!(repo.compute_changeset(&taken.base_commit, &taken.snapshot_commit, &filter()).expect("a change"), taken.change);
+        assert_eq!(
+            repo.compute_changeset(&taken.base_commit, &taken.snapshot_commit, &filter()).expect("a change"),
+            taken.change
+        );
     }
 
     // What cannot be fetched is an error, never a review of less.
@@ -741,7 +750,8 @@ fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
         let filtered = if name == "cut" { "--filter=blob:none" } else { "--filter=tree:0" };
         test.git(&["clone", "-q", filtered, &url, &format!("../{name}")]);
         test.git(&["-C", &format!("../{name}"), "remote", "set-url", "origin", "file:///nonexistent"]);
-        let error = Repo::discover(&other(name)).expect("a repository").take_snapshot(&scope, &filter()).expect_err(name);
+        let error =
+            Repo::discover(&other(name)).expect("a repository").take_snapshot(&scope, &filter()).expect_err(name);
         assert!(matches!(error, GitError::PartialClone { .. }), "{error:?}");
         assert!(error.to_string().contains("is a partial clone: "), "{error}");
     }
@@ -817,7 +827,9 @@ fn attributes_come_from_the_snapshot() {
     let mut judge = repo.review_filter("HEAD", &filter()).expect("a judge");
     assert_eq!(judge.left_out_reason("made/a.rs", b"1\n"), Some(OmissionReason::Generated));
     assert_eq!(judge.left_out_reason("made/hand.rs", b"1\n"), None);
-    let mut judge = repo.review_filter("HEAD", &FilterSettings { ignored_paths: vec!["/made/".into()], ..filter() }).expect("a judge");
+    let mut judge = repo
+        .review_filter("HEAD", &FilterSettings { ignored_paths: vec!["/made/".into()], ..filter() })
+        .expect("a judge");
     assert_eq!(judge.left_out_reason("made/hand.rs", b"1\n"), Some(OmissionReason::Ignored));
 }
 

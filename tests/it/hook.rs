@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use revdeck::domain::{RunRecord, Scope, Source};
 use revdeck::git::Repo;
-use revdeck::git::hooks::{HookCall, InstallOutcome, HookError, HookRemainder, HookManager, HookWriteMode};
+use revdeck::git::hooks::{HookCall, HookError, HookManager, HookRemainder, HookWriteMode, InstallOutcome};
 use rstest::rstest;
 use serde_json::Value;
 
@@ -360,7 +360,10 @@ fn the_husky_of_before_asks_once() {
     // Who is called tells it.
     let program = write(&place, "../revdeck", "#!/bin/sh\necho \"$@\" >> ../called\n", 0o755);
     let call = HookCall::new(&program, None).expect("a call");
-    assert_eq!(repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed").outcome, InstallOutcome::Inserted);
+    assert_eq!(
+        repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed").outcome,
+        InstallOutcome::Inserted
+    );
     commit_of(&place, "one", &bin(&place, program.to_str().expect("a name")));
     assert_eq!(ran(&place), 1);
     let called = fs::read_to_string(file(&place, "../called")).expect("called");

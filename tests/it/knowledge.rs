@@ -321,9 +321,10 @@ fn nothing_of_a_hostile_import_is_kept() {
     let with = |key: &str, value: &str| {
         let mut one = pattern(1, &origin(1), 3);
         one[key] = value.into();
-        one["id"] = PatternId::from_forms("python", one["broken"].as_str().unwrap_or(""), one["fixed"].as_str().unwrap_or(""))
-            .as_str()
-            .into();
+        one["id"] =
+            PatternId::from_forms("python", one["broken"].as_str().unwrap_or(""), one["fixed"].as_str().unwrap_or(""))
+                .as_str()
+                .into();
         one
     };
     let words = ["OBEYME", "obeyme"];

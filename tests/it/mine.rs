@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use revdeck::git::{GitError, Repo};
-use revdeck::knowledge::history_mining::{MAX_FILES_PER_FIX, MiningStats, MinedEdit, mine_fixes};
+use revdeck::knowledge::history_mining::{MAX_FILES_PER_FIX, MinedEdit, MiningStats, mine_fixes};
 
 use crate::env::TestEnvironment;
 

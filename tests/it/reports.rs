@@ -2,10 +2,13 @@
 
 use std::rc::Rc;
 
-use revdeck::domain::{LineRange, ChatResponse, RunId, StopReason, Usage};
+use revdeck::domain::{ChatResponse, LineRange, RunId, StopReason, Usage};
+use revdeck::review::{
+    Admission, FileText, FindingAccumulator, ReportValidation, ScopeLines, apply_replacement, extract_reports,
+    validate_report,
+};
 use revdeck::reviewers::analyzer::source::Parsers;
 use revdeck::reviewers::analyzer::{Builtin, FileRedactor, has_no_new_syntax_errors};
-use revdeck::review::{FindingAccumulator, Admission, ReportValidation, FileText, ScopeLines, apply_replacement, validate_report, extract_reports};
 
 const PATH: &str = "src/client.py";
 const SECRET: &str = "sk_live_9aT4vQ1xZ8mB3nK7pL2w";

@@ -8,7 +8,7 @@ use revdeck::reviewers::analyzer::language::Language;
 use revdeck::reviewers::analyzer::limits::Limits;
 use revdeck::reviewers::analyzer::smells::Smell;
 use revdeck::reviewers::analyzer::source::Parsers;
-use revdeck::reviewers::analyzer::{Builtin, AnalyzeError, to_findings};
+use revdeck::reviewers::analyzer::{AnalyzeError, Builtin, to_findings};
 
 use crate::env::TestEnvironment;
 

@@ -209,9 +209,11 @@ fn a_finding_reported_again_is_one_row_as_the_latest_run_saw_it() {
     let first = store.view().expect("a view");
     finish(&store, 1, &[1, 4]);
     finish(&store, 2, &[1]);
-    for view in
-        [store.view().expect("a view"), store.refresh_view(&first).expect("a view"), store.recent_view(9).expect("a view")]
-    {
+    for view in [
+        store.view().expect("a view"),
+        store.refresh_view(&first).expect("a view"),
+        store.recent_view(9).expect("a view"),
+    ] {
         let row = view.finding(view.finding_index(finding_id(1).as_str()).expect("there"));
         assert_eq!((row.first_run, row.last_run), (run_id(1).as_str(), run_id(3).as_str()));
         assert_eq!(row.title, finding(1, 3).title);

@@ -9,7 +9,7 @@ mod material;
 use std::path::PathBuf;
 
 use revdeck::context::mask::Mask;
-use revdeck::context::tools::{ToolboxSetup, ToolResult, Toolbox};
+use revdeck::context::tools::{ToolResult, Toolbox, ToolboxSetup};
 use revdeck::domain::{ToolCall, ToolOutcome};
 use revdeck::git::{FilterSettings, Repo, Snapshot};
 use revdeck::reviewers::analyzer::reviewer::{self, BuiltinReviewer};

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::super::session::read_variable;
 use super::CheckStatus;
-use crate::config::{ApiKeySource, ModelMatch, ModelFacts, ModelCatalog, ReviewerKind, ReviewerSettings, Settings, ToolUse};
+use crate::config::{
+    ApiKeySource, ModelCatalog, ModelFacts, ModelMatch, ReviewerKind, ReviewerSettings, Settings, ToolUse,
+};
 
 /// Whether the default reviewer is there, and whether each configured one has what it needs. Keys are never read, only
 /// looked for.

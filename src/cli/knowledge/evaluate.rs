@@ -12,10 +12,13 @@ use crate::cli::session::{self, Invocation};
 use crate::config::RequiredAssets;
 use crate::domain::text::format_count;
 use crate::git::Repo;
-use crate::knowledge::evaluate::cases::{FixCases, EvaluationSplit};
-use crate::knowledge::evaluate::{EvaluateError, RankingHits, MAX_KEPT_PATTERNS, PatternEvaluation, TOP_LINES, EvaluationPlan, RankingRow, SIZE_BOUNDS, evaluate_patterns};
-use crate::reviewers::analyzer::language::Language;
+use crate::knowledge::evaluate::cases::{EvaluationSplit, FixCases};
+use crate::knowledge::evaluate::{
+    EvaluateError, EvaluationPlan, MAX_KEPT_PATTERNS, PatternEvaluation, RankingHits, RankingRow, SIZE_BOUNDS,
+    TOP_LINES, evaluate_patterns,
+};
 use crate::report::{TextOptions, TextStyle, TextTable, json};
+use crate::reviewers::analyzer::language::Language;
 
 /// Commits of history that fixes are looked for in.
 const MAX_HISTORY_COMMITS: usize = 100_000;
@@ -103,7 +106,8 @@ fn load_sources(arguments: &KnowledgeEvaluateArgs) -> Result<Vec<(String, FixCas
     }
     if arguments.together {
         let repos = arguments.sources.iter().map(|source| Repo::discover(source)).collect::<Result<_, _>>()?;
-        let cases = FixCases::from_repositories(repos, MAX_HISTORY_COMMITS, arguments.language, evaluation_split(arguments))?;
+        let cases =
+            FixCases::from_repositories(repos, MAX_HISTORY_COMMITS, arguments.language, evaluation_split(arguments))?;
         return Ok(vec![(names().collect::<Vec<_>>().join(", "), cases)]);
     }
     names().zip(&arguments.sources).map(|(name, source)| Ok((name, load_cases(source, arguments)?))).collect()
@@ -111,9 +115,12 @@ fn load_sources(arguments: &KnowledgeEvaluateArgs) -> Result<Vec<(String, FixCas
 
 fn load_cases(source: &Path, arguments: &KnowledgeEvaluateArgs) -> Result<FixCases, EvaluateError> {
     match Repo::discover(source) {
-        Ok(repo) if !FixCases::is_task_folder(source) => {
-            FixCases::from_repositories(vec![repo], MAX_HISTORY_COMMITS, arguments.language, evaluation_split(arguments))
-        }
+        Ok(repo) if !FixCases::is_task_folder(source) => FixCases::from_repositories(
+            vec![repo],
+            MAX_HISTORY_COMMITS,
+            arguments.language,
+            evaluation_split(arguments),
+        ),
         _ => FixCases::from_folder(source, arguments.language.unwrap_or(Language::Java), evaluation_split(arguments)),
     }
 }
@@ -164,7 +171,10 @@ fn as_text(look: &TextOptions, source: &str, measured: &PatternEvaluation) -> St
     let head: Vec<String> = std::iter::once(format!("top {TOP_LINES} places")).chain(column_names()).collect();
     table.push_row(head.iter().map(|word| (TextStyle::Faint, word.as_str())));
     let cases: Vec<String> = columns(&measured.chance).iter().map(|hits| hits.cases.to_string()).collect();
-    table.push_row(std::iter::once((TextStyle::Faint, "cases")).chain(cases.iter().map(|count| (TextStyle::Faint, count.as_str()))));
+    table.push_row(
+        std::iter::once((TextStyle::Faint, "cases"))
+            .chain(cases.iter().map(|count| (TextStyle::Faint, count.as_str()))),
+    );
     for (name, row) in named_rows(measured) {
         let cells: Vec<String> =
             columns(row).into_iter().enumerate().map(|(at, hits)| format_cell(measured, at, hits)).collect();

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{PatternOrKind, find_targets, format_kind_name, current_time};
+use super::{PatternOrKind, current_time, find_targets, format_kind_name};
 use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
@@ -16,7 +16,11 @@ pub struct KnowledgeForgetArgs {
     patterns: Vec<String>,
 }
 
-pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeForgetArgs) -> Result<CliExitCode, CliError> {
+pub fn run(
+    invocation: &Invocation,
+    cache: &KnowledgeCache,
+    arguments: &KnowledgeForgetArgs,
+) -> Result<CliExitCode, CliError> {
     let now = current_time(invocation)?;
     let mut said = String::new();
     for named in find_targets(cache, &arguments.patterns)? {

@@ -25,7 +25,11 @@ pub struct KnowledgeImportArgs {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeImportArgs) -> Result<CliExitCode, CliError> {
+pub fn run(
+    invocation: &Invocation,
+    cache: &KnowledgeCache,
+    arguments: &KnowledgeImportArgs,
+) -> Result<CliExitCode, CliError> {
     let imported = exchange::import_patterns(cache, &arguments.file, current_time(invocation)?)?;
     let refused: usize = imported.refused.values().sum();
     if arguments.format == PlainFormat::Json {

@@ -36,7 +36,11 @@ pub struct KnowledgeLearnArgs {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeLearnArgs) -> Result<CliExitCode, CliError> {
+pub fn run(
+    invocation: &Invocation,
+    cache: &KnowledgeCache,
+    arguments: &KnowledgeLearnArgs,
+) -> Result<CliExitCode, CliError> {
     let folder = arguments.repo.clone().map_or_else(Invocation::current_folder, Ok)?;
     let repo = Repo::discover(&folder)?;
     let loaded = invocation.load_settings(Some(&repo.root()), RequiredAssets::None)?;
@@ -86,7 +90,12 @@ pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &Knowledg
 }
 
 /// Reads what was decided about findings.
-fn learn_decisions(invocation: &Invocation, repo: &Repo, cache: &KnowledgeCache, format: PlainFormat) -> Result<CliExitCode, CliError> {
+fn learn_decisions(
+    invocation: &Invocation,
+    repo: &Repo,
+    cache: &KnowledgeCache,
+    format: PlainFormat,
+) -> Result<CliExitCode, CliError> {
     let runner = invocation.open_runner_at(&repo.root(), RequiredAssets::None)?;
     let (mut findings, mut learned) = (0, LearningSummary::default());
     loop {
@@ -111,7 +120,8 @@ fn learn_decisions(invocation: &Invocation, repo: &Repo, cache: &KnowledgeCache,
 
 fn format_summary(read: &str, learned: LearningSummary) -> String {
     let LearningSummary { new, again, counted, forgotten, too_much, refused, evicted } = learned;
-    let mut said = format!("{read}: {} new, {again} seen again, {counted} counted before\n", format_count(new, "pattern"));
+    let mut said =
+        format!("{read}: {} new, {again} seen again, {counted} counted before\n", format_count(new, "pattern"));
     for (number, what) in [
         (forgotten, "not learned: forgotten before"),
         (too_much, "not counted: more of a language cannot be told apart from what was counted before"),

@@ -3,17 +3,17 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::{load_look, format_kind_name, parse_language, pattern_output};
+use super::{format_kind_name, load_look, parse_language, pattern_output};
 use crate::cli::args::PlainFormat;
 use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
 use crate::knowledge::builtin_patterns;
 use crate::knowledge::cache::KnowledgeCache;
-use crate::knowledge::pattern::{PatternOrigin, Pattern, PatternStance};
+use crate::knowledge::pattern::{Pattern, PatternOrigin, PatternStance};
 use crate::knowledge::rank::{self, PatternState};
-use crate::reviewers::analyzer::language::Language;
 use crate::report::{TextStyle, TextTable, json};
+use crate::reviewers::analyzer::language::Language;
 
 /// Arguments of `knowledge list`.
 #[derive(Debug, Args)]
@@ -31,7 +31,11 @@ pub struct KnowledgeListArgs {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeListArgs) -> Result<CliExitCode, CliError> {
+pub fn run(
+    invocation: &Invocation,
+    cache: &KnowledgeCache,
+    arguments: &KnowledgeListArgs,
+) -> Result<CliExitCode, CliError> {
     let look = load_look(invocation)?;
     let asked = |pattern: &Pattern| {
         arguments.origin.is_none_or(|origin| origin == pattern.origin)
@@ -41,7 +45,9 @@ pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &Knowledg
     let with_kinds = arguments.origin.is_none_or(|origin| origin == PatternOrigin::Learned)
         && arguments.stance.is_none_or(|stance| stance == PatternStance::FalseAlarm);
     let (mut patterns, mut kinds) = (Vec::new(), Vec::new());
-    for language in builtin_patterns::languages().filter(|language| arguments.language.is_none_or(|only| only == *language)) {
+    for language in
+        builtin_patterns::languages().filter(|language| arguments.language.is_none_or(|only| only == *language))
+    {
         let known = cache.load_language(language)?;
         if with_kinds {
             kinds.extend(known.kinds.into_iter().map(|(kind, tally)| (language, kind, tally)));
@@ -54,7 +60,8 @@ pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &Knowledg
         patterns.append(&mut of_language);
     }
     if arguments.format == PlainFormat::Json {
-        let patterns: Vec<Value> = patterns.iter().map(|pattern| pattern_output::pattern_to_json(pattern, look.now)).collect();
+        let patterns: Vec<Value> =
+            patterns.iter().map(|pattern| pattern_output::pattern_to_json(pattern, look.now)).collect();
         let kinds: Vec<Value> =
             kinds.iter().map(|(language, kind, tally)| pattern_output::kind_to_json(*language, *kind, tally)).collect();
         output::print_json(&json::build_versioned([("patterns", patterns.into()), ("kinds", kinds.into())]))?;

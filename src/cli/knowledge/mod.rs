@@ -9,9 +9,9 @@ mod import;
 mod learn;
 mod list;
 mod mute;
+mod pattern_output;
 mod show;
 mod stats;
-mod pattern_output;
 mod wipe;
 
 use clap::{Args, Subcommand};
@@ -25,8 +25,8 @@ use crate::domain::{Kind, MuteAction, PatternId, Time};
 use crate::knowledge::builtin_patterns;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::pattern::Pattern;
-use crate::reviewers::analyzer::language::Language;
 use crate::report::TextOptions;
+use crate::reviewers::analyzer::language::Language;
 
 /// What the long help says of patterns.
 const ABOUT_PATTERNS: &str = "\

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{PatternOrKind, find_targets, format_kind_name, current_time};
+use super::{PatternOrKind, current_time, find_targets, format_kind_name};
 use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;

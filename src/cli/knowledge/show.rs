@@ -11,7 +11,7 @@ use crate::domain::text::sanitize_line;
 use crate::domain::{Kind, Time};
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::pattern::Pattern;
-use crate::knowledge::{rank, descriptions};
+use crate::knowledge::{descriptions, rank};
 use crate::report::{TextOptions, TextStyle, json};
 
 /// Arguments of `knowledge show`.
@@ -24,12 +24,19 @@ pub struct KnowledgeShowArgs {
     format: PlainFormat,
 }
 
-pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeShowArgs) -> Result<CliExitCode, CliError> {
+pub fn run(
+    invocation: &Invocation,
+    cache: &KnowledgeCache,
+    arguments: &KnowledgeShowArgs,
+) -> Result<CliExitCode, CliError> {
     let look = load_look(invocation)?;
     let (_, pattern) = find_pattern(cache, &arguments.pattern)?;
     match arguments.format {
         PlainFormat::Json => {
-            output::print_json(&json::build_versioned([("pattern", pattern_output::pattern_to_json(&pattern, look.now))]))?;
+            output::print_json(&json::build_versioned([(
+                "pattern",
+                pattern_output::pattern_to_json(&pattern, look.now),
+            )]))?;
         }
         PlainFormat::Text => output::print(&format_pattern(&look, &pattern))?,
     }
@@ -67,7 +74,12 @@ fn format_pattern(look: &TextOptions, pattern: &Pattern) -> String {
         ("matched", pattern.last_matched.map_or("never".to_owned(), ago)),
         (
             "outcomes",
-            pattern_output::format_rate(counted.successes.into(), counted.failures.into(), standing.success_rate, standing.at_least),
+            pattern_output::format_rate(
+                counted.successes.into(),
+                counted.failures.into(),
+                standing.success_rate,
+                standing.at_least,
+            ),
         ),
         ("confidence", format!("{:.2}{}{}", standing.confidence, look.separator(), standing.state(pattern).label())),
     ]);
@@ -78,9 +90,14 @@ fn format_pattern(look: &TextOptions, pattern: &Pattern) -> String {
     if let Some(group) = &pattern.group {
         lines.push(("similar to", group.to_string()));
     }
-    let mut said = format!("{}  {}\n", look.paint(TextStyle::Strong, pattern.id.as_str()), sanitize_line(&pattern.description));
+    let mut said =
+        format!("{}  {}\n", look.paint(TextStyle::Strong, pattern.id.as_str()), sanitize_line(&pattern.description));
     for (name, value) in lines {
-        said.push_str(&format!("  {}  {}\n", look.paint(TextStyle::Faint, &format!("{name:<10}")), sanitize_line(&value)));
+        said.push_str(&format!(
+            "  {}  {}\n",
+            look.paint(TextStyle::Faint, &format!("{name:<10}")),
+            sanitize_line(&value)
+        ));
     }
     said
 }

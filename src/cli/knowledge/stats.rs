@@ -30,7 +30,11 @@ fn totals_to_json(figures: &KnowledgeTotals, language: Option<&str>) -> Value {
     value
 }
 
-pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &KnowledgeStatsArgs) -> Result<CliExitCode, CliError> {
+pub fn run(
+    invocation: &Invocation,
+    cache: &KnowledgeCache,
+    arguments: &KnowledgeStatsArgs,
+) -> Result<CliExitCode, CliError> {
     let look = load_look(invocation)?;
     let (mut all, mut languages) = (KnowledgeTotals::default(), Vec::new());
     for language in builtin_patterns::languages() {
@@ -44,8 +48,12 @@ pub fn run(invocation: &Invocation, cache: &KnowledgeCache, arguments: &Knowledg
         languages.push((language.name(), figures));
     }
     if arguments.format == PlainFormat::Json {
-        let languages: Vec<Value> = languages.iter().map(|(name, figures)| totals_to_json(figures, Some(name))).collect();
-        output::print_json(&json::build_versioned([("totals", totals_to_json(&all, None)), ("languages", languages.into())]))?;
+        let languages: Vec<Value> =
+            languages.iter().map(|(name, figures)| totals_to_json(figures, Some(name))).collect();
+        output::print_json(&json::build_versioned([
+            ("totals", totals_to_json(&all, None)),
+            ("languages", languages.into()),
+        ]))?;
         return Ok(CliExitCode::Done);
     }
     let mut table = TextTable::default();

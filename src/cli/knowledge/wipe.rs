@@ -23,6 +23,9 @@ pub fn run(cache: &KnowledgeCache, arguments: &KnowledgeWipeArgs) -> Result<CliE
             ));
     }
     let removed = cache.wipe()?;
-    output::print(&format!("{} removed: nothing is known but what came with revdeck\n", format_count(removed, "file")))?;
+    output::print(&format!(
+        "{} removed: nothing is known but what came with revdeck\n",
+        format_count(removed, "file")
+    ))?;
     Ok(CliExitCode::Done)
 }

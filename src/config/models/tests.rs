@@ -223,7 +223,11 @@ fn the_users_table_lies_over_the_embedded_one() {
     let known = models.facts_for_id("gpt-4o");
     assert_eq!((known.context_window, known.max_output), (9000, 16_384));
     assert_eq!(known.price.expect("a price").cached, dollars(1.0), "a price is replaced as a whole");
-    let ours = models.facts_for_reviewer(&reviewer(ReviewerKind::Openai, "team/our-model", Some("https://models.example.org/v1")));
+    let ours = models.facts_for_reviewer(&reviewer(
+        ReviewerKind::Openai,
+        "team/our-model",
+        Some("https://models.example.org/v1"),
+    ));
     assert_eq!((ours.context_window, ours.encoding), (32_768, approximate(110)));
     assert_eq!(ours.price.expect("a price").from, "us, 2026-01-01");
     let small = models.facts_for_id("small-2");

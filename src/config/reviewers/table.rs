@@ -6,16 +6,19 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::super::settings_file::{SettingsFile, parse_value};
 use super::super::error::{ConfigError, SettingLocation};
 use super::super::keys::{SettingType, SettingValue};
 use super::super::money::Dollars;
+use super::super::settings_file::{SettingsFile, parse_value};
 use super::{CommandDialect, ReviewerKind, ReviewerSettings, SummaryAuthor};
 use crate::domain::text;
 
 /// What a table may hold, in the order of `assets/config.toml`.
 pub const FIELDS: &[(&str, SettingType)] = &[
-    ("kind", SettingType::OneOf(&["builtin", "openai", "openai-responses", "anthropic", "gemini", "ollama", "command"])),
+    (
+        "kind",
+        SettingType::OneOf(&["builtin", "openai", "openai-responses", "anthropic", "gemini", "ollama", "command"]),
+    ),
     ("model", SettingType::Text),
     ("base_url", SettingType::Address),
     ("api_key_env", SettingType::Variable),
@@ -76,7 +79,12 @@ impl ReviewerFields<'_> {
             let start = found.span().start;
             if name.get_ref() == "api_key" {
                 let allowed = "api_key_env or api_key_cmd".to_owned();
-                return Err(self.document.value_error(start, &key, "a key does not belong into a settings file", allowed));
+                return Err(self.document.value_error(
+                    start,
+                    &key,
+                    "a key does not belong into a settings file",
+                    allowed,
+                ));
             }
             let Some((known, form)) = FIELDS.iter().find(|(known, _)| known == name.get_ref()) else {
                 let problem = format!("there is no key {:?}", text::sanitize_line(name.get_ref()));
@@ -140,7 +148,12 @@ impl ReviewerFields<'_> {
         let kind = ReviewerKind::ALL.iter().find(|(known, _)| word.as_deref() == Some(known)).map(|(_, kind)| *kind);
         kind.ok_or_else(|| {
             let words: Vec<String> = ReviewerKind::ALL.iter().map(|(word, _)| format!("{word:?}")).collect();
-            self.document.value_error(self.start, &self.key, "needs kind", format!("kind = one of {}", words.join(", ")))
+            self.document.value_error(
+                self.start,
+                &self.key,
+                "needs kind",
+                format!("kind = one of {}", words.join(", ")),
+            )
         })
     }
 
@@ -175,7 +188,11 @@ impl ReviewerFields<'_> {
                 .unwrap_or(ReviewerSettings::DEFAULT_ATTEMPTS),
             fallback: self.text("fallback"),
             critic: parsed("critic").and_then(|word| word.parse().ok()),
-            summary: if self.text("summary").as_deref() == Some("model") { SummaryAuthor::Model } else { SummaryAuthor::Local },
+            summary: if self.text("summary").as_deref() == Some("model") {
+                SummaryAuthor::Model
+            } else {
+                SummaryAuthor::Local
+            },
         }
     }
 
@@ -203,7 +220,11 @@ impl ReviewerFields<'_> {
             [("price_input", "price_output"), ("price_output", "price_input"), ("price_cached", "price_input")]
         {
             if has(name) && !has(other) {
-                return self.field_error(name, &format!("needs {other} as well"), "price_input and price_output together");
+                return self.field_error(
+                    name,
+                    &format!("needs {other} as well"),
+                    "price_input and price_output together",
+                );
             }
         }
         match (self.count("max_output"), self.count("context_window")) {
@@ -249,7 +270,9 @@ pub fn check_fallbacks(reviewers: &BTreeMap<String, ReviewerTable>) -> Vec<(Stri
     let takes_over = |name: &str| reviewers.get(name).is_some_and(|it| it.settings.kind != ReviewerKind::Builtin);
     let mut errors = Vec::new();
     for (name, parsed) in reviewers {
-        let (Some(first), Some(place)) = (&parsed.settings.fallback, parsed.locations.get("fallback")) else { continue };
+        let (Some(first), Some(place)) = (&parsed.settings.fallback, parsed.locations.get("fallback")) else {
+            continue;
+        };
         let problem = match (first.as_str(), find_cycle(reviewers, name)) {
             ("builtin", _) => "the built-in reviewer takes nothing over".to_owned(),
             (_, Some(path)) => format!("leads back to itself: {}", path.join(" -> ")),

@@ -41,7 +41,13 @@ impl ContextTestRepo {
         Self { repo: Repo::discover(folder.path()).expect("a repository"), _folder: folder, tip }
     }
 
-    fn build_context(&self, task: RetrievalTask, budget: u32, options: ContextOptions, front: Vec<ContextPiece>) -> PackedContext {
+    fn build_context(
+        &self,
+        task: RetrievalTask,
+        budget: u32,
+        options: ContextOptions,
+        front: Vec<ContextPiece>,
+    ) -> PackedContext {
         let question = ContextQuery {
             tree: &self.tip,
             history: &self.tip,
@@ -120,8 +126,10 @@ fn of_a_long_declaration_that_is_named_the_head_is_told_however_small_the_budget
 fn a_file_whose_code_is_filtered_away_is_not_told_in_short() {
     let steps = "    lookup_price(1) + lookup_price(2);\n".repeat(60);
     let user = format!("use price::lookup_price;\n\nfn total() -> u32 {{\n{steps}}}\n");
-    let sample =
-        ContextTestRepo::from_files(&[("price.rs", "pub fn lookup_price(item: u32) -> u32 {\n    item\n}\n"), ("total.rs", &user)]);
+    let sample = ContextTestRepo::from_files(&[
+        ("price.rs", "pub fn lookup_price(item: u32) -> u32 {\n    item\n}\n"),
+        ("total.rs", &user),
+    ]);
     let diff = "--- a/price.rs\n+++ b/price.rs\n@@ -1 +1 @@\n-pub fn lookup_price(item: u32) -> u32 {\n+pub fn lookup_price(item: u64) -> u32 {\n";
     let task = || RetrievalTask { given: parse_unified_diff(diff), ..RetrievalTask::default() };
     let kinds = |options: ContextOptions| {
@@ -135,7 +143,10 @@ fn a_file_whose_code_is_filtered_away_is_not_told_in_short() {
     let (all, summaries) = kinds(ContextOptions::default());
     assert!(!all.is_empty() && !all.contains(&SectionKind::Summary), "{all:?}");
     assert_eq!(summaries, ["total.rs"]);
-    assert_eq!(kinds(ContextOptions { kinds: vec![SectionKind::Test], ..ContextOptions::default() }), (Vec::new(), Vec::new()));
+    assert_eq!(
+        kinds(ContextOptions { kinds: vec![SectionKind::Test], ..ContextOptions::default() }),
+        (Vec::new(), Vec::new())
+    );
 }
 
 #[test]
@@ -222,7 +233,8 @@ fn a_window_that_imports_stand_before_is_no_module() {
         .map(|number| format!("    road.step_{number}(lookup_price(road), \"a step of {number}\");\n"))
         .collect();
     let walk = format!("use crate::price::lookup_price;\n\n/// Walks.\nfn walk(road: &Road) {{\n{steps}}}\n");
-    let sample = ContextTestRepo::from_files(&[("walk.rs", &walk), ("price.rs", "pub fn lookup_price(road: &Road) {}\n")]);
+    let sample =
+        ContextTestRepo::from_files(&[("walk.rs", &walk), ("price.rs", "pub fn lookup_price(road: &Road) {}\n")]);
     let options = ContextOptions { kinds: vec![SectionKind::Module], ..ContextOptions::default() };
     let packed = sample.build_context(focus("price.rs", 1), 20_000, options, Vec::new());
     let of_it = packed.sections.iter().filter(|section| section.path == "walk.rs");

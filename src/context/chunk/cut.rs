@@ -3,9 +3,9 @@
 //! Invariant: the pieces, summaries left away, are all rows in order, each once.
 
 use super::ChunkKind;
+use super::lines::{RowRange, RowTable};
+use super::outline::{Outline, OutlineItem, OutlineName};
 use super::row_tokens::{RowTokens, count_text};
-use super::lines::{RowTable, RowRange};
-use super::outline::{OutlineItem, OutlineName, Outline};
 use super::windows;
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::source::ParsedFile;
@@ -34,7 +34,12 @@ const MAX_GROUP_ROWS: u32 = 40;
 const MAX_DEPTH: usize = 8;
 
 /// Cuts by syntax.
-pub fn cut_by_outline<'a>(lines: &RowTable<'a>, outline: &Outline<'a>, source: &ParsedFile<'a>, facts: &FileFacts) -> Vec<CutPiece<'a>> {
+pub fn cut_by_outline<'a>(
+    lines: &RowTable<'a>,
+    outline: &Outline<'a>,
+    source: &ParsedFile<'a>,
+    facts: &FileFacts,
+) -> Vec<CutPiece<'a>> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); outline.items.len()];
     let mut top = Vec::new();
     for (index, item) in outline.items.iter().enumerate() {

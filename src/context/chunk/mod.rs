@@ -4,11 +4,11 @@
 //! Invariants: the chunks of a file, its summaries left away, cover all of its lines in order, each line once; whatever
 //! the text is, this takes time and memory by its length.
 
-mod row_tokens;
 mod cut;
 mod lines;
 mod outline;
 mod roles;
+mod row_tokens;
 mod uses;
 mod windows;
 
@@ -18,17 +18,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use cut::CutPiece;
-use lines::RowTable;
 pub(super) use lines::RowRange;
+use lines::RowTable;
 pub(super) use outline::last_row;
-use outline::{OutlineItem, Outline};
-pub(super) use uses::IdentifierUse;
+use outline::{Outline, OutlineItem};
 use uses::FileUses;
+pub(super) use uses::IdentifierUse;
 
 use crate::domain::{LineRange, word_enum};
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::{Parsers, ParsedFile};
+use crate::reviewers::analyzer::source::{ParsedFile, Parsers};
 
 word_enum!(
     /// What a chunk is.
@@ -210,8 +210,15 @@ pub(super) struct CutFile<'a, U = FileUses<'a>> {
 }
 
 /// Cuts a file. What is read of the text is borrowed from it.
-pub(super) fn cut_text<'a>(parsers: &mut Parsers, path: &'a str, text: &'a str, language: Option<Language>) -> CutFile<'a> {
-    cut_with(parsers, path, text, language, |source| source.map_or_else(|| uses::read_uses_from_words(text), uses::read_uses))
+pub(super) fn cut_text<'a>(
+    parsers: &mut Parsers,
+    path: &'a str,
+    text: &'a str,
+    language: Option<Language>,
+) -> CutFile<'a> {
+    cut_with(parsers, path, text, language, |source| {
+        source.map_or_else(|| uses::read_uses_from_words(text), uses::read_uses)
+    })
 }
 
 /// With what `uses` finds in the syntax tree, where there is one to go by.

@@ -234,7 +234,8 @@ impl<'a> OutlineReader<'_, 'a> {
                 return true;
             }
             let says_what = [fields.body, fields.declarator, fields.kind];
-            if kind != ChunkKind::Interface && says_what.iter().all(|&field| source.child_by_field(at, field).is_none()) {
+            if kind != ChunkKind::Interface && says_what.iter().all(|&field| source.child_by_field(at, field).is_none())
+            {
                 // `struct a;`
                 self.leading = None;
                 return false;
@@ -317,9 +318,12 @@ impl<'a> OutlineReader<'_, 'a> {
                 // `a.b = function () {}`, `const b = () => {}`, `b = () => {}` in a class.
                 let own = source.child_by_field(at, fields.value).map(|_| at);
                 let holder = own.unwrap_or(child);
-                let value = [fields.right, fields.value].into_iter().find_map(|field| source.child_by_field(holder, field));
-                let place = [fields.left, fields.name].into_iter().find_map(|field| source.child_by_field(holder, field));
-                let name = place.map_or("", |place| last_word(source.text_prefix(&source.nodes[place], MAX_NAME_BYTES + 1)));
+                let value =
+                    [fields.right, fields.value].into_iter().find_map(|field| source.child_by_field(holder, field));
+                let place =
+                    [fields.left, fields.name].into_iter().find_map(|field| source.child_by_field(holder, field));
+                let name =
+                    place.map_or("", |place| last_word(source.text_prefix(&source.nodes[place], MAX_NAME_BYTES + 1)));
                 let is_statement = source.child_by_field(holder, fields.left).is_some();
                 match value.map(|value| self.value_kind(value)) {
                     Some(Some(kind)) if !name.is_empty() => {
@@ -476,7 +480,9 @@ impl<'a> OutlineReader<'_, 'a> {
     }
 
     fn field_text(&self, at: NodeIndex, field: u16) -> &'a str {
-        self.source.child_by_field(at, field).map_or("", |child| name_or_empty(self.source.text(&self.source.nodes[child])))
+        self.source
+            .child_by_field(at, field)
+            .map_or("", |child| name_or_empty(self.source.text(&self.source.nodes[child])))
     }
 
     /// The name that a declaration gives, whatever field it stands in.
@@ -502,8 +508,8 @@ impl<'a> OutlineReader<'_, 'a> {
             Language::CSharp => {
                 // A field's declaration holds its declarators one step below.
                 let list = source.children(at).find(|&child| source.child_by_field(child, fields.kind).is_some());
-                let first =
-                    list.and_then(|list| source.children(list).find_map(|child| source.child_by_field(child, fields.name)));
+                let first = list
+                    .and_then(|list| source.children(list).find_map(|child| source.child_by_field(child, fields.name)));
                 first.map_or("", |name| name_or_empty(source.text(&source.nodes[name])))
             }
             Language::JavaScript => self.field_text(at, fields.property),

@@ -39,7 +39,8 @@ pub enum OutlineRole {
 }
 
 use OutlineRole::{
-    Class, Condition, Constant, Function, Interface, Leading, Field, Namespace, Ambiguous, Scope, TestScope, Type, Wrapper,
+    Ambiguous, Class, Condition, Constant, Field, Function, Interface, Leading, Namespace, Scope, TestScope, Type,
+    Wrapper,
 };
 
 type OutlineRoleTable = &'static [(OutlineRole, &'static [&'static str])];
@@ -67,7 +68,8 @@ fields! {
 
 impl OutlineRoles {
     pub fn for_language(language: Language) -> &'static Self {
-        static ROLES: LazyLock<Vec<OutlineRoles>> = LazyLock::new(|| Language::ALL.into_iter().map(OutlineRoles::new).collect());
+        static ROLES: LazyLock<Vec<OutlineRoles>> =
+            LazyLock::new(|| Language::ALL.into_iter().map(OutlineRoles::new).collect());
         &ROLES[language.index()]
     }
 
@@ -276,7 +278,8 @@ const PHP: OutlineRoleTable = &[
     (Field, &["property_declaration", "enum_case", "const_element"]),
 ];
 
-const BASH: OutlineRoleTable = &[(Leading, &["comment"]), (Function, &["function_definition"]), (Field, &["variable_assignment"])];
+const BASH: OutlineRoleTable =
+    &[(Leading, &["comment"]), (Function, &["function_definition"]), (Field, &["variable_assignment"])];
 
 #[cfg(test)]
 mod tests {

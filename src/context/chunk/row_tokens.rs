@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use super::lines::{RowTable, RowRange};
+use super::lines::{RowRange, RowTable};
 use crate::context::tokens::{Encoding, count_tokens};
 
 /// The rows of a text with their tokens by `o200k_base`.

@@ -14,7 +14,8 @@ fn covers(text: &str, chunks: &[Chunk]) -> Result<(), String> {
     let mut next = 1;
     let mut whole = String::new();
     for chunk in chunks {
-        let counted = crate::context::tokens::count_tokens(crate::context::tokens::Encoding::O200kBase, &chunk.text(text));
+        let counted =
+            crate::context::tokens::count_tokens(crate::context::tokens::Encoding::O200kBase, &chunk.text(text));
         if counted != chunk.tokens as usize {
             return Err(format!("{} tokens are {counted}: {chunk:?}", chunk.tokens));
         }

@@ -122,8 +122,11 @@ fn add_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imp
     match source.language {
         Language::Rust => expand_braces(strip_keywords(text, &["pub", "use", "extern", "crate"]), "::", imports),
         Language::Php => expand_braces(strip_keywords(text, &["use", "function", "const"]), "\\", imports),
-        Language::Java => imports
-            .push(strip_whitespace(strip_keywords(text, &["import", "static"]).trim_end_matches(';')).trim_end_matches(".*").to_owned()),
+        Language::Java => imports.push(
+            strip_whitespace(strip_keywords(text, &["import", "static"]).trim_end_matches(';'))
+                .trim_end_matches(".*")
+                .to_owned(),
+        ),
         Language::CSharp => {
             let name = strip_keywords(text, &["global", "using", "static", "unsafe"]).trim_end_matches(';');
             imports.push(strip_whitespace(name.split_once('=').map_or(name, |(_, name)| name)));
@@ -133,7 +136,9 @@ fn add_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imp
             imports.extend(text_in(fields.path).map(|path| strip_quotes(path).to_owned()));
         }
         _ => imports.extend(
-            text_in(fields.source).or_else(|| first_string(source, roles, at)).map(|name| strip_quotes(name).to_owned()),
+            text_in(fields.source)
+                .or_else(|| first_string(source, roles, at))
+                .map(|name| strip_quotes(name).to_owned()),
         ),
     }
 }
@@ -141,7 +146,9 @@ fn add_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imp
 /// `from a.b import c, d as e`: `a.b.c`, `a.b.d`.
 fn add_python_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imports: &mut Vec<String>) {
     let fields = &roles.fields;
-    let module = source.child_by_field(at, fields.module_name).map(|module| strip_whitespace(source.text(&source.nodes[module])));
+    let module = source
+        .child_by_field(at, fields.module_name)
+        .map(|module| strip_whitespace(source.text(&source.nodes[module])));
     let mut is_named = false;
     for child in source.children(at).filter(|&child| source.nodes[child].field == fields.name && fields.name != 0) {
         let inner = source.child_by_field(child, fields.name).unwrap_or(child);
@@ -163,7 +170,10 @@ fn import_from_call(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex
     const MAX_CALLEE_BYTES: usize = 24;
     let fields = &roles.fields;
     let start_in = |field: u16| {
-        source.child_by_field(at, field).map(|child| source.text_prefix(&source.nodes[child], MAX_CALLEE_BYTES)).unwrap_or_default()
+        source
+            .child_by_field(at, field)
+            .map(|child| source.text_prefix(&source.nodes[child], MAX_CALLEE_BYTES))
+            .unwrap_or_default()
     };
     match source.language {
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
@@ -192,7 +202,8 @@ fn import_from_module(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeInd
     let fields = &roles.fields;
     match source.language {
         Language::Rust => {
-            let name = source.child_by_field(at, fields.name).filter(|_| source.child_by_field(at, fields.body).is_none())?;
+            let name =
+                source.child_by_field(at, fields.name).filter(|_| source.child_by_field(at, fields.body).is_none())?;
             Some(format!("self::{}", source.text(&source.nodes[name])))
         }
         _ => Some(strip_quotes(source.text(&source.nodes[source.child_by_field(at, fields.source)?])).to_owned()),

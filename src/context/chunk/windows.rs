@@ -1,6 +1,6 @@
 //! Cutting lines at blank ones, where no syntax tree says better.
 
-use super::lines::{RowTable, RowRange};
+use super::lines::{RowRange, RowTable};
 
 /// From here on a window ends at the next blank line, in lines.
 const MIN_WINDOW_LINES: u32 = 30;
@@ -16,7 +16,8 @@ pub fn cut_windows(lines: &RowTable<'_>, (first, last): RowRange) -> Vec<RowRang
     let (mut start, mut bytes, mut after_blank) = (first, 0usize, false);
     for row in first..=last {
         let (length, is_blank) = (lines.line(row).len(), lines.is_blank(row));
-        let at_blank = after_blank && !is_blank && row - start >= MIN_WINDOW_LINES && last - row >= MIN_WINDOW_LINES / 3;
+        let at_blank =
+            after_blank && !is_blank && row - start >= MIN_WINDOW_LINES && last - row >= MIN_WINDOW_LINES / 3;
         if row > start && (at_blank || row - start >= MAX_WINDOW_LINES || bytes + length > MAX_WINDOW_BYTES) {
             windows.push((start, row - 1));
             (start, bytes) = (row, 0);

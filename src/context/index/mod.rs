@@ -6,12 +6,12 @@
 //!
 //! Invariants: readers never wait; whatever is wrong with the files of an index, it is rebuilt and never fatal.
 
-mod segment_builder;
-mod varint;
 mod fingerprints;
 mod refresh;
 mod sealed_file;
 mod segment;
+mod segment_builder;
+mod varint;
 mod view;
 mod words;
 
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::chunk::{Chunk, ChunkKind, Declaration, ChunkExtent, FileSyntax, select_text};
-use crate::domain::{OmittedFile, LineRange};
+use super::chunk::{Chunk, ChunkExtent, ChunkKind, Declaration, FileSyntax, select_text};
+use crate::domain::{LineRange, OmittedFile};
 use crate::git::{GitError, Repo};
 
 pub use fingerprints::FingerprintIndex;
@@ -207,7 +207,8 @@ impl Index {
             false => IndexCompleteness::Part { files: view.files.len() as u32, total: view.total },
         };
         let numbers = segments.iter().map(|segment| vec![NO_NUMBER; segment.files().len()]).collect();
-        let mut index = Self { completeness: reach, segments, files: Vec::new(), left_out: Vec::new(), chunks: 0, numbers };
+        let mut index =
+            Self { completeness: reach, segments, files: Vec::new(), left_out: Vec::new(), chunks: 0, numbers };
         for [at, number] in view.files {
             let segment = index.segments.get(at as usize).ok_or_else(damaged)?;
             let file = segment.file(number).ok_or_else(damaged)?;
@@ -425,7 +426,9 @@ impl Index {
             find(segment, &mut |chunk| {
                 let file = segment.chunk(chunk).and_then(|row| numbers.get(row.file as usize).copied());
                 // The chunks of a file follow each other.
-                files.extend(file.filter(|file| *file != NO_NUMBER).map(FileId).filter(|file| files.last() != Some(file)));
+                files.extend(
+                    file.filter(|file| *file != NO_NUMBER).map(FileId).filter(|file| files.last() != Some(file)),
+                );
             })?;
         }
         files.sort_unstable();

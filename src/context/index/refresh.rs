@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
 
-use super::segment_builder::SegmentBuilder;
 use super::segment::Segment;
+use super::segment_builder::SegmentBuilder;
 use super::view::{self, IndexView};
 use super::{Index, IndexError, IndexProgress, RefreshReport, sealed_file};
 use crate::context::chunk;
@@ -23,7 +23,7 @@ use crate::context::disk;
 use crate::context::is_secret_file;
 use crate::context::tokens::{Encoding, count_tokens};
 use crate::domain::OmissionReason;
-use crate::git::{ReviewFilter, Repo, TreeFile};
+use crate::git::{Repo, ReviewFilter, TreeFile};
 use crate::reviewers::analyzer::facts::is_test_path;
 use crate::reviewers::analyzer::file_fingerprints;
 use crate::reviewers::analyzer::language::Language;
@@ -345,7 +345,8 @@ impl RefreshWork<'_> {
         self.live.sort_unstable_by(|a, b| path(a).cmp(path(b)));
         // Only segments of which something is used are named.
         let mut numbers = vec![None; segments.len()];
-        let mut view = IndexView { segments: Vec::new(), files: Vec::with_capacity(self.live.len()), total: self.total };
+        let mut view =
+            IndexView { segments: Vec::new(), files: Vec::with_capacity(self.live.len()), total: self.total };
         for [at, number] in &self.live {
             let at = *at as usize;
             let own = *numbers[at].get_or_insert_with(|| {
@@ -443,7 +444,8 @@ impl<'a> IndexWorker<'a> {
                 let text = String::from_utf8_lossy(&content);
                 let language = Language::detect(&file.path, text.as_bytes());
                 let parsers = &mut self.parsers;
-                let read = || (chunk::cut_text(parsers, &file.path, &text, language), file_fingerprints(&file.path, &content));
+                let read =
+                    || (chunk::cut_text(parsers, &file.path, &text, language), file_fingerprints(&file.path, &content));
                 // One file that upsets us must not take the index of all others with it.
                 match std::panic::catch_unwind(AssertUnwindSafe(read)) {
                     Ok((cut, prints)) => {

@@ -48,8 +48,9 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
 /// The bytes of a file, and what stands for its content, as hexadecimal.
 pub fn seal(sections: &[&[u8]]) -> (Vec<u8>, String) {
     let head = SealedHeader { magic: MAGIC_NUMBER, version: VERSION, sections: sections.len() as u64 };
-    let mut start =
-        (size_of::<SealedHeader>() + size_of_val(sections) / size_of::<&[u8]>() * size_of::<SectionEntry>() + CHECKSUM_BYTES) as u64;
+    let mut start = (size_of::<SealedHeader>()
+        + size_of_val(sections) / size_of::<&[u8]>() * size_of::<SectionEntry>()
+        + CHECKSUM_BYTES) as u64;
     let mut table = Vec::with_capacity(sections.len());
     for section in sections {
         table.push(SectionEntry { start, length: section.len() as u64, sum: checksum(section) });
@@ -153,7 +154,8 @@ impl SealedFile {
             }
         };
         read().map_err(|what| {
-            let _ = fs::rename(&self.path, self.path.with_file_name(DAMAGED_FILE_NAME)).or_else(|_| fs::remove_file(&self.path));
+            let _ = fs::rename(&self.path, self.path.with_file_name(DAMAGED_FILE_NAME))
+                .or_else(|_| fs::remove_file(&self.path));
             self.damaged_error(what)
         })
     }

@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use bytemuck::{Pod, Zeroable};
 
 use super::IndexError;
-use super::varint::VarintReader;
 use super::sealed_file::SealedFile;
+use super::varint::VarintReader;
 use crate::context::chunk::{ChunkKind, RowRange};
-use crate::domain::{OmissionReason, LineRange};
+use crate::domain::{LineRange, OmissionReason};
 
 /// No name, no chunk.
 pub const NO_NUMBER: u32 = u32::MAX;
@@ -270,8 +270,9 @@ impl Segment {
     }
 
     fn read_postings(&self, word: usize) -> Result<VarintReader<'_>, IndexError> {
-        let (ends, bytes) =
-            get_or_read(&self.postings, || Ok((self.sealed.read_section(POSTING_ENDS)?, self.sealed.read_section(POSTINGS)?)))?;
+        let (ends, bytes) = get_or_read(&self.postings, || {
+            Ok((self.sealed.read_section(POSTING_ENDS)?, self.sealed.read_section(POSTINGS)?))
+        })?;
         Ok(VarintReader(bytes.get(range_at(ends, word)).unwrap_or_default()))
     }
 
@@ -308,7 +309,12 @@ impl Segment {
     }
 
     /// The chunks that a name is a name of.
-    pub fn for_each_named_chunk(&self, name: &str, what: NameRole, found: &mut dyn FnMut(u32)) -> Result<(), IndexError> {
+    pub fn for_each_named_chunk(
+        &self,
+        name: &str,
+        what: NameRole,
+        found: &mut dyn FnMut(u32),
+    ) -> Result<(), IndexError> {
         let Some(number) = self.find_word(name)? else { return Ok(()) };
         let mut numbers = self.read_postings(number)?;
         let terms = numbers.read();

@@ -4,10 +4,10 @@
 
 use std::iter::Peekable;
 
-use super::segment::{ChunkRecord, DeclarationRecord, NAME_ROLES, FileRecord, NO_NUMBER, Segment};
+use super::segment::{ChunkRecord, DeclarationRecord, FileRecord, NAME_ROLES, NO_NUMBER, Segment};
 use super::words::{self, MAX_RUN_BYTES};
-use super::{IndexError, varint, sealed_file};
-use crate::context::chunk::{ChunkKind, CutFile, RowRange, IdentifierUse};
+use super::{IndexError, sealed_file, varint};
+use crate::context::chunk::{ChunkKind, CutFile, IdentifierUse, RowRange};
 use crate::context::interner::Interner;
 use crate::domain::OmissionReason;
 
@@ -108,7 +108,15 @@ impl SegmentBuilder {
         }
     }
 
-    pub fn add_file(&mut self, path: &str, blob: [u8; 20], text: &str, is_test: bool, cut: &CutFile<'_>, prints: &[u32]) {
+    pub fn add_file(
+        &mut self,
+        path: &str,
+        blob: [u8; 20],
+        text: &str,
+        is_test: bool,
+        cut: &CutFile<'_>,
+        prints: &[u32],
+    ) {
         let mut file = self.begin_file(path, blob);
         let mut uses = cut.uses.names.iter().peekable();
         for (number, piece) in cut.pieces.iter().enumerate() {
@@ -159,7 +167,15 @@ impl SegmentBuilder {
             let mut named = |name: &str| if name.is_empty() { NO_NUMBER } else { self.interner.intern(name) };
             let (name, scope) = (named(item.name), named(item.scope));
             let ((first, last), (head_first, head_last)) = (item.rows, item.head);
-            self.declared.push(DeclarationRecord { kind: item.kind as u32, name, scope, first, last, head_first, head_last });
+            self.declared.push(DeclarationRecord {
+                kind: item.kind as u32,
+                name,
+                scope,
+                first,
+                last,
+                head_first,
+                head_last,
+            });
         }
         file.declarations = cut.declarations.len() as u32;
         file.bytes = text.len() as u32;
@@ -276,8 +292,16 @@ impl SegmentBuilder {
                 let (name, scope) = (named(row.name)?, named(row.scope)?);
                 self.declared.push(DeclarationRecord { name, scope, ..*row });
             }
-            let FileRecord { path, first_chunk, first_fingerprint: first_print, first_declaration: first_declared, .. } = own;
-            self.files.push(FileRecord { path, first_chunk, first_fingerprint: first_print, first_declaration: first_declared, ..*file });
+            let FileRecord {
+                path, first_chunk, first_fingerprint: first_print, first_declaration: first_declared, ..
+            } = own;
+            self.files.push(FileRecord {
+                path,
+                first_chunk,
+                first_fingerprint: first_print,
+                first_declaration: first_declared,
+                ..*file
+            });
             self.bytes += file.bytes as usize;
         }
         segment.for_each_posting(&mut |word, chunk, count| {
@@ -289,7 +313,19 @@ impl SegmentBuilder {
 
     /// The segment's bytes and its name.
     pub fn finish(self) -> (Vec<u8>, String) {
-        let Self { interner, files, paths, mut chunks, lists, outlines, names, terms, fingerprints: prints, mut declared, .. } = self;
+        let Self {
+            interner,
+            files,
+            paths,
+            mut chunks,
+            lists,
+            outlines,
+            names,
+            terms,
+            fingerprints: prints,
+            mut declared,
+            ..
+        } = self;
         // Only what stands somewhere is kept, sorted.
         let mut is_used = vec![false; interner.len()];
         let own = chunks.iter().flat_map(|chunk| [chunk.name, chunk.parent]);

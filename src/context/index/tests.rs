@@ -422,7 +422,8 @@ fn nobody_waits_for_small_segments_to_be_merged_and_the_next_one_merges_them() {
     sample.refresh();
     let segments = |sample: &IndexFixture| {
         let tree = sample.repo().tree_id(&sample.commit()).expect("a tree");
-        let view = IndexView::read(&IndexView::path_of_tree(&sample.index_folder(), &tree)).expect("sound").expect("a view");
+        let view =
+            IndexView::read(&IndexView::path_of_tree(&sample.index_folder(), &tree)).expect("sound").expect("a view");
         view.segments.len()
     };
     let mut number = 0;

@@ -13,7 +13,8 @@ const MIN_WHOLE_LINE_BYTES: usize = 40;
 const MIN_PIECE_BYTES: usize = 16;
 const MIN_PIECES: usize = 3;
 
-static KEY_BEGIN: LazyLock<Regex> = LazyLock::new(|| compile_regex("-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"));
+static KEY_BEGIN: LazyLock<Regex> =
+    LazyLock::new(|| compile_regex("-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"));
 static KEY_END: LazyLock<Regex> = LazyLock::new(|| compile_regex("-----(?:BEGIN|END) "));
 static BASE64_RUN: LazyLock<Regex> = LazyLock::new(|| compile_regex("[A-Za-z0-9+/=]{4,}"));
 
@@ -57,11 +58,15 @@ fn slice_unterminated_key(rest: &str) -> &str {
 fn is_key(body: &str) -> bool {
     let mut pieces = BASE64_RUN.find_iter(body).filter(|run| is_base64(run.as_str()));
     let Some(first) = pieces.next() else { return false };
-    first.len() >= MIN_WHOLE_LINE_BYTES || pieces.enumerate().any(|(at, run)| run.len() >= MIN_WHOLE_LINE_BYTES || at + 2 >= MIN_PIECES)
+    first.len() >= MIN_WHOLE_LINE_BYTES
+        || pieces.enumerate().any(|(at, run)| run.len() >= MIN_WHOLE_LINE_BYTES || at + 2 >= MIN_PIECES)
 }
 
 /// Words and paths have the characters of Base64, but seldom of all sorts.
 fn is_base64(run: &str) -> bool {
     let has = |test: fn(&u8) -> bool| run.as_bytes().iter().any(test);
-    run.len() >= MIN_PIECE_BYTES && has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)
+    run.len() >= MIN_PIECE_BYTES
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
 }

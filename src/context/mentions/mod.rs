@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub use pieces::{MentionQuery, mark_files};
 
-use super::index::{Index, IndexError, IndexCompleteness};
+use super::index::{Index, IndexCompleteness, IndexError};
 use super::retrieve::SourceFile;
 use super::retrieve::paths::folder;
 use super::retrieve::unified_diff;
@@ -69,7 +69,10 @@ impl<'a> Mentions<'a> {
                 let is_quoted = span % 2 == 1;
                 for word in split_words(part) {
                     let path = strip_line_number(word).trim_start_matches("./");
-                    if (path.contains('.') || path.contains('/')) && known_paths.insert(path) && paths.len() < MAX_MENTIONS {
+                    if (path.contains('.') || path.contains('/'))
+                        && known_paths.insert(path)
+                        && paths.len() < MAX_MENTIONS
+                    {
                         paths.push(path);
                     }
                     // The parts of an address, or of a path, are no names.

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use super::{Mention, MentionedFiles};
 use crate::context::chunk::Declaration;
-use crate::context::pack::{ScoreExplanation, TokenCounter, Need, ContextPiece, SectionKind};
+use crate::context::file_analysis::FileAnalyzer;
+use crate::context::pack::{ContextPiece, Need, ScoreExplanation, SectionKind, TokenCounter};
 use crate::context::retrieve::document::Document;
 use crate::context::retrieve::task::RetrievalTask;
 use crate::context::retrieve::weights::RankingWeights;
 use crate::context::retrieve::words::Vocabulary;
 use crate::context::retrieve::{RankedFile, SourceFile};
 use crate::context::score;
-use crate::context::file_analysis::FileAnalyzer;
 use crate::context::text::slice_lines;
-use crate::context::units::{sort_declarations, classify_unit};
+use crate::context::units::{classify_unit, sort_declarations};
 use crate::context::utility::FileUtility;
 use crate::domain::LineRange;
 use crate::reviewers::analyzer::facts::is_test_path;
@@ -100,7 +100,10 @@ impl MentionQuery<'_> {
         wanted.collect()
     }
 
-    fn declaration_pieces(&self, &DeclaringFile { file, ranked: known, mentions }: &DeclaringFile<'_>) -> Vec<ContextPiece> {
+    fn declaration_pieces(
+        &self,
+        &DeclaringFile { file, ranked: known, mentions }: &DeclaringFile<'_>,
+    ) -> Vec<ContextPiece> {
         let path = &file.path;
         let told = known.map_or_else(|| self.analysis.mask_file(file), |known| known.masked.clone());
         let text_of = |lines: LineRange| -> String {
@@ -136,7 +139,8 @@ impl MentionQuery<'_> {
                 explanation: Arc::clone(&because),
             }
         };
-        let places = mentions.iter().flat_map(|mention| find_declarations(*mention, &declared, &file.document, self.vocabulary));
+        let places =
+            mentions.iter().flat_map(|mention| find_declarations(*mention, &declared, &file.document, self.vocabulary));
         places.map(piece).collect()
     }
 }
@@ -164,7 +168,8 @@ fn find_declarations(
     }
     if !found.is_empty() {
         let ordered = sort_declarations(declared);
-        let kind = |known: &Declaration| classify_unit(known.kind, known.lines, &ordered).unwrap_or(SectionKind::Window);
+        let kind =
+            |known: &Declaration| classify_unit(known.kind, known.lines, &ordered).unwrap_or(SectionKind::Window);
         return found.into_iter().map(|known| (kind(known), known.lines, known.head)).collect();
     }
     let word = vocabulary.find(mention.name);
@@ -202,7 +207,8 @@ mod tests {
         let telling = FileAnalyzer::open(&repo, Encoding::O200kBase, None);
         let mut named = MentionedFiles::default();
         named.declarations.insert(file.path.clone(), vec![Mention { name: "walk", owner: "" }]);
-        let task = RetrievalTask { focus: vec![Focus { path: file.path.clone(), line: None }], ..RetrievalTask::default() };
+        let task =
+            RetrievalTask { focus: vec![Focus { path: file.path.clone(), line: None }], ..RetrievalTask::default() };
         let found = |is_cancelled: bool| {
             let asked = MentionQuery {
                 mentioned: &named,

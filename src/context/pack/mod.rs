@@ -4,8 +4,8 @@
 //! not at all; no line of a file is in two sections; every piece that is not in is in `left_out` with the reason, but where a budget is too small for anything.
 
 mod sections;
-mod shared_text;
 mod selection;
+mod shared_text;
 #[cfg(test)]
 mod tests;
 
@@ -290,7 +290,12 @@ pub fn pack(pieces: &[ContextPiece], budget: u32, count: TokenCounter<'_>) -> Pa
 }
 
 /// The same; `None` once it is cancelled. Half a million pieces, those of 100 files of a megabyte, take seconds.
-pub fn pack_unless_cancelled(cancelled: &dyn Fn() -> bool, pieces: &[ContextPiece], budget: u32, count: TokenCounter<'_>) -> Option<PackedContext> {
+pub fn pack_unless_cancelled(
+    cancelled: &dyn Fn() -> bool,
+    pieces: &[ContextPiece],
+    budget: u32,
+    count: TokenCounter<'_>,
+) -> Option<PackedContext> {
     let prices = price_pieces(pieces, count);
     let mut room = budget;
     // Prices are sums of parts; joined, parts are a few tokens more or less. What is sent is counted as a whole, and with
@@ -335,10 +340,16 @@ pub struct PackPlan {
 }
 
 /// As [`pack_unless`] takes pieces, in a fraction of its time.
-pub fn plan_packing(cancelled: &dyn Fn() -> bool, pieces: &[ContextPiece], budget: u32, count: TokenCounter<'_>) -> Option<PackPlan> {
+pub fn plan_packing(
+    cancelled: &dyn Fn() -> bool,
+    pieces: &[ContextPiece],
+    budget: u32,
+    count: TokenCounter<'_>,
+) -> Option<PackPlan> {
     let prices = price_pieces(pieces, count);
     let (taken, excluded) = selection::select_pieces(pieces, &prices, budget, cancelled)?;
-    let missed = excluded.iter().filter(|(at, reason)| pieces[*at].lines.is_some() && *reason == ExclusionReason::Budget);
+    let missed =
+        excluded.iter().filter(|(at, reason)| pieces[*at].lines.is_some() && *reason == ExclusionReason::Budget);
     let missed = missed.map(|(at, _)| u64::from(prices[*at].text)).sum();
     Some(PackPlan { taken: taken.piece_indexes().to_vec(), used: taken.used(), excluded_tokens: missed })
 }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{ScoreExplanation, ExclusionReason, Need, ContextPiece, TokenPrice, ContextSection, SectionKind};
+use super::{ContextPiece, ContextSection, ExclusionReason, Need, ScoreExplanation, SectionKind, TokenPrice};
 use crate::context::mask::Mask;
-use crate::context::text::{choose_fence, slice_lines, format_path};
+use crate::context::text::{choose_fence, format_path, slice_lines};
 use crate::domain::LineRange;
 
 /// What is taken so far.
@@ -95,9 +95,17 @@ impl SelectedPieces {
     }
 
     /// Takes a piece when there is room for it below `most`.
-    pub fn try_add(&mut self, at: usize, piece: &ContextPiece, price: TokenPrice, most: u32) -> Result<(), ExclusionReason> {
+    pub fn try_add(
+        &mut self,
+        at: usize,
+        piece: &ContextPiece,
+        price: TokenPrice,
+        most: u32,
+    ) -> Result<(), ExclusionReason> {
         match piece.lines {
-            Some(lines) => self.add_lines(&piece.path, lines, price.head, &|rest| price.for_lines(piece, rest), most)?,
+            Some(lines) => {
+                self.add_lines(&piece.path, lines, price.head, &|rest| price.for_lines(piece, rest), most)?
+            }
             None => {
                 let tokens = price.text + price.head;
                 if self.used + tokens > most.min(self.room) {

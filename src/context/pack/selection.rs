@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::sections::SelectedPieces;
-use super::{ExclusionReason, Need, ContextPiece, TokenPrice, SectionKind};
+use super::{ContextPiece, ExclusionReason, Need, SectionKind, TokenPrice};
 
 /// Of what is left after the pieces that must be there, what the task names may take the half.
 const MENTIONED_BUDGET_DIVISOR: u32 = 2;
@@ -26,7 +26,8 @@ pub(super) fn select_pieces(
     room: u32,
     cancelled: &dyn Fn() -> bool,
 ) -> Option<(SelectedPieces, Vec<(usize, ExclusionReason)>)> {
-    let mut taker = PieceSelector { pieces, prices, room, for_named: 0, taken: SelectedPieces::new(room), excluded: Vec::new() };
+    let mut taker =
+        PieceSelector { pieces, prices, room, for_named: 0, taken: SelectedPieces::new(room), excluded: Vec::new() };
     for at in taker.with_need(Need::Must) {
         taker.try_select(at, room);
     }

@@ -38,7 +38,14 @@ fn piece(path: &str, start: u32, end: u32, need: Need, score: f32) -> ContextPie
 }
 
 fn any_piece() -> impl Strategy<Value = ContextPiece> {
-    let need = prop::sample::select(vec![Need::Must, Need::Mentioned, Need::Snippet, Need::Type, Need::ByUtility, Need::Filler]);
+    let need = prop::sample::select(vec![
+        Need::Must,
+        Need::Mentioned,
+        Need::Snippet,
+        Need::Type,
+        Need::ByUtility,
+        Need::Filler,
+    ]);
     ("[a-d]", 1u32..60, 0u32..12, need, 0.0f32..1.0)
         .prop_map(|(path, start, length, need, score)| piece(&path, start, start + length, need, score))
 }
@@ -155,8 +162,9 @@ fn what_is_there_in_the_middle_is_not_paid_twice_and_keeps_its_text() {
     (class.text, class.first_bonus) = ((1..=40).map(compressed).collect::<String>().into(), 0.0);
     let methods = [piece("a", 11, 20, Need::Mentioned, 0.9), piece("a", 31, 32, Need::Mentioned, 0.8)];
     let pieces = [&methods[..], &[class]].concat();
-    let is_of_a_method =
-        |line: u32| methods.iter().any(|method| method.lines.is_some_and(|own| own.contains(LineRange::new(line, line))));
+    let is_of_a_method = |line: u32| {
+        methods.iter().any(|method| method.lines.is_some_and(|own| own.contains(LineRange::new(line, line))))
+    };
     let said = |line: u32| if is_of_a_method(line) { file_line("a", line) } else { compressed(line) };
     let expected: String = (1..=40).map(said).collect();
     let expected = sections::format_section("a", Some(LineRange::new(1, 40)), SectionKind::Window, &expected);
@@ -168,7 +176,11 @@ fn what_is_there_in_the_middle_is_not_paid_twice_and_keeps_its_text() {
 
 #[test]
 fn what_the_task_names_takes_half_of_what_is_left() {
-    let named = |path: &str, score| ContextPiece { utility: 0.0, first_bonus: 0.0, ..piece(path, 1, 10, Need::Mentioned, score) };
+    let named = |path: &str, score| ContextPiece {
+        utility: 0.0,
+        first_bonus: 0.0,
+        ..piece(path, 1, 10, Need::Mentioned, score)
+    };
     let mut pieces = vec![piece("a", 1, 10, Need::Must, 1.0)];
     pieces.extend([named("b", 0.91), named("c", 0.93), named("d", 0.92)]);
     pieces.extend(["e", "f"].map(|path| piece(path, 1, 10, Need::ByUtility, 0.1)));
@@ -236,7 +248,8 @@ fn fillers_stand_in_the_middle(#[case] paths: &[&str], #[case] expected: &[&str]
 
 #[test]
 fn no_figure_breaks_the_order() {
-    let mut strange = vec![piece("a", 1, 3, Need::ByUtility, f32::NAN), piece("b", 1, 3, Need::ByUtility, f32::INFINITY)];
+    let mut strange =
+        vec![piece("a", 1, 3, Need::ByUtility, f32::NAN), piece("b", 1, 3, Need::ByUtility, f32::INFINITY)];
     strange.push(piece("c", 1, 3, Need::ByUtility, 0.5));
     let found = packed(&strange, 1_000);
     assert!(found.sections.iter().any(|section| section.path == "c"));
@@ -290,7 +303,10 @@ fn a_summary_stands_for_a_chunk_that_does_not_fit(#[case] budget: u32, #[case] e
 fn of_what_is_found_just_in_time_a_section_says_so(#[case] beside: f32, #[case] expected: &str) {
     let found = piece("a", 1, 3, Need::Snippet, 0.5);
     let packed = packed(&[found, piece("a", 4, 6, Need::Must, beside)], 1_000);
-    assert_eq!(packed.sections.iter().map(|section| section.explanation.reason.as_str()).collect::<Vec<_>>(), [expected]);
+    assert_eq!(
+        packed.sections.iter().map(|section| section.explanation.reason.as_str()).collect::<Vec<_>>(),
+        [expected]
+    );
 }
 
 #[test]

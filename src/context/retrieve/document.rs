@@ -308,7 +308,10 @@ fn find_declaration(code: &str, indent: usize) -> Option<LineDeclaration<'_>> {
         let (keyword, name) = (pair[0], pair[1]);
         let is_body = BODY_KEYWORDS.contains(&keyword);
         let is_local = matches!(keyword, "let" | "var" | "val") && indent > 0;
-        if (is_body || VALUE_KEYWORDS.contains(&keyword)) && !BODY_KEYWORDS.contains(&name) && !VALUE_KEYWORDS.contains(&name) && name != "mut"
+        if (is_body || VALUE_KEYWORDS.contains(&keyword))
+            && !BODY_KEYWORDS.contains(&name)
+            && !VALUE_KEYWORDS.contains(&name)
+            && name != "mut"
         {
             return (!is_local).then_some(LineDeclaration { name, is_body });
         }

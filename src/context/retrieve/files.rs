@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::document::Document;
 use super::factors::{FileFactors, to_figure};
 use super::history::{History, MAX_FILES_PER_COMMIT, PathId, fingerprint};
-use super::paths::{folder, is_generic_name, is_test, extension, folder_proximity, subject};
-use super::task::{Query, WORD_ROLES, IdfTable, WordRole};
-use super::words::{WordMap, Vocabulary, Word};
+use super::paths::{extension, folder, folder_proximity, is_generic_name, is_test, subject};
+use super::task::{IdfTable, Query, WORD_ROLES, WordRole};
+use super::words::{Vocabulary, Word, WordMap};
 use crate::context::parallel;
 
 /// A file that may be relevant.
@@ -195,14 +195,23 @@ fn add_history_factors(
             *figure = figure.ln_1p();
         }
     }
-    assign_reciprocal_ranks(factors, |_, factors| factors.together + 0.01 * factors.together_small, |factors| &mut factors.together_first);
+    assign_reciprocal_ranks(
+        factors,
+        |_, factors| factors.together + 0.01 * factors.together_small,
+        |factors| &mut factors.together_first,
+    );
     assign_reciprocal_ranks(factors, |_, factors| factors.alike, |factors| &mut factors.alike_first);
     assign_reciprocal_ranks(factors, |_, factors| factors.changes, |factors| &mut factors.changes_first);
     relations
 }
 
 /// Of each commit, how much its words are like the task's: the rare ones among commits, by the root of its length.
-fn compute_commit_similarities(query: &Query, history: &History, before: &[usize], vocabulary: &Vocabulary) -> Vec<f32> {
+fn compute_commit_similarities(
+    query: &Query,
+    history: &History,
+    before: &[usize],
+    vocabulary: &Vocabulary,
+) -> Vec<f32> {
     let edited = query.words.iter().filter(|word| query.roles.get(**word) & !(1 << WordRole::Near as u8) != 0);
     let mut words: HashMap<u32, f32> = edited.map(|word| (fingerprint(vocabulary.name(*word)), 0.0)).collect();
     // Nearly all words of the history are none of the task's: a look at some bits tells of most.
@@ -362,7 +371,8 @@ fn add_path_factors(
     vocabulary: &mut Vocabulary,
 ) {
     let words: Vec<Vec<Word>> = given.iter().map(|path| vocabulary.intern_path(path)).collect();
-    let subjects: HashSet<String> = given.iter().map(|path| subject(path)).filter(|name| !is_generic_name(name)).collect();
+    let subjects: HashSet<String> =
+        given.iter().map(|path| subject(path)).filter(|name| !is_generic_name(name)).collect();
     let folders: HashSet<&str> = given.iter().map(|path| folder(path)).collect();
     let languages: HashSet<&str> = given.iter().map(|path| extension(path)).collect();
     let has_test = given.iter().any(|path| is_test(path));

@@ -11,7 +11,12 @@ use super::files::CandidateFile;
 type ImportLookup<'a> = &'a dyn Fn(&[&str]) -> Vec<Vec<String>>;
 
 /// Writes who is imported by a given file.
-pub fn add_imported_factors(files: &[CandidateFile<'_>], given: &[&str], ask: ImportLookup<'_>, factors: &mut [FileFactors]) {
+pub fn add_imported_factors(
+    files: &[CandidateFile<'_>],
+    given: &[&str],
+    ask: ImportLookup<'_>,
+    factors: &mut [FileFactors],
+) {
     let mut strongest: HashMap<String, f32> = HashMap::new();
     for imported in ask(given) {
         let figure = 1.0 / (imported.len().max(1) as f32).sqrt();

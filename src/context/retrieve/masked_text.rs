@@ -86,8 +86,13 @@ impl MaskedFile {
     /// A file as it is.
     pub fn from_text(document: &Document, text: &str, count: &dyn Fn(&str) -> usize) -> Self {
         let lines = PassageLines::new(text);
-        let texts = PassageTexts::from_texts(document.passages.iter().map(|place| lines.get(place.start, place.end)), count);
-        Self { tokens: texts.tokens.clone(), declares_type: find_type_passages(document, &lines), texts: Arc::new(texts) }
+        let texts =
+            PassageTexts::from_texts(document.passages.iter().map(|place| lines.get(place.start, place.end)), count);
+        Self {
+            tokens: texts.tokens.clone(),
+            declares_type: find_type_passages(document, &lines),
+            texts: Arc::new(texts),
+        }
     }
 
     /// A file of which some lines may not be told: `said` has what stands in their place, by lines from 1, the last one

@@ -13,12 +13,12 @@ pub mod factors;
 mod files;
 pub mod history;
 mod imports;
+pub mod masked_text;
 mod passages;
 pub mod paths;
 pub mod task;
 #[cfg(test)]
 mod tests;
-pub mod masked_text;
 pub mod unified_diff;
 pub mod weights;
 pub mod words;
@@ -30,9 +30,9 @@ use document::{Document, Passage};
 use factors::{FileFactors, PassageFactors};
 use files::CandidateFile;
 use history::{FileCommit, History, compute_line_history};
-use passages::ExampleLines;
-use task::{GivenDocument, Query, IdfTable, RetrievalTask};
 use masked_text::MaskedFile;
+use passages::ExampleLines;
+use task::{GivenDocument, IdfTable, Query, RetrievalTask};
 use weights::{Calibration, RankingWeights};
 use words::Vocabulary;
 
@@ -90,7 +90,12 @@ pub struct RankedPassage {
 }
 
 /// The files that lead and those that are named, the best first.
-pub fn rank_files(task: &RetrievalTask, sources: &RankingInput<'_>, weights: &RankingWeights, vocabulary: &mut Vocabulary) -> Vec<RankedFile> {
+pub fn rank_files(
+    task: &RetrievalTask,
+    sources: &RankingInput<'_>,
+    weights: &RankingWeights,
+    vocabulary: &mut Vocabulary,
+) -> Vec<RankedFile> {
     let given: HashSet<&str> = task.paths().collect();
     let by_path: HashMap<&str, &Arc<Document>> = sources
         .files
@@ -98,8 +103,11 @@ pub fn rank_files(task: &RetrievalTask, sources: &RankingInput<'_>, weights: &Ra
         .filter(|file| given.contains(file.path.as_str()))
         .map(|file| (file.path.as_str(), &file.document))
         .collect();
-    let known: Vec<GivenDocument<'_>> =
-        task.given.iter().map(|given| GivenDocument { given, document: by_path.get(given.path.as_str()).copied() }).collect();
+    let known: Vec<GivenDocument<'_>> = task
+        .given
+        .iter()
+        .map(|given| GivenDocument { given, document: by_path.get(given.path.as_str()).copied() })
+        .collect();
     let focus: Vec<_> =
         task.focus.iter().filter_map(|focus| Some((focus, *by_path.get(focus.path.as_str())?))).collect();
     let pairs = sources.files.iter().map(|file| (file.path.as_str(), file.document.as_ref()));
@@ -116,7 +124,15 @@ pub fn rank_files(task: &RetrievalTask, sources: &RankingInput<'_>, weights: &Ra
         .collect();
     let mut paths: Vec<&str> = given.into_iter().collect();
     paths.sort_unstable();
-    let mut evidence = files::compute_file_factors(&candidates, &paths, &query, &rarity, sources.history, sources.ancestors, vocabulary);
+    let mut evidence = files::compute_file_factors(
+        &candidates,
+        &paths,
+        &query,
+        &rarity,
+        sources.history,
+        sources.ancestors,
+        vocabulary,
+    );
     imports::add_imported_factors(&candidates, &paths, sources.imports, &mut evidence.factors);
     let mut leading: Vec<(usize, f32)> = candidates
         .iter()

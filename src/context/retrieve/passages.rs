@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::document::Document;
 use super::factors::{PassageFactors, to_figure};
 use super::history::{LineHistory, Touch};
-use super::task::{GivenDocument, Query, IdfTable, old_line_range};
-use super::words::{WordMap, Vocabulary, Word};
+use super::task::{GivenDocument, IdfTable, Query, old_line_range};
+use super::words::{Vocabulary, Word, WordMap};
 
 /// So many lines are compared with.
 const MAX_EXAMPLE_LINES: usize = 400;
@@ -119,7 +119,9 @@ impl ExampleLines {
                 removed.extend(lines.filter(|line| line.len() > 1));
                 let Some(document) = document.filter(|_| given.touch == Touch::Modified) else { continue };
                 let (start, end) = old_line_range(&hunk.range);
-                for line in start.saturating_sub(CONTEXT_LINES)..end.saturating_add(CONTEXT_LINES).min(document.line_count()) {
+                for line in
+                    start.saturating_sub(CONTEXT_LINES)..end.saturating_add(CONTEXT_LINES).min(document.line_count())
+                {
                     if (line < start || line >= end) && document.line_words(line).len() > 1 {
                         near.push(distinct_words(document.line_words(line)));
                     }

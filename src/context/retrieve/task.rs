@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::document::Document;
 use super::history::Touch;
-use super::words::{WordMap, Vocabulary, Word, split_identifier};
+use super::words::{Vocabulary, Word, WordMap, split_identifier};
 use crate::git::Hunk;
 
 /// So many words of a kind are looked for, the rarest first.
@@ -101,7 +101,10 @@ pub struct IdfTable {
 }
 
 impl IdfTable {
-    pub fn from_documents<'a>(files: impl Iterator<Item = (&'a str, &'a Document)>, vocabulary: &mut Vocabulary) -> Self {
+    pub fn from_documents<'a>(
+        files: impl Iterator<Item = (&'a str, &'a Document)>,
+        vocabulary: &mut Vocabulary,
+    ) -> Self {
         let mut words: WordMap<u32> = WordMap::default();
         // How many files have it, and the last of them.
         let mut parts: WordMap<(u32, u32)> = WordMap::default();
@@ -201,7 +204,9 @@ impl Query {
                 }
                 if let Some(document) = document.filter(|_| given.touch == Touch::Modified) {
                     let (start, end) = old_line_range(&hunk.range);
-                    for line in start.saturating_sub(CONTEXT_LINES)..end.saturating_add(CONTEXT_LINES).min(document.line_count()) {
+                    for line in start.saturating_sub(CONTEXT_LINES)
+                        ..end.saturating_add(CONTEXT_LINES).min(document.line_count())
+                    {
                         if line < start || line >= end {
                             count(near, document.line_words(line));
                         }
@@ -226,7 +231,8 @@ impl Query {
             match focus.line {
                 Some(line) => {
                     let line = line.saturating_sub(1);
-                    for number in line.saturating_sub(2 * CONTEXT_LINES)..line.saturating_add(2 * CONTEXT_LINES).min(document.line_count())
+                    for number in line.saturating_sub(2 * CONTEXT_LINES)
+                        ..line.saturating_add(2 * CONTEXT_LINES).min(document.line_count())
                     {
                         count(if number == line { &mut *changed } else { &mut *near }, document.line_words(number));
                     }

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::document::Document;
-use super::history::{FileCommit, History, PastCommit, PastFile, PathId, Touch, find_last_touch, compute_line_history};
-use super::task::{Focus, GivenFile, GivenFileHunk, RetrievalTask};
+use super::history::{FileCommit, History, PastCommit, PastFile, PathId, Touch, compute_line_history, find_last_touch};
 use super::masked_text::MaskedFile;
+use super::task::{Focus, GivenFile, GivenFileHunk, RetrievalTask};
 use super::weights::RankingWeights;
 use super::words::{Vocabulary, identifiers, split_identifier};
-use super::{RankedFile, SourceFile, RankingInput, rank_files};
+use super::{RankedFile, RankingInput, SourceFile, rank_files};
 use crate::domain::LineRange;
 use crate::git::Hunk;
 
@@ -22,7 +22,8 @@ fn hunk(old_start: u32, old_lines: u32, new_start: u32, new_lines: u32) -> Hunk 
 
 /// A change of one line of a file.
 fn change(path: &str, line: u32, removed: &str, added: &str) -> GivenFile {
-    let hunk = GivenFileHunk { range: hunk(line, 1, line, 1), removed: vec![removed.into()], added: vec![added.into()] };
+    let hunk =
+        GivenFileHunk { range: hunk(line, 1, line, 1), removed: vec![removed.into()], added: vec![added.into()] };
     GivenFile { path: path.into(), touch: Touch::Modified, hunks: vec![hunk] }
 }
 
@@ -38,8 +39,9 @@ fn ranked(files: &[(&str, &str)], history: &History, task: &RetrievalTask) -> Ve
         })
         .collect();
     let before: Vec<usize> = (0..history.commits.len()).collect();
-    let plain =
-        |file: &SourceFile| MaskedFile::from_text(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4);
+    let plain = |file: &SourceFile| {
+        MaskedFile::from_text(&file.document, texts[file.path.as_str()], &|text: &str| text.len() / 4)
+    };
     let told = |files: &[&SourceFile]| files.iter().map(|file| plain(file)).collect();
     let sources = RankingInput {
         files: &files,
@@ -59,7 +61,11 @@ fn history(commits: &[&[&str]]) -> History {
     for paths in commits {
         let files = paths
             .iter()
-            .map(|path| PastFile { path: history.intern_path(path), touch: Touch::Modified, hunks: vec![hunk(1, 1, 1, 1)] })
+            .map(|path| PastFile {
+                path: history.intern_path(path),
+                touch: Touch::Modified,
+                hunks: vec![hunk(1, 1, 1, 1)],
+            })
             .collect();
         history.commits.push(PastCommit { files, words: Vec::new() });
     }
@@ -120,7 +126,8 @@ fn within_a_file_the_lines_with_the_name_lead() {
 #[test]
 fn a_place_in_focus_and_words_are_a_task_too() {
     let focus = Focus { path: "lib/price.rs".into(), line: Some(1) };
-    let of_focus = ranked(&TREE, &History::default(), &RetrievalTask { focus: vec![focus], ..RetrievalTask::default() });
+    let of_focus =
+        ranked(&TREE, &History::default(), &RetrievalTask { focus: vec![focus], ..RetrievalTask::default() });
     assert_eq!(of_focus[0].path, "lib/store.rs");
     let task = RetrievalTask { text: "walk the road, see `lib/road.rs`".into(), ..RetrievalTask::default() };
     let of_text = ranked(&TREE, &History::default(), &task);

@@ -244,7 +244,8 @@ mod tests {
             ("a/", "b/"),
         ] {
             let text = format!("Before.\n--- a/x\n+++ b/x\n{hunk}--- {old}\n+++ {new}\n{hunk}After.\n");
-            let files: Vec<_> = parse_unified_diff(&text).into_iter().map(|file| (file.path, file.hunks.len())).collect();
+            let files: Vec<_> =
+                parse_unified_diff(&text).into_iter().map(|file| (file.path, file.hunks.len())).collect();
             assert_eq!(files, [("x".to_owned(), 1)], "{old} {new}");
             assert_eq!(lines_outside_diffs(&text), ["Before.", "After."], "{old} {new}");
         }

@@ -52,7 +52,10 @@ impl SingleSignals {
             ),
             (
                 "bm25",
-                RankingWeights::from_figures(&["removed", "added", "changed", "parts"], &["removed", "added", "changed", "parts"]),
+                RankingWeights::from_figures(
+                    &["removed", "added", "changed", "parts"],
+                    &["removed", "added", "changed", "parts"],
+                ),
             ),
             (
                 "graph",

@@ -108,8 +108,9 @@ impl Vocabulary {
 pub fn identifiers(line: &str) -> impl Iterator<Item = &str> {
     let line = if line.len() <= MAX_LINE_BYTES { line } else { "" };
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
-    line.split(move |c: char| !is_word(c))
-        .filter(|word| (2..=MAX_IDENTIFIER_BYTES).contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit()))
+    line.split(move |c: char| !is_word(c)).filter(|word| {
+        (2..=MAX_IDENTIFIER_BYTES).contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// Whether an identifier is its only part.

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use super::{TestCoverage, UNKNOWN_FOLDER};
 use crate::context::disk_cache::{CacheKey, DiskCache};
 use crate::domain::content_hash;
-use crate::git::{TreeListingEntry, EntryKind, Repo, TreeFile};
+use crate::git::{EntryKind, Repo, TreeFile, TreeListingEntry};
 
 /// Where reports are usually written.
 const REPORT_PATHS: [&str; 12] = [
@@ -86,9 +86,12 @@ impl CoverageReports {
             Some(ReportSource::Tree(entry.id.clone()))
         });
         let named = LCOV_FOLDERS.iter().flat_map(|folder| list_lcov_files(&root.join(folder)));
-        let in_worktree = REPORT_PATHS.iter().map(|place| root.join(place)).filter(|path| is_report_file(path)).chain(named);
+        let in_worktree =
+            REPORT_PATHS.iter().map(|place| root.join(place)).filter(|path| is_report_file(path)).chain(named);
         let found = in_tree.chain(in_worktree.map(ReportSource::Worktree)).take(MAX_REPORTS);
-        let reports = found.map(|place| CoverageReport { source: place, parsed: OnceCell::new(), unchanged: RefCell::default() }).collect();
+        let reports = found
+            .map(|place| CoverageReport { source: place, parsed: OnceCell::new(), unchanged: RefCell::default() })
+            .collect();
         Self { root, folder: folder.map(Path::to_owned), reports }
     }
 
@@ -134,7 +137,12 @@ impl CoverageReports {
     }
 
     /// What a report says. One that nobody waited for to the end is read when it is asked for again.
-    fn parse_report<'r>(&self, repo: &Repo, report: &'r CoverageReport, cancelled: &dyn Fn() -> bool) -> Option<&'r ParsedReport> {
+    fn parse_report<'r>(
+        &self,
+        repo: &Repo,
+        report: &'r CoverageReport,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Option<&'r ParsedReport> {
         if report.parsed.get().is_none() {
             let said = self.read_report(repo, &report.source, cancelled);
             if said.is_none() && cancelled() {
@@ -153,7 +161,8 @@ impl CoverageReports {
                 ("content", content_hash([content.as_slice()]), Some(content), Some(written))
             }
         };
-        let of_blob = || repo.blob_size(&id).is_ok_and(|size| size <= MAX_REPORT_BYTES).then(|| repo.blob(&id).ok()).flatten();
+        let of_blob =
+            || repo.blob_size(&id).is_ok_and(|size| size <= MAX_REPORT_BYTES).then(|| repo.blob(&id).ok()).flatten();
         let shelf = DiskCache::open(self.folder.as_deref(), "coverage", MAX_CACHE_BYTES);
         // Paths in it may begin with the root.
         let key = CacheKey::from_parts(&["coverage", RECORD_VERSION, &self.root.to_string_lossy(), sort, &id]);
@@ -227,7 +236,8 @@ fn file_name(path: &str) -> &str {
 /// The `.lcov` files of a folder, by name.
 fn list_lcov_files(folder: &Path) -> Vec<PathBuf> {
     const MAX_FOLDER_ENTRIES: usize = 10_000;
-    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MAX_FOLDER_ENTRIES).flatten().map(|entry| entry.path());
+    let entries =
+        std::fs::read_dir(folder).into_iter().flatten().take(MAX_FOLDER_ENTRIES).flatten().map(|entry| entry.path());
     let is_report = |path: &PathBuf| path.extension().is_some_and(|end| end == "lcov") && is_report_file(path);
     let mut found: Vec<PathBuf> = entries.filter(is_report).collect();
     found.sort();
@@ -355,7 +365,10 @@ mod tests {
             assert_eq!(fs::read(&part).expect("a part again"), whole, "byte {at}");
         }
         sample.write("lcov.info", "SF:a.rs\nDA:1,1\nDA:2,3\nend_of_record\n", 3);
-        assert_eq!((sample.find_share(false), sample.cache_parts().len()), (Some(LineCoverage { reached: 2, total: 2 }), 2));
+        assert_eq!(
+            (sample.find_share(false), sample.cache_parts().len()),
+            (Some(LineCoverage { reached: 2, total: 2 }), 2)
+        );
         sample.write("a.rs", "one\ntwo\n", 4);
         assert_eq!(sample.find_share(false), None, "the file was written after the report");
     }
@@ -382,8 +395,13 @@ mod tests {
         sample.write("lcov.info", "SF:a.rs\nDA:1,1\nDA:2,0\nend_of_record\n", 2);
         let content = fs::read(sample.repo.root().join("lcov.info")).expect("the report");
         let root = sample.repo.root();
-        let key =
-            CacheKey::from_parts(&["coverage", RECORD_VERSION, &root.to_string_lossy(), "content", &content_hash([content.as_slice()])]);
+        let key = CacheKey::from_parts(&[
+            "coverage",
+            RECORD_VERSION,
+            &root.to_string_lossy(),
+            "content",
+            &content_hash([content.as_slice()]),
+        ]);
         let shelf = DiskCache::open(Some(&sample.cache_folder()), "coverage", MAX_CACHE_BYTES);
         let other = TestCoverage::parse("SF:a.rs\nDA:1,1\n", &root, &|| false).expect("nobody cancels");
         shelf.insert(key, other.pack());

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::vocabulary::{NO_RANK, BpeVocabulary, utf8_length};
+use super::vocabulary::{BpeVocabulary, NO_RANK, utf8_length};
 
 /// The longest piece that fits into a [`Row`], in bytes.
 pub const MAX_SHORT_PIECE_BYTES: usize = 255;

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::{Encoding, scale_count, counter};
+use super::{Encoding, counter, scale_count};
 
 /// What the paragraphs of texts count for, by a hash of each.
 pub struct TokenCountCache {

@@ -10,7 +10,7 @@
 
 use super::bpe_merge::{HeapMerger, MAX_SHORT_PIECE_BYTES, ShortMerger};
 use super::pretokenizer::{Pretokenizer, SplitRules};
-use super::vocabulary::{NO_RANK, BpeVocabulary, utf8_length};
+use super::vocabulary::{BpeVocabulary, NO_RANK, utf8_length};
 
 /// Longer pieces are seldom words; those that are become one token by joining as well.
 const MAX_LIKELY_WORD_BYTES: usize = 128;
@@ -91,7 +91,10 @@ impl Counter {
             return joining.row.merge_piece(&self.words, part);
         }
         let in_windows = |size| self.count_in_windows(part, size, joining);
-        [MAX_SHORT_PIECE_BYTES, LARGE_WINDOW_BYTES].into_iter().find_map(in_windows).unwrap_or_else(|| joining.heap.merge_piece(&self.words, part))
+        [MAX_SHORT_PIECE_BYTES, LARGE_WINDOW_BYTES]
+            .into_iter()
+            .find_map(in_windows)
+            .unwrap_or_else(|| joining.heap.merge_piece(&self.words, part))
     }
 
     /// `None` where windows of this size do not meet.
@@ -107,7 +110,8 @@ impl Counter {
             let kept = (1..=most).rev().take(MAX_BORDER_TRIES).find(|kept| {
                 let last = kept.checked_sub(2).map_or(0, |before| ends[before]);
                 let (from, border) = (start + last, start + ends[kept - 1]);
-                let first = joining.token_ends(&self.words, window(border)).first().map_or(border, |first| border + first);
+                let first =
+                    joining.token_ends(&self.words, window(border)).first().map_or(border, |first| border + first);
                 joining.token_ends(&self.words, &part[from..first]) == [border - from, first - from]
             })?;
             count += kept;

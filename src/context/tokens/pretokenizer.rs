@@ -67,7 +67,9 @@ impl Pretokenizer {
             return Some(start + contraction);
         }
         let is_led = sort & LEAD != 0;
-        (is_led || sort & LETTER != 0).then(|| self.find_class_end(LETTER, text, behind)).filter(|end| !is_led || *end > behind)
+        (is_led || sort & LETTER != 0)
+            .then(|| self.find_class_end(LETTER, text, behind))
+            .filter(|end| !is_led || *end > behind)
     }
 
     /// Letters by case, what leads them, and a contraction.

@@ -112,7 +112,11 @@ impl BpeVocabulary {
             [first, second, third] => self.starts.set(self.pairs[pair_index(first, second)].row, third, rank),
             _ => {
                 let bytes = WordKey::from_bytes(&self.text, start, end);
-                let key = if word.len() > MAX_SHORT_WORD_BYTES { WordKey::from_ranks(left as i32, right as i32) } else { bytes };
+                let key = if word.len() > MAX_SHORT_WORD_BYTES {
+                    WordKey::from_ranks(left as i32, right as i32)
+                } else {
+                    bytes
+                };
                 for (index, bit) in [key.filter_bit(), bytes.filter_bit()] {
                     self.filter[index] |= bit;
                 }
@@ -208,7 +212,8 @@ impl BpeVocabulary {
     /// parts is inside it.
     pub fn min_crossing_rank(&self, text: &[u8], start: usize, end: usize) -> i32 {
         let before = if start > 0 { self.pairs[pair_index(text[start - 1], text[start])].ends_inside } else { NO_RANK };
-        let behind = if end < text.len() { self.pairs[pair_index(text[end - 1], text[end])].starts_inside } else { NO_RANK };
+        let behind =
+            if end < text.len() { self.pairs[pair_index(text[end - 1], text[end])].starts_inside } else { NO_RANK };
         before.min(behind)
     }
 

@@ -22,7 +22,9 @@ impl ToolArguments {
     pub fn parse(spec: &ToolSpec, text: &str) -> Result<Self, ToolError> {
         let tool = spec.name.clone();
         if text.len() > MAX_ARGUMENT_BYTES {
-            return Err(ToolError::failed(format!("the arguments of {tool} are longer than {MAX_ARGUMENT_BYTES} bytes")));
+            return Err(ToolError::failed(format!(
+                "the arguments of {tool} are longer than {MAX_ARGUMENT_BYTES} bytes"
+            )));
         }
         // Some providers send nothing where there is nothing to say.
         let text = if text.trim().is_empty() { "{}" } else { text };

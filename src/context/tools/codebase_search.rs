@@ -12,10 +12,10 @@ use regex_syntax::hir::{Look, LookSet};
 use serde_json::json;
 
 use super::arguments::ToolArguments;
+use super::index_prefilter::IndexPrefilter;
 use super::pager::{Pager, ShownLines};
 use super::scan::{MAX_SCAN_BYTES, scan_files};
-use super::index_prefilter::IndexPrefilter;
-use super::{ToolOutput, ToolError, Tool, Toolbox, files, quote};
+use super::{Tool, ToolError, ToolOutput, Toolbox, files, quote};
 use crate::context::mask::unmasked_ranges;
 use crate::context::text::{self, format_line};
 use crate::domain::text::format_count;
@@ -80,7 +80,8 @@ impl CodeSearchPattern {
         }
         let wrong = |error| ToolError::failed(describe_error(&error));
         if !is_regex {
-            let pattern = compile_pattern(&regex::escape(query), PatternAlphabet::Ascii, MAX_TEXT_PATTERN_BYTES).map_err(wrong)?;
+            let pattern = compile_pattern(&regex::escape(query), PatternAlphabet::Ascii, MAX_TEXT_PATTERN_BYTES)
+                .map_err(wrong)?;
             return Ok(Self { pattern, looks_around: false, budget: MAX_SCAN_BYTES });
         }
         let assertions = find_assertions(query);
@@ -89,11 +90,16 @@ impl CodeSearchPattern {
         }
         // How slow a pattern may be is told by its size without the letters of the world.
         let (pattern, budget) = match Self::compile_within(query, PatternAlphabet::Ascii, FULL_BUDGET_PATTERN_BYTES) {
-            Ok((pattern, budget)) => {
-                (compile_pattern(query, PatternAlphabet::Unicode, MAX_PATTERN_BYTES * UNICODE_SIZE_FACTOR).unwrap_or(pattern), budget)
-            }
+            Ok((pattern, budget)) => (
+                compile_pattern(query, PatternAlphabet::Unicode, MAX_PATTERN_BYTES * UNICODE_SIZE_FACTOR)
+                    .unwrap_or(pattern),
+                budget,
+            ),
             // Or it is about such letters.
-            Err(regex::Error::Syntax(_)) => Self::compile_within(query, PatternAlphabet::Unicode, FULL_BUDGET_PATTERN_BYTES * UNICODE_SIZE_FACTOR).map_err(wrong)?,
+            Err(regex::Error::Syntax(_)) => {
+                Self::compile_within(query, PatternAlphabet::Unicode, FULL_BUDGET_PATTERN_BYTES * UNICODE_SIZE_FACTOR)
+                    .map_err(wrong)?
+            }
             Err(error) => return Err(wrong(error)),
         };
         Ok(Self { pattern, looks_around: !assertions.is_empty(), budget })
@@ -259,7 +265,11 @@ impl CodeSearchScope {
     }
 }
 
-pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn Fn() -> bool) -> Result<ToolOutput, ToolError> {
+pub fn run(
+    toolbox: &mut Toolbox,
+    arguments: &mut ToolArguments,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<ToolOutput, ToolError> {
     let query_text = arguments.take_required_text("query")?;
     let is_regex = arguments.take_flag("regex")?;
     let query = CodeSearchPattern::new(&query_text, is_regex)?;
@@ -274,41 +284,43 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn
     let mut matched = 0;
     let sieve = if is_regex { None } else { IndexPrefilter::for_text(toolbox.index.as_ref(), &query_text) };
     let wanted = |entry: &TreeListingEntry| scope.includes(entry);
-    let scanned = scan_files((repo, files), sieve.as_ref(), query.budget, &wanted, cancelled, &mut |entry, content| {
-        // As what is shown of it.
-        let unmasked = String::from_utf8_lossy(content);
-        if !query.may_match(unmasked.as_bytes(), cancelled)? {
-            return Ok(ControlFlow::Continue(()));
-        }
-        let text = texts.get(repo, entry)?;
-        let heading = format_line(&entry.path);
-        let (mut here, mut left) = (0, 0);
-        for (number, own) in (1..=text.line_count()).zip(unmasked.split('\n')) {
-            if cancelled() {
-                return Err(ToolError::cancelled());
+    let scanned =
+        scan_files((repo, files), sieve.as_ref(), query.budget, &wanted, cancelled, &mut |entry, content| {
+            // As what is shown of it.
+            let unmasked = String::from_utf8_lossy(content);
+            if !query.may_match(unmasked.as_bytes(), cancelled)? {
+                return Ok(ControlFlow::Continue(()));
             }
-            let line = text.line(number);
-            let is_masked = own.strip_suffix('\r').unwrap_or(own) != line;
-            let Some(line) = query.match_line(line, is_masked) else { continue };
-            if here == most {
-                left += 1;
-                continue;
+            let text = texts.get(repo, entry)?;
+            let heading = format_line(&entry.path);
+            let (mut here, mut left) = (0, 0);
+            for (number, own) in (1..=text.line_count()).zip(unmasked.split('\n')) {
+                if cancelled() {
+                    return Err(ToolError::cancelled());
+                }
+                let line = text.line(number);
+                let is_masked = own.strip_suffix('\r').unwrap_or(own) != line;
+                let Some(line) = query.match_line(line, is_masked) else { continue };
+                if here == most {
+                    left += 1;
+                    continue;
+                }
+                here += 1;
+                if pager.push_below(&heading, &format!("{number:>5}: {line}")).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                if pager.is_on_wanted_page() {
+                    shown.add(&entry.path, LineRange::new(number, number));
+                }
             }
-            here += 1;
-            if pager.push_below(&heading, &format!("{number:>5}: {line}")).is_break() {
-                return Ok(ControlFlow::Break(()));
+            matched += here + left;
+            if left > 0 {
+                let line =
+                    format!("       {} of this file: name it with `path` to see all", format_count(left, "more line"));
+                return Ok(pager.push_below(&heading, &line));
             }
-            if pager.is_on_wanted_page() {
-                shown.add(&entry.path, LineRange::new(number, number));
-            }
-        }
-        matched += here + left;
-        if left > 0 {
-            let line = format!("       {} of this file: name it with `path` to see all", format_count(left, "more line"));
-            return Ok(pager.push_below(&heading, &line));
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
+            Ok(ControlFlow::Continue(()))
+        })?;
     if scanned.is_empty() {
         return Err(ToolError::failed(format!(
             "no file matches the path {}",

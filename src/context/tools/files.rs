@@ -10,12 +10,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::{ToolError, quote};
-use crate::context::symlinks;
 use crate::context::retrieve::paths::is_code;
 use crate::context::secret_files::is_secret_file;
+use crate::context::symlinks;
 use crate::context::text::{escape_fences, escape_unsafe};
 use crate::domain::text::path_from_bytes;
-use crate::git::{Changeset, TreeListingEntry, EntryKind, TreeListing, Repo, TreeFile};
+use crate::git::{Changeset, EntryKind, Repo, TreeFile, TreeListing, TreeListingEntry};
 
 /// No file has a longer path, in bytes.
 const MAX_PATH_BYTES: usize = 4096;
@@ -39,7 +39,8 @@ impl VisibleFiles {
         let TreeListing { entries, complete } = listing;
         let changed: HashSet<String> = change.files.iter().map(|file| file.path.clone()).collect();
         let numbers = entries.iter().enumerate();
-        let shown = numbers.flat_map(|(at, entry)| [(escape_unsafe(&entry.path), at), (escape_fences(&entry.path), at)]);
+        let shown =
+            numbers.flat_map(|(at, entry)| [(escape_unsafe(&entry.path), at), (escape_fences(&entry.path), at)]);
         let odd = shown.filter_map(|(shown, at)| match shown {
             Cow::Owned(shown) => Some((shown, at)),
             Cow::Borrowed(_) => None,
@@ -62,8 +63,9 @@ impl VisibleFiles {
 
     /// Files of code that may be seen, by path.
     pub fn code_files(&self) -> Vec<TreeFile> {
-        let is_code =
-            |entry: &&TreeListingEntry| entry.kind == EntryKind::File && is_code(&entry.path) && self.withheld_reason(entry).is_none();
+        let is_code = |entry: &&TreeListingEntry| {
+            entry.kind == EntryKind::File && is_code(&entry.path) && self.withheld_reason(entry).is_none()
+        };
         let file = |entry: &TreeListingEntry| TreeFile { path: entry.path.clone(), blob: entry.id.clone() };
         self.entries.iter().filter(is_code).map(file).collect()
     }

@@ -7,11 +7,11 @@ use memchr::memmem::Finder;
 use serde_json::json;
 
 use super::arguments::ToolArguments;
+use super::index_prefilter::IndexPrefilter;
 use super::pager::{Pager, ShownLines};
 use super::scan::{MAX_SCAN_BYTES, scan_files};
-use super::index_prefilter::IndexPrefilter;
 use super::symbols::{SymbolOccurrence, SymbolRole, find_occurrences, strip_sigils};
-use super::{ToolOutput, ToolError, Tool, Toolbox, quote};
+use super::{Tool, ToolError, ToolOutput, Toolbox, quote};
 use crate::context::mask::unmasked_ranges;
 use crate::context::text::format_line;
 use crate::domain::text::format_count;
@@ -47,7 +47,11 @@ struct FoundSymbol {
     text: String,
 }
 
-pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn Fn() -> bool) -> Result<ToolOutput, ToolError> {
+pub fn run(
+    toolbox: &mut Toolbox,
+    arguments: &mut ToolArguments,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<ToolOutput, ToolError> {
     let asked = arguments.take_required_text("name")?;
     let page = arguments.take_page()?;
     let name = parse_name(&asked)?;
@@ -59,31 +63,33 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn
         Language::detect(&entry.path, b"").is_some() || !entry.path.rsplit('/').next().is_some_and(|n| n.contains('.'))
     };
     let sieve = IndexPrefilter::for_name(toolbox.index.as_ref(), name);
-    let scanned = scan_files((repo, files), sieve.as_ref(), MAX_SCAN_BYTES, &may_name, cancelled, &mut |entry, content| {
-        if finder.find(content).is_none() {
-            return Ok(ControlFlow::Continue(()));
-        }
-        let Some(language) = Language::detect(&entry.path, content) else { return Ok(ControlFlow::Continue(())) };
-        if parsed + content.len() > MAX_PARSED_BYTES || found.len() >= MAX_OCCURRENCES {
-            is_over_budget = true;
-            return Ok(ControlFlow::Continue(()));
-        }
-        parsed += content.len();
-        let text = texts.get(repo, entry)?;
-        let bytes = text.as_str().as_bytes();
-        let Ok(source) = parsers.parse(&entry.path, language, bytes) else {
-            // Of what only a secret has nothing is told.
-            let mut parts = unmasked_ranges(text.as_str()).into_iter();
-            unparsed += usize::from(parts.any(|part| bytes.get(part).is_some_and(|part| finder.find(part).is_some())));
-            return Ok(ControlFlow::Continue(()));
-        };
-        found.extend(find_occurrences(&source, name).into_iter().map(|place| FoundSymbol {
-            path: entry.path.clone(),
-            occurrence: place,
-            text: format_line(text.line(place.line).trim()),
-        }));
-        Ok(ControlFlow::Continue(()))
-    })?;
+    let scanned =
+        scan_files((repo, files), sieve.as_ref(), MAX_SCAN_BYTES, &may_name, cancelled, &mut |entry, content| {
+            if finder.find(content).is_none() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let Some(language) = Language::detect(&entry.path, content) else { return Ok(ControlFlow::Continue(())) };
+            if parsed + content.len() > MAX_PARSED_BYTES || found.len() >= MAX_OCCURRENCES {
+                is_over_budget = true;
+                return Ok(ControlFlow::Continue(()));
+            }
+            parsed += content.len();
+            let text = texts.get(repo, entry)?;
+            let bytes = text.as_str().as_bytes();
+            let Ok(source) = parsers.parse(&entry.path, language, bytes) else {
+                // Of what only a secret has nothing is told.
+                let mut parts = unmasked_ranges(text.as_str()).into_iter();
+                unparsed +=
+                    usize::from(parts.any(|part| bytes.get(part).is_some_and(|part| finder.find(part).is_some())));
+                return Ok(ControlFlow::Continue(()));
+            };
+            found.extend(find_occurrences(&source, name).into_iter().map(|place| FoundSymbol {
+                path: entry.path.clone(),
+                occurrence: place,
+                text: format_line(text.line(place.line).trim()),
+            }));
+            Ok(ControlFlow::Continue(()))
+        })?;
     let is_definition = |found: &FoundSymbol| matches!(found.occurrence.role, SymbolRole::Definition(_));
     let definitions = found.iter().filter(|found| is_definition(found)).count();
     let head = format!(

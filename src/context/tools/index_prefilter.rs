@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::context::chunk::ChunkKind;
-use crate::context::index::{IndexedFile, FileId, Index, IndexError, split_words};
+use crate::context::index::{FileId, Index, IndexError, IndexedFile, split_words};
 use crate::git::TreeListingEntry;
 
 /// The files that may have something, as an index knows them.
@@ -34,7 +34,8 @@ impl<'a> IndexPrefilter<'a> {
             Ok(index.files_with(word)?.into_iter().collect())
         };
         let found: Result<Vec<HashSet<FileId>>, IndexError> = wanted.iter().map(found).collect();
-        let files = warn_if_damaged(found)?.into_iter().reduce(|all, more| all.intersection(&more).copied().collect())?;
+        let files =
+            warn_if_damaged(found)?.into_iter().reduce(|all, more| all.intersection(&more).copied().collect())?;
         Some(Self { index, files, target: PrefilterTarget::Text })
     }
 

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::files::VisibleFiles;
-use crate::context::test_coverage::{TestCoverage, CoverageReports};
-use crate::context::query_input::history_tip;
-use crate::context::history_cache::RepoHistory;
-use crate::context::annotations::{LastChangeLookup, describe_last_change, describe_coverage};
+use crate::context::annotations::{LastChangeLookup, describe_coverage, describe_last_change};
 use crate::context::builder::MAX_HISTORY_COMMITS;
+use crate::context::history_cache::RepoHistory;
+use crate::context::query_input::history_tip;
+use crate::context::test_coverage::{CoverageReports, TestCoverage};
 use crate::domain::LineRange;
 use crate::git::{Repo, TreeFile};
 

@@ -7,11 +7,11 @@ use serde_json::json;
 use super::arguments::ToolArguments;
 use super::files::VisibleFiles;
 use super::pager::Pager;
-use super::{ToolOutput, ToolError, Tool, Toolbox};
+use super::{Tool, ToolError, ToolOutput, Toolbox};
 use crate::context::text::{format_line, format_size};
 use crate::domain::ToolSpec;
 use crate::domain::text::format_count;
-use crate::git::{TreeListingEntry, EntryKind, Repo};
+use crate::git::{EntryKind, Repo, TreeListingEntry};
 
 /// Levels shown of a folder when none are asked for.
 const DEFAULT_DEPTH: u32 = 2;
@@ -59,7 +59,13 @@ struct ListingContext<'a> {
 }
 
 /// One level: `entries` are all below one folder, whose path takes `skip` bytes.
-fn list_level(listed: &ListingContext<'_>, mut entries: &[TreeListingEntry], skip: usize, level: u32, pager: &mut Pager) -> ControlFlow<()> {
+fn list_level(
+    listed: &ListingContext<'_>,
+    mut entries: &[TreeListingEntry],
+    skip: usize,
+    level: u32,
+    pager: &mut Pager,
+) -> ControlFlow<()> {
     let indent = "  ".repeat(level as usize);
     while let Some(first) = entries.first() {
         let below = first.path.get(skip..).unwrap_or_default();

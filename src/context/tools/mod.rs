@@ -10,14 +10,14 @@ mod arguments;
 mod codebase_search;
 mod files;
 mod find_symbol;
+mod index_prefilter;
+mod line_metadata;
 mod list_files;
 mod pager;
 mod read_file;
 mod report_specs;
 mod scan;
 mod show_diff;
-mod index_prefilter;
-mod line_metadata;
 mod static_findings;
 mod symbols;
 mod text_cache;
@@ -165,7 +165,18 @@ impl Toolbox {
         let files = VisibleFiles::new(repo.list_tree(&snapshot_commit)?, &change);
         let (texts, parsers) = (MaskedTextCache::new(mask), Parsers::default());
         let standing = LineMetadata::new(&base_commit, &snapshot_commit, folder);
-        Ok(Self { repo, base_commit, change, files, texts, parsers, line_metadata: standing, reviewer, findings: None, index: None })
+        Ok(Self {
+            repo,
+            base_commit,
+            change,
+            files,
+            texts,
+            parsers,
+            line_metadata: standing,
+            reviewer,
+            findings: None,
+            index: None,
+        })
     }
 
     /// From now on searches leave away the files that this index, which must be of all of the snapshot's tree, knows not

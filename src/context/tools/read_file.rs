@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::arguments::ToolArguments;
 use super::pager::Pager;
-use super::{ToolOutput, ToolError, Tool, Toolbox, quote};
+use super::{Tool, ToolError, ToolOutput, Toolbox, quote};
 use crate::context::text::{format_line, format_size};
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolSpec};
@@ -34,12 +34,20 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolO
     // A changed file is text for the review, whatever its bytes look like.
     if text.is_binary && !toolbox.files.is_changed(&entry.path) {
         let bytes = toolbox.repo.blob_size(&entry.id).unwrap_or_default();
-        return Err(ToolError::failed(format!("{} is binary ({}) and not shown", quote(&entry.path), format_size(bytes))));
+        return Err(ToolError::failed(format!(
+            "{} is binary ({}) and not shown",
+            quote(&entry.path),
+            format_size(bytes)
+        )));
     }
     let lines = text.line_count();
     let path = format_line(&entry.path);
     if lines == 0 {
-        return Ok(ToolOutput { text: format!("{path} is empty."), summary: format!("{path}, empty"), shown: Vec::new() });
+        return Ok(ToolOutput {
+            text: format!("{path} is empty."),
+            summary: format!("{path}, empty"),
+            shown: Vec::new(),
+        });
     }
     if start > lines {
         return Err(ToolError::failed(format!("{path} has only {}", format_count(lines as usize, "line"))));

@@ -49,7 +49,8 @@ pub fn report_findings_spec() -> ToolSpec {
 }
 
 pub fn finish_spec() -> ToolSpec {
-    Tool::Finish.build_spec("End the review: everything was looked at, and everything found is reported.", finish_parameters())
+    Tool::Finish
+        .build_spec("End the review: everything was looked at, and everything found is reported.", finish_parameters())
 }
 
 fn finish_parameters() -> Value {

@@ -7,7 +7,7 @@ use super::files::VisibleFiles;
 use super::index_prefilter::IndexPrefilter;
 use crate::context::text::{MAX_TEXT_BYTES, is_binary};
 use crate::domain::text::format_count;
-use crate::git::{TreeListingEntry, Repo};
+use crate::git::{Repo, TreeListingEntry};
 
 /// Bytes that one call reads at most: five seconds' worth (measured on 100,000 packed files).
 pub const MAX_SCAN_BYTES: u64 = 512 << 20;
@@ -114,7 +114,7 @@ impl ScanSummary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::{Changeset, ChangeKind, FileChange};
+    use crate::git::{ChangeKind, Changeset, FileChange};
 
     #[test]
     fn a_scan_begins_near_the_change_and_ends_with_its_budget() {

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::arguments::ToolArguments;
 use super::pager::{Pager, ShownLines};
-use super::{ToolOutput, ToolError, Tool, Toolbox, files, quote, text_cache};
+use super::{Tool, ToolError, ToolOutput, Toolbox, files, quote, text_cache};
 use crate::context::diff;
 use crate::context::secret_files::is_secret_file;
 use crate::context::text::{BlobText, ReadTextError, format_line, format_path};
 use crate::domain::text::format_count;
-use crate::domain::{OmissionReason, LineRange, ToolSpec};
+use crate::domain::{LineRange, OmissionReason, ToolSpec};
 use crate::git::{EntryKind, FileChange};
 
 /// Unchanged lines around each hunk, as in git.
@@ -29,7 +29,11 @@ pub fn spec() -> ToolSpec {
     )
 }
 
-pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn Fn() -> bool) -> Result<ToolOutput, ToolError> {
+pub fn run(
+    toolbox: &mut Toolbox,
+    arguments: &mut ToolArguments,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<ToolOutput, ToolError> {
     let path = arguments.take_text("path")?.map(|path| files::normalize_path(&path)).transpose()?;
     let page = arguments.take_page()?;
     let mut pages = DiffPages { pager: Pager::new(page), shown: ShownLines::default() };
@@ -146,7 +150,8 @@ fn push_deleted_file(toolbox: &Toolbox, path: &str, pages: &mut DiffPages) -> Re
     let Some((EntryKind::File, blob)) = found else {
         return Err(ToolError::failed(format!("{} was deleted; it was no ordinary file", quote(path))));
     };
-    let text = BlobText::from_blob(repo, &blob, path, toolbox.texts.mask()).map_err(|unread| text_cache::unreadable_error(path, unread))?;
+    let text = BlobText::from_blob(repo, &blob, path, toolbox.texts.mask())
+        .map_err(|unread| text_cache::unreadable_error(path, unread))?;
     if text.is_binary {
         return Err(ToolError::failed(format!("{} was deleted; it was binary", quote(path))));
     }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::arguments::ToolArguments;
 use super::pager::Pager;
-use super::{ToolOutput, ToolError, Tool, Toolbox, files, quote};
+use super::{Tool, ToolError, ToolOutput, Toolbox, files, quote};
 use crate::context::text::format_line;
 use crate::domain::text::format_count;
 use crate::domain::{Finding, ToolSpec};
@@ -23,7 +23,11 @@ pub fn spec() -> ToolSpec {
     )
 }
 
-pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn Fn() -> bool) -> Result<ToolOutput, ToolError> {
+pub fn run(
+    toolbox: &mut Toolbox,
+    arguments: &mut ToolArguments,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<ToolOutput, ToolError> {
     let path = arguments.take_text("path")?.map(|path| files::normalize_path(&path)).transpose()?;
     let path = path.filter(|path| !path.is_empty()).map(|path| find_changed_file(toolbox, path)).transpose()?;
     let page = arguments.take_page()?;
@@ -50,7 +54,9 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments, cancelled: &dyn
         (Some(text), _) if pager.has_more => format!("{summary}\n{text}More on page {}.\n", page + 1),
         (Some(text), _) => format!("{summary}\n{text}"),
         (None, true) => "Static analysis found nothing here.".to_owned(),
-        (None, false) => return Err(ToolError::failed(format!("there is no page {page}; there are {}", pager.page_count()))),
+        (None, false) => {
+            return Err(ToolError::failed(format!("there is no page {page}; there are {}", pager.page_count())));
+        }
     };
     Ok(ToolOutput { text, summary, shown: Vec::new() })
 }
@@ -81,7 +87,11 @@ fn analyse(toolbox: &mut Toolbox, cancelled: &dyn Fn() -> bool) -> Result<Vec<Fi
     Ok(findings)
 }
 
-fn review(reviewer: &mut dyn Reviewer, unit: &ReviewerUnit, cancelled: &dyn Fn() -> bool) -> Result<Vec<Finding>, ToolError> {
+fn review(
+    reviewer: &mut dyn Reviewer,
+    unit: &ReviewerUnit,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<Vec<Finding>, ToolError> {
     match reviewer.review(unit, cancelled) {
         Ok(report) => Ok(report.findings),
         Err(ReviewerError::Cancelled) => Err(ToolError::cancelled()),

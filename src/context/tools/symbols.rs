@@ -196,7 +196,8 @@ pub fn find_occurrences(source: &ParsedFile<'_>, name: &str) -> Vec<SymbolOccurr
     let mut places: Vec<SymbolOccurrence> = Vec::new();
     for (index, node) in source.nodes.iter().enumerate() {
         let is_leaf = node.end_index as usize == index + 1;
-        if !is_leaf || !node.is_named() || !shapes.names.contains(node.kind) || strip_sigils(source.text(node)) != name {
+        if !is_leaf || !node.is_named() || !shapes.names.contains(node.kind) || strip_sigils(source.text(node)) != name
+        {
             continue;
         }
         let (role, defined) = classify_occurrence(source, shapes, index);
@@ -218,7 +219,11 @@ pub fn strip_sigils(name: &str) -> &str {
 }
 
 /// With what is defined.
-fn classify_occurrence(source: &ParsedFile<'_>, shapes: &SymbolKinds, index: NodeIndex) -> (SymbolRole, Option<NodeIndex>) {
+fn classify_occurrence(
+    source: &ParsedFile<'_>,
+    shapes: &SymbolKinds,
+    index: NodeIndex,
+) -> (SymbolRole, Option<NodeIndex>) {
     const REFERENCE: (SymbolRole, Option<NodeIndex>) = (SymbolRole::Reference, None);
     let (mut child, mut is_function) = (index, false);
     for _ in 0..MAX_PARENT_STEPS {
@@ -229,7 +234,8 @@ fn classify_occurrence(source: &ParsedFile<'_>, shapes: &SymbolKinds, index: Nod
             field => shapes.fields.contains(&field),
         };
         if is_its_name && let Some((sort, _)) = shapes.defining.iter().find(|(_, kinds)| kinds.contains(node.kind)) {
-            let is_named_only = shapes.with_body.contains(node.kind) && source.child_by_field(parent, shapes.body).is_none();
+            let is_named_only =
+                shapes.with_body.contains(node.kind) && source.child_by_field(parent, shapes.body).is_none();
             return match (is_named_only, is_function) {
                 (true, _) => REFERENCE,
                 // `int f(void);` is written as a variable is.

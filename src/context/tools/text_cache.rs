@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{ToolError, quote};
 use crate::context::mask::Mask;
-use crate::context::text::{MAX_TEXT_BYTES, BlobText, ReadTextError, format_size};
-use crate::git::{TreeListingEntry, Repo};
+use crate::context::text::{BlobText, MAX_TEXT_BYTES, ReadTextError, format_size};
+use crate::git::{Repo, TreeListingEntry};
 
 /// More is forgotten, in bytes of text.
 const MAX_CACHED_BYTES: usize = 32 << 20;
@@ -32,8 +32,8 @@ impl MaskedTextCache {
         if let Some(text) = self.texts.get(&entry.path) {
             return Ok(Arc::clone(text));
         }
-        let text =
-            BlobText::from_blob(repo, &entry.id, &entry.path, self.mask).map_err(|unread| unreadable_error(&entry.path, unread))?;
+        let text = BlobText::from_blob(repo, &entry.id, &entry.path, self.mask)
+            .map_err(|unread| unreadable_error(&entry.path, unread))?;
         let text = Arc::new(text);
         if self.bytes > MAX_CACHED_BYTES {
             self.texts.clear();
@@ -49,7 +49,9 @@ impl MaskedTextCache {
 pub fn unreadable_error(path: &str, unread: ReadTextError) -> ToolError {
     let path = quote(path);
     ToolError::failed(match unread {
-        ReadTextError::TooLarge(bytes) => format!("{path} has {}; files above {} are not shown", format_size(bytes), format_size(MAX_TEXT_BYTES)),
+        ReadTextError::TooLarge(bytes) => {
+            format!("{path} has {}; files above {} are not shown", format_size(bytes), format_size(MAX_TEXT_BYTES))
+        }
         ReadTextError::Git(error) => {
             tracing::warn!(%error, "a tool cannot read a file of the snapshot");
             format!("{path} cannot be read: git does not have its content here")

@@ -33,7 +33,9 @@ impl BlockOrigin {
     }
 
     fn parse(line: &[u8]) -> Option<Self> {
-        [Self::CreatedFile, Self::Inserted, Self::MovedAside].into_iter().find(|origin| line.starts_with(origin.marker_text().as_bytes()))
+        [Self::CreatedFile, Self::Inserted, Self::MovedAside]
+            .into_iter()
+            .find(|origin| line.starts_with(origin.marker_text().as_bytes()))
     }
 }
 
@@ -70,8 +72,12 @@ impl HookCall {
         }
         if let Some(home) = &self.home {
             lines.push(
-                [b"  [ -n \"${REVDECK_HOME-}\" ] || REVDECK_HOME=", quote_for_shell(home).as_slice(), b"; export REVDECK_HOME"]
-                    .concat(),
+                [
+                    b"  [ -n \"${REVDECK_HOME-}\" ] || REVDECK_HOME=",
+                    quote_for_shell(home).as_slice(),
+                    b"; export REVDECK_HOME",
+                ]
+                .concat(),
             );
         }
         let program: &[u8] = if self.program.is_some() { b"\"$revdeck\"" } else { b"revdeck" };
@@ -90,7 +96,9 @@ impl HookCall {
             HookLanguage::Shell => lines.extend(self.script_lines(language)),
             HookLanguage::Yaml => {
                 lines.extend(["post-commit:", "  commands:", "    revdeck:", "      run: |"].map(|line| line.into()));
-                lines.extend(self.script_lines(language).into_iter().map(|line| [b"        ", line.as_slice()].concat()));
+                lines.extend(
+                    self.script_lines(language).into_iter().map(|line| [b"        ", line.as_slice()].concat()),
+                );
             }
         }
         lines.push(END_MARKER.to_vec());
@@ -107,7 +115,14 @@ impl HookCall {
         self.insert_with_hash(&found.around, found.at, found.origin, language, &found.hash)
     }
 
-    fn insert_with_hash(&self, around: &[u8], at: usize, origin: BlockOrigin, language: HookLanguage, hash: &str) -> Vec<u8> {
+    fn insert_with_hash(
+        &self,
+        around: &[u8],
+        at: usize,
+        origin: BlockOrigin,
+        language: HookLanguage,
+        hash: &str,
+    ) -> Vec<u8> {
         let (before, after) = around.split_at(at.min(around.len()));
         let end: &[u8] = if detect_line_ending(around) == LineEnding::CrLf { b"\r\n" } else { b"\n" };
         let block = self.block_lines(origin, hash, language).join(end);

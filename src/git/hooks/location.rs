@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::{GitError, Repo, path_bytes, git_command};
-use super::block::{self, HookLanguage, BlockSearch};
+use super::super::{GitError, Repo, git_command, path_bytes};
+use super::block::{self, BlockSearch, HookLanguage};
 use super::{HOOK_NAME, HookError};
 
 /// Who looks after the hooks.
@@ -95,7 +95,8 @@ impl Repo {
                 && !real.starts_with(resolved_git_dir(self));
             in_worktree && !self.inner.is_path_ignored(file).unwrap_or(false)
         };
-        let place = |manager, file: PathBuf, language| HookLocation { is_shared: is_shared(&file), manager, file, language };
+        let place =
+            |manager, file: PathBuf, language| HookLocation { is_shared: is_shared(&file), manager, file, language };
         if let Some(husky) = husky_folder(&folder) {
             self.ensure_inside(&husky)?;
             return Ok(place(HookManager::Husky, husky.join(HOOK_NAME), HookLanguage::Shell));
@@ -116,8 +117,12 @@ impl Repo {
     /// Every file that a block may be in, wherever git looks for hooks now.
     pub(super) fn hook_files(&self) -> Vec<PathBuf> {
         let mut folders = vec![resolve_links(&self.common_dir().join("hooks"))];
-        folders
-            .extend(self.hooks_folder().ok().filter(|folder| self.ensure_inside(folder).is_ok()).map(|folder| resolve_links(&folder)));
+        folders.extend(
+            self.hooks_folder()
+                .ok()
+                .filter(|folder| self.ensure_inside(folder).is_ok())
+                .map(|folder| resolve_links(&folder)),
+        );
         let huskys: Vec<PathBuf> = folders.iter().filter_map(|folder| husky_folder(folder)).collect();
         folders.extend(huskys);
         let mut files: Vec<PathBuf> = Vec::new();
@@ -135,7 +140,9 @@ impl Repo {
             seen.push(file.clone());
             new
         });
-        files.retain(|file| matches!(read_hook(file), Ok(Some(content)) if block::find_block(&content) != BlockSearch::None));
+        files.retain(
+            |file| matches!(read_hook(file), Ok(Some(content)) if block::find_block(&content) != BlockSearch::None),
+        );
         files
     }
 }

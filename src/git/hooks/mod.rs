@@ -21,8 +21,8 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::{GitError, Repo, path_bytes};
-pub use block::{HookCall, BlockOrigin};
-use block::{HookBlock, HookLanguage, BlockSearch, BlockState};
+pub use block::{BlockOrigin, HookCall};
+use block::{BlockSearch, BlockState, HookBlock, HookLanguage};
 pub use location::HookManager;
 use location::{HookLocation, read_hook, with_suffix};
 
@@ -201,7 +201,10 @@ impl Repo {
             }
             BlockSearch::None if there.is_none() => {
                 let head = if place.language == HookLanguage::Shell { SCRIPT_HEAD } else { b"" };
-                (InstallOutcome::CreatedFile, call.insert_into(head, head.len(), BlockOrigin::CreatedFile, place.language))
+                (
+                    InstallOutcome::CreatedFile,
+                    call.insert_into(head, head.len(), BlockOrigin::CreatedFile, place.language),
+                )
             }
             BlockSearch::None => self.insert_beside(call, &place, content)?,
         };
@@ -219,11 +222,22 @@ impl Repo {
                 }
             }
         }
-        Ok(HookInstallation { file: place.file, manager: place.manager, outcome: done, is_shared: place.is_shared, content })
+        Ok(HookInstallation {
+            file: place.file,
+            manager: place.manager,
+            outcome: done,
+            is_shared: place.is_shared,
+            content,
+        })
     }
 
     /// How the block gets into a file that others wrote.
-    fn insert_beside(&self, call: &HookCall, place: &HookLocation, content: Option<Vec<u8>>) -> Result<(InstallOutcome, Vec<u8>), HookError> {
+    fn insert_beside(
+        &self,
+        call: &HookCall,
+        place: &HookLocation,
+        content: Option<Vec<u8>>,
+    ) -> Result<(InstallOutcome, Vec<u8>), HookError> {
         let file = place.file.as_path();
         let is_link = file.is_symlink();
         let by_hand = |why| HookError::ByHand { path: file.to_owned(), why };
@@ -234,7 +248,10 @@ impl Repo {
             if content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"post-commit:")) {
                 return Err(by_hand("it has a post-commit of its own"));
             }
-            return Ok((InstallOutcome::Inserted, call.insert_into(&content, content.len(), BlockOrigin::Inserted, HookLanguage::Yaml)));
+            return Ok((
+                InstallOutcome::Inserted,
+                call.insert_into(&content, content.len(), BlockOrigin::Inserted, HookLanguage::Yaml),
+            ));
         }
         let Some(content) = content.or_else(|| is_link.then(Vec::new)) else {
             return Err(by_hand("it is not a file"));
@@ -248,14 +265,20 @@ impl Repo {
             _ => block::insertion_offset(&content),
         };
         if let Some(at) = at {
-            return Ok((InstallOutcome::Inserted, call.insert_into(&content, at, BlockOrigin::Inserted, HookLanguage::Shell)));
+            return Ok((
+                InstallOutcome::Inserted,
+                call.insert_into(&content, at, BlockOrigin::Inserted, HookLanguage::Shell),
+            ));
         }
         let aside = with_suffix(file, ASIDE_SUFFIX);
         if symlink_metadata(&aside)?.is_some() {
             return Err(HookError::AsideTaken { path: file.to_owned(), aside });
         }
         let around = wrapper_script(&aside);
-        Ok((InstallOutcome::MovedAside(aside), call.insert_into(&around, SCRIPT_HEAD.len(), BlockOrigin::MovedAside, HookLanguage::Shell)))
+        Ok((
+            InstallOutcome::MovedAside(aside),
+            call.insert_into(&around, SCRIPT_HEAD.len(), BlockOrigin::MovedAside, HookLanguage::Shell),
+        ))
     }
 
     /// Takes the hook out of every file that has it.

@@ -121,7 +121,10 @@ fn what_never_stands_still_is_taken_for_gone() {
         seen
     };
     let frozen = repo.capture_with(WRITE_MODE, &mut look).expect("a snapshot");
-    assert_eq!((describe_overlay(&frozen), looks), (vec!["kept.rs file".to_owned(), "moved.rs gone".to_owned()], MAX_SCANS));
+    assert_eq!(
+        (describe_overlay(&frozen), looks),
+        (vec!["kept.rs file".to_owned(), "moved.rs gone".to_owned()], MAX_SCANS)
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::edits::StructuralChange;
-use crate::knowledge::form::{Form, Placeholder, FormToken};
+use crate::knowledge::form::{Form, FormToken, Placeholder};
 use crate::knowledge::pattern::EditKind;
 
 const ERROR_HANDLING: &[&str] =
@@ -34,8 +34,8 @@ fn is_hole(token: &FormToken, wanted: Placeholder) -> bool {
 /// Whether a token is the name of what is called: a function's, or a kept one before a parenthesis.
 fn is_callee(tokens: &[FormToken], at: usize) -> bool {
     let is_name = token_text(&tokens[at]).starts_with(|c: char| c.is_alphabetic() || c == '_');
-    let is_called =
-        tokens.get(at + 1).is_some_and(|next| token_text(next) == "(") && !CONDITIONALS.contains(&token_text(&tokens[at]));
+    let is_called = tokens.get(at + 1).is_some_and(|next| token_text(next) == "(")
+        && !CONDITIONALS.contains(&token_text(&tokens[at]));
     is_hole(&tokens[at], Placeholder::FunctionName) || is_name && is_called
 }
 

@@ -4,8 +4,8 @@
 //! Invariants: a head's form has no annotations (each is a site of its own) and of blocks BODY only; it stands on the line
 //! of its first token.
 
-use super::node_roles::{ANNOTATION, BLOCK, HEAD};
 use super::node_marks::{NodeMark, NodeMarks};
+use super::node_roles::{ANNOTATION, BLOCK, HEAD};
 use crate::knowledge::form::Placeholder;
 use crate::reviewers::analyzer::source::NodeIndex;
 

@@ -2,16 +2,16 @@
 
 use super::classify::classify_edit;
 use super::declaration_heads::is_head;
-use super::node_roles::{BLOCK, HEAD, STATEMENT};
-use super::node_marks::NodeMarks;
-use super::tree_diff::{TreeChange, diff_trees};
-use super::sites::is_site;
 use super::form_writer::{PlaceholderNumbers, write_form};
+use super::node_marks::NodeMarks;
+use super::node_roles::{BLOCK, HEAD, STATEMENT};
+use super::sites::is_site;
+use super::tree_diff::{TreeChange, diff_trees};
 use super::{AbstractionDetail, LearnedEdit, is_bracket, is_informative};
 use crate::domain::LineRange;
-use crate::knowledge::form::{Form, Placeholder, FormToken};
-use crate::knowledge::privacy_gate;
+use crate::knowledge::form::{Form, FormToken, Placeholder};
 use crate::knowledge::pattern::EditKind;
+use crate::knowledge::privacy_gate;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{NodeIndex, Parsers};
 
@@ -71,7 +71,10 @@ pub fn extract_edits(parsers: &mut Parsers, language: Language, before: &[u8], a
 /// The statement that a node is or stands in.
 fn enclosing_statement(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> NodeIndex {
     let is_statement = |node: &NodeIndex| marks.has_role(*node, STATEMENT | HEAD);
-    std::iter::successors(Some(node), |&node| marks.parent(node)).take(MAX_ANCESTOR_STEPS).find(is_statement).unwrap_or(node)
+    std::iter::successors(Some(node), |&node| marks.parent(node))
+        .take(MAX_ANCESTOR_STEPS)
+        .find(is_statement)
+        .unwrap_or(node)
 }
 
 /// What happened between the sides of a [`Pair`], as far as the trees say it.
@@ -95,7 +98,9 @@ fn pair_sites(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, piece: &TreeChan
     let is_sound = |pair: &SitePair| is_site(old, pair.old) && pair.new.iter().all(|&node| is_site(new, node));
     let pairs = match piece {
         &TreeChange::Changed(left, right) => return pair_enclosing_sites(old, new, left, right),
-        &TreeChange::Wrapped(left, right) => vec![SitePair { old: left, new: vec![right], change: StructuralChange::Wrapped }],
+        &TreeChange::Wrapped(left, right) => {
+            vec![SitePair { old: left, new: vec![right], change: StructuralChange::Wrapped }]
+        }
         TreeChange::InsertedBefore { old, new, next } => {
             let new = new.iter().chain([next]).copied().collect();
             vec![SitePair { old: *old, new, change: StructuralChange::Added }]
@@ -110,7 +115,12 @@ fn pair_sites(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, piece: &TreeChan
 }
 
 /// The sites around a change, the smallest first, up to the first statement.
-fn pair_enclosing_sites(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, mut left: NodeIndex, mut right: NodeIndex) -> Vec<SitePair> {
+fn pair_enclosing_sites(
+    old: &NodeMarks<'_, '_>,
+    new: &NodeMarks<'_, '_>,
+    mut left: NodeIndex,
+    mut right: NodeIndex,
+) -> Vec<SitePair> {
     let mut rungs: Vec<SitePair> = Vec::new();
     for step in 0..MAX_ANCESTOR_STEPS {
         let is_alike = step == 0 || old.source.nodes[left].kind == new.source.nodes[right].kind;
@@ -134,7 +144,12 @@ fn pair_enclosing_sites(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, mut le
     rungs
 }
 
-fn build_forms(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, pair: &SitePair, detail: AbstractionDetail) -> Option<(Form, Form)> {
+fn build_forms(
+    old: &NodeMarks<'_, '_>,
+    new: &NodeMarks<'_, '_>,
+    pair: &SitePair,
+    detail: AbstractionDetail,
+) -> Option<(Form, Form)> {
     let mut numbers = PlaceholderNumbers::default();
     let (mut broken, mut fixed) = (Vec::new(), Vec::new());
     if !write_form(old, pair.old, detail, &[], &mut numbers, &mut broken) {

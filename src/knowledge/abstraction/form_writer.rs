@@ -4,7 +4,7 @@ use super::AbstractionDetail;
 use super::declaration_heads::{HeadExclusion, classify_head_child, is_head};
 use super::node_marks::{NodeMark, NodeMarks};
 use super::vocabulary::{hash_fnv1a, mix_digests};
-use crate::knowledge::form::{Form, MAX_TOKENS, Placeholder, FormToken};
+use crate::knowledge::form::{Form, FormToken, MAX_TOKENS, Placeholder};
 use crate::reviewers::analyzer::source::NodeIndex;
 
 /// Which placeholders were given out, for what.

@@ -1,7 +1,7 @@
 //! What stands on lines that somebody says something about.
 
-use super::node_roles::BLOCK;
 use super::node_marks::{NodeMark, NodeMarks};
+use super::node_roles::BLOCK;
 use super::sites::{build_form, is_site};
 use super::{AbstractionDetail, is_informative};
 use crate::domain::LineRange;
@@ -55,6 +55,9 @@ impl<'s, 'a> LineForms<'s, 'a> {
                 return None;
             }
         }
-        AbstractionDetail::ALL.into_iter().filter_map(|detail| build_form(&self.marks, node, detail)).find(is_informative)
+        AbstractionDetail::ALL
+            .into_iter()
+            .filter_map(|detail| build_form(&self.marks, node, detail))
+            .find(is_informative)
     }
 }

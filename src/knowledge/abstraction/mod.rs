@@ -9,20 +9,20 @@
 //! lines, `pieces` compares two trees, `edits` makes pairs of forms of what differs, `classify` names it.
 
 mod classify;
-mod edits;
 mod declaration_heads;
-mod node_roles;
-mod node_marks;
-mod tree_diff;
-mod line_forms;
-mod sites;
-mod vocabulary;
+mod edits;
 mod form_writer;
+mod line_forms;
+mod node_marks;
+mod node_roles;
+mod sites;
+mod tree_diff;
+mod vocabulary;
 
 pub use edits::extract_edits;
+pub use form_writer::digest_form;
 pub use line_forms::LineForms;
 pub use sites::{CodeSite, CodeSiteKind, visit_sites};
-pub use form_writer::digest_form;
 
 use super::form::{Form, FormToken};
 use super::pattern::EditKind;

@@ -5,10 +5,10 @@
 
 use super::AbstractionDetail;
 use super::node_roles::{
-    ARGS, BLOCK, NodeRoleBits, CALL, COMMENT, EXPRESSION, FUNCTION, HEAD, IMPORT, ITEM, NodeRoles, LIST, MEMBER, NUMBER, STATEMENT,
-    STRING, THIN, TYPE, TYPE_NAME,
+    ARGS, BLOCK, CALL, COMMENT, EXPRESSION, FUNCTION, HEAD, IMPORT, ITEM, LIST, MEMBER, NUMBER, NodeRoleBits,
+    NodeRoles, STATEMENT, STRING, THIN, TYPE, TYPE_NAME,
 };
-use super::vocabulary::{TokenId, StdlibName, KeywordTokens, TokenVocabulary, hash_fnv1a, mix_digests};
+use super::vocabulary::{KeywordTokens, StdlibName, TokenId, TokenVocabulary, hash_fnv1a, mix_digests};
 use crate::knowledge::form::Placeholder;
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
@@ -220,7 +220,9 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
     /// Whether a name is in the path that a head names: nothing is called there.
     fn is_imported(&self, node: NodeIndex) -> bool {
         let up = std::iter::successors(self.parent(node), |&node| self.parent(node));
-        up.take(MAX_ROLE_STEPS).find(|&node| !self.has_role(node, MEMBER)).is_some_and(|node| self.has_role(node, IMPORT))
+        up.take(MAX_ROLE_STEPS)
+            .find(|&node| !self.has_role(node, MEMBER))
+            .is_some_and(|node| self.has_role(node, IMPORT))
     }
 
     /// Whether a name is the last of a member access.
@@ -274,7 +276,13 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
     }
 
     /// What a node of this many tokens stands for where it is not itself the site.
-    fn compute_fold(&self, node: NodeIndex, bits: NodeRoleBits, weight: u16, detail: AbstractionDetail) -> Option<Placeholder> {
+    fn compute_fold(
+        &self,
+        node: NodeIndex,
+        bits: NodeRoleBits,
+        weight: u16,
+        detail: AbstractionDetail,
+    ) -> Option<Placeholder> {
         let outline = detail == AbstractionDetail::Outline;
         let parent = self.parent(node)?;
         let (above, fields, field) = (self.roles(parent), &self.kinds.fields, self.source.nodes[node].field);

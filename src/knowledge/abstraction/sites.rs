@@ -1,9 +1,9 @@
 //! The places of a file that have a form: what a pattern can be held against.
 
 use super::declaration_heads::is_head;
-use super::node_roles::{BLOCK, BRACKETS, EXPRESSION, ITEM, STATEMENT};
+use super::form_writer::{PlaceholderNumbers, SiteDigest, digest_site, write_form};
 use super::node_marks::{NodeMark, NodeMarks};
-use super::form_writer::{SiteDigest, PlaceholderNumbers, digest_site, write_form};
+use super::node_roles::{BLOCK, BRACKETS, EXPRESSION, ITEM, STATEMENT};
 use super::{AbstractionDetail, MIN_FORM_TOKENS};
 use crate::domain::LineRange;
 use crate::knowledge::form::Form;
@@ -57,7 +57,8 @@ pub fn visit_sites(source: &ParsedFile<'_>, within: Option<&[LineRange]>, each: 
         if let Some(kind) = classify_site(&marks, at) {
             let mut before = None;
             for detail in AbstractionDetail::ALL {
-                let Some(SiteDigest { digest, tokens, first, head }) = digest_site(&marks, at, detail, &mut numbers) else {
+                let Some(SiteDigest { digest, tokens, first, head }) = digest_site(&marks, at, detail, &mut numbers)
+                else {
                     continue;
                 };
                 let start = source.nodes[first].row + 1;

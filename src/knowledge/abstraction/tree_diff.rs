@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::node_roles::{DECLARATION, LIST};
 use super::node_marks::{NodeMark, NodeMarks};
+use super::node_roles::{DECLARATION, LIST};
 use super::sites::is_site;
 use crate::reviewers::analyzer::source::NodeIndex;
 
@@ -69,7 +69,9 @@ fn compare_children(
             gone.len() == come.len() && gone.iter().zip(come).all(|(&gone, &come)| is_comparable(old, new, gone, come));
         match (gone, come) {
             _ if is_pairwise => inner.extend(gone.iter().copied().zip(come.iter().copied())),
-            _ if is_list => diff_statement_list(old, new, (&olds, before.clone()), (&news, after.clone()), &mut inner, found),
+            _ if is_list => {
+                diff_statement_list(old, new, (&olds, before.clone()), (&news, after.clone()), &mut inner, found)
+            }
             (&[gone], &[come]) if runs.len() == 1 && is_site(old, gone) && is_site(new, come) => {
                 found.push(TreeChange::Changed(gone, come));
             }
@@ -86,7 +88,12 @@ fn compare_children(
 type DifferingRanges = (Range<usize>, Range<usize>);
 
 /// Where two lists differ.
-fn find_differing_ranges(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, olds: &[NodeIndex], news: &[NodeIndex]) -> Option<Vec<DifferingRanges>> {
+fn find_differing_ranges(
+    old: &NodeMarks<'_, '_>,
+    new: &NodeMarks<'_, '_>,
+    olds: &[NodeIndex],
+    news: &[NodeIndex],
+) -> Option<Vec<DifferingRanges>> {
     let left: Vec<u64> = olds.iter().map(|&node| old.subtree_digest(node)).collect();
     let right: Vec<u64> = news.iter().map(|&node| new.subtree_digest(node)).collect();
     let start = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
@@ -160,7 +167,9 @@ fn diff_statement_list(
 
 /// Whether some statements stand now, all of them, in another one.
 fn is_wrapped(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, gone: &[NodeIndex], come: NodeIndex) -> bool {
-    let is_below = |node: NodeIndex| new.source.descendants(come).any(|other| new.subtree_digest(other) == old.subtree_digest(node));
+    let is_below = |node: NodeIndex| {
+        new.source.descendants(come).any(|other| new.subtree_digest(other) == old.subtree_digest(node))
+    };
     (1..=MAX_STATEMENTS).contains(&gone.len())
         && is_site(new, come)
         && gone.iter().all(|&node| is_site(old, node) && is_below(node))
@@ -170,8 +179,10 @@ fn is_wrapped(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, gone: &[NodeInde
 fn is_similar(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, left: NodeIndex, right: NodeIndex) -> bool {
     const MAX_COMPARED_LEAVES: usize = 64;
     let leaves = |marks: &NodeMarks<'_, '_>, node: NodeIndex| -> Vec<u64> {
-        let leaves =
-            marks.source.descendants(node).filter(|&node| !matches!(marks.mark(node), NodeMark::Descend | NodeMark::Skipped));
+        let leaves = marks
+            .source
+            .descendants(node)
+            .filter(|&node| !matches!(marks.mark(node), NodeMark::Descend | NodeMark::Skipped));
         leaves.take(MAX_COMPARED_LEAVES).map(|leaf| marks.subtree_digest(leaf)).collect()
     };
     let (left, mut right) = (leaves(old, left), leaves(new, right));

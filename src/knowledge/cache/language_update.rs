@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::MAX_PATTERNS_PER_LANGUAGE;
 use crate::domain::{Kind, PatternId, Time, content_hash, word_enum};
-use crate::knowledge::knowledge_file::KnowledgeFile;
+use crate::knowledge::event_log::{self, PatternEventKind};
 use crate::knowledge::form::Form;
 use crate::knowledge::kind_tallies::KindVerdict;
-use crate::knowledge::event_log::{self, PatternEventKind};
-use crate::knowledge::pattern::{PatternCount, EditKind, PatternEvidence, MAX_ORIGINS, MonthlyOutcomes, PatternOrigin, Pattern, PatternStance};
+use crate::knowledge::knowledge_file::KnowledgeFile;
+use crate::knowledge::pattern::{
+    EditKind, MAX_ORIGINS, MonthlyOutcomes, Pattern, PatternCount, PatternEvidence, PatternOrigin, PatternStance,
+};
 use crate::knowledge::{builtin_patterns, rank};
 use crate::reviewers::analyzer::language::Language;
 
@@ -114,7 +116,9 @@ impl LanguageUpdate<'_> {
     }
 
     pub fn is_known(&self, id: &PatternId) -> bool {
-        self.document.patterns.contains_key(id) || self.document.forgotten.contains_key(id) || self.find_builtin(id).is_some()
+        self.document.patterns.contains_key(id)
+            || self.document.forgotten.contains_key(id)
+            || self.find_builtin(id).is_some()
     }
 
     /// The pattern as it is kept here; one of the base begins without its curated count, which is added at each read.
@@ -309,8 +313,10 @@ impl LanguageUpdate<'_> {
                 && pattern.last_matched.is_none()
         };
         self.document.patterns.retain(|_, pattern| !says_nothing(pattern));
-        let base: BTreeSet<&PatternId> = builtin_patterns::patterns(self.language).iter().map(|pattern| &pattern.id).collect();
-        let room = MAX_PATTERNS_PER_LANGUAGE - base.iter().filter(|id| !self.document.forgotten.contains_key(id)).count();
+        let base: BTreeSet<&PatternId> =
+            builtin_patterns::patterns(self.language).iter().map(|pattern| &pattern.id).collect();
+        let room =
+            MAX_PATTERNS_PER_LANGUAGE - base.iter().filter(|id| !self.document.forgotten.contains_key(id)).count();
         for pattern in self.document.patterns.values_mut() {
             pattern.set_local_count(self.origin);
         }

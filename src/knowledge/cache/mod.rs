@@ -15,20 +15,20 @@
 
 mod language_update;
 
-pub use language_update::{PatternOutcome, LearningSummary, MergeSummary, PatternObservation, PatternOutcomeKind};
+pub use language_update::{LearningSummary, MergeSummary, PatternObservation, PatternOutcome, PatternOutcomeKind};
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use self::language_update::LanguageUpdate;
-use super::knowledge_file::{KnowledgeFile, MAX_FILE_BYTES, KnowledgeFileError, FORMAT_VERSION};
 use super::error::KnowledgeError;
-use super::kind_tallies::{KindVerdict, KindTallies};
-use super::matcher::is_wrong_import;
 use super::event_log::{self, PatternEventKind};
+use super::kind_tallies::{KindTallies, KindVerdict};
+use super::knowledge_file::{FORMAT_VERSION, KnowledgeFile, KnowledgeFileError, MAX_FILE_BYTES};
+use super::matcher::is_wrong_import;
 use super::pattern::{EditKind, Pattern};
-use super::{builtin_patterns, privacy_gate, clustering};
+use super::{builtin_patterns, clustering, privacy_gate};
 use crate::domain::{Kind, MuteAction, PatternId, Time};
 use crate::reviewers::analyzer::language::Language;
 use crate::store::StoreError;
@@ -138,7 +138,11 @@ impl KnowledgeCache {
             all.values_mut().for_each(|pattern| pattern.set_local_count(&origin));
         }
         clustering::group_similar(&mut all);
-        Ok(LanguageKnowledge { patterns: all.into_values().collect(), kinds: document.kinds, forgotten: document.forgotten })
+        Ok(LanguageKnowledge {
+            patterns: all.into_values().collect(),
+            kinds: document.kinds,
+            forgotten: document.forgotten,
+        })
     }
 
     /// Counts observations, and makes patterns of those that are new.
@@ -363,7 +367,8 @@ impl KnowledgeCache {
         if fs::metadata(&path).is_ok_and(|metadata| metadata.len() > MAX_FILE_BYTES) {
             return Ok(Err(KnowledgeFileError::Damaged));
         }
-        Ok(files::read(&path)?.map_or(Ok(KnowledgeFile::default()), |bytes| KnowledgeFile::parse(language.name(), &bytes)))
+        Ok(files::read(&path)?
+            .map_or(Ok(KnowledgeFile::default()), |bytes| KnowledgeFile::parse(language.name(), &bytes)))
     }
 
     fn quarantine_file(&self, path: &Path) -> Result<(), KnowledgeError> {
@@ -372,7 +377,8 @@ impl KnowledgeCache {
             name.push(if n == 1 { ".damaged".to_owned() } else { format!(".damaged-{n}") });
             PathBuf::from(name)
         };
-        let free = (1..MAX_DAMAGED_FILES).map(aside).find(|path| !path.exists()).unwrap_or_else(|| aside(MAX_DAMAGED_FILES));
+        let free =
+            (1..MAX_DAMAGED_FILES).map(aside).find(|path| !path.exists()).unwrap_or_else(|| aside(MAX_DAMAGED_FILES));
         fs::rename(path, &free).map_err(|source| KnowledgeError::Damaged { path: path.to_owned(), source })?;
         let line =
             format!("{} was damaged and is now {}: its patterns are learned anew", path.display(), free.display());
@@ -394,7 +400,11 @@ impl KnowledgeCache {
             return Ok(origin);
         }
         let origin = format!("m_{}", ulid::Ulid::generate().to_string().to_lowercase());
-        files::write_atomically(&self.folder.join(ORIGIN_FILE), format!("{origin}\n").as_bytes(), ExistingPolicy::Replace)?;
+        files::write_atomically(
+            &self.folder.join(ORIGIN_FILE),
+            format!("{origin}\n").as_bytes(),
+            ExistingPolicy::Replace,
+        )?;
         Ok(origin)
     }
 
@@ -407,7 +417,8 @@ impl KnowledgeCache {
     ) -> Result<usize, KnowledgeError> {
         let document = self.read_locked(language)?;
         let origin = self.ensure_origin()?;
-        let mut change = LanguageUpdate { document, language, origin: &origin, now, lines: Vec::new(), is_changed: false };
+        let mut change =
+            LanguageUpdate { document, language, origin: &origin, now, lines: Vec::new(), is_changed: false };
         work(&mut change);
         if !change.is_changed {
             return Ok(0);
@@ -453,8 +464,8 @@ impl KnowledgeCache {
         let _held = self.lock()?;
         let mut evicted = 0;
         for items in parts.values() {
-            evicted +=
-                self.update_language(language(items[0]), now, |change| items.iter().for_each(|item| each(change, item)))?;
+            evicted += self
+                .update_language(language(items[0]), now, |change| items.iter().for_each(|item| each(change, item)))?;
         }
         Ok(evicted)
     }

@@ -1,11 +1,13 @@
 use super::language_update::MAX_MONTHS;
 use super::*;
 use crate::domain::Kind;
-use crate::knowledge::knowledge_file::MAX_DIGESTS;
 use crate::knowledge::form::Form;
-use crate::knowledge::kind_tallies::{KindTally, FindingVerdict};
-use crate::knowledge::pattern::{PatternCount, EditKind, PatternEvidence, MAX_ORIGINS, MonthlyOutcomes, PatternOrigin, PatternStance};
-use crate::knowledge::test_support::{time_at_day, sample_pattern};
+use crate::knowledge::kind_tallies::{FindingVerdict, KindTally};
+use crate::knowledge::knowledge_file::MAX_DIGESTS;
+use crate::knowledge::pattern::{
+    EditKind, MAX_ORIGINS, MonthlyOutcomes, PatternCount, PatternEvidence, PatternOrigin, PatternStance,
+};
+use crate::knowledge::test_support::{sample_pattern, time_at_day};
 
 const PYTHON: Language = Language::Python;
 
@@ -62,10 +64,15 @@ fn what_was_seen_counts_once_a_source() {
     let (_home, cache) = cache();
     let first = cache.learn(&[seen("commit 1"), seen("commit 1"), seen("commit 2")], time_at_day(0)).expect("learned");
     assert_eq!(first, LearningSummary { new: 1, again: 1, counted: 1, ..LearningSummary::default() });
-    let again = KnowledgeCache::open(&cache.folder).learn(&[seen("commit 2"), seen("commit 3")], time_at_day(1)).expect("learned");
+    let again = KnowledgeCache::open(&cache.folder)
+        .learn(&[seen("commit 2"), seen("commit 3")], time_at_day(1))
+        .expect("learned");
     assert_eq!(again, LearningSummary { again: 1, counted: 1, ..LearningSummary::default() });
     let one = the_one(&cache);
-    assert_eq!((one.total_count().frequency, one.origin, one.evidence), (3, PatternOrigin::Learned, PatternEvidence::History));
+    assert_eq!(
+        (one.total_count().frequency, one.origin, one.evidence),
+        (3, PatternOrigin::Learned, PatternEvidence::History)
+    );
     assert_eq!((one.first_seen, one.last_seen), (time_at_day(-1), time_at_day(-1)));
     assert!(one.counts.keys().all(|origin| is_origin(origin)), "{:?}", one.counts);
 }
@@ -84,18 +91,27 @@ fn what_the_gate_refuses_is_not_written_anywhere() {
 #[test]
 fn better_evidence_and_other_kinds_are_kept() {
     let (_home, cache) = cache();
-    let addressed =
-        PatternObservation { evidence: PatternEvidence::Addressed, kind: Kind::Security, at: time_at_day(-5), ..seen("finding 1") };
+    let addressed = PatternObservation {
+        evidence: PatternEvidence::Addressed,
+        kind: Kind::Security,
+        at: time_at_day(-5),
+        ..seen("finding 1")
+    };
     cache.learn(&[seen("commit 1"), addressed, seen("commit 2")], time_at_day(0)).expect("learned");
     let one = the_one(&cache);
-    assert_eq!((one.evidence, one.kind, one.related), (PatternEvidence::Addressed, Kind::Correctness, vec![Kind::Security]));
+    assert_eq!(
+        (one.evidence, one.kind, one.related),
+        (PatternEvidence::Addressed, Kind::Correctness, vec![Kind::Security])
+    );
     assert_eq!((one.first_seen, one.last_seen), (time_at_day(-5), time_at_day(-1)));
 }
 
 #[test]
 fn a_commit_of_a_clock_that_goes_wrong_is_not_recent_for_ever() {
     let (_home, cache) = cache();
-    cache.learn(&[PatternObservation { at: time_at_day(30_000), ..seen("commit 1") }], time_at_day(0)).expect("learned");
+    cache
+        .learn(&[PatternObservation { at: time_at_day(30_000), ..seen("commit 1") }], time_at_day(0))
+        .expect("learned");
     let later = PatternObservation { at: time_at_day(30_000), ..seen("commit 2") };
     cache.learn(&[later], time_at_day(1)).expect("learned");
     let one = the_one(&cache);
@@ -106,10 +122,14 @@ fn a_commit_of_a_clock_that_goes_wrong_is_not_recent_for_ever() {
 fn what_was_taken_out_and_what_was_dismissed_are_two_patterns_of_a_form() {
     let (_home, cache) = cache();
     let gone = PatternObservation { fixed: Form::default(), edit: EditKind::NeedlessStatement, ..seen("commit 1") };
-    let dismissed = PatternObservation { stance: PatternStance::FalseAlarm, source: "finding 1".to_owned(), ..gone.clone() };
+    let dismissed =
+        PatternObservation { stance: PatternStance::FalseAlarm, source: "finding 1".to_owned(), ..gone.clone() };
     assert_eq!(cache.learn(&[gone, dismissed], time_at_day(0)).expect("learned").new, 2);
     let patterns = learned(&cache);
-    assert!(patterns.iter().all(|one| one.total_count() == PatternCount { frequency: 1, ..PatternCount::default() }), "{patterns:#?}");
+    assert!(
+        patterns.iter().all(|one| one.total_count() == PatternCount { frequency: 1, ..PatternCount::default() }),
+        "{patterns:#?}"
+    );
     assert_ne!(patterns[0].stance, patterns[1].stance);
 }
 
@@ -118,10 +138,20 @@ fn outcomes_count_once_and_by_month() {
     let (_home, cache) = cache();
     cache.learn(&[seen("commit 1")], time_at_day(0)).expect("learned");
     let happened = |outcome, source: &str| happened_to(&the_one(&cache).id, outcome, source.to_owned());
-    let all = [happened(PatternOutcomeKind::Success, "f 1"), happened(PatternOutcomeKind::Success, "f 1"), happened(PatternOutcomeKind::Failure, "f 2")];
+    let all = [
+        happened(PatternOutcomeKind::Success, "f 1"),
+        happened(PatternOutcomeKind::Success, "f 1"),
+        happened(PatternOutcomeKind::Failure, "f 2"),
+    ];
     assert_eq!(cache.record_outcomes(&all, time_at_day(0)).expect("recorded"), 2);
-    assert_eq!(cache.record_outcomes(&[happened(PatternOutcomeKind::Success, "f 3")], time_at_day(40)).expect("recorded"), 1);
-    let unknown = PatternOutcome { pattern: PatternId::from_forms("python", "a", "b"), ..happened(PatternOutcomeKind::Success, "f 4") };
+    assert_eq!(
+        cache.record_outcomes(&[happened(PatternOutcomeKind::Success, "f 3")], time_at_day(40)).expect("recorded"),
+        1
+    );
+    let unknown = PatternOutcome {
+        pattern: PatternId::from_forms("python", "a", "b"),
+        ..happened(PatternOutcomeKind::Success, "f 4")
+    };
     assert_eq!(cache.record_outcomes(&[unknown], time_at_day(40)).expect("recorded"), 0);
     let one = the_one(&cache);
     assert_eq!(one.total_count(), PatternCount { frequency: 1, successes: 2, failures: 1 });
@@ -173,18 +203,25 @@ fn what_is_not_known_is_not_forgotten() {
 fn the_base_is_counted_muted_and_forgotten_here() {
     let (_home, cache) = cache();
     let base = &builtin_patterns::patterns(PYTHON)[0];
-    let own = |cache: &KnowledgeCache| cache.patterns(PYTHON).expect("patterns").into_iter().find(|one| one.id == base.id);
+    let own =
+        |cache: &KnowledgeCache| cache.patterns(PYTHON).expect("patterns").into_iter().find(|one| one.id == base.id);
     assert_eq!(own(&cache).as_ref().map(Pattern::total_count), Some(base.total_count()));
     let (broken, fixed) = base.parse_forms().expect("forms");
     let observation = PatternObservation { broken, fixed, edit: base.edit, kind: base.kind, ..seen("commit 1") };
     cache.learn(&[observation], time_at_day(0)).expect("learned");
     let one = own(&cache).expect("it is there");
-    assert_eq!((one.total_count().frequency, one.origin, one.evidence), (1, PatternOrigin::Base, PatternEvidence::Curated));
+    assert_eq!(
+        (one.total_count().frequency, one.origin, one.evidence),
+        (1, PatternOrigin::Base, PatternEvidence::Curated)
+    );
     assert_eq!((&one.description, one.first_seen), (&base.description, time_at_day(-1)));
     assert_eq!(cache.mute(PYTHON, std::slice::from_ref(&base.id), MuteAction::Mute, time_at_day(0)).expect("muted"), 1);
     assert_eq!(cache.mute(PYTHON, std::slice::from_ref(&base.id), MuteAction::Mute, time_at_day(0)).expect("is so"), 0);
     assert!(own(&cache).is_some_and(|one| one.muted));
-    assert_eq!(cache.mute(PYTHON, std::slice::from_ref(&base.id), MuteAction::Unmute, time_at_day(0)).expect("unmuted"), 1);
+    assert_eq!(
+        cache.mute(PYTHON, std::slice::from_ref(&base.id), MuteAction::Unmute, time_at_day(0)).expect("unmuted"),
+        1
+    );
     cache.record_matches(PYTHON, std::slice::from_ref(&base.id), time_at_day(3)).expect("matched");
     assert!(own(&cache).is_some_and(|one| !one.muted && one.last_matched == Some(time_at_day(3))));
     cache.forget(PYTHON, std::slice::from_ref(&base.id), time_at_day(0)).expect("forgotten");
@@ -195,7 +232,8 @@ fn the_base_is_counted_muted_and_forgotten_here() {
 fn what_happened_here_to_a_pattern_of_the_base_counts_however_many_others_counted() {
     let (_home, cache) = cache();
     let base = &builtin_patterns::patterns(PYTHON)[0];
-    let others = (0..MAX_ORIGINS).map(|n| (format!("m_{n:026}"), PatternCount { frequency: 2, ..PatternCount::default() }));
+    let others =
+        (0..MAX_ORIGINS).map(|n| (format!("m_{n:026}"), PatternCount { frequency: 2, ..PatternCount::default() }));
     cache.merge(&[(PYTHON, Pattern { counts: others.collect(), ..base.clone() })], time_at_day(0)).expect("merged");
     let dismissed = happened_to(&base.id, PatternOutcomeKind::Failure, "f 1".to_owned());
     assert_eq!(cache.record_outcomes(&[dismissed], time_at_day(0)).expect("recorded"), 1);
@@ -244,13 +282,20 @@ fn a_language_has_a_thousand_patterns_at_most() {
     let mut observations = all.clone();
     observations.extend([often("x"), often("y"), often("z")]);
     let result = cache.learn(&observations, time_at_day(0)).expect("learned");
-    assert_eq!((result.new, result.evicted), (MAX_PATTERNS_PER_LANGUAGE + 50, 50 + builtin_patterns::patterns(PYTHON).len()));
+    assert_eq!(
+        (result.new, result.evicted),
+        (MAX_PATTERNS_PER_LANGUAGE + 50, 50 + builtin_patterns::patterns(PYTHON).len())
+    );
     assert_eq!(cache.patterns(PYTHON).expect("patterns").len(), MAX_PATTERNS_PER_LANGUAGE);
     let kept = learned(&cache);
     assert!(kept.iter().any(|one| one.total_count().frequency == 4), "what was seen often stays");
     // A line for each that is there, none for what came and went.
     let lines = fs::read_to_string(cache.folder.join("metrics.jsonl")).expect("figures");
-    assert!(lines.lines().count() <= MAX_PATTERNS_PER_LANGUAGE && !lines.contains("evicted"), "{}", lines.lines().count());
+    assert!(
+        lines.lines().count() <= MAX_PATTERNS_PER_LANGUAGE && !lines.contains("evicted"),
+        "{}",
+        lines.lines().count()
+    );
     // What was counted before does not come back as something new.
     assert_eq!(cache.learn(&all, time_at_day(0)).expect("learned").counted, all.len());
 }
@@ -317,7 +362,13 @@ fn dismissed(kind: Kind, source: &str) -> PatternObservation {
 }
 
 fn judged(kind: Kind, verdict: FindingVerdict, source: u32) -> KindVerdict {
-    KindVerdict { language: PYTHON, kind, verdict, file: format!("repo/{}.py", source % 3), source: format!("f {source}") }
+    KindVerdict {
+        language: PYTHON,
+        kind,
+        verdict,
+        file: format!("repo/{}.py", source % 3),
+        source: format!("f {source}"),
+    }
 }
 
 fn tally(cache: &KnowledgeCache, kind: Kind) -> Option<KindTally> {
@@ -372,8 +423,10 @@ fn a_false_alarm_is_about_one_kind_and_can_fail() {
     assert_eq!(of_kind(Kind::DeadCode).total_count(), PatternCount { frequency: 3, successes: 2, failures: 0 });
     // Nor does what others say of another kind.
     let mut foreign = of_kind(Kind::DeadCode);
-    foreign.counts =
-        BTreeMap::from([("m_01jd3z8q6m7s5v2k4t9xwb1c0a".to_owned(), PatternCount { frequency: 9, ..one.total_count() })]);
+    foreign.counts = BTreeMap::from([(
+        "m_01jd3z8q6m7s5v2k4t9xwb1c0a".to_owned(),
+        PatternCount { frequency: 9, ..one.total_count() },
+    )]);
     assert_eq!(cache.merge(&[(PYTHON, foreign)], time_at_day(0)).expect("merged").more, 1);
     assert_eq!(of_kind(Kind::MagicNumbers), one);
 
@@ -441,7 +494,11 @@ fn wiping_leaves_nothing() {
     left.sort();
     assert_eq!(left, ["lock", "mine.txt"]);
     assert_eq!(fs::metadata(cache.folder.join("lock")).expect("a file").len(), 0);
-    assert_eq!(cache.learn(&[seen("commit 1")], time_at_day(0)).expect("learned").new, 1, "tombstones and digests are gone");
+    assert_eq!(
+        cache.learn(&[seen("commit 1")], time_at_day(0)).expect("learned").new,
+        1,
+        "tombstones and digests are gone"
+    );
 }
 
 #[cfg(unix)]

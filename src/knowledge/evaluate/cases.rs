@@ -162,7 +162,9 @@ impl FixCases {
     /// A case; none if it is not what it should be: no such line, too large, of no language.
     pub fn read_case(&self, number: usize) -> Option<FixCase> {
         match self.places.get(number)? {
-            FixCaseLocation::Task { task, solution, language } => read_task(&read_bounded(task)?, &read_bounded(solution)?, *language),
+            FixCaseLocation::Task { task, solution, language } => {
+                read_task(&read_bounded(task)?, &read_bounded(solution)?, *language)
+            }
             FixCaseLocation::Pair { before, line, fixed } => {
                 let text = read_bounded(before)?;
                 let language = Language::detect(before.to_str()?, &text)?;
@@ -263,7 +265,8 @@ fn find_datasets(folder: &Path) -> Result<Vec<PathBuf>, EvaluateError> {
         return Ok(vec![folder.to_owned()]);
     }
     let inner = Some(folder.join("Datasets")).filter(|inner| inner.is_dir()).unwrap_or_else(|| folder.to_owned());
-    let all = list_numbered(&inner)?.into_iter().map(|name| inner.join(name)).filter(|folder| has_tasks(folder)).collect();
+    let all =
+        list_numbered(&inner)?.into_iter().map(|name| inner.join(name)).filter(|folder| has_tasks(folder)).collect();
     Ok(all)
 }
 
@@ -323,7 +326,8 @@ mod tests {
         assert_eq!(parts(EvaluationSplit::Test), (0..3, 3..13));
         assert_eq!(parts(EvaluationSplit::Validation), (0..1, 1..3));
         let one =
-            FixCases::from_folder(&folder.path().join("Datasets/Dataset10"), Language::Java, EvaluationSplit::Test).expect("cases");
+            FixCases::from_folder(&folder.path().join("Datasets/Dataset10"), Language::Java, EvaluationSplit::Test)
+                .expect("cases");
         assert_eq!((one.training_range(), one.test_range()), (0..8, 8..10));
         assert!(one.read_case(9).is_some_and(|case| case.after == b"b();\n"));
     }

@@ -44,8 +44,10 @@ struct LeafKinds {
 /// Made once per language: it asks the grammar about each of its kinds.
 fn leaf_kinds(language: Language) -> &'static LeafKinds {
     static ALL: std::sync::LazyLock<Vec<LeafKinds>> = std::sync::LazyLock::new(|| {
-        let kinds =
-            |language| LeafKinds { comments: KindSet::new(language, COMMENTS), names: KindSet::new(language, NAME_KINDS) };
+        let kinds = |language| LeafKinds {
+            comments: KindSet::new(language, COMMENTS),
+            names: KindSet::new(language, NAME_KINDS),
+        };
         Language::ALL.map(kinds).into()
     });
     &ALL[language.index()]
@@ -160,7 +162,9 @@ pub fn collect_line_forms(
     for (line, forms) in &mut lines {
         let LineFeatures { tokens, names, pairs } = looks.get(line).copied().unwrap_or_default();
         forms.push(shared(HAS_FORM_FEATURE));
-        for (first, count) in [(TOKEN_COUNT_FEATURE, tokens), (UNIQUE_NAME_FEATURE, names), (UNIQUE_PAIR_FEATURE, pairs)] {
+        for (first, count) in
+            [(TOKEN_COUNT_FEATURE, tokens), (UNIQUE_NAME_FEATURE, names), (UNIQUE_PAIR_FEATURE, pairs)]
+        {
             forms.push(shared(first + (count as usize).min(MAX_FEATURE_COUNT - 1)));
         }
         forms.sort_unstable();

@@ -18,10 +18,10 @@
 //! Invariants: nothing of the later part is learned from; a later case is passed over when its file before or after, or its
 //! pair of lines, is in the earlier part; equal sources give equal figures.
 
-mod training;
 pub mod cases;
 mod file_features;
 mod ngram;
+mod training;
 mod weights;
 
 use std::collections::BTreeMap;
@@ -29,10 +29,13 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use self::training::{TrainedPatterns, TrainedPattern, CaseFingerprints};
 use self::cases::{FixCase, FixCases};
-use self::file_features::{FormNumber, SHARED_FEATURES, code_lines, collect_line_forms, hash_form_key, line_count, extract_line_features, statement_lines, code_tokens};
+use self::file_features::{
+    FormNumber, SHARED_FEATURES, code_lines, code_tokens, collect_line_forms, extract_line_features, hash_form_key,
+    line_count, statement_lines,
+};
 use self::ngram::{NumberMap, Trigrams};
+use self::training::{CaseFingerprints, TrainedPattern, TrainedPatterns};
 use self::weights::FormWeights;
 use super::abstraction::digest_form;
 use super::pattern::EditKind;
@@ -165,19 +168,25 @@ pub struct PatternEvaluation {
 }
 
 /// Measures one source. `progress` is told of what is done, now and then.
-pub fn evaluate_patterns(cases: &FixCases, plan: EvaluationPlan, progress: &mut dyn FnMut(&str, usize)) -> PatternEvaluation {
+pub fn evaluate_patterns(
+    cases: &FixCases,
+    plan: EvaluationPlan,
+    progress: &mut dyn FnMut(&str, usize),
+) -> PatternEvaluation {
     let earlier = sample_evenly(cases.training_range(), plan.learn);
     let later = sample_evenly(cases.test_range(), plan.ask);
     let (book, seen) = TrainedPatterns::learn(cases, &earlier, progress);
     let mut with_declarations = WeightedForms::new(&book.patterns);
     let statements = || book.patterns.iter().filter(|pattern| pattern.edit != EditKind::WrongDeclaration);
-    let (mut all, mut kept) = (WeightedForms::new(statements()), WeightedForms::new(statements().take(MAX_KEPT_PATTERNS)));
+    let (mut all, mut kept) =
+        (WeightedForms::new(statements()), WeightedForms::new(statements().take(MAX_KEPT_PATTERNS)));
     let (patterns, forms) = (statements().count(), all.numbers.len());
     let declarations = book.patterns.len() - patterns;
     let learned = TrainingStats { fixes: earlier.len(), patterns, forms, declarations, ..book.learned };
     drop(book);
     train_weights(cases, &earlier, &mut [&mut all, &mut kept, &mut with_declarations], progress);
-    let files: Vec<usize> = sample_evenly(0..earlier.len(), plan.trigram_files).into_iter().map(|at| earlier[at]).collect();
+    let files: Vec<usize> =
+        sample_evenly(0..earlier.len(), plan.trigram_files).into_iter().map(|at| earlier[at]).collect();
     let trigrams = train_trigrams(cases, &files, progress);
 
     let mut measured = PatternEvaluation {
@@ -271,7 +280,12 @@ impl WeightedForms {
     }
 }
 
-fn train_weights(cases: &FixCases, numbers: &[usize], known: &mut [&mut WeightedForms], progress: &mut dyn FnMut(&str, usize)) {
+fn train_weights(
+    cases: &FixCases,
+    numbers: &[usize],
+    known: &mut [&mut WeightedForms],
+    progress: &mut dyn FnMut(&str, usize),
+) {
     let mut weights: Vec<FormWeights> = known.iter().map(|known| known.weights.clone()).collect();
     let work = |parsers: &mut Parsers, case: FixCase| {
         let source = parsers.parse("", case.language, &case.before).ok()?;
@@ -329,7 +343,13 @@ enum CaseResult {
     },
 }
 
-fn evaluate_case(parsers: &mut Parsers, case: &FixCase, seen: &CaseFingerprints, known: [&WeightedForms; 3], model: &Trigrams) -> CaseResult {
+fn evaluate_case(
+    parsers: &mut Parsers,
+    case: &FixCase,
+    seen: &CaseFingerprints,
+    known: [&WeightedForms; 3],
+    model: &Trigrams,
+) -> CaseResult {
     if seen.contains(case) {
         return CaseResult::Shared;
     }

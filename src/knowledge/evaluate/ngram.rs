@@ -112,8 +112,13 @@ impl Trigrams {
     fn likelihood(&self, first: u32, second: u32, word: u32) -> f64 {
         let flat = 1.0 / (self.words.len() + 2) as f64;
         let one = interpolate(get_count(&self.one, &word), self.all, flat);
-        let two = interpolate(get_count(&self.two, &pack_pair(second, word)), get_context(&self.after_one, &second), one);
-        interpolate(get_count(&self.three, &pack_triple(first, second, word)), get_context(&self.after_two, &pack_pair(first, second)), two)
+        let two =
+            interpolate(get_count(&self.two, &pack_pair(second, word)), get_context(&self.after_one, &second), one);
+        interpolate(
+            get_count(&self.three, &pack_triple(first, second, word)),
+            get_context(&self.after_two, &pack_pair(first, second)),
+            two,
+        )
     }
 }
 

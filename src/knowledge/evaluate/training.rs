@@ -9,8 +9,8 @@ use super::{CASES_PER_BATCH, TrainingStats, map_cases_in_order};
 use crate::domain::PatternId;
 use crate::knowledge::abstraction::{LearnedEdit, extract_edits};
 use crate::knowledge::form::{Form, FormToken};
-use crate::knowledge::privacy_gate;
 use crate::knowledge::pattern::EditKind;
+use crate::knowledge::privacy_gate;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
@@ -56,7 +56,11 @@ pub struct TrainedPatterns {
 }
 
 impl TrainedPatterns {
-    pub fn learn(cases: &FixCases, numbers: &[usize], progress: &mut dyn FnMut(&str, usize)) -> (Self, CaseFingerprints) {
+    pub fn learn(
+        cases: &FixCases,
+        numbers: &[usize],
+        progress: &mut dyn FnMut(&str, usize),
+    ) -> (Self, CaseFingerprints) {
         type LearnedCase = ([u64; 3], Language, Vec<LearnedEdit>);
         let work = |parsers: &mut Parsers, case: FixCase| -> LearnedCase {
             let edits = extract_edits(parsers, case.language, &case.before, &case.after);
@@ -90,7 +94,8 @@ impl TrainedPatterns {
 fn has_leak(language: Language, form: &Form) -> bool {
     let is_own = |token: &FormToken| {
         let alone = Form::new(vec![token.clone()]);
-        matches!(token, FormToken::Kept(_)) && !alone.is_ok_and(|alone| privacy_gate::admit(language.name(), &alone).is_ok())
+        matches!(token, FormToken::Kept(_))
+            && !alone.is_ok_and(|alone| privacy_gate::admit(language.name(), &alone).is_ok())
     };
     form.tokens().iter().any(is_own)
 }

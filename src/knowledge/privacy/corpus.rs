@@ -12,7 +12,7 @@ use super::stored_text::StoredTextAudit;
 use super::{AllowedWords, LeakTally, assert_pair_is_two_files, assert_sites_pass};
 use crate::git::Repo;
 use crate::knowledge::abstraction::{LineForms, extract_edits};
-use crate::knowledge::evaluate::cases::{FixCases, EvaluationSplit};
+use crate::knowledge::evaluate::cases::{EvaluationSplit, FixCases};
 use crate::knowledge::history_mining;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;

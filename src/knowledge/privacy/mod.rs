@@ -5,8 +5,8 @@
 //! over real edits.
 
 mod corpus;
-mod stored_text;
 mod keywords;
+mod stored_text;
 mod templates;
 
 use std::collections::{BTreeMap, HashSet};
@@ -14,12 +14,12 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use self::stored_text::StoredTextAudit;
 use self::keywords::keywords;
-use self::templates::{TEMPLATES, fill_template, arbitrary_words};
-use super::abstraction::{LearnedEdit, LineForms, extract_edits, digest_form, visit_sites};
-use super::form::{Form, Placeholder, FormToken};
-use super::{privacy_gate, history_mining, stdlib_names};
+use self::stored_text::StoredTextAudit;
+use self::templates::{TEMPLATES, arbitrary_words, fill_template};
+use super::abstraction::{LearnedEdit, LineForms, digest_form, extract_edits, visit_sites};
+use super::form::{Form, FormToken, Placeholder};
+use super::{history_mining, privacy_gate, stdlib_names};
 use crate::domain::LineRange;
 use crate::git::Repo;
 use crate::reviewers::analyzer::language::Language;
@@ -30,7 +30,9 @@ struct AllowedWords(BTreeMap<&'static str, HashSet<&'static str>>);
 
 impl AllowedWords {
     fn new() -> Self {
-        let words = |language| stdlib_names::parse_names(language).map(|(name, _)| name).chain(keywords(language).split_whitespace());
+        let words = |language| {
+            stdlib_names::parse_names(language).map(|(name, _)| name).chain(keywords(language).split_whitespace())
+        };
         Self(stdlib_names::languages().map(|language| (language, words(language).collect())).collect())
     }
 
@@ -120,7 +122,11 @@ fn assert_sites_pass(allowed: &AllowedWords, parsers: &mut Parsers, path: &str, 
         assert_eq!(site.digest, digest_form(&form), "{path}: {form}");
         assert_eq!(privacy_gate::admit(language.name(), &form), Ok(()), "{path}: {form}");
         assert_eq!(form.to_string().parse::<Form>().as_ref(), Ok(&form), "{path}");
-        assert!(allowed.find_leaks(language, &form).is_empty(), "{path}: {form}: {:?}", allowed.find_leaks(language, &form));
+        assert!(
+            allowed.find_leaks(language, &form).is_empty(),
+            "{path}: {form}: {:?}",
+            allowed.find_leaks(language, &form)
+        );
     });
     count
 }

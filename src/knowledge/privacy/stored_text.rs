@@ -12,13 +12,13 @@ use super::AllowedWords;
 use crate::domain::{Kind, MuteAction, PatternId, Time};
 use crate::knowledge::abstraction::LearnedEdit;
 use crate::knowledge::builtin_patterns;
-use crate::knowledge::cache::{KnowledgeCache, PatternOutcome, PatternObservation, PatternOutcomeKind, is_origin};
+use crate::knowledge::cache::{KnowledgeCache, PatternObservation, PatternOutcome, PatternOutcomeKind, is_origin};
+use crate::knowledge::event_log::PatternEventKind;
 use crate::knowledge::exchange;
 use crate::knowledge::form::Form;
+use crate::knowledge::kind_tallies::{FindingVerdict, KindVerdict};
+use crate::knowledge::pattern::{EditKind, Pattern, PatternCount, PatternEvidence, PatternOrigin, PatternStance};
 use crate::knowledge::prompt_hints::{ChangedForms, render_hints};
-use crate::knowledge::kind_tallies::{KindVerdict, FindingVerdict};
-use crate::knowledge::event_log::PatternEventKind;
-use crate::knowledge::pattern::{PatternCount, EditKind, PatternEvidence, PatternOrigin, Pattern, PatternStance};
 use crate::knowledge::test_support::time_at_day;
 use crate::reviewers::analyzer::language::Language;
 
@@ -54,7 +54,12 @@ impl StoredTextAudit {
     }
 
     /// Takes in what a file taught: its edits, and places where something was dismissed.
-    pub fn add_observations(&mut self, language: Language, learned: &[LearnedEdit], dismissed: impl IntoIterator<Item = Form>) {
+    pub fn add_observations(
+        &mut self,
+        language: Language,
+        learned: &[LearnedEdit],
+        dismissed: impl IntoIterator<Item = Form>,
+    ) {
         self.sources += 1;
         let observation = |stance, broken, fixed, edit, kind, evidence| PatternObservation {
             language,
@@ -104,11 +109,8 @@ impl StoredTextAudit {
             let two: Vec<Pattern> = patterns.filter(|pattern| pattern.origin != PatternOrigin::Base).take(2).collect();
             let ids: Vec<PatternId> = two.iter().map(|pattern| pattern.id.clone()).collect();
             if let [one, other] = &ids[..] {
-                let outcomes = [PatternOutcomeKind::Success, PatternOutcomeKind::Failure].map(|outcome| PatternOutcome {
-                    language,
-                    pattern: one.clone(),
-                    outcome,
-                    source: "a finding".into(),
+                let outcomes = [PatternOutcomeKind::Success, PatternOutcomeKind::Failure].map(|outcome| {
+                    PatternOutcome { language, pattern: one.clone(), outcome, source: "a finding".into() }
                 });
                 self.cache.record_outcomes(&outcomes, time_at_day(2)).expect("recorded");
                 self.cache.record_matches(language, &ids, time_at_day(2)).expect("matched");
@@ -153,7 +155,8 @@ impl StoredTextAudit {
     fn check_hints(&mut self, allowed: &AllowedWords, language: Language, mut pattern: Pattern) {
         pattern.counts.values_mut().for_each(|count| *count = SAMPLE_COUNT);
         (pattern.group, pattern.muted) = (None, false);
-        let text = render_hints(std::slice::from_ref(&pattern), &ChangedForms::default(), time_at_day(1), u64::MAX, &|_| 0);
+        let text =
+            render_hints(std::slice::from_ref(&pattern), &ChangedForms::default(), time_at_day(1), u64::MAX, &|_| 0);
         assert!(text.contains(&pattern.broken), "{pattern:?} is told: {text}");
         let text = text.replace(&format!("- {}: ", language.name()), "");
         let said = Map::from_iter(

@@ -7,7 +7,7 @@ mod precision;
 mod series;
 
 pub use precision::Precision;
-pub use series::{SeriesPoint, MetricsSeries, Step};
+pub use series::{MetricsSeries, SeriesPoint, Step};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,8 +15,8 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use crate::domain::{
-    Actor, ReviewerUsage, CancelReason, ErrorClass, FindingStatus, LedgerDelivery, Kind, PhaseTimings, RunId, RunRecord, RunStatus,
-    Scope, Source, Time, Usage,
+    Actor, CancelReason, ErrorClass, FindingStatus, Kind, LedgerDelivery, PhaseTimings, ReviewerUsage, RunId,
+    RunRecord, RunStatus, Scope, Source, Time, Usage,
 };
 
 /// What is on record.
@@ -339,7 +339,11 @@ fn measure_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &Surfaced
     }
 }
 
-fn sum_totals<'a>(runs: &[RunMetrics], findings: OutcomeCounts, handed: impl Iterator<Item = &'a LedgerDelivery>) -> MetricsTotals {
+fn sum_totals<'a>(
+    runs: &[RunMetrics],
+    findings: OutcomeCounts,
+    handed: impl Iterator<Item = &'a LedgerDelivery>,
+) -> MetricsTotals {
     let mut totals = MetricsTotals { findings, precision: findings.precision(), ..MetricsTotals::default() };
     for run in runs {
         match run.status {

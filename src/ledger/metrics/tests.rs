@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{TokenCountPrecision, FindingId};
+use crate::domain::{FindingId, TokenCountPrecision};
 
 const NOW: i64 = 1_790_000_000;
 
@@ -42,7 +42,12 @@ fn build_answerer(reviewer: &str, turns: u32) -> ReviewerUsage {
 /// it.
 type FindingSpec = (u8, u8, u8, Kind, FindingStatus, Option<Actor>);
 
-fn measure_runs(runs: &[RunRecord], rows: &[FindingSpec], handed: &[LedgerDelivery], selection: &RunSelection) -> Metrics {
+fn measure_runs(
+    runs: &[RunRecord],
+    rows: &[FindingSpec],
+    handed: &[LedgerDelivery],
+    selection: &RunSelection,
+) -> Metrics {
     let ids: Vec<[String; 3]> = rows
         .iter()
         .map(|row| [finding_id(row.0).to_string(), run_id(row.1).to_string(), run_id(row.2).to_string()])
@@ -188,7 +193,8 @@ fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
     let surfaced = [build_delivery(5, Some(1), &[2, 3], 90), build_delivery(9, Some(1), &[2], 60)];
     let metrics = measure_runs(&runs, &rows, &surfaced, &RunSelection::default());
     let fates = |fates: &OutcomeCounts| {
-        let OutcomeCounts { found, surfaced, open, unresolved, addressed, claimed, confirmed, dismissed, obsolete } = *fates;
+        let OutcomeCounts { found, surfaced, open, unresolved, addressed, claimed, confirmed, dismissed, obsolete } =
+            *fates;
         assert_eq!(addressed, claimed + confirmed);
         [found, surfaced, open, unresolved, claimed, confirmed, dismissed, obsolete]
     };
@@ -261,7 +267,11 @@ fn a_selection_leaves_out_runs_and_what_belongs_to_them() {
 #[test]
 fn the_series_adds_up_to_the_totals() {
     use FindingStatus as S;
-    let runs = [run_with_tokens(40, 10, 0.1), RunRecord { saved_token_estimate: 8, ..run_with_tokens(2, 20, 0.1) }, run_with_tokens(1, 30, 0.1)];
+    let runs = [
+        run_with_tokens(40, 10, 0.1),
+        RunRecord { saved_token_estimate: 8, ..run_with_tokens(2, 20, 0.1) },
+        run_with_tokens(1, 30, 0.1),
+    ];
     let rows: [FindingSpec; 3] = [
         (1, 1, 40, Kind::Security, S::Addressed, Some(Actor::User)),
         (2, 2, 2, Kind::Security, S::Dismissed, Some(Actor::User)),

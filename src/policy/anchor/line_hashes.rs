@@ -94,11 +94,15 @@ mod tests {
         for (text, lines) in [("", 0), ("\n", 1), ("a", 1), ("a\n", 1), ("a\n\n", 2), ("\n\n\n", 3), ("a\r\nb", 2)] {
             assert_eq!(HashedLines::from_text(text.as_bytes()).len(), lines, "{text:?}");
         }
-        let (one, other) = (HashedLines::from_text(b"if  x {\n\n\ty();\r\n}\n"), HashedLines::from_text(b"  if x {\n  y();\n\n}"));
+        let (one, other) =
+            (HashedLines::from_text(b"if  x {\n\n\ty();\r\n}\n"), HashedLines::from_text(b"  if x {\n  y();\n\n}"));
         let all = LineRange::new(1, 9);
         assert!(one.is_same(all, &other, all));
         assert!(!one.is_same(LineRange::new(1, 3), &other, all));
-        assert!(!HashedLines::from_text(b"ab c").is_same(all, &HashedLines::from_text(b"a bc"), all), "words stay apart");
+        assert!(
+            !HashedLines::from_text(b"ab c").is_same(all, &HashedLines::from_text(b"a bc"), all),
+            "words stay apart"
+        );
         assert_eq!((one.weight(1), one.weight(2), one.weight(4), one.weight(99)), (3, 0, 0, 0));
         assert_eq!(HashedLines::from_text(b"\xff\xfe = 1").weight(1), 1, "what is not text says little");
     }

@@ -5,12 +5,12 @@
 //! what cannot be told is not guessed: the answer is `None`.
 
 mod line_hashes;
-mod moved_code;
 mod line_mapping;
+mod moved_code;
 
 pub use line_hashes::HashedLines;
-pub use moved_code::{AddedLines, MovedCode};
 pub use line_mapping::{AnchorEdit, MappedLines, map_lines};
+pub use moved_code::{AddedLines, MovedCode};
 
 use crate::domain::LineRange;
 
@@ -70,7 +70,9 @@ pub fn locate_anchor<'a>(
     let lines = LineRange::new(lines.start, lines.end.min(old.len()));
     let here = now.map(|now| (now.path, map_lines(old, now.code, now.edits, lines)));
     let near = match here {
-        Some((path, MappedLines::Unchanged(lines))) => return Some(AnchorLocation::Unchanged { path: path.to_owned(), lines }),
+        Some((path, MappedLines::Unchanged(lines))) => {
+            return Some(AnchorLocation::Unchanged { path: path.to_owned(), lines });
+        }
         Some((path, MappedLines::Changed { lines, unchanged_weight: stayed, total_weight: of })) if stayed * 2 > of => {
             return Some(AnchorLocation::Changed { path: path.to_owned(), lines });
         }
@@ -99,8 +101,10 @@ impl AddedLines {
         }
         let said: Vec<u32> = old.nonblank_lines(lines).collect();
         let (first, last) = (*said.first()?, *said.last()?);
-        let above: Vec<u32> = old.nonblank_lines(LineRange::new(1, first)).rev().skip(1).take(MAX_CONTEXT_LINES).collect();
-        let below: Vec<u32> = old.nonblank_lines(LineRange::new(last, old.len())).skip(1).take(MAX_CONTEXT_LINES).collect();
+        let above: Vec<u32> =
+            old.nonblank_lines(LineRange::new(1, first)).rev().skip(1).take(MAX_CONTEXT_LINES).collect();
+        let below: Vec<u32> =
+            old.nonblank_lines(LineRange::new(last, old.len())).skip(1).take(MAX_CONTEXT_LINES).collect();
         let above = above.iter().rev().map(|&line| LineRange::new(line, last));
         let below = below.iter().rev().map(|&line| LineRange::new(first, line));
         let mut around = above.chain(below).filter(|&around| old.range_weight(around) >= MIN_SEARCHABLE_WEIGHT);

@@ -146,7 +146,9 @@ impl AddedLines {
         }
         let mut same: Vec<u32> = Vec::new();
         let within = file.added.iter().filter(|range| range.overlaps(LineRange::new(from, to)));
-        for line in within.flat_map(|range| file.code.nonblank_lines(LineRange::new(range.start.max(from), range.end.min(to)))) {
+        for line in
+            within.flat_map(|range| file.code.nonblank_lines(LineRange::new(range.start.max(from), range.end.min(to))))
+        {
             if let Some(count) = left.get_mut(&file.code.hash(line)).filter(|count| **count > 0) {
                 *count -= 1;
                 same.push(line);
@@ -200,7 +202,11 @@ mod tests {
         Some(MovedCode::Similar { path: "b".to_owned(), lines: LineRange::new(1, 9) })
     )]
     #[case::something_else("fn other(x) {\n  y = x\n  return y * 2\n}\n".to_owned(), &[(1, 4)], None)]
-    fn code_that_went_elsewhere(#[case] text: String, #[case] ranges: &[(u32, u32)], #[case] expected: Option<MovedCode>) {
+    fn code_that_went_elsewhere(
+        #[case] text: String,
+        #[case] ranges: &[(u32, u32)],
+        #[case] expected: Option<MovedCode>,
+    ) {
         let old = HashedLines::from_text(BLOCK.as_bytes());
         assert_eq!(added(&[("b", &text, ranges)]).find(&old, LineRange::new(1, 8), ("a", 1)), expected);
     }

@@ -293,7 +293,11 @@ fn what_cannot_be_looked_through_is_not_guessed() {
     let gone = |added| locate_anchor(&old, "a", LineRange::new(1, 1), None, || added);
     assert_eq!((gone(None), gone(Some(&nothing))), (None, Some(AnchorLocation::FileGone)));
     for (first, last) in [(0, 1), (3, 3), (9, 12)] {
-        assert_eq!(locate_anchor(&old, "a", LineRange { start: first, end: last }, None, || None), None, "{first}-{last}");
+        assert_eq!(
+            locate_anchor(&old, "a", LineRange { start: first, end: last }, None, || None),
+            None,
+            "{first}-{last}"
+        );
     }
 }
 
@@ -337,10 +341,13 @@ fn code_of_which_most_stayed_was_edited_and_code_of_which_most_went_has_moved() 
         (&["def other():", "    return nothing", "    return one + two"][..], "b"),
     ] {
         let (code, edits) = (text(now), edits(&block, now));
-        let found =
-            locate_anchor(&old, "a", LineRange::new(1, 4), Some(CurrentFile { path: "a", code: &code, edits: &edits }), || {
-                Some(&elsewhere)
-            });
+        let found = locate_anchor(
+            &old,
+            "a",
+            LineRange::new(1, 4),
+            Some(CurrentFile { path: "a", code: &code, edits: &edits }),
+            || Some(&elsewhere),
+        );
         let found = found.expect("lines of the file");
         assert_eq!(found.place().map(|(path, _)| path), Some(expected), "{found:?}");
         assert_eq!(matches!(found, AnchorLocation::Unchanged { .. }), expected == "b", "{found:?}");

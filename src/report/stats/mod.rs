@@ -12,15 +12,23 @@ use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
 
-use super::figures::{format_brief, resample, format_dollars, format_percent, format_short_count};
+use super::figures::{format_brief, format_dollars, format_percent, format_short_count, resample};
 use crate::domain::text::format_count;
 use crate::domain::{FindingId, FindingStatus, RunRecord};
-use crate::ledger::metrics::{MetricsInput, OutcomeCounts, FindingFact, Metrics, SeriesPoint, Precision, RunSelection, MetricsTotals, compute_metrics};
+use crate::ledger::metrics::{
+    FindingFact, Metrics, MetricsInput, MetricsTotals, OutcomeCounts, Precision, RunSelection, SeriesPoint,
+    compute_metrics,
+};
 use crate::review::JournalMetrics;
 use crate::store::{FindingRow, Store, StoreError, StoreView};
 
 /// Reads what the store knows and counts it. Days are those of `zone`.
-pub fn gather_metrics(store: &Store, view: &StoreView, selection: &RunSelection, zone: &TimeZone) -> Result<Metrics, StoreError> {
+pub fn gather_metrics(
+    store: &Store,
+    view: &StoreView,
+    selection: &RunSelection,
+    zone: &TimeZone,
+) -> Result<Metrics, StoreError> {
     let mut runs = store.latest_records()?;
     for run in runs.iter_mut().filter(|run| selection.run.as_ref() == Some(&run.run_id)) {
         fill_from_journal(store, run)?;
@@ -129,7 +137,10 @@ fn describe_tokens(totals: &MetricsTotals) -> Vec<String> {
     }
     parts.extend((totals.tokens_saved > 0).then(|| format!("about {} saved", format_brief(totals.tokens_saved))));
     let ledgers = totals.ledgers as usize;
-    parts.extend((ledgers > 0).then(|| format!("{} for {}", format_brief(totals.ledger_tokens), format_count(ledgers, "ledger"))));
+    parts.extend(
+        (ledgers > 0)
+            .then(|| format!("{} for {}", format_brief(totals.ledger_tokens), format_count(ledgers, "ledger"))),
+    );
     parts
 }
 

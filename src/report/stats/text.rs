@@ -6,8 +6,11 @@ use unicode_width::UnicodeWidthStr;
 use super::{StatsChart, build_charts, describe_metrics};
 use crate::domain::text::sanitize_line;
 use crate::domain::{CancelReason, RunStatus};
-use crate::ledger::metrics::{OutcomeCounts, Metrics, Precision, RunMetrics, MetricsSeries, Step};
-use crate::report::figures::{ASCII_BLOCKS, BLOCKS, format_brief, format_dollars, format_percent, render_sparkline, format_millis, format_short_count};
+use crate::ledger::metrics::{Metrics, MetricsSeries, OutcomeCounts, Precision, RunMetrics, Step};
+use crate::report::figures::{
+    ASCII_BLOCKS, BLOCKS, format_brief, format_dollars, format_millis, format_percent, format_short_count,
+    render_sparkline,
+};
 use crate::report::text_style::{TextOptions, TextStyle};
 
 /// Columns of a text that goes to no terminal.
@@ -194,7 +197,11 @@ impl StatsText<'_> {
         let fields = [
             (
                 "Asked for",
-                vec![run.scope.to_string(), format!("{} ago", self.look.format_age(run.created_at)), run.source.to_string()],
+                vec![
+                    run.scope.to_string(),
+                    format!("{} ago", self.look.format_age(run.created_at)),
+                    run.source.to_string(),
+                ],
             ),
             ("Decision", vec![run.decision.clone()]),
             ("Ended", describe_ending(run)),

@@ -110,7 +110,8 @@ fn two_problems_of_one_kind_at_one_place_keep_both_texts() {
 fn texts_stay_bounded() {
     let mut state = FindingAccumulator::default();
     for number in 0..200 {
-        let mut each = finding_titled((1, 1 + number), Correctness, &format!("Problem{number} of another sort{number}"));
+        let mut each =
+            finding_titled((1, 1 + number), Correctness, &format!("Problem{number} of another sort{number}"));
         each.finding_id = FindingId::from_parts("X", "a.rs", &number.to_string(), 0);
         each.explanation = format!("why{number} ").repeat(50);
         state.admit(&each);
@@ -136,7 +137,8 @@ fn a_report_is_held_against_its_neighbours_only() {
     for number in 1..=many {
         assert_eq!(state.admit(&each(number)), Admission::New);
     }
-    let held: usize = (1..=many).map(|number| state.findings_near(&each(number), Correctness, MAX_MOVED_DISTANCE).count()).sum();
+    let held: usize =
+        (1..=many).map(|number| state.findings_near(&each(number), Correctness, MAX_MOVED_DISTANCE).count()).sum();
     assert!(held <= 11 * many as usize, "{held}");
     let wide = finding_titled((1, u32::MAX), Correctness, "All of it");
     assert_eq!(state.findings_near(&wide, Correctness, MAX_MOVED_DISTANCE).count(), MAX_CANDIDATES);

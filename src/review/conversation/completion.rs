@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::{ConversationEngine, ConversationEffect, ConversationStage};
+use super::engine::{ConversationEffect, ConversationEngine, ConversationStage};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, OmittedFile, OmissionReason, RunEvent,
+    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, OmissionReason, OmittedFile, RunEvent,
     RunStatus, text,
 };
 use crate::review::journal_state::to_u32;
@@ -85,7 +85,9 @@ impl ConversationEngine {
         let mut left_out = self.plan.left_out.clone();
         let open = self.plan.open_files();
         let not_reached = open.iter().filter(|file| !covered.contains_key(file.path.as_str()));
-        left_out.extend(not_reached.map(|file| OmittedFile { path: file.path.clone(), reason: OmissionReason::NotReached }));
+        left_out.extend(
+            not_reached.map(|file| OmittedFile { path: file.path.clone(), reason: OmissionReason::NotReached }),
+        );
         let mut coverage = Coverage {
             files_total: to_u32(self.plan.files.len() + self.plan.left_out.len()),
             files_covered: to_u32(covered.len()),

@@ -2,15 +2,19 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::diff_delivery::{DiffDelivery, DeliveryPart, count_fitting};
+use super::diff_delivery::{DeliveryPart, DiffDelivery, count_fitting};
 use super::window::{ComposedRequest, ConversationWindow};
-use super::{PromptTokenCounter, FINISH_TOOL, ConversationLimits, REPORT_FINDINGS_TOOL};
+use super::{ConversationLimits, FINISH_TOOL, PromptTokenCounter, REPORT_FINDINGS_TOOL};
 use crate::domain::{
-    CancelReason, ChatRequest, ErrorClass, FileCoverage, Finding, FindingId, LineRange, ChatMessage, RejectedReport, ReportedProblem,
-    ChatResponse, RunEvent, RunStatus, StopReason, ToolCall, ToolOutcome, ToolSpec, TurnPhase, Usage, WindowUse, text,
+    CancelReason, ChatMessage, ChatRequest, ChatResponse, ErrorClass, FileCoverage, Finding, FindingId, LineRange,
+    RejectedReport, ReportedProblem, RunEvent, RunStatus, StopReason, ToolCall, ToolOutcome, ToolSpec, TurnPhase,
+    Usage, WindowUse, text,
 };
 use crate::review::journal_state::to_u32;
-use crate::review::{FindingAccumulator, Admission, ReportValidation, ExtractedReports, ReviewOutcome, ReviewPlan, PlannedFile, RunCost, extract_reports};
+use crate::review::{
+    Admission, ExtractedReports, FindingAccumulator, PlannedFile, ReportValidation, ReviewOutcome, ReviewPlan, RunCost,
+    extract_reports,
+};
 
 /// Tool calls of one answer that are carried out; the others are not passed on.
 const MAX_TOOL_CALLS: usize = 16;
@@ -124,8 +128,10 @@ impl ReviewTask {
 
     /// What the first request tells of known findings, and the tokens that it has for the diff.
     fn plan_first_request(&self) -> (String, u64) {
-        let known = format_known_findings(&self.known_findings, &self.plan.open_files(), self.known_tokens(), &self.count);
-        let words = (self.count)(&(self.render_prompt)(ConversationPrompt::Task { diff: "", later: "", known: &known }));
+        let known =
+            format_known_findings(&self.known_findings, &self.plan.open_files(), self.known_tokens(), &self.count);
+        let words =
+            (self.count)(&(self.render_prompt)(ConversationPrompt::Task { diff: "", later: "", known: &known }));
         (known, self.limits.pinned_tokens().saturating_sub(self.fixed_tokens() + words))
     }
 }
@@ -312,15 +318,26 @@ impl ConversationEngine {
             (ConversationStage::Answer, ConversationEvent::Answered { response, first_ms, took_ms, cost }) => {
                 self.handle_answer(*response, first_ms, took_ms, cost)
             }
-            (ConversationStage::Answer, ConversationEvent::Failed { class, summary }) => self.handle_failure(class, summary),
-            (ConversationStage::Summary | ConversationStage::Opinion, ConversationEvent::Answered { response, first_ms, took_ms, cost }) => {
-                self.handle_side_answer(*response, first_ms, took_ms, cost)
+            (ConversationStage::Answer, ConversationEvent::Failed { class, summary }) => {
+                self.handle_failure(class, summary)
             }
-            (ConversationStage::Summary | ConversationStage::Opinion, ConversationEvent::Failed { class, summary }) => self.handle_side_failure(class, summary),
-            (ConversationStage::Opinion, ConversationEvent::BudgetExceeded(reason)) => self.close_without_opinions(reason),
-            (ConversationStage::Answer | ConversationStage::Summary, ConversationEvent::BudgetExceeded(reason)) => self.stop_for_budget(reason),
+            (
+                ConversationStage::Summary | ConversationStage::Opinion,
+                ConversationEvent::Answered { response, first_ms, took_ms, cost },
+            ) => self.handle_side_answer(*response, first_ms, took_ms, cost),
+            (ConversationStage::Summary | ConversationStage::Opinion, ConversationEvent::Failed { class, summary }) => {
+                self.handle_side_failure(class, summary)
+            }
+            (ConversationStage::Opinion, ConversationEvent::BudgetExceeded(reason)) => {
+                self.close_without_opinions(reason)
+            }
+            (ConversationStage::Answer | ConversationStage::Summary, ConversationEvent::BudgetExceeded(reason)) => {
+                self.stop_for_budget(reason)
+            }
             (ConversationStage::Validation, ConversationEvent::Validated(examined)) => self.handle_validated(examined),
-            (ConversationStage::ToolResults, ConversationEvent::ToolsAnswered(answers)) => self.handle_tool_results(answers),
+            (ConversationStage::ToolResults, ConversationEvent::ToolsAnswered(answers)) => {
+                self.handle_tool_results(answers)
+            }
             (ConversationStage::Over, _) => Vec::new(),
             (_, ConversationEvent::CancelAsked(reason)) => self.cancel(reason),
             _ => Vec::new(),
@@ -340,7 +357,17 @@ impl ConversationEngine {
     fn start(&mut self, task: ReviewTask) -> Vec<ConversationEffect> {
         let fixed = task.fixed_tokens();
         let (known_told, first) = task.plan_first_request();
-        let ReviewTask { plan, known_findings: known, parts, system, tools, limits, count, render_prompt: say, overhead: _ } = task;
+        let ReviewTask {
+            plan,
+            known_findings: known,
+            parts,
+            system,
+            tools,
+            limits,
+            count,
+            render_prompt: say,
+            overhead: _,
+        } = task;
         let planned = RunEvent::Planned {
             files: to_u32(plan.files.len() + plan.left_out.len()),
             hunks: to_u32(plan.files.iter().map(|file| file.hunks.len()).sum()),
@@ -402,7 +429,8 @@ impl ConversationEngine {
             self.window.push_user_text(&words);
             self.asked.push("the final report".to_owned());
         } else if phase != self.phase || self.turn == 1 {
-            let words = (self.render_prompt)(ConversationPrompt::Phase { phase, turn: self.turn, of: limits.max_turns });
+            let words =
+                (self.render_prompt)(ConversationPrompt::Phase { phase, turn: self.turn, of: limits.max_turns });
             self.window.push_user_text(&words);
         }
         self.phase = phase;
@@ -440,7 +468,12 @@ impl ConversationEngine {
             temperature: None,
             pinned: 1,
         };
-        self.send_request(ConversationStage::Answer, text::sanitize_line(&asked).chars().take(MAX_ASKED_CHARS).collect(), composed.usage, request)
+        self.send_request(
+            ConversationStage::Answer,
+            text::sanitize_line(&asked).chars().take(MAX_ASKED_CHARS).collect(),
+            composed.usage,
+            request,
+        )
     }
 
     /// Sends a request and waits for its answer.
@@ -484,7 +517,13 @@ impl ConversationEngine {
         None
     }
 
-    fn handle_answer(&mut self, mut response: ChatResponse, first_ms: u64, took_ms: u64, cost: Option<f64>) -> Vec<ConversationEffect> {
+    fn handle_answer(
+        &mut self,
+        mut response: ChatResponse,
+        first_ms: u64,
+        took_ms: u64,
+        cost: Option<f64>,
+    ) -> Vec<ConversationEffect> {
         match response.usage == Usage::default() {
             true => response.usage = self.window.estimate_usage(&response),
             false => self.window.calibrate(&response.usage),
@@ -502,7 +541,13 @@ impl ConversationEngine {
     }
 
     /// Adds an answer to what was spent; the entry that says so.
-    fn record_answer(&mut self, response: &ChatResponse, first_ms: u64, took_ms: u64, cost: Option<f64>) -> ConversationEffect {
+    fn record_answer(
+        &mut self,
+        response: &ChatResponse,
+        first_ms: u64,
+        took_ms: u64,
+        cost: Option<f64>,
+    ) -> ConversationEffect {
         if let Some(cost) = cost {
             self.spent.add(&response.usage, cost, &response.model);
         }
@@ -517,7 +562,13 @@ impl ConversationEngine {
     }
 
     /// The answer to a request beside the turns.
-    fn handle_side_answer(&mut self, response: ChatResponse, first_ms: u64, took_ms: u64, cost: Option<f64>) -> Vec<ConversationEffect> {
+    fn handle_side_answer(
+        &mut self,
+        response: ChatResponse,
+        first_ms: u64,
+        took_ms: u64,
+        cost: Option<f64>,
+    ) -> Vec<ConversationEffect> {
         let mut effects = vec![self.record_answer(&response, first_ms, took_ms, cost)];
         effects.extend(match self.stage {
             ConversationStage::Summary => {
@@ -631,8 +682,8 @@ impl ConversationEngine {
         }
         self.bad_answers = 0;
         let mut effects = Vec::new();
-        let cut =
-            matches!(response.stop, StopReason::Length) || (response.stop == StopReason::Interrupted && response.calls.is_empty());
+        let cut = matches!(response.stop, StopReason::Length)
+            || (response.stop == StopReason::Interrupted && response.calls.is_empty());
         if !cut {
             for file in self.delivery.mark_answered() {
                 self.covered.push(file.clone());
@@ -660,8 +711,11 @@ impl ConversationEngine {
                 let open = self.delivery.open_paths();
                 let listed: Vec<&str> = open.iter().copied().take(MAX_LISTED_FILES).collect();
                 let more = open.len().saturating_sub(MAX_LISTED_FILES);
-                let more = if more > 0 { format!("\nand {} more", text::format_count(more, "file")) } else { String::new() };
-                let words = (self.render_prompt)(ConversationPrompt::Uncovered { hunks: &format!("{}{more}", listed.join("\n")) });
+                let more =
+                    if more > 0 { format!("\nand {} more", text::format_count(more, "file")) } else { String::new() };
+                let words = (self.render_prompt)(ConversationPrompt::Uncovered {
+                    hunks: &format!("{}{more}", listed.join("\n")),
+                });
                 self.window.push_user_text(&words);
             }
             self.deliver_more();
@@ -757,12 +811,14 @@ impl ConversationEngine {
         if response.is_empty() {
             return Some((AnswerProblem::Empty, "the answer was empty".to_owned()));
         }
-        let structured = !response.calls.is_empty() || self.extracted.lists > 0 || self.reporting == ReportingHistory::Findings;
+        let structured =
+            !response.calls.is_empty() || self.extracted.lists > 0 || self.reporting == ReportingHistory::Findings;
         // A model without tools has to answer every part of the diff with a list, be it an empty one.
         let structured = structured && !(self.tools.is_empty() && self.extracted.lists == 0);
         let cut = matches!(response.stop, StopReason::Length | StopReason::Interrupted);
-        (!structured && !cut)
-            .then(|| (AnswerProblem::Unreadable, "the answer holds neither a list of findings nor a tool call".to_owned()))
+        (!structured && !cut).then(|| {
+            (AnswerProblem::Unreadable, "the answer holds neither a list of findings nor a tool call".to_owned())
+        })
     }
 
     /// Asks once more, with the reason; the second time the run has failed.
@@ -849,7 +905,8 @@ impl ConversationEngine {
 fn is_done(response: &ChatResponse) -> bool {
     let finishes = response.calls.iter().any(|call| call.name == FINISH_TOOL);
     let only_reports = response.calls.is_empty();
-    finishes || (only_reports && matches!(response.stop, StopReason::Done | StopReason::Unknown | StopReason::Interrupted))
+    finishes
+        || (only_reports && matches!(response.stop, StopReason::Done | StopReason::Unknown | StopReason::Interrupted))
 }
 
 /// Findings a line each, those in files that are sent first, in at most so many tokens.

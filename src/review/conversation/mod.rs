@@ -4,20 +4,23 @@
 //! engine is deterministic, so feeding it the recorded answers again leads to the same state and to the next unpaid
 //! turn; what is sent never exceeds [`Limits::window_tokens`].
 
-mod side_requests;
 mod completion;
 mod diff_delivery;
 mod engine;
 mod limits;
 mod resume_log;
-mod window_summary;
+mod side_requests;
 #[cfg(test)]
 mod tests;
 mod window;
+mod window_summary;
 
 pub use diff_delivery::DeliveryPart;
-pub use engine::{ConversationEngine, ConversationEffect, ConversationEvent, ConversationPrompt, ReviewTask, ConversationToolResult, AnswerProblem};
-pub use limits::{RemainingBudget, ConversationLimits, WindowSummaryAuthor};
+pub use engine::{
+    AnswerProblem, ConversationEffect, ConversationEngine, ConversationEvent, ConversationPrompt,
+    ConversationToolResult, ReviewTask,
+};
+pub use limits::{ConversationLimits, RemainingBudget, WindowSummaryAuthor};
 pub use resume_log::ResumeLog;
 
 /// Counts the tokens of a text by the model's encoding.

@@ -3,10 +3,11 @@
 //!
 //! Invariant: an aside that fails costs the run nothing but itself: the local summary stands, the finding stays.
 
-use super::engine::{ConversationEngine, ConversationEffect, ConversationPrompt, ConversationStage};
+use super::engine::{ConversationEffect, ConversationEngine, ConversationPrompt, ConversationStage};
 use super::window::ComposedRequest;
 use crate::domain::{
-    ChatRequest, Finding, ChatMessage, Opinion, RejectedReport, ReportedProblem, ChatResponse, RunEvent, TurnPhase, WindowUse, text,
+    ChatMessage, ChatRequest, ChatResponse, Finding, Opinion, RejectedReport, ReportedProblem, RunEvent, TurnPhase,
+    WindowUse, text,
 };
 
 /// The longest answer to an aside about one finding. Tokens; own: a verdict and a paragraph.
@@ -76,7 +77,8 @@ impl ConversationEngine {
         let mut effects = Vec::new();
         if opinion == Opinion::False {
             self.withdrawn.insert(finding.finding_id.clone());
-            let rejected = RejectedReport { report: to_reported(&finding), reason: format!("second opinion: {reason}") };
+            let rejected =
+                RejectedReport { report: to_reported(&finding), reason: format!("second opinion: {reason}") };
             self.rejected.push(rejected.clone());
             let turn = self.turn + self.judgements;
             // Before the verdict takes it from the findings: a journal that ends here tells of it twice, not never.

@@ -6,7 +6,7 @@ use rstest::rstest;
 
 use super::*;
 use crate::domain::*;
-use crate::review::{ReportValidation, ReviewOutcome, ReviewPlan, PlannedFile};
+use crate::review::{PlannedFile, ReportValidation, ReviewOutcome, ReviewPlan};
 
 const WINDOW: u64 = 70_000;
 
@@ -42,7 +42,9 @@ fn say(words: ConversationPrompt<'_>) -> String {
         ConversationPrompt::Last => "LAST".to_owned(),
         ConversationPrompt::Cut => "CUT".to_owned(),
         ConversationPrompt::Retry { trouble, reason } => format!("RETRY {trouble:?} {reason}"),
-        ConversationPrompt::Masked { call, tokens } => format!("[{} {}: {tokens} tokens were here]", call.name, call.arguments),
+        ConversationPrompt::Masked { call, tokens } => {
+            format!("[{} {}: {tokens} tokens were here]", call.name, call.arguments)
+        }
     }
 }
 
@@ -167,8 +169,12 @@ impl ConversationPlayer {
                     reports
                         .into_iter()
                         .map(|report| match report.path.as_str() {
-                            "nowhere" => ReportValidation::Rejected(RejectedReport { report, reason: "no such file".to_owned() }),
-                            _ => ReportValidation::Finding { finding: Box::new(finding(&report)), notes: notes(&report) },
+                            "nowhere" => {
+                                ReportValidation::Rejected(RejectedReport { report, reason: "no such file".to_owned() })
+                            }
+                            _ => {
+                                ReportValidation::Finding { finding: Box::new(finding(&report)), notes: notes(&report) }
+                            }
                         })
                         .collect(),
                 ),
@@ -219,9 +225,11 @@ fn long_review() -> Vec<ChatResponse> {
                 ],
                 StopReason::Tools,
             ),
-            turn => {
-                answer(&fenced("a.rs", &[turn * 10]), vec![call("read_file", format!("{{\"n\":{turn}}}"))], StopReason::Tools)
-            }
+            turn => answer(
+                &fenced("a.rs", &[turn * 10]),
+                vec![call("read_file", format!("{{\"n\":{turn}}}"))],
+                StopReason::Tools,
+            ),
         })
         .collect()
 }
@@ -322,7 +330,8 @@ fn done_is_not_believed_before_every_hunk_was_delivered() {
 #[test]
 fn what_no_turn_was_left_for_is_said() {
     let parts: Vec<DeliveryPart> = (0..60).map(|n| part(&format!("f{n}.rs"), 12_000)).collect();
-    let mut player = ConversationPlayer::new((0..20).map(|_| answer(&fenced("f0.rs", &[1]), vec![], StopReason::Done)).collect());
+    let mut player =
+        ConversationPlayer::new((0..20).map(|_| answer(&fenced("f0.rs", &[1]), vec![], StopReason::Done)).collect());
     let outcome = player.play(task(parts)).expect("an end");
     assert_eq!((outcome.status, player.requests.len()), (RunStatus::Completed, 20));
     assert_eq!((outcome.coverage.files_total, outcome.coverage.files_covered), (60, 21));
@@ -351,7 +360,8 @@ fn a_provider_that_fails(
     #[case] status: RunStatus,
     #[case] requests: usize,
 ) {
-    let mut player = ConversationPlayer::new(vec![answer(&fenced("a.rs", &[7]), vec![call("read_file", "{}")], StopReason::Tools)]);
+    let mut player =
+        ConversationPlayer::new(vec![answer(&fenced("a.rs", &[7]), vec![call("read_file", "{}")], StopReason::Tools)]);
     player.answers.extend(then);
     let outcome = player.play(task(vec![part("a.rs", 100)])).expect("an end");
     assert_eq!((outcome.status, player.requests.len()), (status, requests));
@@ -384,7 +394,11 @@ fn a_cut_answer_does_not_cover_what_it_had_before_it() {
 #[test]
 fn a_second_opinion_sets_aside_what_it_calls_false_and_a_restart_does_not_ask_again() {
     let answers = [
-        answer("", vec![call(REPORT_FINDINGS_TOOL, report("a.rs", &[1, 2, 3])), call(FINISH_TOOL, "{}")], StopReason::Tools),
+        answer(
+            "",
+            vec![call(REPORT_FINDINGS_TOOL, report("a.rs", &[1, 2, 3])), call(FINISH_TOOL, "{}")],
+            StopReason::Tools,
+        ),
         answer(r#"{"verdict": "real"}"#, vec![], StopReason::Done),
         answer(r#"{"verdict": "false", "reason": "the lock is held"}"#, vec![], StopReason::Done),
         answer("I do not know", vec![], StopReason::Done),
@@ -412,7 +426,10 @@ fn with_summary() -> ReviewTask {
 }
 
 /// Plays to the end, and again from after every entry of the journal.
-fn the_same_after_any_restart(answers: &[Result<ChatResponse, ErrorClass>], asks: impl Fn() -> ReviewTask) -> (ConversationPlayer, ReviewOutcome) {
+fn the_same_after_any_restart(
+    answers: &[Result<ChatResponse, ErrorClass>],
+    asks: impl Fn() -> ReviewTask,
+) -> (ConversationPlayer, ReviewOutcome) {
     let mut whole = ConversationPlayer::new(Vec::new());
     whole.answers = answers.iter().cloned().collect();
     let outcome = whole.play(asks()).expect("an end");
@@ -483,7 +500,8 @@ fn what_is_asked_beside_the_turns_is_paid_for_from_the_budget() {
 
     let judged = || answer(r#"{"verdict": "false"}"#, vec![], StopReason::Done);
     let reports = vec![call(REPORT_FINDINGS_TOOL, report("a.rs", &[1, 2, 3])), call(FINISH_TOOL, "{}")];
-    let mut player = ConversationPlayer::new(vec![answer("", reports, StopReason::Tools), judged(), judged(), judged()]);
+    let mut player =
+        ConversationPlayer::new(vec![answer("", reports, StopReason::Tools), judged(), judged(), judged()]);
     let outcome = player.play(with_opinions(0.5)).expect("an end");
     assert_eq!((outcome.status, outcome.cancel, player.requests.len()), (RunStatus::Completed, None, 2));
     assert_eq!((outcome.findings.len(), outcome.rejected.len()), (2, 1), "the others stay");

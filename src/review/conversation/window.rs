@@ -4,7 +4,7 @@
 //! the limit, whatever the messages are. Counts are by the model's encoding, corrected by what the provider billed for
 //! the requests so far where that was more.
 
-use super::{PromptTokenCounter, ConversationLimits, window_summary};
+use super::{ConversationLimits, PromptTokenCounter, window_summary};
 use crate::domain::{ChatMessage, ChatResponse, Usage, WindowUse};
 
 /// What a message costs beside its text, by OpenAI's cookbook ("How to count tokens"). Tokens.
@@ -61,7 +61,17 @@ pub(super) struct ComposedRequest {
 
 impl ConversationWindow {
     pub fn new(count: PromptTokenCounter, limits: ConversationLimits, fixed: u64) -> Self {
-        Self { count, limits, fixed, items: Vec::new(), start: 1, summary: None, scale: 1_000, offset: 0, request_tokens: 0 }
+        Self {
+            count,
+            limits,
+            fixed,
+            items: Vec::new(),
+            start: 1,
+            summary: None,
+            scale: 1_000,
+            offset: 0,
+            request_tokens: 0,
+        }
     }
 
     pub fn limits(&self) -> &ConversationLimits {
@@ -203,7 +213,9 @@ impl ConversationWindow {
     /// A summary in the place of the local one, cut to what it may take.
     pub fn set_summary(&mut self, by_model: &str) {
         let text = by_model.replace('<', "‹").replace('>', "›");
-        let text = window_summary::wrap_summary(&self.truncate(text, ConversationLimits::MAX_SUMMARY_TOKENS - 8 * MESSAGE_OVERHEAD_TOKENS));
+        let text = window_summary::wrap_summary(
+            &self.truncate(text, ConversationLimits::MAX_SUMMARY_TOKENS - 8 * MESSAGE_OVERHEAD_TOKENS),
+        );
         let tokens = (self.count)(&text) + MESSAGE_OVERHEAD_TOKENS;
         self.summary = Some((text, tokens));
     }
@@ -236,8 +248,9 @@ impl ConversationWindow {
             + match message {
                 ChatMessage::User { text } => (self.count)(text),
                 ChatMessage::Assistant { text, calls, opaque } => {
-                    let calls =
-                        calls.iter().map(|call| (self.count)(&call.name) + (self.count)(&call.arguments) + CALL_OVERHEAD_TOKENS);
+                    let calls = calls
+                        .iter()
+                        .map(|call| (self.count)(&call.name) + (self.count)(&call.arguments) + CALL_OVERHEAD_TOKENS);
                     let opaque = opaque.iter().map(|value| (self.count)(&value.to_string()));
                     (self.count)(text) + calls.sum::<u64>() + opaque.sum::<u64>()
                 }
@@ -278,7 +291,12 @@ impl ConversationWindow {
         }
         self.start = start;
         let gone = self.items[1..start].iter().map(|item| &item.message);
-        let text = window_summary::summarize_messages(gone, found, ConversationLimits::MAX_SUMMARY_TOKENS - MESSAGE_OVERHEAD_TOKENS, &|text| (self.count)(text));
+        let text = window_summary::summarize_messages(
+            gone,
+            found,
+            ConversationLimits::MAX_SUMMARY_TOKENS - MESSAGE_OVERHEAD_TOKENS,
+            &|text| (self.count)(text),
+        );
         let tokens = (self.count)(&text) + MESSAGE_OVERHEAD_TOKENS;
         self.summary = Some((text, tokens));
     }
@@ -321,7 +339,9 @@ impl ConversationWindow {
             let to = self.scale_tokens(share.saturating_sub(MESSAGE_OVERHEAD_TOKENS + 2 * CALL_OVERHEAD_TOKENS));
             let mut message = self.items[at].visible_message();
             match &mut message {
-                ChatMessage::User { text } | ChatMessage::Tool { text, .. } => *text = self.truncate(std::mem::take(text), to),
+                ChatMessage::User { text } | ChatMessage::Tool { text, .. } => {
+                    *text = self.truncate(std::mem::take(text), to)
+                }
                 ChatMessage::Assistant { text, calls, opaque } => {
                     opaque.clear();
                     for call in calls.iter_mut() {

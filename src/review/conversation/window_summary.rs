@@ -36,7 +36,10 @@ pub(super) fn summarize_messages<'a>(
     let from = calls.len().saturating_sub(MAX_CALLS);
     let open = questions.len().saturating_sub(MAX_QUESTIONS);
     let sections: [(&str, Vec<String>); 3] = [
-        ("Reported so far, all preserved, not to be repeated:", found.iter().rev().map(|found| escape_line(found)).collect()),
+        (
+            "Reported so far, all preserved, not to be repeated:",
+            found.iter().rev().map(|found| escape_line(found)).collect(),
+        ),
         ("Open questions:", questions.split_off(open)),
         ("Looked at:", calls.split_off(from)),
     ];
@@ -102,7 +105,8 @@ mod tests {
     fn it_says_what_was_read_found_and_left_open() {
         let gone =
             [assistant("Fine so far. Does `x` hold the lock? I need to check the caller.", &["{\"path\":\"a.rs\"}"])];
-        let text = summarize_messages(gone.iter(), &["p1 a.rs:3 off by one".to_owned()], 2_000, &|text| text.len() as u64);
+        let text =
+            summarize_messages(gone.iter(), &["p1 a.rs:3 off by one".to_owned()], 2_000, &|text| text.len() as u64);
         insta::assert_snapshot!(text, @r#"
         <conversation_summary>
         Earlier messages left the window. What they came to:

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::lenient_json::{LenientObject, LenientValue};
 use super::labels::fold_name;
+use super::lenient_json::{LenientObject, LenientValue};
 use crate::domain::LineRange;
 
 // Names as `folded` leaves them, the best one first.
@@ -86,7 +86,9 @@ impl<'v, 'a> ReportFields<'v, 'a> {
             let end = self.values_of(END).find_map(|value| parse_lines(value, depth)).map_or(start.end, |end| end.end);
             Some(LineRange::new(start.start, end))
         };
-        own().or_else(|| self.values_of(RANGE).chain(self.values_of(LOCATION)).find_map(|value| parse_lines(value, depth)))
+        own().or_else(|| {
+            self.values_of(RANGE).chain(self.values_of(LOCATION)).find_map(|value| parse_lines(value, depth))
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr2, memmem};
 
-use super::json_lexemes::{QuoteMark, bare_length, blank_length, unescape_string, is_bare_byte, may_follow};
+use super::json_lexemes::{QuoteMark, bare_length, blank_length, is_bare_byte, may_follow, unescape_string};
 
 /// Deeper brackets are not read. Own: reports need 4 of them.
 pub(super) const MAX_NESTING: usize = 64;

@@ -6,19 +6,19 @@
 //! said.
 
 mod field_names;
-mod lenient_json;
 mod json_lexemes;
-mod report_fields;
 mod labels;
+mod lenient_json;
+mod report_fields;
 
 #[cfg(test)]
 mod tests;
 
-use field_names::{ReportFields, LISTS, as_object};
-use lenient_json::{ParseEnd, LenientObject, LenientJsonReader, LenientValue};
+use field_names::{LISTS, ReportFields, as_object};
+use lenient_json::{LenientJsonReader, LenientObject, LenientValue, ParseEnd};
 
 use crate::domain::text::sanitize_line;
-use crate::domain::{ReportedProblem, ChatResponse};
+use crate::domain::{ChatResponse, ReportedProblem};
 use crate::review::conversation::REPORT_FINDINGS_TOOL;
 
 /// Lists in objects in lists are looked into this deep; own: an envelope, its files, their findings, with room.
@@ -106,9 +106,10 @@ impl ReportCollector {
     fn finish(self) -> ExtractedReports {
         let mut extracted = self.extracted;
         if self.unlisted_problems > 0 {
-            extracted
-                .problems
-                .push(format!("{} more of this answer", crate::domain::text::format_count(self.unlisted_problems, "problem")));
+            extracted.problems.push(format!(
+                "{} more of this answer",
+                crate::domain::text::format_count(self.unlisted_problems, "problem")
+            ));
         }
         extracted
     }
@@ -127,8 +128,10 @@ impl ReportCollector {
             LenientValue::Object(object) => self.visit_object(object, path, ReportHint::Nothing, place, depth),
             LenientValue::List(items) => {
                 // Among reports the others are reports as well.
-                let reports =
-                    items.iter().filter_map(as_object).any(|item| report_fields::looks_like_report(&ReportFields::from_object(item), path));
+                let reports = items
+                    .iter()
+                    .filter_map(as_object)
+                    .any(|item| report_fields::looks_like_report(&ReportFields::from_object(item), path));
                 let said = if reports { ReportHint::Report } else { ReportHint::Nothing };
                 self.extracted.lists += usize::from(reports);
                 for item in items {
@@ -142,7 +145,14 @@ impl ReportCollector {
         }
     }
 
-    fn visit_object(&mut self, object: &LenientObject<'_>, path: &str, said: ReportHint, place: AnswerLocation<'_>, depth: usize) {
+    fn visit_object(
+        &mut self,
+        object: &LenientObject<'_>,
+        path: &str,
+        said: ReportHint,
+        place: AnswerLocation<'_>,
+        depth: usize,
+    ) {
         let fields = ReportFields::from_object(object);
         let own_path = fields.path();
         let lists = || fields.values_of(LISTS).filter(|value| can_hold_reports(value));
@@ -166,14 +176,23 @@ impl ReportCollector {
     }
 
     /// Takes what stands under a name for reports; `at` is where the object around it begins.
-    fn visit_named_list(&mut self, list: &LenientValue<'_>, path: &str, at: usize, place: AnswerLocation<'_>, depth: usize) {
+    fn visit_named_list(
+        &mut self,
+        list: &LenientValue<'_>,
+        path: &str,
+        at: usize,
+        place: AnswerLocation<'_>,
+        depth: usize,
+    ) {
         let Some(depth) = depth.checked_sub(1) else { return };
         match list {
             LenientValue::List(items) => {
                 let before = self.extracted.reports.len();
                 for (index, item) in items.iter().enumerate() {
                     match item {
-                        LenientValue::Object(object) => self.visit_object(object, path, ReportHint::Report, place, depth),
+                        LenientValue::Object(object) => {
+                            self.visit_object(object, path, ReportHint::Report, place, depth)
+                        }
                         LenientValue::Null => {}
                         _ => self.push_problem(|| format!("{}: report {} is no object", place.describe(at), index + 1)),
                     }
@@ -195,7 +214,13 @@ impl ReportCollector {
         }
     }
 
-    fn take_report(&mut self, object: &LenientObject<'_>, fields: &ReportFields<'_, '_>, path: &str, place: AnswerLocation<'_>) {
+    fn take_report(
+        &mut self,
+        object: &LenientObject<'_>,
+        fields: &ReportFields<'_, '_>,
+        path: &str,
+        place: AnswerLocation<'_>,
+    ) {
         if object.end != ParseEnd::Whole {
             // Nothing but a bracket: there is nothing to miss.
             if !object.members.is_empty() {
@@ -215,7 +240,10 @@ impl ReportCollector {
             }
             report_fields::ReportParseResult::Nameless => {
                 self.push_problem(|| {
-                    format!("{}: a report that names neither a file nor a problem is dropped", place.describe(object.at))
+                    format!(
+                        "{}: a report that names neither a file nor a problem is dropped",
+                        place.describe(object.at)
+                    )
                 });
             }
             report_fields::ReportParseResult::Example => {}

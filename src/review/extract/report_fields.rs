@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use super::field_names::{
-    CONFIDENCE, EXPLANATION, ReportFields, KIND, PRIORITY, QUOTE, REPLACED, REPLACEMENT, SEVERITY, SUGGESTION,
-    SUGGESTION_TEXT, TITLE, parse_lines, as_object, as_text, split_path_lines,
+    CONFIDENCE, EXPLANATION, KIND, PRIORITY, QUOTE, REPLACED, REPLACEMENT, ReportFields, SEVERITY, SUGGESTION,
+    SUGGESTION_TEXT, TITLE, as_object, as_text, parse_lines, split_path_lines,
 };
-use super::lenient_json::LenientValue;
 use super::labels;
-use crate::domain::text::{is_unsafe, sanitize_lines, sanitize_line};
+use super::lenient_json::LenientValue;
+use crate::domain::text::{is_unsafe, sanitize_line, sanitize_lines};
 use crate::domain::{Confidence, Kind, LineRange, Priority, ReportedProblem};
 
 // Bounds in characters; own: what a person reads of it, and for code what one finding can be about.
@@ -50,7 +50,11 @@ pub(super) fn parse_report(fields: &ReportFields<'_, '_>, path: &str) -> ReportP
     }
     let title = fields.text(TITLE).unwrap_or_default();
     let explanation = fields.text(EXPLANATION).unwrap_or_default();
-    let kind = fields.values_of(KIND).filter_map(as_text).find_map(|name| labels::parse_kind(&name)).unwrap_or(Kind::Correctness);
+    let kind = fields
+        .values_of(KIND)
+        .filter_map(as_text)
+        .find_map(|name| labels::parse_kind(&name))
+        .unwrap_or(Kind::Correctness);
     if path.is_empty() && title.is_empty() && explanation.is_empty() {
         return ReportParseResult::Nameless;
     }
@@ -78,7 +82,10 @@ pub(super) fn parse_report(fields: &ReportFields<'_, '_>, path: &str) -> ReportP
                 said => clean_prose(said),
             },
             title,
-            quoted_code: sanitize_lines(truncate_code(strip_fence(&fields.text(QUOTE).unwrap_or_default())), TAB_COLUMNS),
+            quoted_code: sanitize_lines(
+                truncate_code(strip_fence(&fields.text(QUOTE).unwrap_or_default())),
+                TAB_COLUMNS,
+            ),
             suggestion: clean_prose(&suggestion),
             replacement,
             replaced,
@@ -132,9 +139,14 @@ fn parse_suggestion<'v>(
     let within = |names| nested.as_ref().and_then(|nested| nested.text(names));
     let words = fields.text(SUGGESTION).or_else(|| within(SUGGESTION_TEXT)).unwrap_or_default();
     // An empty replacement is one: the lines go.
-    let code = fields.values_of(REPLACEMENT).find_map(as_text).or_else(|| nested.as_ref()?.values_of(REPLACEMENT).find_map(as_text));
-    let replaced =
-        fields.values_of(REPLACED).find_map(|value| parse_lines(value, 2)).or_else(|| nested.as_ref().and_then(ReportFields::lines));
+    let code = fields
+        .values_of(REPLACEMENT)
+        .find_map(as_text)
+        .or_else(|| nested.as_ref()?.values_of(REPLACEMENT).find_map(as_text));
+    let replaced = fields
+        .values_of(REPLACED)
+        .find_map(|value| parse_lines(value, 2))
+        .or_else(|| nested.as_ref().and_then(ReportFields::lines));
     let mut replacement = None;
     if let Some(code) = code {
         let code = strip_fence(&code);

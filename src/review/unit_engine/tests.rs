@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::{Confidence, FindingId, Kind, LineRange, Priority, RunId, Severity, Time};
-use crate::review::plan::{UnitFileRead, PlannedFile};
+use crate::review::plan::{PlannedFile, UnitFileRead};
 
 pub(in crate::review) fn finding(path: &str, start: u32, end: u32, priority: u8) -> Finding {
     let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A".parse().expect("an id");
@@ -258,7 +258,8 @@ fn a_cancelled_run_keeps_what_it_found_and_says_what_it_did_not_reach() {
 #[test]
 fn an_end_that_was_asked_for_before_a_crash_comes_after_it() {
     let journal = [RunEvent::CancelAsked { reason: CancelReason::UserStop }];
-    let effects = UnitEngine::new().handle(UnitEvent::Started(plan(2, 1), Box::new(JournalState::from_events(&journal))));
+    let effects =
+        UnitEngine::new().handle(UnitEvent::Started(plan(2, 1), Box::new(JournalState::from_events(&journal))));
     assert!(matches!(effects.last(), Some(UnitEffect::Finish(outcome)) if outcome.status == RunStatus::Cancelled));
 }
 

@@ -13,7 +13,7 @@ mod tests;
 
 use std::rc::Rc;
 
-use quote_search::{QuoteHint, MatchCertainty, is_searchable};
+use quote_search::{MatchCertainty, QuoteHint, is_searchable};
 use suggestion::ReplacementTarget;
 
 pub use quote_search::FileText;
@@ -21,7 +21,8 @@ pub use scope_lines::ScopeLines;
 pub use suggestion::apply_replacement;
 
 use crate::domain::{
-    Confidence, Finding, FindingId, FindingStatus, LineRange, Priority, RejectedReport, ReportedProblem, RunId, Severity, Time,
+    Confidence, Finding, FindingId, FindingStatus, LineRange, Priority, RejectedReport, ReportedProblem, RunId,
+    Severity, Time,
 };
 
 /// Longer places are cut to the quoted part. Lines; own: nobody can look at more at once.
@@ -87,7 +88,12 @@ pub fn validate_report(
 }
 
 /// Where in the file the problem is.
-fn locate_problem(report: &ReportedProblem, file: &FileText, path: &str, changed: Option<&[LineRange]>) -> Result<ProblemLocation, String> {
+fn locate_problem(
+    report: &ReportedProblem,
+    file: &FileText,
+    path: &str,
+    changed: Option<&[LineRange]>,
+) -> Result<ProblemLocation, String> {
     let last = file.lines();
     if last == 0 {
         return Err(format!("{path} is empty"));
@@ -184,7 +190,13 @@ fn complete_urgency(report: &ReportedProblem) -> (Priority, Severity) {
     }
 }
 
-fn build_finding(report: &ReportedProblem, path: &str, file: &FileText, place: &ProblemLocation, run_id: &RunId) -> ReportValidation {
+fn build_finding(
+    report: &ReportedProblem,
+    path: &str,
+    file: &FileText,
+    place: &ProblemLocation,
+    run_id: &RunId,
+) -> ReportValidation {
     let (identity, ordinal) = file.identity(place.anchor);
     let finding_id = FindingId::from_parts(report.kind.word(), path, &identity, ordinal);
     let (priority, severity) = complete_urgency(report);

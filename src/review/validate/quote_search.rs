@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use memchr::memmem;
 
-use crate::domain::anchors::{truncate_quote, compute_code_identity};
+use crate::domain::anchors::{compute_code_identity, truncate_quote};
 use crate::domain::text::is_unsafe;
 use crate::domain::{Finding, LineRange};
 
@@ -133,7 +133,8 @@ impl FileText {
     pub(super) fn find(&self, quote: &str, near: QuoteHint<'_>) -> Option<QuoteMatch> {
         let codes = || [Some(&self.shown), self.whole.as_ref()].into_iter().flatten();
         let readings = [quote.to_owned(), strip_diff_marks(quote), strip_line_numbers(quote)];
-        let whole = readings.iter().map(|reading| strip_whitespace(reading)).filter(|reading| reading.len() >= MIN_QUOTE_BYTES);
+        let whole =
+            readings.iter().map(|reading| strip_whitespace(reading)).filter(|reading| reading.len() >= MIN_QUOTE_BYTES);
         let found = whole.flat_map(|reading| codes().find_map(|code| code.find_nearest(&reading, near))).next();
         found.or_else(|| {
             let mut lines: Vec<Cow<'_, str>> =

@@ -83,7 +83,8 @@ fn places_that_are_too_long_are_cut() {
     let file = FileText::new(text.as_bytes());
     let hunks = [LineRange::new(500, 510), LineRange::new(300, 900)];
     let lines = |claimed: (u32, u32), quote: &str, hunks: &[LineRange]| {
-        locate_problem(&report(claimed, quote), &file, "a.rs", Some(hunks)).map(|place| (place.lines.start, place.lines.end))
+        locate_problem(&report(claimed, quote), &file, "a.rs", Some(hunks))
+            .map(|place| (place.lines.start, place.lines.end))
     };
     assert_eq!(lines((1, 1_001), "let y = 2;", &hunks), Ok((1_001, 1_001)));
     assert_eq!(lines((1, 1_001), "", &hunks), Ok((300, 499)));
@@ -146,7 +147,8 @@ fn what_is_missing_follows(
     #[case] soon: Priority,
     #[case] bad: Severity,
 ) {
-    let (finding, _) = expect_finding(&ReportedProblem { priority, severity, confidence: None, ..report((10, 10), "let v10 = 10;") });
+    let (finding, _) =
+        expect_finding(&ReportedProblem { priority, severity, confidence: None, ..report((10, 10), "let v10 = 10;") });
     assert_eq!((finding.priority, finding.severity, finding.confidence), (soon, bad, Confidence::Medium));
 }
 
@@ -206,8 +208,11 @@ fn no_replacement_overwrites_what_the_reviewer_did_not_see() {
     let hide = |line: &[u8], _| line.starts_with(b"key").then(|| "key = '…'".to_owned());
     let file = Rc::new(FileText::with_hidden(b"a = 1\nkey = 'hunter2'\n", hide));
     let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A".parse().expect("an id");
-    let report = ReportedProblem { replacement: Some("key = env('K') or '…'".into()), ..report((2, 2), "key = '…'") };
-    let ReportValidation::Finding { finding, notes } = validate_report(&report, &scope(), &run, |_| Some(Rc::clone(&file))) else {
+    let report =
+        ReportedProblem { replacement: Some("key = env('K') or '…'".into()), ..report((2, 2), "key = '…'") };
+    let ReportValidation::Finding { finding, notes } =
+        validate_report(&report, &scope(), &run, |_| Some(Rc::clone(&file)))
+    else {
         panic!("rejected");
     };
     assert_eq!((finding.quoted_code.as_str(), finding.suggestion.as_ref()), ("key = '…'", None));

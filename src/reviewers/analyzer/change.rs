@@ -9,7 +9,7 @@ use std::rc::Rc;
 use super::facts::{Class, Function};
 use super::smells::{InFileClones, Smell, complex_functions, god_class};
 use super::source::Parsers;
-use super::{Builtin, FileReport, AnalyzeError, learned_rules};
+use super::{AnalyzeError, Builtin, FileReport, learned_rules};
 use crate::domain::anchors::Anchors;
 use crate::domain::{Kind, LineRange};
 use crate::git::Hunk;
@@ -40,7 +40,9 @@ impl Builtin {
             Some((old, old_text))
         });
         let mut worse = match old {
-            Some((old, old_text)) => OldVersion::new(&old, &old_text, &untouched, text, self).select_worsened(touched, &new, text),
+            Some((old, old_text)) => {
+                OldVersion::new(&old, &old_text, &untouched, text, self).select_worsened(touched, &new, text)
+            }
             None => touched,
         };
         // Only now: what was there before takes no place of what is new.

@@ -1,8 +1,8 @@
 //! What the parts of a declaration say: names, receivers, parameters, fields, and whether it is test code.
 
 use super::language::Language;
-use super::source::{Node, NodeIndex, ParsedFile};
 use super::node_kinds::{self, NodeKinds};
+use super::source::{Node, NodeIndex, ParsedFile};
 
 /// A closure that counts for itself.
 pub(super) const ANONYMOUS: &str = "(anonymous)";
@@ -47,7 +47,9 @@ pub(super) fn parse_head<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: N
                 head.name = "";
             }
         }
-        Language::JavaScript | Language::TypeScript | Language::Tsx => complete_javascript_head(source, spec, index, &mut head),
+        Language::JavaScript | Language::TypeScript | Language::Tsx => {
+            complete_javascript_head(source, spec, index, &mut head)
+        }
         Language::C | Language::Cpp => {
             let declarator = function_declarator(source, spec, index)?;
             let name = source.child_by_field(declarator, fields.declarator).unwrap_or(declarator);
@@ -102,7 +104,11 @@ fn function_declarator(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeInd
 }
 
 /// `TEST_CASE("name") { ... }`: a block behind a call without a semicolon is the body of a function that a macro makes.
-pub(super) fn parse_macro_head<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: NodeIndex) -> Option<FunctionHead<'a>> {
+pub(super) fn parse_macro_head<'a>(
+    source: &ParsedFile<'a>,
+    spec: &NodeKinds,
+    index: NodeIndex,
+) -> Option<FunctionHead<'a>> {
     let before = source.prev_sibling(index)?;
     let call = source.children(before).next()?;
     let semicolon = source.children(before).last()?;
@@ -139,14 +145,21 @@ fn receiver_type<'a>(source: &ParsedFile<'a>, receiver: NodeIndex) -> Option<&'a
     (!name.is_empty()).then_some(name)
 }
 
-fn complete_javascript_head<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: NodeIndex, head: &mut FunctionHead<'a>) {
+fn complete_javascript_head<'a>(
+    source: &ParsedFile<'a>,
+    spec: &NodeKinds,
+    index: NodeIndex,
+    head: &mut FunctionHead<'a>,
+) {
     let fields = &spec.fields;
     let mut named_by_place = false;
     if head.name.is_empty() {
         let node = &source.nodes[index];
         let parent = node.parent as usize;
         let place = if node.field == fields.value && node.field != 0 {
-            [fields.name, fields.key, fields.property].into_iter().find_map(|field| source.child_by_field(parent, field))
+            [fields.name, fields.key, fields.property]
+                .into_iter()
+                .find_map(|field| source.child_by_field(parent, field))
         } else if node.field == fields.right && node.field != 0 {
             source.child_by_field(parent, fields.left)
         } else {
@@ -191,7 +204,12 @@ pub(super) fn last_row(source: &ParsedFile<'_>, node: &Node) -> u32 {
 }
 
 /// How many parameters a list has, the receiver left out.
-pub(super) fn count_parameters(source: &ParsedFile<'_>, spec: &NodeKinds, list: Option<NodeIndex>, in_class: bool) -> u32 {
+pub(super) fn count_parameters(
+    source: &ParsedFile<'_>,
+    spec: &NodeKinds,
+    list: Option<NodeIndex>,
+    in_class: bool,
+) -> u32 {
     let Some(list) = list else { return 0 };
     let mut count = 0;
     let node = &source.nodes[list];
@@ -246,7 +264,8 @@ pub(super) fn class_name<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: N
             None => {
                 let node = &source.nodes[index];
                 let parent = node.parent as usize;
-                let place = source.child_by_field(parent, fields.name).or_else(|| source.child_by_field(parent, fields.left));
+                let place =
+                    source.child_by_field(parent, fields.name).or_else(|| source.child_by_field(parent, fields.left));
                 place.map_or("class", |place| last_name_segment(source.text(&source.nodes[place])))
             }
         }),
@@ -331,7 +350,8 @@ pub(super) fn is_call_to(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeI
             && own.iter().any(|own| text.strip_prefix(*own).is_some_and(|rest| rest == simple.as_bytes()));
     }
     let called = source.child_by_field(index, fields.method).or_else(|| source.child_by_field(index, fields.name));
-    let receiver = source.child_by_field(index, fields.object).or_else(|| source.child_by_field(index, fields.receiver));
+    let receiver =
+        source.child_by_field(index, fields.object).or_else(|| source.child_by_field(index, fields.receiver));
     called.is_some_and(|called| bytes(called) == simple.as_bytes())
         && receiver.is_none_or(|receiver| matches!(bytes(receiver), b"this" | b"self" | b"$this"))
 }

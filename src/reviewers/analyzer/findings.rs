@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::smells::Smell;
-use crate::domain::anchors::{Anchors, truncate_quote, compute_code_identity};
+use crate::domain::anchors::{Anchors, compute_code_identity, truncate_quote};
 use crate::domain::{Finding, FindingId, FindingStatus, Kind, RunId, Time};
 
 /// The findings of one file for a run, in the order of the smells. `text` is the text that the smells were found in;

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::language::Language;
 use super::smells::duplicate_code::index::CloneIndex;
 use super::source::Parsers;
-use super::{Builtin, FileReport, AnalyzeError};
+use super::{AnalyzeError, Builtin, FileReport};
 
 /// A path that was named and could not be read.
 #[derive(Debug, Error)]
@@ -81,7 +81,8 @@ impl Builtin {
         todo.sort_by_key(|queued| queued.size);
         let queue = Mutex::new(todo);
         let (mut report, copies) = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..WORKER_THREADS).map(|_| scope.spawn(|| self.analyze_queue(&queue, max_file_bytes))).collect();
+            let workers: Vec<_> =
+                (0..WORKER_THREADS).map(|_| scope.spawn(|| self.analyze_queue(&queue, max_file_bytes))).collect();
             let mut report = FolderReport { left_out, ..FolderReport::default() };
             let mut copies = CloneIndex::default();
             for (part, index) in workers.into_iter().filter_map(|worker| worker.join().ok()) {
@@ -153,7 +154,12 @@ fn read_bounded(path: &Path, max_file_bytes: u64) -> std::io::Result<Option<Vec<
     Ok(u64::try_from(text.len()).is_ok_and(|length| length <= max_file_bytes).then_some(text))
 }
 
-fn collect_files(folder: &Path, max_file_bytes: u64, todo: &mut Vec<QueuedFile>, left_out: &mut Vec<(PathBuf, String)>) {
+fn collect_files(
+    folder: &Path,
+    max_file_bytes: u64,
+    todo: &mut Vec<QueuedFile>,
+    left_out: &mut Vec<(PathBuf, String)>,
+) {
     for entry in ignore::WalkBuilder::new(folder).require_git(false).build().flatten() {
         let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir() && !kind.is_symlink()) else { continue };
         let known = Language::detect(&entry.path().to_string_lossy(), b"").is_some();

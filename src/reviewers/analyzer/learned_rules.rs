@@ -93,7 +93,8 @@ pub(super) fn find_learned_smells(lessons: &dyn LearnedRules, source: &ParsedFil
 pub(super) fn keep_surest(smells: &mut Vec<Smell>, surest: &[u32]) {
     let is_learned = |smell: &&Smell| smell.pattern.is_some();
     let there: HashSet<u32> = smells.iter().filter(is_learned).map(|smell| smell.line_start).collect();
-    let told: HashSet<u32> = surest.iter().copied().filter(|line| there.contains(line)).take(MAX_LEARNED_SMELLS_PER_FILE).collect();
+    let told: HashSet<u32> =
+        surest.iter().copied().filter(|line| there.contains(line)).take(MAX_LEARNED_SMELLS_PER_FILE).collect();
     smells.retain(|smell| !is_learned(&smell) || told.contains(&smell.line_start));
 }
 
@@ -106,7 +107,11 @@ fn normalize_kind(kind: Kind) -> Kind {
 }
 
 /// Lowers what is always dismissed by one step, and says so.
-pub(super) fn lower_dismissed<'s>(lessons: &dyn LearnedRules, source: &ParsedFile<'_>, smells: impl IntoIterator<Item = &'s mut Smell>) {
+pub(super) fn lower_dismissed<'s>(
+    lessons: &dyn LearnedRules,
+    source: &ParsedFile<'_>,
+    smells: impl IntoIterator<Item = &'s mut Smell>,
+) {
     let mut may: Vec<&mut Smell> = smells.into_iter().filter(|smell| is_lowerable(smell)).collect();
     let asked: Vec<(Kind, LineRange)> =
         may.iter().map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect();

@@ -34,11 +34,11 @@
 
 use std::collections::HashMap;
 
+use super::declarations;
 use super::facts::{Class, FileFacts, Function, is_test_path};
 use super::language::Language;
-use super::declarations;
+use super::node_kinds::{self, FunctionNesting, KindFlags, NodeKinds};
 use super::source::{Node, NodeIndex, ParsedFile};
-use super::node_kinds::{self, KindFlags, NodeKinds, FunctionNesting};
 
 /// Where we are in the tree: what holds below a node until its end.
 struct NestingFrame {
@@ -149,7 +149,8 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
                 continue;
             }
             if self.spec.preprocessor && self.is_directive(index, node) {
-                self.facts.innermost_function[index] = self.frames.last().map_or(FileFacts::NO_FUNCTION, |frame| frame.function);
+                self.facts.innermost_function[index] =
+                    self.frames.last().map_or(FileFacts::NO_FUNCTION, |frame| frame.function);
                 index += 1;
                 continue;
             }
@@ -312,7 +313,10 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
     fn visit_function(&mut self, index: NodeIndex, node: &Node, bits: KindFlags) {
         let source = self.source;
         let outer = self.frames.last().map_or(FileFacts::NO_FUNCTION, |frame| frame.function);
-        let head = match (bits & node_kinds::BLOCK != 0, outer != FileFacts::NO_FUNCTION && self.spec.style == FunctionNesting::Flat) {
+        let head = match (
+            bits & node_kinds::BLOCK != 0,
+            outer != FileFacts::NO_FUNCTION && self.spec.style == FunctionNesting::Flat,
+        ) {
             (true, true) => return,
             (false, true) => return self.push_nesting(node),
             (true, false) => declarations::parse_macro_head(source, self.spec, index),
@@ -451,7 +455,8 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         while named_node_flags(self.spec, self.source, parent) & node_kinds::PARENTHESES != 0 {
             parent = self.source.nodes[parent].parent as usize;
         }
-        let continues = named_node_flags(self.spec, self.source, parent) & node_kinds::BINARY != 0 && self.is_logical(parent);
+        let continues =
+            named_node_flags(self.spec, self.source, parent) & node_kinds::BINARY != 0 && self.is_logical(parent);
         if !continues {
             self.logic.push(LogicalRun { end: node.end_index, last: 0 });
         }

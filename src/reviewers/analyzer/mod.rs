@@ -3,6 +3,7 @@
 //! A file is parsed once, its tree flattened once into [`source::Node`]s, and every smell reads that array.
 
 mod change;
+mod declarations;
 pub mod facts;
 mod findings;
 mod folder;
@@ -10,18 +11,19 @@ pub mod language;
 pub mod learned_rules;
 pub mod limits;
 mod metrics;
-mod declarations;
-mod syntax_check;
+mod node_kinds;
 pub mod reviewer;
 pub mod smells;
 pub mod source;
-mod node_kinds;
+mod syntax_check;
 
 pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
-pub use syntax_check::has_no_new_syntax_errors;
 pub use smells::duplicate_code::search::{FINGERPRINT_VERSION, FingerprintSource, file_fingerprints};
-pub use smells::hardcoded_configuration::{FileRedactor, ValueQuoting, needs_parsing, find_named_secrets, redact, find_key_shapes};
+pub use smells::hardcoded_configuration::{
+    FileRedactor, ValueQuoting, find_key_shapes, find_named_secrets, needs_parsing, redact,
+};
+pub use syntax_check::has_no_new_syntax_errors;
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,7 +36,7 @@ use learned_rules::LearnedRules;
 use limits::Limits;
 use smells::hardcoded_configuration::HardcodedValues;
 use smells::{InFileClones, Smell};
-use source::{Parsers, ParsedFile};
+use source::{ParsedFile, Parsers};
 
 /// The built-in reviewer with its thresholds, and what it was taught.
 #[derive(Clone, Default)]
@@ -105,7 +107,10 @@ impl Builtin {
     /// files that are not in one of our languages but what [`redact`] finds.
     pub fn redactor(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> FileRedactor {
         let source = Language::detect(path, text).and_then(|language| parsers.parse(path, language, text).ok());
-        source.map_or_else(|| FileRedactor::from_key_shapes(text), |source| self.build_redactor(&source, &FileFacts::from_parsed(&source)))
+        source.map_or_else(
+            || FileRedactor::from_key_shapes(text),
+            |source| self.build_redactor(&source, &FileFacts::from_parsed(&source)),
+        )
     }
 
     fn build_redactor(&self, source: &ParsedFile<'_>, facts: &FileFacts) -> FileRedactor {

@@ -133,7 +133,8 @@ impl Fields {
 
 impl NodeKinds {
     pub fn for_language(language: Language) -> &'static Self {
-        static SPECS: LazyLock<Vec<NodeKinds>> = LazyLock::new(|| Language::ALL.into_iter().map(NodeKinds::new).collect());
+        static SPECS: LazyLock<Vec<NodeKinds>> =
+            LazyLock::new(|| Language::ALL.into_iter().map(NodeKinds::new).collect());
         &SPECS[language.index()]
     }
 

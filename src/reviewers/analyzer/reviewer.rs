@@ -17,10 +17,12 @@ use super::smells::Smell;
 use super::smells::duplicate_code::index::CloneIndex;
 use super::smells::duplicate_code::search::{ChangedFile, CloneSearch, FingerprintSource};
 use super::source::Parsers;
-use super::{Builtin, AnalyzeError};
-use crate::domain::{ErrorClass, Finding, OmittedFile, OmissionReason, LineRange, RunId, Time, content_hash, text::format_count};
+use super::{AnalyzeError, Builtin};
+use crate::domain::{
+    ErrorClass, Finding, LineRange, OmissionReason, OmittedFile, RunId, Time, content_hash, text::format_count,
+};
 use crate::git::{FileChange, FilterSettings, GitError, Repo, TreeFile};
-use crate::reviewers::{ReviewerFile, ReviewerReport, Reviewer, ReviewerError, ReviewerUnit};
+use crate::reviewers::{Reviewer, ReviewerError, ReviewerFile, ReviewerReport, ReviewerUnit};
 
 /// Raised when the rules report something else for the same code and thresholds within a version of the package.
 const RULES_VERSION: u32 = 5;
@@ -151,7 +153,11 @@ impl BuiltinReviewer {
         self.repo().blob(id)
     }
 
-    fn review_files(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError> {
+    fn review_files(
+        &self,
+        files: &[FileChange],
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<ReviewerReport, ReviewerError> {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let take = || match stop.load(Ordering::Relaxed) {
             true => None,
@@ -213,9 +219,10 @@ impl BuiltinReviewer {
             Some((file.old_path.clone().unwrap_or_else(|| file.path.clone()), old))
         };
         match self.builtin.review_change(parsers, &file.path, &text, &file.hunks, old) {
-            Ok(smells) => {
-                FileOutcome::Reviewed { findings: self.build_findings(&smells, &file.path, &text), lines: count_lines(&text) }
-            }
+            Ok(smells) => FileOutcome::Reviewed {
+                findings: self.build_findings(&smells, &file.path, &text),
+                lines: count_lines(&text),
+            },
             Err(why) => FileOutcome::from_error(why),
         }
     }
@@ -255,9 +262,11 @@ impl BuiltinReviewer {
             parsed.iter().map(|(_, source, facts, added)| ChangedFile { source, facts, added }).collect();
         let search = CloneSearch::new(self.known.as_deref());
         let repo = self.repo();
-        let tree = list_searched_files(&repo, &self.snapshot.commit, &self.snapshot.filter).map_err(to_reviewer_error)?;
+        let tree =
+            list_searched_files(&repo, &self.snapshot.commit, &self.snapshot.filter).map_err(to_reviewer_error)?;
         let found = search.run(&changed, &tree, &mut |blob| repo.blob(blob).ok(), self.builtin.limits());
-        let mut report = ReviewerReport { notes: found.notes, unindexed_bytes: found.bytes_read, ..ReviewerReport::default() };
+        let mut report =
+            ReviewerReport { notes: found.notes, unindexed_bytes: found.bytes_read, ..ReviewerReport::default() };
         let mut smells_of: Vec<Vec<Smell>> = parsed.iter().map(|_| Vec::new()).collect();
         for (index, smell) in found.smells {
             if let Some(smells) = smells_of.get_mut(index) {
@@ -275,7 +284,11 @@ impl BuiltinReviewer {
     }
 
     /// Copies among the changed files, when they are too many to be held at once.
-    fn find_clones_among_changed(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError> {
+    fn find_clones_among_changed(
+        &self,
+        files: &[FileChange],
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<ReviewerReport, ReviewerError> {
         let mut index = CloneIndex::default();
         for file in files {
             if cancelled() {
@@ -323,13 +336,15 @@ impl Reviewer for BuiltinReviewer {
     fn review(&mut self, unit: &ReviewerUnit, cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError> {
         match unit {
             ReviewerUnit::EachFile(files) => self.review_files(files, cancelled),
-            ReviewerUnit::CrossFile(files) => match catch_unwind(AssertUnwindSafe(|| self.find_clones(files, cancelled))) {
-                Ok(report) => report,
-                Err(_) => Err(ReviewerError::Failed {
-                    class: ErrorClass::Internal,
-                    summary: "the search for copies failed; that is a fault of revdeck".to_owned(),
-                }),
-            },
+            ReviewerUnit::CrossFile(files) => {
+                match catch_unwind(AssertUnwindSafe(|| self.find_clones(files, cancelled))) {
+                    Ok(report) => report,
+                    Err(_) => Err(ReviewerError::Failed {
+                        class: ErrorClass::Internal,
+                        summary: "the search for copies failed; that is a fault of revdeck".to_owned(),
+                    }),
+                }
+            }
         }
     }
 
@@ -350,7 +365,8 @@ impl Reviewer for BuiltinReviewer {
 fn list_searched_files(repo: &Repo, commit: &str, filter: &FilterSettings) -> Result<Vec<TreeFile>, GitError> {
     let mut judge = repo.review_filter(commit, filter)?;
     let mut files = repo.tree_files(commit)?;
-    files.retain(|file| Language::detect(&file.path, b"").is_some() && judge.left_out_reason(&file.path, b"").is_none());
+    files
+        .retain(|file| Language::detect(&file.path, b"").is_some() && judge.left_out_reason(&file.path, b"").is_none());
     Ok(files)
 }
 

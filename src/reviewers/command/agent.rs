@@ -4,12 +4,12 @@ use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
 use super::invoke::{FindProgramError, build_environment, find_program};
+use super::output_parser::{AgentOutput, OutputParser};
+use super::process::{AgentCommand, AgentProcess, ProcessEvent};
 use super::supervisor::ProcessReport;
-use super::output_parser::{OutputParser, AgentOutput};
-use super::process::{ProcessEvent, AgentProcess, AgentCommand};
-use super::{FolderAccess, CommandDialect, Program, prompt, error_text};
-use crate::domain::{ChatRequest, ErrorClass, ChatResponse, StopReason};
-use crate::reviewers::chat::{Chat, ChatError, ChatProgress, ToolSupport, ChatObserver};
+use super::{CommandDialect, FolderAccess, Program, error_text, prompt};
+use crate::domain::{ChatRequest, ChatResponse, ErrorClass, StopReason};
+use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
 
 /// How often the watcher is asked whether to go on.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -95,7 +95,11 @@ impl Agent {
     }
 
     /// Follows a program to its end, or ends it.
-    fn collect_output(&mut self, mut running: AgentProcess, watch: &mut dyn ChatObserver) -> Result<AgentOutcome, ChatError> {
+    fn collect_output(
+        &mut self,
+        mut running: AgentProcess,
+        watch: &mut dyn ChatObserver,
+    ) -> Result<AgentOutcome, ChatError> {
         let mut listener = OutputParser::new(self.program.dialect);
         let (mut errors, mut read) = (Vec::new(), 0);
         let began = Instant::now();
@@ -147,7 +151,11 @@ impl Agent {
     }
 
     /// An answer from what there is; an error when there is nothing that can be used.
-    fn build_response(&self, outcome: AgentOutcome, environment: &[(OsString, OsString)]) -> Result<ChatResponse, ChatError> {
+    fn build_response(
+        &self,
+        outcome: AgentOutcome,
+        environment: &[(OsString, OsString)],
+    ) -> Result<ChatResponse, ChatError> {
         // Whoever was to change files may have nothing to say.
         let did = self.program.access == FolderAccess::Write && matches!(outcome.end, AgentExit::Exited(0));
         let is_answer = outcome.is_answer() || (did && outcome.transcript.said.error.is_none());
@@ -178,14 +186,22 @@ impl Agent {
             });
         }
         let (class, what) = match (&end, said.error) {
-            (AgentExit::Idle | AgentExit::TooLong | AgentExit::TooMuchOutput | AgentExit::SupervisorLost | AgentExit::NotStarted(_) | AgentExit::Killed(_), None) => {
-                (classify_exit(&end), self.describe_exit(&end, None, &errors))
-            }
+            (
+                AgentExit::Idle
+                | AgentExit::TooLong
+                | AgentExit::TooMuchOutput
+                | AgentExit::SupervisorLost
+                | AgentExit::NotStarted(_)
+                | AgentExit::Killed(_),
+                None,
+            ) => (classify_exit(&end), self.describe_exit(&end, None, &errors)),
             (_, Some((class, words))) => (class, self.describe_exit(&end, Some(&words), &errors)),
             (AgentExit::Exited(0), None) if well && said.stop == Some(StopReason::Refused) => {
                 (ErrorClass::Refused, "it refused".to_owned())
             }
-            (AgentExit::Exited(0), None) if dialect != CommandDialect::Plain && said.events == 0 && !stray.is_empty() => {
+            (AgentExit::Exited(0), None)
+                if dialect != CommandDialect::Plain && said.events == 0 && !stray.is_empty() =>
+            {
                 let first = error_text::find_error_line(&stray).unwrap_or_default();
                 let what = format!("what it writes are no events but {:?}", error_text::to_one_line(&first));
                 (ErrorClass::Malformed, what)
@@ -248,10 +264,16 @@ impl Agent {
             CommandDialect::Plain => "",
         };
         let advice = match missing {
-            FindProgramError::NotInPath if !install.is_empty() => format!("install it (`{install}`), or name it with its path"),
-            FindProgramError::NotInPath | FindProgramError::NotThere(_) => "install it, or correct `command` in its settings".to_owned(),
+            FindProgramError::NotInPath if !install.is_empty() => {
+                format!("install it (`{install}`), or name it with its path")
+            }
+            FindProgramError::NotInPath | FindProgramError::NotThere(_) => {
+                "install it, or correct `command` in its settings".to_owned()
+            }
             FindProgramError::Relative => "correct `command` in its settings".to_owned(),
-            FindProgramError::NotExecutable(_) => "`chmod +x` makes it one, or correct `command` in its settings".to_owned(),
+            FindProgramError::NotExecutable(_) => {
+                "`chmod +x` makes it one, or correct `command` in its settings".to_owned()
+            }
         };
         ChatError::new(ErrorClass::Configuration, format!("{}: {what}; {advice}", self.program.name))
     }
@@ -269,7 +291,8 @@ impl AgentOutcome {
     fn is_answer(&self) -> bool {
         let said = &self.transcript.said;
         let failed = !matches!(self.end, AgentExit::Exited(0));
-        let is_complaint = failed && self.transcript.dialect == CommandDialect::Plain && !said.text.contains(['{', '[']);
+        let is_complaint =
+            failed && self.transcript.dialect == CommandDialect::Plain && !said.text.contains(['{', '[']);
         !said.text.trim().is_empty() && !is_complaint
     }
 }

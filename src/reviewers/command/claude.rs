@@ -6,9 +6,9 @@
 
 use serde_json::Value;
 
-use super::transcript::AgentTranscript;
 use super::error_text;
-use super::json_access::{u64_field, str_field, str_at};
+use super::json_access::{str_at, str_field, u64_field};
+use super::transcript::AgentTranscript;
 use crate::domain::{ErrorClass, StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 
@@ -26,7 +26,12 @@ pub fn is_session_start(event: &Value) -> bool {
     str_field(event, "type") == "system" && str_field(event, "subtype") == "init" && event.get("session_id").is_some()
 }
 
-pub fn read_event(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUsageCounter, tell: &mut dyn FnMut(ChatProgress)) {
+pub fn read_event(
+    event: &Value,
+    said: &mut AgentTranscript,
+    counted: &mut ClaudeUsageCounter,
+    tell: &mut dyn FnMut(ChatProgress),
+) {
     match str_field(event, "type") {
         "system" => read_system(event, said, tell),
         "stream_event" => {
@@ -58,7 +63,12 @@ fn read_system(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMut(C
     }
 }
 
-fn read_assistant(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUsageCounter, tell: &mut dyn FnMut(ChatProgress)) {
+fn read_assistant(
+    event: &Value,
+    said: &mut AgentTranscript,
+    counted: &mut ClaudeUsageCounter,
+    tell: &mut dyn FnMut(ChatProgress),
+) {
     let mut whole = String::new();
     for block in event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
         if str_field(block, "type") == "text" {
@@ -92,7 +102,8 @@ fn read_assistant(event: &Value, said: &mut AgentTranscript, counted: &mut Claud
 
 fn read_result(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUsageCounter) {
     let last = str_field(event, "result");
-    if event.get("is_error").and_then(Value::as_bool) == Some(true) || str_field(event, "subtype").starts_with("error") {
+    if event.get("is_error").and_then(Value::as_bool) == Some(true) || str_field(event, "subtype").starts_with("error")
+    {
         let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         let words = if last.is_empty() { errors.collect::<Vec<_>>().join("; ") } else { last.to_owned() };
         match str_field(event, "subtype") {

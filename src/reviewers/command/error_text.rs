@@ -87,7 +87,10 @@ const ERROR_PHRASES: [(&[&str], ErrorClass); 8] = [
 pub fn classify(status: u64, words: &str) -> ErrorClass {
     let by_words = || {
         let words = words.to_lowercase();
-        ERROR_PHRASES.iter().find(|(signs, _)| signs.iter().any(|sign| has_phrase(&words, sign))).map(|(_, class)| *class)
+        ERROR_PHRASES
+            .iter()
+            .find(|(signs, _)| signs.iter().any(|sign| has_phrase(&words, sign)))
+            .map(|(_, class)| *class)
     };
     match status {
         401 | 403 => ErrorClass::Auth,
@@ -114,7 +117,9 @@ fn has_phrase(words: &str, sign: &str) -> bool {
 /// What somebody can do about it.
 pub fn advice(class: ErrorClass, dialect: CommandDialect) -> &'static str {
     match (class, dialect) {
-        (ErrorClass::Auth, CommandDialect::Claude) => "start `claude` once and log in with /login, or set ANTHROPIC_API_KEY",
+        (ErrorClass::Auth, CommandDialect::Claude) => {
+            "start `claude` once and log in with /login, or set ANTHROPIC_API_KEY"
+        }
         (ErrorClass::Auth, CommandDialect::Codex) => "run `codex login`, or set CODEX_API_KEY",
         (ErrorClass::Auth, CommandDialect::Gemini) => "start `gemini` once and log in, or set GEMINI_API_KEY",
         (ErrorClass::Auth, CommandDialect::Plain) => "log in with the program itself",

@@ -6,9 +6,9 @@
 
 use serde_json::Value;
 
-use super::transcript::AgentTranscript;
 use super::error_text;
-use super::json_access::{u64_field, str_field, str_at};
+use super::json_access::{str_at, str_field, u64_field};
+use super::transcript::AgentTranscript;
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 

@@ -7,7 +7,7 @@ use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::{FolderAccess, CommandDialect};
+use super::{CommandDialect, FolderAccess};
 
 /// Files and folders by which a repository tells agents what to run, where to send things or what to do. Claude Code
 /// and Codex can be told to pass them over; Gemini CLI obeys all of them in a folder it trusts, and without trust it
@@ -69,7 +69,8 @@ const GEMINI_OPTIONS: &[&[&str]] = &[
 
 const CLAUDE_READ_OPTIONS: &[&[&str]] = &[&["--permission-mode", "plan"], &["--tools", "Read,Grep,Glob"]];
 /// Edits of files in the folder are accepted; whatever else would be asked about is refused without a terminal.
-const CLAUDE_WRITE_OPTIONS: &[&[&str]] = &[&["--permission-mode", "acceptEdits"], &["--tools", "Read,Grep,Glob,Edit,Write"]];
+const CLAUDE_WRITE_OPTIONS: &[&[&str]] =
+    &[&["--permission-mode", "acceptEdits"], &["--tools", "Read,Grep,Glob,Edit,Write"]];
 const CODEX_READ_OPTIONS: &[&[&str]] = &[&["--sandbox", "read-only"]];
 /// The sandbox lets it write into the folder, and by itself also into those for temporary files.
 const CODEX_WRITE_OPTIONS: &[&[&str]] = &[
@@ -277,7 +278,10 @@ mod tests {
         let words = dialect.build_arguments(&[], None, None, FolderAccess::Write).join(" ");
         assert!(has.iter().all(|word| words.contains(word)), "{words}");
         assert!(!has_not.iter().any(|word| words.contains(word)), "{words}");
-        assert_eq!(dialect.build_arguments(&["--tools=Read".to_owned()], None, None, FolderAccess::Write)[0], "--tools=Read");
+        assert_eq!(
+            dialect.build_arguments(&["--tools=Read".to_owned()], None, None, FolderAccess::Write)[0],
+            "--tools=Read"
+        );
     }
 
     #[test]

@@ -202,7 +202,9 @@ fn waits_are_told() {
     let reason = "server error, attempt 2 of 10".to_owned();
     assert_eq!(told, [ChatProgress::Waiting { reason, wait_ms: 1075 }]);
     let (_, told) = parse_output(CommandDialect::Codex, CODEX.as_bytes(), 64);
-    assert!(told.iter().any(|progress| matches!(progress, ChatProgress::Waiting { reason, .. } if reason.contains("1/5"))));
+    assert!(
+        told.iter().any(|progress| matches!(progress, ChatProgress::Waiting { reason, .. } if reason.contains("1/5")))
+    );
 }
 
 #[test]

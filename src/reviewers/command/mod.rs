@@ -11,18 +11,18 @@
 
 mod claude;
 mod codex;
+mod error_text;
 mod gemini;
 pub mod invoke;
-#[cfg(unix)]
-pub mod supervisor;
+mod json_access;
 mod lines;
 mod output_parser;
-mod prompt;
 #[cfg(unix)]
 mod process;
+mod prompt;
+#[cfg(unix)]
+pub mod supervisor;
 mod transcript;
-mod error_text;
-mod json_access;
 
 #[cfg(unix)]
 mod agent;

@@ -6,9 +6,9 @@
 
 use serde_json::Value;
 
-use super::lines::{MAX_LINE_BYTES, BoundedLines};
+use super::json_access::{str_field, u64_field};
+use super::lines::{BoundedLines, MAX_LINE_BYTES};
 use super::transcript::AgentTranscript;
-use super::json_access::{u64_field, str_field};
 use super::{CommandDialect, claude, codex, gemini};
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::supervisor::{TERMINATE_TIMEOUT, ProcessReport};
+use super::supervisor::{ProcessReport, TERMINATE_TIMEOUT};
 
 /// Bytes that are read at once.
 const READ_CHUNK_BYTES: usize = 64 * 1024;

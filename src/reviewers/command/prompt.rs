@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::domain::{ChatRequest, ChatMessage};
+use crate::domain::{ChatMessage, ChatRequest};
 
 /// Hexadecimal digits in the line between parts.
 const BOUNDARY_DIGITS: usize = 12;
@@ -47,7 +47,8 @@ fn choose_boundary(request: &ChatRequest) -> String {
     let mut hash = blake3::Hasher::new();
     hash.update(request.system.as_bytes());
     for message in request.messages.iter().take(request.pinned) {
-        let (ChatMessage::User { text } | ChatMessage::Assistant { text, .. } | ChatMessage::Tool { text, .. }) = message;
+        let (ChatMessage::User { text } | ChatMessage::Assistant { text, .. } | ChatMessage::Tool { text, .. }) =
+            message;
         hash.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
     }
     loop {

@@ -261,7 +261,12 @@ mod tests {
 
     #[test]
     fn reports_are_read_back() {
-        for report in [ProcessReport::Started(17), ProcessReport::NotStarted(2), ProcessReport::Exited(-1), ProcessReport::Killed(9)] {
+        for report in [
+            ProcessReport::Started(17),
+            ProcessReport::NotStarted(2),
+            ProcessReport::Exited(-1),
+            ProcessReport::Killed(9),
+        ] {
             assert_eq!(ProcessReport::parse(&format!("{report}\n")), Some(report));
         }
         for other in ["", "exited", "exited x", "ended 1"] {

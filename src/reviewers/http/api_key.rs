@@ -47,9 +47,11 @@ pub fn read_key(
     let failed = |problem: String| ChatError::new(ErrorClass::Auth, problem);
     let key = match source {
         CredentialSource::None => return Ok(None),
-        CredentialSource::Variable(name) => environment(name).filter(|key| !key.trim().is_empty()).ok_or_else(|| {
-            failed(format!("the variable {name} is not set: put the key into it, or use api_key_cmd"))
-        })?,
+        CredentialSource::Variable(name) => {
+            environment(name).filter(|key| !key.trim().is_empty()).ok_or_else(|| {
+                failed(format!("the variable {name} is not set: put the key into it, or use api_key_cmd"))
+            })?
+        }
         CredentialSource::Command(line) => run_key_command(line, COMMAND_TIMEOUT)
             .map_err(|problem| failed(format!("api_key_cmd {problem}: run it by hand to see why")))?,
     };
@@ -219,7 +221,8 @@ mod tests {
     #[test]
     fn keys_come_from_the_environment_or_a_command() {
         let environment = |name: &str| (name == "MODEL_KEY").then(|| format!(" {KEY}\n"));
-        for source in [CredentialSource::Variable("MODEL_KEY".into()), CredentialSource::Command(format!("echo {KEY}"))] {
+        for source in [CredentialSource::Variable("MODEL_KEY".into()), CredentialSource::Command(format!("echo {KEY}"))]
+        {
             let key = read_key(&source, &environment).expect("a key").expect("not none");
             assert_eq!(key.expose_secret(), KEY);
             assert!(!format!("{key:?} {:?}", ApiKey::new(Some(key.clone()))).contains("sk-"));
@@ -252,7 +255,8 @@ mod tests {
     fn a_command_that_hangs_is_ended() {
         let problem = run_key_command("sleep 600 & sleep 600", Duration::from_millis(100)).expect_err("it hangs");
         assert!(problem.contains("took more than"), "{problem}");
-        let problem = run_key_command("echo key; exec >&-; sleep 600", Duration::from_millis(100)).expect_err("it hangs");
+        let problem =
+            run_key_command("echo key; exec >&-; sleep 600", Duration::from_millis(100)).expect_err("it hangs");
         assert!(problem.contains("took more than"), "{problem}");
     }
 }

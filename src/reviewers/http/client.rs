@@ -13,17 +13,17 @@ use reqwest::header::HeaderMap;
 use serde::de::IgnoredAny;
 use tokio::runtime::Builder;
 
-use super::response_builder::{ResponseBuilder, ResponseTooLarge};
-use super::failure::{self, HttpFailure, Retry, ServerError};
-use super::sse::{self, StreamDecoder};
 use super::api_key::ApiKey;
-use super::backoff::{self, MAX_RETRY_AFTER, BackoffClock};
+use super::backoff::{self, BackoffClock, MAX_RETRY_AFTER};
+use super::failure::{self, HttpFailure, Retry, ServerError};
+use super::response_builder::{ResponseBuilder, ResponseTooLarge};
+use super::sse::{self, StreamDecoder};
 use super::transport::{self, ServerUrl};
-use super::wire::{self, RequestOptions, OptionalField, ResponseReader, EventError, WireFormat};
+use super::wire::{self, EventError, OptionalField, RequestOptions, ResponseReader, WireFormat};
 use super::{Endpoint, HttpTimeouts};
 use crate::domain::text::sanitize_line;
-use crate::domain::{ChatRequest, ErrorClass, ChatResponse};
-use crate::reviewers::chat::{Chat, ChatError, ChatProgress, ToolSupport, ChatObserver};
+use crate::domain::{ChatRequest, ChatResponse, ErrorClass};
+use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
 
 /// How often the watcher is asked.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -147,7 +147,8 @@ impl HttpChat {
 
     /// Sends the request once.
     fn send_once(&self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, RequestError> {
-        let failed = |error| HttpFailure::new(ErrorClass::Internal, format!("cannot start the network runtime: {error}"));
+        let failed =
+            |error| HttpFailure::new(ErrorClass::Internal, format!("cannot start the network runtime: {error}"));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let outcome = runtime.block_on(self.exchange(request, watch));
         // With it the connection ends, so that the server does not go on with what nobody reads; and a name that is
@@ -156,7 +157,11 @@ impl HttpChat {
         outcome
     }
 
-    async fn exchange(&self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, RequestError> {
+    async fn exchange(
+        &self,
+        request: &ChatRequest,
+        watch: &mut dyn ChatObserver,
+    ) -> Result<ChatResponse, RequestError> {
         let (ask, host) = (self.request_options(), &self.target.host);
         let timeouts = self.endpoint.timeouts;
         let clock = RequestClock { timeouts, deadline: Instant::now() + timeouts.total };
@@ -190,7 +195,10 @@ impl HttpChat {
     ) -> Result<Vec<u8>, RequestError> {
         let mut body = Vec::new();
         while body.len() < MAX_ERROR_BODY_BYTES {
-            match clock.wait_for(response.chunk(), clock.timeouts.idle.min(STREAM_END_TIMEOUT), &self.target.host, watch).await {
+            match clock
+                .wait_for(response.chunk(), clock.timeouts.idle.min(STREAM_END_TIMEOUT), &self.target.host, watch)
+                .await
+            {
                 Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
                 Err(RequestError::Cancelled) => return Err(RequestError::Cancelled),
                 _ => break,
@@ -261,7 +269,8 @@ impl HttpChat {
             (answer.finished, answer.is_recognized) = (true, true);
             return Ok(());
         }
-        let event = sse::parse_json(text).map_err(|_| failure::unreadable_failure(&self.target.host, text, &self.key))?;
+        let event =
+            sse::parse_json(text).map_err(|_| failure::unreadable_failure(&self.target.host, text, &self.key))?;
         let said = answer.text.len();
         let taken = reader.read_event(&event, answer);
         if answer.text.len() > said {
@@ -299,7 +308,9 @@ impl HttpChat {
             StreamEnd::Truncated => {
                 HttpFailure::new(ErrorClass::Network, format!("the connection to {host} ended within its answer"))
             }
-            _ if heard => HttpFailure::new(ErrorClass::Network, format!("{host} ended its answer before it said anything")),
+            _ if heard => {
+                HttpFailure::new(ErrorClass::Network, format!("{host} ended its answer before it said anything"))
+            }
             _ => HttpFailure::new(
                 ErrorClass::Malformed,
                 format!("{host} sent no answer of kind {:?}", self.endpoint.kind.word()),
@@ -325,8 +336,16 @@ impl HttpChat {
     }
 
     /// Waits before the next attempt.
-    fn wait_before_retry(&mut self, time: Duration, reason: String, watch: &mut dyn ChatObserver) -> Result<(), ChatError> {
-        watch.on_progress(ChatProgress::Waiting { reason, wait_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) });
+    fn wait_before_retry(
+        &mut self,
+        time: Duration,
+        reason: String,
+        watch: &mut dyn ChatObserver,
+    ) -> Result<(), ChatError> {
+        watch.on_progress(ChatProgress::Waiting {
+            reason,
+            wait_ms: u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+        });
         let mut left = time;
         while !left.is_zero() {
             if watch.is_cancelled() {
@@ -364,7 +383,11 @@ impl Chat for HttpChat {
             };
             if let Some(asked) = asked.filter(|asked| *asked > MAX_RETRY_AFTER) {
                 let what = format!("{} (try again in {} s)", failure.message, asked.as_secs());
-                return Err(HttpFailure { message: what, ..failure }.into_error(&self.endpoint.name, self.endpoint.kind, attempt));
+                return Err(HttpFailure { message: what, ..failure }.into_error(
+                    &self.endpoint.name,
+                    self.endpoint.kind,
+                    attempt,
+                ));
             }
             let wait = backoff::retry_delay(attempt, asked, self.pace.as_mut());
             self.wait_before_retry(wait, failure.message, watch)?;

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
-use super::failure::{self, HttpFailure, ServerError};
 use super::api_key::ApiKey;
+use super::failure::{self, HttpFailure, ServerError};
 use super::transport::{self, ServerUrl};
 use super::wire;
 use super::{Endpoint, WireKind};
@@ -97,8 +97,9 @@ impl Embedder {
         cancelled: &dyn Fn() -> bool,
         take: &mut dyn FnMut(usize, Vec<Vec<f32>>),
     ) -> Result<(), ChatError> {
-        let failed =
-            |error| to_chat_error(HttpFailure::new(ErrorClass::Internal, format!("cannot start the network runtime: {error}")));
+        let failed = |error| {
+            to_chat_error(HttpFailure::new(ErrorClass::Internal, format!("cannot start the network runtime: {error}")))
+        };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let outcome = runtime.block_on(async {
             let mut all = pin!(self.embed_all(texts, take));

@@ -129,7 +129,8 @@ impl ServerError {
             retry_after = retry_after.or_else(|| backoff::parse_seconds(text("/retryDelay")));
         }
         let message = [error.as_str().unwrap_or(""), text("/message"), text("/detail"), text("/detail/0/msg")];
-        let mut message = truncate_chars(message.into_iter().find(|message| !message.is_empty()).unwrap_or(""), MAX_MESSAGE_CHARS);
+        let mut message =
+            truncate_chars(message.into_iter().find(|message| !message.is_empty()).unwrap_or(""), MAX_MESSAGE_CHARS);
         // What OpenRouter was told by whom it asked.
         if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
             message = format!("{message}: {}", truncate_chars(raw, MAX_MESSAGE_CHARS));
@@ -152,7 +153,11 @@ impl ServerError {
         let heard = key.redact(&truncate_chars(&self.message, MAX_MESSAGE_CHARS));
         let message = sanitize_line(&heard);
         let status = self.status.map_or_else(|| " in its answer".to_owned(), |status| format!(" with {status}"));
-        let said = if message.trim().is_empty() { String::new() } else { format!(": {}", truncate_chars(message.trim(), MAX_SHOWN_CHARS)) };
+        let said = if message.trim().is_empty() {
+            String::new()
+        } else {
+            format!(": {}", truncate_chars(message.trim(), MAX_SHOWN_CHARS))
+        };
         let what = match class {
             ErrorClass::Auth if key.expose().is_none() => format!("{host} wants a key{said}"),
             ErrorClass::Auth => format!("{host} refused the key{status}{said}"),

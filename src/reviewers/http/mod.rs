@@ -12,13 +12,13 @@
 //! several providers give an event that was cut off to their parser, lose the calls that came before it, and do not
 //! bound what a server sends.
 
-mod response_builder;
+mod api_key;
+mod backoff;
 mod client;
 mod embeddings;
 mod failure;
+mod response_builder;
 mod sse;
-mod api_key;
-mod backoff;
 mod transport;
 mod wire;
 
@@ -28,10 +28,10 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
-pub use client::HttpChat;
-pub use embeddings::Embedder;
 pub use api_key::{CredentialSource, read_key};
 pub use backoff::{BackoffClock, SystemBackoffClock};
+pub use client::HttpChat;
+pub use embeddings::Embedder;
 
 use super::chat::ChatError;
 pub use crate::domain::Effort;

@@ -77,8 +77,12 @@ impl ResponseBuilder {
         self.charge_bytes(PART_OVERHEAD_BYTES + id.len().min(MAX_NAME_CHARS) + name.len().min(MAX_NAME_CHARS))?;
         let fits = (1..=MAX_NAME_CHARS).contains(&id.len()) && sanitize_line(id) == id;
         let taken = self.drafts.iter().any(|draft| draft.call.id == id);
-        let id = if fits && !taken { id.to_owned() } else { format!("{GENERATED_ID_PREFIX}{}", ulid::Ulid::generate()) };
-        self.drafts.push(ToolCallDraft { call: ToolCall { id, name: clip_name(name), arguments: String::new() }, ended: false });
+        let id =
+            if fits && !taken { id.to_owned() } else { format!("{GENERATED_ID_PREFIX}{}", ulid::Ulid::generate()) };
+        self.drafts.push(ToolCallDraft {
+            call: ToolCall { id, name: clip_name(name), arguments: String::new() },
+            ended: false,
+        });
         Ok(ToolCallIndex(self.drafts.len() - 1))
     }
 
@@ -151,8 +155,10 @@ impl ResponseBuilder {
     /// What a broken answer is worth: its text, its whole calls, and those cut off behind something that can be used
     /// (a first element of a list). `None` when there is nothing to go on with.
     pub fn into_interrupted_response(self, key: &ApiKey) -> Option<ChatResponse> {
-        let calls: Vec<ToolCall> = self.drafts.into_iter().filter(ToolCallDraft::is_usable).filter_map(ToolCallDraft::into_call).collect();
-        let response = build_response(self.text, calls, self.opaque, StopReason::Interrupted, self.usage, &self.model, key);
+        let calls: Vec<ToolCall> =
+            self.drafts.into_iter().filter(ToolCallDraft::is_usable).filter_map(ToolCallDraft::into_call).collect();
+        let response =
+            build_response(self.text, calls, self.opaque, StopReason::Interrupted, self.usage, &self.model, key);
         (!response.is_empty()).then_some(response)
     }
 }
@@ -249,7 +255,10 @@ mod tests {
         let names: Vec<&str> = response.calls.iter().map(|call| call.name.as_str()).collect();
         assert_eq!(names, ["whole", "cut_in_the_second"]);
         assert_eq!(response.stop, StopReason::Interrupted);
-        assert_eq!(ResponseBuilder { text: " \n".into(), ..ResponseBuilder::default() }.into_interrupted_response(&key()), None);
+        assert_eq!(
+            ResponseBuilder { text: " \n".into(), ..ResponseBuilder::default() }.into_interrupted_response(&key()),
+            None
+        );
     }
 
     #[test]

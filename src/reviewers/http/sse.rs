@@ -46,7 +46,13 @@ pub struct StreamDecoder {
 
 impl StreamDecoder {
     pub fn new(framing: Framing) -> Self {
-        Self { mode: DecoderMode::Start(framing), line: Vec::new(), data: None, after_carriage_return: false, received: 0 }
+        Self {
+            mode: DecoderMode::Start(framing),
+            line: Vec::new(),
+            data: None,
+            after_carriage_return: false,
+            received: 0,
+        }
     }
 
     /// Takes bytes in; the texts that are whole now.

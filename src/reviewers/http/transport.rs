@@ -12,8 +12,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Url};
 
 use super::Endpoint;
-use super::failure::HttpFailure;
 use super::api_key::ApiKey;
+use super::failure::HttpFailure;
 use super::wire::WireFormat;
 use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
@@ -30,8 +30,8 @@ impl ServerUrl {
     /// The address in the settings, or the provider's own.
     pub fn new(base_url: Option<&str>, wire: &dyn WireFormat) -> Result<Self, HttpFailure> {
         let wrong = |problem: &str| HttpFailure::new(ErrorClass::Configuration, format!("base_url {problem}"));
-        let mut base =
-            Url::parse(base_url.unwrap_or(wire.official_url())).map_err(|error| wrong(&format!("is no address ({error})")))?;
+        let mut base = Url::parse(base_url.unwrap_or(wire.official_url()))
+            .map_err(|error| wrong(&format!("is no address ({error})")))?;
         if !matches!(base.scheme(), "http" | "https") {
             return Err(wrong("is no http or https address"));
         }

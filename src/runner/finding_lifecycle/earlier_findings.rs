@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::FindingSettlement;
 use super::snapshot_files::SnapshotFiles;
-use crate::domain::{Finding, FindingId, FindingStatus, Kind, OmittedFile, OmissionReason, LineRange, RunStatus};
+use crate::domain::{Finding, FindingId, FindingStatus, Kind, LineRange, OmissionReason, OmittedFile, RunStatus};
 use crate::policy::anchor::AnchorLocation;
-use crate::policy::{self, MatchCandidate, ReviewExtent, SnapshotLayer, FindingState, RunAuthority, SnapshotView};
+use crate::policy::{self, FindingState, MatchCandidate, ReviewExtent, RunAuthority, SnapshotLayer, SnapshotView};
 use crate::review::ReviewOutcome;
 use crate::store::{FindingRow, LatestDispositions, RunRow};
 
@@ -96,7 +96,8 @@ impl FindingSettlement<'_> {
         affected.extend(outcome.coverage.reviewed_files().map(|file| file.path.as_str()));
         affected.extend(outcome.coverage.left_out.iter().map(|file| file.path.as_str()));
         // Their content is not in the snapshot: that it shows another one, or none, means nothing.
-        let unseen = |file: &&OmittedFile| matches!(file.reason, OmissionReason::Oversized | OmissionReason::Unreadable);
+        let unseen =
+            |file: &&OmittedFile| matches!(file.reason, OmissionReason::Oversized | OmissionReason::Unreadable);
         let unseen: HashSet<&str> =
             outcome.coverage.left_out.iter().filter(unseen).map(|file| file.path.as_str()).collect();
         let follower = self.find_follower().unwrap_or(usize::MAX);
@@ -122,13 +123,15 @@ impl FindingSettlement<'_> {
         let mut candidates = Vec::new();
         for index in 0..self.view.finding_count() {
             let row = self.view.finding(index);
-            let Some((reporter, placed)) = self.view.last_reporting_run(index).zip(self.view.locating_run(index)) else {
+            let Some((reporter, placed)) = self.view.last_reporting_run(index).zip(self.view.locating_run(index))
+            else {
                 continue;
             };
             if !wanted(&row, placed) || !is_over(reporter) || !is_over(placed) {
                 continue;
             }
-            let reach = *reaches.entry(placed).or_insert_with(|| self.compute_reach(&sight_from_row(&self.view.run(placed))));
+            let reach =
+                *reaches.entry(placed).or_insert_with(|| self.compute_reach(&sight_from_row(&self.view.run(placed))));
             // A dismissal holds wherever the same code is.
             if reach.is_some() || row.status == FindingStatus::Dismissed {
                 candidates.push(EarlierCandidate { index, reporter, placed, reach });
@@ -147,7 +150,12 @@ impl FindingSettlement<'_> {
     }
 
     /// A finding that is not settled for good, with what became of it and of its code.
-    pub(super) fn look_up(&self, candidate: &EarlierCandidate, said: &LatestDispositions, ground: &mut SnapshotFiles<'_>) -> Option<EarlierFinding> {
+    pub(super) fn look_up(
+        &self,
+        candidate: &EarlierCandidate,
+        said: &LatestDispositions,
+        ground: &mut SnapshotFiles<'_>,
+    ) -> Option<EarlierFinding> {
         let id = self.view.finding(candidate.index).id.parse().ok()?;
         let present = FindingState::from_last_disposition(said.get(&id).map(|(_, last)| last));
         match present {
@@ -159,13 +167,19 @@ impl FindingSettlement<'_> {
         }
     }
 
-    fn locate(&self, candidate: &EarlierCandidate, present: FindingState, ground: &mut SnapshotFiles<'_>) -> Option<EarlierFinding> {
+    fn locate(
+        &self,
+        candidate: &EarlierCandidate,
+        present: FindingState,
+        ground: &mut SnapshotFiles<'_>,
+    ) -> Option<EarlierFinding> {
         let row = self.view.finding(candidate.index);
         let (reporter, place) = (self.view.run(candidate.reporter), self.view.run(candidate.placed));
         let stand = ground.locate_lines(place.snapshot_commit, row.path, row.lines())?;
         let now = stand.place().map_or(row.path, |(path, _)| path);
         // A file that is in HEAD as it was then says nothing about what was not committed.
-        if candidate.reach == Some(RunAuthority::CommittedFiles) && ground.is_same_in(now, place.head_commit, row.path) {
+        if candidate.reach == Some(RunAuthority::CommittedFiles) && ground.is_same_in(now, place.head_commit, row.path)
+        {
             return None;
         }
         Some(EarlierFinding {
@@ -208,8 +222,10 @@ impl FindingSettlement<'_> {
                 open.push(finding);
             }
         }
-        let left: Vec<&EarlierFinding> =
-            known.iter().filter(|known| known.present != FindingState::Confirmed && !taken.contains(&known.id)).collect();
+        let left: Vec<&EarlierFinding> = known
+            .iter()
+            .filter(|known| known.present != FindingState::Confirmed && !taken.contains(&known.id))
+            .collect();
         let earlier: Vec<MatchCandidate<'_>> = left
             .iter()
             .map(|known| MatchCandidate {
@@ -256,7 +272,8 @@ impl FindingSettlement<'_> {
             };
             row.status == RunStatus::Completed
                 && eyes.is_repeat_of(&its)
-                && policy::decide_authority(&self.sight(), ReviewExtent::Whole, &sight_from_row(&row), &|_, _| true).is_some()
+                && policy::decide_authority(&self.sight(), ReviewExtent::Whole, &sight_from_row(&row), &|_, _| true)
+                    .is_some()
         });
         runs.take(most).collect()
     }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use super::snapshot_files::SnapshotFiles;
-use super::{LifecycleReport, FindingSettlement};
+use super::{FindingSettlement, LifecycleReport};
 use crate::domain::text::format_count;
-use crate::domain::{Finding, FindingCounts, FindingStatus, FixId, SuppressedReport, SuppressionReason, LineRange, RunId};
+use crate::domain::{
+    Finding, FindingCounts, FindingStatus, FixId, LineRange, RunId, SuppressedReport, SuppressionReason,
+};
 use crate::policy::{self, PriorCoverage, may_mute};
 use crate::review::{ReviewOutcome, summarize_run};
 use crate::runner::RunnerError;
@@ -106,8 +108,9 @@ impl FindingSettlement<'_> {
 pub(super) fn hold_back_all(outcome: &mut ReviewOutcome, fix: &FixId) -> LifecycleReport {
     let reason = format!("found in the patch of {fix}, which is in your files only when you apply it");
     let reports = std::mem::take(&mut outcome.findings).into_iter();
-    let held_back: Vec<SuppressedReport> =
-        reports.map(|finding| SuppressedReport { finding, because: SuppressionReason::OfAFix, reason: reason.clone() }).collect();
+    let held_back: Vec<SuppressedReport> = reports
+        .map(|finding| SuppressedReport { finding, because: SuppressionReason::OfAFix, reason: reason.clone() })
+        .collect();
     note_held_back(outcome, &held_back, FindingCounts::from_findings(held_back.iter().map(|held| &held.finding)));
     LifecycleReport { held_back, ..LifecycleReport::default() }
 }

@@ -4,28 +4,31 @@
 //! nothing here keeps a run from ending. A run that is settled a second time, because whoever did it first died, comes to
 //! the same: what it has said already stands behind its snapshot.
 
-mod settle_request;
 mod earlier_findings;
-mod snapshot_files;
 mod hold_back;
 mod places_to_judge;
 mod recheck;
+mod settle_request;
+mod snapshot_files;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use self::earlier_findings::EarlierFinding;
-pub(super) use self::snapshot_files::SnapshotFiles;
 use self::hold_back::PartitionedReports;
-use self::recheck::{RecheckResult, Recheck};
+use self::recheck::{Recheck, RecheckResult};
+pub(super) use self::snapshot_files::SnapshotFiles;
 use super::{Runner, RunnerError};
 use crate::domain::text::format_count;
 use crate::domain::{
-    Disposition, Finding, FindingCounts, FindingId, FindingStatus, FlipFlop, SuppressedReport, OmissionReason, LineRange, MovedFinding,
-    FindingAlias, RunRecord, RunStatus,
+    Disposition, Finding, FindingAlias, FindingCounts, FindingId, FindingStatus, FlipFlop, LineRange, MovedFinding,
+    OmissionReason, RunRecord, RunStatus, SuppressedReport,
 };
 use crate::policy::anchor::AnchorLocation;
-use crate::policy::{self, ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, ReviewExtent, FindingState, RunAuthority, ReviewObservation, SnapshotView, SilentRun};
+use crate::policy::{
+    self, ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, ReviewExtent, ReviewObservation, RunAuthority,
+    SilentRun, SnapshotView,
+};
 use crate::review::ReviewOutcome;
 use crate::store::{LatestDispositions, LearningPolicy, Store, StoreView};
 
@@ -63,7 +66,11 @@ impl Runner {
     /// Lets the end of a run act on all findings: those that it reports get the id and the status that they have, those
     /// that are not to be raised are taken out, and the earlier ones that it can judge are judged. Dispositions are
     /// stored when this returns; the rest is for the output.
-    pub(super) fn settle_findings(&self, run: &RunRecord, outcome: &mut ReviewOutcome) -> Result<LifecycleReport, RunnerError> {
+    pub(super) fn settle_findings(
+        &self,
+        run: &RunRecord,
+        outcome: &mut ReviewOutcome,
+    ) -> Result<LifecycleReport, RunnerError> {
         // One that never began has seen nothing.
         if run.attempt == 0 && outcome.findings.is_empty() {
             return Ok(LifecycleReport::default());
@@ -101,7 +108,12 @@ fn judge_finding(
 }
 
 impl<'a> FindingSettlement<'a> {
-    fn new(runner: &'a Runner, run: &'a RunRecord, status: RunStatus, extent: ReviewExtent) -> Result<Self, RunnerError> {
+    fn new(
+        runner: &'a Runner,
+        run: &'a RunRecord,
+        status: RunStatus,
+        extent: ReviewExtent,
+    ) -> Result<Self, RunnerError> {
         let (view, scope) = (runner.store.view()?, run.scope.to_string());
         Ok(Self { runner, run, view, scope, status, extent })
     }
@@ -166,7 +178,13 @@ impl<'a> FindingSettlement<'a> {
         }
     }
 
-    fn judge(&self, id: &FindingId, present: FindingState, seen: ReviewObservation, said: &LatestDispositions) -> Option<Disposition> {
+    fn judge(
+        &self,
+        id: &FindingId,
+        present: FindingState,
+        seen: ReviewObservation,
+        said: &LatestDispositions,
+    ) -> Option<Disposition> {
         judge_finding(self.runner, self.run, id, present, seen, said)
     }
 
@@ -194,8 +212,8 @@ impl<'a> FindingSettlement<'a> {
                 if self.run.reviewer != DETERMINISTIC_REVIEWER {
                     return (Some(ReviewObservation::NotRaised), None);
                 }
-                let recheck =
-                    recheck.get_or_insert_with(|| Recheck::new(&self.runner.settings.smells, self.runner.learned_rules()));
+                let recheck = recheck
+                    .get_or_insert_with(|| Recheck::new(&self.runner.settings.smells, self.runner.learned_rules()));
                 let reported = || self.runner.store.finding_in(&self.view, &known.id);
                 let problem = (*lines, known.lines.count());
                 match recheck.check((path, || ground.content(path)), known.kind, problem, reported) {
@@ -237,7 +255,13 @@ impl<'a> FindingSettlement<'a> {
     }
 
     /// Puts into words what was done, for whoever looks at the run.
-    fn write_notes(&self, outcome: &mut ReviewOutcome, life: &mut LifecycleReport, dispositions: &[Disposition], before: FindingCounts) {
+    fn write_notes(
+        &self,
+        outcome: &mut ReviewOutcome,
+        life: &mut LifecycleReport,
+        dispositions: &[Disposition],
+        before: FindingCounts,
+    ) {
         for flip in &life.flip_flops {
             let finding = outcome.findings.iter_mut().find(|finding| finding.finding_id == flip.finding_id);
             let text = format!("This asks to undo what {} asked for, which was addressed.", flip.undoes);

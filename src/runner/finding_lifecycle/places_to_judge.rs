@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::FindingSettlement;
 use crate::domain::{FindingId, FindingStatus, LineRange, RunRecord, RunStatus};
 use crate::policy::anchor::AnchorLocation;
-use crate::policy::{ReviewExtent, FindingState};
+use crate::policy::{FindingState, ReviewExtent};
 use crate::runner::{Runner, RunnerError};
 
 impl Runner {
@@ -24,7 +24,9 @@ impl Runner {
         let said = self.store.latest_dispositions(&about)?;
         let known = candidates.iter().filter_map(|candidate| settling.look_up(candidate, &said, &mut ground));
         let places = known.filter_map(|known| match known.stand {
-            AnchorLocation::Changed { path, lines } if known.reviewer == run.reviewer && known.present != FindingState::Dismissed => {
+            AnchorLocation::Changed { path, lines }
+                if known.reviewer == run.reviewer && known.present != FindingState::Dismissed =>
+            {
                 Some((known.id, path, lines))
             }
             _ => None,

@@ -62,7 +62,9 @@ impl Recheck {
             let smells = text().and_then(|text| self.analyze_file(path, text));
             self.files.insert(path.to_owned(), smells);
         }
-        let Some(Some(FileSmells { language, text, found })) = self.files.get(path) else { return RecheckResult::Unknown };
+        let Some(Some(FileSmells { language, text, found })) = self.files.get(path) else {
+            return RecheckResult::Unknown;
+        };
         let is_here = |at: &LineRange| is_edited_anchor(lines, was, *at);
         if let Some((_, at)) = found.iter().find(|(found, at)| *found == kind && is_here(at)) {
             return RecheckResult::StillThere(*at);
@@ -154,7 +156,11 @@ mod tests {
     #[rstest]
     #[case::a_smell(Kind::LongMethod, finding(Kind::LongMethod, None), RecheckResult::NotThere)]
     #[case::of_a_pattern(Kind::Correctness, finding(Kind::Correctness, Some("known")), RecheckResult::NotThere)]
-    #[case::of_a_pattern_without_use(Kind::Correctness, finding(Kind::Correctness, Some("muted")), RecheckResult::Unknown)]
+    #[case::of_a_pattern_without_use(
+        Kind::Correctness,
+        finding(Kind::Correctness, Some("muted")),
+        RecheckResult::Unknown
+    )]
     #[case::a_smell_that_nobody_knows_more_of(Kind::LongMethod, Ok(None), RecheckResult::NotThere)]
     #[case::which_pattern_is_not_known(Kind::Correctness, Ok(None), RecheckResult::Unknown)]
     #[case::unreadable(Kind::Correctness, unreadable(), RecheckResult::Unknown)]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::FindingSettlement;
 use crate::domain::{Coverage, FindingCounts, OmissionReason, RunStatus};
 use crate::git::Snapshot;
-use crate::policy::{self, ReviewAction, ReviewExtent, FindingState, ReviewObservation};
+use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation};
 use crate::review::ReviewOutcome;
 use crate::runner::{RequestOutcome, Runner, RunnerError};
 
@@ -34,7 +34,8 @@ impl Runner {
             head: &snapshot.head_commit,
             snapshot: &snapshot.snapshot_commit,
         };
-        let Some(output) = self.store.output(&run.run_id)?.filter(|_| sight.layer() > policy::SnapshotLayer::Past) else {
+        let Some(output) = self.store.output(&run.run_id)?.filter(|_| sight.layer() > policy::SnapshotLayer::Past)
+        else {
             return Ok(());
         };
         let about: HashSet<&str> = super::finding_ids(&output.findings).collect();
@@ -43,7 +44,14 @@ impl Runner {
         for finding in &output.findings {
             let present = FindingState::from_last_disposition(said.get(&finding.finding_id).map(|(_, last)| last));
             if matches!(present, FindingState::Confirmed | FindingState::Obsolete) {
-                dispositions.extend(super::judge_finding(self, run, &finding.finding_id, present, ReviewObservation::Raised, &said));
+                dispositions.extend(super::judge_finding(
+                    self,
+                    run,
+                    &finding.finding_id,
+                    present,
+                    ReviewObservation::Raised,
+                    &said,
+                ));
             }
         }
         self.store_for_run(run).append_unless_newer(dispositions, &said)?;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use crate::domain::LineRange;
 use crate::git::{AlteredFile, GitError, Hunk, Repo};
-use crate::policy::anchor::{AddedLines, HashedLines, AnchorEdit, CurrentFile, AnchorLocation, MappedLines, map_lines, locate_anchor};
+use crate::policy::anchor::{
+    AddedLines, AnchorEdit, AnchorLocation, CurrentFile, HashedLines, MappedLines, locate_anchor, map_lines,
+};
 
 /// Larger texts are not followed. Bytes; own: no review looks at files of this size.
 const MAX_FOLLOWED_BYTES: usize = 4 << 20;
@@ -121,7 +123,13 @@ impl<'a> SnapshotFiles<'a> {
         let old = self.blob(from, path).and_then(|blob| self.text(&blob))?;
         let edits: Vec<AnchorEdit> = self.repo.diff_texts(&old, text).ok()?.into_iter().map(edit_from_hunk).collect();
         let code = HashedLines::from_text(text);
-        locate_anchor(&HashedLines::from_text(&old), path, lines, Some(CurrentFile { path: there, code: &code, edits: &edits }), || None)
+        locate_anchor(
+            &HashedLines::from_text(&old),
+            path,
+            lines,
+            Some(CurrentFile { path: there, code: &code, edits: &edits }),
+            || None,
+        )
     }
 
     /// The content of a file of the snapshot.
@@ -145,7 +153,11 @@ impl<'a> SnapshotFiles<'a> {
             if self.renamed.len() > MAX_COMPARED_SNAPSHOTS {
                 return None;
             }
-            let found = self.repo.diff_snapshots(from, self.snapshot).map(|altered| collect_renames(&altered)).unwrap_or_default();
+            let found = self
+                .repo
+                .diff_snapshots(from, self.snapshot)
+                .map(|altered| collect_renames(&altered))
+                .unwrap_or_default();
             self.renamed.insert(from.to_owned(), found);
         }
         self.renamed.get(from)?.get(path).cloned()

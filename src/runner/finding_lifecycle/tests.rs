@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::*;
 use crate::config::{ClockAndIds, Paths, Settings};
 use crate::domain::{
-    Actor, Confidence, Coverage, FileCoverage, SuppressionReason, Kind, PhaseTimings, Priority, RunId, RunOutput, Severity,
-    Suggestion, Time, TriageAction,
+    Actor, Confidence, Coverage, FileCoverage, Kind, PhaseTimings, Priority, RunId, RunOutput, Severity, Suggestion,
+    SuppressionReason, Time, TriageAction,
 };
 use crate::git::Repo;
 use crate::review::summarize_run;
@@ -219,7 +219,11 @@ fn a_review_that_did_not_look_at_the_lines_makes_nothing_late() {
     bench.write(BODY);
     bench.run("opus", RunStatus::Cancelled, &[]);
     let output = bench.run("opus", RunStatus::Completed, &[report(Priority::P3, (4, 4), "new")]);
-    assert_eq!((titles(&output.findings), held_back_titles(&output)), (vec!["new"], vec![]), "the first one did not complete");
+    assert_eq!(
+        (titles(&output.findings), held_back_titles(&output)),
+        (vec!["new"], vec![]),
+        "the first one did not complete"
+    );
 }
 
 #[test]
@@ -307,8 +311,12 @@ fn what_a_person_says_meanwhile_is_not_overruled() {
     let store = &bench.runner.store;
     let said = store.latest_dispositions(&ids.iter().map(FindingId::as_str).collect::<HashSet<_>>()).expect("readable");
     bench.triage(&ids[0], FindingStatus::Dismissed);
-    let evidence =
-        Evidence { seen: ReviewObservation::NotRaised, run: &first.run.run_id, order: ClaimOrder::ClaimFirst, at: Time::UNIX_EPOCH };
+    let evidence = Evidence {
+        seen: ReviewObservation::NotRaised,
+        run: &first.run.run_id,
+        order: ClaimOrder::ClaimFirst,
+        at: Time::UNIX_EPOCH,
+    };
     let lines = ids.iter().filter_map(|id| policy::next_status(id, FindingState::Open, &evidence)).collect();
     let stored = store.append_unless_newer(lines, &said).expect("stored");
     assert_eq!(stored.len(), 1);

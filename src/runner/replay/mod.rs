@@ -7,26 +7,26 @@
 //! `script` says what is done, `desk` does it with git, `meter` counts, and this file asks for the reviews and holds what
 //! they found against reviews of everything.
 
-mod sandbox;
 mod rng;
-mod token_meter;
+mod sandbox;
 mod script;
+mod token_meter;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{ReviewRequest, Runner, RunnerError, process, open_store};
+use super::{ReviewRequest, Runner, RunnerError, open_store, process};
 use crate::config::{ClockAndIds, Paths, Settings};
 use crate::domain::{Finding, FindingStatus, RunEvent, RunId, RunOutput, RunRecord, RunStatus, Source};
 use crate::git::{GitError, Repo};
 use crate::policy::ReviewAction;
 use crate::store::StoreError;
-use sandbox::{ReplaySandbox, ReplayCommit, TRUNK, TouchedPath};
 use rng::SplitMix64;
-use token_meter::TokenMeter;
+use sandbox::{ReplayCommit, ReplaySandbox, TRUNK, TouchedPath};
 use script::{AfterRequest, ReplayScope, SessionStep, plan_steps};
+use token_meter::TokenMeter;
 
 /// Commits on one topic branch before it lands on the trunk.
 const COMMITS_PER_TOPIC: usize = 8;
@@ -273,7 +273,9 @@ impl ReplaySession<'_> {
                 continue;
             }
             let held_back = output.iter().flat_map(|output| &output.held_back);
-            if held_back.map(|held| &held.finding).any(|ours| is_same_finding(ours, finding)) || self.is_standing(finding)? {
+            if held_back.map(|held| &held.finding).any(|ours| is_same_finding(ours, finding))
+                || self.is_standing(finding)?
+            {
                 self.played.held_back += 1;
                 continue;
             }
@@ -293,7 +295,12 @@ impl ReplaySession<'_> {
         }))
     }
 
-    fn request_and_wait(&self, runner: &Runner, asked: ReplayScope, force: ForceReview) -> Result<RunRecord, ReplayError> {
+    fn request_and_wait(
+        &self,
+        runner: &Runner,
+        asked: ReplayScope,
+        force: ForceReview,
+    ) -> Result<RunRecord, ReplayError> {
         let requested = runner.request_review(&build_request(asked, force))?;
         Ok(runner.wait_for_run(&requested.run.run_id, &mut |_| true)?)
     }

@@ -79,7 +79,11 @@ pub(super) fn plan_steps(dice: &mut SplitMix64) -> Vec<SessionStep> {
         steps.push(SessionStep::Review(ReplayScope::Worktree, Wait));
     }
     if dice.chance(10) {
-        steps.extend([SessionStep::Discard, SessionStep::Review(ReplayScope::Worktree, Wait), SessionStep::Edit(EditPart::Half)]);
+        steps.extend([
+            SessionStep::Discard,
+            SessionStep::Review(ReplayScope::Worktree, Wait),
+            SessionStep::Edit(EditPart::Half),
+        ]);
         steps.push(SessionStep::Review(ReplayScope::Worktree, Wait));
     }
     let amended = dice.chance(15);
@@ -98,7 +102,11 @@ pub(super) fn plan_steps(dice: &mut SplitMix64) -> Vec<SessionStep> {
         steps.push(SessionStep::Review(ReplayScope::Branch, Wait));
     }
     if dice.chance(10) {
-        steps.extend([SessionStep::Rebase, SessionStep::Review(ReplayScope::Head, Wait), SessionStep::Review(ReplayScope::Branch, Wait)]);
+        steps.extend([
+            SessionStep::Rebase,
+            SessionStep::Review(ReplayScope::Head, Wait),
+            SessionStep::Review(ReplayScope::Branch, Wait),
+        ]);
     }
     if dice.chance(10) {
         steps.extend([SessionStep::VisitTrunk, SessionStep::Review(ReplayScope::Head, Wait)]);
@@ -122,13 +130,17 @@ mod tests {
             assert_eq!(last_edit, Some(EditPart::All), "{steps:?}");
             let place = |wanted: &SessionStep| steps.iter().position(|step| step == wanted);
             assert!(place(&SessionStep::Commit) < place(&SessionStep::Compare(ReplayScope::Head)), "{steps:?}");
-            assert!(place(&SessionStep::Edit(EditPart::All)) < place(&SessionStep::Compare(ReplayScope::Head)), "{steps:?}");
+            assert!(
+                place(&SessionStep::Edit(EditPart::All)) < place(&SessionStep::Compare(ReplayScope::Head)),
+                "{steps:?}"
+            );
         }
     }
 
     #[test]
     fn a_seed_plays_the_same_session() {
-        let session = |seed| (0..50).map(|_| 0).scan(SplitMix64::new(seed), |dice, _| Some(plan_steps(dice))).collect::<Vec<_>>();
+        let session =
+            |seed| (0..50).map(|_| 0).scan(SplitMix64::new(seed), |dice, _| Some(plan_steps(dice))).collect::<Vec<_>>();
         assert_eq!(session(7), session(7));
         assert_ne!(session(7), session(8));
     }

@@ -6,14 +6,15 @@
 
 use std::collections::HashMap;
 
+use crate::context::diff_parts::{DiffLimits, DiffPart, build_diff_parts};
 use crate::context::mask::Mask;
-use crate::context::diff_parts::{DiffPart, DiffLimits, build_diff_parts};
 use crate::context::tokens::{Encoding, count_tokens};
 use crate::domain::{LineRange, RunOutput, RunRecord};
 use crate::git::{FilterSettings, GitError, Repo};
 
 /// In small parts, so that a part is one hunk or a few lines of a large one.
-const DIFF_MEASURE: DiffLimits = DiffLimits { budget_tokens: u64::MAX, max_part_tokens: DiffLimits::MIN_PART_TOKENS, context_lines: 3 };
+const DIFF_MEASURE: DiffLimits =
+    DiffLimits { budget_tokens: u64::MAX, max_part_tokens: DiffLimits::MIN_PART_TOKENS, context_lines: 3 };
 
 /// Counts, and remembers what it has counted.
 pub(super) struct TokenMeter<'a> {

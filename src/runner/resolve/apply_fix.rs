@@ -8,9 +8,11 @@
 use std::time::{Duration, Instant};
 
 use super::{FixError, apply_patch};
-use crate::domain::patch::{FilePatchKind, FilePatch, parse_patch};
-use crate::domain::{Actor, Disposition, FindingStatus, Fix, FixId, FixStatus, AppliedFile, TriageAction, content_hash};
-use crate::git::{Hunk, FilePermissions, WorktreeFile, Worktree};
+use crate::domain::patch::{FilePatch, FilePatchKind, parse_patch};
+use crate::domain::{
+    Actor, AppliedFile, Disposition, FindingStatus, Fix, FixId, FixStatus, TriageAction, content_hash,
+};
+use crate::git::{FilePermissions, Hunk, Worktree, WorktreeFile};
 use crate::policy;
 use crate::runner::{Runner, RunnerError};
 use crate::store::triage::{fix_group, status_after, undo_or_redo_fix};
@@ -44,9 +46,12 @@ impl Runner {
         let _lock = self.acquire_fix_lock(id)?;
         let fix = self.fix_record(id)?;
         if !fix.status.is_applicable() {
-            return Err(
-                FixError::WrongStatus { id: id.clone(), status: fix.status, wanted: "only an offer can be applied" }.into()
-            );
+            return Err(FixError::WrongStatus {
+                id: id.clone(),
+                status: fix.status,
+                wanted: "only an offer can be applied",
+            }
+            .into());
         }
         let files = self.repo.worktree_files()?;
         if fix.is_half_applied() {
@@ -171,16 +176,21 @@ impl Runner {
         match (patch.kind, &before) {
             (FilePatchKind::Modify, Some(present)) => {
                 let edits = self.diff_since(patch, &present.content)?;
-                step.after = Some(apply_patch::apply_patch(&present.content, patch, edits.as_deref()).map_err(differs)?);
+                step.after =
+                    Some(apply_patch::apply_patch(&present.content, patch, edits.as_deref()).map_err(differs)?);
             }
-            (FilePatchKind::Delete, Some(present)) => apply_patch::check_deletion(&present.content, patch).map_err(differs)?,
+            (FilePatchKind::Delete, Some(present)) => {
+                apply_patch::check_deletion(&present.content, patch).map_err(differs)?
+            }
             (FilePatchKind::Add { executable }, None) => {
                 step.after = Some(apply_patch::added_content(patch));
                 step.executable = executable;
                 step.folders = files.missing_folders(path)?;
             }
             (FilePatchKind::Add { .. }, Some(_)) => return Err(missing("is there already").into()),
-            (FilePatchKind::Modify | FilePatchKind::Delete, None) => return Err(missing("is not there any more").into()),
+            (FilePatchKind::Modify | FilePatchKind::Delete, None) => {
+                return Err(missing("is not there any more").into());
+            }
         }
         step.before = before;
         Ok(step)
@@ -189,7 +199,10 @@ impl Runner {
     /// What differs between the file that a patch was made for and the present one; `None` when that file is gone.
     fn diff_since(&self, patch: &FilePatch, present: &[u8]) -> Result<Option<Vec<Hunk>>, RunnerError> {
         let Ok(old) = self.repo.blob(&patch.old_blob) else { return Ok(None) };
-        Ok(Some(self.repo.diff_texts(&apply_patch::normalize_line_ends(&old), &apply_patch::normalize_line_ends(present))?))
+        Ok(Some(
+            self.repo
+                .diff_texts(&apply_patch::normalize_line_ends(&old), &apply_patch::normalize_line_ends(present))?,
+        ))
     }
 
     /// Keeps what is there, and then says what is going to be written.
@@ -211,7 +224,13 @@ impl Runner {
         self.change_fix(&fix.fix_id, |fix| (fix.touched, fix.worktree) = (touched, worktree))
     }
 
-    fn write_step(&self, fix: &Fix, step: &FileChangeStep, touched: &AppliedFile, files: &Worktree) -> Result<(), RunnerError> {
+    fn write_step(
+        &self,
+        fix: &Fix,
+        step: &FileChangeStep,
+        touched: &AppliedFile,
+        files: &Worktree,
+    ) -> Result<(), RunnerError> {
         // Somebody may have saved it since it was looked at.
         if read_state(files, touched)? != TouchedFileState::Before {
             return Err(FixError::Missing { path: step.path.clone(), what: "has changed in just this moment" }.into());
@@ -269,7 +288,8 @@ impl Runner {
         if now == touched.before {
             return Ok(RevertAction::There);
         }
-        let before = self.store.original(&fix.fix_id, index)?.filter(|content| Some(hash_content(content)) == touched.before);
+        let before =
+            self.store.original(&fix.fix_id, index)?.filter(|content| Some(hash_content(content)) == touched.before);
         if now == touched.after {
             return Ok(match touched.before {
                 Some(_) => RevertAction::Write { content: before.ok_or_else(gone)?, mode: touched.mode },
@@ -281,7 +301,8 @@ impl Runner {
         let (Some(present), Some(before)) = (present, before) else { return Err(changed().into()) };
         let patches = self.load_patches(fix)?;
         let patch = patches.get(index).filter(|patch| patch.kind == FilePatchKind::Modify).ok_or_else(changed)?;
-        let after = apply_patch::apply_patch(&before, patch, self.diff_since(patch, &before)?.as_deref()).map_err(|_| changed())?;
+        let after = apply_patch::apply_patch(&before, patch, self.diff_since(patch, &before)?.as_deref())
+            .map_err(|_| changed())?;
         if Some(hash_content(&after)) != touched.after {
             return Err(changed().into());
         }

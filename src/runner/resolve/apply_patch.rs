@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::domain::patch::{FilePatch, PatchLineKind, PatchHunk, PatchLine};
+use crate::domain::patch::{FilePatch, PatchHunk, PatchLine, PatchLineKind};
 use crate::git::Hunk;
 
 /// Where a file is not as the patch needs it.
@@ -56,7 +56,10 @@ pub fn apply_patch(present: &[u8], patch: &FilePatch, edits: Option<&[Hunk]>) ->
             None => find_only_place(&rows, &old).unwrap_or(hunk.old_row_range().start),
         };
         let alike = match_lines(&rows, place.max(at), &old)?;
-        rows.get(at..place.max(at)).unwrap_or_default().iter().for_each(|row| push_line(&mut laid, row.text, row.is_open));
+        rows.get(at..place.max(at))
+            .unwrap_or_default()
+            .iter()
+            .for_each(|row| push_line(&mut laid, row.text, row.is_open));
         at = place.max(at);
         let ends = rows.get(at..at + old.len()).filter(|rows| !rows.is_empty()).unwrap_or(&rows);
         let with_return = ends.iter().any(|row| row.text.ends_with(b"\r"));
@@ -70,7 +73,9 @@ pub fn apply_patch(present: &[u8], patch: &FilePatch, edits: Option<&[Hunk]>) ->
                     }
                     at += 1;
                 }
-                PatchLineKind::Added if alike == LineMatch::Exactly => push_line(&mut laid, &line.text, line.lacks_newline),
+                PatchLineKind::Added if alike == LineMatch::Exactly => {
+                    push_line(&mut laid, &line.text, line.lacks_newline)
+                }
                 PatchLineKind::Added => {
                     laid.extend_from_slice(strip_return(&line.text));
                     if with_return && !line.lacks_newline {
@@ -80,7 +85,9 @@ pub fn apply_patch(present: &[u8], patch: &FilePatch, edits: Option<&[Hunk]>) ->
                 }
             }
         }
-        if let Some(row) = rows.get(at).filter(|_| hunk.lines_on_side(PatchLineKind::Added).any(|line| line.lacks_newline)) {
+        if let Some(row) =
+            rows.get(at).filter(|_| hunk.lines_on_side(PatchLineKind::Added).any(|line| line.lacks_newline))
+        {
             return Err(PatchMismatch { line: at + 1, needed: None, found: Some(display_line(row.text)) });
         }
     }

@@ -1,9 +1,9 @@
 //! A fix by a program: it edits a copy of the snapshot, and what it changed there is the patch.
 
-use super::fixer_worker::{FixAttempt, FixMaterial, FixFailure};
 use super::fixer_requests::FixDropWatch;
+use super::fixer_worker::{FixAttempt, FixFailure, FixMaterial};
 use crate::config::Prompt;
-use crate::domain::{ChatRequest, Fix, ChatMessage};
+use crate::domain::{ChatMessage, ChatRequest, Fix};
 use crate::git::{CollectError, CollectLimits};
 use crate::reviewers::command::AGENT_SETTINGS_PATHS;
 use crate::runner::reviewer_identity::open_fixer;
@@ -21,7 +21,9 @@ impl Runner {
         let folder = self.fix_checkouts();
         self.sweep_fix_checkouts(&folder);
         let folder = folder.join(fix.fix_id.as_str());
-        let checkout = self.repo.create_checkout(material.base_commit(), &folder, &AGENT_SETTINGS_PATHS, &|| wanted.is_dropped())?;
+        let checkout = self
+            .repo
+            .create_checkout(material.base_commit(), &folder, &AGENT_SETTINGS_PATHS, &|| wanted.is_dropped())?;
         let checkout = checkout.ok_or(FixFailure::Dropped)?;
         let sown = checkout.prepare_for_writing()?;
         let prompts = self.load_prompts()?;

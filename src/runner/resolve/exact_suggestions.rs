@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::fixer_worker::{FixAttempt, FixMaterial};
 use crate::domain::{Finding, LineRange, UnfixedFinding};
-use crate::git::{Hunk, FileEdit};
+use crate::git::{FileEdit, Hunk};
 use crate::review;
 use crate::runner::{Runner, RunnerError};
 
@@ -74,7 +74,9 @@ impl Runner {
             (Some(old), Some(now)) => {
                 let edits = self.repo.diff_texts(&self.repo.blob(&old)?, &self.repo.blob(&now)?)?;
                 let lines = shift_lines(lines, &edits);
-                lines.map(|lines| ExactReplacement { lines, new, finding }).ok_or("its code has changed since it was reported")
+                lines
+                    .map(|lines| ExactReplacement { lines, new, finding })
+                    .ok_or("its code has changed since it was reported")
             }
             _ => Err("its file is not in the snapshot"),
         })

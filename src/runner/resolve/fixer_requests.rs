@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::fixer_worker::{FixAttempt, FixMaterial, FixFailure};
-use crate::config::{ModelFacts, ModelCatalog};
-use crate::domain::{ChatRequest, Fix, FixId, ChatResponse};
-use crate::reviewers::chat::{Chat, ChatProgress, ChatObserver};
+use super::fixer_worker::{FixAttempt, FixFailure, FixMaterial};
+use crate::config::{ModelCatalog, ModelFacts};
+use crate::domain::{ChatRequest, ChatResponse, Fix, FixId};
+use crate::reviewers::chat::{Chat, ChatObserver, ChatProgress};
 use crate::runner::{Runner, RunnerError};
 use crate::store::PaidAnswer;
 

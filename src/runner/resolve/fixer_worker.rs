@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use super::FixError;
 use crate::config::ReviewerKind;
 use crate::domain::patch::{PatchLineKind, parse_patch};
-use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, FileDiffStat, UnfixedFinding, Usage, content_hash, text};
+use crate::domain::{
+    FileDiffStat, Finding, FindingId, Fix, FixId, FixStatus, UnfixedFinding, Usage, content_hash, text,
+};
 use crate::git::FileEdit;
 use crate::runner::conclude::elapsed_ms;
 use crate::runner::{Runner, RunnerError, process};
@@ -195,7 +197,12 @@ impl Runner {
     }
 
     /// Writes the patch that the changes come to, and then what is known of it.
-    pub(super) fn record_patch(&self, material: &FixMaterial, made: FixAttempt, took_ms: u64) -> Result<Fix, FixFailure> {
+    pub(super) fn record_patch(
+        &self,
+        material: &FixMaterial,
+        made: FixAttempt,
+        took_ms: u64,
+    ) -> Result<Fix, FixFailure> {
         let fix = &material.fix;
         let fixed = self.repo.commit_with_edits(material.base_commit(), &made.changes)?;
         let patch = self.repo.diff_as_patch(&fix.snapshot_commit, &fixed)?;

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::fixer_worker::{FixMaterial, FixFailure};
 use super::fixer_requests::FixDropWatch;
+use super::fixer_worker::{FixFailure, FixMaterial};
 use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{Finding, Fix, Priority, RunId, RunOutput, RunRecord, RunStatus, Scope};
 use crate::runner::start_workers::PendingRun;
@@ -97,7 +97,12 @@ fn unreviewed_verdict(why: &str) -> PatchVerdict {
     PatchVerdict { summary: format!("not reviewed: {}", sanitize_line(why)), retry_reasons: String::new() }
 }
 
-fn judge_review(material: &FixMaterial, before: &StoreView, run: &RunRecord, output: Option<&RunOutput>) -> PatchVerdict {
+fn judge_review(
+    material: &FixMaterial,
+    before: &StoreView,
+    run: &RunRecord,
+    output: Option<&RunOutput>,
+) -> PatchVerdict {
     if run.status != RunStatus::Completed {
         let why = if run.error_summary.is_empty() { run.status.word() } else { &run.error_summary };
         return unreviewed_verdict(why);
@@ -118,7 +123,11 @@ fn judge_review(material: &FixMaterial, before: &StoreView, run: &RunRecord, out
         .take(MAX_REPORTED_PROBLEMS)
         .map(|(report, stands)| {
             let stands = if *stands { "still there: " } else { "" };
-            format!("- {stands}{}\n{}", super::fixer_worker::finding_headline(report), sanitize_line(&report.explanation))
+            format!(
+                "- {stands}{}\n{}",
+                super::fixer_worker::finding_headline(report),
+                sanitize_line(&report.explanation)
+            )
         })
         .collect();
     let words = match reports.len() {

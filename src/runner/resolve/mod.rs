@@ -12,16 +12,16 @@
 //! `resolve.reviewer` names. The run that found the problems has ended and stays as it is: a fix has a record of its own
 //! ([`crate::domain::Fix`]), and the run's status `resolving` is the short time in which its own end acts on findings.
 
-mod command_fixer;
 mod apply_fix;
-mod request_fix;
+mod apply_patch;
+mod command_fixer;
 mod error;
 mod exact_suggestions;
-mod follow_up;
-mod apply_patch;
-mod fixer_worker;
-mod model_fixer;
 mod fixer_requests;
+mod fixer_worker;
+mod follow_up;
+mod model_fixer;
+mod request_fix;
 
 pub use error::FixError;
 

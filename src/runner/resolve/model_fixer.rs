@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::fixer_worker::{FixAttempt, FixMaterial, FixFailure};
 use super::fixer_requests::FixDropWatch;
+use super::fixer_worker::{FixAttempt, FixFailure, FixMaterial};
 use crate::config::Prompt;
 use crate::context::mask::Mask;
-use crate::domain::{ChatRequest, ChatMessage, StopReason, text};
+use crate::domain::{ChatMessage, ChatRequest, StopReason, text};
 use crate::git::FileEdit;
-use crate::review::{parse_edits, apply_edits};
+use crate::review::{apply_edits, parse_edits};
 use crate::runner::reviewer_identity::connect;
 use crate::runner::{Runner, RunnerError};
 
@@ -40,7 +40,11 @@ impl Runner {
             ));
         }
         let prompts = self.load_prompts()?;
-        let task = Prompt::ResolveTask { findings: &material.describe_findings(), code: &code, again: &material.retry_reasons };
+        let task = Prompt::ResolveTask {
+            findings: &material.describe_findings(),
+            code: &code,
+            again: &material.retry_reasons,
+        };
         let mut request = ChatRequest {
             system: format!("{}\n\n{}", prompts.render(&Prompt::Resolve), prompts.render(&Prompt::ResolveEdits)),
             messages: vec![ChatMessage::User { text: prompts.render(&task) }],
@@ -59,7 +63,9 @@ impl Runner {
                 Err(other) => return Err(other),
             };
             let edits = match answer.stop {
-                StopReason::Length | StopReason::Interrupted => Err(vec!["your answer was cut off: make it shorter".to_owned()]),
+                StopReason::Length | StopReason::Interrupted => {
+                    Err(vec!["your answer was cut off: make it shorter".to_owned()])
+                }
                 _ => parse_edits(&answer.text).map_err(|why| vec![why]),
             };
             match edits.and_then(|edits| apply_edits(&edits, &texts)) {

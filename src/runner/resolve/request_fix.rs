@@ -126,7 +126,14 @@ impl Runner {
     fn start_fixer(&self, fix: &FixId, lock: std::fs::File) -> Result<(), RunnerError> {
         let arguments = ["fixer", fix.as_str()];
         let root = self.repo.root();
-        process::reap(process::spawn_detached(&self.repo, &self.paths, &root, &arguments, lock, crate::runner::start_workers::WORKER_LOG)?);
+        process::reap(process::spawn_detached(
+            &self.repo,
+            &self.paths,
+            &root,
+            &arguments,
+            lock,
+            crate::runner::start_workers::WORKER_LOG,
+        )?);
         Ok(())
     }
 

@@ -78,7 +78,9 @@ impl Runner {
             match self.store.watcher_status()? {
                 WatcherStatus::None => return Ok(if asked.is_some() { StopOutcome::Now } else { StopOutcome::Before }),
                 // It has the lock and is about to say who it is.
-                WatcherStatus::Unknown if Instant::now() > give_up => return Err(RunnerError::WatcherStays { watcher: None }),
+                WatcherStatus::Unknown if Instant::now() > give_up => {
+                    return Err(RunnerError::WatcherStays { watcher: None });
+                }
                 WatcherStatus::Unknown => {}
                 WatcherStatus::Known(watching) if owner_host(&watching.owner) != owner_host(&process::owner()) => {
                     return Err(RunnerError::WatchedElsewhere { pid: watching.pid, owner: watching.owner });

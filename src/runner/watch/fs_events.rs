@@ -11,7 +11,7 @@ use std::time::Duration;
 use notify::event::{CreateKind, ModifyKind, RenameMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::queue::{PathEventKind, WatchQueue, WatchEvents};
+use super::queue::{PathEventKind, WatchEvents, WatchQueue};
 use crate::domain::WatchMode;
 use crate::git::WatchedFolders;
 
@@ -66,7 +66,12 @@ impl FsEventSource {
     }
 
     /// Watches a folder of a worktree and those below it that git looks into.
-    pub fn watch_worktree_folder(&mut self, folders: &mut WatchedFolders, folder: &Path, root: &Path) -> Result<(), String> {
+    pub fn watch_worktree_folder(
+        &mut self,
+        folders: &mut WatchedFolders,
+        folder: &Path,
+        root: &Path,
+    ) -> Result<(), String> {
         if WATCHES_EACH_FOLDER {
             return folders.enter(folder, &mut |folder| self.watch_folder(folder));
         }

@@ -7,9 +7,11 @@ use jiff::tz::TimeZone;
 use super::super::request::count_changed_lines;
 use super::super::{Runner, RunnerError};
 use crate::config::{ModelCatalog, Settings};
-use crate::domain::{WatchTrigger, Scope};
+use crate::domain::{Scope, WatchTrigger};
 use crate::git::GitError;
-use crate::policy::{self, ChangeSize, AutoReviewRules, AutoReviewInput, DailySpend, AutoReviewVerdict, NoReviewReason};
+use crate::policy::{
+    self, AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, NoReviewReason,
+};
 
 pub(super) fn rules_from_settings(settings: &Settings) -> AutoReviewRules {
     let (watch, budget) = (&settings.watch, &settings.budget);
@@ -71,7 +73,10 @@ impl Runner {
     }
 
     /// Why a commit is not reviewed without being asked for; `None` when it is.
-    pub(in crate::runner) fn reason_not_to_review(&self, movement: WatchTrigger) -> Result<Option<NoReviewReason>, RunnerError> {
+    pub(in crate::runner) fn reason_not_to_review(
+        &self,
+        movement: WatchTrigger,
+    ) -> Result<Option<NoReviewReason>, RunnerError> {
         let rules = AutoReviewRules { on: vec![movement], ..rules_from_settings(&self.settings) };
         Ok(match policy::decide_auto_review(&rules, &self.base_situation(movement)?) {
             AutoReviewVerdict::Review(_) => None,

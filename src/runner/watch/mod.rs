@@ -11,10 +11,10 @@
 
 mod control;
 mod fs_events;
-mod worktree_state;
+mod inputs;
 mod queue;
 mod snooze;
-mod inputs;
+mod worktree_state;
 
 pub use control::{StopOutcome, WatchState};
 pub use snooze::parse_snooze;
@@ -27,15 +27,15 @@ use jiff::tz::TimeZone;
 
 use super::{ReviewRequest, Runner, RunnerError, process};
 use crate::config::ClockAndIds;
-use crate::domain::{WatchTrigger, Scope, Source, Time, text};
+use crate::domain::{Scope, Source, Time, WatchTrigger, text};
 use crate::git::Repo;
-use crate::policy::{self, ReviewAction, AutoReviewInput, RetryAt, AutoReviewVerdict, NoReviewReason};
-use crate::store::{RunLock, Store, StoreError, WatcherStatus, WatcherInfo};
+use crate::policy::{self, AutoReviewInput, AutoReviewVerdict, NoReviewReason, RetryAt, ReviewAction};
+use crate::store::{RunLock, Store, StoreError, WatcherInfo, WatcherStatus};
 
 use fs_events::FsEventSource;
-use worktree_state::{LookResult, WatchedWorktree, PendingMovement};
-use queue::{WatchQueue, WatchEvents};
 use inputs::{measure_scope, rules_from_settings};
+use queue::{WatchEvents, WatchQueue};
+use worktree_state::{LookResult, PendingMovement, WatchedWorktree};
 
 /// A wait for a time of day is cut into pieces of this length: while a laptop sleeps, time stands still for who waits.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
@@ -127,7 +127,9 @@ pub enum TerminalBinding {
 impl RepoWatcher {
     /// Takes the lock and begins to watch all worktrees of the repository.
     pub fn begin(runner: Runner, open: WorktreeOpener) -> Result<WatchStart, RunnerError> {
-        let Some(lock) = runner.store.lock_watcher()? else { return Ok(WatchStart::Already(runner.store.watcher_status()?)) };
+        let Some(lock) = runner.store.lock_watcher()? else {
+            return Ok(WatchStart::Already(runner.store.watcher_status()?));
+        };
         let Runner { repo, store, settings, paths, ambient } = runner;
         let mail = Arc::new(WatchQueue::default());
         let every = Duration::from_secs(settings.watch.poll_seconds);
@@ -160,7 +162,8 @@ impl RepoWatcher {
             _lock: lock,
         };
         watch.worktrees.push(WatchedWorktree::new(&repo.root(), &settings)?);
-        if let Err(reason) = watch.source.watch_folder(watch.store.root()).and_then(|()| watch.worktrees[0].watch(&mut watch.source))
+        if let Err(reason) =
+            watch.source.watch_folder(watch.store.root()).and_then(|()| watch.worktrees[0].watch(&mut watch.source))
         {
             watch.switch_to_polling(reason);
         }
@@ -270,7 +273,8 @@ impl RepoWatcher {
                 self.worktrees_due = Some((now + SETTLE_TIME, 0));
             }
             let eye = &mut self.source;
-            let heard = self.worktrees.iter_mut().try_for_each(|ground| ground.handle_path_event(path, *happened, now, eye));
+            let heard =
+                self.worktrees.iter_mut().try_for_each(|ground| ground.handle_path_event(path, *happened, now, eye));
             if let Err(reason) = heard {
                 self.switch_to_polling(reason);
             }
@@ -284,7 +288,9 @@ impl RepoWatcher {
 
     /// Watches the worktrees that are not watched yet.
     fn find_worktrees(&mut self, now: Instant, tries: u32) {
-        let Some(repo) = self.worktrees.iter().find_map(|ground| Repo::open_worktree(&ground.root).ok()) else { return };
+        let Some(repo) = self.worktrees.iter().find_map(|ground| Repo::open_worktree(&ground.root).ok()) else {
+            return;
+        };
         // It is made with the first of them.
         if let Err(reason) = self.source.watch_folder(&self.common_dir.join("worktrees")) {
             self.switch_to_polling(reason);
@@ -430,7 +436,8 @@ impl RepoWatcher {
                 Ok(MovementFate::No)
             }
             AutoReviewVerdict::Wait(until, why) => {
-                let is_news = !matches!(why, NoReviewReason::NotQuiet | NoReviewReason::TooSoon) && pending.announced != Some(why);
+                let is_news = !matches!(why, NoReviewReason::NotQuiet | NoReviewReason::TooSoon)
+                    && pending.announced != Some(why);
                 if is_news {
                     self.queue_line(format!("{}: {}", self.describe_movement(at, pending), self.describe_wait(why)));
                 }
@@ -451,7 +458,13 @@ impl RepoWatcher {
         }
     }
 
-    fn build_situation(&self, at: usize, pending: &PendingMovement, runner: &Runner, now: Instant) -> Result<AutoReviewInput, RunnerError> {
+    fn build_situation(
+        &self,
+        at: usize,
+        pending: &PendingMovement,
+        runner: &Runner,
+        now: Instant,
+    ) -> Result<AutoReviewInput, RunnerError> {
         let ground = &self.worktrees[at];
         Ok(AutoReviewInput {
             still_ms: inputs::to_ms(now.saturating_duration_since(pending.moved)),

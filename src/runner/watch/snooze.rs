@@ -34,7 +34,9 @@ pub fn parse_snooze(text: &str, now: Time, zone: &TimeZone) -> Result<Option<Tim
     let until = until.ok_or_else(bad)?;
     match here.checked_add(MAX_SNOOZE_DAYS.days()) {
         Ok(longest) if until <= longest => Ok(Some(until.timestamp())),
-        _ => Err(format!("{text:?} is longer than {MAX_SNOOZE_DAYS} days; `revdeck watch --stop` ends watching altogether")),
+        _ => Err(format!(
+            "{text:?} is longer than {MAX_SNOOZE_DAYS} days; `revdeck watch --stop` ends watching altogether"
+        )),
     }
 }
 

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::fs_events::FsEventSource;
 use super::queue::PathEventKind;
 use crate::config::Settings;
-use crate::domain::{WatchTrigger, GitOperation};
-use crate::git::{WatchedFolders, GitError, WorktreeFingerprint, WatchExclusions, Repo, GitState};
+use crate::domain::{GitOperation, WatchTrigger};
+use crate::git::{GitError, GitState, Repo, WatchExclusions, WatchedFolders, WorktreeFingerprint};
 use crate::policy::{MIN_SETTLE_MS, NoReviewReason};
 
 const SETTLE_TIME: Duration = Duration::from_millis(MIN_SETTLE_MS);
@@ -154,7 +154,13 @@ impl WatchedWorktree {
     }
 
     /// Takes what the system told of a path, when it is one of this worktree or its git dir.
-    pub fn handle_path_event(&mut self, path: &Path, happened: PathEventKind, now: Instant, eye: &mut FsEventSource) -> Result<(), String> {
+    pub fn handle_path_event(
+        &mut self,
+        path: &Path,
+        happened: PathEventKind,
+        now: Instant,
+        eye: &mut FsEventSource,
+    ) -> Result<(), String> {
         if path.starts_with(&self.git_dir) || path.starts_with(&self.common_dir) {
             if path.ends_with("info/exclude") {
                 return self.reload_ignore_rules(now, eye);
@@ -174,7 +180,9 @@ impl WatchedWorktree {
                 eye.unwatch(&known);
                 !known.is_empty()
             }
-            PathEventKind::Made | PathEventKind::Changed => path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()),
+            PathEventKind::Made | PathEventKind::Changed => {
+                path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+            }
         };
         if self.folders.is_ignored(path, is_folder) {
             return Ok(());
@@ -306,14 +314,22 @@ impl WatchedWorktree {
                 (known.moved, known.due, known.failures) = (at, Some(at), 0);
             }
             None => {
-                self.pending.push(PendingMovement { movement, span, moved: at, due: Some(at), announced: None, failures: 0 });
+                self.pending.push(PendingMovement {
+                    movement,
+                    span,
+                    moved: at,
+                    due: Some(at),
+                    announced: None,
+                    failures: 0,
+                });
             }
         }
     }
 
     /// When there is something to do next.
     pub fn due(&self) -> Option<Instant> {
-        let looks = [self.git_stir.map(|stir| stir.due(SETTLE_TIME / 3)), self.files_stir.map(|stir| stir.due(SETTLE_TIME))];
+        let looks =
+            [self.git_stir.map(|stir| stir.due(SETTLE_TIME / 3)), self.files_stir.map(|stir| stir.due(SETTLE_TIME))];
         // With a stir the look comes first.
         let settles = self.git_moved.filter(|_| self.git_stir.is_none()).map(|moved| moved + SETTLE_TIME);
         let pending = self.pending.iter().filter_map(|pending| pending.due);

@@ -11,7 +11,7 @@ use super::super::keymap::{Action, KeyContext};
 use super::super::page_data::TurnsPage;
 use super::super::theme::Role;
 use super::{NAMES, format_thousands};
-use crate::domain::{RunStatus, ContextRecordSection, ContextRecord, text};
+use crate::domain::{ContextRecord, ContextRecordSection, RunStatus, text};
 use crate::report::figures::format_short_count;
 
 /// Columns of the bar at most: further apart, two shares are not compared.
@@ -172,7 +172,8 @@ fn allocate_cells(shares: &[u64; 4], width: usize) -> [usize; 4] {
 /// Tokens of the budget, in words and as a bar.
 fn render_budget(app: &App, context: &ContextRecord, shares: &[u64; 4], width: usize, doc: &mut Doc) {
     let (total, budget) = (u64::from(context.total_tokens), u64::from(context.budget));
-    let said = format!("{} of {}, {} %", format_thousands(total), format_thousands(budget), total * 100 / budget.max(1));
+    let said =
+        format!("{} of {}, {} %", format_thousands(total), format_thousands(budget), total * 100 / budget.max(1));
     let role = if total > budget { Role::Bad } else { Role::Strong };
     doc.push_field("tokens", NAMES, role, &said, width);
     let mut bar = DocLine::default();
@@ -237,7 +238,8 @@ impl ContextColumns {
         };
         let least = number + TOKENS;
         let [worth, beside, most] = LOCATION_COLUMNS;
-        let wanted = widest(&|entry| entry_name(entry).width() + format_lines(entry).width() + GAP_COLUMNS).clamp(worth, most);
+        let wanted =
+            widest(&|entry| entry_name(entry).width() + format_lines(entry).width() + GAP_COLUMNS).clamp(worth, most);
         // A reason beside its place is worth more than the kind, for it saves a line.
         for kind in [kind, 0] {
             let Some(reason) = reason else { break };
@@ -319,7 +321,14 @@ fn render_list(app: &App, title: &str, entries: &[ContextRecordSection], width: 
     }
 }
 
-fn render_row(app: &App, number: usize, entry: &ContextRecordSection, columns: &ContextColumns, width: usize, doc: &mut Doc) {
+fn render_row(
+    app: &App,
+    number: usize,
+    entry: &ContextRecordSection,
+    columns: &ContextColumns,
+    width: usize,
+    doc: &mut Doc,
+) {
     let of_a_file = !entry.path.is_empty();
     let digits = columns.number - GAP_COLUMNS;
     let role = match (app.context_listing, of_a_file) {
@@ -335,8 +344,10 @@ fn render_row(app: &App, number: usize, entry: &ContextRecordSection, columns: &
             doc.push(DocLine::styled(Role::Faint, &" ".repeat(columns.number)).with_span(role, part));
             continue;
         }
-        let mut line = DocLine::styled(Role::Faint, &format!("{number:>digits$}{}", " ".repeat(GAP_COLUMNS))).with_span(role, part);
-        let said = if behind && !columns.has_reason { format!("{}{reason}", " ".repeat(GAP_COLUMNS)) } else { String::new() };
+        let mut line = DocLine::styled(Role::Faint, &format!("{number:>digits$}{}", " ".repeat(GAP_COLUMNS)))
+            .with_span(role, part);
+        let said =
+            if behind && !columns.has_reason { format!("{}{reason}", " ".repeat(GAP_COLUMNS)) } else { String::new() };
         let rest = columns.place.saturating_sub(part.width());
         line = line.with_span(Role::Muted, &pad_end(&said, rest));
         if columns.kind > 0 {
@@ -404,7 +415,8 @@ mod tests {
 
     #[test]
     fn shares_add_up_to_the_budget_whatever_is_listed() {
-        let section = |kind: &str, tokens| ContextRecordSection { kind: kind.into(), tokens, ..ContextRecordSection::default() };
+        let section =
+            |kind: &str, tokens| ContextRecordSection { kind: kind.into(), tokens, ..ContextRecordSection::default() };
         // The rest of what the change stands in is code around it.
         let sections = vec![section("diff", 300), section("focus", 50), section("rules", 100), section("function", 9)];
         for (budget, total_tokens, expected) in [
@@ -413,7 +425,8 @@ mod tests {
             (1_000, 350, [300, 0, 50, 650]),
             (0, 0, [0, 0, 0, 0]),
         ] {
-            let context = ContextRecord { budget, total_tokens, sections: sections.clone(), ..ContextRecord::default() };
+            let context =
+                ContextRecord { budget, total_tokens, sections: sections.clone(), ..ContextRecord::default() };
             assert_eq!(compute_shares(&context), expected, "{total_tokens} of {budget}");
         }
     }

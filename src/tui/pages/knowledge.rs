@@ -6,16 +6,16 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{NAMES, format_kind};
 use crate::domain::{Kind, Time, text};
-use crate::knowledge::totals::KnowledgeTotals;
-use crate::knowledge::form::Form;
-use crate::knowledge::pattern::{EditKind, PatternEvidence, MonthlyOutcomes, PatternOrigin, Pattern, PatternStance};
-use crate::knowledge::rank::{Inclusion, PatternState};
 use crate::knowledge::descriptions;
-use crate::report::figures::{format_percent, render_sparkline, format_thousands};
+use crate::knowledge::form::Form;
+use crate::knowledge::pattern::{EditKind, MonthlyOutcomes, Pattern, PatternEvidence, PatternOrigin, PatternStance};
+use crate::knowledge::rank::{Inclusion, PatternState};
+use crate::knowledge::totals::KnowledgeTotals;
+use crate::report::figures::{format_percent, format_thousands, render_sparkline};
 use crate::tui::app::App;
 use crate::tui::doc::{Doc, DocLine, DocSpan};
 use crate::tui::keymap::{Action, KeyContext};
-use crate::tui::knowledge::{KnowledgeView, RankedPattern, LearningMode, PatternLibrary, LanguagePatterns};
+use crate::tui::knowledge::{KnowledgeView, LanguagePatterns, LearningMode, PatternLibrary, RankedPattern};
 use crate::tui::theme::Role;
 
 /// Columns of a bar of success at most.
@@ -119,13 +119,20 @@ fn render_language(app: &App, shelf: &LanguagePatterns, width: usize, doc: &mut 
     let told = stances.iter().filter(|(n, _)| *n > 0).map(|(n, what)| text::format_count(*n, what));
     doc.push_field("holds", NAMES, Role::Normal, &told.collect::<Vec<_>>().join(&dot), width);
     let mut field = |name: &str, facts: [(usize, &str); 3]| {
-        let facts: Vec<String> =
-            facts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", format_thousands(*n as u64))).collect();
+        let facts: Vec<String> = facts
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{} {what}", format_thousands(*n as u64)))
+            .collect();
         if !facts.is_empty() {
             doc.push_field(name, NAMES, Role::Normal, &facts.join(&dot), width);
         }
     };
-    let states = [(figures.used, PatternState::Used), (figures.watched, PatternState::Watched), (figures.muted, PatternState::Muted)];
+    let states = [
+        (figures.used, PatternState::Used),
+        (figures.watched, PatternState::Watched),
+        (figures.muted, PatternState::Muted),
+    ];
     field("state", states.map(|(n, state)| (n, state.label())));
     field(
         "origin",
@@ -181,9 +188,22 @@ fn render_pattern(app: &App, library: &PatternLibrary, known: &RankedPattern, wi
     doc.push_heading("How it does", "");
     let count = pattern.total_count();
     doc.push_field("seen", NAMES, Role::Normal, &descriptions::describe_sightings(pattern), width);
-    render_rate(app, (count.successes.into(), count.failures.into()), standing.success_rate, standing.at_least, width, doc);
+    render_rate(
+        app,
+        (count.successes.into(), count.failures.into()),
+        standing.success_rate,
+        standing.at_least,
+        width,
+        doc,
+    );
     render_months(app, &pattern.months, width, doc);
-    doc.push_field("confidence", NAMES, Role::Normal, &format!("{:.2}{dot}{}", standing.confidence, describe_inclusion(known)), width);
+    doc.push_field(
+        "confidence",
+        NAMES,
+        Role::Normal,
+        &format!("{:.2}{dot}{}", standing.confidence, describe_inclusion(known)),
+        width,
+    );
     let when = |moment: Time| match moment == Time::UNIX_EPOCH {
         true => "not yet".to_owned(),
         false => app.format_date_time(moment),
@@ -237,14 +257,16 @@ fn render_pattern(app: &App, library: &PatternLibrary, known: &RankedPattern, wi
 
 /// The description; of one that only tells the forms, which stand below, what is left.
 fn build_headline(pattern: &Pattern) -> Cow<'_, str> {
-    let made = pattern
-        .parse_forms()
-        .map(|(broken, fixed)| descriptions::build_description(pattern.stance, pattern.edit, pattern.kind, &broken, &fixed));
+    let made = pattern.parse_forms().map(|(broken, fixed)| {
+        descriptions::build_description(pattern.stance, pattern.edit, pattern.kind, &broken, &fixed)
+    });
     if made.as_ref() != Some(&pattern.description) {
         return Cow::Borrowed(&pattern.description);
     }
     match (pattern.stance, pattern.edit) {
-        (PatternStance::FalseAlarm, _) => format!("reported as {} and dismissed", format_kind(pattern.kind.word())).into(),
+        (PatternStance::FalseAlarm, _) => {
+            format!("reported as {} and dismissed", format_kind(pattern.kind.word())).into()
+        }
         (PatternStance::Mistake, EditKind::Other) => "corrected".into(),
         (PatternStance::Mistake, edit) => format_kind(edit.word()).into(),
     }
@@ -265,7 +287,9 @@ fn describe_inclusion(known: &RankedPattern) -> &'static str {
         Inclusion::Now => "used from 0.85 on",
         Inclusion::AfterThree if known.pattern.evidence == PatternEvidence::Curated => "used from 0.65 on: curated",
         Inclusion::AfterThree => "used from 0.65 on after three times",
-        Inclusion::Watched if known.pattern.evidence == PatternEvidence::Curated => "watched; used from 0.65 on: curated",
+        Inclusion::Watched if known.pattern.evidence == PatternEvidence::Curated => {
+            "watched; used from 0.65 on: curated"
+        }
         Inclusion::Watched => "watched; used from 0.85, or 0.65 after three times",
         Inclusion::No => "not used below 0.45",
     }
@@ -292,7 +316,8 @@ fn render_rate(
     } else {
         doc.push_field("success", NAMES, Role::Normal, &told, width);
     }
-    let outcomes = [format!("{} succeeded", format_thousands(successes)), format!("{} failed", format_thousands(failures))];
+    let outcomes =
+        [format!("{} succeeded", format_thousands(successes)), format!("{} failed", format_thousands(failures))];
     doc.push_field("", NAMES, Role::Muted, &outcomes.join(&dot), width);
 }
 
@@ -307,7 +332,8 @@ fn build_bar(line: DocLine, app: &App, share: Option<f64>, bound: Option<f64>, c
 
 /// The rate of success month by month; a month without outcomes is a gap.
 fn render_months(app: &App, months: &std::collections::BTreeMap<String, MonthlyOutcomes>, width: usize, doc: &mut Doc) {
-    let counted: Vec<(i32, &MonthlyOutcomes)> = months.iter().filter_map(|(name, month)| Some((parse_month(name)?, month))).collect();
+    let counted: Vec<(i32, &MonthlyOutcomes)> =
+        months.iter().filter_map(|(name, month)| Some((parse_month(name)?, month))).collect();
     let (Some(first), Some(last)) = (counted.iter().map(|(n, _)| *n).min(), counted.iter().map(|(n, _)| *n).max())
     else {
         return;

@@ -1,11 +1,13 @@
 //! The pages of a run, of a file of a run, and of a run's journal.
 
-use super::super::app::App;
-use super::super::doc::{Doc, FoldKey, FollowMode, DocLine, wrap_words};
 use super::super::activity::ActivityState;
+use super::super::app::App;
+use super::super::doc::{Doc, DocLine, FoldKey, FollowMode, wrap_words};
 use super::super::page_data::{FilePage, RunPage};
 use super::super::theme::Role;
-use super::{NAMES, count_digits, format_dollars, priority_label, format_reported_location, short_commit, format_thousands};
+use super::{
+    NAMES, count_digits, format_dollars, format_reported_location, format_thousands, priority_label, short_commit,
+};
 use crate::domain::{JournalEntry, Priority, RejectedReport, RunEvent, RunRecord, RunStatus, Scope, Usage, text};
 
 pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
@@ -84,8 +86,11 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         let (tokens, cost) = now.map_or((run.tokens, run.cost), |pulse| (pulse.tokens, pulse.cost));
         doc.push_field("spent", NAMES, Role::Normal, &format_spent(&tokens, cost), width);
         if run.window_peak > 0 {
-            let window =
-                format!("at most {} of {} at once", format_thousands(run.window_peak), format_thousands(app.session.window_tokens));
+            let window = format!(
+                "at most {} of {} at once",
+                format_thousands(run.window_peak),
+                format_thousands(app.session.window_tokens)
+            );
             doc.push_field("window", NAMES, Role::Normal, &window, width);
         }
     }
@@ -134,7 +139,8 @@ fn render_set_aside(app: &App, rejected: &[RejectedReport], width: usize, doc: &
 }
 
 fn format_spent(tokens: &Usage, cost: f64) -> String {
-    let mut parts = vec![format!("{} in", format_thousands(tokens.input)), format!("{} out", format_thousands(tokens.output))];
+    let mut parts =
+        vec![format!("{} in", format_thousands(tokens.input)), format!("{} out", format_thousands(tokens.output))];
     if tokens.cached > 0 {
         parts.push(format!("{} cached", format_thousands(tokens.cached)));
     }
@@ -228,7 +234,8 @@ pub fn render_file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
     }
     let digits = page.findings.iter().map(|finding| count_digits(finding.line_start)).max().unwrap_or(1);
     for finding in &page.findings {
-        let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
+        let status =
+            app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
         let line = DocLine::styled(Role::from_priority(finding.priority), priority_label(finding.priority))
             .with_span(Role::from_finding_status(status), &format!(" {} ", app.glyphs.finding_status(status)))
             .with_span(Role::Muted, &format!("{:>digits$}  ", finding.line_start))
@@ -263,8 +270,11 @@ fn render_entry(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
         RunEvent::Phase { status } => ("phase", Role::Muted, status.to_string()),
         RunEvent::Planned { files, hunks, left_out } => {
             let out = if left_out.is_empty() { String::new() } else { format!(", {} left out", left_out.len()) };
-            let what =
-                format!("{} in {}{out}", text::format_count(*hunks as usize, "hunk"), text::format_count(*files as usize, "file"));
+            let what = format!(
+                "{} in {}{out}",
+                text::format_count(*hunks as usize, "hunk"),
+                text::format_count(*files as usize, "file")
+            );
             ("planned", Role::Muted, what)
         }
         RunEvent::Finding { finding } => {
@@ -335,13 +345,19 @@ fn render_entry(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
             Role::Muted,
             format!("{name} {arguments}: {outcome}, {}, {result}", text::format_count(*tokens as usize, "token")),
         ),
-        RunEvent::Restated { finding, .. } => ("restated", Role::from_priority(finding.priority), finding.title.clone()),
+        RunEvent::Restated { finding, .. } => {
+            ("restated", Role::from_priority(finding.priority), finding.title.clone())
+        }
         RunEvent::Repeated { title, line_start, .. } => {
             ("repeated", Role::Muted, format!("line {line_start}: {title}"))
         }
         RunEvent::Rejected { rejected, .. } => {
             let report = &rejected.report;
-            ("rejected", Role::Warn, format!("{}: {}: {}", format_reported_location(report), report.title, rejected.reason))
+            (
+                "rejected",
+                Role::Warn,
+                format!("{}: {}: {}", format_reported_location(report), report.title, rejected.reason),
+            )
         }
         RunEvent::Judged { opinion, reason, .. } => ("judged", Role::Muted, format!("{opinion}: {reason}")),
         RunEvent::CodeSmellsAccumulated { new_issues, total_issues, .. } => {

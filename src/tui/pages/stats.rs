@@ -8,8 +8,8 @@ use super::super::glyphs::Glyphs;
 use super::super::stats::StatsPage;
 use super::super::theme::Role;
 use super::format_kind;
-use crate::ledger::metrics::{OutcomeCounts, Metrics, Precision};
-use crate::report::figures::{format_brief, format_percent, render_sparkline, format_short_count};
+use crate::ledger::metrics::{Metrics, OutcomeCounts, Precision};
+use crate::report::figures::{format_brief, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_span};
 
 /// The column of names before facts and charts, and that of sums behind charts.
@@ -53,7 +53,8 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
     if charts.iter().any(|chart| chart.values.len() > 1) {
         doc.push_blank();
         doc.push(
-            DocLine::styled(Role::Title, &pad_end("Over time", NAMES)).with_span(Role::Faint, &describe_span(&metrics.series, &app.zone)),
+            DocLine::styled(Role::Title, &pad_end("Over time", NAMES))
+                .with_span(Role::Faint, &describe_span(&metrics.series, &app.zone)),
         );
         for chart in charts {
             let room = width.saturating_sub(NAMES + SUM + 2).min(MAX_CHART_COLUMNS);
@@ -118,12 +119,18 @@ fn render_table(
     doc.push_blank();
     doc.push(DocLine::styled(Role::Title, &pad_end(title, room)).with_span(
         Role::Faint,
-        &format!("{own}{}{}{}", cells(&named[..3], &FIGURE_COLUMNS[..3]), " ".repeat(gap), cells(&named[3..], &FIGURE_COLUMNS[3..])),
+        &format!(
+            "{own}{}{}{}",
+            cells(&named[..3], &FIGURE_COLUMNS[..3]),
+            " ".repeat(gap),
+            cells(&named[3..], &FIGURE_COLUMNS[3..])
+        ),
     ));
     for (name, own, fates, precision) in rows {
         let counts = [fates.found, fates.addressed, fates.dismissed].map(|n| format_short_count(u64::from(n)));
         let shares = [format_percent(precision.share), format_percent(precision.at_least)];
-        let few = precision.share.is_some_and(|share| share < 0.5) && precision.decided_count() >= MIN_TELLING_DECISIONS;
+        let few =
+            precision.share.is_some_and(|share| share < 0.5) && precision.decided_count() >= MIN_TELLING_DECISIONS;
         let mut line = DocLine::styled(Role::Normal, &pad_end(&shorten(name, room, glyphs.ellipsis), room))
             .with_span(Role::Normal, &format!("{own}{}", cells(&counts, &FIGURE_COLUMNS[..3])));
         if bar > 0 {

@@ -4,14 +4,14 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, RunBudget};
-use super::super::doc::{Doc, FoldKey, FollowMode, DocLine, shorten, wrap_words};
 use super::super::activity;
+use super::super::app::{App, RunBudget};
+use super::super::doc::{Doc, DocLine, FoldKey, FollowMode, shorten, wrap_words};
 use super::super::page_data::TurnsPage;
 use super::super::theme::Role;
-use super::super::turns::{TurnAnswer, TurnFinding, FindingReportKind, TruncatedText, Turn};
+use super::super::turns::{FindingReportKind, TruncatedText, Turn, TurnAnswer, TurnFinding};
 use super::window::{self, format_compact};
-use super::{format_brief, format_dollars, priority_label, format_reported_location, format_thousands};
+use super::{format_brief, format_dollars, format_reported_location, format_thousands, priority_label};
 use crate::domain::{RunStatus, StopReason, ToolOutcome, TurnPhase, Usage, WindowUse, text};
 
 /// From here on a turn's figures stand in one line under the names of their columns.
@@ -283,7 +283,11 @@ fn render_unfolded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut 
                 part.push_text("stopped", Role::Warn, why);
             }
             if turn.answers.len() > 1 {
-                part.push_text("", Role::Warn, &format!("answer {}: those before it could not be used", turn.answers.len()));
+                part.push_text(
+                    "",
+                    Role::Warn,
+                    &format!("answer {}: those before it could not be used", turn.answers.len()),
+                );
             }
         }
     }
@@ -305,7 +309,11 @@ fn render_unfolded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut 
             ms => format!("first byte after {}, ", format_elapsed(ms)),
         };
         let clock = turn.at.to_zoned(app.zone.clone()).strftime("%H:%M:%S").to_string();
-        part.push_text("time", Role::Muted, &format!("asked at {clock}, {first}all after {}", format_elapsed(answer.took_ms)));
+        part.push_text(
+            "time",
+            Role::Muted,
+            &format!("asked at {clock}, {first}all after {}", format_elapsed(answer.took_ms)),
+        );
         let price = if turn.cost() > 0.0 { format!(", {}", format_dollars(turn.cost())) } else { String::new() };
         let reasoning = match turn.usage().reasoning {
             0 => String::new(),
@@ -382,7 +390,8 @@ fn render_pauses(app: &App, turn: &Turn, doc: &mut Doc) {
     for (from, until) in &turn.pauses {
         let until = until.map_or_else(String::new, |until| format!(", resumed {}", clock(until)));
         let sign = app.glyphs.activity(activity::ActivityState::Paused);
-        let line = DocLine::styled(Role::Pending, sign).with_span(Role::Pending, &format!("  paused {}{until}", clock(*from)));
+        let line =
+            DocLine::styled(Role::Pending, sign).with_span(Role::Pending, &format!("  paused {}{until}", clock(*from)));
         doc.push(line);
     }
 }
@@ -422,8 +431,10 @@ impl TurnWriter<'_> {
             let indent = line.len() - line.trim_start().len();
             let indent = indent.min(self.text_columns() / 2);
             for part in wrap_words(line, self.text_columns() - indent) {
-                self.doc
-                    .push(Self::start_line(std::mem::take(&mut word)).with_span(role, &format!("{}{part}", " ".repeat(indent))));
+                self.doc.push(
+                    Self::start_line(std::mem::take(&mut word))
+                        .with_span(role, &format!("{}{part}", " ".repeat(indent))),
+                );
                 shown += 1;
             }
         }
@@ -437,13 +448,16 @@ impl TurnWriter<'_> {
         let room = self.text_columns().saturating_sub(tail.width() + 2);
         let name = shorten(name, room, self.ellipsis);
         let arguments = shorten(arguments, room.saturating_sub(name.width() + 1), self.ellipsis);
-        let line = Self::start_line(word).with_span(Role::Accent, &name).with_span(Role::Muted, &format!(" {arguments}"));
+        let line =
+            Self::start_line(word).with_span(Role::Accent, &name).with_span(Role::Muted, &format!(" {arguments}"));
         self.doc.push(line.with_tail(role, tail));
     }
 
     fn push_finding(&mut self, word: &str, found: &TurnFinding) {
         let sign = match (found.report, found.priority) {
-            (FindingReportKind::New, Some(priority)) => (priority_label(priority).to_owned(), Role::from_priority(priority)),
+            (FindingReportKind::New, Some(priority)) => {
+                (priority_label(priority).to_owned(), Role::from_priority(priority))
+            }
             (FindingReportKind::Restated, _) => ("restated".to_owned(), Role::Muted),
             (FindingReportKind::Repeated, _) | (FindingReportKind::New, None) => ("again".to_owned(), Role::Faint),
         };
@@ -451,7 +465,8 @@ impl TurnWriter<'_> {
         let room = self.text_columns().saturating_sub(sign.0.width() + 2).max(12);
         for (index, line) in wrap_words(&text::sanitize_line(&said), room).into_iter().enumerate() {
             let (word, lead) = if index == 0 { (word, sign.0.clone()) } else { ("", " ".repeat(sign.0.width())) };
-            self.doc.push(Self::start_line(word).with_span(sign.1, &format!("{lead}  ")).with_span(Role::Normal, &line));
+            self.doc
+                .push(Self::start_line(word).with_span(sign.1, &format!("{lead}  ")).with_span(Role::Normal, &line));
         }
     }
 }

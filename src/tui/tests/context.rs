@@ -6,15 +6,19 @@ use unicode_width::UnicodeWidthStr;
 use super::support::*;
 use super::turns::sample::Fate;
 use super::turns::{TurnsFixture, both, now};
-use crate::domain::{JournalEntry, RunEvent, RunId, RunStatus, ContextRecordSection, ContextRecord, TurnPhase, WindowUse, text};
-use crate::tui::app::{App, Pane, ContextListing};
+use crate::domain::{
+    ContextRecord, ContextRecordSection, JournalEntry, RunEvent, RunId, RunStatus, TurnPhase, WindowUse, text,
+};
+use crate::tui::app::{App, ContextListing, Pane};
 use crate::tui::keymap::{self, Keymap};
 use crate::tui::message::{AppMessage, Tab};
 use crate::tui::turns::TurnHistory;
 
 #[test]
 fn what_was_sent() {
-    both("context_sent", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| desk.context(columns, rows));
+    both("context_sent", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
+        desk.context(columns, rows)
+    });
 }
 
 #[test]
@@ -37,7 +41,9 @@ fn alone_on_the_screen_there_is_room_for_more_columns() {
 
 #[test]
 fn a_run_that_tells_of_no_context() {
-    both("context_none", &mut TurnsFixture::with_fates(&[Fate::Failed]), |desk, columns, rows| desk.context(columns, rows));
+    both("context_none", &mut TurnsFixture::with_fates(&[Fate::Failed]), |desk, columns, rows| {
+        desk.context(columns, rows)
+    });
 }
 
 #[rstest]

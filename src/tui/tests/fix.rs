@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::support::*;
-use crate::domain::{Fix, FixId, FixStatus, FileDiffStat};
+use crate::domain::{FileDiffStat, Fix, FixId, FixStatus};
 use crate::store::triage::UndoOutcome;
 use crate::tui::app::{App, Overlay};
-use crate::tui::fixes::{FixOrder, FixPlan, FixIndex};
-use crate::tui::page_data::{FileDiffPage, DiffPageHunk, DiffPageLine, FixPage, PageData, DiffSide, HighlightSpans};
+use crate::tui::fixes::{FixIndex, FixOrder, FixPlan};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
+use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FixPage, HighlightSpans, PageData};
 
 fn fix_id() -> FixId {
     format!("fx_{:026}", 1).parse().expect("an id")
@@ -45,7 +45,10 @@ fn menu(app: &App) -> Vec<String> {
 }
 
 fn orders(commands: &[AppCommand]) -> Vec<&FixOrder> {
-    commands.iter().filter_map(|command| if let AppCommand::Fix(order) = command { Some(order) } else { None }).collect()
+    commands
+        .iter()
+        .filter_map(|command| if let AppCommand::Fix(order) = command { Some(order) } else { None })
+        .collect()
 }
 
 #[test]
@@ -152,7 +155,13 @@ fn the_finding_and_the_patch_say_how_it_stands() {
     send(&mut app, AppMessage::Loaded { subject: subject.clone(), tab: Tab::Page, loaded: page(1, 3) });
     insta::assert_snapshot!("fix_on_the_page", screen(&app));
     press(&mut app, "F 1");
-    let line = |side, old, new, text: &str| DiffPageLine { side, old, new, text: text.to_owned(), spans: HighlightSpans::new() };
+    let line = |side, old, new, text: &str| DiffPageLine {
+        side,
+        old,
+        new,
+        text: text.to_owned(),
+        spans: HighlightSpans::new(),
+    };
     let diff = FileDiffPage {
         path: "src/config.rs".to_owned(),
         from: "3fa2c1d09b7e4851aa".to_owned(),

@@ -6,9 +6,9 @@ use super::support::*;
 use crate::domain::{FindingStatus, RunStatus, Scope};
 use crate::store::triage::UndoOutcome;
 use crate::store::{RunRow, StoreViewBuilder};
-use crate::tui::app::{App, PendingCount, FirstReview, Overlay, Pane};
+use crate::tui::app::{App, FirstReview, Overlay, Pane, PendingCount};
 use crate::tui::input::TerminalInput;
-use crate::tui::message::{ReviewReply, AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, ReviewReply, Tab, TriageOrder};
 use crate::tui::update;
 
 fn selected(app: &App) -> String {
@@ -276,7 +276,10 @@ fn the_detail_follows_and_answers_for_others_are_dropped() {
     let commands = press(&mut app, "j");
     let asked = DetailSubject::Finding(finding_id(2));
     assert!(commands.iter().any(|c| matches!(c, AppCommand::Load { subject, tab: Tab::Page } if *subject == asked)));
-    send(&mut app, AppMessage::Loaded { subject: DetailSubject::Finding(finding_id(1)), tab: Tab::Page, loaded: page(1, 3) });
+    send(
+        &mut app,
+        AppMessage::Loaded { subject: DetailSubject::Finding(finding_id(1)), tab: Tab::Page, loaded: page(1, 3) },
+    );
     assert!(app.detail.is_none());
     send(&mut app, AppMessage::Loaded { subject: asked.clone(), tab: Tab::Page, loaded: page(2, 3) });
     assert!(app.detail.is_some() && app.loading.is_none());
@@ -322,7 +325,9 @@ fn a_review_is_asked_for_with_the_chosen_scope_and_cancelling_asks_first() {
     builder.run(RunRow { status: RunStatus::Reviewing, ..run_row(&id) });
     let mut app = showing(160, 48, complete(builder));
     assert!(press(&mut app, "C n").iter().all(|command| !matches!(command, AppCommand::Cancel(_))));
-    assert!(press(&mut app, "C y").iter().any(|command| matches!(command, AppCommand::Cancel(run) if run.as_str() == id)));
+    assert!(
+        press(&mut app, "C y").iter().any(|command| matches!(command, AppCommand::Cancel(run) if run.as_str() == id))
+    );
 }
 
 #[test]
@@ -357,7 +362,9 @@ fn what_was_set_right_is_told_until_a_key_is_pressed() {
     let mut app = showing(160, 48, view());
     let summary = "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree removed";
     send(&mut app, AppMessage::Reconciled(Some(summary.to_owned())));
-    for message in [AppMessage::Tick, AppMessage::Pulses(Vec::new()), AppMessage::StoreRead { view: view(), written: 0 }] {
+    for message in
+        [AppMessage::Tick, AppMessage::Pulses(Vec::new()), AppMessage::StoreRead { view: view(), written: 0 }]
+    {
         send(&mut app, message);
     }
     assert!(screen(&app).contains(summary), "{}", screen(&app));

@@ -10,12 +10,17 @@ use unicode_width::UnicodeWidthStr;
 use super::support::*;
 use crate::domain::{Kind, MuteAction, Time};
 use crate::knowledge::form::Form;
-use crate::knowledge::pattern::{PatternCount, EditKind, PatternEvidence, MonthlyOutcomes, PatternOrigin, Pattern, PatternStance};
+use crate::knowledge::pattern::{
+    EditKind, MonthlyOutcomes, Pattern, PatternCount, PatternEvidence, PatternOrigin, PatternStance,
+};
 use crate::knowledge::rank;
 use crate::reviewers::analyzer::language::Language;
-use crate::tui::app::{App, Overlay, InputPrompt, NoticeLevel};
+use crate::tui::app::{App, InputPrompt, NoticeLevel, Overlay};
 use crate::tui::glyphs;
-use crate::tui::knowledge::{ExportOverwrite, RankedPattern, LearningMode, PatternLibrary, KnowledgeOrder, KnowledgeOutcome, PatternLocation, LanguagePatterns, KnowledgePane};
+use crate::tui::knowledge::{
+    ExportOverwrite, KnowledgeOrder, KnowledgeOutcome, KnowledgePane, LanguagePatterns, LearningMode, PatternLibrary,
+    PatternLocation, RankedPattern,
+};
 use crate::tui::message::{AppCommand, AppMessage};
 
 const DAY: i64 = 86_400_000;
@@ -38,7 +43,11 @@ fn pattern(
     };
     let counted = PatternCount { frequency, successes, failures };
     Pattern {
-        evidence: if stance == PatternStance::FalseAlarm { PatternEvidence::Dismissed } else { PatternEvidence::Addressed },
+        evidence: if stance == PatternStance::FalseAlarm {
+            PatternEvidence::Dismissed
+        } else {
+            PatternEvidence::Addressed
+        },
         counts: BTreeMap::from([("m_1".to_owned(), counted)]),
         here: counted,
         first_seen: time_at_day(200),
@@ -232,9 +241,13 @@ fn one_goes_up_and_down_from_language_to_language_and_into_the_page() {
     press(&mut app, "g j");
     assert!(chosen(&app).contains("unwrap"));
     let side = |app: &App| app.knowledge.as_ref().map(|view| view.focus);
-    for (key, expected) in
-        [("Tab", KnowledgePane::Page), ("Tab", KnowledgePane::List), ("Enter", KnowledgePane::Page), ("h", KnowledgePane::List), ("l", KnowledgePane::Page)]
-    {
+    for (key, expected) in [
+        ("Tab", KnowledgePane::Page),
+        ("Tab", KnowledgePane::List),
+        ("Enter", KnowledgePane::Page),
+        ("h", KnowledgePane::List),
+        ("l", KnowledgePane::Page),
+    ] {
         press(&mut app, key);
         assert_eq!(side(&app), Some(expected), "{key}");
     }
@@ -308,7 +321,9 @@ fn muting_shows_after_it_is_stored() {
     let mut app = open_knowledge(160, 48, library());
     press(&mut app, "] j");
     let commands = press(&mut app, "m");
-    let [KnowledgeOrder::Mute { language: Language::Python, pattern, action: MuteAction::Mute }] = orders(&commands)[..] else {
+    let [KnowledgeOrder::Mute { language: Language::Python, pattern, action: MuteAction::Mute }] =
+        orders(&commands)[..]
+    else {
         panic!("{commands:?}")
     };
     assert!(screen(&app).contains("used"), "nothing is stored yet");
@@ -319,7 +334,10 @@ fn muting_shows_after_it_is_stored() {
     after.languages[1].patterns.rotate_left(1);
     let selected = chosen(&app);
     send(&mut app, AppMessage::Knowledge(Arc::new(after)));
-    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Done("muted: it is not used, and not exported".into())));
+    send(
+        &mut app,
+        AppMessage::KnowledgeFinished(KnowledgeOutcome::Done("muted: it is not used, and not exported".into())),
+    );
     assert_eq!(chosen(&app), selected);
     let text = screen(&app);
     assert!(text.contains("muted: it is not used") && text.contains("unmute"), "{text}");
@@ -339,7 +357,9 @@ fn forgetting_asks_first(#[case] key: &str) {
     assert!(is_open(&app) && matches!(app.overlay, Overlay::None), "no is back to where one was");
     press(&mut app, key);
     let commands = press(&mut app, "y");
-    let [KnowledgeOrder::Forget { language: Language::Rust, .. }] = orders(&commands)[..] else { panic!("{commands:?}") };
+    let [KnowledgeOrder::Forget { language: Language::Rust, .. }] = orders(&commands)[..] else {
+        panic!("{commands:?}")
+    };
     let mut after = library();
     after.languages[0].patterns.remove(1);
     send(&mut app, AppMessage::Knowledge(Arc::new(after)));
@@ -397,7 +417,8 @@ fn who_has_learned_nothing_yet_is_told_how_to() {
     only.languages = vec![only.languages.remove(0)];
     only.languages[0].patterns.truncate(1);
     let known = &mut only.languages[0].patterns[0];
-    known.pattern.counts = BTreeMap::from([("base".to_owned(), PatternCount { frequency: 1, successes: 0, failures: 0 })]);
+    known.pattern.counts =
+        BTreeMap::from([("base".to_owned(), PatternCount { frequency: 1, successes: 0, failures: 0 })]);
     let text = screen(&open_knowledge(160, 48, only));
     assert!(text.contains("revdeck knowledge learn --history 500"), "{text}");
     assert!(!screen(&open_knowledge(160, 48, library())).contains("--history"));

@@ -13,7 +13,9 @@ use crate::knowledge::cache::{KnowledgeCache, PatternObservation};
 use crate::knowledge::pattern::{EditKind, PatternEvidence, PatternStance};
 use crate::reviewers::analyzer::language::Language;
 use crate::store::{RepoInfo, Store, StoreView};
-use crate::tui::knowledge::{ExportOverwrite, RankedPattern, LearningMode, PatternLibrary, KnowledgeOrder, KnowledgeOutcome};
+use crate::tui::knowledge::{
+    ExportOverwrite, KnowledgeOrder, KnowledgeOutcome, LearningMode, PatternLibrary, RankedPattern,
+};
 use crate::tui::knowledge_worker::{CacheWatcher, KnowledgeWorker};
 use crate::tui::page_data::PageData;
 
@@ -144,7 +146,9 @@ fn an_export_is_whole_and_replaces_nothing_unasked() {
     assert!(text.contains(id.as_str()) && text.ends_with('\n'), "{text}");
     assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
     fs::write(&file, "mine").expect("written");
-    let KnowledgeOutcome::Exists(path) = desk.export("~/team.json", ExportOverwrite::Keep) else { panic!("a question") };
+    let KnowledgeOutcome::Exists(path) = desk.export("~/team.json", ExportOverwrite::Keep) else {
+        panic!("a question")
+    };
     assert_eq!(fs::read_to_string(&file).expect("a file"), "mine", "nothing is replaced unasked");
     assert!(matches!(desk.export(&path, ExportOverwrite::Replace), KnowledgeOutcome::Done(_)));
     assert_eq!(fs::read_to_string(&file).expect("a file"), text);
@@ -157,7 +161,9 @@ fn an_export_that_cannot_be_says_why_and_leaves_nothing() {
     assert!(failed(&desk.export("~/", ExportOverwrite::Keep)).contains("is a folder"));
     assert!(failed(&desk.export("~/no/where.json", ExportOverwrite::Keep)).contains("there is no folder"));
     assert_eq!(fs::read_dir(desk.folder.path()).expect("a folder").count(), before);
-    assert!(failed(&KnowledgeFixture::new().export("~/a.json", ExportOverwrite::Keep)).contains("nothing that was learned"));
+    assert!(
+        failed(&KnowledgeFixture::new().export("~/a.json", ExportOverwrite::Keep)).contains("nothing that was learned")
+    );
 }
 
 #[test]

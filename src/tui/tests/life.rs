@@ -3,8 +3,8 @@
 use super::support::*;
 use crate::domain::{Actor, Disposition, FindingStatus, Kind, RunId, RunRecord, Time, TriageAction};
 use crate::policy::MuteOffer;
-use crate::tui::page_data::{FindingPage, PageData, CodeRelocation};
 use crate::tui::message::{AppMessage, Tab};
+use crate::tui::page_data::{CodeRelocation, FindingPage, PageData};
 
 /// The screen with the page of the selected finding, changed.
 fn render_with(change: impl FnOnce(&mut FindingPage)) -> String {
@@ -41,7 +41,9 @@ fn where_it_was_seen_last_and_where_it_was_reported() {
         "source": "cli", "scope": "worktree", "reviewer": "builtin", "snapshot_commit": "0123456789abcdef",
     }))
     .expect("a record");
-    let shown = render_with(|page| page.relocation = Some(CodeRelocation { run: record, reported: "src/total.rs:9-10".to_owned() }));
+    let shown = render_with(|page| {
+        page.relocation = Some(CodeRelocation { run: record, reported: "src/total.rs:9-10".to_owned() })
+    });
     let line = shown.lines().find(|line| line.contains("seen at src/invoice/total.rs:31")).expect("a line");
     assert!(line.contains(&format!("by run {run}; reported at")), "{shown}");
     assert!(shown.contains("src/total.rs:9-10"), "{shown}");
@@ -53,7 +55,12 @@ fn a_claim_and_its_confirmation() {
     let shown = render_with(|page| {
         page.history = vec![
             build_disposition(page, Actor::User, FindingStatus::Addressed, "handled"),
-            build_disposition(page, Actor::Engine, FindingStatus::Addressed, "confirmed by run ar_1: its code was changed"),
+            build_disposition(
+                page,
+                Actor::Engine,
+                FindingStatus::Addressed,
+                "confirmed by run ar_1: its code was changed",
+            ),
         ];
     });
     assert!(shown.contains("addressed by you: handled"), "{shown}");

@@ -6,8 +6,8 @@ use super::support::*;
 use crate::domain::{Kind, Priority, RunStatus};
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
 use crate::tui::app::App;
+use crate::tui::message::{AppMessage, DetailSubject, FileListRow, FileListState, Tab};
 use crate::tui::page_data::{LedgerText, PageData};
-use crate::tui::message::{FileListRow, FileListState, AppMessage, DetailSubject, Tab};
 use crate::tui::{draw, glyphs};
 
 const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use super::support::*;
 use crate::domain::{Actor, FindingStatus, Kind, RunRecord, Time};
-use crate::ledger::metrics::{MetricsInput, FindingFact, Metrics, RunSelection, compute_metrics};
+use crate::ledger::metrics::{FindingFact, Metrics, MetricsInput, RunSelection, compute_metrics};
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::{App, Overlay};
 use crate::tui::glyphs;
@@ -51,7 +51,11 @@ fn figures() -> Metrics {
             FindingFact { id, first_run: run, last_run: run, kind, status, decided }
         })
         .collect();
-    compute_metrics(&MetricsInput { runs: &runs, findings: &findings, handed: &[] }, &RunSelection::default(), &TimeZone::UTC)
+    compute_metrics(
+        &MetricsInput { runs: &runs, findings: &findings, handed: &[] },
+        &RunSelection::default(),
+        &TimeZone::UTC,
+    )
 }
 
 fn open_stats(columns: u16, rows: u16, metrics: Metrics) -> App {

@@ -11,12 +11,12 @@ use crate::domain::{
 };
 use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
-use crate::tui::app::{App, RunBudget, SessionInfo, AppOptions};
+use crate::tui::app::{App, AppOptions, RunBudget, SessionInfo};
 use crate::tui::glyphs;
-use crate::tui::input::{TerminalInput, KeyEvent};
+use crate::tui::input::{KeyEvent, TerminalInput};
 use crate::tui::keymap::{self, Keymap};
-use crate::tui::page_data::{CodeExcerpt, FindingPage, PageData};
 use crate::tui::message::{AppCommand, AppMessage, TriageOrder};
+use crate::tui::page_data::{CodeExcerpt, FindingPage, PageData};
 use crate::tui::theme::{Background, ColorDepth, Theme};
 use crate::tui::{draw, update};
 
@@ -311,7 +311,12 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
         run: None,
         relocation: None,
         offer: None,
-        code: CodeExcerpt { first: 27, lines: code.lines().map(str::to_owned).collect(), spans: Vec::new(), note: None },
+        code: CodeExcerpt {
+            first: 27,
+            lines: code.lines().map(str::to_owned).collect(),
+            spans: Vec::new(),
+            note: None,
+        },
     })))
 }
 

@@ -5,15 +5,17 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::support::*;
-use crate::domain::{Disposition, JournalEntry, OmittedFile, OmissionReason, RunEvent, RunId, Time, TurnPhase, WindowUse};
+use crate::domain::{
+    Disposition, JournalEntry, OmissionReason, OmittedFile, RunEvent, RunId, Time, TurnPhase, WindowUse,
+};
 use crate::git::FilterSettings;
 use crate::store::{RepoInfo, Store};
-use crate::tui::app::{App, RunBudget, Pane};
+use crate::tui::app::{App, Pane, RunBudget};
 use crate::tui::doc::FoldKey;
-use crate::tui::page_loader::PageLoader;
 use crate::tui::message::{AppCommand, AppMessage, Tab};
+use crate::tui::page_loader::PageLoader;
 use crate::tui::theme::Role;
-use crate::tui::turns::{TurnHistory, FindingReportKind};
+use crate::tui::turns::{FindingReportKind, TurnHistory};
 use crate::tui::{draw, glyphs, update};
 
 #[path = "../../../benches/support/turns.rs"]
@@ -244,7 +246,9 @@ fn a_run_with_reports_that_were_set_aside() {
     both("set_aside", &mut desk, |desk, columns, rows| {
         let mut app = desk.app(columns, rows);
         desk.press(&mut app, "1 l");
-        assert!(app.doc.lines.iter().any(|line| line.plain_text() == format!("{} 3 reports set aside", app.glyphs.folded)));
+        assert!(
+            app.doc.lines.iter().any(|line| line.plain_text() == format!("{} 3 reports set aside", app.glyphs.folded))
+        );
         desk.press(&mut app, "G Enter G");
         app
     });
@@ -499,7 +503,8 @@ fn hostile_words_reach_the_screen_as_words() {
 #[test]
 fn a_journal_becomes_turns_whatever_is_missing_in_it() {
     let mut conversation = TurnHistory::default();
-    let take = |conversation: &mut TurnHistory, event| conversation.apply_entry(JournalEntry { seq: 0, at: now(), event });
+    let take =
+        |conversation: &mut TurnHistory, event| conversation.apply_entry(JournalEntry { seq: 0, at: now(), event });
     let asked = |turn| RunEvent::TurnAsked {
         turn,
         phase: TurnPhase::Finish,

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::super::app::{App, FirstReview, Pane, RunEntry, NoticeLevel};
-use super::super::filter::{DEFAULT, FindingFilter, FilterOverrides};
-use super::super::message::{AppCommand, FileListRow, FileListState, DetailSubject, Tab};
+use super::super::app::{App, FirstReview, NoticeLevel, Pane, RunEntry};
+use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
+use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListState, Tab};
 use crate::domain::{FindingStatus, RunStatus};
 use crate::store::StoreView;
 
@@ -41,7 +41,12 @@ fn request_filter(app: &mut App, view: Arc<StoreView>, commands: &mut Vec<AppCom
         let rows = app.filter.matching_rows(&view, &app.overrides);
         apply_filtered(app, serial, view, rows);
     } else {
-        commands.push(AppCommand::Filter { serial, view, filter: app.filter.clone(), overrides: Arc::clone(&app.overrides) });
+        commands.push(AppCommand::Filter {
+            serial,
+            view,
+            filter: app.filter.clone(),
+            overrides: Arc::clone(&app.overrides),
+        });
     }
 }
 
@@ -154,7 +159,8 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
     let height = app.pane_height(Pane::Runs);
     // A selected run that was folded away hands over to what replaced it.
     let at = selected.and_then(|id| app.view.run_index(id)).and_then(|index| {
-        position_of_run(app, index).or_else(|| superseding_run(&app.view, index).and_then(|root| position_of_run(app, root)))
+        position_of_run(app, index)
+            .or_else(|| superseding_run(&app.view, index).and_then(|root| position_of_run(app, root)))
     });
     app.run_cursor.select_in_place(at.unwrap_or(0), app.runs.len(), height);
     if let Some(id) = app.awaited_run.take() {
@@ -203,9 +209,8 @@ fn mark_stale_detail(app: &mut App, same_finding: bool) {
         }
         (Some(_), Tab::Log) => app.has_active_runs() || is_showing_active_run(app),
         // Its patch changes with the fixes, not with the view.
-        (Some((DetailSubject::Finding(_), ..)), Tab::Turns | Tab::Context | Tab::Fix) | (Some((DetailSubject::Nothing, ..)), _) => {
-            false
-        }
+        (Some((DetailSubject::Finding(_), ..)), Tab::Turns | Tab::Context | Tab::Fix)
+        | (Some((DetailSubject::Nothing, ..)), _) => false,
     };
     if stale {
         app.stale = true;

@@ -1,7 +1,7 @@
 //! The key for fixes: what it asks depends on the fix that the selected finding has.
 
-use super::super::app::{App, MenuChoice, Menu, MenuItem, Overlay, ConfirmAction, NoticeLevel};
-use super::super::fixes::{FixOrder, FixPlan, FixIndex};
+use super::super::app::{App, ConfirmAction, Menu, MenuChoice, MenuItem, NoticeLevel, Overlay};
+use super::super::fixes::{FixIndex, FixOrder, FixPlan};
 use super::super::message::{AppCommand, DetailSubject, Tab};
 use super::super::pages::{format_brief, format_dollars};
 use super::keys;
@@ -15,7 +15,9 @@ pub fn handle_key(app: &mut App, commands: &mut Vec<AppCommand>) {
         return app.show_notice(NoticeLevel::Info, "no finding is selected");
     }
     let known = match &app.subject {
-        DetailSubject::Finding(id) if app.marks.is_empty() => app.fixes.for_finding(id).filter(|fix| fix.status != FixStatus::Dropped),
+        DetailSubject::Finding(id) if app.marks.is_empty() => {
+            app.fixes.for_finding(id).filter(|fix| fix.status != FixStatus::Dropped)
+        }
         _ => None,
     };
     match known.filter(|fix| fix.status != FixStatus::Failed).map(|fix| build_menu(app, fix)) {
@@ -104,7 +106,12 @@ pub fn confirm_plan(app: &mut App, plan: Result<FixPlan, String>) {
         format!("Have {} fix {what}? {most}", text::sanitize_line(&plan.reviewer))
     };
     app.notice = None;
-    super::confirm_if_idle(app, ConfirmAction::Fix(FixOrder::Make(plan.findings)), text, "a fix can be made: ask for it again");
+    super::confirm_if_idle(
+        app,
+        ConfirmAction::Fix(FixOrder::Make(plan.findings)),
+        text,
+        "a fix can be made: ask for it again",
+    );
 }
 
 /// Sends an order off.
@@ -126,7 +133,9 @@ pub fn send_order(app: &mut App, order: FixOrder, commands: &mut Vec<AppCommand>
 pub fn notify_ended(app: &mut App, fixes: &FixIndex) {
     let Some(fix) = fixes.ended_since(&app.fixes) else { return };
     match fix.status {
-        FixStatus::Failed => app.show_notice(NoticeLevel::Error, format!("no fix: {}", text::sanitize_line(&fix.reason))),
+        FixStatus::Failed => {
+            app.show_notice(NoticeLevel::Error, format!("no fix: {}", text::sanitize_line(&fix.reason)))
+        }
         _ => app.show_notice(NoticeLevel::Success, format!("a fix is offered: {}", fix.format_diff_stat())),
     }
 }

@@ -1,15 +1,16 @@
 //! What each action does.
 
 use super::super::app::{
-    App, MenuChoice, PendingCount, PendingCountKind, Menu, MenuItem, Overlay, Pane, ContextListing, InputPrompt, InputPromptKind, ConfirmAction, NoticeLevel,
+    App, ConfirmAction, ContextListing, InputPrompt, InputPromptKind, Menu, MenuChoice, MenuItem, NoticeLevel, Overlay,
+    Pane, PendingCount, PendingCountKind,
 };
 use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::Action;
 use super::super::line_edit::LineEdit;
-use super::super::page_data::PageData;
 use super::super::message::{AppCommand, DetailSubject, Tab, TriageOrder};
+use super::super::page_data::PageData;
 use super::super::{filter, knowledge as patterns, markdown, stats};
-use super::{rebuild_page, close_overlay, data, fix, folds, knowledge, prompt, push_quit, parse_run_id, triage};
+use super::{close_overlay, data, fix, folds, knowledge, parse_run_id, prompt, push_quit, rebuild_page, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
 
@@ -525,14 +526,20 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
     let holds = |row: usize| match app.focus {
         Pane::Runs => app.runs.get(row).is_some_and(|entry| {
             let run = app.view.run(entry.index as usize);
-            [run.scope, run.reviewer, run.branch, run.id, run.status.word()].iter().any(|t| filter::contains_ignore_case(t, &wanted))
+            [run.scope, run.reviewer, run.branch, run.id, run.status.word()]
+                .iter()
+                .any(|t| filter::contains_ignore_case(t, &wanted))
         }),
         Pane::Findings => app.findings.get(row).is_some_and(|index| {
             let finding = app.view.finding(*index as usize);
-            [finding.title, finding.path, finding.kind.word(), finding.id].iter().any(|t| filter::contains_ignore_case(t, &wanted))
+            [finding.title, finding.path, finding.kind.word(), finding.id]
+                .iter()
+                .any(|t| filter::contains_ignore_case(t, &wanted))
         }),
         Pane::Files => app.files.get(row).is_some_and(|file| filter::contains_ignore_case(&file.path, &wanted)),
-        Pane::Detail => app.doc.lines.get(row).is_some_and(|line| filter::contains_ignore_case(&line.plain_text(), &wanted)),
+        Pane::Detail => {
+            app.doc.lines.get(row).is_some_and(|line| filter::contains_ignore_case(&line.plain_text(), &wanted))
+        }
     };
     let skip = usize::from(beyond);
     let found = (skip..rows + skip)

@@ -1,6 +1,6 @@
 //! Keys of the knowledge view. What is read and written is asked for; nothing shows before it is stored.
 
-use super::super::app::{App, Overlay, InputPromptKind, ConfirmAction, NoticeLevel};
+use super::super::app::{App, ConfirmAction, InputPromptKind, NoticeLevel, Overlay};
 use super::super::keymap::Action;
 use super::super::knowledge::{self, ExportOverwrite, KnowledgeOrder, KnowledgePane};
 use super::super::line_edit::LineEdit;
@@ -117,5 +117,10 @@ fn confirm_forget(app: &mut App) {
 pub fn confirm_replace(app: &mut App, path: String) {
     let text = format!("There is a file {}. Replace it?", text::sanitize_line(&path));
     let order = KnowledgeOrder::Export { path, existing: ExportOverwrite::Replace };
-    confirm_if_idle(app, ConfirmAction::Knowledge(order), text, "nothing was exported, the file is there already: export again");
+    confirm_if_idle(
+        app,
+        ConfirmAction::Knowledge(order),
+        text,
+        "nothing was exported, the file is there already: export again",
+    );
 }

@@ -15,11 +15,11 @@ mod prompt;
 pub use prompt::dismissal_reasons;
 mod triage;
 
-use super::app::{App, FirstReview, Overlay, Pane, ConfirmAction, NoticeLevel};
+use super::app::{App, ConfirmAction, FirstReview, NoticeLevel, Overlay, Pane};
 use super::doc::{Doc, FollowMode};
 use super::input::TerminalInput;
+use super::message::{AppCommand, AppMessage, DetailSubject, ExitCause, Tab};
 use super::page_data::PageData;
-use super::message::{AppCommand, ExitCause, AppMessage, DetailSubject, Tab};
 use super::theme::{Background, Theme};
 use super::{knowledge as patterns, pages, stats};
 use crate::domain::RunId;
@@ -178,7 +178,9 @@ fn selected_subject(app: &App) -> DetailSubject {
             .selected_file()
             .map(|file| DetailSubject::File { run: app.files_run.clone(), path: file.path.clone() })
             .or_else(|| app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned()))),
-        Pane::Findings | Pane::Detail => app.selected_finding().map(|finding| DetailSubject::Finding(finding.id.to_owned())),
+        Pane::Findings | Pane::Detail => {
+            app.selected_finding().map(|finding| DetailSubject::Finding(finding.id.to_owned()))
+        }
     }
     .unwrap_or(DetailSubject::Nothing)
 }
@@ -238,7 +240,8 @@ fn clamp_scroll(app: &mut App) {
 
 /// The screen changed: the selected rows stay in sight.
 fn scroll_to_selection(app: &mut App) {
-    let (runs, findings, files) = (app.pane_height(Pane::Runs), app.pane_height(Pane::Findings), app.pane_height(Pane::Files));
+    let (runs, findings, files) =
+        (app.pane_height(Pane::Runs), app.pane_height(Pane::Findings), app.pane_height(Pane::Files));
     app.run_cursor.select(app.run_cursor.selected, app.runs.len(), runs);
     app.finding_cursor.select(app.finding_cursor.selected, app.findings.len(), findings);
     app.file_cursor.select(app.file_cursor.selected, app.files.len(), files);

@@ -1,6 +1,6 @@
 //! Keys while text is typed: filter, search, a reason, a revision.
 
-use super::super::app::{App, Overlay, Pane, InputPromptKind, NoticeLevel};
+use super::super::app::{App, InputPromptKind, NoticeLevel, Overlay, Pane};
 use super::super::filter::{self, FindingFilter};
 use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::Action;
@@ -123,8 +123,10 @@ fn accept(app: &mut App, commands: &mut Vec<AppCommand>) {
         InputPromptKind::Reason { lines } => {
             if text.is_empty() {
                 app.show_notice(NoticeLevel::Error, "a dismissal needs a reason, so that nobody has to find it again");
-                app.overlay =
-                    Overlay::Prompt(super::super::app::InputPrompt { kind: InputPromptKind::Reason { lines }, ..prompt });
+                app.overlay = Overlay::Prompt(super::super::app::InputPrompt {
+                    kind: InputPromptKind::Reason { lines },
+                    ..prompt
+                });
             } else {
                 triage::dismiss(app, lines, &text, commands);
             }
@@ -141,7 +143,10 @@ fn accept(app: &mut App, commands: &mut Vec<AppCommand>) {
         InputPromptKind::Patterns { .. } => {}
         InputPromptKind::Export => {
             if !text.is_empty() {
-                commands.push(AppCommand::Knowledge(KnowledgeOrder::Export { path: text, existing: ExportOverwrite::Keep }));
+                commands.push(AppCommand::Knowledge(KnowledgeOrder::Export {
+                    path: text,
+                    existing: ExportOverwrite::Keep,
+                }));
             }
         }
         InputPromptKind::Range => match Scope::parse_range(&text) {
@@ -175,6 +180,8 @@ fn abort(app: &mut App, commands: &mut Vec<AppCommand>) {
         }
         InputPromptKind::Reason { .. } => app.show_notice(NoticeLevel::Info, "nothing dismissed"),
         InputPromptKind::Patterns { before } => patterns::set_filter(app, &before),
-        InputPromptKind::Commit | InputPromptKind::Range | InputPromptKind::Snooze | InputPromptKind::Export => close_overlay(app),
+        InputPromptKind::Commit | InputPromptKind::Range | InputPromptKind::Snooze | InputPromptKind::Export => {
+            close_overlay(app)
+        }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::app::{App, Overlay, Pane, InputPrompt, InputPromptKind, NoticeLevel};
+use super::super::app::{App, InputPrompt, InputPromptKind, NoticeLevel, Overlay, Pane};
 use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
-use super::super::message::{AppCommand, DetailSubject, TriageOrderItem, TriageOrder};
+use super::super::message::{AppCommand, DetailSubject, TriageOrder, TriageOrderItem};
 use super::{data, fix, keys};
 use crate::domain::{FindingStatus, text};
 use crate::store::triage::UndoOutcome;
@@ -55,8 +55,11 @@ pub fn set_status(app: &mut App, status: FindingStatus, commands: &mut Vec<AppCo
 pub fn prompt_reason(app: &mut App) {
     let lines = collect_targets(app, FindingStatus::Dismissed);
     if !lines.is_empty() {
-        app.overlay =
-            Overlay::Prompt(InputPrompt { kind: InputPromptKind::Reason { lines }, line: LineEdit::default(), choice: 0 });
+        app.overlay = Overlay::Prompt(InputPrompt {
+            kind: InputPromptKind::Reason { lines },
+            line: LineEdit::default(),
+            choice: 0,
+        });
     }
 }
 

@@ -3,11 +3,11 @@
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
+use super::super::activity::ActivityState;
 use super::super::app::{Overlay, Pane};
 use super::super::doc::{self, DocLine};
 use super::super::filter;
 use super::super::layout::PaneArea;
-use super::super::activity::ActivityState;
 use super::super::message::{DetailSubject, Tab};
 use super::super::pages::{format_brief, format_dollars};
 use super::super::theme::Role;

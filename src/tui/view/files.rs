@@ -19,7 +19,14 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     if let Some(run) = app.view.run_index(&app.files_run).map(|index| app.view.run(index)) {
         facts.push((format!("of {}", run.scope), Role::Faint));
     }
-    frame::draw_title(painter, area, Pane::Files, "Files", &facts, if app.files.is_empty() { "" } else { runs::COUNTS_HEADER });
+    frame::draw_title(
+        painter,
+        area,
+        Pane::Files,
+        "Files",
+        &facts,
+        if app.files.is_empty() { "" } else { runs::COUNTS_HEADER },
+    );
     let body = area.body;
     if app.files.is_empty() {
         painter.draw_text(body.x, body.y, body.width, "no file", Role::Faint);
@@ -36,7 +43,9 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         }
         let none = file.counts == [0; 4];
         let (sign, role, word, path_role) = match &file.state {
-            FileListState::Covered if none => (app.glyphs.run_status(RunStatus::Completed), Role::Good, "", Role::Normal),
+            FileListState::Covered if none => {
+                (app.glyphs.run_status(RunStatus::Completed), Role::Good, "", Role::Normal)
+            }
             FileListState::Covered | FileListState::Unknown => {
                 (app.glyphs.finding_status(crate::domain::FindingStatus::Open), Role::Normal, "", Role::Normal)
             }

@@ -6,17 +6,19 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, PendingCountKind, FirstReview, Overlay, Pane, ContextListing, InputPrompt, InputPromptKind, NoticeLevel};
+use super::super::app::{
+    App, ContextListing, FirstReview, InputPrompt, InputPromptKind, NoticeLevel, Overlay, Pane, PendingCountKind,
+};
 use super::super::doc;
 use super::super::keymap::{Action, KeyContext};
-use super::super::layout::{MIN_SCREEN_SIZE, ScreenLayout, PaneArea};
+use super::super::layout::{MIN_SCREEN_SIZE, PaneArea, ScreenLayout};
 use super::super::message::DetailSubject;
 use super::super::theme::Role;
 use super::super::update;
 use super::painter::Painter;
 use crate::domain::{RunStatus, WatchMode, text};
 use crate::runner::Runner;
-use crate::store::{RunRow, WatcherStatus, WatcherInfo};
+use crate::store::{RunRow, WatcherInfo, WatcherStatus};
 
 /// The screen is too small for anything useful: say so, kindly.
 pub fn draw_too_small(painter: &mut Painter<'_>) {
@@ -66,7 +68,9 @@ fn watch_label(app: &App) -> Option<Cow<'static, str>> {
     match (&app.watch.watcher, snoozed) {
         (_, Some(until)) => Some(format!("snoozed until {}", app.format_date_or_time(until)).into()),
         (WatcherStatus::None, None) => None,
-        (WatcherStatus::Known(WatcherInfo { mode: WatchMode::Polling { .. }, .. }), None) => Some("watching (polling)".into()),
+        (WatcherStatus::Known(WatcherInfo { mode: WatchMode::Polling { .. }, .. }), None) => {
+            Some("watching (polling)".into())
+        }
         (WatcherStatus::Known(_) | WatcherStatus::Unknown, None) => Some("watching".into()),
     }
 }
@@ -125,7 +129,14 @@ pub fn draw_divider(painter: &mut Painter<'_>, area: Rect) {
 }
 
 /// `2 Findings  12 of 340  status:undecided ──────── p0 p1 p2 p3`: the rule takes what is left of the line.
-pub fn draw_title(painter: &mut Painter<'_>, area: PaneArea, pane: Pane, name: &str, facts: &[(String, Role)], tail: &str) {
+pub fn draw_title(
+    painter: &mut Painter<'_>,
+    area: PaneArea,
+    pane: Pane,
+    name: &str,
+    facts: &[(String, Role)],
+    tail: &str,
+) {
     let app = painter.app;
     let focused = app.focus == pane;
     let Rect { x, y, width, .. } = area.title;
@@ -140,7 +151,13 @@ pub fn draw_title(painter: &mut Painter<'_>, area: PaneArea, pane: Pane, name: &
     if let Some(key) = key {
         used += painter.draw_text(x, y, width, &key.to_string(), if focused { Role::Title } else { Role::Faint }) + 1;
     }
-    used += painter.draw_text(x + used, y, width.saturating_sub(used), name, if focused { Role::Title } else { Role::Muted });
+    used += painter.draw_text(
+        x + used,
+        y,
+        width.saturating_sub(used),
+        name,
+        if focused { Role::Title } else { Role::Muted },
+    );
     for (fact, role) in facts {
         if !fact.is_empty() && used + 4 < width {
             used += 2;
@@ -164,7 +181,13 @@ pub fn draw_notice(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     let Rect { x, y, width, height } = layout.notice;
     let Some((tone, text)) = app.current_notice() else {
         if app.decisions.pending > 0 {
-            painter.draw_text(x + 1, y, width.saturating_sub(2), &format!("storing{}", app.glyphs.ellipsis), Role::Muted);
+            painter.draw_text(
+                x + 1,
+                y,
+                width.saturating_sub(2),
+                &format!("storing{}", app.glyphs.ellipsis),
+                Role::Muted,
+            );
         }
         return;
     };

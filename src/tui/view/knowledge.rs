@@ -6,7 +6,10 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::doc::shorten;
-use super::super::knowledge::{KnowledgeAreas, KnowledgeView, RankedPattern, LearningMode, KnowledgeRow, LanguagePatterns, KnowledgePane, compute_areas};
+use super::super::knowledge::{
+    KnowledgeAreas, KnowledgePane, KnowledgeRow, KnowledgeView, LanguagePatterns, LearningMode, RankedPattern,
+    compute_areas,
+};
 use super::super::pages::format_kind;
 use super::super::theme::Role;
 use super::detail::draw_line;
@@ -91,7 +94,9 @@ fn draw_list(painter: &mut Painter<'_>, view: &KnowledgeView, areas: &KnowledgeA
             painter.set_overlay_style(Some(bar));
         }
         match (shown, view.language_patterns(*shown), view.ranked_pattern(*shown)) {
-            (KnowledgeRow::Language { passing, .. }, Some(shelf), _) => draw_language(painter, view, (shelf, *passing), line),
+            (KnowledgeRow::Language { passing, .. }, Some(shelf), _) => {
+                draw_language(painter, view, (shelf, *passing), line)
+            }
             (KnowledgeRow::Pattern { .. }, _, Some(known)) => draw_pattern(painter, known, line, roomy),
             _ => {}
         }
@@ -102,7 +107,12 @@ fn draw_list(painter: &mut Painter<'_>, view: &KnowledgeView, areas: &KnowledgeA
     painter.draw_scroll_thumb(Rect { width: area.width + beside, ..area }, view.cursor.offset, view.rows.len());
 }
 
-fn draw_language(painter: &mut Painter<'_>, view: &KnowledgeView, (shelf, passing): (&LanguagePatterns, usize), line: Rect) {
+fn draw_language(
+    painter: &mut Painter<'_>,
+    view: &KnowledgeView,
+    (shelf, passing): (&LanguagePatterns, usize),
+    line: Rect,
+) {
     let glyphs = painter.app.glyphs;
     let folded = view.folded.contains(&shelf.language);
     let sign = if folded { glyphs.folded } else { glyphs.unfolded };
@@ -127,8 +137,11 @@ fn draw_pattern(painter: &mut Painter<'_>, known: &RankedPattern, line: Rect, ro
     let columns = SEEN_COLUMNS + RATE_COLUMNS + if roomy { BAR_COLUMNS } else { 0 };
     let end = x + width.saturating_sub(columns);
     let room = end.saturating_sub(left);
-    let described =
-        shorten(&text::sanitize_line(if roomy { rest } else { &pattern.description }), usize::from(room), glyphs.ellipsis);
+    let described = shorten(
+        &text::sanitize_line(if roomy { rest } else { &pattern.description }),
+        usize::from(room),
+        glyphs.ellipsis,
+    );
     painter.draw_text(left, y, room, &described, quiet(Role::Normal));
     let (seen, role) = match known.seen() {
         0 => ("-".to_owned(), Role::Faint),
@@ -150,7 +163,13 @@ fn draw_pattern(painter: &mut Painter<'_>, known: &RankedPattern, line: Rect, ro
         }
     }
     if standing.success_rate.is_some() {
-        painter.draw_text_right(x + width - RATE_COLUMNS, y, RATE_COLUMNS, &format_percent(standing.success_rate), quiet(Role::Normal));
+        painter.draw_text_right(
+            x + width - RATE_COLUMNS,
+            y,
+            RATE_COLUMNS,
+            &format_percent(standing.success_rate),
+            quiet(Role::Normal),
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{Menu, InputPrompt, InputPromptKind, ConfirmAction};
+use super::super::app::{ConfirmAction, InputPrompt, InputPromptKind, Menu};
 use super::super::doc;
 use super::super::filter;
 use super::super::fixes::FixOrder;
@@ -143,7 +143,9 @@ pub fn draw_prompt(painter: &mut Painter<'_>, prompt: &InputPrompt, layout: &Scr
             draw_input_line(painter, layout, "filter", prompt, &help);
         }
         InputPromptKind::Search { .. } => draw_input_line(painter, layout, "search", prompt, &[]),
-        InputPromptKind::Commit => draw_input_line(painter, layout, "commit", prompt, &["any revision: HEAD~2, v1.0, 3fa2c1"]),
+        InputPromptKind::Commit => {
+            draw_input_line(painter, layout, "commit", prompt, &["any revision: HEAD~2, v1.0, 3fa2c1"])
+        }
         InputPromptKind::Snooze => {
             draw_input_line(painter, layout, "snooze", prompt, &["for 30m, 2h, 1d", "until 14:00", "off"]);
         }

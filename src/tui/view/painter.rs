@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::App;
-use super::super::doc::{fit_start, fit_end};
+use super::super::doc::{fit_end, fit_start};
 use super::super::theme::Role;
 use crate::domain::text;
 

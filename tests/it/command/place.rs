@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use revdeck::domain::{ChatRequest, ChatMessage};
-use revdeck::reviewers::chat::{ChatProgress, ChatObserver};
-use revdeck::reviewers::command::{self, FolderAccess, Agent, CommandDialect, Program, CommandTimeouts};
+use revdeck::domain::{ChatMessage, ChatRequest};
+use revdeck::reviewers::chat::{ChatObserver, ChatProgress};
+use revdeck::reviewers::command::{self, Agent, CommandDialect, CommandTimeouts, FolderAccess, Program};
 
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(120);

@@ -7,8 +7,8 @@
 use std::cell::Cell;
 
 use revdeck::git::Repo;
-use revdeck::reviewers::chat::{Chat, ChatProgress, ChatObserver};
-use revdeck::reviewers::command::{self, CommandDialect, Program, AGENT_SETTINGS_PATHS, CommandTimeouts};
+use revdeck::reviewers::chat::{Chat, ChatObserver, ChatProgress};
+use revdeck::reviewers::command::{self, AGENT_SETTINGS_PATHS, CommandDialect, CommandTimeouts, Program};
 
 use super::place::{keeper, request};
 use crate::env::TestEnvironment;

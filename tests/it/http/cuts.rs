@@ -1,6 +1,6 @@
 //! Streams that break off, at every byte.
 
-use revdeck::domain::{ErrorClass, ChatResponse, StopReason};
+use revdeck::domain::{ChatResponse, ErrorClass, StopReason};
 use revdeck::reviewers::http::WireKind;
 use rstest::rstest;
 

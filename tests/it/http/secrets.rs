@@ -2,7 +2,7 @@
 
 use revdeck::domain::ErrorClass;
 use revdeck::reviewers::chat::Chat;
-use revdeck::reviewers::http::{Endpoint, CredentialSource, WireKind, open, open_with, read_key};
+use revdeck::reviewers::http::{CredentialSource, Endpoint, WireKind, open, open_with, read_key};
 use rstest::rstest;
 use serde_json::json;
 

@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use revdeck::domain::{ChatRequest, ChatMessage, ChatResponse, ToolSpec};
-use revdeck::reviewers::chat::{Chat, ChatError, ChatProgress, ChatObserver};
-use revdeck::reviewers::http::{Endpoint, HttpChat, BackoffClock, HttpTimeouts, WireKind, open_with};
+use revdeck::domain::{ChatMessage, ChatRequest, ChatResponse, ToolSpec};
+use revdeck::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress};
+use revdeck::reviewers::http::{BackoffClock, Endpoint, HttpChat, HttpTimeouts, WireKind, open_with};
 use serde_json::{Value, json};
 
 /// A key that no test may find anywhere but in the header.

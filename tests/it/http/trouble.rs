@@ -243,7 +243,11 @@ fn unknown_events_are_passed_over() {
         }
         let server = Server::new(vec![streamed(&body)]);
         let response = ask(&mut server.chat(*kind)).0.expect("an answer");
-        assert_eq!((response.text.as_str(), response.calls.len(), response.stop), (TEXT, 2, StopReason::Tools), "{kind}");
+        assert_eq!(
+            (response.text.as_str(), response.calls.len(), response.stop),
+            (TEXT, 2, StopReason::Tools),
+            "{kind}"
+        );
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use revdeck::config::{Paths, PromptName};
 use revdeck::context::index::{Index, IndexCompleteness};
 use revdeck::context::tokens::count_tokens;
-use revdeck::domain::{Encoding, RunEvent, RunId, RunStatus, ContextRecordSection, ContextRecord};
+use revdeck::domain::{ContextRecord, ContextRecordSection, Encoding, RunEvent, RunId, RunStatus};
 use revdeck::git::Repo;
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -4,7 +4,8 @@ use super::*;
 
 fn sees(store: &Store, n: usize, findings: &[usize], moved: &[(usize, &str, u32)]) {
     let run = store.update_run(&run_id(n), at(0), |run| run.status = RunStatus::Resolving).expect("resolving");
-    let moved = moved.iter().map(|&(f, path, line)| MovedFinding::new(finding_id(f), path, LineRange::new(line, line + 2)));
+    let moved =
+        moved.iter().map(|&(f, path, line)| MovedFinding::new(finding_id(f), path, LineRange::new(line, line + 2)));
     let output = RunOutput {
         findings: findings.iter().map(|f| finding(*f, n)).collect(),
         moved: moved.collect(),

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use revdeck::context::query_input::history_tip;
-use revdeck::context::mask::Mask;
-use revdeck::context::retrieve::task::RetrievalTask;
 use revdeck::context::builder::{ContextOptions, ContextQuery, build_context};
+use revdeck::context::mask::Mask;
+use revdeck::context::query_input::history_tip;
+use revdeck::context::retrieve::task::RetrievalTask;
 use revdeck::context::tools::{Tool, Toolbox};
 use revdeck::domain::{Encoding, Kind, LineRange, ToolOutcome};
 use serde_json::json;

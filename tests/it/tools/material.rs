@@ -3,12 +3,12 @@
 use std::os::unix::fs::symlink;
 
 use proptest::prelude::*;
-use revdeck::context::project_documents::{quote_constitution, list_project_documents};
+use revdeck::context::diff_parts::{DiffLimits, DiffPart, DiffParts, build_diff_parts};
 use revdeck::context::guidelines::{Guidelines, collect_guidelines};
 use revdeck::context::mask::Mask;
-use revdeck::context::diff_parts::{DiffPart, DiffParts, DiffLimits, build_diff_parts};
+use revdeck::context::project_documents::{list_project_documents, quote_constitution};
 use revdeck::context::tokens::{Encoding, count_tokens};
-use revdeck::domain::{OmissionReason, LineRange};
+use revdeck::domain::{LineRange, OmissionReason};
 
 use super::{AWS, RANDOM, snapshot};
 use crate::env::TestEnvironment;
@@ -165,7 +165,11 @@ fn what_does_not_fit_keeps_nothing_smaller_from_being_told() {
         let mut files = paths(&made.parts);
         files.dedup();
         assert_eq!(files, expected, "{budget}: {}", made.tokens);
-        assert!(made.over_budget.is_empty() || made.tokens + DiffLimits::MIN_PART_TOKENS > budget, "{} of {budget}", made.tokens);
+        assert!(
+            made.over_budget.is_empty() || made.tokens + DiffLimits::MIN_PART_TOKENS > budget,
+            "{} of {budget}",
+            made.tokens
+        );
         assert!(made.tokens > before, "{budget}: {} after {before}", made.tokens);
         before = made.tokens;
     }

@@ -17,7 +17,8 @@ pub(in crate::reviewers::analyzer) struct FunctionMetric {
 /// The figures of a function that COMPLEX_FUNCTIONS looks at.
 pub(in crate::reviewers::analyzer) fn measure_function(function: &Function, limits: &Limits) -> [FunctionMetric; 4] {
     let own = &limits.complex_functions;
-    let measure = |name, value, limit| FunctionMetric { name, value, limit: limits.grading.limit(limit, function.is_test) };
+    let measure =
+        |name, value, limit| FunctionMetric { name, value, limit: limits.grading.limit(limit, function.is_test) };
     [
         measure("cyclomatic complexity", function.cyclomatic, own.max_cyclomatic),
         measure("cognitive complexity", function.cognitive, own.max_cognitive),

@@ -4,8 +4,8 @@
 //! [`Hidden`]. Test code is left alone but for keys that look like a provider's own.
 
 mod addresses;
-mod redaction;
 mod plain_text;
+mod redaction;
 mod secrets;
 mod struct_tags;
 #[cfg(test)]
@@ -14,11 +14,11 @@ mod tests;
 use std::sync::LazyLock;
 
 use self::addresses::Address;
+pub use self::plain_text::{ValueQuoting, find_named_secrets, needs_parsing};
 pub use self::redaction::FileRedactor;
-pub use self::plain_text::{ValueQuoting, needs_parsing, find_named_secrets};
 use self::secrets::Secret;
 use super::Smell;
-use super::syntax::{SmellFieldIds, KindMap, capitalize, compact, is_word_byte, last_identifier};
+use super::syntax::{KindMap, SmellFieldIds, capitalize, compact, is_word_byte, last_identifier};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::language::Language;
@@ -37,7 +37,10 @@ struct LiteralKinds {
 static LITERAL_KINDS: LazyLock<[LiteralKinds; 13]> = LazyLock::new(|| {
     Language::ALL.map(|language| LiteralKinds {
         texts: KindSet::new(language, STRING_KINDS),
-        named: KindMap::new(language, &[(1u8, NAMING_KINDS), (2u8, ARGUMENT_KINDS), (3u8, TRANSPARENT_KINDS), (4u8, INTERPOLATION_KINDS)]),
+        named: KindMap::new(
+            language,
+            &[(1u8, NAMING_KINDS), (2u8, ARGUMENT_KINDS), (3u8, TRANSPARENT_KINDS), (4u8, INTERPOLATION_KINDS)],
+        ),
         tagged: KindSet::new(language, if language == Language::Go { &["field_declaration"] } else { &[] }),
         fields: SmellFieldIds::new(language),
     })
@@ -139,7 +142,8 @@ impl<'a> HardcodedValues<'a> {
             if let Some(secret) = text.find_secret(source, shapes, index, content, limits) {
                 secrets.push(secret);
             } else if wants_addresses
-                && let Some(address) = addresses::find_address(content, limits, || find_literal_name(source, shapes, index))
+                && let Some(address) =
+                    addresses::find_address(content, limits, || find_literal_name(source, shapes, index))
                 && !facts.is_test_at(index)
             {
                 addresses.push((index, text.start, address));
@@ -283,7 +287,11 @@ enum NameSource {
 }
 
 /// The name of what a text becomes.
-fn find_literal_name<'a>(source: &ParsedFile<'a>, shapes: &LiteralKinds, index: NodeIndex) -> Option<(&'a str, NameSource)> {
+fn find_literal_name<'a>(
+    source: &ParsedFile<'a>,
+    shapes: &LiteralKinds,
+    index: NodeIndex,
+) -> Option<(&'a str, NameSource)> {
     let mut child = index;
     for _ in 0..4 {
         let parent = source.parent(child);
@@ -298,8 +306,9 @@ fn find_literal_name<'a>(source: &ParsedFile<'a>, shapes: &LiteralKinds, index: 
                     shapes.fields.pattern,
                     shapes.fields.declarator,
                 ];
-                let name =
-                    field.into_iter().find_map(|field| source.child_by_field(parent, field).filter(|&name| name < child));
+                let name = field
+                    .into_iter()
+                    .find_map(|field| source.child_by_field(parent, field).filter(|&name| name < child));
                 let name = match name {
                     Some(name) => source.bytes(&source.nodes[name]),
                     None => head.split(|&byte| matches!(byte, b'=' | b':')).next().unwrap_or(b""),
@@ -394,7 +403,10 @@ fn build_secret_smell(secret: &Secret<'_>, lines: &mut ForwardLineCounter<'_>, i
     let why = match secret.certain {
         true => "it has the shape of one".to_owned(),
         false => {
-            format!("its name says so and it has {:.1} bits of entropy per character", secrets::shannon_entropy(secret.text))
+            format!(
+                "its name says so and it has {:.1} bits of entropy per character",
+                secrets::shannon_entropy(secret.text)
+            )
         }
     };
     Smell {
@@ -424,7 +436,13 @@ fn build_secret_smell(secret: &Secret<'_>, lines: &mut ForwardLineCounter<'_>, i
     }
 }
 
-fn build_address_smell(source: &ParsedFile<'_>, index: NodeIndex, shown: &str, address: &Address<'_>, facts: &FileFacts) -> Smell {
+fn build_address_smell(
+    source: &ParsedFile<'_>,
+    index: NodeIndex,
+    shown: &str,
+    address: &Address<'_>,
+    facts: &FileFacts,
+) -> Smell {
     let line = source.nodes[index].row + 1;
     let place = facts.function_at(index).map_or(String::new(), |function| format!(" in `{}`", function.name));
     Smell {

@@ -3,8 +3,8 @@
 //! A number is judged on the way up from it: whatever gives it a name, tabulates it or uses it as an index ends the way
 //! without a finding. A comment on its line explains it as well. What the lists hold is in `assets/smells.toml`.
 
-mod report;
 mod literal_roles;
+mod report;
 #[cfg(test)]
 mod tests;
 
@@ -160,8 +160,8 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         }
         // A minute's seconds, a year's days: where the line speaks of time.
         let line = self.limits.time_values.contains(&value.abs()).then(|| source.line_text(&source.nodes[index]));
-        let is_time =
-            line.is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions_word(line, &self.limits.units)));
+        let is_time = line
+            .is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions_word(line, &self.limits.units)));
         usage.filter(|_| !is_time)
     }
 
@@ -303,7 +303,14 @@ impl<'a> LiteralAnalyzer<'a, '_> {
     }
 
     /// What a construct that gives names says about a number in it.
-    fn check_naming(&self, parent: NodeIndex, child: NodeIndex, value: f64, pure: bool, usage: Option<NumberUse>) -> NamingVerdict {
+    fn check_naming(
+        &self,
+        parent: NodeIndex,
+        child: NodeIndex,
+        value: f64,
+        pure: bool,
+        usage: Option<NumberUse>,
+    ) -> NamingVerdict {
         let source = self.source;
         let fields = &self.roles.fields;
         let node = &source.nodes[parent];
@@ -364,7 +371,9 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             let node = &source.nodes[at];
             match self.role(at) {
                 LiteralRole::Interpolation => return false,
-                LiteralRole::Text if source.descendants(at).any(|inner| self.role(inner) == LiteralRole::Interpolation) => {
+                LiteralRole::Text
+                    if source.descendants(at).any(|inner| self.role(inner) == LiteralRole::Interpolation) =>
+                {
                     return false;
                 }
                 LiteralRole::Number | LiteralRole::Constant | LiteralRole::Text => at = node.end_index as usize,
@@ -413,7 +422,9 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             match self.role(parent) {
                 LiteralRole::Key | LiteralRole::Interpolation => return None,
                 // There the type checker holds such words: they are types.
-                LiteralRole::Binary | LiteralRole::Named if is_typed(source.language) && !text.contains([' ', '/']) => return None,
+                LiteralRole::Binary | LiteralRole::Named if is_typed(source.language) && !text.contains([' ', '/']) => {
+                    return None;
+                }
                 LiteralRole::Statement if step == 0 => return None,
                 LiteralRole::Named => {
                     let head = source.text_up_to(&source.nodes[parent], &source.nodes[child]);

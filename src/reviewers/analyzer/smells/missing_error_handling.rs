@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use self::node_roles::{ErrorNodeRole, ErrorNodeRoles};
 use super::Smell;
-use super::syntax::{has_comment_on_rows, compact};
+use super::syntax::{compact, has_comment_on_rows};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::language::Language;
@@ -95,7 +95,9 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &
     promises.finish(&mut reader);
     fallible.finish(&mut reader);
     let mut cases = reader.cases;
-    cases.retain(|case| !has_comment_on_rows(comments.row_ranges(), case.rows.0, case.rows.1) && !facts.is_test_at(case.node));
+    cases.retain(|case| {
+        !has_comment_on_rows(comments.row_ranges(), case.rows.0, case.rows.1) && !facts.is_test_at(case.node)
+    });
     cases.sort_by_key(|case| (case.node, case.kind as u8));
     cases.dedup_by_key(|case| case.node);
     report(&cases, source, facts, limits, out);
@@ -173,7 +175,8 @@ impl<'a> LostErrorCollector<'a, '_> {
 
     /// `pass`, `...`, `nil`, an empty statement. Comments are looked at elsewhere.
     fn is_no_op(&self, statement: NodeIndex) -> bool {
-        self.role(statement) == ErrorNodeRole::Comment || matches!(self.text(statement), "pass" | "..." | "nil" | ";" | "()")
+        self.role(statement) == ErrorNodeRole::Comment
+            || matches!(self.text(statement), "pass" | "..." | "nil" | ";" | "()")
     }
 
     /// Ruby: `value = risky rescue nil`.
@@ -282,7 +285,13 @@ fn is_invariant(receiver: &str) -> bool {
     )
 }
 
-fn report(cases: &[LostError<'_>], source: &ParsedFile<'_>, facts: &FileFacts, limits: &MissingErrorHandling, out: &mut Vec<Smell>) {
+fn report(
+    cases: &[LostError<'_>],
+    source: &ParsedFile<'_>,
+    facts: &FileFacts,
+    limits: &MissingErrorHandling,
+    out: &mut Vec<Smell>,
+) {
     let max = limits.max_unwraps_per_function.max(1) as usize;
     let mut unwraps: Vec<(u32, usize, usize)> = Vec::new();
     for case in cases {
@@ -429,14 +438,21 @@ fn build_smell(case: &LostError<'_>, source: &ParsedFile<'_>, place: &str) -> Sm
     };
     let node = &source.nodes[case.node];
     let (first, last) = (node.row + 1, node.end_row.min(node.row + 3) + 1);
-    let last = if matches!(case.kind, LostErrorKind::FloatingThen | LostErrorKind::EmptyPromiseHandler | LostErrorKind::Unwrap) {
+    let last = if matches!(
+        case.kind,
+        LostErrorKind::FloatingThen | LostErrorKind::EmptyPromiseHandler | LostErrorKind::Unwrap
+    ) {
         node.end_row.max(node.row) + 1
     } else {
         last
     };
     // A chain over several lines is shown by its end, where the call that panics is.
     let (first, last) =
-        if matches!(case.kind, LostErrorKind::Unwrap | LostErrorKind::Expect | LostErrorKind::EmptyExpect) { (last, last) } else { (first, last) };
+        if matches!(case.kind, LostErrorKind::Unwrap | LostErrorKind::Expect | LostErrorKind::EmptyExpect) {
+            (last, last)
+        } else {
+            (first, last)
+        };
     let own = compact(source.text(node).lines().next().unwrap_or(""), 80);
     Smell {
         kind: Kind::MissingErrorHandling,

@@ -13,7 +13,7 @@ pub mod mutable_shared_state;
 mod syntax;
 pub mod tight_coupling;
 
-use self::hardcoded_configuration::{HardcodedValues, FileRedactor};
+use self::hardcoded_configuration::{FileRedactor, HardcodedValues};
 use super::facts::{FileFacts, Function};
 use super::limits::{Grading, Limits};
 use super::source::{ParsedFile, field_id};
@@ -55,7 +55,12 @@ pub enum InFileClones {
 
 /// Runs every smell that is switched on over one file. Sorted by line, without the secrets of the file, which are told as
 /// well: what others find in it must not show them either.
-pub fn check_all(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, copies: InFileClones) -> (Vec<Smell>, FileRedactor) {
+pub fn check_all(
+    source: &ParsedFile<'_>,
+    facts: &FileFacts,
+    limits: &Limits,
+    copies: InFileClones,
+) -> (Vec<Smell>, FileRedactor) {
     type SmellCheck = fn(&ParsedFile<'_>, &FileFacts, &Limits, &mut Vec<Smell>);
     let checks: [(bool, SmellCheck); 9] = [
         (limits.long_method.enabled, long_method::check),

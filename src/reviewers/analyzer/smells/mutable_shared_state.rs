@@ -4,10 +4,10 @@
 //! What is changed under a lock by all of its writers is left alone. See GLOBAL_VARIABLES for what one function changes.
 
 use super::Smell;
-use super::dead_code::occurrences::{NameOccurrences, NameOccurrence};
 use super::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
+use super::dead_code::occurrences::{NameOccurrence, NameOccurrences};
 use super::global_variables::declarations::is_python_container;
-use super::global_variables::module_variables::{self, ModuleVariableKind, ModuleVariable};
+use super::global_variables::module_variables::{self, ModuleVariable, ModuleVariableKind};
 use super::global_variables::writer_names;
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion, text};
 use crate::reviewers::analyzer::facts::FileFacts;
@@ -28,7 +28,12 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &
     }
 }
 
-fn build_shared_state_smell(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, state: &ModuleVariable) -> Smell {
+fn build_shared_state_smell(
+    source: &ParsedFile<'_>,
+    facts: &FileFacts,
+    limits: &Limits,
+    state: &ModuleVariable,
+) -> Smell {
     let node = &source.nodes[state.name];
     let name = source.text(node);
     let writers = state.writers.len();
@@ -71,7 +76,8 @@ fn check_default_arguments(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut
         if !(typed || kinds.default_parameter.is(node.kind)) || node.is_error() {
             continue;
         }
-        let (Some(name), Some(value)) = (source.child_by_field(index, fields.name), source.child_by_field(index, fields.value))
+        let (Some(name), Some(value)) =
+            (source.child_by_field(index, fields.name), source.child_by_field(index, fields.value))
         else {
             continue;
         };
@@ -160,7 +166,8 @@ fn check_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut 
         }
         let statement = source.nodes[node.parent as usize];
         let class = source.nodes[statement.parent as usize].parent as usize;
-        let (Some(left), Some(right)) = (source.child_by_field(index, fields.left), source.child_by_field(index, fields.right))
+        let (Some(left), Some(right)) =
+            (source.child_by_field(index, fields.left), source.child_by_field(index, fields.right))
         else {
             continue;
         };
@@ -241,7 +248,8 @@ fn is_changed(source: &ParsedFile<'_>, roles: &SmellNodeRoles, member: NodeIndex
         SmellNodeRole::Update => this.field == fields.left,
         SmellNodeRole::Index => {
             this.start == parent.start
-                && ((matches!(roles.role(outer.kind), SmellNodeRole::Assignment | SmellNodeRole::Update) && parent.field == fields.left)
+                && ((matches!(roles.role(outer.kind), SmellNodeRole::Assignment | SmellNodeRole::Update)
+                    && parent.field == fields.left)
                     || source.bytes(outer).starts_with(b"del "))
         }
         SmellNodeRole::Member => {

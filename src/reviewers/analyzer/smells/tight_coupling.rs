@@ -9,7 +9,7 @@ mod tests;
 use std::sync::LazyLock;
 
 use super::Smell;
-use super::syntax::{SmellFieldIds, KindMap, has_word, last_identifier};
+use super::syntax::{KindMap, SmellFieldIds, has_word, last_identifier};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::language::Language;
@@ -43,7 +43,10 @@ struct CouplingRoles {
 }
 
 static ROLES: LazyLock<[CouplingRoles; 13]> = LazyLock::new(|| {
-    Language::ALL.map(|language| CouplingRoles { map: KindMap::new(language, role_table(language)), fields: SmellFieldIds::new(language) })
+    Language::ALL.map(|language| CouplingRoles {
+        map: KindMap::new(language, role_table(language)),
+        fields: SmellFieldIds::new(language),
+    })
 });
 
 type CouplingRoleTable = &'static [(CouplingRole, &'static [&'static str])];
@@ -414,7 +417,8 @@ fn report_constructed_classes(group: &[ConstructedClass<'_>], reader: &CouplingR
     if !over && (services == 0 || only_services) {
         return;
     }
-    let shown: Vec<&ConstructedClass<'_>> = group.iter().filter(|made| over && !only_services || made.is_service).collect();
+    let shown: Vec<&ConstructedClass<'_>> =
+        group.iter().filter(|made| over && !only_services || made.is_service).collect();
     let Some(first) = shown.first() else { return };
     let names: Vec<String> = shown.iter().take(6).map(|made| format!("`{}`", made.class)).collect();
     let owner = reader.class_name(first.owner as usize);

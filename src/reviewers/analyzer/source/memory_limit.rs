@@ -202,7 +202,9 @@ unsafe extern "C" fn reallocate(bytes: *mut c_void, size: usize) -> *mut c_void 
     // SAFETY: the block has the layout of its size; one of another thread is copied and left where it is.
     unsafe {
         match unlink_block(bytes) {
-            Some(block) => link_block(realloc(block.cast(), block_layout((*block).size), block_layout(size).size()).cast(), size),
+            Some(block) => {
+                link_block(realloc(block.cast(), block_layout((*block).size), block_layout(size).size()).cast(), size)
+            }
             None => {
                 let kept = (*bytes.cast::<BlockHeader>().sub(1)).size.min(size);
                 let copy = link_block(alloc(block_layout(size)).cast(), size);

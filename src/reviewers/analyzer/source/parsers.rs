@@ -25,7 +25,12 @@ impl Parsers {
     /// # Errors
     /// [`Unread::TooComplex`] when the grammar gives up, which takes a file that was made for it: the work and the
     /// memory for a file are bounded by its size. 4 GiB are too complex as well.
-    pub fn parse<'a>(&mut self, path: &'a str, language: Language, text: &'a [u8]) -> Result<ParsedFile<'a>, AnalyzeError> {
+    pub fn parse<'a>(
+        &mut self,
+        path: &'a str,
+        language: Language,
+        text: &'a [u8],
+    ) -> Result<ParsedFile<'a>, AnalyzeError> {
         let [nodes] = self.parse_versions(language, [text])?;
         Ok(ParsedFile::new(path, language, text, nodes))
     }
@@ -59,7 +64,11 @@ impl Parsers {
     }
 
     /// The nodes of a file's versions.
-    fn parse_versions<const N: usize>(&mut self, language: Language, versions: [&[u8]; N]) -> Result<[Vec<Node>; N], AnalyzeError> {
+    fn parse_versions<const N: usize>(
+        &mut self,
+        language: Language,
+        versions: [&[u8]; N],
+    ) -> Result<[Vec<Node>; N], AnalyzeError> {
         if versions.iter().any(|text| u32::try_from(text.len()).is_err()) {
             return Err(AnalyzeError::TooComplex);
         }

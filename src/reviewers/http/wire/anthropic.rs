@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::Effort;
-use super::super::response_builder::{ResponseBuilder, ToolCallIndex};
 use super::super::failure::ServerError;
+use super::super::response_builder::{ResponseBuilder, ToolCallIndex};
 use super::super::transport::ServerUrl;
-use super::{RequestOptions, OptionalField, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, ResponseReader, EventError, WireFormat, WireKind, items_at, arguments_to_object, wrap_opaque, str_at, number_at};
-use crate::domain::{ChatRequest, ChatMessage, StopReason, ToolCall, Usage};
+use super::{
+    EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
+    WireKind, arguments_to_object, items_at, number_at, str_at, wrap_opaque,
+};
+use crate::domain::{ChatMessage, ChatRequest, StopReason, ToolCall, Usage};
 
 pub struct Anthropic;
 
@@ -142,7 +145,9 @@ fn build_messages(request: &ChatRequest, ask: &RequestOptions<'_>) -> Vec<Value>
             ChatMessage::Tool { call_id, text, .. } => {
                 ("user", vec![json!({ "type": "tool_result", "tool_use_id": sanitize_id(call_id), "content": text })])
             }
-            ChatMessage::Assistant { text, calls, opaque } => ("assistant", build_assistant_blocks(text, calls, opaque, ask)),
+            ChatMessage::Assistant { text, calls, opaque } => {
+                ("assistant", build_assistant_blocks(text, calls, opaque, ask))
+            }
         };
         if position + 1 == request.pinned && ask.sends(OptionalField::CacheControl, request) {
             blocks.last_mut().map(add_cache_control);
@@ -257,7 +262,8 @@ impl MessageReader {
             }
             "thinking" | "redacted_thinking" => {
                 answer.charge_bytes(block.to_string().len())?;
-                let (thinking, signature) = (str_at(block, "/thinking").to_owned(), str_at(block, "/signature").to_owned());
+                let (thinking, signature) =
+                    (str_at(block, "/thinking").to_owned(), str_at(block, "/signature").to_owned());
                 self.blocks.insert(index, ContentBlock::Thought { block: block.clone(), thinking, signature });
             }
             _ => {}

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::super::Effort;
-use super::super::response_builder::{ResponseBuilder, is_generated_id};
 use super::super::failure::ServerError;
+use super::super::response_builder::{ResponseBuilder, is_generated_id};
 use super::super::transport::ServerUrl;
 use super::{
-    RequestOptions, OptionalField, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, ResponseReader, EventError, WireFormat, WireKind, arguments_to_string, items_at, arguments_to_object, wrap_opaque, str_at,
-    number_at,
+    EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
+    WireKind, arguments_to_object, arguments_to_string, items_at, number_at, str_at, wrap_opaque,
 };
-use crate::domain::{ChatRequest, ChatMessage, StopReason, ToolCall, Usage};
+use crate::domain::{ChatMessage, ChatRequest, StopReason, ToolCall, Usage};
 
 pub struct Gemini;
 

@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::response_builder::{ResponseBuilder, ResponseTooLarge};
 use super::failure::ServerError;
+use super::response_builder::{ResponseBuilder, ResponseTooLarge};
 use super::sse::Framing;
 use super::transport::ServerUrl;
 use super::{Effort, WireKind};
@@ -70,7 +70,9 @@ impl RequestOptions<'_> {
         let wanted = !self.unsupported.contains(&OptionalField::OpaqueReasoning);
         opaque
             .iter()
-            .filter(move |value| wanted && str_at(value, "/wire") == kind.word() && str_at(value, "/model") == self.model)
+            .filter(move |value| {
+                wanted && str_at(value, "/wire") == kind.word() && str_at(value, "/model") == self.model
+            })
             .filter_map(|value| value.get("item"))
     }
 

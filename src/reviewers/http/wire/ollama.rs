@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 use super::super::Effort;
-use super::super::response_builder::{ResponseBuilder, is_generated_id};
 use super::super::failure::ServerError;
+use super::super::response_builder::{ResponseBuilder, is_generated_id};
 use super::super::sse::Framing;
 use super::super::transport::ServerUrl;
 use super::openai_chat::build_tool;
 use super::{
-    RequestOptions, OptionalField, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, ResponseReader, EventError, WireFormat, WireKind, arguments_to_string, items_at, arguments_to_object, wrap_opaque, str_at,
-    number_at,
+    EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
+    WireKind, arguments_to_object, arguments_to_string, items_at, number_at, str_at, wrap_opaque,
 };
-use crate::domain::{ChatRequest, ChatMessage, StopReason, Usage};
+use crate::domain::{ChatMessage, ChatRequest, StopReason, Usage};
 
 pub struct Ollama;
 
@@ -120,7 +120,8 @@ fn build_messages(request: &ChatRequest, ask: &RequestOptions<'_>) -> Vec<Value>
                 let calls: Vec<Value> = calls
                     .iter()
                     .map(|call| {
-                        let mut sent = json!({ "function": { "name": call.name, "arguments": arguments_to_object(call) } });
+                        let mut sent =
+                            json!({ "function": { "name": call.name, "arguments": arguments_to_object(call) } });
                         if !is_generated_id(&call.id) {
                             sent["id"] = json!(call.id);
                         }
@@ -175,7 +176,11 @@ impl ResponseReader for LineReader {
             });
             answer.finished = true;
             if answer.has_calls() && !self.thoughts.is_empty() {
-                answer.push_opaque(wrap_opaque(KIND, &self.model, json!({ "thinking": std::mem::take(&mut self.thoughts) })))?;
+                answer.push_opaque(wrap_opaque(
+                    KIND,
+                    &self.model,
+                    json!({ "thinking": std::mem::take(&mut self.thoughts) }),
+                ))?;
             }
         }
         Ok(())

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::response_builder::{ResponseBuilder, ToolCallIndex};
 use super::super::failure::ServerError;
+use super::super::response_builder::{ResponseBuilder, ToolCallIndex};
 use super::super::transport::ServerUrl;
 use super::{
-    RequestOptions, OptionalField, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, ResponseReader, EventError, WireFormat, WireKind, arguments_to_json_text, arguments_to_string, items_at, wrap_opaque,
-    str_at, number_at,
+    EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
+    WireKind, arguments_to_json_text, arguments_to_string, items_at, number_at, str_at, wrap_opaque,
 };
-use crate::domain::{ChatRequest, ChatMessage, StopReason, ToolSpec, Usage};
+use crate::domain::{ChatMessage, ChatRequest, StopReason, ToolSpec, Usage};
 
 pub struct OpenaiChat;
 
@@ -68,7 +68,10 @@ impl WireFormat for OpenaiChat {
             (OptionalField::Stream, NO_STREAM_PHRASES),
             (OptionalField::Temperature, &["temperature"]),
             (OptionalField::Effort, &["reasoning_effort", "reasoning effort"]),
-            (OptionalField::OpaqueReasoning, &["reasoning_content", "reasoning_details", "extra_content", "thought_signature"]),
+            (
+                OptionalField::OpaqueReasoning,
+                &["reasoning_content", "reasoning_details", "extra_content", "thought_signature"],
+            ),
             (OptionalField::DefaultLimitName, &["max_tokens", "max_completion_tokens"]),
             (OptionalField::Tools, NO_TOOLS_PHRASES),
         ]
@@ -275,7 +278,8 @@ fn parse_usage(usage: &Value) -> Usage {
     let (input, completion) = (count("/prompt_tokens"), count("/completion_tokens"));
     let reasoning = count("/completion_tokens_details/reasoning_tokens");
     let apart = reasoning > 0
-        && number_at(usage, "/total_tokens") == input.checked_add(completion).and_then(|sum| sum.checked_add(reasoning));
+        && number_at(usage, "/total_tokens")
+            == input.checked_add(completion).and_then(|sum| sum.checked_add(reasoning));
     Usage {
         input,
         cached: number_at(usage, "/prompt_tokens_details/cached_tokens")

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::response_builder::{ResponseBuilder, ToolCallIndex};
 use super::super::failure::ServerError;
+use super::super::response_builder::{ResponseBuilder, ToolCallIndex};
 use super::super::transport::ServerUrl;
 use super::{
-    RequestOptions, OptionalField, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, ResponseReader, EventError, WireFormat, WireKind, arguments_to_json_text, items_at, wrap_opaque, str_at, number_at,
+    EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
+    WireKind, arguments_to_json_text, items_at, number_at, str_at, wrap_opaque,
 };
-use crate::domain::{ChatRequest, ChatMessage, StopReason, Usage};
+use crate::domain::{ChatMessage, ChatRequest, StopReason, Usage};
 
 pub struct OpenaiResponses;
 
@@ -133,7 +134,9 @@ impl ResponseReader for EventReader {
                     self.apply_item(index, item, kind.ends_with("done"), answer)?;
                 }
             }
-            "response.content_part.added" if str_at(event, "/part/type") == "output_text" => answer.start_paragraph()?,
+            "response.content_part.added" if str_at(event, "/part/type") == "output_text" => {
+                answer.start_paragraph()?
+            }
             "response.output_text.delta" => answer.push_text(str_at(event, "/delta"))?,
             "response.refusal.delta" => {
                 self.refused = true;
@@ -167,7 +170,13 @@ impl ResponseReader for EventReader {
 }
 
 impl EventReader {
-    fn apply_item(&mut self, index: u64, item: &Value, done: bool, answer: &mut ResponseBuilder) -> Result<(), EventError> {
+    fn apply_item(
+        &mut self,
+        index: u64,
+        item: &Value,
+        done: bool,
+        answer: &mut ResponseBuilder,
+    ) -> Result<(), EventError> {
         match str_at(item, "/type") {
             "function_call" => {
                 let slot = match self.calls.get(&index) {

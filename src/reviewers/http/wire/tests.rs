@@ -40,7 +40,10 @@ fn request() -> ChatRequest {
 
 fn body(kind: WireKind, model: &str, effort: Option<Effort>, left_out: &[OptionalField]) -> Value {
     let left_out = left_out.iter().copied().collect();
-    from_kind(kind).build_body(&request(), &RequestOptions { model, effort, window: Some(65_536), is_official: true, unsupported: &left_out })
+    from_kind(kind).build_body(
+        &request(),
+        &RequestOptions { model, effort, window: Some(65_536), is_official: true, unsupported: &left_out },
+    )
 }
 
 #[test]
@@ -70,7 +73,13 @@ fn openai_chat() {
             } }],
         })
     );
-    let least = [OptionalField::Stream, OptionalField::Temperature, OptionalField::Effort, OptionalField::DefaultLimitName, OptionalField::Tools];
+    let least = [
+        OptionalField::Stream,
+        OptionalField::Temperature,
+        OptionalField::Effort,
+        OptionalField::DefaultLimitName,
+        OptionalField::Tools,
+    ];
     let body = body(WireKind::OpenaiChat, "gpt", Some(Effort::High), &least);
     let fields: Vec<&str> = body.as_object().expect("an object").keys().map(String::as_str).collect();
     assert_eq!(fields, ["model", "messages", "stream", "max_tokens"]);
@@ -195,7 +204,8 @@ fn ollama() {
             } }],
         })
     );
-    let unknown = RequestOptions { model: "m", effort: None, window: None, is_official: true, unsupported: &BTreeSet::new() };
+    let unknown =
+        RequestOptions { model: "m", effort: None, window: None, is_official: true, unsupported: &BTreeSet::new() };
     let mut request = request();
     assert_eq!(from_kind(WireKind::Ollama).build_body(&request, &unknown)["options"]["num_ctx"], 16_384);
     request.system = "x".repeat(120_000);
@@ -213,7 +223,13 @@ fn anthropic_effort(#[case] model: &str, #[case] effort: Option<Value>, #[case] 
     let mut request = request();
     // A model with a budget has to find its thoughts before calls.
     request.messages.truncate(1);
-    let ask = RequestOptions { model, effort: Some(Effort::High), window: None, is_official: true, unsupported: &BTreeSet::new() };
+    let ask = RequestOptions {
+        model,
+        effort: Some(Effort::High),
+        window: None,
+        is_official: true,
+        unsupported: &BTreeSet::new(),
+    };
     let body = from_kind(WireKind::Anthropic).build_body(&request, &ask);
     assert_eq!(body.pointer("/output_config/effort").cloned(), effort);
     assert_eq!(body.get("thinking").cloned(), thinking);

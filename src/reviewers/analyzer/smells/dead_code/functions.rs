@@ -4,9 +4,9 @@
 //! reported. Parameters are reported where the signature is the author's own: the function is private or called here,
 //! never handed on as a value, and no later parameter is used.
 
-use super::occurrences::{self, NameOccurrence};
 use super::node_roles::SmellNodeRole;
-use super::{DeadCodeSmell, DeadCodeCollector, shorten_name};
+use super::occurrences::{self, NameOccurrence};
+use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::Smell;
@@ -93,9 +93,11 @@ impl DeadCodeCollector<'_, '_> {
                 let around = scope.map(|scope| &source.nodes[scope.node]);
                 let in_trait = around.is_some_and(|around| {
                     kinds.trait_item.is(around.kind)
-                        || (kinds.impl_item.is(around.kind) && occurrences::has_word(impl_header(source.bytes(around)), "for"))
+                        || (kinds.impl_item.is(around.kind)
+                            && occurrences::has_word(impl_header(source.bytes(around)), "for"))
                 });
-                let attributed = self.prev_named_sibling(index).is_some_and(|before| source.bytes(before).starts_with(b"#["));
+                let attributed =
+                    self.prev_named_sibling(index).is_some_and(|before| source.bytes(before).starts_with(b"#["));
                 let allowed = self.scopes.iter().any(|scope| {
                     self.prev_named_sibling(scope.node).is_some_and(|before| {
                         let text = source.bytes(before);
@@ -242,10 +244,13 @@ impl DeadCodeCollector<'_, '_> {
                 _ if identifier(parameter) => give(Some(parameter)),
                 Language::Rust | Language::TypeScript | Language::Tsx => {
                     // `constructor(private x)` declares a field.
-                    let pattern = source.child_by_field(parameter, fields.pattern).filter(|&pattern| identifier(pattern));
+                    let pattern =
+                        source.child_by_field(parameter, fields.pattern).filter(|&pattern| identifier(pattern));
                     give(pattern);
                 }
-                Language::JavaScript => give(source.child_by_field(parameter, fields.left).filter(|&left| identifier(left))),
+                Language::JavaScript => {
+                    give(source.child_by_field(parameter, fields.left).filter(|&left| identifier(left)))
+                }
                 _ => give(source.child_by_field(parameter, fields.name).filter(|&name| identifier(name))),
             }
         }

@@ -3,7 +3,7 @@
 //! What an import may be for without a mention is left out: side effects, re-exports, traits, C# namespaces.
 
 use super::occurrences::{self, NameOccurrence};
-use super::{DeadCodeSmell, DeadCodeCollector, shorten_name};
+use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity, Suggestion, text};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::Smell;
@@ -320,7 +320,9 @@ impl DeadCodeCollector<'_, '_> {
                 let statement = import.statement..source.nodes[import.statement].end_index as usize;
                 let is_used = self.names.occurrences(bytes).iter().any(|&place| match place {
                     NameOccurrence::Comment(_) => comments_count,
-                    NameOccurrence::Name(node) | NameOccurrence::Text(node) => !statement.contains(&node) && !self.is_in_import(node),
+                    NameOccurrence::Name(node) | NameOccurrence::Text(node) => {
+                        !statement.contains(&node) && !self.is_in_import(node)
+                    }
                 });
                 if !is_used {
                     unused.push((import, name));
@@ -378,7 +380,13 @@ impl DeadCodeCollector<'_, '_> {
         self.imports[..at].last().is_some_and(|import| node < self.source.nodes[import.statement].end_index as usize)
     }
 
-    fn suggest_import_removal(&self, import: &ImportedName, confidence: Confidence, is_whole: bool, list: &str) -> Suggestion {
+    fn suggest_import_removal(
+        &self,
+        import: &ImportedName,
+        confidence: Confidence,
+        is_whole: bool,
+        list: &str,
+    ) -> Suggestion {
         let node = &self.source.nodes[import.statement];
         if is_whole
             && confidence == Confidence::High

@@ -1,8 +1,8 @@
 //! Unused locals: a variable that is declared, perhaps given a value, and mentioned nowhere else in its function.
 
-use super::occurrences::{self, NameOccurrence};
 use super::node_roles::SmellNodeRole;
-use super::{DeadCodeSmell, DeadCodeCollector, shorten_name};
+use super::occurrences::{self, NameOccurrence};
+use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::Smell;
@@ -81,7 +81,9 @@ impl DeadCodeCollector<'_, '_> {
         let kind = source.nodes[left].kind;
         match source.language {
             Language::Python if kinds.identifier.is(kind) && self.is_in_function() => self.add_local(left, index),
-            Language::Ruby if kinds.identifier.is(kind) && !self.is_value_of_block(index) => self.add_local(left, index),
+            Language::Ruby if kinds.identifier.is(kind) && !self.is_value_of_block(index) => {
+                self.add_local(left, index)
+            }
             Language::Php if kinds.variable_name.is(kind) => {
                 if let Some(name) = source.children(left).find(|&child| kinds.name.is(source.nodes[child].kind)) {
                     self.add_local(name, index);
@@ -204,7 +206,9 @@ impl DeadCodeCollector<'_, '_> {
             let name = if kinds.variable_name.is(source.nodes[child].kind) {
                 Some(child)
             } else {
-                source.child_by_field(child, fields.name).filter(|&name| kinds.variable_name.is(source.nodes[name].kind))
+                source
+                    .child_by_field(child, fields.name)
+                    .filter(|&name| kinds.variable_name.is(source.nodes[name].kind))
             };
             if let Some(name) = name {
                 self.add_local(name, index);
@@ -272,7 +276,8 @@ impl DeadCodeCollector<'_, '_> {
                 NameOccurrence::Name(node) => !occurrences::is_member(source, node),
             });
             let is_used = is_used
-                || (macros_count && self.names.occurrences(bytes).iter().any(|place| matches!(place, NameOccurrence::Text(_))));
+                || (macros_count
+                    && self.names.occurrences(bytes).iter().any(|place| matches!(place, NameOccurrence::Text(_))));
             // Several declarations of one name: one finding, at the first. In PHP a variable may be a reference.
             let only_one = matches!(source.language, Language::Php | Language::Bash | Language::Ruby);
             if is_used || first != Some(local.name) || (only_one && declarations > 1) {
@@ -292,7 +297,8 @@ impl DeadCodeCollector<'_, '_> {
                 _ if at_top => Confidence::Medium,
                 _ => Confidence::High,
             };
-            let place = if function.is_empty() { "the file".to_owned() } else { format!("`{}`", shorten_name(function)) };
+            let place =
+                if function.is_empty() { "the file".to_owned() } else { format!("`{}`", shorten_name(function)) };
             out.push(
                 DeadCodeSmell {
                     node: local.name,

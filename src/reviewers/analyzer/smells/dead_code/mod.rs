@@ -4,15 +4,15 @@
 //! A name counts as used when it stands anywhere else in its scope, in a string as well: what is reported is sure rather
 //! than complete. Functions, locals and parameters in code that the parser could not make sense of are left alone.
 
-mod reachability;
 mod functions;
 mod imports;
 mod locals;
-pub(super) mod occurrences;
 pub(super) mod node_roles;
+pub(super) mod occurrences;
+mod reachability;
 
-use self::occurrences::NameOccurrences;
 use self::node_roles::{SmellNodeRole, SmellNodeRoles};
+use self::occurrences::NameOccurrences;
 use super::Smell;
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::facts::FileFacts;

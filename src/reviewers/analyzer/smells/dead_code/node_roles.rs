@@ -107,7 +107,10 @@ const ROLE_KINDS: &[(SmellNodeRole, &[&str])] = &[
         SmellNodeRole::Declarator,
         &["variable_declarator", "let_declaration", "declaration", "var_spec", "declaration_command", "static_item"],
     ),
-    (SmellNodeRole::Assignment, &["assignment", "assignment_expression", "assignment_statement", "variable_assignment"]),
+    (
+        SmellNodeRole::Assignment,
+        &["assignment", "assignment_expression", "assignment_statement", "variable_assignment"],
+    ),
     (
         SmellNodeRole::Update,
         &[

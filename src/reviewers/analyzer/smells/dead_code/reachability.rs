@@ -1,8 +1,8 @@
 //! Statements that are never reached, and conditions that are always the same.
 
-use super::occurrences;
 use super::node_roles::SmellNodeRole;
-use super::{DeadCodeSmell, DeadCodeCollector, shorten_name};
+use super::occurrences;
+use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{Node, NodeIndex};

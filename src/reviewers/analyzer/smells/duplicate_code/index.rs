@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use super::lexer::{self, LanguageFamily, CloneToken};
-use super::matching::{self, FastMap, TokenFingerprint, CloneRules};
-use super::search::{is_vendored, is_generated};
 use super::indexed_line_ranges::IndexedLineRanges;
+use super::lexer::{self, CloneToken, LanguageFamily};
+use super::matching::{self, CloneRules, FastMap, TokenFingerprint};
+use super::search::{is_generated, is_vendored};
 use super::{LocatedClone, ReportingFile};
 use crate::reviewers::analyzer::facts;
 use crate::reviewers::analyzer::language::Language;
@@ -54,7 +54,11 @@ impl CloneIndex {
     }
 
     /// The copies between different files; each is reported on the later path, with that path.
-    pub fn find_clones(mut self, read: &mut dyn FnMut(&str) -> Option<Vec<u8>>, limits: &Limits) -> Vec<(String, Smell)> {
+    pub fn find_clones(
+        mut self,
+        read: &mut dyn FnMut(&str) -> Option<Vec<u8>>,
+        limits: &Limits,
+    ) -> Vec<(String, Smell)> {
         let rules = CloneRules::from_limits(limits);
         let mut smells = Vec::new();
         let mut pairs = self.candidate_pairs();

@@ -182,10 +182,14 @@ impl CloneLexer<'_> {
                     self.skip_past(b"*/");
                 }
             }
-            b'#' if self.family == LanguageFamily::Bash && !matches!(self.peek_back(1), b' ' | b'\t' | b'\n' | b';' | 0) => {
+            b'#' if self.family == LanguageFamily::Bash
+                && !matches!(self.peek_back(1), b' ' | b'\t' | b'\n' | b';' | 0) =>
+            {
                 return false;
             }
-            b'#' if self.family.has_hash_comments() && !(self.family == LanguageFamily::Php && self.peek(1) == b'[') => {
+            b'#' if self.family.has_hash_comments()
+                && !(self.family == LanguageFamily::Php && self.peek(1) == b'[') =>
+            {
                 self.skip_line();
             }
             // `#include` is an import; what follows `#if` is no code.
@@ -281,12 +285,18 @@ impl CloneLexer<'_> {
         let first = index == 0 || self.tokens[index - 1].line != self.line;
         if first && self.import.is_none() {
             let import = match (self.family, word) {
-                (LanguageFamily::Rust, b"use") | (LanguageFamily::Java, b"import" | b"package") => Some(ImportEnd::Semicolon),
-                (LanguageFamily::Php, b"use" | b"namespace") => Some(ImportEnd::Semicolon),
-                (LanguageFamily::CSharp, b"using") if self.text[self.at..].trim_ascii_start().first() != Some(&b'(') => {
+                (LanguageFamily::Rust, b"use") | (LanguageFamily::Java, b"import" | b"package") => {
                     Some(ImportEnd::Semicolon)
                 }
-                (LanguageFamily::Python, b"import" | b"from") | (LanguageFamily::Go, b"import" | b"package") => Some(ImportEnd::Line),
+                (LanguageFamily::Php, b"use" | b"namespace") => Some(ImportEnd::Semicolon),
+                (LanguageFamily::CSharp, b"using")
+                    if self.text[self.at..].trim_ascii_start().first() != Some(&b'(') =>
+                {
+                    Some(ImportEnd::Semicolon)
+                }
+                (LanguageFamily::Python, b"import" | b"from") | (LanguageFamily::Go, b"import" | b"package") => {
+                    Some(ImportEnd::Line)
+                }
                 (LanguageFamily::Ruby, b"require" | b"require_relative") => Some(ImportEnd::Line),
                 (LanguageFamily::Script, b"import") if self.peek(0) != b'(' => Some(ImportEnd::Text),
                 _ => None,
@@ -387,7 +397,10 @@ impl CloneLexer<'_> {
                 }
             }
             b'"' | b'\'' => {
-                let lines = matches!(self.family, LanguageFamily::Rust | LanguageFamily::Ruby | LanguageFamily::Php | LanguageFamily::Bash);
+                let lines = matches!(
+                    self.family,
+                    LanguageFamily::Rust | LanguageFamily::Ruby | LanguageFamily::Php | LanguageFamily::Bash
+                );
                 let escapes = !(quote == b'\'' && self.family == LanguageFamily::Bash);
                 self.skip_quoted(quote, lines, escapes);
             }
@@ -396,7 +409,9 @@ impl CloneLexer<'_> {
                 self.at += 1;
                 self.skip_past(b"`");
             }
-            b'/' if matches!(self.family, LanguageFamily::Script | LanguageFamily::Ruby) && self.is_regex_position() => {
+            b'/' if matches!(self.family, LanguageFamily::Script | LanguageFamily::Ruby)
+                && self.is_regex_position() =>
+            {
                 if !self.skip_regex() {
                     return false;
                 }

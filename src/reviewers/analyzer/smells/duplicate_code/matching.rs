@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::lexer::{self, NAME_SHAPE, NUMBER_SHAPE, STRING_SHAPE, CloneToken};
+use super::lexer::{self, CloneToken, NAME_SHAPE, NUMBER_SHAPE, STRING_SHAPE};
 
 /// Tokens of a fingerprint.
 pub const GRAM_TOKENS: usize = 24;
@@ -145,7 +145,11 @@ impl CloneMatch {
     }
 
     /// The pairs of tokens that stand for each other.
-    pub fn token_pairs<'a>(&'a self, a: &'a [CloneToken], b: &'a [CloneToken]) -> impl Iterator<Item = (&'a CloneToken, &'a CloneToken)> {
+    pub fn token_pairs<'a>(
+        &'a self,
+        a: &'a [CloneToken],
+        b: &'a [CloneToken],
+    ) -> impl Iterator<Item = (&'a CloneToken, &'a CloneToken)> {
         self.runs.iter().flat_map(move |run| {
             let length = run.length as usize;
             a[run.a as usize..][..length].iter().zip(&b[run.b as usize..][..length])
@@ -164,7 +168,11 @@ pub fn group_by_hash(prints: &[TokenFingerprint]) -> FastMap<u32, Vec<u32>> {
 }
 
 /// The copies between two streams; `None` for `b` means that `a` is held against itself, later against earlier places.
-pub fn find_matches(a: &[CloneToken], a_prints: &FastMap<u32, Vec<u32>>, b: Option<(&[CloneToken], &[TokenFingerprint])>) -> Vec<CloneMatch> {
+pub fn find_matches(
+    a: &[CloneToken],
+    a_prints: &FastMap<u32, Vec<u32>>,
+    b: Option<(&[CloneToken], &[TokenFingerprint])>,
+) -> Vec<CloneMatch> {
     let mut runs: Vec<TokenRun> = Vec::new();
     match b {
         Some((b, prints)) => {
@@ -361,8 +369,9 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             state >> 24
         };
-        let mut stream =
-            |n: usize| -> Vec<CloneToken> { (0..n).map(|_| CloneToken { shape: random() + 10, exact: 0, line: 1 }).collect() };
+        let mut stream = |n: usize| -> Vec<CloneToken> {
+            (0..n).map(|_| CloneToken { shape: random() + 10, exact: 0, line: 1 }).collect()
+        };
         let (one, frame) = (stream(400), stream(400));
         for offset in 0..300 {
             let mut other = frame.clone();
@@ -370,8 +379,11 @@ mod tests {
             let map = group_by_hash(&winnow_fingerprints(&one));
             let found = find_matches(&one, &map, Some((&other, &winnow_fingerprints(&other))));
             assert!(
-                found.iter().any(|copy| copy.runs.contains(&TokenRun { a: offset as u32, b: offset as u32, length: 50 })
-                    || copy.token_count() >= 50),
+                found.iter().any(|copy| copy.runs.contains(&TokenRun {
+                    a: offset as u32,
+                    b: offset as u32,
+                    length: 50
+                }) || copy.token_count() >= 50),
                 "offset {offset}"
             );
         }
@@ -388,7 +400,9 @@ mod tests {
             let fits = copies.iter_mut().find(|copy| {
                 let ((a_start, a_end), (_, b_end)) = (copy.range_a(), copy.range_b());
                 let apart = !same_file || run.b + run.length <= a_start;
-                apart && (a_end..=a_end + MAX_GAP_TOKENS).contains(&run.a) && (b_end..=b_end + MAX_GAP_TOKENS).contains(&run.b)
+                apart
+                    && (a_end..=a_end + MAX_GAP_TOKENS).contains(&run.a)
+                    && (b_end..=b_end + MAX_GAP_TOKENS).contains(&run.b)
             });
             match fits {
                 Some(copy) => copy.runs.push(run),

@@ -5,18 +5,18 @@
 //! copy, a copy with all names changed has about 50 to 60 %. Names that are changed have to be changed alike all over.
 //! Imports, tables of literals and lists of accessors are no copies; one finding per place, on the later one.
 
-mod language_family;
 pub mod index;
+mod indexed_line_ranges;
+mod language_family;
 mod lexer;
 mod matching;
 pub mod search;
-mod indexed_line_ranges;
 
 use std::collections::BTreeMap;
 
-use self::lexer::CloneToken;
-use self::matching::{CloneSimilarity, CloneMatch, CloneRules};
 use self::indexed_line_ranges::IndexedLineRanges;
+use self::lexer::CloneToken;
+use self::matching::{CloneMatch, CloneRules, CloneSimilarity};
 use super::Smell;
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, text};
 use crate::reviewers::analyzer::facts::{FileFacts, Function};
@@ -106,7 +106,13 @@ impl<'a> ReportingFile<'a> {
     }
 
     /// Cuts a copy to what a person would call one and says how alike its sides are; `None` if it is none.
-    fn evaluate_match(&self, copy: &CloneMatch, a: &[CloneToken], b: &[CloneToken], rules: &CloneRules) -> Option<AcceptedClone> {
+    fn evaluate_match(
+        &self,
+        copy: &CloneMatch,
+        a: &[CloneToken],
+        b: &[CloneToken],
+        rules: &CloneRules,
+    ) -> Option<AcceptedClone> {
         if copy.token_count() < rules.min_tokens {
             return None;
         }
@@ -141,13 +147,17 @@ impl<'a> ReportingFile<'a> {
             return copy.clone();
         };
         let (first, last) = (first.line, last.line);
-        for LineRange { end: foot, .. } in self.functions.ranges_at(first).filter(|it| it.start < first && it.end < last) {
+        for LineRange { end: foot, .. } in
+            self.functions.ranges_at(first).filter(|it| it.start < first && it.end < last)
+        {
             let after = start + a[start as usize..end as usize].partition_point(|token| token.line <= foot) as u32;
             if after - start < rules.min_tokens {
                 start = after;
             }
         }
-        for LineRange { start: head, .. } in self.functions.ranges_at(last).filter(|it| first < it.start && last < it.end) {
+        for LineRange { start: head, .. } in
+            self.functions.ranges_at(last).filter(|it| first < it.start && last < it.end)
+        {
             let before = start + a[start as usize..end as usize].partition_point(|token| token.line < head) as u32;
             if end - before < rules.min_tokens {
                 end = before;
@@ -244,7 +254,8 @@ fn merge_overlapping(mut found: Vec<LocatedClone<'_>>) -> Vec<(LocatedClone<'_>,
             kept.range_mut(..=here.end).rev().take_while(|(_, (_, known, _))| known.accepted.here.end >= here.start);
         match overlapping.map(|(_, known)| known).min_by_key(|(rank, ..)| *rank) {
             Some((_, known, others)) => {
-                let elsewhere = known.there_path != copy.there_path || !known.accepted.there.overlaps(copy.accepted.there);
+                let elsewhere =
+                    known.there_path != copy.there_path || !known.accepted.there.overlaps(copy.accepted.there);
                 *others += u32::from(elsewhere);
             }
             None => drop(kept.insert(here.start, (rank, copy, 0))),
@@ -289,7 +300,8 @@ fn count_code_lines(tokens: &[CloneToken]) -> u32 {
 fn trim_to_lines(copy: &CloneMatch, a: &[CloneToken], rules: &CloneRules) -> CloneMatch {
     let (mut start, mut end) = copy.range_a();
     let starts_line = |at: u32| at == 0 || a[at as usize - 1].line != a[at as usize].line;
-    let is_foot = |at: u32| ["}", ")", "]", ";", ",", "end"].iter().any(|text| lexer::is_fixed_token(&a[at as usize], text));
+    let is_foot =
+        |at: u32| ["}", ")", "]", ";", ",", "end"].iter().any(|text| lexer::is_fixed_token(&a[at as usize], text));
     let mut cut = start;
     while cut < end && (!starts_line(cut) || is_foot(cut)) {
         cut += 1;

@@ -3,9 +3,9 @@
 //! Whoever starts a search may know the fingerprints of files ([`Known`]), so that an ordinary review reads only the few
 //! files that share some with the change. Work is bounded by bytes, not by time: the same search finds the same copies.
 
-use super::lexer::{self, LanguageFamily, CloneToken};
-use super::matching::{self, FastMap, GRAM_TOKENS, CloneMatch, TokenFingerprint, CloneRules, WINDOW_GRAMS};
-use super::{LocatedClone, AcceptedClone, ReportingFile};
+use super::lexer::{self, CloneToken, LanguageFamily};
+use super::matching::{self, CloneMatch, CloneRules, FastMap, GRAM_TOKENS, TokenFingerprint, WINDOW_GRAMS};
+use super::{AcceptedClone, LocatedClone, ReportingFile};
 use crate::domain::{LineRange, text};
 use crate::git::TreeFile;
 use crate::reviewers::analyzer::facts::FileFacts;
@@ -86,7 +86,8 @@ impl<'a> CloneSearch<'a> {
     ) -> CloneReport {
         let mut report = CloneReport::default();
         let rules = CloneRules::from_limits(limits);
-        let files: Vec<TokenizedChange<'_>> = changed.iter().map(|file| TokenizedChange::new(file, rules.min_tokens)).collect();
+        let files: Vec<TokenizedChange<'_>> =
+            changed.iter().map(|file| TokenizedChange::new(file, rules.min_tokens)).collect();
         if files.iter().all(|file| file.queries.is_empty()) {
             return report;
         }
@@ -113,13 +114,19 @@ impl<'a> CloneSearch<'a> {
             for (file, found) in files.iter().zip(&mut found).filter(|(file, _)| file.family == other.family) {
                 for copy in matching::find_matches(&file.tokens, &file.prints, Some((&tokens, &prints))) {
                     if let Some(judged) = file.evaluate_added(&copy, &tokens, &rules) {
-                        found.push(LocatedClone { there_path: other.file.path.clone(), there_facts: None, accepted: judged });
+                        found.push(LocatedClone {
+                            there_path: other.file.path.clone(),
+                            there_facts: None,
+                            accepted: judged,
+                        });
                     }
                 }
             }
         }
         for (index, (file, found)) in files.iter().zip(found).enumerate() {
-            report.smells.extend(file.reporting_file.build_smells(found, limits).into_iter().map(|smell| (index, smell)));
+            report
+                .smells
+                .extend(file.reporting_file.build_smells(found, limits).into_iter().map(|smell| (index, smell)));
         }
         report
     }
@@ -216,7 +223,15 @@ impl<'a> TokenizedChange<'a> {
             queries.extend(fingerprints.iter().filter(near).map(|print| print.hash));
         }
         let reporting_file = ReportingFile::new(file.source, file.facts);
-        Self { reporting_file, family: LanguageFamily::from_language(file.source.language), tokens, fingerprints, prints, queries, added_before }
+        Self {
+            reporting_file,
+            family: LanguageFamily::from_language(file.source.language),
+            tokens,
+            fingerprints,
+            prints,
+            queries,
+            added_before,
+        }
     }
 
     fn count_added(&self, from: u32, to: u32) -> u32 {
@@ -267,7 +282,11 @@ fn find_among_changed<'a>(files: &[TokenizedChange<'a>], rules: &CloneRules, fou
                 .or_else(|| file.evaluate_added(&copy.swapped(), &file.tokens, rules));
             if let Some(judged) = judged.filter(|_| !file.is_edited_with(&copy, file)) {
                 let there_path = file.reporting_file.path.to_owned();
-                found[index].push(LocatedClone { there_path, there_facts: file.reporting_file.facts, accepted: judged });
+                found[index].push(LocatedClone {
+                    there_path,
+                    there_facts: file.reporting_file.facts,
+                    accepted: judged,
+                });
             }
         }
         for (number, other) in files.iter().enumerate().filter(|(_, other)| other.family == file.family) {
@@ -284,7 +303,11 @@ fn find_among_changed<'a>(files: &[TokenizedChange<'a>], rules: &CloneRules, fou
                     continue;
                 }
                 let there_path = other.reporting_file.path.to_owned();
-                found[index].push(LocatedClone { there_path, there_facts: other.reporting_file.facts, accepted: judged });
+                found[index].push(LocatedClone {
+                    there_path,
+                    there_facts: other.reporting_file.facts,
+                    accepted: judged,
+                });
             }
         }
     }
@@ -306,7 +329,8 @@ fn select_candidates(others: Vec<CloneCandidateFile<'_>>) -> Vec<CloneCandidateF
     let mut chosen: Vec<(usize, CloneCandidateFile<'_>)> = others
         .into_iter()
         .filter_map(|other| {
-            let rare = other.hits.iter().filter(|print| files_of.get(print).is_some_and(|&n| n <= MAX_FILES_PER_FINGERPRINT));
+            let rare =
+                other.hits.iter().filter(|print| files_of.get(print).is_some_and(|&n| n <= MAX_FILES_PER_FINGERPRINT));
             let rare = rare.count();
             (rare > 0).then_some((rare, other))
         })

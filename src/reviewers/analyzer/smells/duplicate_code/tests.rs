@@ -137,7 +137,9 @@ impl FingerprintSource for KnownFingerprints {
 }
 
 fn known_fingerprints<'a>(files: impl IntoIterator<Item = (&'a str, &'a String)>) -> KnownFingerprints {
-    KnownFingerprints(files.into_iter().map(|(path, text)| (path.to_owned(), file_fingerprints(path, text.as_bytes()))).collect())
+    KnownFingerprints(
+        files.into_iter().map(|(path, text)| (path.to_owned(), file_fingerprints(path, text.as_bytes()))).collect(),
+    )
 }
 
 /// Runs a search over files whose blob ids are made from their contents; `added` are lines of the first file.
@@ -170,7 +172,10 @@ fn a_copy_in_another_file_is_found_whether_its_fingerprints_are_known_or_not() {
         let old = format!("src/old/{name}");
         let files = [
             (new.as_str(), code.to_owned()),
-            (old.as_str(), format!("{}{}", if language == Language::Php { "<?php\n" } else { "" }, rename_identifiers(code))),
+            (
+                old.as_str(),
+                format!("{}{}", if language == Language::Php { "<?php\n" } else { "" }, rename_identifiers(code)),
+            ),
             ("src/old/main.txt", code.to_owned()),
         ];
         let lines = LineRange::new(1, code.lines().count() as u32);
@@ -193,7 +198,9 @@ fn what_is_known_is_not_read() {
         files.push((name, format!("package p\n\nvar x{n} = y\n")));
     }
     let all = [LineRange::new(1, 20)];
-    let search = |known: &KnownFingerprints, budget| search_clones(CloneSearch::new(Some(known)).with_budget(budget), &all, &files);
+    let search = |known: &KnownFingerprints, budget| {
+        search_clones(CloneSearch::new(Some(known)).with_budget(budget), &all, &files)
+    };
     let whole = known_fingerprints(files.iter().map(|(path, text)| (*path, text)));
     let (report, reads) = search(&whole, CloneSearch::DEFAULT_BUDGET_BYTES);
     assert_eq!((reads, report.files_seen, report.notes.len()), (0, 40, 0), "{report:?}");
@@ -321,7 +328,8 @@ fn merge_overlapping_naive(found: &[LocatedClone<'_>]) -> Vec<(LineRange, LineRa
     for copy in found {
         match kept.iter_mut().find(|(known, _)| known.accepted.here.overlaps(copy.accepted.here)) {
             Some((known, others)) => {
-                let same_place = known.there_path == copy.there_path && known.accepted.there.overlaps(copy.accepted.there);
+                let same_place =
+                    known.there_path == copy.there_path && known.accepted.there.overlaps(copy.accepted.there);
                 *others += u32::from(!same_place);
             }
             None => kept.push((copy, 0)),

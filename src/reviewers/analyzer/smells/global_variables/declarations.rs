@@ -1,10 +1,10 @@
 //! What a file declares outside of functions that could be changed, per language.
 
-use super::module_variables::{ModuleVariableCollector, ModuleVariableKind, ModuleVariable};
+use super::module_variables::{ModuleVariable, ModuleVariableCollector, ModuleVariableKind};
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::smells::dead_code::occurrences;
 use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
+use crate::reviewers::analyzer::smells::dead_code::occurrences;
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
 impl ModuleVariableCollector<'_, '_> {
@@ -27,7 +27,9 @@ impl ModuleVariableCollector<'_, '_> {
             match (source.language, role) {
                 (Language::Rust, SmellNodeRole::Declarator) => self.collect_rust(index),
                 (Language::Python, SmellNodeRole::Assignment) => self.collect_python(index),
-                (Language::JavaScript | Language::TypeScript | Language::Tsx, SmellNodeRole::Declarator) => self.collect_script(index),
+                (Language::JavaScript | Language::TypeScript | Language::Tsx, SmellNodeRole::Declarator) => {
+                    self.collect_script(index)
+                }
                 (Language::Go, SmellNodeRole::Declarator) => self.collect_go(index),
                 (Language::Java | Language::CSharp, SmellNodeRole::Declarator) => self.collect_static_field(index),
                 (Language::C | Language::Cpp, SmellNodeRole::Declarator) => self.collect_c(index),
@@ -117,7 +119,8 @@ impl ModuleVariableCollector<'_, '_> {
             return;
         }
         let is_const = source.bytes(&source.nodes[declaration]).starts_with(b"const");
-        let value = source.child_by_field(index, fields.value).map_or(&b""[..], |value| source.bytes(&source.nodes[value]));
+        let value =
+            source.child_by_field(index, fields.value).map_or(&b""[..], |value| source.bytes(&source.nodes[value]));
         let container = value.starts_with(b"[")
             || value.starts_with(b"{")
             || value.starts_with(b"new Map")

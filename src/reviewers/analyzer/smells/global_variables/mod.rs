@@ -7,7 +7,7 @@
 pub(super) mod declarations;
 pub(super) mod module_variables;
 
-use self::module_variables::{ModuleVariableKind, ModuleVariable};
+use self::module_variables::{ModuleVariable, ModuleVariableKind};
 use super::Smell;
 use crate::domain::{Confidence, Kind, Priority, Severity, text};
 use crate::reviewers::analyzer::facts::FileFacts;
@@ -36,7 +36,9 @@ fn build_smell(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, stat
         ModuleVariableKind::StaticMut => ("`static mut`", "every use of it is unsafe"),
         ModuleVariableKind::Static => ("static field", "its value outlives objects and tests"),
         ModuleVariableKind::Global => ("global variable", "any code can change it"),
-        ModuleVariableKind::Module | ModuleVariableKind::ClassVariable => ("mutable global", "its value depends on what ran before"),
+        ModuleVariableKind::Module | ModuleVariableKind::ClassVariable => {
+            ("mutable global", "its value depends on what ran before")
+        }
     };
     let changes = if writer.is_empty() { String::new() } else { format!(", {writer} changes it") };
     Smell {

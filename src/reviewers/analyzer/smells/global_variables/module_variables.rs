@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::smells::dead_code::occurrences::{self, NameOccurrences, NameOccurrence};
 use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
+use crate::reviewers::analyzer::smells::dead_code::occurrences::{self, NameOccurrence, NameOccurrences};
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
 /// What sort of state.
@@ -193,8 +193,8 @@ impl ModuleVariableCollector<'_, '_> {
                 }
             }
         }
-        let needs_global =
-            source.language == Language::Python || (source.language == Language::Php && state.kind == ModuleVariableKind::Global);
+        let needs_global = source.language == Language::Python
+            || (source.language == Language::Php && state.kind == ModuleVariableKind::Global);
         let mut unguarded = false;
         for &place in places {
             let NameOccurrence::Name(node) = place else { continue };
@@ -210,7 +210,8 @@ impl ModuleVariableCollector<'_, '_> {
                 state.touched_by.push(function);
             }
             let change = self.classify_change(state, node);
-            if change == VariableChange::None || (change == VariableChange::Rebound && needs_global && !is_global_here) {
+            if change == VariableChange::None || (change == VariableChange::Rebound && needs_global && !is_global_here)
+            {
                 continue;
             }
             // Before anything else runs, nobody shares it.
@@ -356,7 +357,11 @@ impl ModuleVariableCollector<'_, '_> {
                             && parent.field != 0
                             && parent.field == fields.function
                         {
-                            return if self.has_mutator(state, parent_index) { VariableChange::Content } else { VariableChange::None };
+                            return if self.has_mutator(state, parent_index) {
+                                VariableChange::Content
+                            } else {
+                                VariableChange::None
+                            };
                         }
                         inside = true;
                     }
@@ -372,15 +377,22 @@ impl ModuleVariableCollector<'_, '_> {
                 SmellNodeRole::Call => {
                     let f = this.field;
                     if f != 0 && (f == fields.object || f == fields.receiver) {
-                        return if self.has_mutator(state, parent_index) { VariableChange::Content } else { VariableChange::None };
+                        return if self.has_mutator(state, parent_index) {
+                            VariableChange::Content
+                        } else {
+                            VariableChange::None
+                        };
                     }
                     return VariableChange::None;
                 }
                 SmellNodeRole::Assignment | SmellNodeRole::Update => {
                     let is_left = this.field == 0 || this.field != fields.right && this.field != fields.value;
-                    let is_unary = self.roles.role(parent.kind) == SmellNodeRole::Update && self.is_real_update(&parent);
+                    let is_unary =
+                        self.roles.role(parent.kind) == SmellNodeRole::Update && self.is_real_update(&parent);
                     let is_target = match self.roles.role(parent.kind) {
-                        SmellNodeRole::Assignment => this.field != 0 && (this.field == fields.left || this.field == fields.name),
+                        SmellNodeRole::Assignment => {
+                            this.field != 0 && (this.field == fields.left || this.field == fields.name)
+                        }
                         _ => is_left && is_unary,
                     };
                     if !is_target {

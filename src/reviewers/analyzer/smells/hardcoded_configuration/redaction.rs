@@ -48,9 +48,13 @@ impl FileRedactor {
             let last = lines.line_of_byte(bytes.end.saturating_sub(1).max(bytes.start));
             let shown = mask_secret(secret.text);
             hidden.secrets.push(RedactedSecret { bytes, lines: (first, last), shown, label: secret.label });
-            hidden
-                .fragments
-                .extend(secret.text.as_bytes().windows(FRAGMENT_BYTES).filter_map(|part| <[u8; FRAGMENT_BYTES]>::try_from(part).ok()));
+            hidden.fragments.extend(
+                secret
+                    .text
+                    .as_bytes()
+                    .windows(FRAGMENT_BYTES)
+                    .filter_map(|part| <[u8; FRAGMENT_BYTES]>::try_from(part).ok()),
+            );
             if secret.text.len() < FRAGMENT_BYTES {
                 hidden.short.push(secret.text.to_owned());
             }
@@ -128,7 +132,9 @@ impl FileRedactor {
             if smell.kind == Kind::HardcodedConfiguration {
                 continue;
             }
-            [&mut smell.title, &mut smell.explanation, &mut smell.subject].into_iter().for_each(|part| self.redact_text(part));
+            [&mut smell.title, &mut smell.explanation, &mut smell.subject]
+                .into_iter()
+                .for_each(|part| self.redact_text(part));
             if let Some(suggestion) = &mut smell.suggestion {
                 self.redact_suggestion(suggestion);
             }

@@ -1,6 +1,6 @@
 //! What a syntax node is to a literal inside of it, by language.
 
-use super::super::syntax::{SmellFieldIds, KindMap};
+use super::super::syntax::{KindMap, SmellFieldIds};
 use crate::reviewers::analyzer::language::Language;
 
 /// The part a node plays for the literals in it.
@@ -130,7 +130,10 @@ fn role_table(language: Language) -> LiteralRoleTable {
             (LiteralRole::Text, &["string"]),
             (LiteralRole::Comment, &["comment"]),
             (LiteralRole::Transparent, &["parenthesized_expression", "unary_operator"]),
-            (LiteralRole::Binary, &["binary_operator", "comparison_operator", "augmented_assignment", "boolean_operator"]),
+            (
+                LiteralRole::Binary,
+                &["binary_operator", "comparison_operator", "augmented_assignment", "boolean_operator"],
+            ),
             (LiteralRole::Arguments, &["argument_list"]),
             (LiteralRole::Call, &["call", "attribute", "await", "conditional_expression", "not_operator"]),
             (
@@ -269,7 +272,10 @@ fn role_table(language: Language) -> LiteralRoleTable {
             (LiteralRole::Transparent, &["parenthesized_expression", "unary_expression", "cast_expression"]),
             (LiteralRole::Binary, &["binary_expression"]),
             (LiteralRole::Arguments, &["argument_list"]),
-            (LiteralRole::Call, &["method_invocation", "object_creation_expression", "field_access", "ternary_expression"]),
+            (
+                LiteralRole::Call,
+                &["method_invocation", "object_creation_expression", "field_access", "ternary_expression"],
+            ),
             (LiteralRole::Named, &["variable_declarator", "assignment_expression", "element_value_pair"]),
             (LiteralRole::Declaration, &["field_declaration", "local_variable_declaration"]),
             (
@@ -469,7 +475,10 @@ fn role_table(language: Language) -> LiteralRoleTable {
             (LiteralRole::Named, &["variable_assignment"]),
             (LiteralRole::Declaration, &["declaration_command"]),
             (LiteralRole::Skip, &["array", "subscript", "case_item"]),
-            (LiteralRole::Interpolation, &["simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"]),
+            (
+                LiteralRole::Interpolation,
+                &["simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"],
+            ),
         ],
     }
 }

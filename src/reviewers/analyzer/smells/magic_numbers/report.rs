@@ -3,7 +3,7 @@
 use super::super::Smell;
 use super::super::hardcoded_configuration::is_likely_secret;
 use super::super::syntax::compact;
-use super::{UnexplainedNumber, NumberUse};
+use super::{NumberUse, UnexplainedNumber};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::limits::Limits;
@@ -11,7 +11,12 @@ use crate::reviewers::analyzer::limits::Limits;
 /// Lines of a repeated text that the explanation names.
 const MAX_LINES_NAMED: usize = 6;
 
-pub(super) fn report_numbers(mut hits: Vec<UnexplainedNumber<'_>>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+pub(super) fn report_numbers(
+    mut hits: Vec<UnexplainedNumber<'_>>,
+    facts: &FileFacts,
+    limits: &Limits,
+    out: &mut Vec<Smell>,
+) {
     hits.sort_by(|a, b| (a.function, a.literal, a.row).cmp(&(b.function, b.literal, b.row)));
     let mut groups: Vec<&[UnexplainedNumber<'_>]> =
         hits.chunk_by(|a, b| a.function == b.function && a.literal == b.literal).collect();

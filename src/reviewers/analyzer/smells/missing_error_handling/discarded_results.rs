@@ -25,7 +25,8 @@ impl<'a> FallibleCalls<'a> {
         if !matches!(source.language, Language::Go | Language::Rust) {
             return;
         }
-        let (Some(name), Some(body)) = (source.child_by_field(index, fields.name), source.child_by_field(index, fields.body))
+        let (Some(name), Some(body)) =
+            (source.child_by_field(index, fields.name), source.child_by_field(index, fields.body))
         else {
             return;
         };
@@ -152,7 +153,9 @@ impl<'a> LostErrorCollector<'a, '_> {
         match source.language {
             Language::Go => {
                 let dotted = callee.contains('.');
-                if function_lists::GO_ERROR_FUNCTIONS.contains(&callee) || (dotted && function_lists::GO_ERROR_METHODS.contains(&name)) {
+                if function_lists::GO_ERROR_FUNCTIONS.contains(&callee)
+                    || (dotted && function_lists::GO_ERROR_METHODS.contains(&name))
+                {
                     self.push(call, LostErrorKind::IgnoredReturn, callee);
                 } else if name != "Close" && !callee.contains('(') && callee.matches('.').count() < 2 {
                     fallible.add_dropped_call(call, LostErrorKind::IgnoredReturn, name, callee);
@@ -208,7 +211,8 @@ impl<'a> LostErrorCollector<'a, '_> {
     fn check_blank_identifier(&mut self, index: NodeIndex, fallible: &mut FallibleCalls<'a>) {
         let source = self.source;
         let fields = &self.roles.fields;
-        let (Some(left), Some(right)) = (source.child_by_field(index, fields.left), source.child_by_field(index, fields.right))
+        let (Some(left), Some(right)) =
+            (source.child_by_field(index, fields.left), source.child_by_field(index, fields.right))
         else {
             return;
         };
@@ -230,10 +234,12 @@ impl<'a> LostErrorCollector<'a, '_> {
         }
         let known = match all_blank {
             true => {
-                function_lists::GO_ERROR_FUNCTIONS.contains(&callee) || (!package.is_empty() && function_lists::GO_ERROR_METHODS.contains(&name))
+                function_lists::GO_ERROR_FUNCTIONS.contains(&callee)
+                    || (!package.is_empty() && function_lists::GO_ERROR_METHODS.contains(&name))
             }
             false => {
-                (function_lists::GO_ERROR_PACKAGES.contains(&package) && !function_lists::GO_INFALLIBLE_FUNCTIONS.contains(&name))
+                (function_lists::GO_ERROR_PACKAGES.contains(&package)
+                    && !function_lists::GO_INFALLIBLE_FUNCTIONS.contains(&name))
                     || (callee.contains('.') && function_lists::GO_VALUE_AND_ERROR_METHODS.contains(&name))
                     || matches!(callee, "time.Parse" | "time.ParseDuration" | "time.LoadLocation")
             }
@@ -249,7 +255,8 @@ impl<'a> LostErrorCollector<'a, '_> {
     fn check_allocation(&mut self, index: NodeIndex) {
         let source = self.source;
         let fields = &self.roles.fields;
-        let Some(mut value) = source.child_by_field(index, fields.value).or_else(|| source.child_by_field(index, fields.right))
+        let Some(mut value) =
+            source.child_by_field(index, fields.value).or_else(|| source.child_by_field(index, fields.right))
         else {
             return;
         };
@@ -262,7 +269,8 @@ impl<'a> LostErrorCollector<'a, '_> {
         if !function_lists::C_NULLABLE_FUNCTIONS.contains(&callee) {
             return;
         }
-        let Some(target) = source.child_by_field(index, fields.declarator).or_else(|| source.child_by_field(index, fields.left))
+        let Some(target) =
+            source.child_by_field(index, fields.declarator).or_else(|| source.child_by_field(index, fields.left))
         else {
             return;
         };
@@ -270,7 +278,8 @@ impl<'a> LostErrorCollector<'a, '_> {
         let variable = last_identifier(target_text);
         // As part of a condition or a larger expression it is looked at there.
         let parent = source.parent(index);
-        let stands_alone = self.role(parent) == ErrorNodeRole::Statement || source.child_by_field(index, fields.declarator).is_some();
+        let stands_alone =
+            self.role(parent) == ErrorNodeRole::Statement || source.child_by_field(index, fields.declarator).is_some();
         if variable.is_empty() || !stands_alone {
             return;
         }

@@ -1,6 +1,6 @@
 //! Which syntax nodes can lose an error, by language.
 
-use super::super::syntax::{SmellFieldIds, KindMap};
+use super::super::syntax::{KindMap, SmellFieldIds};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::KindSet;
 
@@ -111,7 +111,9 @@ fn role_table(language: Language) -> ErrorRoleTable {
             (ErrorNodeRole::Assignment, &["assignment_statement", "short_var_declaration"]),
             (ErrorNodeRole::Function, &["function_declaration", "method_declaration"]),
         ],
-        Language::Java => &[(ErrorNodeRole::Comment, &["line_comment", "block_comment"]), (ErrorNodeRole::Handler, &["catch_clause"])],
+        Language::Java => {
+            &[(ErrorNodeRole::Comment, &["line_comment", "block_comment"]), (ErrorNodeRole::Handler, &["catch_clause"])]
+        }
         Language::C | Language::Cpp => &[
             (ErrorNodeRole::Comment, &["comment"]),
             (ErrorNodeRole::Handler, &["catch_clause"]),
@@ -119,9 +121,11 @@ fn role_table(language: Language) -> ErrorRoleTable {
             (ErrorNodeRole::Assignment, &["init_declarator", "assignment_expression"]),
         ],
         Language::CSharp => &[(ErrorNodeRole::Comment, &["comment"]), (ErrorNodeRole::Handler, &["catch_clause"])],
-        Language::Ruby => {
-            &[(ErrorNodeRole::Comment, &["comment"]), (ErrorNodeRole::Handler, &["rescue"]), (ErrorNodeRole::RescueModifier, &["rescue_modifier"])]
-        }
+        Language::Ruby => &[
+            (ErrorNodeRole::Comment, &["comment"]),
+            (ErrorNodeRole::Handler, &["rescue"]),
+            (ErrorNodeRole::RescueModifier, &["rescue_modifier"]),
+        ],
         Language::Php => &[
             (ErrorNodeRole::Comment, &["comment"]),
             (ErrorNodeRole::Handler, &["catch_clause"]),

@@ -59,7 +59,8 @@ impl<'a> FloatingPromises<'a> {
         if !has_promises(source.language) {
             return;
         }
-        let Some(call) = reader.named_children(index).next().filter(|&call| reader.role(call) == ErrorNodeRole::Call) else {
+        let Some(call) = reader.named_children(index).next().filter(|&call| reader.role(call) == ErrorNodeRole::Call)
+        else {
             return;
         };
         let Some(function) = source.child_by_field(call, fields.function) else { return };
@@ -90,7 +91,8 @@ impl<'a> FloatingPromises<'a> {
 fn has_own_handler(reader: &LostErrorCollector<'_, '_>, function: NodeIndex) -> bool {
     let source = reader.source;
     let Some(body) = source.child_by_field(function, reader.roles.fields.body) else { return false };
-    let mut statements = reader.named_children(body).filter(|&statement| reader.role(statement) != ErrorNodeRole::Comment);
+    let mut statements =
+        reader.named_children(body).filter(|&statement| reader.role(statement) != ErrorNodeRole::Comment);
     let first = statements.next();
     statements.next().is_none() && first.is_some_and(|first| source.bytes(&source.nodes[first]).starts_with(b"try"))
 }
@@ -104,7 +106,8 @@ fn is_floating_chain(reader: &LostErrorCollector<'_, '_>, call: NodeIndex) -> bo
     for _ in 0..MAX_CHAIN_CALLS {
         let Some(function) = source.child_by_field(call, fields.function) else { return waits };
         let Some(property) = source.child_by_field(function, fields.property) else { return waits };
-        let arguments = source.child_by_field(call, fields.arguments).map_or(0, |list| reader.named_children(list).count());
+        let arguments =
+            source.child_by_field(call, fields.arguments).map_or(0, |list| reader.named_children(list).count());
         match source.bytes(&source.nodes[property]) {
             b"then" if arguments == 1 => waits = true,
             b"then" | b"catch" => return false,
@@ -130,7 +133,8 @@ impl LostErrorCollector<'_, '_> {
         if source.bytes(&source.nodes[property]) != b"catch" {
             return;
         }
-        let Some(handler) = source.child_by_field(call, fields.arguments).and_then(|list| self.named_children(list).next())
+        let Some(handler) =
+            source.child_by_field(call, fields.arguments).and_then(|list| self.named_children(list).next())
         else {
             return;
         };
