@@ -1,22 +1,22 @@
-//! The clock and the source of ids, so that both can be injected.
+//! Provides the clock and the id generator, so that tests can inject both.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::domain::{FixId, RunId, Time};
 
-/// Where moments and ids come from: the system, or a test.
+/// Source of times and ids: the system or a test.
 #[derive(Debug)]
 pub struct ClockAndIds(ClockSource);
 
 #[derive(Debug)]
 enum ClockSource {
     System,
-    /// As `Fixed`, but with random ids: several processes may start from one moment.
+    /// Like `Fixed`, but with random ids, because several processes may start at the same time.
     Started {
         state: Mutex<Time>,
     },
-    /// Each reading of the clock is one step later than the one before; ids count up.
+    /// Clock that moves by `step` at each reading, and ids that count up from 1.
     Fixed {
         state: Mutex<(Time, u128)>,
         step: Duration,
@@ -24,13 +24,17 @@ enum ClockSource {
 }
 
 impl ClockAndIds {
-    /// The system's clock and random ids.
+    /// Returns the system clock with random ids.
     pub fn system() -> Self {
         Self(ClockSource::System)
     }
 
-    /// The system's, unless `REVDECK_NOW` (RFC 3339, for tests only) sets the moment at which this process's clock
-    /// starts; it then moves by a millisecond at each reading.
+    /// Returns the system clock, or a test clock if `REVDECK_NOW` (RFC 3339, for tests only) is set. The test clock
+    /// starts at that time and moves by 1 ms at each reading.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value is not an RFC 3339 time.
     pub fn from_variable(now: Option<&str>) -> Result<Self, super::ConfigError> {
         match now.filter(|now| !now.is_empty()) {
             None => Ok(Self::system()),
@@ -41,12 +45,12 @@ impl ClockAndIds {
         }
     }
 
-    /// A clock that starts at `start` and moves by `step` at each reading, and ids that count from 1.
+    /// Returns a clock that starts at `start` and moves by `step` at each reading, with ids that count from 1.
     pub fn fixed(start: Time, step: Duration) -> Self {
         Self(ClockSource::Fixed { state: Mutex::new((start, 0)), step })
     }
 
-    /// Now, to the millisecond.
+    /// Returns the current time, truncated to milliseconds.
     pub fn now(&self) -> Time {
         let now = match &self.0 {
             ClockSource::System => Time::now(),
@@ -66,13 +70,13 @@ impl ClockAndIds {
         Time::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
-    /// A run id nobody has.
+    /// Returns a new run id.
     pub fn new_run_id(&self) -> RunId {
         RunId::try_from(format!("ar_{}", self.new_ulid()))
             .unwrap_or_else(|error| unreachable!("a ULID is 26 letters: {error}"))
     }
 
-    /// The id of a fix that nobody has.
+    /// Returns a new fix id.
     pub fn new_fix_id(&self) -> FixId {
         FixId::try_from(format!("fx_{}", self.new_ulid()))
             .unwrap_or_else(|error| unreachable!("a ULID is 26 letters: {error}"))

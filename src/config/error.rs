@@ -1,4 +1,5 @@
-//! What can be wrong with settings: always the file or variable, the line and column, the key and what is allowed.
+//! Defines the errors of settings. Each error names the file (with line and column) or variable, the key and the
+//! allowed values.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,10 +8,10 @@ use thiserror::Error;
 
 use crate::domain::text;
 
-/// Where a setting stands.
+/// Location of a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingLocation {
-    /// Line and column count from 1; the column counts characters.
+    /// `line` and `column` are 1-based; the column counts characters.
     File {
         path: PathBuf,
         line: usize,
@@ -21,7 +22,7 @@ pub enum SettingLocation {
 }
 
 impl SettingLocation {
-    /// The place of byte `offset` in `content`.
+    /// Returns the location of byte `offset` in `content`.
     pub(super) fn from_offset(path: &Path, content: &str, offset: usize) -> Self {
         let before = content.get(..offset).unwrap_or(content);
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
@@ -43,7 +44,7 @@ impl fmt::Display for SettingLocation {
     }
 }
 
-/// Settings that cannot be used.
+/// Error in the settings or in a file next to them.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     #[error("cannot read {}: {source}", path.display())]
@@ -54,7 +55,7 @@ pub enum ConfigError {
     Syntax { place: SettingLocation, problem: String },
     #[error("{place}: {}: {}", text::sanitize_line(key), text::sanitize_line(problem))]
     Value { place: SettingLocation, key: String, problem: String, allowed: String },
-    /// A file beside the settings holds what does not belong there.
+    /// A file next to the settings has invalid content.
     #[error("{place}: {}", text::sanitize_line(problem))]
     Content { place: SettingLocation, problem: String, allowed: String },
     #[error("cannot tell where this user's files are kept: there is no home directory")]
@@ -66,7 +67,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// What to do about it, in one line.
+    /// Returns advice on one line.
     pub fn hint(&self) -> String {
         match self {
             Self::Read { .. } | Self::NotAFile { .. } => {
@@ -83,7 +84,7 @@ impl ConfigError {
     }
 }
 
-/// What helps against what the parser complains about.
+/// Returns advice for a message of the TOML parser.
 fn syntax_hint(problem: &str) -> &'static str {
     let says = |words: &[&str]| words.iter().any(|word| problem.contains(word));
     if says(&["duplicate"]) {

@@ -1,33 +1,33 @@
-//! The settings by name: what form a value has and who may set it. One table, so that files, environment and flags
-//! are checked alike and the documentation cannot forget a key (a test holds it against `assets/config.toml`).
+//! Defines the settings in one table: name, type of value and who may set it. Files, environment and flags are
+//! checked against this table, and a test compares it with `assets/config.toml`, so that every key is documented.
 
 use super::Dollars;
 use crate::domain::{Priority, QuietHours, Scope};
 
-/// Who may set a key besides the user.
+/// Layers that may set a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// Only the user: it costs money, starts programs, or decides about other repositories.
+    /// Only the user: the key costs money, starts programs, or affects other repositories.
     User,
-    /// A reviewed repository as well: it can do no harm.
+    /// Also a reviewed repository: the key can do no harm.
     Repository,
 }
 
-/// The form of a value.
+/// Type of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingType {
-    /// Any text that is not empty.
+    /// Text that is not empty.
     Text,
-    /// Any text; an empty one is nobody.
+    /// Any text; an empty text means none.
     OptionalText,
     Flag,
     Count {
         min: u64,
         max: u64,
     },
-    /// US dollars.
+    /// Amount in US dollars.
     Money {
-        /// Whole dollars.
+        /// Maximum in whole dollars.
         max: u32,
     },
     OneOf(&'static [&'static str]),
@@ -35,31 +35,31 @@ pub enum SettingType {
     Scope,
     /// A priority, or `none`.
     FailOn,
-    /// A list of patterns in the syntax of .gitignore. Layers add to it rather than replace it when the repository
-    /// sets it.
+    /// List of patterns in .gitignore syntax. A list in the repository's file is added to the user's list instead of
+    /// replacing it.
     Patterns,
-    /// Where a service is: http or https, without a name or a key in it.
+    /// Address of a service: http or https, without user name or key.
     Address,
-    /// The name of an environment variable.
+    /// Name of an environment variable.
     Variable,
-    /// A program and its arguments.
+    /// Program and its arguments.
     Program,
-    /// Some of these words, or none.
+    /// List with any of these words; may be empty.
     AnyOf(&'static [&'static str]),
-    /// Hours of the day, as `22:00-07:00`, or nothing.
+    /// Hours of the day, for example `22:00-07:00`, or an empty text.
     Hours,
 }
 
-/// A setting.
+/// Setting in the table.
 #[derive(Debug)]
 pub struct SettingKey {
-    /// With dots, as it stands in the file.
+    /// Dotted name, as in the settings file.
     pub name: &'static str,
     pub form: SettingType,
     pub trust: Trust,
 }
 
-/// A value that has the form of its key.
+/// Value that has the type of its key.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(untagged)]
 pub enum SettingValue {
@@ -74,7 +74,7 @@ const fn define_key(name: &'static str, form: SettingType, trust: Trust) -> Sett
     SettingKey { name, form, trust }
 }
 
-/// Every setting with a value of its own, in the order of `assets/config.toml`.
+/// Every setting with a single value, in the order of `assets/config.toml`.
 pub const KEYS: &[SettingKey] = &[
     define_key("default_reviewer", SettingType::Text, Trust::User),
     define_key("default_scope", SettingType::Scope, Trust::Repository),
@@ -121,42 +121,42 @@ pub const KEYS: &[SettingKey] = &[
     define_key("learning.enabled", SettingType::Flag, Trust::Repository),
 ];
 
-/// The key of this name.
+/// Returns the index in [`KEYS`] of the key with this name.
 pub fn find_key_index(name: &str) -> Option<usize> {
     KEYS.iter().position(|key| key.name == name)
 }
 
-/// Whether keys of this name and a dot are known: a table.
+/// Returns true if a known key begins with this name and a dot, so that the name is a table.
 pub fn is_group(name: &str) -> bool {
     KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Whether a gate that holds with the user's value could be passed with the repository's: only what is at least as
-/// strict is obeyed. `ignored_paths` need no such rule, as a repository adds to the user's, and what it leaves out is
-/// listed in every run's coverage.
+/// Returns true if the repository's value would pass a gate that the user's value closes. Only a value that is at
+/// least as strict is accepted. `ignored_paths` needs no such rule: a repository only adds to the user's list, and
+/// every run's coverage lists the omitted files.
 pub fn is_weaker_gate(name: &str, repositorys: &SettingValue, users: &SettingValue) -> bool {
     match (name, repositorys, users) {
         ("fail_on", SettingValue::Text(theirs), SettingValue::Text(own)) => {
-            // The least urgent priority is the strictest gate; `none` is no gate at all.
+            // The least urgent priority is the strictest gate; `none` is no gate.
             let strictness = |text: &str| text.parse::<Priority>().ok();
             strictness(theirs) < strictness(own)
         }
         ("max_file_bytes", SettingValue::Count(theirs), SettingValue::Count(own)) => theirs < own,
-        // Whoever does not want to learn does not learn from a repository that asks for it.
+        // A repository cannot turn learning on for a user who turned it off.
         ("learning.enabled", SettingValue::Flag(theirs), SettingValue::Flag(own)) => *theirs && !*own,
         _ => false,
     }
 }
 
 impl SettingKey {
-    /// `REVDECK_WINDOW_MAX_TURNS` for `window.max_turns`.
+    /// Returns the environment variable of the key: `REVDECK_WINDOW_MAX_TURNS` for `window.max_turns`.
     pub fn environment_variable(&self) -> String {
         format!("REVDECK_{}", self.name.replace('.', "_").to_uppercase())
     }
 }
 
 impl SettingType {
-    /// What may stand there, for a person.
+    /// Describes the allowed values for a person.
     pub fn describe_allowed(self) -> String {
         match self {
             SettingType::Text | SettingType::OptionalText => "a text in quotes".to_owned(),
@@ -182,7 +182,11 @@ impl SettingType {
         }
     }
 
-    /// Holds a value against the form; the error says what is wrong with it.
+    /// Checks the type and range of a value and returns it, converted where needed.
+    ///
+    /// # Errors
+    ///
+    /// Returns a description of the mistake.
     pub fn check(self, value: SettingValue) -> Result<SettingValue, String> {
         match (self, &value) {
             (SettingType::Text, SettingValue::Text(text)) if text.is_empty() => Err("is empty".to_owned()),
@@ -197,7 +201,7 @@ impl SettingType {
                 Err(format!("{amount} is out of range"))
             }
             (SettingType::Money { .. }, SettingValue::Money(_)) => Ok(value),
-            // Whole dollars need no point.
+            // Whole dollar amounts need no decimal point.
             (SettingType::Money { max }, SettingValue::Count(count)) => match Dollars::new(*count as f64) {
                 Some(amount) if *count <= u64::from(max) => Ok(SettingValue::Money(amount)),
                 _ => Err(format!("{count} is out of range")),
@@ -235,7 +239,11 @@ impl SettingType {
         }
     }
 
-    /// Reads a value as the environment and flags write it: bare words, lists separated by commas.
+    /// Parses a value in the notation of the environment and of flags: bare words, lists separated by commas.
+    ///
+    /// # Errors
+    ///
+    /// Returns a description of the mistake.
     pub fn parse(self, text: &str) -> Result<SettingValue, String> {
         let value = match self {
             SettingType::Flag => match text {
@@ -267,7 +275,8 @@ impl SettingType {
     }
 }
 
-/// What stands in an http address between the slashes and the path.
+/// Returns the authority of an http or https address: the part between the slashes and the path. `None` for another
+/// scheme.
 pub fn parse_authority(address: &str) -> Option<&str> {
     let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))?;
     rest.split(['/', '?', '#']).next()

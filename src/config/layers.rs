@@ -1,7 +1,7 @@
-//! The layers laid over each other: embedded defaults, the user's file, the repository's, environment, flags.
+//! Merges the layers of settings: embedded defaults, the user's file, the repository's file, environment, flags.
 //!
-//! Invariant: of the repository's file only keys with [`Trust::Repository`] and `[smells]` are obeyed; everything else
-//! in it, mistakes included, becomes a warning and keeps no command from its work.
+//! - From the repository's file, only keys with [`Trust::Repository`] and `[smells]` have an effect. Everything else
+//!   in it, including mistakes, becomes a warning and stops no command.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,36 +20,36 @@ use super::{
 };
 use crate::domain::text;
 
-/// The repository's own settings file.
+/// Name of the repository's settings file.
 pub const REPOSITORY_FILE: &str = ".revdeck.toml";
 
-/// What the settings are made from.
+/// Sources of the settings.
 #[derive(Clone, Copy)]
 pub struct SettingsSources<'a> {
     pub paths: &'a Paths,
-    /// The working tree, where there is one.
+    /// Working tree, if any.
     pub worktree: Option<&'a Path>,
-    /// Looks a variable up; its value when set.
+    /// Looks up an environment variable; returns its value if it is set.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
-    /// Key, flag and the flag's value.
+    /// Key, flag and value of each flag.
     pub flags: &'a [(&'static str, &'static str, String)],
-    /// Whether the texts of smells and keymap will be read: a mistake in the user's keymap is no reason not to review.
+    /// Embedded files that the command needs. A mistake in the user's keymap must not stop a review.
     pub texts: RequiredAssets,
-    /// What becomes of a mistake in the user's own settings.
+    /// Policy for mistakes in the user's own settings.
     pub mistakes: MistakePolicy,
 }
 
-/// What becomes of a mistake in the user's own settings; one in the repository's is always told and passed over, as
-/// whoever wrote it must not be able to keep anybody from working.
+/// Policy for mistakes in the user's own settings. A mistake in the repository's file is always a warning, because
+/// its author must not be able to stop anybody from working.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MistakePolicy {
-    /// It is an error: what was meant to hold would not.
+    /// Fail: the intended setting would not be in effect.
     Refuse,
-    /// It is told and passed over: the command reads what is there and needs no settings.
+    /// Warn and ignore the setting: the command only reads data and needs no settings.
     Warn,
 }
 
-/// Which of the texts are needed besides the plain settings.
+/// Embedded files that are needed besides the plain settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredAssets {
     None,
@@ -57,7 +57,7 @@ pub enum RequiredAssets {
     All,
 }
 
-/// Where a value came from.
+/// Layer that set a value, with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingOrigin {
     Default,
@@ -68,7 +68,7 @@ pub enum SettingOrigin {
 }
 
 impl SettingOrigin {
-    /// Where it stands; a default stands in this program.
+    /// Returns the location of the value; `None` for an embedded default.
     pub fn location(&self) -> Option<&SettingLocation> {
         match self {
             Self::Default => None,
@@ -77,7 +77,7 @@ impl SettingOrigin {
     }
 }
 
-/// A setting in force.
+/// Setting in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveSetting {
     pub key: String,
@@ -85,19 +85,20 @@ pub struct EffectiveSetting {
     pub origin: SettingOrigin,
 }
 
-/// The settings, where each came from, and what was refused.
+/// Loaded settings with their origins and warnings.
 #[derive(Debug)]
 pub struct LoadedSettings {
     pub settings: Settings,
-    /// In the order of `assets/config.toml`.
+    /// Plain settings, in the order of `assets/config.toml`.
     pub entries: Vec<EffectiveSetting>,
-    /// Changed thresholds with their origin, as `smells.long_method.max_code_lines`.
+    /// Changed thresholds as key, value and origin; keys are written as `smells.long_method.max_code_lines`.
     pub thresholds: Vec<(String, String, SettingOrigin)>,
-    /// The settings of reviewers with their origin, as `reviewers.NAME.model`; defaults included.
+    /// Reviewer settings with their origin, including defaults; keys are written as `reviewers.NAME.model`.
     pub reviewers: Vec<EffectiveSetting>,
-    /// One line each, harmless for a terminal.
+    /// Warnings, one line each, safe for a terminal.
     pub warnings: Vec<String>,
-    /// Some of the user's own settings were passed over ([`Mistakes::Tell`]): not what the user wants to work with.
+    /// True if some of the user's own settings were ignored ([`MistakePolicy::Warn`]), so that the settings are not
+    /// what the user intended.
     pub has_mistakes: bool,
 }
 
@@ -119,7 +120,7 @@ impl SettingsLayer {
 }
 
 struct SettingsLoader {
-    /// By index of [`KEYS`].
+    /// Values and origins, indexed like [`KEYS`].
     settings: Vec<Option<(SettingValue, SettingOrigin)>>,
     reviewers: BTreeMap<String, ReviewerTable>,
     smells: Vec<toml::Table>,
@@ -129,7 +130,11 @@ struct SettingsLoader {
     mistaken: bool,
 }
 
-/// Lays all layers over each other.
+/// Loads and merges all layers.
+///
+/// # Errors
+///
+/// Returns the first mistake in a flag, or in the user's settings with [`MistakePolicy::Refuse`].
 pub fn load_settings(inputs: SettingsSources<'_>) -> Result<LoadedSettings, ConfigError> {
     let mut loading = SettingsLoader::from_defaults()?;
     loading.mistakes = inputs.mistakes;
@@ -174,7 +179,7 @@ pub fn load_settings(inputs: SettingsSources<'_>) -> Result<LoadedSettings, Conf
     let (smells, keymap) = match merge_assets(inputs, over.clone()) {
         Ok(texts) => texts,
         Err(error) => {
-            // Only the keymap is read there and can be mistaken.
+            // Only the keymap is read here and can hold a mistake.
             loading.report_mistake(SettingsLayer::User, error)?;
             merge_assets(SettingsSources { texts: RequiredAssets::Smells, ..inputs }, over)?
         }
@@ -182,13 +187,13 @@ pub fn load_settings(inputs: SettingsSources<'_>) -> Result<LoadedSettings, Conf
     Ok(loading.finish(smells, keymap))
 }
 
-/// The embedded settings alone.
+/// Returns the embedded settings alone.
 pub(super) fn load_defaults() -> Result<Settings, ConfigError> {
     let loading = SettingsLoader::from_defaults()?;
     Ok(loading.finish(embedded::SMELLS.to_owned(), embedded::KEYMAP.to_owned()).settings)
 }
 
-/// Smells with `over` laid over them in order, and the keymap with the user's file laid over it.
+/// Returns the smells with the tables of `over` merged in order, and the keymap with the user's file merged in.
 fn merge_assets(inputs: SettingsSources<'_>, over: Vec<toml::Table>) -> Result<(String, String), ConfigError> {
     let mut smells = embedded::SMELLS.to_owned();
     if inputs.texts != RequiredAssets::None && !over.is_empty() {
@@ -230,7 +235,7 @@ impl SettingsLoader {
         Ok(loading)
     }
 
-    /// Tells of a mistake and goes on, or ends here: by whose settings they are.
+    /// Records a mistake as a warning, or returns it as an error; the layer and the policy decide.
     fn report_mistake(&mut self, layer: SettingsLayer, error: ConfigError) -> Result<(), ConfigError> {
         match (layer, self.mistakes) {
             (SettingsLayer::Repository, _) => {}
@@ -241,7 +246,8 @@ impl SettingsLoader {
         Ok(())
     }
 
-    /// Every entry stands for itself: of a mistaken file the sound ones are obeyed, unless the first mistake ends it all.
+    /// Applies a settings file. Each entry is applied on its own: valid entries of a file with a mistake take effect,
+    /// unless the mistake is an error.
     fn apply_file(&mut self, document: &SettingsFile, layer: SettingsLayer) -> Result<(), ConfigError> {
         let table = match document.parse_table() {
             Ok(table) => table,
@@ -277,7 +283,7 @@ impl SettingsLoader {
         Ok(())
     }
 
-    /// A value, or a group of them.
+    /// Applies a value, or a group of values.
     fn apply_entry(
         &mut self,
         document: &SettingsFile,
@@ -344,7 +350,7 @@ impl SettingsLoader {
         Ok(())
     }
 
-    /// A `[smells]` table of a settings file.
+    /// Applies the `[smells]` table of a settings file.
     fn apply_smells(
         &mut self,
         document: &SettingsFile,
@@ -365,7 +371,8 @@ impl SettingsLoader {
         Ok(())
     }
 
-    /// Takes out of a repository's thresholds, once those of the user are known, what is looser than the user's own.
+    /// Removes thresholds from a repository's table that are looser than the user's own. The user's thresholds must
+    /// already be applied.
     fn refuse_looser(&mut self, theirs: &mut toml::Table, changed: &mut Vec<(String, String, SettingOrigin)>) {
         let mut users = toml::Table::new();
         self.smells.iter().for_each(|own| settings_file::merge_tables(&mut users, own.clone()));
@@ -385,7 +392,7 @@ impl SettingsLoader {
         }
     }
 
-    /// The user's own `smells.toml`: below every `[smells]` table.
+    /// Applies the user's `smells.toml`, with lower precedence than every `[smells]` table.
     fn apply_smells_file(&mut self, document: &SettingsFile) -> Result<(), ConfigError> {
         let checked = document.parse_table().and_then(|table| {
             settings_file::check_shape(document, &table, &settings_file::parse_embedded(embedded::SMELLS), "")?;
@@ -402,7 +409,7 @@ impl SettingsLoader {
         }
     }
 
-    /// Patterns that cannot mean what was meant, because they are none.
+    /// Warns about invalid patterns in the lists of .gitignore patterns.
     fn warn_unsound_patterns(&mut self) {
         for (key, found) in KEYS.iter().zip(&self.settings) {
             let (SettingType::Patterns, Some((SettingValue::List(patterns), _))) = (key.form, found) else { continue };
@@ -510,7 +517,7 @@ impl SettingsLoader {
     }
 }
 
-/// The warning about a repository's value that is looser than the user's own.
+/// Formats the warning about a repository's value that is looser than the user's own.
 fn format_not_stricter(theirs: &SettingOrigin, key: &str) -> String {
     let place = theirs.location().map(ToString::to_string).unwrap_or_default();
     format!(
@@ -519,7 +526,7 @@ fn format_not_stricter(theirs: &SettingOrigin, key: &str) -> String {
     )
 }
 
-/// A reviewer's settings, each with the place that set it.
+/// Lists a reviewer's settings, each with the location that set it.
 fn list_reviewer_settings(name: &str, reviewer: &ReviewerTable) -> Vec<EffectiveSetting> {
     let origin =
         |field: &str| reviewer.locations.get(field).cloned().map_or(SettingOrigin::Default, SettingOrigin::User);
@@ -533,7 +540,7 @@ fn list_reviewer_settings(name: &str, reviewer: &ReviewerTable) -> Vec<Effective
         .collect()
 }
 
-/// The thresholds that a table changes, as they stand in the file.
+/// Lists the thresholds that a table changes, with the source text of their values.
 fn collect_thresholds(
     document: &SettingsFile,
     over: &DeTable<'_>,
@@ -551,7 +558,7 @@ fn collect_thresholds(
     changed
 }
 
-/// Values by name; every key has one, because the embedded file sets them all (a test sees to it).
+/// Lookup of values by name. Every key has a value, because the embedded file sets them all (tested).
 struct SettingLookup<'a>(&'a [Option<(SettingValue, SettingOrigin)>]);
 
 impl SettingLookup<'_> {

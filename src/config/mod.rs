@@ -1,6 +1,7 @@
-//! Layered settings, keymaps, themes; defaults embedded from `assets/`. Also what comes from outside: clock and ids.
+//! Loads the layered settings, keymaps, themes and models; the defaults are embedded from `assets/`. Also provides
+//! the clock and the ids.
 //!
-//! Invariant: a reviewed repository can set only harmless keys (thresholds, ignored paths, scope).
+//! - A reviewed repository can set only harmless keys (thresholds, ignored paths, scope).
 
 mod clock;
 pub mod embedded;
@@ -36,24 +37,24 @@ use std::time::Duration;
 
 use crate::domain::{Priority, QuietHours, Scope, WatchTrigger};
 
-/// When commands print in colour.
+/// When commands print in color.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ColorChoice {
-    /// On a terminal, unless `NO_COLOR` is set.
+    /// Color on a terminal, unless `NO_COLOR` is set.
     #[default]
     Auto,
     Always,
     Never,
 }
 
-/// The settings in force.
+/// Effective settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     pub default_reviewer: String,
-    /// `None` for the worktree when it is dirty, else HEAD's commit.
+    /// Scope to review by default; `None` means the worktree if it has changes, else HEAD's commit.
     pub default_scope: Option<Scope>,
     pub max_parallel_runs: usize,
-    /// Globs in the syntax of .gitignore: changed files that no review looks at.
+    /// Globs in .gitignore syntax for changed files that no review looks at.
     pub ignored_paths: Vec<String>,
     pub max_file_bytes: u64,
     pub ledger_tokens: usize,
@@ -69,15 +70,15 @@ pub struct Settings {
     pub resolve: ResolveSettings,
     pub context: ContextSettings,
     pub learning: LearningSettings,
-    /// The user's `[reviewers]` tables by name; `builtin` needs none.
+    /// User's `[reviewers]` tables by name; `builtin` needs no table.
     pub reviewers: BTreeMap<String, ReviewerSettings>,
-    /// `assets/smells.toml` with the user's and the repository's changes laid over it, as TOML.
+    /// `assets/smells.toml` with the user's and the repository's changes merged in, as TOML.
     pub smells: String,
-    /// `assets/keymap.toml` with the user's changes laid over it, as TOML.
+    /// `assets/keymap.toml` with the user's changes merged in, as TOML.
     pub keymap: String,
 }
 
-/// What a reviewer that talks to a model keeps in view; see `assets/config.toml`.
+/// Conversation window of a reviewer that talks to a model; see `assets/config.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowSettings {
     pub max_turns: u32,
@@ -87,32 +88,32 @@ pub struct WindowSettings {
     pub keep_messages: usize,
 }
 
-/// What reviewers may spend; see `assets/config.toml` for what counts and why. `None` is no limit.
+/// Spending limits of reviewers; see `assets/config.toml` for what counts and why. `None` means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetSettings {
-    /// Tokens of one run.
+    /// Maximum tokens of one run.
     pub run_tokens: Option<u64>,
     pub run_cost: Option<Dollars>,
-    /// Tokens of all runs since midnight.
+    /// Maximum tokens of all runs since midnight.
     pub day_tokens: Option<u64>,
     pub day_cost: Option<Dollars>,
 }
 
-/// What the harness does about runs that newer code makes old; see `assets/config.toml`.
+/// Policy for runs that newer code makes outdated; see `assets/config.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PolicySettings {
-    /// See `policy::supersede::FinishRule`; in percent.
+    /// Share of reviewed hunks in percent from which an outdated run may finish; see `policy::supersede::FinishRule`.
     pub finish_from: u32,
 }
 
-/// Which runs keep their journals and snapshots; see `assets/config.toml`. `None` is for ever.
+/// Retention of journals and snapshots; see `assets/config.toml`. `None` means forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionSettings {
     pub keep_days: Option<u32>,
     pub keep_runs: Option<usize>,
 }
 
-/// What is reviewed without being asked for, and how often; see `assets/config.toml`. `None` is no limit.
+/// Automatic reviews and their frequency; see `assets/config.toml`. `None` means no limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchSettings {
     pub on: Vec<WatchTrigger>,
@@ -120,36 +121,36 @@ pub struct WatchSettings {
     pub interval_seconds: u64,
     pub min_changed_lines: u64,
     pub quiet_hours: Option<QuietHours>,
-    /// Globs in the syntax of .gitignore: files whose movement is none.
+    /// Globs in .gitignore syntax for files whose changes start no review.
     pub ignored_paths: Vec<String>,
-    /// `None` for the default reviewer.
+    /// Reviewer of automatic reviews; `None` means the default reviewer.
     pub reviewer: Option<String>,
-    /// Of a day, all runs counted.
+    /// Maximum tokens per day, counting all runs.
     pub day_tokens: Option<u64>,
     pub day_cost: Option<Dollars>,
     pub poll: bool,
     pub poll_seconds: u64,
 }
 
-/// How fixes are made; see `assets/config.toml`.
+/// Settings for making fixes; see `assets/config.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResolveSettings {
-    /// `None`: only exact suggestions are put in.
+    /// Reviewer that makes fixes; `None` means that only exact suggestions are applied.
     pub reviewer: Option<String>,
-    /// How often a patch is made again because its review found fault with it.
+    /// Maximum number of times that a patch is made again because its review found a problem.
     pub follow_ups: u32,
 }
 
-/// What a reviewer that talks to a model is told of the code around a change; see `assets/config.toml`.
+/// Code context around a change for reviewers that talk to a model; see `assets/config.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextSettings {
-    /// At most; 0 is nothing.
+    /// Maximum tokens of context; 0 turns it off.
     pub tokens: u32,
-    /// Who makes vectors of code; `None` is nobody.
+    /// Embedding server; `None` turns embeddings off.
     pub embeddings: Option<EmbeddingSettings>,
 }
 
-/// A server that makes vectors of code, as reviewers have theirs; see `assets/config.toml`.
+/// Embedding server, configured like a reviewer; see `assets/config.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingSettings {
     /// `Openai` or `Ollama`.
@@ -158,12 +159,12 @@ pub struct EmbeddingSettings {
     pub base_url: Option<String>,
     pub api_key_env: Option<String>,
     pub api_key_cmd: Option<String>,
-    /// How long a context waits for it, all requests together.
+    /// Maximum time that building a context waits for the server, over all requests.
     pub timeout: Duration,
 }
 
 impl EmbeddingSettings {
-    /// As a reviewer that is reached the same way: where its key comes from follows the same rules.
+    /// Returns the settings of a reviewer at the same server, because the rules for the API key are the same.
     pub fn as_reviewer(&self) -> ReviewerSettings {
         ReviewerSettings {
             model: self.model.clone(),
@@ -175,7 +176,7 @@ impl EmbeddingSettings {
     }
 }
 
-/// Whether reviews teach; see `assets/config.toml`.
+/// Switch for learning from reviews, with the layer that set it; see `assets/config.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearningSettings {
     pub enabled: bool,
@@ -183,20 +184,26 @@ pub struct LearningSettings {
 }
 
 impl LearningSettings {
-    /// Whether this command alone was told to learn nothing: what it starts does not find that in the settings.
+    /// Returns true if only this command's flag turned learning off. Processes that the command starts do not find
+    /// this in the settings.
     pub fn is_refused_by_flag(&self) -> bool {
         !self.enabled && matches!(self.origin, SettingOrigin::Flag(_))
     }
 }
 
 impl Default for Settings {
-    /// The embedded defaults alone.
+    /// Returns the embedded defaults.
     fn default() -> Self {
         layers::load_defaults().unwrap_or_else(|error| unreachable!("a test loads the embedded settings: {error}"))
     }
 }
 
-/// The user's theme of this name laid over `base` (an embedded theme, or nothing), as TOML; `None` when there is none.
+/// Loads the user's theme with this name merged over `base` (an embedded theme, or an empty text), as TOML. Returns
+/// `None` if the user has no such theme.
+///
+/// # Errors
+///
+/// Fails if the theme file cannot be read or is not TOML.
 pub fn load_user_theme(paths: &Paths, name: &str, base: &str) -> Result<Option<String>, ConfigError> {
     paths.theme_file(name).map_or(Ok(None), |file| overlay_user_file(base, &file, AllowedKeys::Any))
 }

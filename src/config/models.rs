@@ -1,7 +1,8 @@
-//! What is known of models: `assets/models.toml`, the user's `models.toml` laid over it, a reviewer's own keys over both.
+//! Provides facts about models, merged from `assets/models.toml`, the user's `models.toml` and the reviewer's own
+//! settings, in rising precedence.
 //!
-//! Invariants: nobody gets a price that is not theirs (another host than the seller's has none); a model that is not
-//! known works, and [`ModelFacts::known`] says that what is said of it is a guess.
+//! - A price applies only at the hosts of its seller; any other host has no price.
+//! - An unknown model works, and [`ModelFacts::known`] marks its facts as a guess.
 
 use std::collections::BTreeMap;
 
@@ -12,63 +13,63 @@ use super::settings_file::{SettingsFile, SymlinkPolicy};
 use super::{ConfigError, Dollars, Paths, ReviewerKind, ReviewerSettings, embedded};
 use crate::domain::{Effort, Encoding, Usage};
 
-/// Whether a model takes tools.
+/// Tool support of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolUse {
     Yes,
     No,
-    /// Beside reasoning only over OpenAI's Responses API.
+    /// Tools work together with reasoning only over OpenAI's Responses API.
     Responses,
 }
 
-/// Where facts come from.
+/// Source of a model's facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelMatch {
-    /// The name in `models.toml` that fits.
+    /// The matching name in `models.toml`.
     Name(String),
-    /// No name fits.
+    /// No name matches.
     Guess,
 }
 
-/// What a model costs, in US dollars for a million tokens.
+/// Price of a model in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelPrice {
     pub input: Dollars,
-    /// Input that is read from the provider's cache.
+    /// Price of input that is read from the provider's cache.
     pub cached: Dollars,
     pub output: Dollars,
-    /// Input that is not read from the cache is written to it, at so many hundredths of `input`.
+    /// Price of input that is not read from the cache, in percent of `input`: such input is written to the cache.
     pub written_percent: u32,
     pub long: Option<LongPromptPrice>,
-    /// Whose list it is and of which date, or who set it; for a person.
+    /// Source of the price, for a person: the seller and the date of its list, or who set it.
     pub from: String,
 }
 
-/// What prompts over a size cost more, all of their tokens.
+/// Higher price for all tokens of a request whose prompt exceeds a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LongPromptPrice {
-    /// Tokens.
+    /// Prompt size in tokens above which the price applies.
     pub over: u64,
-    /// Hundredths of the price of input, cached or not.
+    /// Factor on the price of input, cached or not, in percent.
     pub input_percent: u32,
-    /// Hundredths of the price of output.
+    /// Factor on the price of output, in percent.
     pub output_percent: u32,
 }
 
 impl ModelPrice {
-    /// Of a service that takes no money.
+    /// Returns the price of a free service.
     fn free(from: &str) -> Self {
         let (zero, from) = (Dollars::ZERO, from.to_owned());
         Self { input: zero, cached: zero, output: zero, written_percent: 100, long: None, from }
     }
 
-    /// Whether nothing is paid for any token.
+    /// Returns true if no token costs anything.
     pub fn is_free(&self) -> bool {
         [self.input, self.cached, self.output].iter().all(|price| *price == Dollars::ZERO)
     }
 
-    /// What one request costs at most, in US dollars.
+    /// Returns the maximum cost of one request in US dollars.
     pub fn cost(&self, usage: &Usage) -> f64 {
         let times = |percent: u32| f64::from(percent) / 100.0;
         let (long_input, long_output) = match self.long {
@@ -82,26 +83,26 @@ impl ModelPrice {
     }
 }
 
-/// What a reviewer's model takes, gives and costs.
+/// Limits, abilities and price of a reviewer's model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelFacts {
-    /// Tokens of prompt and answer together.
+    /// Maximum tokens of prompt and answer together.
     pub context_window: u64,
-    /// Tokens of an answer.
+    /// Maximum tokens of an answer.
     pub max_output: u64,
     pub encoding: Encoding,
     pub tools: ToolUse,
-    /// The words it takes; none where its thinking is not set by a word.
+    /// Accepted words for the reasoning effort; empty when the effort cannot be set by a word.
     pub effort: Vec<Effort>,
-    /// Whether a temperature may be sent.
+    /// True if requests may contain a temperature.
     pub temperature: bool,
-    /// `None`: not known; costs cannot be limited, tokens can.
+    /// `None` when the price is unknown: tokens can be limited then, but not the cost.
     pub price: Option<ModelPrice>,
     pub known: ModelMatch,
 }
 
 impl ModelFacts {
-    /// Whether it is given tools when it is reached this way.
+    /// Returns true if the model gets tools when it is reached through this kind of reviewer.
     pub fn takes_tools(&self, kind: ReviewerKind) -> bool {
         match self.tools {
             ToolUse::Yes => true,
@@ -110,20 +111,20 @@ impl ModelFacts {
         }
     }
 
-    /// Whether nothing is paid for it, as far as its price is known.
+    /// Returns true if the price is known and zero.
     pub fn is_free(&self) -> bool {
         self.price.as_ref().is_some_and(ModelPrice::is_free)
     }
 }
 
-/// The table of models.
+/// Model tables: the embedded one and the user's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCatalog {
     embedded: ModelTable,
     users: ModelTable,
 }
 
-/// A file as it stands.
+/// Model table as parsed from one file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ModelTable {
@@ -137,7 +138,7 @@ struct ModelTable {
 #[serde(deny_unknown_fields)]
 struct ModelSeller {
     hosts: Vec<String>,
-    /// The day on which the prices were looked up.
+    /// Date on which the prices were looked up.
     checked: String,
 }
 
@@ -194,7 +195,7 @@ fn check_range(found: u64, min: u64, max: u64) -> Result<Option<u64>, String> {
     if (min..=max).contains(&found) { Ok(Some(found)) } else { Err(format!("{found} is not from {min} to {max}")) }
 }
 
-/// The bounds of `context_window` in a `[reviewers]` table.
+/// Parses `context_window` within the bounds of the same key in a `[reviewers]` table.
 fn window<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     check_range(u64::deserialize(deserializer)?, 4000, 10_000_000).map_err(D::Error::custom)
 }
@@ -203,7 +204,7 @@ fn output<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::
     check_range(u64::deserialize(deserializer)?, 256, 1_000_000).map_err(D::Error::custom)
 }
 
-/// A factor as hundredths.
+/// Parses a factor to percent.
 fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     let factor = f64::deserialize(deserializer)?;
     if (0.1..=100.0).contains(&factor) {
@@ -215,7 +216,7 @@ fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D:
 
 impl ModelEntry {
     fn merge_over(&self, base: &Self) -> Self {
-        // A factor belongs to the encoding it stands beside.
+        // A factor belongs to the encoding in the same entry.
         let (encoding, factor) = match self.encoding {
             Some(_) => (self.encoding, self.factor),
             None => (base.encoding, self.factor.or(base.factor)),
@@ -237,12 +238,14 @@ impl ModelEntry {
     }
 }
 
-/// Letters small, versions with hyphens: `Claude-Opus-4.5` and `claude-opus-4-5` are one.
+/// Converts a model name to lower case, with hyphens instead of dots, so that `Claude-Opus-4.5` equals
+/// `claude-opus-4-5`.
 fn normalize_model_name(name: &str) -> String {
     name.to_lowercase().replace('.', "-")
 }
 
-/// Whether an id is of a name, both plain: the same, or longer by a word that is not a further version.
+/// Returns true if a normalized id matches a normalized name: equal, or longer by a suffix that is not a further
+/// version number.
 fn is_name_match(id: &str, name: &str) -> bool {
     let Some(rest) = id.strip_prefix(name) else { return false };
     let Some(word) = rest.strip_prefix(['-', ':', '@', '_']) else { return rest.is_empty() };
@@ -252,7 +255,7 @@ fn is_name_match(id: &str, name: &str) -> bool {
 }
 
 impl Default for ModelCatalog {
-    /// The embedded table alone.
+    /// Returns the embedded table alone.
     fn default() -> Self {
         let embedded = toml::from_str(embedded::MODELS)
             .unwrap_or_else(|error| unreachable!("a test reads the embedded models: {error}"));
@@ -261,10 +264,11 @@ impl Default for ModelCatalog {
 }
 
 impl ModelCatalog {
-    /// The embedded table with the user's own over it.
+    /// Loads the embedded table and the user's table over it.
     ///
     /// # Errors
-    /// The user's file cannot be read, or says what it cannot mean.
+    ///
+    /// Fails if the user's file cannot be read, or if an entry is invalid.
     pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
         let models = Self::default();
         let Some(document) = SettingsFile::read(paths.models_file(), SymlinkPolicy::Follow)? else { return Ok(models) };
@@ -283,7 +287,8 @@ impl ModelCatalog {
         }
     }
 
-    /// A name that leads nowhere, and what is wrong with it.
+    /// Finds a reference to an unknown family or seller, or an approximate encoding without a factor. Returns the
+    /// entry's name and a description.
     fn find_broken_reference(&self) -> Option<(String, String)> {
         [&self.embedded, &self.users].into_iter().find_map(|table| {
             let entries = table.models.iter().chain(&table.families).chain(&table.guesses);
@@ -303,7 +308,7 @@ impl ModelCatalog {
         })
     }
 
-    /// An entry of both tables, the user's over the embedded one.
+    /// Returns an entry, with the user's values over the embedded ones.
     fn find_entry(
         &self,
         group: impl Fn(&ModelTable) -> &BTreeMap<String, ModelEntry>,
@@ -320,24 +325,24 @@ impl ModelCatalog {
         self.users.sellers.get(name).or_else(|| self.embedded.sellers.get(name))
     }
 
-    /// The name with the most letters that fits an id.
+    /// Returns the longest model name that matches an id.
     fn find_name(&self, id: &str) -> Option<&str> {
         let id = normalize_model_name(id);
         let names = self.users.models.keys().chain(self.embedded.models.keys());
         let fitting = names.filter(|name| {
             let name = normalize_model_name(name);
-            // What stands before a slash is who serves the model, or a folder of the service.
+            // The part before a slash names the service that serves the model, or a folder of it.
             is_name_match(&id, &name) || id.rsplit_once('/').is_some_and(|(_, last)| is_name_match(last, &name))
         });
         fitting.max_by_key(|name| name.len()).map(String::as_str)
     }
 
-    /// What is known of a model by its id, wherever it is served.
+    /// Returns the facts of a model by its id, wherever it is served.
     pub fn facts_for_id(&self, id: &str) -> ModelFacts {
         self.resolve_facts(id, "other").0
     }
 
-    /// The facts, with a guess of this name for what is missing, and the seller of the price.
+    /// Returns the facts, completed by the guess with the name `guess`, and the seller of the price.
     fn resolve_facts(&self, id: &str, guess: &str) -> (ModelFacts, Option<&ModelSeller>) {
         let name = self.find_name(id);
         let found = name.and_then(|name| self.find_entry(|table| &table.models, name));
@@ -386,7 +391,8 @@ impl ModelCatalog {
         (facts, seller)
     }
 
-    /// What is known of a reviewer's model where it is served, with the reviewer's own keys over it.
+    /// Returns the facts of a reviewer's model at the place where it is served, with the reviewer's own settings
+    /// applied.
     pub fn facts_for_reviewer(&self, reviewer: &ReviewerSettings) -> ModelFacts {
         let home = reviewer.is_official_service() || reviewer.kind == ReviewerKind::Ollama;
         let (mut facts, seller) =
@@ -395,7 +401,7 @@ impl ModelCatalog {
             reviewer.host().is_some_and(|host| seller.hosts.iter().any(|sold| sold.eq_ignore_ascii_case(host)))
         });
         if reviewer.kind == ReviewerKind::Ollama {
-            // It is told how much memory to take for the window, and by itself takes little.
+            // Ollama allocates memory for the context window that a request names, and its own default is small.
             let (asked, _) = self.resolve_facts("", reviewer.kind.word());
             facts.context_window = facts.context_window.min(asked.context_window);
             facts.price = Some(ModelPrice::free("Ollama"));
@@ -418,8 +424,9 @@ impl ModelCatalog {
     }
 }
 
-/// Where even the guesses say nothing, as only a user's file can make it.
+/// Context window in tokens when even the guesses give none; only a user's file can cause this.
 const DEFAULT_CONTEXT_WINDOW: u64 = 32_000;
+/// Maximum answer in tokens when even the guesses give none.
 const DEFAULT_MAX_OUTPUT: u64 = 4096;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! Amounts of money, in settings and in the table of models.
+//! Defines amounts of money for the settings and the model table.
 //!
-//! Invariant: never negative, never infinite; to the millionth of a dollar, which is as fine as price lists are.
+//! - An amount is never negative or infinite. Its resolution is a millionth of a dollar, which is as fine as price
+//!   lists are.
 
 use std::fmt;
 
@@ -8,10 +9,10 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const MILLIONTHS_PER_DOLLAR: f64 = 1e6;
-/// Larger amounts are taken for mistakes, in US dollars.
+/// Maximum amount in US dollars; larger values are treated as mistakes.
 const MAX_DOLLARS: f64 = 1e9;
 
-/// An amount of US dollars.
+/// Amount in US dollars.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Dollars {
     millionths: u64,
@@ -20,7 +21,7 @@ pub struct Dollars {
 impl Dollars {
     pub const ZERO: Self = Self { millionths: 0 };
 
-    /// `None` for what is no amount: negative, not a number, or above 10^9.
+    /// Creates an amount. Returns `None` for a value that is negative, not a number or above 10^9.
     pub fn new(amount: f64) -> Option<Self> {
         (0.0..=MAX_DOLLARS)
             .contains(&amount)
@@ -33,7 +34,7 @@ impl Dollars {
 }
 
 impl fmt::Display for Dollars {
-    /// With two digits behind the point, more where they say something.
+    /// Writes at least two digits after the decimal point, and more only where they are not zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = format!("{:.6}", self.as_f64());
         let short = all.trim_end_matches('0');

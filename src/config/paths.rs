@@ -1,32 +1,37 @@
-//! Where revdeck keeps what it keeps.
+//! Defines the folders and files that revdeck uses.
 //!
-//! Invariant: with `$REVDECK_HOME` set nothing outside of it is read or written; every path is absolute.
+//! - With `$REVDECK_HOME` set, nothing outside of it is read or written.
+//! - Every path is absolute.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::ConfigError;
 
-/// The folders, all below `$REVDECK_HOME` when that is set, else the platform's own.
+/// Folders of revdeck: all inside `$REVDECK_HOME` when it is set, else the platform's own folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
-    /// `config.toml` and the user's keymap, models, prompts and themes.
+    /// Folder of `config.toml` and of the user's keymap, models, prompts and themes.
     pub config: PathBuf,
-    /// Holds `review/repo-<key>/`.
+    /// Folder that holds `review/repo-<key>/`.
     pub state: PathBuf,
-    /// May be deleted at any time.
+    /// Cache folder; may be deleted at any time.
     pub cache: PathBuf,
-    /// What was learned of all repositories, see [`crate::knowledge`]; no cache: it cannot be made again.
+    /// Patterns learned from all repositories, see [`crate::knowledge`]. This is not a cache: it cannot be rebuilt.
     pub knowledge: PathBuf,
     pub logs: PathBuf,
 }
 
 impl Paths {
-    /// The variable that names the one folder for everything.
+    /// Environment variable that names one folder for everything.
     pub const HOME_VARIABLE: &str = "REVDECK_HOME";
 
-    /// The folders for a value of `REVDECK_HOME`. An empty value counts as none; a relative one starts from the
-    /// current folder.
+    /// Returns the folders for a value of `REVDECK_HOME`. An empty value counts as unset; a relative value starts
+    /// from the current folder.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the current folder is unknown for a relative value, or if the platform gives no home folder.
     pub fn resolve(home: Option<&OsStr>) -> Result<Self, ConfigError> {
         match home.filter(|home| !home.is_empty()) {
             Some(home) => {
@@ -40,7 +45,7 @@ impl Paths {
         }
     }
 
-    /// Everything below one folder.
+    /// Returns the folders inside one home folder.
     pub fn from_home(home: &Path) -> Self {
         Self {
             config: home.to_owned(),
@@ -51,7 +56,8 @@ impl Paths {
         }
     }
 
-    /// The folder that everything is below, where there is one: what a child process needs as `REVDECK_HOME`.
+    /// Returns the folder that holds everything, as a child process needs it in `REVDECK_HOME`; `None` with the
+    /// platform's folders.
     pub fn home(&self) -> Option<&Path> {
         (self.state == self.config.join("state")).then_some(self.config.as_path())
     }
@@ -68,42 +74,43 @@ impl Paths {
         })
     }
 
-    /// The user's settings.
+    /// Returns the path of the user's settings.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
     }
 
-    /// The user's thresholds of the built-in reviewer.
+    /// Returns the path of the user's thresholds for the built-in reviewer.
     pub fn smells_file(&self) -> PathBuf {
         self.config.join("smells.toml")
     }
 
-    /// The user's keys.
+    /// Returns the path of the user's keymap.
     pub fn keymap_file(&self) -> PathBuf {
         self.config.join("keymap.toml")
     }
 
-    /// What the user knows better about models.
+    /// Returns the path of the user's model table.
     pub fn models_file(&self) -> PathBuf {
         self.config.join("models.toml")
     }
 
-    /// The user's own prompts.
+    /// Returns the folder of the user's prompts.
     pub fn prompts_folder(&self) -> PathBuf {
         self.config.join("prompts")
     }
 
-    /// What is known of the history of the repository with this key.
+    /// Returns the folder of the history cache for the repository with this key.
     pub fn history_folder(&self, key: &str) -> PathBuf {
         self.cache.join("context").join(key)
     }
 
-    /// The index of the repository with this key.
+    /// Returns the folder of the index for the repository with this key.
     pub fn index_folder(&self, key: &str) -> PathBuf {
         self.cache.join("index").join(format!("repo-{key}"))
     }
 
-    /// The folders of [`Paths::history_folder`] and [`Paths::index_folder`] that are there, with their keys.
+    /// Lists the existing folders of [`Paths::history_folder`] and [`Paths::index_folder`], each with its repository
+    /// key.
     pub fn list_repo_caches(&self) -> Vec<(PathBuf, String)> {
         let mut found = Vec::new();
         for (sort, prefix) in [("context", ""), ("index", "repo-")] {
@@ -118,12 +125,12 @@ impl Paths {
         found
     }
 
-    /// Vectors of code, of all repositories.
+    /// Returns the folder of the embedding vectors of all repositories.
     pub fn vectors_folder(&self) -> PathBuf {
         self.cache.join("vectors")
     }
 
-    /// The user's own theme of this name; `None` for a name that could leave the folder.
+    /// Returns the path of the user's theme with this name; `None` for a name that could leave the folder.
     pub fn theme_file(&self, name: &str) -> Option<PathBuf> {
         let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
         plain.then(|| self.config.join("themes").join(format!("{name}.toml")))

@@ -1,8 +1,9 @@
-//! What is said to models: `assets/prompts/*.md`, each of which the user's own `prompts/NAME.md` replaces.
+//! Provides the prompts for models: `assets/prompts/*.md`, each replaced by the user's own `prompts/NAME.md` if it
+//! exists.
 //!
-//! | file | placeholders, those in brackets optional |
+//! | file | placeholders, optional ones in brackets |
 //! |---|---|
-//! | `system.md` | none: who the reviewer is, what to report and how |
+//! | `system.md` | none: the reviewer's role, what to report and how |
 //! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `known`, `not_shown`, `context`, `later`] |
 //! | `more.md` | `diff`, [`later`] |
 //! | `turn-investigate.md`, `turn-analyse.md`, `turn-finish.md` | [`turn`, `of`] |
@@ -12,12 +13,13 @@
 //! | `summarize.md` | `text`, [`tokens`] |
 //! | `masked.md` | `call`, [`tokens`] |
 //! | `critic.md` | `finding`, `code` |
-//! | `resolve.md`, `resolve-agent.md`, `resolve-edits.md` | none: who makes a fix, and how |
+//! | `resolve.md`, `resolve-agent.md`, `resolve-edits.md` | none: the fixer's role and how it works |
 //! | `resolve-task.md` | `findings`, [`code`, `again`] |
 //! | `resolve-refused.md` | `reasons` |
 //!
-//! Invariants: a repository sets none of them; a text that is loaded can be rendered; a value is never expanded again,
-//! whatever stands in it.
+//! - A repository cannot set a prompt.
+//! - A loaded prompt can always be rendered.
+//! - Placeholders inside a value are never expanded.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -28,28 +30,29 @@ use crate::domain::content_hash;
 
 macro_rules! prompts {
     ($($(#[$doc:meta])* $name:ident $file:literal [$($needed:literal),*] [$($optional:literal),*]),+ $(,)?) => {
-        /// A prompt by name.
+        /// Name of a prompt.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum PromptName { $($(#[$doc])* $name),+ }
 
         impl PromptName {
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
-            /// The file's name without `.md`.
+            /// Returns the file name without `.md`.
             pub fn file(self) -> &'static str {
                 match self { $(Self::$name => $file),+ }
             }
 
-            /// The embedded text.
+            /// Returns the embedded text.
             pub fn text(self) -> &'static str {
                 match self { $(Self::$name => include_str!(concat!("../../assets/prompts/", $file, ".md"))),+ }
             }
 
-            /// Placeholders without which the prompt says nothing.
+            /// Returns the placeholders that the text must contain.
             pub fn needed(self) -> &'static [&'static str] {
                 match self { $(Self::$name => &[$($needed),*]),+ }
             }
 
+            /// Returns the placeholders that the text may leave out.
             pub fn optional(self) -> &'static [&'static str] {
                 match self { $(Self::$name => &[$($optional),*]),+ }
             }
@@ -58,7 +61,7 @@ macro_rules! prompts {
 }
 
 prompts! {
-    /// Who the reviewer is, what to report and how.
+    /// The reviewer's role, what to report and how.
     System "system" [] [],
     /// The pinned task.
     Task "task" ["diff"] ["scope", "rules", "patterns", "known", "not_shown", "context", "later"],
@@ -69,57 +72,57 @@ prompts! {
     TurnFinish "turn-finish" [] ["turn", "of"],
     /// The last allowed turn.
     Last "last" [] [],
-    /// Said done, but changed lines have not been reviewed.
+    /// The model says it is done, but changed lines are not reviewed yet.
     Uncovered "uncovered" ["hunks"] [],
-    /// The answer was cut for length.
+    /// The answer was cut at its token limit.
     Cut "cut" [] [],
     RetryEmpty "retry-empty" [] [],
     RetryRefused "retry-refused" [] ["reason"],
     RetryUnreadable "retry-unreadable" [] ["reason"],
-    /// Asks the model for a summary of what slides out of the window.
+    /// Asks the model for a summary of the messages that slide out of the window.
     Summarize "summarize" ["text"] ["tokens"],
-    /// Stands for an old tool result.
+    /// Replaces an old tool result.
     Masked "masked" ["call"] ["tokens"],
     /// Asks for a second opinion about one finding.
     Critic "critic" ["finding", "code"] [],
-    /// For agents that bring their own tools.
+    /// For agents with their own tools.
     Agent "agent" [] [],
-    /// Who makes a fix, and what a fix is.
+    /// The fixer's role, and what a fix is.
     Resolve "resolve" [] [],
-    /// For agents that make a fix in a copy.
+    /// For agents that make a fix in a copy of the files.
     ResolveAgent "resolve-agent" [] [],
-    /// For models that make a fix by saying what to replace.
+    /// For models that make a fix as a list of replacements.
     ResolveEdits "resolve-edits" [] [],
-    /// What is to be fixed.
+    /// The findings to fix.
     ResolveTask "resolve-task" ["findings"] ["code", "again"],
-    /// Edits that could not be made.
+    /// Edits that could not be applied.
     ResolveRefused "resolve-refused" ["reasons"] [],
 }
 
-/// A prompt with its values.
+/// Prompt with the values of its placeholders.
 #[derive(Debug, Clone, Copy)]
 pub enum Prompt<'a> {
     System,
     Task {
-        /// What is reviewed, in words.
+        /// Reviewed scope in words.
         scope: &'a str,
-        /// The project's rules for reviews; may be empty.
+        /// The project's review guidelines; may be empty.
         rules: &'a str,
         /// Learned patterns; may be empty.
         patterns: &'a str,
-        /// Findings of earlier reviews in parts of the change that are not sent again; may be empty.
+        /// Earlier findings in parts of the change that are not sent again; may be empty.
         known: &'a str,
-        /// What the change has besides the diff, by name; may be empty.
+        /// Changed files that are not in the diff, by name; may be empty.
         not_shown: &'a str,
         diff: &'a str,
         /// Code around the change; may be empty.
         context: &'a str,
-        /// What of the diff comes later; may be empty.
+        /// Parts of the diff that follow in later prompts; may be empty.
         later: &'a str,
     },
     More {
         diff: &'a str,
-        /// May be empty.
+        /// Parts of the diff that follow in later prompts; may be empty.
         later: &'a str,
     },
     TurnInvestigate {
@@ -136,7 +139,7 @@ pub enum Prompt<'a> {
     },
     Last,
     Uncovered {
-        /// Paths and lines, a line each.
+        /// Paths and lines, one hunk per line.
         hunks: &'a str,
     },
     Cut,
@@ -152,7 +155,7 @@ pub enum Prompt<'a> {
         tokens: u64,
     },
     Masked {
-        /// The tool's name and arguments, in one line.
+        /// Name and arguments of the tool, on one line.
         call: &'a str,
         tokens: u64,
     },
@@ -165,11 +168,11 @@ pub enum Prompt<'a> {
     ResolveAgent,
     ResolveEdits,
     ResolveTask {
-        /// The problems: ids, places, explanations.
+        /// Problems with ids, locations and explanations.
         findings: &'a str,
-        /// The code around them, for models without eyes of their own; may be empty.
+        /// Code around the problems, for models that cannot read files; may be empty.
         code: &'a str,
-        /// What a review of an earlier attempt found; may be empty.
+        /// Findings of the review of an earlier attempt; may be empty.
         again: &'a str,
     },
     ResolveRefused {
@@ -204,7 +207,7 @@ impl<'a> Prompt<'a> {
         }
     }
 
-    /// The values by their placeholders.
+    /// Returns the placeholders with their values.
     fn values(&self) -> Vec<(&'static str, Cow<'a, str>)> {
         let text = |text: &'a str| if text.trim().is_empty() { "none" } else { text }.into();
         let number = |number: u64| Cow::Owned(number.to_string());
@@ -238,25 +241,26 @@ impl<'a> Prompt<'a> {
     }
 }
 
-/// The texts in force.
+/// Prompt texts in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompts {
-    /// In the order of [`PromptName::ALL`].
+    /// Texts in the order of [`PromptName::ALL`].
     texts: Vec<String>,
 }
 
 impl Default for Prompts {
-    /// The embedded texts.
+    /// Returns the embedded texts.
     fn default() -> Self {
         Self { texts: PromptName::ALL.iter().map(|name| name.text().trim_end().to_owned()).collect() }
     }
 }
 
 impl Prompts {
-    /// The embedded texts, the user's own in place of those that there are.
+    /// Loads the embedded texts, replaced by the user's files where they exist.
     ///
     /// # Errors
-    /// A file cannot be read, has a placeholder that nothing fills, or lacks one without which it says nothing.
+    ///
+    /// Fails if a file cannot be read, is empty, has an unknown placeholder or lacks a required placeholder.
     pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
         let mut prompts = Self::default();
         for (name, text) in PromptName::ALL.iter().zip(&mut prompts.texts) {
@@ -268,17 +272,18 @@ impl Prompts {
         Ok(prompts)
     }
 
-    /// What is sent.
+    /// Returns the prompt with its placeholders filled in.
     pub fn render(&self, prompt: &Prompt<'_>) -> String {
         fill_placeholders(&self.texts[prompt.name() as usize], &prompt.values())
     }
 
-    /// Whether a text has a placeholder: the user's own may do without one.
+    /// Returns true if the text has this placeholder; the user's own text may leave out optional ones.
     pub fn has_placeholder(&self, name: PromptName, placeholder: &str) -> bool {
         find_placeholders(&self.texts[name as usize]).any(|(_, _, found)| found == placeholder)
     }
 
-    /// Changes whenever one of the texts does: the prompt-policy version of reviewers that talk to a model.
+    /// Returns a hash (16 hexadecimal digits) that changes with any of the texts. It is the prompt-policy version of
+    /// reviewers that talk to a model.
     pub fn version(&self) -> String {
         let named = PromptName::ALL.iter().zip(&self.texts);
         let parts = named.flat_map(|(name, text)| [name.file().as_bytes(), text.as_bytes()]);
@@ -286,7 +291,7 @@ impl Prompts {
     }
 }
 
-/// The user's own file for a prompt.
+/// Returns the path of the user's file for a prompt.
 fn user_prompt_file(paths: &Paths, name: PromptName) -> PathBuf {
     paths.prompts_folder().join(format!("{}.md", name.file()))
 }
@@ -312,13 +317,14 @@ fn check_placeholders(name: PromptName, document: &SettingsFile) -> Result<(), C
     }
 }
 
-/// The placeholders of a text: where each begins and ends, and its name. Braces around anything but a name are text.
+/// Finds the placeholders of a text: start byte, end byte (exclusive) and name. Braces around anything but a name
+/// stay text.
 fn find_placeholders(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
             let start = from + text.get(from..)?.find("{{")?;
-            // Of three braces in a row the inner two count.
+            // In a longer run of opening braces, the last two count.
             let start = start + text[start..].bytes().take_while(|byte| *byte == b'{').count() - 2;
             let end = start + 2 + text[start + 2..].find("}}")?;
             let name = text[start + 2..end].trim();
@@ -332,7 +338,7 @@ fn find_placeholders(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     })
 }
 
-/// A text with values in place of its placeholders; one that has no value stays as it is.
+/// Replaces the placeholders of a text by their values; a placeholder without a value stays as it is.
 fn fill_placeholders(text: &str, values: &[(&'static str, Cow<'_, str>)]) -> String {
     let mut filled = String::with_capacity(text.len() + values.iter().map(|(_, value)| value.len()).sum::<usize>());
     let mut from = 0;
@@ -355,7 +361,7 @@ mod tests {
 
     use super::*;
 
-    /// Every prompt, each value marked so that it can be found again.
+    /// Returns every prompt, with each value marked so that the test can find it.
     fn marked() -> Vec<Prompt<'static>> {
         vec![
             Prompt::System,

@@ -1,7 +1,8 @@
-//! Reviewers as the user described them in `[reviewers.NAME]` tables.
+//! Defines the settings of reviewers in `[reviewers.NAME]` tables.
 //!
-//! Invariants: a key to a service is never in here, only where to get it; a key is only ever meant for the service it
-//! belongs to, so another address gets none unless the user names one for it.
+//! - The settings never hold an API key, only where to get it.
+//! - A default key is sent only to the service that it belongs to. Another address gets no key, unless the user names
+//!   a key for it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +15,7 @@ mod table;
 
 pub use table::{FIELDS, ReviewerTable, check_fallbacks, parse_reviewer};
 
-/// How a reviewer is reached.
+/// Way in which a reviewer is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewerKind {
     Builtin,
@@ -37,17 +38,17 @@ impl ReviewerKind {
         ("command", Self::Command),
     ];
 
-    /// The word in the settings.
+    /// Returns the word in the settings.
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
     }
 
-    /// Whether a model is talked to over HTTP.
+    /// Returns true if the reviewer talks to a model over HTTP.
     pub fn is_http(self) -> bool {
         !matches!(self, Self::Builtin | Self::Command)
     }
 
-    /// The host of the service that speaks this way by itself.
+    /// Returns the host of the official service for this kind; `None` if there is none.
     pub fn default_host(self) -> Option<&'static str> {
         match self {
             Self::Openai | Self::OpenaiResponses => Some("api.openai.com"),
@@ -57,7 +58,7 @@ impl ReviewerKind {
         }
     }
 
-    /// The variable in which the users of [`ReviewerKind::home`] keep their key.
+    /// Returns the environment variable that usually holds the key for [`ReviewerKind::default_host`].
     fn default_key_variable(self) -> Option<&'static str> {
         match self {
             Self::Openai | Self::OpenaiResponses => Some("OPENAI_API_KEY"),
@@ -68,7 +69,7 @@ impl ReviewerKind {
     }
 }
 
-/// What a command understands and prints.
+/// Command line and output format of an agent program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandDialect {
     /// Claude Code.
@@ -76,8 +77,8 @@ pub enum CommandDialect {
     Codex,
     /// Gemini CLI.
     Gemini,
-    /// The prompt on standard input, text on standard output; or events of revdeck's own. It is called with the user's
-    /// words only.
+    /// Prompt on standard input; text or revdeck's own events on standard output. revdeck adds no arguments to the
+    /// user's command.
     Plain,
 }
 
@@ -85,7 +86,7 @@ impl CommandDialect {
     const ALL: [(&'static str, Self); 4] =
         [("claude", Self::Claude), ("codex", Self::Codex), ("gemini", Self::Gemini), ("plain", Self::Plain)];
 
-    /// The word in the settings.
+    /// Returns the word in the settings.
     pub fn word(self) -> &'static str {
         Self::ALL.iter().find(|(_, dialect)| *dialect == self).map_or("", |(word, _)| word)
     }
@@ -94,35 +95,36 @@ impl CommandDialect {
         Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, dialect)| *dialect)
     }
 
-    /// By the name of the program's file.
+    /// Returns the dialect for a program path, by its file name.
     pub fn from_program(program: &str) -> Self {
         let file = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
         Self::from_word(file.split('.').next().unwrap_or_default()).unwrap_or(Self::Plain)
     }
 }
 
-/// Who writes the summary of what slides out of the window.
+/// Author of the summary of messages that slide out of the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SummaryAuthor {
-    /// revdeck, from what it knows of the conversation.
+    /// revdeck, from its own record of the conversation.
     #[default]
     Local,
-    /// The model, for the price of a further request.
+    /// The model, at the cost of another request.
     Model,
 }
 
-/// Where the key to a service comes from.
+/// Source of the API key for a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiKeySource<'a> {
-    /// An environment variable of this name.
+    /// Environment variable with this name.
     Variable(&'a str),
-    /// What this command line prints.
+    /// Output of this command line.
     Command(&'a str),
     /// No key is sent.
     None,
 }
 
-/// A reviewer as the user described it. What is `None` was left to the model, the window's settings, or to nobody.
+/// Reviewer settings from the user. `None` leaves the choice to the model's facts or to the window settings, or turns
+/// the feature off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewerSettings {
     pub kind: ReviewerKind,
@@ -130,51 +132,51 @@ pub struct ReviewerSettings {
     pub base_url: Option<String>,
     pub api_key_env: Option<String>,
     pub api_key_cmd: Option<String>,
-    /// A file of certificates in PEM that are trusted besides the system's.
+    /// File with PEM certificates that are trusted in addition to the system's.
     pub ca_file: Option<PathBuf>,
     pub command: Vec<String>,
-    /// As said; [`ReviewerSettings::dialect`] is what holds.
+    /// Dialect in the settings; [`ReviewerSettings::dialect`] returns the effective one.
     pub dialect: Option<CommandDialect>,
     pub effort: Option<Effort>,
-    /// Tokens.
+    /// Context window in tokens.
     pub context_window: Option<u64>,
-    /// Tokens.
+    /// Maximum answer in tokens.
     pub max_output: Option<u64>,
     pub encoding: Option<Encoding>,
-    /// For a million tokens; set together with `price_output`.
+    /// Price per million input tokens; set together with `price_output`.
     pub price_input: Option<Dollars>,
-    /// For a million tokens read from the provider's cache; `price_input` when absent.
+    /// Price per million input tokens read from the provider's cache; `None` means `price_input`.
     pub price_cached: Option<Dollars>,
-    /// For a million tokens.
+    /// Price per million output tokens.
     pub price_output: Option<Dollars>,
-    /// At most so many, and never more than `[window]` allows.
+    /// Maximum number of turns, never more than `[window]` allows.
     pub max_turns: Option<u32>,
-    /// Whether the model is given tools; by what is known of the model when absent.
+    /// Tool support in the settings; `None` means that the model's facts decide.
     pub tools: Option<bool>,
     pub mask_secrets: bool,
-    /// The longest wait for the next byte of an answer.
+    /// Maximum wait for the next byte of an answer.
     pub idle_timeout: Duration,
-    /// The longest wait for a whole answer, or for a command to end.
+    /// Maximum wait for a whole answer, or for a command to end.
     pub total_timeout: Duration,
-    /// How often a request is sent in all before it has failed.
+    /// Maximum number of attempts per request.
     pub attempts: u32,
-    /// Who takes over when this reviewer cannot go on.
+    /// Reviewer that takes over when this reviewer cannot continue.
     pub fallback: Option<String>,
-    /// Findings of this priority and more urgent ones get a second opinion by the model.
+    /// Findings of this priority or a more urgent one get a second opinion from the model.
     pub critic: Option<Priority>,
     pub summary: SummaryAuthor,
 }
 
 impl ReviewerSettings {
-    /// Codex, which talks to the same services, waits 300 s for a byte (`stream_idle_timeout_ms`): models that think
-    /// hard are silent for minutes.
+    /// Default for `idle_timeout`. Codex, a client of the same services, also waits 300 s for a byte
+    /// (`stream_idle_timeout_ms`): models that reason hard are silent for minutes.
     pub const DEFAULT_IDLE_TIMEOUT: Duration = Duration::from_secs(300);
-    /// Enough for an agent to review a large change.
+    /// Default for `total_timeout`: enough for an agent to review a large change.
     pub const DEFAULT_TOTAL_TIMEOUT: Duration = Duration::from_secs(1800);
-    /// As Codex does it (`request_max_retries`).
+    /// Default for `attempts`, the same as in Codex (`request_max_retries`).
     pub const DEFAULT_ATTEMPTS: u32 = 4;
 
-    /// A reviewer with nothing but its defaults.
+    /// Returns the default settings of a kind.
     pub fn new(kind: ReviewerKind) -> Self {
         Self {
             kind,
@@ -204,7 +206,7 @@ impl ReviewerSettings {
         }
     }
 
-    /// The host that is talked to, without its port; `None` where that is Ollama's own choice or nobody.
+    /// Returns the host without its port; `None` for Ollama's default address and for reviewers without a host.
     pub fn host(&self) -> Option<&str> {
         let Some(address) = &self.base_url else { return self.kind.default_host() };
         let authority = parse_authority(address)?;
@@ -214,7 +216,7 @@ impl ReviewerSettings {
         }
     }
 
-    /// Whether it is the service that its kind is named after, and nobody can listen.
+    /// Returns true if the reviewer is the official service of its kind, reached over an encrypted connection.
     pub fn is_official_service(&self) -> bool {
         let safe = self.base_url.as_ref().is_none_or(|address| address.starts_with("https://"));
         safe && self
@@ -223,7 +225,7 @@ impl ReviewerSettings {
             .is_some_and(|home| self.host().is_some_and(|host| host.eq_ignore_ascii_case(home)))
     }
 
-    /// Whether what is sent can be read on its way: http to another machine.
+    /// Returns true if requests travel unencrypted: http to another machine.
     pub fn is_plaintext(&self) -> bool {
         let plain = self.base_url.as_ref().is_some_and(|address| address.starts_with("http://"));
         plain
@@ -233,8 +235,8 @@ impl ReviewerSettings {
             })
     }
 
-    /// Where the key comes from. The well-known variable of a kind is used for that service only: at another address
-    /// it would hand one company's key to another.
+    /// Returns the source of the key. The default variable of a kind applies only to its official service; at another
+    /// address it would give one company's key to another.
     pub fn key_source(&self) -> ApiKeySource<'_> {
         match (&self.api_key_cmd, &self.api_key_env) {
             (Some(command), _) => ApiKeySource::Command(command),
@@ -246,15 +248,15 @@ impl ReviewerSettings {
         }
     }
 
-    /// What the command speaks: as said, else by the name of the program.
+    /// Returns the effective dialect: from the settings, else by the name of the program.
     pub fn dialect(&self) -> CommandDialect {
         self.dialect.unwrap_or_else(|| {
             self.command.first().map_or(CommandDialect::Plain, |program| CommandDialect::from_program(program))
         })
     }
 
-    /// Its settings by the names and in the order of [`FIELDS`]; those that are not set and have no default are
-    /// missing.
+    /// Lists the settings by name, in the order of [`FIELDS`]. Settings without a value and without a default are
+    /// left out.
     pub fn list_fields(&self) -> Vec<(&'static str, SettingValue)> {
         let text = |text: &str| Some(SettingValue::Text(text.to_owned())).filter(|_| !text.is_empty());
         let maybe = |text: &Option<String>| text.clone().map(SettingValue::Text);

@@ -1,6 +1,6 @@
-//! A settings file as text with places: reads it, walks it, and turns what it says into checked values.
+//! Reads a settings file as text with source positions, checks its tables and converts its values.
 //!
-//! Invariant: a file from a reviewed repository is opened only if it is an ordinary file of moderate size.
+//! - A file from a reviewed repository is opened only if it is a regular file of moderate size.
 
 use std::path::{Path, PathBuf};
 
@@ -11,27 +11,31 @@ use super::error::{ConfigError, SettingLocation};
 use super::keys::SettingValue;
 use super::money::Dollars;
 
-/// Larger settings files are refused, in bytes.
+/// Maximum size of a settings file in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// A settings file that exists.
+/// Existing settings file.
 #[derive(Debug)]
 pub struct SettingsFile {
     pub path: PathBuf,
     pub text: String,
 }
 
-/// Whether a link may be followed to the file.
+/// Policy for symbolic links to a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymlinkPolicy {
-    /// The user's own folder: dotfiles are often links.
+    /// Follow links, for the user's own folder: dotfiles are often links.
     Follow,
-    /// A reviewed repository: a link could lead anywhere.
+    /// Refuse links, for a reviewed repository: a link could point anywhere.
     Refuse,
 }
 
 impl SettingsFile {
-    /// Reads a file; `None` when there is none.
+    /// Reads a file; returns `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, is not a regular file or is larger than `MAX_SETTINGS_BYTES`.
     pub fn read(path: PathBuf, links: SymlinkPolicy) -> Result<Option<Self>, ConfigError> {
         let metadata = match links {
             SymlinkPolicy::Follow => std::fs::metadata(&path),
@@ -59,7 +63,11 @@ impl SettingsFile {
         }
     }
 
-    /// The file's table, with places.
+    /// Parses the file to a table with source positions.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is not TOML.
     pub fn parse_table(&self) -> Result<DeTable<'_>, ConfigError> {
         DeTable::parse(&self.text).map(Spanned::into_inner).map_err(|error| ConfigError::Syntax {
             place: self.location_at(error.span().map_or(0, |span| span.start)),
@@ -67,16 +75,22 @@ impl SettingsFile {
         })
     }
 
+    /// Returns the location of byte `offset`.
     pub fn location_at(&self, offset: usize) -> SettingLocation {
         SettingLocation::from_offset(&self.path, &self.text, offset)
     }
 
+    /// Creates an error for `key` at byte `offset`.
     pub fn value_error(&self, offset: usize, key: &str, problem: impl Into<String>, allowed: String) -> ConfigError {
         ConfigError::Value { place: self.location_at(offset), key: key.to_owned(), problem: problem.into(), allowed }
     }
 }
 
-/// A value of one of the forms that settings have; the error says what it is instead.
+/// Converts a TOML value to a setting value.
+///
+/// # Errors
+///
+/// Returns a description of the value if no setting has such a type, or if a number is out of range.
 pub fn parse_value(value: &DeValue<'_>) -> Result<SettingValue, String> {
     match value {
         DeValue::String(text) => Ok(SettingValue::Text(text.to_string())),
@@ -101,7 +115,7 @@ pub fn parse_value(value: &DeValue<'_>) -> Result<SettingValue, String> {
     }
 }
 
-/// Lays `over` over `base`: tables are merged key by key, everything else is replaced.
+/// Merges `over` into `base`: tables key by key, any other value by replacement.
 pub fn merge_tables(base: &mut toml::Table, over: toml::Table) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
@@ -113,7 +127,11 @@ pub fn merge_tables(base: &mut toml::Table, over: toml::Table) {
     }
 }
 
-/// Holds a table of a file against one that has every key there is: same names, same sorts of values.
+/// Checks a table against `base`, which holds every known key: names, types of values and ranges must fit.
+///
+/// # Errors
+///
+/// Returns the first key that is unknown or has a value of the wrong type or range.
 pub fn check_shape(
     document: &SettingsFile,
     over: &DeTable<'_>,
@@ -173,8 +191,12 @@ pub fn check_shape(
     Ok(())
 }
 
-/// `base` with the user's file laid over it, both as TOML; `base` itself when there is no such file. With `shape` the
-/// file may only hold the keys that `base` holds.
+/// Merges the user's file over `base`, both as TOML. Returns `None` if the file does not exist. With
+/// [`AllowedKeys::OnlyBaseKeys`] the file may only hold keys of `base`.
+///
+/// # Errors
+///
+/// Fails if the file cannot be read, is not TOML or holds a key that `shape` forbids.
 pub fn overlay_user_file(base: &str, file: &Path, shape: AllowedKeys) -> Result<Option<String>, ConfigError> {
     let Some(document) = SettingsFile::read(file.to_owned(), SymlinkPolicy::Follow)? else { return Ok(None) };
     let table = document.parse_table()?;
@@ -186,16 +208,20 @@ pub fn overlay_user_file(base: &str, file: &Path, shape: AllowedKeys) -> Result<
     Ok(Some(merged.to_string()))
 }
 
-/// What a user's file may hold.
+/// Keys that a user's file may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedKeys {
-    /// Only the keys of the file it is laid over.
+    /// Only the keys of the embedded file.
     OnlyBaseKeys,
-    /// Anything; who reads it says what is wrong with it.
+    /// Any key; the code that reads the table reports mistakes.
     Any,
 }
 
-/// A file's table without places.
+/// Parses the file to a table without source positions.
+///
+/// # Errors
+///
+/// Fails if the file is not TOML.
 pub fn parse_owned_table(document: &SettingsFile) -> Result<toml::Table, ConfigError> {
     document.text.parse().map_err(|error: toml::de::Error| ConfigError::Syntax {
         place: document.location_at(error.span().map_or(0, |span| span.start)),
@@ -203,7 +229,7 @@ pub fn parse_owned_table(document: &SettingsFile) -> Result<toml::Table, ConfigE
     })
 }
 
-/// The table of an embedded file; a test parses each of them.
+/// Parses an embedded file. An empty table stands for invalid TOML; a test parses every embedded file.
 pub fn parse_embedded(text: &str) -> toml::Table {
     text.parse().unwrap_or_default()
 }

@@ -1,29 +1,29 @@
-//! Which of two thresholds is the stricter one, so that a repository can make a user's own value only stricter.
+//! Compares two values of a threshold by strictness, so that a repository can make a user's value only stricter.
 //!
-//! Of figures the smaller, of lists the shorter and of switches `true` is the stricter value, unless the comment above the
-//! key in `assets/smells.toml` says [`MORE`].
+//! The smaller number, the shorter list and `true` are the stricter values, unless the comment above the key in
+//! `assets/smells.toml` contains [`MORE_IS_STRICTER_MARK`].
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use toml::de::{DeTable, DeValue};
 
-/// What the comment above a key says where a greater figure, or a longer list, reports more.
+/// Text in the comment above a key for which a greater number or a longer list reports more.
 const MORE_IS_STRICTER_MARK: &str = "More is stricter.";
 
-/// In which direction a threshold reports more.
+/// Direction in which a threshold reports more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StricterDirection {
     Less,
     More,
 }
 
-/// The directions of all thresholds, by `group.name`.
+/// Directions of all thresholds, by `group.name`.
 pub struct ThresholdStrictness(BTreeMap<String, StricterDirection>);
 
 impl ThresholdStrictness {
-    /// Of the thresholds in `text`, each with its comment: the lines since the value before. A key without one has
-    /// that of the key above it.
+    /// Reads the directions from the comments in `text`. The comment of a key is the text between the previous value
+    /// and the key; a key without a comment has the direction of the key above it.
     pub fn from_toml(text: &str) -> Self {
         let mut directions = BTreeMap::new();
         let groups = DeTable::parse(text).map(toml::Spanned::into_inner).unwrap_or_default();
@@ -48,8 +48,8 @@ impl ThresholdStrictness {
         Self(directions)
     }
 
-    /// Whether less is reported with `theirs` than with `own`. Values of different sorts, and unknown keys, are looser:
-    /// nothing is known about them.
+    /// Returns true if `theirs` reports less than `own`. Values of different types and unknown keys count as looser,
+    /// because nothing is known about them.
     pub fn is_looser(&self, key: &str, theirs: &toml::Value, own: &toml::Value) -> bool {
         use toml::Value::{Array, Boolean};
         let Some(direction) = self.0.get(key) else { return true };

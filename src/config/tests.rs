@@ -1,4 +1,4 @@
-//! Tables over all settings: every key has a default, a documentation and a rule for who may set it.
+//! Tests all settings in tables: every key has a default, documentation and a rule for who may set it.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn load_with(user: &str, repository: &str) -> Result<LoadedSettings, ConfigError
     })
 }
 
-/// Another value than the default that the form accepts.
+/// Returns an allowed value other than the default.
 fn other_value(form: SettingType) -> String {
     match form {
         SettingType::Text | SettingType::OptionalText => "\"other\"".to_owned(),
@@ -134,7 +134,7 @@ fn the_users_files_are_laid_over_the_embedded_ones() {
     assert!(error.to_string().contains("keymap.toml:3:2: list: "), "{error}");
 }
 
-/// `[reviewers.a]` with these lines.
+/// Returns a `[reviewers.a]` table with these lines.
 fn reviewer(lines: &str) -> Result<LoadedSettings, ConfigError> {
     load_with(&format!("[reviewers.a]\n{lines}\n"), "")
 }

@@ -1,5 +1,4 @@
-//! What is said of sections besides their text: of which declaration they are a part, what tests reach of them, when their
-//! lines changed last.
+//! Adds annotations to packed sections: the declarations they are part of, their test coverage and their last change.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,11 +26,11 @@ fn append_reason(section: &mut ContextSection, words: &str) {
     because.reason.push_str(words);
 }
 
-/// What a file declares, by its path.
+/// Looks up the declarations of a file by its path.
 pub type DeclarationLookup<'a> = &'a dyn Fn(&str) -> Arc<[Declaration]>;
 
-/// What `pack` makes of so many tokens, each section with what it is a part of: together in at most `budget` tokens. `None`
-/// where `pack` has nothing.
+/// Packs with `pack` and adds part titles to the sections, within `budget` tokens including the titles. `pack` receives
+/// the number of tokens to fill and is called again with fewer until the result fits. `None` if `pack` returns `None`.
 pub fn pack_with_part_titles(
     pack: &dyn Fn(u32) -> Option<PackedContext>,
     declared: DeclarationLookup<'_>,
@@ -49,7 +48,7 @@ pub fn pack_with_part_titles(
     }
 }
 
-/// Of which declarations each section is a part, so that nobody takes it for all of them.
+/// Records which declarations a section only partly holds, so that nobody takes it for the whole declaration.
 fn annotate_parts(packed: &mut PackedContext, declared: DeclarationLookup<'_>, count: TokenCounter<'_>) {
     let mut is_longer = false;
     for section in &mut packed.sections {
@@ -74,15 +73,15 @@ fn describe_part(Declaration { kind, name, lines, .. }: &Declaration) -> String 
     format!("part of {}, lines {}-{}", name.trim_end(), lines.start, lines.end)
 }
 
-/// What the title of a section says of the declarations that it is a part of: which functions are torn. What is whole
-/// within a class needs no more words than its path.
+/// Formats the part of a section's title about incomplete functions and tests. Other declarations need no note: the
+/// path says enough about whole members of a class.
 pub fn format_title_note(of: &[Declaration]) -> String {
     let torn = of.iter().filter(|part| matches!(part.kind, ChunkKind::Function | ChunkKind::Test));
     let said: Vec<String> = torn.map(describe_part).collect();
     if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) }
 }
 
-/// The innermost declarations that begin before some lines or end behind them, and have lines among these.
+/// Returns the innermost declarations that overlap `lines` but begin before or end after them.
 pub fn find_cut_declarations(declared: &[Declaration], lines: LineRange) -> Vec<Declaration> {
     let innermost = |is_cut: &dyn Fn(LineRange) -> bool| {
         declared
@@ -98,7 +97,7 @@ pub fn find_cut_declarations(declared: &[Declaration], lines: LineRange) -> Vec<
     first.filter(|one| !holds(last, one)).into_iter().chain(last).cloned().collect()
 }
 
-/// What tests reached of each section.
+/// Adds the test coverage of each section.
 pub fn annotate_coverage(packed: &mut PackedContext, covered: &TestCoverage) {
     for section in &mut packed.sections {
         section.coverage = section.lines.and_then(|lines| covered.line_coverage(&section.path, lines));
@@ -108,7 +107,7 @@ pub fn annotate_coverage(packed: &mut PackedContext, covered: &TestCoverage) {
     }
 }
 
-/// The changed functions that no test reaches, by path.
+/// Finds the changed functions that no test reaches, sorted by path and lines.
 pub fn find_untested_functions(
     task: &RetrievalTask,
     telling: &FileAnalyzer<'_>,
@@ -138,10 +137,11 @@ pub fn find_untested_functions(
     found
 }
 
-/// So many functions that no test reaches are named.
+/// Maximum number of untested functions that are named.
 const MAX_UNTESTED_FUNCTIONS: usize = 30;
 
-/// The functions that no test reaches, as they are told: as many as `most` tokens hold, and how many more there are.
+/// Builds a piece that lists the untested functions: as many as fit in `most` tokens, and the number of others. `None`
+/// if there are none or not one fits.
 pub fn build_untested_piece(untested: &[UntestedFunction], most: u32, count: TokenCounter<'_>) -> Option<ContextPiece> {
     let lines: Vec<String> = untested
         .iter()
@@ -162,7 +162,8 @@ pub fn build_untested_piece(untested: &[UntestedFunction], most: u32, count: Tok
     Some(standalone_piece(SectionKind::Untested, Need::Must, fitting, "the changed functions that no test reaches"))
 }
 
-/// The newest commit that touched lines of each section. Lines of the files that `changed` has are not those of a commit.
+/// Adds the newest commit that touched lines of each section. Files in `changed` are skipped, because their lines are
+/// not those of a commit.
 pub fn annotate_last_change(
     packed: &mut PackedContext,
     repo: &Repo,
@@ -180,19 +181,20 @@ pub fn annotate_last_change(
     }
 }
 
-/// When lines of some files changed last, as far as a history tells.
+/// Looks up the last change of lines in some files, in a history.
 pub struct LastChangeLookup<'a> {
     repo: &'a Repo,
     known: &'a RepoHistory,
-    /// What commits did with each file, the newest first, with their numbers.
+    /// Commits that changed each file: the commit's index and the change, newest first.
     pasts: HashMap<PathId, Vec<(usize, &'a PastFile)>>,
-    /// By the number of a commit.
+    /// Last changes by the index of the commit.
     found: HashMap<usize, Option<LastChange>>,
     hunks_left: usize,
 }
 
 impl<'a> LastChangeLookup<'a> {
-    /// By the commits that `before` has of a history. When `most_hunks` of them are looked at, no more is known.
+    /// Builds a lookup for `paths` among the commits at the indexes `before`. After `most_hunks` hunks were read, every
+    /// further lookup finds nothing.
     pub fn new<'p>(
         repo: &'a Repo,
         (known, before): (&'a RepoHistory, &[usize]),
@@ -213,7 +215,8 @@ impl<'a> LastChangeLookup<'a> {
         Self { repo, known, pasts, found: HashMap::new(), hunks_left: most_hunks }
     }
 
-    /// The newest commit that touched some lines of a file.
+    /// Returns the newest commit that touched `lines` (1-based, inclusive) of a file. `None` if the history does not
+    /// tell.
     pub fn find_for_lines(&mut self, path: &str, lines: LineRange) -> Option<LastChange> {
         let past = self.pasts.get(&self.known.history.find_path(path)?)?;
         let left = &mut self.hunks_left;
@@ -226,7 +229,7 @@ impl<'a> LastChangeLookup<'a> {
     }
 }
 
-/// As many characters of a commit's id as git shows of it.
+/// Number of characters of a commit id to show, as git does.
 const SHORT_COMMIT_CHARS: usize = 8;
 
 fn load_last_change(repo: &Repo, commit: &str) -> Option<LastChange> {
@@ -234,13 +237,13 @@ fn load_last_change(repo: &Repo, commit: &str) -> Option<LastChange> {
     Some(LastChange { commit: commit.to_owned(), time })
 }
 
-/// `last changed 2026-01-02 in 1a2b3c4d`.
+/// Formats a last change: `last changed 2026-01-02 in 1a2b3c4d`.
 pub fn describe_last_change(change: &LastChange) -> String {
     let short: String = change.commit.chars().take(SHORT_COMMIT_CHARS).collect();
     format!("last changed {} in {short}", change.time.strftime("%Y-%m-%d"))
 }
 
-/// `tests reach 3 of 5 lines`.
+/// Formats coverage: `tests reach 3 of 5 lines`.
 pub fn describe_coverage(share: LineCoverage) -> String {
     match share.reached {
         0 => "not covered by tests".to_owned(),

@@ -1,7 +1,9 @@
-//! The context of a review: the task, the change, and of all the other code what bears on it, under a budget.
+//! Builds the context of a review under a token budget: the task, the change, and the code that matters for the change.
 //!
-//! Invariants: everything comes from one tree and the history behind it, masked; the same question has the same answer;
-//! what is missing (an index, a history, rules) costs quality and never the review.
+//! Invariants:
+//! - All text comes from one tree and the history behind it, and it is masked.
+//! - The same question has the same answer.
+//! - Missing inputs (index, history, guidelines) lower the quality, but never fail the review.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -47,28 +49,30 @@ use crate::domain::{Encoding, LineRange};
 use crate::git::{EntryKind, GitError, Repo, TreeFile, TreeListing};
 use crate::reviewers::analyzer::facts::is_test_path;
 
-/// Commits of history that are looked at: a bound on how long the first question in a repository takes.
+/// Maximum number of commits to read from the history. It bounds the time of the first question in a repository.
 pub const MAX_HISTORY_COMMITS: usize = 3_000;
-/// The place in focus, and without one the rest of what the change stands in, may take so many tokens, and no more than
-/// an eighth of the budget; so may what is marked of a file that the task names.
+/// Maximum tokens of the focus, and of the code that encloses the change if there is no focus. Each is also limited to
+/// the budget divided by [`FOCUS_BUDGET_DIVISOR`], an eighth. The pieces marked in a file that the task mentions have
+/// the same limit.
 const MAX_FOCUS_TOKENS: u32 = 2_000;
 const FOCUS_BUDGET_DIVISOR: u32 = 8;
-/// Of a declaration that the task names and that is more than a quarter of it, or too long for a chunk, the head is told.
+/// Divisor of the budget: a mentioned declaration larger than a quarter, or too long for a chunk, is sent as its head
+/// only.
 const WHOLE_DECLARATION_BUDGET_DIVISOR: u32 = 4;
-/// The changed functions that no test reaches may take a sixteenth of it.
+/// Divisor of the budget for the list of changed functions that no test reaches: a sixteenth.
 const UNTESTED_BUDGET_DIVISOR: u32 = 16;
-/// The task's text may take a quarter of the budget: it is known to whoever asks.
+/// Divisor of the budget for the text of the task: a quarter. The requester already knows this text.
 pub const TASK_BUDGET_DIVISOR: u32 = 4;
 
-/// What may be in the context besides the change.
+/// Filters for the content of the context besides the change.
 #[derive(Debug, Clone)]
 pub struct ContextOptions {
     pub types: bool,
     pub tests: bool,
     pub documentation: bool,
-    /// Globs in the syntax of .gitignore; with any, code comes from files that they name.
+    /// Globs in the syntax of .gitignore. If there are any, code comes only from files that match.
     pub files: Gitignore,
-    /// With any, code is of these kinds.
+    /// If there are any, only code of these kinds is sent.
     pub kinds: Vec<SectionKind>,
 }
 
@@ -79,7 +83,7 @@ impl Default for ContextOptions {
 }
 
 impl ContextOptions {
-    /// What takes a file away.
+    /// Returns the filter that excludes a file, if any.
     fn file_filter(&self, path: &str) -> Option<ContextFilter> {
         let is_other = || !self.files.matched_path_or_any_parents(path, false).is_ignore();
         match () {
@@ -89,7 +93,7 @@ impl ContextOptions {
         }
     }
 
-    /// What takes a piece of a kind away.
+    /// Returns the filter that excludes pieces of a kind, if any.
     fn kind_filter(&self, kind: SectionKind) -> Option<ContextFilter> {
         match () {
             () if !self.kinds.is_empty() && !self.kinds.contains(&kind) => Some(ContextFilter::Kinds),
@@ -100,7 +104,7 @@ impl ContextOptions {
     }
 }
 
-/// Takes away what a filter says, and counts it.
+/// Removes the elements that `filter` excludes, and counts them by filter.
 fn apply_filter<T>(
     all: &mut Vec<T>,
     filtered: &mut BTreeMap<ContextFilter, u32>,
@@ -113,34 +117,38 @@ fn apply_filter<T>(
     });
 }
 
-/// What the context is asked for of.
+/// Question for which a context is built.
 pub struct ContextQuery<'a> {
-    /// The commit whose tree is searched.
+    /// Commit whose tree is searched.
     pub tree: &'a str,
-    /// The commit whose history is looked at.
+    /// Commit whose history is read.
     pub history: &'a str,
     pub task: RetrievalTask,
-    /// What must be there before all else, in this order, in the budget.
+    /// Pieces that come before all else, in this order. They count toward the budget.
     pub leading_pieces: Vec<ContextPiece>,
-    /// The unchanged lines around each hunk that the diff in `front` has; none where the task's text has the diff.
+    /// Unchanged lines around each hunk in the diff of `leading_pieces`. `None` if the diff is in the task's text.
     pub context_lines: Option<u32>,
-    /// Documents of the house that are told already.
+    /// Paths of project documents that the context quotes already.
     pub quoted_documents: &'a [String],
-    /// In tokens of the encoding.
+    /// Budget in tokens of `encoding`.
     pub budget: u32,
     pub encoding: Encoding,
     pub options: ContextOptions,
-    /// Where facts about this repository are kept.
+    /// Folder for caches about this repository. `None` disables them.
     pub folder: Option<&'a Path>,
-    /// Which files of a large tree to look at; without it they are all read, up to a number.
+    /// Index that selects files of a large tree. Without it, all files up to a limit are read.
     pub index: Option<&'a Index>,
-    /// What code means; without it that signal is missing.
+    /// Scorer for the meaning of code. Without it, this signal is missing.
     pub meaning: Option<&'a EmbeddingScorer>,
-    /// Whether nobody waits for the answer any more; once yes, always yes. Looked at with every file and every commit.
+    /// Returns true once the answer is not needed any more, and then always. It is called for every file and every
+    /// commit.
     pub cancelled: &'a dyn Fn() -> bool,
 }
 
-/// Puts the context together; `None` when nobody waits for it any more. What was found out until then is kept.
+/// Builds the context. `None` after cancellation; facts derived until then stay in the caches.
+///
+/// # Errors
+/// Returns an error if git cannot read the tree or the history.
 pub fn build_context(repo: &Repo, question: ContextQuery<'_>) -> Result<Option<PackedContext>, GitError> {
     let mut library = DocumentStore::open(question.folder);
     let telling = FileAnalyzer::open(repo, question.encoding, question.folder).with_index(question.index);
@@ -150,6 +158,7 @@ pub fn build_context(repo: &Repo, question: ContextQuery<'_>) -> Result<Option<P
     Ok(packed)
 }
 
+/// Builds the context with caches that are open already. `None` after cancellation.
 fn build_context_with_caches(
     repo: &Repo,
     question: ContextQuery<'_>,
@@ -171,7 +180,7 @@ fn build_context_with_caches(
         ..
     } = question;
     let (context_lines, meaning, cancelled) = (question.context_lines, question.meaning, question.cancelled);
-    // What is packed again has most of its text in common with what was.
+    // Text that is packed again is mostly the same as before, so its counts are cached.
     let memo = TokenCountCache::new(encoding);
     let count: TokenCounter<'_> = &|text| memo.count_tokens(text);
     let (task, passed_over) = task.split_leading();
@@ -215,7 +224,7 @@ fn build_context_with_caches(
     if cancelled() {
         return Ok(None);
     }
-    // What is in focus need not be code.
+    // A file in focus need not be code.
     let is_other = |focus: &&Focus| !files.iter().any(|file| file.path == focus.path);
     let others = task.focus.iter().filter(is_other).filter_map(|focus| find_showable_file(&listing, &focus.path));
     let others = library.read(repo, others.collect(), &mut own);
@@ -256,7 +265,7 @@ fn build_context_with_caches(
         None => {}
     }
     let mut filtered = filtered.into_inner();
-    // Of the others nothing is sent.
+    // Other files are not sent.
     let may_be_sent = |file: &&RankedFile| {
         score::from_probability(file.probability) >= score::MIN_SCORE || named.files.contains(&file.path)
     };
@@ -359,20 +368,20 @@ fn build_context_with_caches(
     Ok(Some(packed))
 }
 
-/// That a context may differ from the next one.
+/// Returns a note that the next context may differ, because `pieces` pieces have no vectors yet.
 fn missing_vectors_note(pieces: usize) -> String {
     let pieces = crate::domain::text::format_count(pieces, "piece");
     format!("{pieces} of code not yet weighed by meaning: vectors are fetched a part at a time, the next time more")
 }
 
-/// A file of a tree that may be shown.
+/// Finds a file of a tree that may be shown.
 fn find_showable_file(listing: &TreeListing, path: &str) -> Option<TreeFile> {
     let entry = listing.entries.iter().find(|entry| entry.path == path)?;
     let may_be_shown = entry.kind == EntryKind::File && !is_secret_file(path);
     may_be_shown.then(|| TreeFile { path: entry.path.clone(), blob: entry.id.clone() })
 }
 
-/// A piece of no file.
+/// Creates a piece that belongs to no file.
 pub fn standalone_piece(kind: SectionKind, need: Need, text: String, reason: &str) -> ContextPiece {
     ContextPiece {
         path: String::new(),
@@ -389,7 +398,7 @@ pub fn standalone_piece(kind: SectionKind, need: Need, text: String, reason: &st
     }
 }
 
-/// The code of ranked files as pieces, a chunk each.
+/// Converts ranked files to pieces, one for each chunk.
 pub fn build_code_pieces(
     ranked: &[RankedFile],
     weights: &RankingWeights,
@@ -398,7 +407,7 @@ pub fn build_code_pieces(
     let mut pieces = Vec::new();
     for file in ranked {
         let because = explain_file_score(&file.factors, weights);
-        // A file's passages have few reasons.
+        // The passages of a file share few different reasons.
         let mut reasons: HashMap<&str, Arc<ScoreExplanation>> = HashMap::new();
         let worths = FileUtility::new(file, weights);
         let (texts, places, is_test) = (&file.masked.texts, &file.document.passages, is_test_path(&file.path));
@@ -440,7 +449,7 @@ pub fn build_code_pieces(
     pieces
 }
 
-/// What lines are that no declaration is, by the passage that tells most of them.
+/// Classifies lines that are no declaration, by their best passage.
 fn classify_lines(file: &RankedFile, lines: LineRange, (number, passage): (usize, &RankedPassage)) -> SectionKind {
     let imports = || file.document.imports.get(lines.start as usize - 1..lines.end as usize).unwrap_or_default();
     match () {
@@ -452,7 +461,7 @@ fn classify_lines(file: &RankedFile, lines: LineRange, (number, passage): (usize
     }
 }
 
-/// The signals that files are ranked by, and the names of their figures.
+/// Signals of the file ranking: name, reason in words, and prefixes of the names of their factors.
 const FILE_SIGNALS: [(&str, &str, &[&str]); 5] = [
     ("history", "it changed together with the change's files", &["together", "alike", "changes", "latest"]),
     (
@@ -465,7 +474,7 @@ const FILE_SIGNALS: [(&str, &str, &[&str]); 5] = [
     ("semantic", "it means what the change does", &["meaning"]),
 ];
 
-/// Each signal's part of a file's score, on the scale of logarithms of odds, and the strongest in words.
+/// Explains a file's score: each signal's contribution in log-odds, and the strongest signal in words.
 fn explain_file_score(factors: &FileFactors, weights: &RankingWeights) -> ScoreExplanation {
     let mut parts: Vec<(&'static str, f32)> = FILE_SIGNALS.iter().map(|(name, _, _)| (*name, 0.0)).collect();
     for ((name, figure), weight) in FileFactors::NAMES.iter().zip(factors.values()).zip(&weights.files) {
@@ -491,7 +500,7 @@ fn explain_file_score(factors: &FileFactors, weights: &RankingWeights) -> ScoreE
     ScoreExplanation { factors: parts, reason }
 }
 
-/// What passages are chosen by within their file, and the names of their figures.
+/// Signals of the passage ranking: reason in words, and prefixes of the names of their factors.
 const PASSAGE_SIGNALS: [(&str, &[&str]); 6] = [
     ("lines like the changed ones", &["like"]),
     (
@@ -504,14 +513,14 @@ const PASSAGE_SIGNALS: [(&str, &[&str]); 6] = [
     ("what it means", &["meaning"]),
 ];
 
-/// Of each figure of a passage, the reason that it is a part of.
+/// Index into [`PASSAGE_SIGNALS`] for each passage factor. `None` if the factor belongs to no signal.
 static PASSAGE_SIGNAL_BY_FACTOR: LazyLock<Vec<Option<usize>>> = LazyLock::new(|| {
     let is_of = |name: &str, names: &[&str]| names.iter().any(|beginning| name.starts_with(beginning));
     let place = |name: &&str| PASSAGE_SIGNALS.iter().position(|(_, names)| is_of(name, names));
     PassageFactors::NAMES.iter().map(place).collect()
 });
 
-/// The strongest reason for a passage, in words.
+/// Returns the strongest reason for a passage, in words.
 fn explain_passage(factors: &PassageFactors, weights: &RankingWeights) -> &'static str {
     let mut parts = [0.0f32; PASSAGE_SIGNALS.len()];
     for ((place, figure), weight) in PASSAGE_SIGNAL_BY_FACTOR.iter().zip(factors.values()).zip(&weights.passages) {
@@ -523,19 +532,19 @@ fn explain_passage(factors: &PassageFactors, weights: &RankingWeights) -> &'stat
     speaking.max_by(|a, b| a.1.total_cmp(&b.1)).map_or("a part of it", |((reason, _), _)| reason)
 }
 
-/// Whether a piece may be sent, for all that is known of it.
+/// Returns true if a piece may be sent: it is needed for another reason, or its score is high enough.
 pub fn is_likely(piece: &ContextPiece) -> bool {
     piece.need != Need::ByUtility || piece.score >= score::MIN_SCORE
 }
 
-/// Of each file that is as good as certain, the best passage must be there.
+/// Makes the best piece of each near-certain file required.
 fn mark_certain_pieces(pieces: &mut [ContextPiece]) {
     for at in find_best_per_file(pieces, &|piece| piece.score > score::CERTAIN_SCORE) {
         pieces[at].need = Need::Must;
     }
 }
 
-/// Types that changed lines name.
+/// Marks types that changed lines name with [`Need::Type`].
 fn mark_used_types(pieces: &mut [ContextPiece], ranked: &[RankedFile]) {
     let mut named: HashMap<&str, Vec<LineRange>> = HashMap::new();
     for file in ranked {

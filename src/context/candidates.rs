@@ -1,7 +1,10 @@
-//! Which files of a large tree are looked at: by the index and the history where there are any, else by place.
+//! Selects which files of a large tree are read and ranked: by the index and the history if available, else by path.
 //!
-//! Invariants: a tree of few files is looked at whole; the given files, see [`Task::leading`], are always among them, before
-//! all others those that are named; what others wrote takes the place of nothing.
+//! Invariants:
+//! - All files of a small tree are selected.
+//! - The task's own files (see [`RetrievalTask::split_leading`]) are always selected, before all others; mentioned
+//!   files come next.
+//! - Vendored and generated files take no place of authored files.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,23 +17,25 @@ use super::retrieve::task::RetrievalTask;
 use super::retrieve::words::identifiers;
 use crate::git::TreeFile;
 
-/// So many files are read and weighed: about 100 ms.
+/// Maximum number of files to read and rank: about 100 ms of work.
 const MAX_FILES: usize = 1_000;
-/// Without an index, so many: a review waits for it, once.
+/// Maximum number of files without a complete index. It is higher, because the words of files are not known then. A
+/// review waits for this work once.
 const MAX_FILES_WITHOUT_INDEX: usize = 6_000;
-/// Names and words of a task that are looked up.
+/// Maximum number of identifiers, and of their parts, that are looked up in the index.
 const MAX_LOOKUP_WORDS: usize = 400;
 
-/// What of a tree is looked at.
+/// Selected files of a tree.
 #[derive(Debug, Default)]
 pub struct FileSelection {
-    /// By path; own ones, or asked for.
+    /// Files to read, sorted by path. Only authored files and files that the task asks for.
     pub files: Vec<TreeFile>,
-    /// For which there was no place, whoever wrote them.
+    /// Files for which there was no room, authored or not.
     pub skipped: Vec<TreeFile>,
 }
 
-/// The files to look at; `named` are.
+/// Selects the files to read. `named` holds the files that the task's text mentions; `before` holds the indexes of the
+/// ancestor commits in `history`.
 pub fn choose_candidates(
     files: Vec<TreeFile>,
     own: &mut AuthoredFilter<'_>,
@@ -44,7 +49,7 @@ pub fn choose_candidates(
     }
     let mut scores = score_by_location(&files, task, history, before);
     if let Some(index) = index {
-        // A damaged index is rebuilt by whoever refreshes it; until then the history and the paths have to do.
+        // A damaged index is rebuilt by the next refresh. Until then, history and paths must do.
         if let Err(error) = score_by_words(index, task, &mut scores) {
             tracing::warn!("the index is of no use: {error}");
         }
@@ -64,7 +69,7 @@ pub fn choose_candidates(
         .collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.path.cmp(&b.1.path)));
     let mut chosen = FileSelection::default();
-    // To judge them all would take longer than to look at those that are chosen.
+    // To check all files would take longer than to read the selected ones.
     for (_, file) in order {
         match chosen.files.len() < most {
             true if own.is_authored_by_name(&file.path) => chosen.files.push(file),
@@ -76,7 +81,8 @@ pub fn choose_candidates(
     chosen
 }
 
-/// How many files are looked at. What is not in a part of an index has no words: then it is better to read more files.
+/// Returns the maximum number of files to select. Files that are missing from a partial index have no known words, so
+/// more files are read then.
 fn max_files(reach: Option<IndexCompleteness>) -> usize {
     match reach {
         Some(IndexCompleteness::Whole | IndexCompleteness::Other) => MAX_FILES,
@@ -84,7 +90,8 @@ fn max_files(reach: Option<IndexCompleteness>) -> usize {
     }
 }
 
-/// What changed with the given files, and what is near them or has their subject.
+/// Scores files by path: files near the given files or with the same subject, and files that changed together with
+/// them.
 fn score_by_location(
     files: &[TreeFile],
     task: &RetrievalTask,
@@ -116,7 +123,7 @@ fn score_by_location(
     scores
 }
 
-/// What has, declares or uses the words of the task: the rarer, the more.
+/// Adds scores for files that contain, declare or use words of the task. Rarer words count more.
 fn score_by_words(index: &Index, task: &RetrievalTask, scores: &mut HashMap<String, f32>) -> Result<(), IndexError> {
     let mut names: BTreeSet<&str> = collect_identifiers(&task.text);
     for hunk in task.given.iter().flat_map(|given| &given.hunks) {
@@ -128,7 +135,7 @@ fn score_by_words(index: &Index, task: &RetrievalTask, scores: &mut HashMap<Stri
     let mut by_file: Vec<f32> = index.files().map(|file| scores.get(file.path).copied().unwrap_or_default()).collect();
     let mut add = |files: Vec<FileId>, weight: f32| {
         let rare = (total / (files.len() as f32 + 1.0)).max(1.0).ln();
-        // What is everywhere says nothing.
+        // A word that occurs in a fifth of the files or more says nothing.
         if (files.len() as f32) < total / 5.0 {
             for file in files {
                 if let Some(score) = by_file.get_mut(file.0 as usize) {
@@ -152,7 +159,8 @@ fn score_by_words(index: &Index, task: &RetrievalTask, scores: &mut HashMap<Stri
     Ok(())
 }
 
-/// At most [`MOST_NAMES`] of some words, whatever they begin with, and the same each time.
+/// Returns at most [`MAX_LOOKUP_WORDS`] words. The choice does not depend on their first letters and is always the
+/// same.
 fn sample_words<T: AsRef<str>>(words: BTreeSet<T>) -> Vec<T> {
     let mut words: Vec<T> = words.into_iter().collect();
     if words.len() > MAX_LOOKUP_WORDS {

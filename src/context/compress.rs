@@ -1,8 +1,13 @@
-//! Code in fewer tokens: without comments, without white space that means nothing, without bodies.
+//! Compresses code to fewer tokens: removes comments, insignificant white space and function bodies.
 //!
-//! By syntax tree, a chunk at a time. Lines are emptied, never taken away: line numbers stay true, and a run of empty lines
-//! is a token or two. Invariants: as many lines as before; what parses without errors still does, and nothing else is
-//! touched; identifiers are never renamed; a body that is left out is told from an empty one.
+//! It works on the syntax tree of one chunk at a time. Removed lines become empty lines, so that line numbers stay
+//! true; a run of empty lines costs one or two tokens.
+//!
+//! Invariants:
+//! - The number of lines does not change.
+//! - Only code that parses without errors is compressed, and the result parses without errors too.
+//! - Identifiers are never renamed.
+//! - A removed body is marked, so that it differs from an empty body.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -15,23 +20,24 @@ use crate::reviewers::analyzer::source::{KindSet, Node, NodeIndex, ParsedFile, P
 use serde::{Deserialize, Serialize};
 
 word_enum!(
-    /// How much is taken away; each step does what those before it do.
+    /// Strength of compression. Each step includes the steps before it.
     Strength {
-        /// Comments that are neither documentation nor a note of something to do.
+        /// Removes comments that are neither documentation nor notes such as `TODO`.
         Light = "light",
-        /// White space at the ends of lines; indentation where it has no meaning.
+        /// Removes white space at the ends of lines, and indentation if it has no meaning.
         Medium = "medium",
-        /// Bodies of functions that are hardly relevant.
+        /// Removes the bodies of functions. Meant for code that is hardly relevant.
         Strong = "strong",
     }
 );
 
-/// What somebody left to be done stays.
+/// Markers of comments that describe open work. Such comments stay.
 const NOTE_MARKERS: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
 
-/// A chunk with less in it, as far as it still parses; `None` where nothing goes. The language is its file's.
+/// Compresses a chunk of code, as far as the result still parses. `None` if nothing can be removed. `language` is the
+/// language of the chunk's file.
 pub fn compress_chunk(parsers: &mut Parsers, language: Language, chunk: &str, strength: Strength) -> Option<String> {
-    // Where it begins outside of the code, that is not to be seen.
+    // A PHP chunk with `?>` may begin outside of the code, and the chunk alone does not show this.
     if language == Language::Php && chunk.contains("?>") {
         return None;
     }
@@ -41,7 +47,8 @@ pub fn compress_chunk(parsers: &mut Parsers, language: Language, chunk: &str, st
             let text = format!("{before}{chunk}{after}");
             let cuts = ChunkCuts::find(&parse_without_errors(parsers, language, &text)?, strength);
             let steps = Strength::ALL.iter().rev().filter(|step| **step <= strength);
-            // A grammar may see more in white space and comments than anybody expects.
+            // A grammar may give meaning to white space and comments unexpectedly. The strongest step that still parses
+            // is used.
             let shorter = steps
                 .map(|step| cuts.apply_to(&text, *step))
                 .find(|shorter| parse_without_errors(parsers, language, shorter).is_some())?;
@@ -50,7 +57,7 @@ pub fn compress_chunk(parsers: &mut Parsers, language: Language, chunk: &str, st
         .filter(|shorter| shorter != chunk)
 }
 
-/// What a chunk may have to stand in to parse, by lines of their own.
+/// Returns the wrappers (text before and after, as lines of their own) in which a chunk of the language may parse.
 fn syntax_wrappers(language: Language) -> &'static [(&'static str, &'static str)] {
     match language {
         Language::Python => &[("", ""), ("class A:\n", "")],
@@ -63,21 +70,22 @@ fn syntax_wrappers(language: Language) -> &'static [(&'static str, &'static str)
     }
 }
 
-/// The tree of a text without errors.
+/// Parses a text. `None` if the tree has an error.
 fn parse_without_errors<'a>(parsers: &mut Parsers, language: Language, text: &'a str) -> Option<ParsedFile<'a>> {
     parsers.parse("", language, text.as_bytes()).ok().filter(|source| !source.nodes.iter().any(Node::is_error))
 }
 
-/// What can be taken away.
+/// Parts of a text that can be removed.
 struct ChunkCuts {
     language: Language,
     comments: Vec<TextCut>,
     bodies: Vec<TextCut>,
-    /// Rows, from 0, of texts in quotes that have several: the white space around them is a part of them.
+    /// Ranges of rows (0-based, inclusive) of string literals that span several lines. Their white space is part of the
+    /// program.
     multiline_literals: Vec<(u32, u32)>,
 }
 
-/// A stretch of the text, and what stands there instead; line ends stay.
+/// Byte range to remove, and the text that replaces it. Line ends inside the range stay.
 struct TextCut {
     start: usize,
     end: usize,
@@ -101,8 +109,8 @@ impl ChunkCuts {
         if strength == Strength::Light { shorter } else { self.trim_whitespace(&shorter) }
     }
 
-    /// Without white space at the ends of lines, and at their beginnings where nothing depends on it. Lines that begin or
-    /// end in a text in quotes stay as they are.
+    /// Removes white space at the ends of lines, and at their beginnings if indentation has no meaning in the language.
+    /// Lines that begin or end inside a multi-line string literal stay as they are.
     fn trim_whitespace(&self, text: &str) -> String {
         let has_meaning = matches!(self.language, Language::Python | Language::Bash | Language::Ruby | Language::Php);
         let mut quoted = self.multiline_literals.iter().peekable();
@@ -111,7 +119,7 @@ impl ChunkCuts {
             while quoted.next_if(|(_, end)| *end < row).is_some() {}
             let is_quoted = quoted.peek().is_some_and(|(start, _)| *start <= row);
             let end = if line.ends_with('\n') { "\n" } else { "" };
-            // A blank behind it would be no blank any more.
+            // After a backslash, a blank at the end of the line has a meaning.
             let is_escaped = line.trim_end().ends_with('\\');
             let kept = match (is_quoted || is_escaped, has_meaning) {
                 (true, _) => line.strip_suffix('\n').unwrap_or(line),
@@ -125,7 +133,7 @@ impl ChunkCuts {
     }
 }
 
-/// The kinds of nodes that are looked for.
+/// Node kinds of a language that compression looks for.
 struct CompressibleKinds {
     comments: KindSet,
     declarations: KindSet,
@@ -133,7 +141,7 @@ struct CompressibleKinds {
 }
 
 impl CompressibleKinds {
-    /// Made once per language: it asks the grammar about each of its kinds.
+    /// Returns the kinds of a language. They are built once, because the grammar is asked for each kind.
     fn for_language(language: Language) -> &'static Self {
         static ALL: LazyLock<Vec<CompressibleKinds>> =
             LazyLock::new(|| Language::ALL.map(CompressibleKinds::new).into());
@@ -159,12 +167,13 @@ impl CompressibleKinds {
     }
 }
 
+/// Removes the cuts from a text. Line ends inside a cut stay.
 fn remove_cuts(text: &str, mut cuts: Vec<&TextCut>) -> String {
     cuts.sort_by_key(|cut| (cut.start, std::cmp::Reverse(cut.end)));
     let mut shorter = String::with_capacity(text.len());
     let mut at = 0;
     for cut in cuts {
-        // One within another is gone with it.
+        // A cut inside another cut is removed together with it.
         if cut.start < at {
             continue;
         }
@@ -178,6 +187,7 @@ fn remove_cuts(text: &str, mut cuts: Vec<&TextCut>) -> String {
     shorter
 }
 
+/// Finds the comments that can be removed.
 fn find_comment_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<TextCut> {
     let comments: Vec<&Node> = source.nodes.iter().filter(|node| kinds.comments.contains(node.kind)).collect();
     let documenting = find_doc_comments(source, kinds, &comments);
@@ -188,9 +198,10 @@ fn find_comment_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<
         if is_documentation(text) || documenting.contains(&node.start) || is_note || is_directive(text) {
             continue;
         }
-        // A line comment's node may hold its line end.
+        // The node of a line comment may include its line end.
         let (start, end) = (node.start as usize, node.start as usize + text.trim_end_matches(['\n', '\r']).len());
-        // What follows on its last line may belong to what is before its first one.
+        // If code follows a multi-line comment on its last line, the code may belong to the line where the comment
+        // begins.
         let mut rest = source.text.get(end..).unwrap_or_default().iter().take_while(|byte| **byte != b'\n');
         if source.text.get(start..end).is_some_and(|text| text.contains(&b'\n'))
             && rest.any(|byte| !byte.is_ascii_whitespace())
@@ -205,7 +216,8 @@ fn find_comment_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<
     cuts
 }
 
-/// What declares something, in languages whose documentation looks like any comment.
+/// Returns the node kinds of declarations, for languages whose documentation comments look like ordinary comments.
+/// Empty for other languages.
 fn declaration_kinds(language: Language) -> &'static [&'static str] {
     match language {
         Language::Go => &[
@@ -240,7 +252,7 @@ fn declaration_kinds(language: Language) -> &'static [&'static str] {
     }
 }
 
-/// Where the comments begin that stand on lines of their own right above a declaration, in those languages.
+/// Returns the start bytes of comments that stand alone on the lines directly above a declaration, in those languages.
 fn find_doc_comments(source: &ParsedFile<'_>, kinds: &CompressibleKinds, comments: &[&Node]) -> HashSet<u32> {
     let mut rows: HashSet<u32> =
         source.nodes.iter().filter(|node| kinds.declarations.contains(node.kind)).map(|node| node.row).collect();
@@ -259,13 +271,13 @@ fn find_doc_comments(source: &ParsedFile<'_>, kinds: &CompressibleKinds, comment
     found
 }
 
-/// `///`, `/** */`, `//!`.
+/// Returns true for documentation comments: `///`, `/** */`, `//!`, `##`.
 fn is_documentation(text: &str) -> bool {
     const DOC_MARKERS: [&str; 5] = ["///", "//!", "/**", "/*!", "##"];
     DOC_MARKERS.iter().any(|mark| text.starts_with(mark))
 }
 
-/// What tools obey: `#!/bin/sh`, `//go:build`, `# noqa`, `// eslint-disable`.
+/// Returns true for comments that tools read: `#!/bin/sh`, `//go:build`, `# noqa`, `// eslint-disable`.
 fn is_directive(text: &str) -> bool {
     const DIRECTIVE_MARKERS: [&str; 21] = [
         "#!",
@@ -293,10 +305,10 @@ fn is_directive(text: &str) -> bool {
     DIRECTIVE_MARKERS.iter().any(|mark| text.contains(mark))
 }
 
-/// A shorter body takes no more tokens than what says that it is left out, in bytes.
+/// Minimum size of a removed body, in bytes. A shorter body has no more tokens than the mark that replaces it.
 const MIN_BODY_BYTES: usize = 48;
 
-/// Whether there is more in a body than comments and what Python has for them.
+/// Returns true if a body contains more than comments and Python docstrings.
 fn body_has_code(source: &ParsedFile<'_>, body: NodeIndex, kinds: &CompressibleKinds) -> bool {
     let is_text =
         |node: &Node| source.language == Language::Python && source.text_prefix(node, 1).starts_with(['"', '\'']);
@@ -304,6 +316,7 @@ fn body_has_code(source: &ParsedFile<'_>, body: NodeIndex, kinds: &CompressibleK
     inside.any(|node| node.is_named() && !kinds.comments.contains(node.kind) && !is_text(node))
 }
 
+/// Finds the function bodies that can be removed.
 fn find_body_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<TextCut> {
     let facts = FileFacts::from_parsed(source);
     let mut bodies = Vec::new();
@@ -322,7 +335,7 @@ fn find_body_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<Tex
                 TextCut { start: start + 1, end: end - 1, replacement: instead }
             }
             _ if source.language == Language::Python => TextCut { start, end, replacement: "...  # left out" },
-            // On one line, what follows would become part of the comment.
+            // A body on one line stays: the code after it would become part of the comment.
             _ if source.language == Language::Ruby && body.end_row < source.nodes[function.node].end_row => {
                 TextCut { start, end, replacement: "# left out" }
             }
@@ -333,8 +346,8 @@ fn find_body_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<Tex
     bodies
 }
 
-/// The rows of leaves that have several, in order: only leaves can hold white space that is part of the program, and
-/// comments are none.
+/// Returns the rows (0-based, inclusive) of leaf nodes that span several lines, in order. Only leaves can hold white
+/// space that is part of the program. Comments are excluded.
 fn find_multiline_literals(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<(u32, u32)> {
     let leaves = source.nodes.iter().enumerate().filter(|(at, node)| node.end_index as usize == at + 1);
     let is_comment =

@@ -1,29 +1,34 @@
-//! A changed file's diff as a model may see it: masked by the whole of both files, with line numbers of the new side.
+//! Formats the diff of a changed file for a model. Lines have the numbers of the new side.
+//!
+//! Secrets are masked in the whole old and new file, and the lines of the diff are taken from these masked texts.
 
 use super::mask::Mask;
 use super::text::{BlobText, ReadTextError, format_line, format_path};
 use crate::domain::LineRange;
 use crate::git::{ChangeKind, DiffLine, FileChange, LineOrigin, Repo};
 
-/// How far back, in lines, the code is looked for that a block stands in.
+/// How far above a hunk, in lines, the enclosing declaration is searched.
 const MAX_SECTION_LOOKBACK_LINES: u32 = 2_000;
-/// Of that code so much is shown, in characters.
+/// Maximum length of the declaration shown in a hunk header, in characters.
 const MAX_SECTION_CHARS: usize = 100;
 
-/// One line of a shown diff.
+/// One line of a formatted diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffRow {
-    /// Without a line end: `   12 +let x = 1;`; removed lines have no number.
+    /// Text without a line end, such as `   12 +let x = 1;`. Removed lines have no number.
     pub text: String,
-    /// Whether a block of changes with its context begins here.
+    /// True for a hunk header, with which a block of changes and its context lines begins.
     pub is_header: bool,
-    /// Which of the file's hunks it is of, and the lines of the new side it stands for; a removed line stands for the
-    /// first of its hunk. None for context.
+    /// Index of the hunk in the file's `hunks`, and the lines of the new side that this row stands for (1-based). A
+    /// removed line stands for the first line of its hunk. `None` for context lines and headers.
     pub hunk: Option<(usize, LineRange)>,
     pub new_line: Option<u32>,
 }
 
-/// The diff of a file, with `context` unchanged lines around each hunk.
+/// Builds the rows of a file's diff, with `context` unchanged lines around each hunk.
+///
+/// # Errors
+/// Returns an error if a side of the file is too large or git cannot read it.
 pub fn build_diff_rows(
     repo: &Repo,
     file: &FileChange,
@@ -42,7 +47,7 @@ pub fn build_diff_rows(
             hunk += 1;
         }
         is_inside = is_change;
-        // The text comes from the masked files, not from the diff.
+        // The text comes from the masked files and not from git's diff.
         let old_text = || line.old_line.and_then(|number| Some(old.as_ref()?.line(number))).unwrap_or_default();
         let new_text = || line.new_line.map_or("", |number| new.line(number));
         let text = match line.origin {
@@ -66,7 +71,7 @@ pub fn build_diff_rows(
     Ok(rows)
 }
 
-/// `@@ -10,3 +12,5 @@ fn around_it(`: git's own, but for the code behind it, which is masked.
+/// Formats `@@ -10,3 +12,5 @@ fn around_it(` like git, but takes the declaration from the masked file.
 fn format_hunk_header(line: &DiffLine, new: &BlobText) -> String {
     let places = line.text.split("@@").nth(1).unwrap_or_default().trim();
     let places: String = places.chars().filter(|c| c.is_ascii_digit() || matches!(c, ' ' | '+' | '-' | ',')).collect();
@@ -80,7 +85,7 @@ fn format_hunk_header(line: &DiffLine, new: &BlobText) -> String {
     format!("@@ {places} @@ {}", format_line(section.trim_end())).trim_end().to_owned()
 }
 
-/// `src/a.rs (renamed from src/b.rs)`.
+/// Returns the title of a file's diff, such as `src/a.rs (renamed from src/b.rs)`.
 pub fn format_file_title(file: &FileChange, mask: Mask) -> String {
     let path = format_path(&file.path, mask);
     let from = || format_path(file.old_path.as_deref().unwrap_or_default(), mask);

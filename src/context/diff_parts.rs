@@ -1,7 +1,9 @@
-//! What the task message of a review holds of the change: its diff in parts that fit into a window.
+//! Splits the diff of a change into parts that fit into a window, for the task message of a review.
 //!
-//! Invariants: the same change gives the same parts; every hunk of the change is in a part, in `beyond` or belongs to a
-//! file of `left_out`; nothing of a secret file, and no secret that [`Mask`] knows, is in a part.
+//! Invariants:
+//! - The same change gives the same parts.
+//! - Every hunk of the change is in a part, in `over_budget`, or belongs to a file in `left_out`.
+//! - No part holds text of a secret file or a secret that [`Mask`] detects.
 
 use std::ops::Range;
 
@@ -14,62 +16,64 @@ use crate::git::{Changeset, FileChange, Repo};
 use crate::reviewers::analyzer::facts::is_test_path;
 use crate::reviewers::analyzer::language::Language;
 
-/// How much there may be.
+/// Limits of the diff in a task message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiffLimits {
-    /// All parts together, in tokens.
+    /// Maximum for all parts together, in tokens.
     pub budget_tokens: u64,
-    /// One part, in tokens; below [`Measure::MIN_PART`] it is taken for that.
+    /// Maximum for one part, in tokens. A value below [`DiffLimits::MIN_PART_TOKENS`] counts as that minimum.
     pub max_part_tokens: u64,
     /// Unchanged lines around each hunk.
     pub context_lines: u32,
 }
 
 impl DiffLimits {
-    /// In less there is no place for a line and the name of its file.
+    /// Smallest possible part limit, in tokens. Less has no room for a line and the name of its file.
     pub const MIN_PART_TOKENS: u64 = 200;
-    /// Unchanged lines around each hunk of a review; a model that wants more reads the file.
+    /// Unchanged lines around each hunk of a review. A model that wants more reads the file.
     pub const DEFAULT_CONTEXT_LINES: u32 = 6;
 }
 
-/// What is to be shorter than this, in bytes, is not cut any more.
+/// Texts of at most this many bytes are not shortened further.
 const MIN_TEXT_BYTES: usize = 16;
-/// Once a part did not fit, so many files more are looked into for smaller ones: a change may be of very many. Own.
+/// Maximum number of further files to read after the first part that did not fit, in search of smaller parts. A change
+/// may have very many files.
 const MAX_FILES_TRIED: usize = 200;
-/// No part is smaller, in tokens: a name, where a block begins, a line.
+/// Smallest useful part, in tokens: a file name, a hunk header and a line.
 const MIN_USEFUL_TOKENS: u64 = 12;
-/// In place of where a block begins, when it is cut before that.
+/// Replaces the hunk header if a part begins in the middle of a block.
 const MID_BLOCK_MARKER: &str = "@@ in the middle of a block @@";
 
-/// A piece of a change.
+/// Part of a change's diff, from one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffPart {
     pub path: String,
-    /// The changed lines in it on the new side, one range for each hunk or piece of a hunk; of pure deletions the line
-    /// before. The ranges of all parts of a hunk together are [`crate::git::Hunk::new_range`].
+    /// Changed lines in this part on the new side (1-based), one range for each hunk or piece of a hunk. For a pure
+    /// deletion, the line before it. The ranges of all parts of a hunk together are [`crate::git::Hunk::new_range`].
     pub hunks: Vec<LineRange>,
-    /// The file's name and a unified diff with the line numbers of the new side, each line with a line end.
+    /// File name and unified diff with line numbers of the new side. Every line ends with a line end.
     pub text: String,
     pub tokens: u64,
 }
 
-/// What of a change can be told, in the order in which it is worth reading: code, settings and data, tests, prose.
+/// Parts of a change's diff, in reading order: code, settings and data, tests, prose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiffParts {
     pub parts: Vec<DiffPart>,
-    /// Of all parts.
+    /// Tokens of all parts.
     pub tokens: u64,
-    /// Hunks for which the budget did not suffice.
+    /// Hunks that did not fit into the budget.
     pub over_budget: Vec<FileCoverage>,
-    /// Files that are not told of at all.
+    /// Files without any part, with the reason.
     pub left_out: Vec<OmittedFile>,
 }
 
-/// The material of a change. `count` says how many tokens a text is; `is_open` whether a file's hunk of this number is to
-/// be told: one that is not appears as long as it stands around one that is. Once it is cancelled, the files that are left
-/// are beyond.
+/// Splits the diff of a change into parts within `measure`. `count` counts the tokens of a text. `is_open` tells
+/// whether the hunk with this index of a file must be included; other hunks appear only as context around an included
+/// hunk. After `cancelled` returns true, the remaining files are over budget.
 ///
-/// Of what does not fit, the first part is cut into the room that smaller parts behind it have left.
+/// If not everything fits, smaller later parts fill the budget first. The first part that did not fit is then cut to
+/// the room that is left.
 pub fn build_diff_parts(
     repo: &Repo,
     change: &Changeset,
@@ -85,7 +89,7 @@ pub fn build_diff_parts(
     let most = measure.max_part_tokens.max(DiffLimits::MIN_PART_TOKENS);
     let mut left_out = Vec::new();
     let mut places = PartAllocator { room: measure.budget_tokens, parts: Vec::new() };
-    // The first part that does not fit: where it is, and what it is made of.
+    // The first part that did not fit: its index, and the cutter that can split it again.
     let mut waiting: Option<(usize, DiffPartCutter<'_>)> = None;
     let mut tried = 0;
     for file in files {
@@ -129,20 +133,20 @@ pub fn build_diff_parts(
     places.into_diff_parts(left_out)
 }
 
-/// Whether a file holds secrets by its name, or by the one it had.
+/// Returns true if the file's current or old name is that of a secret file.
 pub fn is_secret(file: &FileChange) -> bool {
     is_secret_file(&file.path) || file.old_path.as_deref().is_some_and(is_secret_file)
 }
 
-/// The parts of a change in their order, those that are told and those that are not.
+/// Allocates the budget to parts. Keeps all parts in order, accepted and rejected.
 struct PartAllocator {
-    /// Tokens that are left.
+    /// Tokens left.
     room: u64,
     parts: Vec<Result<DiffPart, FileCoverage>>,
 }
 
 impl PartAllocator {
-    /// Whether there is room for it.
+    /// Adds the part if there is room for it, else records its hunks as over budget. Returns true if it was added.
     fn try_add(&mut self, part: DiffPart) -> bool {
         let left = self.room.checked_sub(part.tokens);
         match left {
@@ -155,6 +159,7 @@ impl PartAllocator {
         left.is_some()
     }
 
+    /// Records hunks that do not fit into the budget.
     fn add_over_budget(&mut self, path: &str, hunks: Vec<LineRange>) {
         self.parts.push(Err(FileCoverage { path: path.to_owned(), hunks, keys: Vec::new() }));
     }
@@ -175,14 +180,14 @@ impl PartAllocator {
     }
 }
 
-/// The blocks in which there is a wanted hunk.
+/// Returns the rows of the blocks with at least one wanted hunk.
 fn select_blocks(rows: Vec<DiffRow>, is_wanted: impl Fn(usize) -> bool) -> Vec<DiffRow> {
     let blocks = rows.chunk_by(|_, next| !next.is_header);
     let wanted = blocks.filter(|block| block.iter().any(|row| row.hunk.is_some_and(|(hunk, _)| is_wanted(hunk))));
     wanted.flatten().cloned().collect()
 }
 
-/// Greater is less worth reading first.
+/// Ranks a path for reading order. A lower number is read first.
 fn reading_rank(path: &str) -> u8 {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
@@ -190,25 +195,25 @@ fn reading_rank(path: &str) -> u8 {
     match () {
         () if is_prose => 3,
         () if is_test_path(path) => 2,
-        // A program without an ending is known by its first line, which is not read for this.
+        // A program without a file ending is detected by its first line, which is not read here.
         () if Language::detect(path, b"").is_some() => 0,
         () => 1,
     }
 }
 
-/// A file's rows on their way into parts: cut before a block where there is one, else between lines.
+/// Splits the rows of a file into parts: before a block if possible, else between lines.
 struct DiffPartCutter<'a> {
     file: &'a FileChange,
     title: String,
     rows: Vec<DiffRow>,
-    /// Of each row.
+    /// Tokens of each row.
     tokens: Vec<u64>,
     count: &'a dyn Fn(&str) -> u64,
-    /// The rows of the last part, and where the next one begins.
+    /// Row range of the last part. The next part begins at its end.
     last: Range<usize>,
-    /// Whether the file's name is told already.
+    /// True after a part with the file's name was returned.
     is_begun: bool,
-    /// Whether it was before the last part.
+    /// Value of `is_begun` before the last part.
     was_begun: bool,
 }
 
@@ -218,25 +223,25 @@ impl<'a> DiffPartCutter<'a> {
         Self { file, title, rows, tokens, count, last: 0..0, is_begun: false, was_begun: false }
     }
 
-    /// The last part as rows again.
+    /// Returns a cutter for the rows of the last part.
     fn restart_last_part(&self) -> Self {
         let rows = self.rows.get(self.last.clone()).unwrap_or_default().to_vec();
         Self { is_begun: self.was_begun, ..Self::new((self.file, self.title.clone()), rows, self.count) }
     }
 
-    /// The next part, of at most `limit` tokens.
+    /// Returns the next part, with at most `limit` tokens. `None` at the end.
     fn next_part(&mut self, limit: u64) -> Option<DiffPart> {
         while self.last.end < self.rows.len() {
             let intro = self.build_part_heading(limit);
             let (start, end) = (self.last.end, self.find_part_end(&intro, limit));
             if end == start && self.shorten() {
-                // One line is too long: half of it is tried again.
+                // A single line is too long: try again with half of it.
                 continue;
             }
             self.last = start..end.max(start + 1);
             let rows = self.rows.get(self.last.clone()).unwrap_or_default();
             let hunks = merge_hunk_ranges(rows);
-            // Context behind the last change alone tells nothing.
+            // Context lines after the last change alone say nothing.
             if !hunks.is_empty() {
                 let text = assemble_part(&intro, rows);
                 self.was_begun = std::mem::replace(&mut self.is_begun, true);
@@ -256,7 +261,7 @@ impl<'a> DiffPartCutter<'a> {
         }
     }
 
-    /// Where a part ends that begins with such an intro.
+    /// Returns the end of a part that begins with this heading (row index, exclusive).
     fn find_part_end(&self, intro: &str, limit: u64) -> usize {
         let start = self.last.end;
         let room = limit.saturating_sub((self.count)(intro));
@@ -267,7 +272,7 @@ impl<'a> DiffPartCutter<'a> {
             border = self.rows.get(end).filter(|row| row.is_header).map(|_| end).or(border);
         }
         end = border.filter(|_| end < self.rows.len()).unwrap_or(end);
-        // Texts together may be more tokens than by themselves, if hardly ever.
+        // Joined texts rarely have more tokens than the sum of their parts.
         while end > start && (self.count)(&assemble_part(intro, self.rows.get(start..end).unwrap_or_default())) > limit
         {
             end -= 1;
@@ -275,7 +280,7 @@ impl<'a> DiffPartCutter<'a> {
         end
     }
 
-    /// Takes half of the next row's text away; whether there was something to take.
+    /// Removes half of the next row's text. Returns false if it is already short.
     fn shorten(&mut self) -> bool {
         let next = self.last.end;
         let (Some(row), Some(tokens)) = (self.rows.get_mut(next), self.tokens.get_mut(next)) else { return false };
@@ -301,7 +306,7 @@ fn assemble_part(intro: &str, rows: &[DiffRow]) -> String {
     text
 }
 
-/// The line that names the file; at most half of a part.
+/// Builds the line that names the file, with at most half of a part's tokens.
 fn build_file_heading(mut title: String, limit: u64, count: &dyn Fn(&str) -> u64) -> String {
     while count(&title) > limit / 2 && title.len() > MIN_TEXT_BYTES {
         halve(&mut title);
@@ -314,6 +319,7 @@ fn halve(text: &mut String) {
     text.push('…');
 }
 
+/// Merges the rows into one range of lines for each hunk.
 fn merge_hunk_ranges(rows: &[DiffRow]) -> Vec<LineRange> {
     let mut hunks: Vec<(usize, LineRange)> = Vec::new();
     for (number, lines) in rows.iter().filter_map(|row| row.hunk) {

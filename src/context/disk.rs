@@ -1,15 +1,16 @@
-//! Files that are kept beside a repository and are never needed: what stands in their place without being one is told
-//! from what cannot be read, never waited for, and can be taken away.
+//! Opens and removes cache files robustly: tells a non-file at the path (folder, pipe, dangling link) from an
+//! unreadable file, never blocks on it, and can remove it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Opens a file without waiting for anybody.
+/// Opens a regular file without blocking.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] where something else is there: a folder, a pipe, a link that leads nowhere.
+/// Fails with [`io::ErrorKind::InvalidData`] if something else is at the path (a folder, a pipe, a dangling link), and
+/// with the error of the system otherwise.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let wrong = || io::Error::new(io::ErrorKind::InvalidData, "it is no file");
     let is_other = || fs::symlink_metadata(path).is_ok_and(|data| !data.is_file());
@@ -21,7 +22,10 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// Takes away whatever is there, if anything is.
+/// Removes whatever is at the path; succeeds if there is nothing.
+///
+/// # Errors
+/// Fails if the path exists and cannot be removed.
 pub fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(data) if data.is_dir() => fs::remove_dir_all(path),
@@ -31,7 +35,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
-/// Puts each sort of thing that is no file in a file's place, and calls `check`.
+/// Replaces the path by each kind of non-file and calls `check`.
 #[cfg(test)]
 pub fn with_others_in_place(path: &Path, mut check: impl FnMut(&str)) {
     use rustix::fs::{CWD, FileType, Mode, mknodat};

@@ -1,9 +1,12 @@
-//! What was found out about blobs and commits, kept on disk by what it was found out of.
+//! Content-addressed disk cache of facts derived from blobs and commits.
 //!
-//! A folder of parts, each written once and whole. A record is known by a hash of all that it follows from, so that one
-//! that is there is right, whoever wrote it. Invariants: nothing here is needed: what is damaged, gone or cannot be
-//! written is found out again; a damaged part is taken away and said once; any number of processes may read and write
-//! the same folder without waiting; there are never more than so many bytes on disk, what was asked for last stays.
+//! A cache is a folder of parts; each part is written once and atomically. The key of a record is a hash of all inputs
+//! of the record, so a record that exists is correct, whoever wrote it.
+//!
+//! - The cache is never required: a missing, damaged or unwritable record is computed again.
+//! - A damaged part is removed and reported once.
+//! - Any number of processes may read and write the same folder without waiting.
+//! - The size on disk is limited; recently used records stay.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -17,22 +20,22 @@ use bytemuck::{Pod, Zeroable};
 
 use super::disk;
 
-/// More parts are made one.
+/// Most parts; more parts are merged into one.
 const MAX_PARTS: usize = 12;
-/// What a process that died has left is taken away after this time.
+/// Age after which temporary files of a dead process are removed.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3_600);
 const TEMPORARY_PREFIX: &str = ".part-";
 const MAGIC: u64 = u64::from_ne_bytes(*b"rvdshlf\x01");
-/// More records than this are none of ours.
+/// Upper bound for the record count; a larger count shows that the file is damaged or foreign.
 const MAX_RECORDS_PER_PART: u64 = 1 << 22;
 
-/// What a record follows from, as a hash.
+/// Hash of all inputs of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct CacheKey([u8; 16]);
 
 impl CacheKey {
-    /// Of texts; also of this program's version, since what is found out may differ between versions.
+    /// Hashes texts and the version of this program, because versions may compute different facts.
     pub fn from_parts(parts: &[&str]) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in [env!("CARGO_PKG_VERSION")].iter().chain(parts) {
@@ -54,7 +57,7 @@ fn truncate_hash(hash: blake3::Hash) -> [u8; 16] {
 struct CachePartHeader {
     magic: u64,
     records: u64,
-    /// Of the table.
+    /// Checksum of the table.
     sum: [u8; 16],
 }
 
@@ -67,20 +70,20 @@ struct CacheEntry {
     sum: [u8; 16],
 }
 
-/// Records of one sort.
+/// Cache of one kind of record.
 #[derive(Debug, Default)]
 pub struct DiskCache {
-    /// Without one what is kept is gone with the shelf.
+    /// Without a folder, records live only in memory.
     folder: Option<PathBuf>,
     kind: &'static str,
     max_bytes: u64,
     parts: Vec<CachePart>,
-    /// By key: the part and its row.
+    /// Part and entry of each key.
     entries: HashMap<CacheKey, (usize, CacheEntry)>,
-    /// What is not written yet, and how many bytes that is.
+    /// Records that are not written yet, and their size in bytes.
     pending: RefCell<HashMap<CacheKey, Vec<u8>>>,
     pending_bytes: Cell<u64>,
-    /// What was asked for and is there.
+    /// Existing records that were read.
     used: RefCell<HashSet<CacheKey>>,
 }
 
@@ -92,7 +95,7 @@ struct CachePart {
 }
 
 impl DiskCache {
-    /// The records of a sort in a folder; with none there, or no folder, an empty shelf.
+    /// Opens the cache of one kind of record; it is empty without a folder or without parts.
     pub fn open(folder: Option<&Path>, sort: &'static str, most_bytes: u64) -> Self {
         let mut shelf =
             Self { folder: folder.map(Path::to_owned), kind: sort, max_bytes: most_bytes, ..Self::default() };
@@ -103,7 +106,7 @@ impl DiskCache {
                     shelf.entries.extend(rows.into_iter().map(|row| (row.key, (at, row))));
                     shelf.parts.push(part);
                 }
-                // Another process has put it into a larger one.
+                // Another process has merged this part into a larger one.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => report_damaged_part(&path, &error),
             }
@@ -111,7 +114,7 @@ impl DiskCache {
         shelf
     }
 
-    /// The bytes of a record.
+    /// Returns the bytes of a record; `None` if it is missing or damaged.
     pub fn get(&self, key: CacheKey) -> Option<Vec<u8>> {
         if let Some(bytes) = self.pending.borrow().get(&key) {
             return Some(bytes.clone());
@@ -123,12 +126,13 @@ impl DiskCache {
         Some(bytes)
     }
 
-    /// Whether there is a record, if it can be read.
+    /// Returns true if a record exists; reading it may still fail.
     pub fn contains(&self, key: CacheKey) -> bool {
         self.pending.borrow().contains_key(&key) || self.entries.contains_key(&key)
     }
 
-    /// Keeps a record, to be written by [`Shelf::close`] where there is a folder; none for which there is no room beside the other new ones.
+    /// Adds a record, which [`DiskCache::close`] writes if there is a folder. Ignores a record that would exceed the
+    /// size limit of new records.
     pub fn insert(&self, key: CacheKey, bytes: Vec<u8>) {
         let with_it = self.pending_bytes.get() + bytes.len() as u64;
         if with_it <= self.max_bytes {
@@ -137,7 +141,7 @@ impl DiskCache {
         }
     }
 
-    /// Writes what is new. That it cannot be costs the next one time.
+    /// Writes the new records. A failure is only logged; the next process computes the records again.
     pub fn close(self) {
         let Some(folder) = self.folder.clone().filter(|_| !self.pending.borrow().is_empty()) else { return };
         if let Err(error) = self.write_part(&folder) {
@@ -152,7 +156,7 @@ impl DiskCache {
         let mut records: Vec<(CacheKey, Vec<u8>)> = new.into_iter().collect();
         let is_merged = self.parts.len() >= MAX_PARTS || known + bytes > self.max_bytes;
         if is_merged {
-            // What was asked for now comes first, then what was written last; half of the room is left for the next.
+            // Keep the records used now, then the most recently written; leave half of the space for later records.
             let used = self.used.take();
             let mut places: Vec<(&CacheKey, &(usize, CacheEntry))> = self.entries.iter().collect();
             places.sort_by_key(|(key, (at, row))| (!used.contains(key), std::cmp::Reverse(*at), row.start));
@@ -207,19 +211,19 @@ impl CachePart {
     }
 }
 
-/// Takes a part away that is not as it was written. That it cannot be read now says nothing about it.
+/// Removes a part whose content is damaged. Any other read error says nothing about the content and is only logged.
 fn report_damaged_part(path: &Path, error: &io::Error) {
     if !matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) {
         tracing::warn!("{} cannot be read: {error}", path.display());
         return;
     }
-    // Who takes it away says so: it is said once.
+    // Only the process that removes the part reports it.
     if disk::remove(path).is_ok() {
         tracing::warn!("{} was not as it should be ({error}); what was in it is found out again", path.display());
     }
 }
 
-/// The parts of a sort, the oldest first.
+/// Lists the parts of a kind, oldest first.
 fn list_parts(folder: &Path, sort: &str) -> Vec<PathBuf> {
     let is_part = |entry: &fs::DirEntry| {
         let name = entry.file_name();
@@ -256,7 +260,7 @@ fn write_part_file(folder: &Path, sort: &str, records: &[(CacheKey, Vec<u8>)]) -
     Ok(name)
 }
 
-/// Takes away what processes that died have begun.
+/// Removes temporary files of dead processes.
 fn remove_abandoned_files(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_begun = entry.file_name().to_str().is_some_and(|name| name.starts_with(TEMPORARY_PREFIX));
@@ -267,12 +271,12 @@ fn remove_abandoned_files(folder: &Path) {
     }
 }
 
-/// Writes numbers and texts one after the other.
+/// Writer of a compact binary encoding.
 #[derive(Debug, Default)]
 pub struct PackedWriter(Vec<u8>);
 
 impl PackedWriter {
-    /// Small numbers take less.
+    /// Writes a number with seven bits per byte (varint); small numbers take less space.
     pub fn write_varint(&mut self, mut number: u32) {
         while number >= 0x80 {
             self.0.push(number as u8 | 0x80);
@@ -281,21 +285,24 @@ impl PackedWriter {
         self.0.push(number as u8);
     }
 
+    /// Writes a text with its length.
     pub fn write_str(&mut self, text: &str) {
         self.write_bytes(text.as_bytes());
     }
 
+    /// Writes bytes with their length.
     pub fn write_bytes(&mut self, bytes: &[u8]) {
         self.write_varint(bytes.len() as u32);
         self.0.extend_from_slice(bytes);
     }
 
-    /// Where all numbers are large.
+    /// Writes numbers with four bytes each; shorter than varints if all numbers are large.
     pub fn write_u32s(&mut self, words: &[u32]) {
         self.write_varint(words.len() as u32);
         self.0.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     }
 
+    /// Writes numbers as varints with their count.
     pub fn write_varints(&mut self, numbers: impl ExactSizeIterator<Item = u32>) {
         self.write_varint(numbers.len() as u32);
         numbers.for_each(|number| self.write_varint(number));
@@ -306,11 +313,12 @@ impl PackedWriter {
     }
 }
 
-/// Reads what a [`Writer`] wrote; `None` where it is something else.
+/// Reader of the [`PackedWriter`] encoding; methods return `None` for invalid data.
 #[derive(Debug, Clone, Copy)]
 pub struct PackedReader<'a>(pub &'a [u8]);
 
 impl<'a> PackedReader<'a> {
+    /// Reads a varint.
     pub fn read_varint(&mut self) -> Option<u32> {
         let (mut number, mut shift) = (0u32, 0);
         loop {
@@ -345,7 +353,7 @@ impl<'a> PackedReader<'a> {
         Some(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
 
-    /// How many there are of something that takes a byte at least.
+    /// Reads a count of values that take at least one byte each; `None` if the count exceeds the remaining bytes.
     pub fn read_count(&mut self) -> Option<usize> {
         let count = self.read_varint()? as usize;
         (count <= self.0.len()).then_some(count)

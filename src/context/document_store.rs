@@ -1,7 +1,8 @@
-//! The code of a tree as documents, each read once however many trees have it.
+//! Loads the code files of a tree as documents; each blob is read once, however many trees contain it.
 //!
-//! Invariants: what a program wrote has a document only where it is asked for; one that was kept is the same as one that is
-//! read, down to the numbers of its words; of a file with a key in it no document is kept, since a key may be a word.
+//! - A generated file has a document only on request.
+//! - A cached document equals a newly read one, including the numbers of its words.
+//! - No document is cached of a file that contains a key, because the key may be one of its words.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -18,16 +19,18 @@ use super::secret_files::is_secret_file;
 use super::text::is_binary;
 use crate::git::{ContentTraits, EntryKind, FilterSettings, GitError, Repo, ReviewFilter, TreeFile, TreeListing};
 
-/// Larger files are not searched, in bytes: no person wrote them.
+/// Largest file in bytes that is searched; larger files are not written by hand.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// Words that are read for one question, repeated ones included: those of two million lines, 500 MB as documents.
+/// Most words read for one query, repeated words included: the words of two million lines, which take 500 MB as
+/// documents.
 const MAX_WORDS_PER_QUESTION: u64 = 12_000_000;
-/// Bytes of kept documents: those of three million lines.
+/// Largest cache in bytes: documents of three million lines.
 const MAX_CACHE_BYTES: u64 = 64 << 20;
-/// What a record holds besides the document; to be raised with any change of it, and of what looks generated.
+/// Version of the record's fields outside the document. Increase it with every change of these fields or of the
+/// detection of generated files.
 const RECORD_VERSION: &str = "2";
 
-/// Documents by blob, and the words in them.
+/// Documents by blob, with their vocabulary.
 #[derive(Debug, Default)]
 pub struct DocumentStore {
     pub vocabulary: Vocabulary,
@@ -35,23 +38,23 @@ pub struct DocumentStore {
     cache: DiskCache,
 }
 
-/// What is known of a file's content.
+/// Cached knowledge about a blob.
 #[derive(Debug)]
 enum BlobDocument {
-    /// It is no text, or too large.
+    /// The blob is not text, or it is too large.
     NotText,
-    /// What it looks like, and what is in it where somebody asked for that.
+    /// Appearance of the text, and its document if it was requested.
     Text(ContentTraits, Option<Arc<Document>>),
 }
 
 impl DocumentStore {
-    /// With the documents that are kept in a folder.
+    /// Opens the store with the document cache in `folder`.
     pub fn open(folder: Option<&Path>) -> Self {
         Self { cache: DiskCache::open(folder, "documents", MAX_CACHE_BYTES), ..Self::default() }
     }
 
-    /// The documents of files; those that are no text, too large, not to be had, or by their content nobody's `own` are
-    /// left away.
+    /// Returns the documents of files. Leaves out files that are not text, are too large, cannot be read, or do not
+    /// pass the content rules of `own`.
     pub fn read(&mut self, repo: &Repo, files: Vec<TreeFile>, own: &mut AuthoredFilter<'_>) -> Vec<SourceFile> {
         let read = files.into_iter().filter_map(|TreeFile { path, blob }| {
             let document = self.load_document(repo, &path, &blob, own)?;
@@ -60,8 +63,8 @@ impl DocumentStore {
         read.collect()
     }
 
-    /// As [`Library::read`], but no more files than there is memory for, those that are asked for first; and how many were
-    /// left away for that, or because it was cancelled.
+    /// Like [`DocumentStore::read`], but stops at a memory limit; requested files come first. Also returns the number
+    /// of files that were left out because of the limit or a cancellation.
     pub fn read_within(
         &mut self,
         repo: &Repo,
@@ -144,8 +147,8 @@ impl DocumentStore {
         document.clone()
     }
 
-    /// A record: nothing of what is no text; else what it looks like, and the document where one was read. Of that only
-    /// what is needed: words that are nobody's would change the numbers of all that follow.
+    /// Decodes a record: empty for a blob that is not text; otherwise its appearance and, if it was read, its document.
+    /// Decodes the document only if it is needed, because additional words would change the numbers of all later words.
     fn unpack_record(&mut self, bytes: &[u8], path: &str, own: &mut AuthoredFilter<'_>) -> Option<BlobDocument> {
         let Some((looks, document)) = bytes.split_first() else { return Some(BlobDocument::NotText) };
         let looks = ContentTraits::from_bits(*looks)?;
@@ -156,14 +159,14 @@ impl DocumentStore {
         Some(BlobDocument::Text(looks, document))
     }
 
-    /// Keeps what was read for the next question.
+    /// Writes the new records to the cache.
     pub fn close(self) {
         self.cache.close();
     }
 }
 
-/// The files of a listing that are code and may be shown: what the project's own rules ignore only where it is changed,
-/// as in the tools.
+/// Returns the code files of a listing that may be shown. Files that the project ignores are included only if they are
+/// in `changed`, as in the tools.
 pub fn list_code_files(listing: &TreeListing, changed: &HashSet<&str>) -> Vec<TreeFile> {
     let files = listing.entries.iter().filter(|entry| {
         entry.kind == EntryKind::File
@@ -174,53 +177,56 @@ pub fn list_code_files(listing: &TreeListing, changed: &HashSet<&str>) -> Vec<Tr
     files.map(|entry| TreeFile { path: entry.path.clone(), blob: entry.id.clone() }).collect()
 }
 
-/// Which files of a tree people of this project wrote; and those that are asked for, whoever wrote them.
+/// Filter for files that people of this project wrote, plus explicitly requested files.
 pub struct AuthoredFilter<'a> {
     judge: ReviewFilter<'a>,
     is_asked: &'a dyn Fn(&str) -> bool,
 }
 
 impl<'a> AuthoredFilter<'a> {
+    /// Creates the filter for a tree.
+    ///
     /// # Errors
-    /// A tree that cannot be read.
+    /// Fails if the tree cannot be read.
     pub fn from_tree(repo: &'a Repo, tree: &str, is_asked: &'a dyn Fn(&str) -> bool) -> Result<Self, GitError> {
         let judge =
             repo.review_filter(tree, &FilterSettings { max_file_bytes: MAX_FILE_BYTES, ignored_paths: Vec::new() })?;
         Ok(Self { judge, is_asked })
     }
 
-    /// By what files alone tell, without attributes.
+    /// Creates a filter without git attributes.
     #[cfg(test)]
     pub fn without_attributes(is_asked: &'a dyn Fn(&str) -> bool) -> Self {
         Self { judge: ReviewFilter::without_attributes(MAX_FILE_BYTES), is_asked }
     }
 
-    /// Those of some files that are own by all that names and attributes tell.
+    /// Keeps the files that pass the rules for names and attributes.
     pub fn retain_by_name(&mut self, mut files: Vec<TreeFile>) -> Vec<TreeFile> {
         files.retain(|file| self.is_authored_by_name(&file.path));
         files
     }
 
-    /// Whether one is own by all that names and attributes tell.
+    /// Returns true if the path passes the rules for names and attributes.
     pub fn is_authored_by_name(&mut self, path: &str) -> bool {
         (self.is_asked)(path) || self.judge.left_out_reason_by_name(path).is_none()
     }
 
-    /// Whether one is own by what its content looks like.
+    /// Returns true if the file passes the rules for content.
     fn is_authored(&mut self, path: &str, looks: ContentTraits) -> bool {
         (self.is_asked)(path) || self.judge.left_out_reason_by_traits(path, looks).is_none()
     }
 }
 
-/// Whether something in a text has the shape of a key. What is one by its name alone is an ordinary word.
+/// Returns true if the text contains something in the shape of a key. Secrets detected only by their variable name are
+/// ordinary words.
 fn has_secret(text: &str) -> bool {
     text.contains("PRIVATE KEY-----") || matches!(Mask::On.mask_key_shapes(text), Cow::Owned(_))
 }
 
-/// A file's text; `None` of one that is no text or too large.
+/// Reads the text of a blob; `None` if it is not text or is too large.
 ///
 /// # Errors
-/// A blob that git does not have here.
+/// Fails if git does not have the blob.
 pub fn read_text(repo: &Repo, blob: &str) -> Result<Option<String>, GitError> {
     if repo.blob_size(blob)? > MAX_FILE_BYTES {
         return Ok(None);
@@ -281,7 +287,7 @@ mod tests {
         ];
         let is_asked = |path: &str| path == "asked.rs";
         let mut own = AuthoredFilter::from_tree(&repo, &commit, &is_asked).expect("a tree");
-        // One after the other and the other way round: the same content is another's by its path alone.
+        // Reads both orders: the same content can be generated code at one path and project code at another.
         for is_backwards in [false, true, false] {
             for folder in [None, Some(kept.path())] {
                 let mut files = files.to_vec();

@@ -1,7 +1,8 @@
-//! What code means, as vectors of a model say it: how near each piece of the files that lead is to the change.
+//! Scores the similarity of code to a change by embedding vectors of a model, chunk by chunk in the leading files.
 //!
-//! Invariants: what is sent is masked, by the whole of each file; a vector is asked for once for a text and a model, and
-//! kept; whatever goes wrong, the ranking stands as it was without.
+//! - Texts are masked before they are sent; masking sees the complete file.
+//! - A vector is requested once per text and model, and cached.
+//! - On any failure the ranking stays as it was.
 
 mod vector_cache;
 
@@ -22,30 +23,32 @@ use crate::reviewers::http::Embedder;
 
 use vector_cache::VectorCache;
 
-/// Pieces of code that are compared, those of the best files first; and those that are sent because they are not known.
+/// Most chunks that are compared, best files first (`MAX_CHUNKS`), and most texts that are sent to the model per call
+/// (`MAX_NEW_VECTORS`).
 const MAX_CHUNKS: usize = 4_000;
 const MAX_NEW_VECTORS: usize = 600;
-/// A text's bytes at most: models take 512 to 8,192 tokens.
+/// Longest text in bytes; models accept 512 to 8,192 tokens.
 const MAX_TEXT_BYTES: usize = 4_000;
-/// The change is said in so many texts, one for a file, with so many lines around each hunk.
+/// Most texts that describe the change, one per file (`MAX_QUERIES`), and lines of context around each hunk
+/// (`CONTEXT_LINES`).
 const MAX_QUERIES: usize = 16;
 const CONTEXT_LINES: u32 = 4;
 
-/// A model that makes vectors, and where they are kept.
+/// Client of an embedding model with its vector cache.
 pub struct EmbeddingScorer {
     embedder: Embedder,
     folder: PathBuf,
     timeout: Duration,
 }
 
-/// A piece of a ranked file.
+/// Chunk of a ranked file.
 struct EmbeddedChunk {
     file: usize,
     lines: LineRange,
     text: EmbeddingText,
 }
 
-/// A text, and the name of its vector.
+/// Text with the key of its vector.
 struct EmbeddingText {
     key: [u8; 16],
     text: String,
@@ -69,16 +72,16 @@ impl EmbeddingText {
 type Vectors = HashMap<[u8; 16], Vec<f32>>;
 
 impl EmbeddingScorer {
-    /// `patience` is how long a server is waited for, all requests together.
+    /// Creates a scorer. `patience` limits the total time of all requests.
     pub fn new(embedder: Embedder, folder: PathBuf, timeout: Duration) -> Self {
         Self { embedder, folder, timeout }
     }
 
-    /// Sets the figures of meaning of ranked files, and says of how many pieces of them there are no vectors yet. The
-    /// task's are at `blobs` by path.
+    /// Sets the embedding figures of ranked files and returns the number of chunks without a vector. `blobs` maps the
+    /// task's paths to blob ids.
     ///
     /// # Errors
-    /// Why there are none, for instance since it was cancelled. Vectors that came until then are kept for the next time.
+    /// Fails if a request fails or is cancelled. Vectors received before that are cached.
     pub fn score_files(
         &self,
         repo: &Repo,
@@ -112,7 +115,7 @@ impl EmbeddingScorer {
                 came.extend(new.iter().skip(first).map(|wanted| wanted.key).zip(vectors));
             }),
         };
-        // Another model under the same name makes vectors of another size.
+        // Another model under the same name gives vectors of another dimension.
         let size = came.first().map(|(_, vector)| vector.len());
         if size.is_some_and(|size| vectors.values().any(|vector| vector.len() != size)) {
             kept.clear();
@@ -127,12 +130,12 @@ impl EmbeddingScorer {
     }
 }
 
-/// A file's text as it may be sent.
+/// Returns the masked text of a file; `None` for a binary or unreadable file.
 fn read_masked_text(repo: &Repo, blob: &str, path: &str) -> Option<BlobText> {
     BlobText::from_blob(repo, blob, path, Mask::On).ok().filter(|text| !text.is_binary)
 }
 
-/// What the change and the task are about: lines of the tree that is searched.
+/// Builds the query texts of the change and the task from lines of the searched tree.
 fn build_queries(repo: &Repo, task: &RetrievalTask, blobs: &HashMap<String, String>) -> Vec<EmbeddingText> {
     let text_of = |path: &str, places: &[(u32, u32)]| {
         let text = read_masked_text(repo, blobs.get(path)?, path)?;
@@ -171,8 +174,8 @@ fn collect_chunks(ranked: &[RankedFile], cancelled: &dyn Fn() -> bool) -> Vec<Em
     ranked.iter().enumerate().take_while(|_| !cancelled()).flat_map(of).take(MAX_CHUNKS).collect()
 }
 
-/// Of each part, how near it is to what is nearest of the change: 1 for the nearest of all, 0 for the farthest and for what
-/// is not known.
+/// Returns for each chunk its similarity to the nearest query text, scaled to 1 for the best chunk and 0 for the worst
+/// chunk and for chunks without a vector.
 fn compute_similarities(queries: &[EmbeddingText], parts: &[EmbeddedChunk], vectors: &Vectors) -> Vec<f32> {
     let asked: Vec<&Vec<f32>> = queries.iter().filter_map(|query| vectors.get(&query.key)).collect();
     let cosine = |a: &[f32], b: &[f32]| -> f32 {
@@ -220,7 +223,7 @@ mod tests {
     use crate::context::retrieve::task::{Focus, GivenFile, GivenFileHunk};
     use crate::context::retrieve::words::Vocabulary;
 
-    /// A repository with one file, and where that is.
+    /// A repository with one file, and its folder.
     fn sample(text: &str) -> (tempfile::TempDir, Repo, HashMap<String, String>) {
         let folder = tempfile::tempdir().expect("a folder");
         let git = git2::Repository::init_bare(folder.path()).expect("a repository");

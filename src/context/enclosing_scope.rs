@@ -1,7 +1,9 @@
-//! Of the declarations that a change stands in, what its diff does not show: their heads, and the lines nearest to it.
+//! Builds pieces from the declarations that enclose a change: the lines that its diff does not show.
 //!
-//! Invariants: no line that the diff of a review has is told again; the lines together are never more than they may be;
-//! the same change gives the same lines.
+//! Invariants:
+//! - No line that the review's diff shows is repeated.
+//! - All pieces together stay within their tokens.
+//! - The same change gives the same lines.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -22,23 +24,23 @@ use super::text::{find_max_fitting, format_path};
 use crate::domain::LineRange;
 use crate::git::Hunk;
 
-/// So many hunks are looked at, the largest first; of so many declarations the rest is told.
+/// Maximum number of hunks to look at, the largest first, and of declarations whose hidden lines are shown.
 const MAX_HUNKS: usize = 32;
 const MAX_DECLARATIONS: usize = 4;
 
-/// Lines that follow each other, and their text.
+/// Consecutive lines (1-based, inclusive) and their text.
 type LineRun = (LineRange, String);
 
-/// The lines of the searched tree that the diff of a change has.
+/// Lines of the searched tree that the diff of a change shows.
 pub enum LinesInDiff {
-    /// Those of its hunks, and so many around each.
+    /// Lines of the hunks, and this many lines around each hunk.
     Around(u32),
-    /// These, by path; from 0, the end not included.
+    /// Line ranges by path: 0-based, end exclusive.
     Lines(Vec<(String, (u32, u32))>),
 }
 
 impl LinesInDiff {
-    /// Those of a text with a diff in it, as far as it goes.
+    /// Reads the lines from a text that contains a diff.
     pub fn from_diff_text(text: &str) -> Self {
         Self::Lines(unified_diff::list_shown_lines(text))
     }
@@ -57,7 +59,7 @@ impl LinesInDiff {
     }
 }
 
-/// What the diff of a change leaves out of the declarations that it changes most, in at most `most` tokens.
+/// Builds pieces with the lines that the diff hides of the declarations with the largest changes, within `most` tokens.
 pub fn build_enclosing_pieces<'a>(
     given: impl Iterator<Item = &'a GivenFile>,
     shown: &LinesInDiff,
@@ -103,7 +105,7 @@ pub fn build_enclosing_pieces<'a>(
     pieces
 }
 
-/// The largest hunks of a change.
+/// Returns the [`MAX_HUNKS`] largest hunks of a change, the largest first.
 fn largest_hunks<'a>(
     given: impl Iterator<Item = &'a GivenFile>,
 ) -> impl Iterator<Item = (&'a GivenFile, &'a GivenFileHunk)> {
@@ -115,7 +117,7 @@ fn largest_hunks<'a>(
     hunks.into_iter().take(MAX_HUNKS)
 }
 
-/// The files whose declarations [`rests`] most likely looks at.
+/// Returns the paths of the files whose declarations [`build_enclosing_pieces`] will most likely read.
 pub fn likely_paths<'a>(given: impl Iterator<Item = &'a GivenFile>) -> Vec<&'a str> {
     let mut paths: Vec<&str> = Vec::new();
     for (given, _) in largest_hunks(given).take(MAX_DECLARATIONS) {
@@ -126,7 +128,7 @@ pub fn likely_paths<'a>(given: impl Iterator<Item = &'a GivenFile>) -> Vec<&'a s
     paths
 }
 
-/// A file that changes, as it may be told.
+/// A changed file as it may be shown: masked.
 struct ChangedFileText {
     texts: Arc<PassageTexts>,
     lines: Vec<DiffedLine>,
@@ -134,15 +136,15 @@ struct ChangedFileText {
 }
 
 struct DiffedLine {
-    /// Where its text is.
+    /// Byte range of the line's text.
     place: Range<usize>,
-    /// Whether the diff has it.
+    /// True if the diff shows the line.
     is_shown: bool,
-    /// Whether it is in a hunk, or beside one that only puts something in.
+    /// True if the line is in a hunk, or next to a hunk without lines in the searched tree.
     is_changed: bool,
 }
 
-/// Where a declaration is, as [`super::chunk::Declaration`].
+/// Lines of a declaration and of its head, as in [`super::chunk::Declaration`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct DeclarationLines {
     lines: LineRange,
@@ -172,7 +174,8 @@ impl ChangedFileText {
         Some(Self { texts, lines, declared })
     }
 
-    /// The innermost declarations at both ends of a hunk; of a pure deletion the one that it was in.
+    /// Returns the innermost declarations at both ends of a hunk. For a hunk without lines in the searched tree, the
+    /// declaration around its place.
     fn enclosing_declarations(&self, hunk: &Hunk) -> Vec<DeclarationLines> {
         let first = hunk.old_start.max(1);
         let last = first.saturating_add(hunk.old_lines.saturating_sub(1));
@@ -190,13 +193,14 @@ impl ChangedFileText {
         ends.into_iter().filter_map(innermost).collect()
     }
 
-    /// The lines of a declaration that the diff does not have.
+    /// Returns the lines of a declaration that the diff does not show.
     fn hidden_lines(&self, declaration: DeclarationLines) -> Vec<u32> {
         let is_told = |line: u32| self.lines.get(line as usize - 1).is_none_or(|line| line.is_shown);
         (declaration.lines.start.max(1)..=declaration.lines.end).filter(|line| !is_told(*line)).collect()
     }
 
-    /// As much of them as `most` tokens hold, by runs: the head first, then what is nearest to changed lines.
+    /// Selects as many hidden lines as fit in `most` tokens, grouped into runs: the head first, then lines nearest to
+    /// changed lines.
     fn select_hidden_runs(
         &self,
         declaration: DeclarationLines,
@@ -224,7 +228,7 @@ impl ChangedFileText {
     fn group_into_runs(&self, lines: &[u32]) -> Vec<LineRun> {
         let runs = lines.chunk_by(|one, next| one + 1 == *next).filter_map(|run| {
             let text: String = run.iter().map(|line| self.line(*line)).collect();
-            // A brace alone tells nothing.
+            // A brace alone says nothing.
             let says = text.contains(char::is_alphanumeric);
             Some((LineRange::new(*run.first()?, *run.last()?), text)).filter(|_| says)
         });

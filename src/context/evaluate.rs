@@ -1,17 +1,18 @@
-//! How well the context of a change is found, measured on commits of a repository.
+//! Measures how well retrieval finds the context of a change, on past commits of a repository.
 //!
-//! A case is a commit without merges, deletions and renames that modifies 2 to 15 files of code. Half of the modified
-//! files (rounded up, chosen by a hash of commit and path) and all added ones are the task, with their diff. The others
-//! are looked for in the parent's tree, with the history up to the parent. Of these hidden files is measured:
+//! A case is a commit that is no merge, has no deletions or renames, and modifies 2 to 15 files of code. Half of the
+//! modified files (rounded up, chosen by a hash of commit and path) and all added files form the task, with their diff.
+//! The other modified files are hidden: they are searched in the parent's tree, with the history up to the parent. The
+//! metrics of the hidden files are:
 //!
-//! - *file recall*: how many have a line in a section;
-//! - *line recall*: how many of the old side's lines that the commit changed or removed are in sections; of a pure
-//!   insertion the lines right before and behind it count;
-//! - *reciprocal rank*: one by the place of the first hidden file, files being in the order of their best score.
+//! - *file recall*: the share of hidden files with a line in a section;
+//! - *line recall*: the share of old-side lines changed or removed by the commit that are in sections; for a pure
+//!   insertion, the lines directly before and after it count;
+//! - *reciprocal rank*: 1 divided by the rank of the first hidden file, with files in the order of their best score.
 //!
-//! Each is the mean over cases. The sections are packed as for a review, every token of a title counted.
+//! Each metric is the mean over all cases. Sections are packed as for a review, and every token of a title is counted.
 //!
-//! Beside it stands what sending whole files would find and cost, see [`Saving`].
+//! [`TokenSaving`] compares this with sending whole files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -39,12 +40,12 @@ use crate::domain::LineRange;
 use crate::git::{CommitFileChange, CommitFileChangeKind, GitError, Repo};
 use crate::reviewers::analyzer::source::Parsers;
 
-/// Files of code that a commit modifies, to be a case.
+/// Number of code files that a commit must modify to be a case.
 const MODIFIED_FILES_PER_CASE: std::ops::RangeInclusive<usize> = 2..=15;
-/// With less history behind it a commit is no case: the beginning of a repository is like nothing later.
+/// Minimum number of commits before a case. The beginning of a repository differs from everything later.
 const MIN_HISTORY_COMMITS: usize = 100;
 
-/// What is measured, as means over cases.
+/// Retrieval metrics, as means over cases.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RetrievalMetrics {
     pub cases: usize,
@@ -55,57 +56,64 @@ pub struct RetrievalMetrics {
     pub tokens: f64,
 }
 
-/// The figures of one way to retrieve, by budget.
+/// Metrics of one set of weights, by budget in tokens.
 pub type MetricsByBudget = BTreeMap<u32, RetrievalMetrics>;
 
-/// What the context saves against sending all given files and what they import directly, whole.
+/// Tokens saved compared with sending the given files and their direct imports as whole files.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TokenSaving {
-    /// Sending them whole. Nothing is ranked.
+    /// Metrics of sending whole files. No ranking is involved.
     pub whole: RetrievalMetrics,
-    /// Sending the diff of the given files with [`AROUND`] lines around each change, and sections under the least of
-    /// [`LADDER`] with which as many files and as many lines are found; `None` where none does.
+    /// Metrics of sending the diff of the given files with [`DIFF_CONTEXT_LINES`] lines around each change, plus
+    /// sections under the smallest budget of [`BUDGET_LADDER`] that reaches the same file recall and line recall as
+    /// whole files. The first value is that budget. `None` if no budget reaches it.
     pub equal: Option<(u32, RetrievalMetrics)>,
 }
 
 impl TokenSaving {
-    /// How many of the tokens are not sent, from 0 to 100.
+    /// Returns the share of tokens that are not sent, in percent. `None` without an equal budget.
     pub fn percent(&self) -> Option<f64> {
         let (_, equal) = self.equal.filter(|_| self.whole.tokens > 0.0)?;
         Some((1.0 - equal.tokens / self.whole.tokens) * 100.0)
     }
 }
 
-/// Lines around each change of a diff: two more than a review is sent ([`super::material::Measure::CONTEXT_LINES`]), so
-/// that what is saved is not told too high.
+/// Unchanged lines around each change of a diff. This is two more than a review sends
+/// ([`super::diff_parts::DiffLimits::DEFAULT_CONTEXT_LINES`]), so that the saving is not overstated.
 const DIFF_CONTEXT_LINES: u32 = 8;
-/// Budgets that are tried for as good a recall as that of whole files, in tokens.
+/// Budgets, in tokens, that are tried to reach the recall of whole files.
 const BUDGET_LADDER: [u32; 14] =
     [250, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000, 64_000];
 
-/// What was measured.
+/// Result of an evaluation. `rows` has one entry for each set of weights, by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetrievalEvaluation {
     pub rows: Vec<(&'static str, MetricsByBudget)>,
     pub saving: TokenSaving,
 }
 
-/// Which commits, and how much is taken.
+/// Selection of commits and budgets for an evaluation.
 #[derive(Debug, Clone)]
 pub struct RetrievalEvalPlan<'a> {
-    /// Where to begin; the newest cases are taken.
+    /// Commit to start from. The newest cases are used.
     pub tip: &'a str,
+    /// Number of cases to measure.
     pub commits: usize,
-    /// The newest cases that are passed over, for instance because weights were not tuned on them.
+    /// Number of newest cases to skip, for instance because the weights were fitted on them.
     pub skip: usize,
+    /// Budgets to measure, in tokens.
     pub budgets: &'a [u32],
-    /// Commits of history behind the tip.
+    /// Number of commits behind the tip to read.
     pub depth: usize,
-    /// Where the history is kept.
+    /// Folder of the history cache. `None` disables the cache.
     pub folder: Option<&'a Path>,
 }
 
-/// Measures ways to retrieve, by their weights, and what the built-in ones save. `progress` is told of each case.
+/// Measures retrieval with each named set of weights in `ways`, and the tokens that the built-in weights save.
+/// `progress` receives the number of finished cases after each case.
+///
+/// # Errors
+/// Returns an error if git cannot read the history, a tree or a commit.
 pub fn evaluate_retrieval(
     repo: &Repo,
     plan: &RetrievalEvalPlan<'_>,
@@ -141,7 +149,7 @@ pub fn evaluate_retrieval(
         if !case.hidden.iter().all(|hidden| is_there(&hidden.path)) {
             continue;
         }
-        // Counted as those that are measured: cases that are passed over and the others never overlap.
+        // Skipped cases pass the same checks as measured cases, so that the two sets never overlap.
         if skipped < plan.skip {
             skipped += 1;
             continue;
@@ -194,7 +202,7 @@ pub fn evaluate_retrieval(
         let declared = |path: &str| syntax(path).declarations;
         let documents = list_project_documents(&listing);
         let given: Vec<&str> = case.task.paths().collect();
-        // As in a review: what is told of the tree in any case takes its part of the budget.
+        // As in a review, the outline of the tree uses its part of the budget.
         let sent = |ranked: &[RankedFile], weights: &RankingWeights, budget: u32| {
             let documents = ProjectDocuments { all: &documents, loaded: &[] };
             let mut all = build_repo_outline(&tree_files, documents, &given, budget, &tokens);
@@ -231,7 +239,7 @@ pub fn evaluate_retrieval(
     Ok(RetrievalEvaluation { rows: sums, saving: TokenSaving { whole, equal } })
 }
 
-/// The given files, and the files that they import directly, each in one piece.
+/// Returns the given files and the files they import directly, each as one piece.
 fn build_whole_file_pieces(
     repo: &Repo,
     task: &RetrievalTask,
@@ -264,7 +272,7 @@ fn build_whole_file_pieces(
     sent.into_iter().map(piece).collect()
 }
 
-/// The diff of the given files.
+/// Formats the diff of the given files.
 fn format_diff(repo: &Repo, task: &RetrievalTask, files: &[SourceFile]) -> String {
     let mut told = String::new();
     for given in &task.given {
@@ -289,7 +297,7 @@ fn load_text(repo: &Repo, files: &[SourceFile], path: &str) -> Option<String> {
     read_text(repo, &files.get(at)?.blob).ok().flatten()
 }
 
-/// The lines that a file is given.
+/// Joins the added lines of a given file.
 fn join_added_lines(given: &GivenFile) -> String {
     given.hunks.iter().flat_map(|hunk| &hunk.added).flat_map(|line| [line.as_str(), "\n"]).collect()
 }
@@ -299,7 +307,7 @@ struct RetrievalCase {
     hidden: Vec<GivenFile>,
 }
 
-/// A commit as a case, when it is one.
+/// Builds a case from a commit. `None` if the commit does not qualify.
 fn build_case(repo: &Repo, commit: &str) -> Result<Option<RetrievalCase>, GitError> {
     let changes = repo.commit_file_changes(commit, *MODIFIED_FILES_PER_CASE.end(), &is_code)?;
     let is_modified =
@@ -322,7 +330,7 @@ fn build_case(repo: &Repo, commit: &str) -> Result<Option<RetrievalCase>, GitErr
     Ok(Some(RetrievalCase { task, hidden: hidden.into_iter().map(from_past_change).collect() }))
 }
 
-/// A change as what is known of it.
+/// Converts a file change of a past commit to ranking input.
 pub fn from_past_change(change: &CommitFileChange) -> GivenFile {
     GivenFile {
         path: change.path.clone(),
@@ -339,7 +347,7 @@ pub fn from_past_change(change: &CommitFileChange) -> GivenFile {
     }
 }
 
-/// FNV-1a and a mix: the same on every machine and in every version.
+/// Hashes with FNV-1a and a final mix: the result is the same on every machine and in every version.
 fn hash_path(commit: &str, path: &str) -> u64 {
     let bytes = commit.bytes().chain(path.bytes());
     let hash =
@@ -347,7 +355,7 @@ fn hash_path(commit: &str, path: &str) -> u64 {
     (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// The lines of the old side that count as changed, from 1.
+/// Returns the old-side lines that count as changed, 1-based and not above `lines`.
 fn changed_lines(file: &GivenFile, lines: u32) -> HashSet<u32> {
     let places = file.hunks.iter().map(|hunk| hunk.range);
     let of = |place: crate::git::Hunk| match place.old_lines {
@@ -357,7 +365,7 @@ fn changed_lines(file: &GivenFile, lines: u32) -> HashSet<u32> {
     places.flat_map(of).filter(|line| (1..=lines).contains(line)).collect()
 }
 
-/// Whether a section has a line as it is in the file, but for its indentation: compressed ones may be empty.
+/// Returns true if a section contains the line as in the file, apart from indentation. Compressed lines may be empty.
 fn has_line(section: &ContextSection, line: u32, known: Option<&RankedFile>) -> bool {
     let Some(said) = section.line(line) else { return false };
     let Some(known) = known else { return true };

@@ -1,7 +1,8 @@
-//! What is told of the files that lead: their passages masked and counted, each found out once.
+//! Analyzes files for the context and caches the results: masked passages with token counts, declarations and imports.
 //!
-//! Invariants: nothing that is told or kept holds a secret that [`Mask`] knows, or what a terminal obeys; what was kept
-//! is the same as what would be found out, nothing that failed.
+//! Invariants:
+//! - Nothing that is sent or cached holds a secret that [`Mask`] detects or a character that controls a terminal.
+//! - A cached result equals a new one. Failed results are not cached.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -26,58 +27,58 @@ use crate::domain::{Encoding, LineRange};
 use crate::git::Repo;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// Bytes of what is kept: the texts of a few thousand files, and what they say.
+/// Maximum size of the cache in bytes: the texts and syntax of a few thousand files.
 const MAX_CACHE_BYTES: u64 = 96 << 20;
-/// To be raised with any change of masks, and of what a record holds.
+/// Version of the cached records. Raise it with any change of the masks or of the content of a record.
 const CACHE_VERSION: &str = "10";
 
-/// So many files are worked on before it is looked whether anybody waits.
+/// Number of files between two checks for cancellation.
 const FILES_PER_BATCH: usize = 16;
 
-/// A file: its path and its blob.
+/// Path and blob id of a file.
 pub type FileVersion = (String, String);
 
-/// Finds out what is told.
+/// Analyzes files and caches the results.
 pub struct FileAnalyzer<'a> {
     repo: &'a Repo,
     encoding: Encoding,
     cache: DiskCache,
     index: Option<&'a Index>,
     syntax_by_file: RefCell<HashMap<FileVersion, FileSyntax>>,
-    /// What another thread finds out meanwhile: what files say, and their masked texts.
+    /// Results that a background thread computes: syntax of files, and masked texts.
     pending_syntax: Cell<Option<BackgroundAnalysis<FileVersionText, FileSyntax>>>,
     pending_texts: Cell<Option<BackgroundMap<(), FileVersionText, BlobText>>>,
-    /// Texts that were expected, and masked.
+    /// Texts masked by a background thread, with their originals.
     masked_texts: RefCell<HashMap<FileVersion, (String, BlobText)>>,
 }
 
-/// A file and its text.
+/// A file and its original text.
 type FileVersionText = (FileVersion, String);
 
-/// What another thread finds out of files.
+/// Analysis that runs in a background thread.
 type BackgroundAnalysis<T, F> = BackgroundMap<Parsers, T, AnalysisResult<F>>;
 
-/// What is known of a file before it is told.
+/// Available input for a file's masked passages.
 enum MaskingInput {
     Cached(MaskedFile),
     Text(String),
-    /// Its text, and how another thread has masked it.
+    /// Original text, and the text that a background thread masked.
     Masked(String, BlobText),
     Missing,
 }
 
-/// What was found out, and whether it is all that there is: a thread may have failed.
+/// Result, and true if it is complete. It is incomplete if a parser thread failed.
 type AnalysisResult<T> = (T, bool);
 
 impl<'a> FileAnalyzer<'a> {
-    /// With what is kept in a folder.
+    /// Opens the analyzer with the cache in `folder`.
     pub fn open(repo: &'a Repo, encoding: Encoding, folder: Option<&Path>) -> Self {
         let cache = DiskCache::open(folder, "texts", MAX_CACHE_BYTES);
         let (syntax_by_file, pending_syntax, pending_texts, masked_texts) = Default::default();
         Self { repo, encoding, cache, index: None, syntax_by_file, pending_syntax, pending_texts, masked_texts }
     }
 
-    /// What files declare and import is told by an index where it has them.
+    /// Sets an index, which then supplies the syntax of files that it holds.
     pub fn with_index(self, index: Option<&'a Index>) -> Self {
         Self { index, ..self }
     }
@@ -86,19 +87,19 @@ impl<'a> FileAnalyzer<'a> {
         self.encoding
     }
 
-    /// What belongs to a file besides `more`. Masks depend on the path.
+    /// Returns the cache key of a file, with `more` as further parts. The path is included because masks depend on it.
     fn key(&self, path: &str, blob: &str, more: &[&str]) -> CacheKey {
         let encoding = format!("{:?}", self.encoding);
         let own = ["told", CACHE_VERSION, Document::VERSION, &encoding, blob, path];
         CacheKey::from_parts(&[&own, more].concat())
     }
 
-    /// A file as it is sent.
+    /// Returns a file as it is sent: masked passages with token counts.
     pub fn mask_file(&self, file: &SourceFile) -> MaskedFile {
         self.mask_files(&[file], &|| false).pop().unwrap_or_default()
     }
 
-    /// Files as they are sent, worked on by several threads; without their texts once it is cancelled.
+    /// Masks several files on several threads. After cancellation, uncached files have empty texts.
     pub fn mask_files(&self, files: &[&SourceFile], cancelled: &dyn Fn() -> bool) -> Vec<MaskedFile> {
         let encoding = self.encoding;
         let count = |text: &str| count_tokens(encoding, text);
@@ -131,6 +132,7 @@ impl<'a> FileAnalyzer<'a> {
         all
     }
 
+    /// Returns the masked text from the background thread if there is one, else the original text.
     fn load_text(&self, file: &SourceFile) -> MaskingInput {
         let place = (file.path.clone(), file.blob.clone());
         if let Some(expected) = self.pending_texts.take() {
@@ -148,7 +150,7 @@ impl<'a> FileAnalyzer<'a> {
         }
     }
 
-    /// Lets another thread mask files that will be told, while this one does something else.
+    /// Starts to mask files in a background thread. [`FileAnalyzer::mask_files`] collects the results.
     pub fn prefetch_masked_texts(&self, places: &[FileVersion]) {
         let is_new = |(path, blob): &&FileVersion| !self.cache.contains(self.key(path, blob, &[]));
         let text = |place: &FileVersion| Some((place.clone(), read_text(self.repo, &place.1).ok().flatten()?));
@@ -159,13 +161,13 @@ impl<'a> FileAnalyzer<'a> {
         }
     }
 
-    /// What a file declares, by its syntax tree; no name holds a secret.
+    /// Returns the declarations of a file from its syntax tree. No name holds a secret.
     pub fn declarations(&self, path: &str, blob: &str) -> Arc<[Declaration]> {
         self.syntax(path, blob).declarations
     }
 
-    /// What each of some files imports of a tree, by path; nothing of those without a place, and of some once it is
-    /// cancelled.
+    /// Returns the files of the tree that each file imports, in the order of `paths`. Files for which `place` returns
+    /// `None` import nothing. After cancellation, results may be empty.
     pub fn resolve_imports(
         &self,
         tree: &ImportResolver<'_>,
@@ -181,15 +183,15 @@ impl<'a> FileAnalyzer<'a> {
         paths.iter().map(of).collect()
     }
 
-    /// What a file says; no name holds a secret.
+    /// Returns the syntax of a file: chunks, declarations and imports. No name holds a secret.
     pub fn syntax(&self, path: &str, blob: &str) -> FileSyntax {
         let place = (path.to_owned(), blob.to_owned());
         self.load_syntax(slice::from_ref(&place), &|| false);
         self.syntax_by_file.borrow().get(&place).cloned().unwrap_or_default()
     }
 
-    /// Finds out what files declare and import, on several threads; some of them once it is cancelled. Of a file that git
-    /// does not have it is nothing.
+    /// Loads the syntax of files on several threads. Stops after cancellation. The syntax of a file that git does not
+    /// have is empty.
     pub fn load_syntax(&self, places: &[FileVersion], cancelled: &dyn Fn() -> bool) {
         let unknown = self.find_uncached(places);
         if let Some(expected) = self.pending_syntax.take() {
@@ -207,13 +209,13 @@ impl<'a> FileAnalyzer<'a> {
         }
     }
 
-    /// Lets another thread find out what files declare and import, while this one does something else.
+    /// Starts to parse files in a background thread. [`FileAnalyzer::load_syntax`] collects the results.
     pub fn prefetch_syntax(&self, places: &[FileVersion]) {
         let places = self.find_uncached(places);
         if places.is_empty() {
             return;
         }
-        // Without a thread they are found out when they are asked for.
+        // If no thread can be started, the files are parsed on demand.
         self.pending_syntax.set(BackgroundMap::spawn(
             "syntax",
             self.read_texts(&places),
@@ -222,7 +224,7 @@ impl<'a> FileAnalyzer<'a> {
         ));
     }
 
-    /// Those of some files of which is not known what they say, each once.
+    /// Returns the files whose syntax is neither loaded nor in the index or the cache, without duplicates.
     fn find_uncached(&self, places: &[FileVersion]) -> Vec<FileVersion> {
         let mut read = self.syntax_by_file.borrow_mut();
         let mut unknown: Vec<FileVersion> = Vec::new();
@@ -240,7 +242,7 @@ impl<'a> FileAnalyzer<'a> {
         unknown
     }
 
-    /// What the index knows of a file; a damaged one knows nothing, and is rebuilt by whoever refreshes it.
+    /// Returns the syntax from the index, masked. A damaged index returns `None`; the next refresh rebuilds it.
     fn syntax_from_index(&self, (path, blob): &FileVersion) -> Option<FileSyntax> {
         let found = self.index?.file_syntax(path, blob);
         found.inspect_err(|error| tracing::warn!("the index is of no use: {error}")).ok()?.map(mask_syntax)
@@ -250,14 +252,14 @@ impl<'a> FileAnalyzer<'a> {
         self.key(path, blob, &["syntax"])
     }
 
-    /// Files with their texts; empty ones of those that are not to be had.
+    /// Reads the texts of files. A missing blob gives an empty text.
     fn read_texts(&self, places: &[FileVersion]) -> Vec<FileVersionText> {
         let text =
             |place: &FileVersion| (place.clone(), read_text(self.repo, &place.1).ok().flatten().unwrap_or_default());
         places.iter().map(text).collect()
     }
 
-    /// A fault in the thread is everybody's: who asks again finds it as well.
+    /// Stores the results of the background thread. If it failed, the results are computed again on demand.
     fn collect_pending(&self, expected: BackgroundAnalysis<FileVersionText, FileSyntax>) {
         let places: Vec<FileVersion> = expected.items().iter().map(|(place, _)| place.clone()).collect();
         self.store_syntax(&places, expected.finish().unwrap_or_default());
@@ -265,7 +267,7 @@ impl<'a> FileAnalyzer<'a> {
 
     fn store_syntax(&self, places: &[FileVersion], found: Vec<AnalysisResult<FileSyntax>>) {
         for (place, (found, is_sound)) in places.iter().zip(found) {
-            // What git does not have may come.
+            // A blob that git does not have may be fetched later, so its empty syntax is not cached.
             if is_sound && self.repo.blob_size(&place.1).is_ok() {
                 self.cache.insert(self.syntax_key(place), encode_syntax(&found));
             }
@@ -273,7 +275,7 @@ impl<'a> FileAnalyzer<'a> {
         }
     }
 
-    /// Keeps what was found out for the next question.
+    /// Writes new results to the cache.
     pub fn close(self) {
         if let Some(expected) = self.pending_syntax.take().filter(BackgroundMap::is_finished) {
             self.collect_pending(expected);
@@ -282,7 +284,7 @@ impl<'a> FileAnalyzer<'a> {
     }
 }
 
-/// A file's text as it is sent.
+/// Builds the masked passages of a file.
 fn build_masked_file(file: &SourceFile, text: &str, masked: &BlobText, count: &dyn Fn(&str) -> usize) -> MaskedFile {
     let said = |first, last| {
         let lines = (first..=last).flat_map(|number| [escape_unsafe(masked.line(number)), "\n".into()]);
@@ -300,7 +302,7 @@ fn parse_masked_syntax(parsers: &mut Parsers, ((path, _), text): &FileVersionTex
     (found, !parsers.take_failure())
 }
 
-/// Tests may be called by any text, and by what looks like a key; so may what is imported.
+/// Masks secrets in the names of declarations and in imports. A test can have any text as its name.
 fn mask_syntax(found: FileSyntax) -> FileSyntax {
     let names = |found: &Declaration| format!("{}\n{}\n", found.name, found.scope);
     let mut all: String = found.declarations.iter().map(names).collect();
@@ -414,7 +416,7 @@ mod tests {
         assert!(telling().mask_files(&all, &|| true).iter().all(|told| told.texts.all.is_empty()));
         let alone: Vec<MaskedFile> = files.iter().map(|file| telling().mask_file(file)).collect();
         let beside = telling();
-        // The last one is of a file that nobody asks for.
+        // The last file is one that nobody requests.
         let place = |file: &SourceFile| (file.path.clone(), file.blob.clone());
         beside.prefetch_masked_texts(
             &files[..3].iter().map(place).chain([("x.rs".to_owned(), "0".repeat(40))]).collect::<Vec<_>>(),

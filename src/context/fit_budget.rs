@@ -1,8 +1,10 @@
-//! More code in the same tokens: what is sent is compressed, step by step, while the budget is as good as used up and other
-//! code does not fit.
+//! Compresses selected pieces step by step, so that more code fits into a budget.
 //!
-//! Invariants: a line has the same number as before; pieces that must be there, those that the task names and those that
-//! may well matter stay as they are.
+//! The next step is taken while the budget is nearly used up and other code does not fit.
+//!
+//! Invariants:
+//! - A line keeps its number.
+//! - Required pieces, pieces that the task mentions and pieces that probably matter stay as they are.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,18 +20,19 @@ use crate::domain::LineRange;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// From here on a budget is as good as used up.
+/// Share of the budget from which it counts as used up.
 const TIGHT_BUDGET_SHARE: f32 = 0.95;
-/// What has this score stays as it is: a probability of 0.1. See docs/retrieval.md for what each loses.
+/// Minimum score of a piece that is never compressed: a probability of 0.1. docs/retrieval.md says what other values
+/// lose.
 const MIN_SCORE_UNCOMPRESSED: f32 = 0.63;
-/// What has this score keeps the bodies of its functions: a probability of 0.01.
+/// Minimum score of a piece that keeps its function bodies: a probability of 0.01.
 const MIN_SCORE_WITH_BODIES: f32 = 0.4;
 
-/// Of what is sent so many tokens are compressed, those of the lowest scores: to parse them takes some hundredths of a second.
+/// Maximum number of tokens to compress, lowest scores first. To parse them takes some hundredths of a second.
 const MAX_COMPRESSED_TOKENS: usize = 24_000;
 
-/// Packs pieces into a budget, and compresses them before that while it is as good as used up by what will be taken of them and
-/// code is left out. `None` once it is cancelled.
+/// Packs pieces into a budget. If the plan nearly uses up the budget and leaves out code, pieces are compressed first.
+/// `None` after cancellation.
 pub fn pack_compressed(
     mut pieces: Vec<ContextPiece>,
     ranked: &[RankedFile],
@@ -47,7 +50,8 @@ pub fn pack_compressed(
         let squeezable = find_compressible_pieces(&pieces, &planned.taken, ranked, telling, *strength);
         let most: usize = squeezable.iter().map(|one| count_tokens_at_most(&pieces[one.at])).sum();
         let is_last = *strength == Strength::Strong;
-        // Were all of it gone, there would not be room for everything: the strongest step is taken at once.
+        // If even removing all of it would not make room for everything, the weaker steps are skipped and the strongest
+        // is taken.
         if (is_last || planned.excluded_tokens <= most as u64) && compress_pieces(&mut pieces, &squeezable, telling) {
             compression = Some(*strength);
             if !is_last {
@@ -59,24 +63,25 @@ pub fn pack_compressed(
     Some(PackedContext { compression, ..pack_with_part_titles(&pack, declared, (budget, count))? })
 }
 
+/// Returns true if the budget is nearly used up and code is left out.
 fn is_tight(plan: &PackPlan, budget: u32) -> bool {
     plan.used as f32 > budget as f32 * TIGHT_BUDGET_SHARE && plan.excluded_tokens > 0
 }
 
-/// At most, where nobody has counted them.
+/// Returns the number of tokens, or the number of bytes as an upper bound if they are not counted yet.
 fn count_tokens_at_most(piece: &ContextPiece) -> usize {
     piece.tokens.map_or(piece.text.len(), |tokens| tokens as usize)
 }
 
-/// A piece that may be compressed, and how.
+/// A piece that may be compressed, and the strength for it.
 struct CompressiblePiece {
     at: usize,
     language: Language,
     strength: Strength,
 }
 
-/// Of the pieces that are taken those that may be compressed so, those of the lowest scores first: whole chunks. A window may
-/// begin in the midst of a text in quotes.
+/// Returns the selected pieces that may be compressed, lowest scores first. Only whole chunks qualify, because a window
+/// may begin inside a string literal.
 fn find_compressible_pieces(
     pieces: &[ContextPiece],
     taken: &[usize],
@@ -114,11 +119,11 @@ fn find_compressible_pieces(
     found
 }
 
-/// How a piece may be compressed.
+/// Returns the strength with which a piece may be compressed, at most `strength`. `None` if it must stay as it is.
 fn allowed_strength(piece: &ContextPiece, strength: Strength) -> Option<Strength> {
     match () {
         () if piece.need <= Need::Mentioned || piece.score >= MIN_SCORE_UNCOMPRESSED => None,
-        // What it was found for may be in a body.
+        // The words for which a snippet was selected may be in a function body.
         () if piece.need == Need::Snippet || piece.score >= MIN_SCORE_WITH_BODIES => {
             Some(strength.min(Strength::Medium))
         }
@@ -126,8 +131,8 @@ fn allowed_strength(piece: &ContextPiece, strength: Strength) -> Option<Strength
     }
 }
 
-/// Compresses code on several threads and says whether anything became shorter. What says nothing any more is not sent: its
-/// title would say more than it.
+/// Compresses pieces on several threads. Returns true if any became shorter. A piece without any word left is not sent,
+/// because its title would be longer than its text.
 fn compress_pieces(pieces: &mut [ContextPiece], squeezable: &[CompressiblePiece], telling: &FileAnalyzer<'_>) -> bool {
     let encoding = telling.encoding();
     let asked: Vec<(&CompressiblePiece, &str, usize)> =
@@ -244,7 +249,7 @@ pub fn third() -> u32 {
             factors: FileFactors::default(),
             passages: Vec::new(),
         };
-        // The first function must be there as it is, the second may matter a little, the third hardly does.
+        // The first function must be sent as it is, the second may matter a little, the third hardly matters.
         let sort = |line: u32| match line {
             1..=8 => (Need::Must, 1.0),
             9..=16 => (Need::ByUtility, 0.5),
@@ -266,7 +271,7 @@ pub fn third() -> u32 {
         };
         let chunks = telling.syntax(&file.path, &file.blob).chunks;
         let mut pieces: Vec<ContextPiece> = chunks.iter().map(|chunk| chunk_piece(chunk.lines)).collect();
-        // No chunk: what it begins in is not known.
+        // A window is no chunk: its beginning may be inside another construct.
         pieces.push(ContextPiece { score: 0.35, need: Need::ByUtility, ..chunk_piece(LineRange::new(10, 12)) });
         let (ranked, all) = ([file.clone()], pieces.len());
         for strength in Strength::ALL {

@@ -1,6 +1,7 @@
-//! The place that a task is about: the lines around it, of a file without a place its beginning.
+//! Builds pieces with the code around the places that a task is about. For a file without a line, this is its
+//! beginning.
 //!
-//! Invariants: it is never more than its part of the budget; what does not fit is said.
+//! Invariants: the pieces stay within their part of the budget, and a note marks a line that is cut.
 
 use super::builder::standalone_piece;
 use super::file_analysis::FileAnalyzer;
@@ -12,10 +13,10 @@ use super::retrieve::task::Focus;
 use super::text::find_max_fitting;
 use crate::domain::LineRange;
 
-/// A token is hardly ever longer, in bytes.
+/// Maximum length of a token in bytes. Longer tokens are very rare.
 const MAX_TOKEN_BYTES: usize = 16;
 
-/// The lines around each place in focus, in at most `most` tokens together.
+/// Builds a piece with the lines around each place in `focus`, with at most `most` tokens together.
 pub fn build_focus_pieces(
     focus: &[Focus],
     files: &[SourceFile],
@@ -34,14 +35,14 @@ pub fn build_focus_pieces(
     focus.iter().filter_map(around).collect()
 }
 
-/// Whether all of a piece is sent.
+/// Returns true if one section contains all lines of the piece.
 pub fn is_sent(piece: &(String, LineRange), packed: &PackedContext) -> bool {
     let (path, lines) = piece;
     packed.sections.iter().any(|section| section.path == *path && section.lines.is_some_and(|own| own.contains(*lines)))
 }
 
-/// The passages around a line, as many as fit; of one that does not the lines around it; of a line that does not its
-/// beginning.
+/// Selects text around `line` (1-based; `None` means the first line) with at most `most` tokens. Whole passages are
+/// preferred; if the line's passage does not fit, single lines; if the line does not fit, its beginning.
 fn select_around_line(
     line: Option<u32>,
     document: &Document,
@@ -74,8 +75,8 @@ fn select_around_line(
     Some((line, beginning(find_max_fitting(0, too_many, |bytes| count(&beginning(bytes)) as u32 <= most))))
 }
 
-/// What is around a place, wider by one above and below in turns as long as `lines_of` has it; nothing where it has not
-/// even the place.
+/// Grows a range from `at` by one step up and one step down in turns, as long as `lines_of` accepts the range. `None`
+/// if it rejects even the start.
 fn grow_range(at: usize, lines_of: &dyn Fn(usize, usize) -> Option<LineRange>) -> Option<LineRange> {
     let (mut first, mut last) = (at, at);
     let mut widest = lines_of(first, last)?;

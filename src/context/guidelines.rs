@@ -1,4 +1,4 @@
-//! What the project says about how it wants to be reviewed, quoted as data: it can ask, it cannot command.
+//! Collects the project's instructions for reviews. They are quoted as data: they can ask, but they cannot command.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
@@ -13,40 +13,43 @@ use super::text::{BlobText, fence_text, find_max_fitting, format_path};
 use crate::domain::text::format_count;
 use crate::git::{EntryKind, Repo};
 
-/// Written for reviewers: all of them is taken.
+/// Files for reviewers. They are used whole.
 const REVIEWER_FILES: [&str; 2] = ["REVIEW.md", ".github/REVIEW.md"];
-/// Written for assistants: what concerns a review is taken, at the root and in the folders around changed files.
+/// Files for assistants. The sections that concern a review are used, from the root and from the folders around changed
+/// files.
 const ASSISTANT_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
-/// Written for contributors: likewise, but for the folders.
+/// Files for contributors. The sections that concern a review are used.
 const CONTRIBUTOR_FILES: [&str; 4] =
     ["CONTRIBUTING.md", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md", "CONTRIBUTING.rst"];
-/// Of a file for assistants that is no longer than this, in bytes, all is taken: half a screen.
+/// Maximum size, in bytes, of a file for assistants that is used whole: half a screen.
 const MAX_SMALL_FILE_BYTES: usize = 2_000;
-/// Folders that are looked into.
+/// Maximum number of folders to search.
 const MAX_FOLDERS: usize = 200;
-/// Of one file so much is looked at, in bytes: four times what any budget has room for.
+/// Maximum number of bytes to read from one file: four times the room in any budget.
 const MAX_GUIDELINE_BYTES: usize = 256 << 10;
-/// No link is longer, in bytes: one that somebody made by hand may be.
+/// Maximum size, in bytes, of a symbolic link's target. A hand-made git object could be larger.
 const MAX_LINK_BYTES: u64 = 4_096;
-/// Less of a line, in bytes, tells nothing.
+/// Minimum number of bytes to quote from a cut line. Less says nothing.
 const MIN_LINE_BYTES: usize = 40;
 
-/// Headings of sections that concern a review.
+/// Matches headings of sections that concern a review.
 static REVIEW_HEADING: LazyLock<Regex> = LazyLock::new(|| {
     let words = r"(?i)\b(?:review|convention|rule|style|guideline|must|test)";
     Regex::new(words).unwrap_or_else(|_| unreachable!("a constant"))
 });
 
-/// The project's rules, ready for a prompt.
+/// Instructions of the project, ready for a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guidelines {
-    /// Quotes that nothing in them can end, each under a line that says where it comes from.
+    /// Fenced quotes that their content cannot end, each below a line with its source.
     pub text: String,
+    /// Paths of the quoted files.
     pub sources: Vec<String>,
 }
 
-/// The rules that a snapshot holds for a review of `changed_paths`; `None` when it holds none. Of its `documents` those
-/// that concern the paths are loaded. The text is at most `budget_tokens`, as `count` counts.
+/// Collects the instructions in a snapshot for a review of `changed_paths`. Among `documents`, decision records that
+/// concern these paths are added. The text has at most `budget_tokens`, as counted by `count`. `None` if there are no
+/// instructions or none fits.
 pub fn collect_guidelines(
     repo: &Repo,
     snapshot_commit: &str,
@@ -102,7 +105,7 @@ pub fn collect_guidelines(
     (!rules.sources.is_empty()).then_some(rules)
 }
 
-/// The quote of as many lines as fit, of as much of the first one where not even that does; `None` where nothing fits.
+/// Quotes as many lines as fit, or else as much of the first line as fits. `None` if nothing fits.
 pub(super) fn quote_beginning(
     text: &str,
     quote: &dyn Fn(&str, &str) -> String,
@@ -120,7 +123,7 @@ pub(super) fn quote_beginning(
     }
 }
 
-/// The quote of as much of a line as fits, when `more` follow it.
+/// Quotes as much of a line as fits. `more` is the number of lines after it.
 fn quote_part_of_line(
     line: &str,
     more: usize,
@@ -135,7 +138,7 @@ fn quote_part_of_line(
         let kept = line.get(..line.floor_char_boundary(bytes)).unwrap_or_default();
         quote(&format!("{kept}…"), &note)
     };
-    // From short to long: of a line of megabytes little is counted.
+    // Grow from short to long, so that little of a very long line is counted.
     let mut too_long = 1;
     while too_long < line.len() && fits(&cut(too_long)) {
         too_long *= 2;
@@ -144,7 +147,7 @@ fn quote_part_of_line(
     (fitting >= MIN_LINE_BYTES).then(|| cut(fitting))
 }
 
-/// The paths at which rules may stand, the most general first.
+/// Returns the paths where instructions may be, the most general first.
 fn candidate_paths(changed_paths: &[&str]) -> Vec<String> {
     let mut folders: BTreeSet<(usize, &str)> = BTreeSet::new();
     for path in changed_paths {
@@ -161,7 +164,7 @@ fn candidate_paths(changed_paths: &[&str]) -> Vec<String> {
     REVIEWER_FILES.map(str::to_owned).into_iter().chain(for_assistants).chain(for_all).collect()
 }
 
-/// The file at a path, and its blob. A link is followed once, and not out of the repository.
+/// Returns the path and the blob of the file at a path. One symbolic link is followed, if it stays in the repository.
 pub(super) fn find_file_following_link(repo: &Repo, commit: &str, path: &str) -> Option<(String, String)> {
     let (kind, id) = repo.entry_at(commit, path).ok()??;
     match kind {
@@ -181,7 +184,7 @@ pub(super) fn find_file_following_link(repo: &Repo, commit: &str, path: &str) ->
     }
 }
 
-/// The sections of a Markdown text whose headings concern a review, with what is below them.
+/// Returns the sections of a Markdown text whose headings concern a review, with their subsections.
 fn select_review_sections(text: &str) -> String {
     let mut relevant = String::new();
     let mut taken: Option<usize> = None;
@@ -209,7 +212,7 @@ fn select_review_sections(text: &str) -> String {
     relevant.trim().to_owned()
 }
 
-/// The level of an ATX heading.
+/// Returns the level of an ATX heading, 1 to 6. `None` for other lines.
 fn heading_level(line: &str) -> Option<usize> {
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
     let rest = line.get(level..)?;

@@ -1,8 +1,9 @@
-//! The history of a repository for the ranking: read from git once, then kept by the commit that it is the history of,
-//! and what commits on top of it changed by these.
+//! Loads the history of a repository for the ranking: from git once, then from a cache by tip commit; new commits are
+//! cached one by one.
 //!
-//! Invariants: what is kept follows from immutable commits, so that it is right or unreadable, never stale; what git did
-//! not have is not kept, since it may come; without a folder everything is read from git.
+//! - A cached record depends only on immutable commits, so it is correct or unreadable, never outdated.
+//! - A commit whose objects git does not have is not cached, because they may arrive later.
+//! - Without a folder everything is read from git.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -16,33 +17,33 @@ use super::retrieve::paths::is_code;
 use super::retrieve::words::identifiers;
 use crate::git::{CommitAncestor, CommitFileChange, CommitFileChangeKind, GitError, Hunk, Repo};
 
-/// Bytes of kept histories: one of 3,000 commits takes about one million.
+/// Largest cache in bytes; a history of 3,000 commits takes about one megabyte.
 const MAX_CACHE_BYTES: u64 = 32 << 20;
-/// To be raised with any change of what is kept of a commit.
+/// Cache version. Increase it with every change of the record.
 const RECORD_VERSION: &str = "2";
-/// A history that is kept is looked for behind so many of the newest commits.
+/// Most commits above a cached history; the cache is searched only from the newest commits.
 const MAX_COMMITS_ABOVE_CACHED: usize = 200;
 
-/// The commits behind one commit.
+/// History of a commit with its ancestors.
 #[derive(Debug, Default)]
 pub struct RepoHistory {
     pub history: History,
-    /// By commit: its number in the history.
+    /// Position of each commit in the history.
     numbers: HashMap<String, usize>,
-    /// The same, by number.
+    /// Commit id of each position in the history.
     commits: Vec<String>,
     parents: HashMap<String, Vec<String>>,
 }
 
-/// A commit, and what it changed.
+/// A commit with its changes.
 struct CachedCommit {
     ancestor: CommitAncestor,
     files: Vec<CachedCommitFile>,
-    /// See [`Past::words`].
+    /// See [`PastCommit::words`].
     words: Vec<u32>,
 }
 
-/// A file that a commit changed.
+/// File that a commit changed.
 struct CachedCommitFile {
     path: String,
     touch: Touch,
@@ -50,11 +51,11 @@ struct CachedCommitFile {
 }
 
 impl RepoHistory {
-    /// What `limit` commits behind `tip`, itself included, changed of code. Once it is cancelled, commits have changed
-    /// nothing; what was read until then is kept.
+    /// Reads the code changes of up to `limit` commits: `tip` and its ancestors. After `cancelled` returns true, the
+    /// remaining commits have no changes; commits read before that are cached.
     ///
     /// # Errors
-    /// A tip that is no commit. What goes wrong with `folder` costs time and nothing else.
+    /// Fails if `tip` is not a commit. A failure of the cache in `folder` costs only time.
     pub fn read(
         repo: &Repo,
         tip: &str,
@@ -72,7 +73,7 @@ impl RepoHistory {
         Ok(Self::from_cached_commits(entries))
     }
 
-    /// The same where all of it is kept: no commit is compared with another.
+    /// Returns the same history if it is completely cached; compares no commits.
     pub fn read_cached(repo: &Repo, tip: &str, limit: usize, folder: &Path) -> Option<Self> {
         let kept =
             HistoryCache { cache: DiskCache::open(Some(folder), "past", MAX_CACHE_BYTES), limit, cancelled: &|| false };
@@ -99,12 +100,12 @@ impl RepoHistory {
         known
     }
 
-    /// A commit of the history, as hexadecimal.
+    /// Returns the hexadecimal id of a commit in the history.
     pub fn commit(&self, number: usize) -> Option<&str> {
         self.commits.get(number).map(String::as_str)
     }
 
-    /// The history's commits that a commit has behind it, itself included, the newest first.
+    /// Returns the positions of `commit` and its ancestors in the history, newest first.
     pub fn ancestors(&self, commit: &str) -> Vec<usize> {
         let mut seen: HashSet<&str> = HashSet::new();
         let mut open = vec![commit];
@@ -121,7 +122,7 @@ impl RepoHistory {
     }
 }
 
-/// Histories by their tip, and what single commits changed.
+/// Cache of histories by tip, and of the changes of single commits.
 struct HistoryCache<'a> {
     cache: DiskCache,
     limit: usize,
@@ -149,8 +150,8 @@ impl HistoryCache<'_> {
         unpack_commits(&self.cache.get(Self::commit_key(commit))?)?.pop()
     }
 
-    /// What a commit changed, and how much of that git does not have. Kept by itself: the histories of other tips have it too,
-    /// those of older ones as well.
+    /// Returns the changes of a commit and the number of objects that git does not have. Single commits are cached
+    /// because other histories, also of older tips, contain them.
     fn read_commit(&self, repo: &Repo, ancestor: CommitAncestor) -> (CachedCommit, u32) {
         if let Some(entry) = self.load_commit(&ancestor.commit) {
             return (entry, 0);
@@ -163,8 +164,8 @@ impl HistoryCache<'_> {
     }
 }
 
-/// The history of a commit a few commits above one whose history is kept, none of them a merge: these few, then that one.
-/// It is what [`walked`] has, without a walk, for which git reads every commit that there is.
+/// Extends the cached history of a commit a few commits below `tip`, if there is no merge between. Gives the same
+/// result as [`walk_history`], for which git must read every commit.
 fn extend_cached_history(
     repo: &Repo,
     tip: &str,
@@ -191,7 +192,7 @@ fn extend_cached_history(
     Some(entries)
 }
 
-/// The history as git tells it.
+/// Reads the history from git.
 fn walk_history(repo: &Repo, tip: &str, kept: &HistoryCache<'_>) -> Result<Vec<CachedCommit>, GitError> {
     let ancestors = repo.ancestors(tip, kept.limit)?;
     let base = ancestors
@@ -220,7 +221,7 @@ fn walk_history(repo: &Repo, tip: &str, kept: &HistoryCache<'_>) -> Result<Vec<C
 }
 
 impl CachedCommit {
-    /// What a commit changed, and how much of that git does not have.
+    /// Reads the changes of a commit and the number of objects that git does not have.
     fn read(repo: &Repo, ancestor: CommitAncestor, cancelled: &dyn Fn() -> bool) -> (Self, u32) {
         if cancelled() {
             return (Self::from_changes(ancestor, Vec::new()), 1);
@@ -324,7 +325,7 @@ mod tests {
     use crate::context::annotations::LastChangeLookup;
     use crate::domain::LineRange;
 
-    /// A repository in which each commit changes a line of a file.
+    /// A repository in which each commit changes one line of a file.
     struct HistoryFixture {
         folder: tempfile::TempDir,
         git: git2::Repository,

@@ -1,35 +1,38 @@
-//! Which files of a tree a file imports directly: what it says it imports, held against the paths of the tree.
+//! Resolves imports: finds the files of a tree that a file imports directly.
 //!
-//! Invariants: goes by paths, nothing is opened; what comes from outside of the tree leads nowhere.
+//! Invariants:
+//! - Only paths are compared; no file is opened.
+//! - An import from outside of the tree resolves to nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use super::retrieve::paths::{extension, folder, folder_proximity};
 
-/// Endings that a script leaves away.
+/// File endings that an import in JavaScript or TypeScript may omit.
 const SCRIPT_ENDINGS: [&str; 10] =
     ["", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", "/index.ts", "/index.js"];
-/// Where the code of a package may be below its folder.
+/// Folders below a package in which its code may be.
 const SOURCE_FOLDERS: [&str; 3] = ["", "src/", "lib/"];
 
-/// The paths of a tree, as imports ask for them: many trees are large, and few imports ask for more than one path.
+/// Paths of a tree, indexed for import resolution. The maps are built at first use, because trees can be large and most
+/// imports need one exact path only.
 pub struct ImportResolver<'a> {
-    /// In order.
+    /// Sorted.
     paths: Vec<&'a str>,
-    /// Files by name, with its ending.
+    /// Files by their name with ending.
     by_name: OnceLock<PathsByName<'a>>,
     by_folder: OnceLock<PathsByName<'a>>,
-    /// Folders by their last part.
+    /// Folders by their last component.
     folders: OnceLock<PathsByName<'a>>,
-    /// The name of the Go module at the root.
+    /// Name of the Go module at the root.
     module: Option<&'a str>,
 }
 
 type PathsByName<'a> = HashMap<&'a str, Vec<&'a str>>;
 
 impl<'a> ImportResolver<'a> {
-    /// `module` is what the root's `go.mod` calls the module.
+    /// Builds a resolver. `module` is the module name in the root's `go.mod`.
     pub fn new(paths: impl Iterator<Item = &'a str>, module: Option<&'a str>) -> Self {
         let mut paths: Vec<&str> = paths.collect();
         paths.sort_unstable();
@@ -64,7 +67,7 @@ impl<'a> ImportResolver<'a> {
         self.folders.get_or_init(all).get(name_of_folder).map_or(&[], Vec::as_slice)
     }
 
-    /// The files that `imports` of the file at `path` lead to, by path; itself not among them.
+    /// Returns the files that the `imports` of the file at `path` resolve to, sorted by path, without the file itself.
     pub fn resolve_imports(&self, path: &str, imports: &[String]) -> Vec<String> {
         let mut found: Vec<&str> = imports.iter().flat_map(|import| self.resolve(path, import)).collect();
         found.retain(|other| *other != path);
@@ -73,13 +76,14 @@ impl<'a> ImportResolver<'a> {
         found.into_iter().map(str::to_owned).collect()
     }
 
-    /// The name that the text of a `go.mod` gives its module.
+    /// Parses the module name from the text of a `go.mod`.
     pub fn parse_go_module(text: &[u8]) -> Option<String> {
         let text = String::from_utf8_lossy(text);
         let name = text.lines().find_map(|line| line.trim().strip_prefix("module "))?;
         Some(name.trim().trim_matches('"').to_owned())
     }
 
+    /// Resolves one import by the rules of the file's language.
     fn resolve(&self, path: &str, import: &str) -> Vec<&'a str> {
         let one = |found: Option<&'a str>| found.into_iter().collect();
         match extension(path) {
@@ -100,12 +104,12 @@ impl<'a> ImportResolver<'a> {
         self.paths.binary_search(&path).ok().map(|at| self.paths[at])
     }
 
-    /// The file that is named from the folder of another one.
+    /// Finds a file by a path relative to the folder of another file.
     fn find_beside(&self, path: &str, named: &str) -> Option<&'a str> {
         self.find_file(&super::symlinks::resolve_target(path, named)?)
     }
 
-    /// The file whose path ends so: of several the nearest.
+    /// Finds the file whose path ends with `end`. Among several, the nearest to `path` is returned.
     fn find_by_suffix(&self, path: &str, end: &str) -> Option<&'a str> {
         let fits = |other: &&&str| other.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
         let near = |other: &&str| folder_proximity(folder(path), folder(other));
@@ -113,7 +117,7 @@ impl<'a> ImportResolver<'a> {
         found.copied().max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))
     }
 
-    /// `crate::a::b::C` is in `src/a/b/C.rs`, `src/a/b.rs`, `src/a.rs` or at the root of the crate.
+    /// Resolves `crate::a::b::C` to `src/a/b/C.rs`, `src/a/b.rs`, `src/a.rs` or the root of the crate.
     fn resolve_rust(&self, path: &str, import: &str) -> Option<&'a str> {
         let own = match file_name(path) {
             "mod.rs" | "lib.rs" | "main.rs" => folder(path).to_owned(),
@@ -121,7 +125,7 @@ impl<'a> ImportResolver<'a> {
         };
         let mut parts: Vec<&str> = import.split("::").collect();
         let first = *parts.first()?;
-        // A name that is no module here and no crate of the tree is a crate from elsewhere.
+        // A first name that is no local module and no crate of the tree belongs to an external crate.
         let (mut base, least) = match first {
             "crate" => (self.find_crate_root(path)?.to_owned(), 0),
             "self" => (own, 1),
@@ -144,7 +148,7 @@ impl<'a> ImportResolver<'a> {
         })
     }
 
-    /// The folder with the root of the crate that a file is of.
+    /// Returns the folder that holds the root module of the file's crate.
     fn find_crate_root<'p>(&self, path: &'p str) -> Option<&'p str> {
         let mut around = folder(path);
         loop {
@@ -159,7 +163,7 @@ impl<'a> ImportResolver<'a> {
         }
     }
 
-    /// The nearest folder of one of these names that has a file.
+    /// Returns the nearest folder with one of these names that contains `file`.
     fn find_package(&self, path: &str, names: &[&str], file: &str) -> Option<&'a str> {
         let found = names.iter().flat_map(|name| self.folders_named(name));
         let near = |other: &&str| folder_proximity(folder(path), other);
@@ -167,7 +171,8 @@ impl<'a> ImportResolver<'a> {
         found.max_by(|a, b| near(a).total_cmp(&near(b)).then(b.cmp(a)))
     }
 
-    /// `a.b.c` is a module of that name or something in `a.b`, from a root or a folder that is no package itself.
+    /// Resolves `a.b.c` to a module of this name or to a member of `a.b`, from a source root or a folder that is no
+    /// package.
     fn resolve_python(&self, path: &str, import: &str) -> Option<&'a str> {
         let name = import.trim_start_matches('.');
         let dots = import.len() - name.len();
@@ -204,7 +209,7 @@ impl<'a> ImportResolver<'a> {
         None
     }
 
-    /// All files of the package but its tests.
+    /// Returns all files of the package except its tests.
     fn resolve_go(&self, import: &str) -> Vec<&'a str> {
         let place = self.module.and_then(|module| import.strip_prefix(module));
         let Some(place) = place.filter(|place| place.is_empty() || place.starts_with('/')) else { return Vec::new() };
@@ -212,7 +217,7 @@ impl<'a> ImportResolver<'a> {
         files.filter(|path| extension(path) == "go" && !path.ends_with("_test.go")).collect()
     }
 
-    /// `a.b.C` is a class, something in one, or a package.
+    /// Resolves `a.b.C` to a class, to the class of a member, or to all files of a package.
     fn resolve_java(&self, path: &str, import: &str) -> Vec<&'a str> {
         let place = import.replace('.', "/");
         let class = |place: &str| self.find_by_suffix(path, &format!("{place}.{}", extension(path)));
@@ -225,7 +230,7 @@ impl<'a> ImportResolver<'a> {
         packages.flat_map(|package| self.files_in(package)).copied().collect()
     }
 
-    /// A path from here, or a package of the tree by its name.
+    /// Resolves a relative path, or a package of the tree by its name.
     fn resolve_script(&self, path: &str, import: &str) -> Option<&'a str> {
         let ended = |place: &str| {
             let typed = place.strip_suffix(".js").map(|place| format!("{place}.ts"));

@@ -1,26 +1,26 @@
-//! Strings as numbers, without an allocation per string.
+//! Maps strings to numbers without one allocation per string.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
-/// Strings by number, from 0 in the order in which they came.
+/// Interned strings, numbered from 0 in order of insertion.
 #[derive(Debug)]
 pub struct Interner {
-    /// Where hashes begin. By chance, so that nobody can think of strings that collide.
+    /// Random hash seed, so that nobody can prepare strings that collide.
     seed: u64,
     bytes: Vec<u8>,
-    /// Where each string ends.
+    /// End offset of each string in `bytes`.
     ends: Vec<u32>,
-    /// By hash, see [`Slot`]; a power of two, at most half full.
+    /// Hash table, see [`InternerSlot`]; its length is a power of two, and at most half of it is used.
     table: Vec<InternerSlot>,
 }
 
-/// Most strings that are not the one are told by their hash, without a look at them.
+/// Slot of the hash table. The tag rejects most other strings without comparing bytes.
 #[derive(Debug, Clone, Copy, Default)]
 struct InternerSlot {
-    /// The upper half of the string's hash.
+    /// Upper half of the string's hash.
     tag: u32,
-    /// Its number plus one, 0 for free.
+    /// Number of the string plus one; 0 for a free slot.
     taken: u32,
 }
 
@@ -35,10 +35,18 @@ impl Interner {
         self.ends.len()
     }
 
+    /// Returns an interned string.
+    ///
+    /// # Panics
+    /// Panics if no string has this number.
     pub fn resolve(&self, number: u32) -> &str {
         std::str::from_utf8(self.bytes(number)).unwrap_or_default()
     }
 
+    /// Returns the bytes of an interned string.
+    ///
+    /// # Panics
+    /// Panics if no string has this number.
     pub fn bytes(&self, number: u32) -> &[u8] {
         self.bytes.get(self.byte_range(number)).unwrap_or_default()
     }
@@ -49,12 +57,12 @@ impl Interner {
         start as usize..self.ends[at] as usize
     }
 
-    /// The number of a string that has come.
+    /// Returns the number of an interned string; `None` if the string is not interned.
     pub fn find(&self, text: &str) -> Option<u32> {
         (!self.table.is_empty()).then(|| self.find_slot(text, hash_bytes(self.seed, text.as_bytes())).1)?
     }
 
-    /// Where a string's number is in the table or would be, and the number.
+    /// Returns the slot of a string (or the free slot for it) and its number.
     fn find_slot(&self, text: &str, hash: u64) -> (usize, Option<u32>) {
         let mask = self.table.len() - 1;
         let mut at = hash as usize & mask;
@@ -70,6 +78,7 @@ impl Interner {
         }
     }
 
+    /// Returns the number of a string and interns a new one.
     pub fn intern(&mut self, text: &str) -> u32 {
         if self.table.len() < (self.ends.len() + 1) * 2 {
             self.grow();
@@ -104,7 +113,7 @@ fn upper_half(hash: u64) -> u32 {
     (hash >> 32) as u32
 }
 
-/// Eight bytes at a time, multiplied and folded.
+/// Hashes eight bytes at a time by multiplying and folding.
 fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut state = seed ^ bytes.len() as u64;

@@ -1,7 +1,9 @@
-//! Snippets found just in time: of all code that may be sent, the few places where a grep for the change's words finds most
-//! for their length, weighed with what else speaks for them. They come before what is worth most by everything together.
+//! Marks keyword snippets: the few short pieces with the most words of the change for their length.
 //!
-//! Invariant: at most [`MOST`] pieces, none that is sent in any case.
+//! The score is like that of a grep for the words, multiplied by the utility of the piece. Snippets are packed before
+//! the pieces that are chosen by utility per token.
+//!
+//! Invariant: at most [`MAX_SNIPPETS`] pieces are marked, and none that is required anyway.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +14,15 @@ use super::score;
 use super::utility::{overlapping_passages, prorate_to_lines};
 use crate::domain::LineRange;
 
-/// So many pieces at most; five or more where so many have a word of the change, and room.
+/// Maximum number of snippets. Usually five or more are sent, if enough pieces have words of the change and there is
+/// room.
 const MAX_SNIPPETS: usize = 10;
-/// A longer one is no snippet, in tokens: some forty lines.
+/// Maximum size of a snippet, in tokens: about 40 lines.
 const MAX_SNIPPET_TOKENS: u32 = 400;
-/// A title and fences have about so many tokens.
+/// Approximate size of a title and fences, in tokens.
 const TITLE_TOKENS: u32 = 12;
 
-/// Marks them.
+/// Marks the best snippets among the pieces with [`Need::Snippet`].
 pub fn mark_snippets(pieces: &mut [ContextPiece], ranked: &[RankedFile]) {
     let by_path: HashMap<&str, &RankedFile> = ranked.iter().map(|file| (file.path.as_str(), file)).collect();
     let density = |piece: &ContextPiece| {
@@ -41,7 +44,7 @@ pub fn mark_snippets(pieces: &mut [ContextPiece], ranked: &[RankedFile]) {
     }
 }
 
-/// The lines that have a word of the change, each by how rare its rarest word is.
+/// Scores the lines that contain a word of the change. Each line counts by the rarity of its rarest word.
 fn score_hits(passages: &[RankedPassage], lines: LineRange) -> f32 {
     let hits = overlapping_passages(passages, lines).map(|(_, passage)| {
         let factors = &passage.factors;
@@ -61,7 +64,7 @@ mod tests {
     use crate::context::retrieve::masked_text::MaskedFile;
     use crate::context::retrieve::words::Vocabulary;
 
-    /// A file whose passages of ten lines have so many words of the change.
+    /// Returns a file with one passage of ten lines for each value: the score of the change's words in it.
     fn file(hits: &[f32]) -> RankedFile {
         let document = Arc::new(Document::read("", &mut Vocabulary::default()));
         let passage = |(number, hits): (u32, &f32)| RankedPassage {
@@ -122,7 +125,7 @@ mod tests {
         let of = |number: u32| (number * 10 + 1, number * 10 + 10);
         let hits: Vec<f32> = (0..12).map(|number| number as f32).collect();
         let mut pieces: Vec<ContextPiece> = (0..12).map(|number| piece(of(number), 100)).collect();
-        // The last but one has as many words in four times the length, and what the first has is worth nothing.
+        // The last but one has as many words in four times the length. The first has no words.
         pieces[10].tokens = Some(400);
         assert_eq!(marked(&mut pieces, &hits), [11, 21, 31, 41, 51, 61, 71, 81, 91, 101, 111][1..]);
         let mut few: Vec<ContextPiece> = (0..3).map(|number| piece(of(number), 100)).collect();

@@ -1,8 +1,9 @@
-//! Secrets masked in what leaves the machine: file contents, diffs, search results, rules.
+//! Masks secrets in all text that leaves the machine: file contents, diffs, search results, instructions.
 //!
-//! Invariants: a masked text has as many lines as the text, and what is no secret stays where it was, so that line
-//! numbers stay true; masking a masked text changes nothing. What is a secret is the built-in reviewer's knowledge, taken
-//! wider: examples and placeholders are masked as well.
+//! Invariants:
+//! - A masked text has as many lines as the original, and text that is no secret stays on its line.
+//! - To mask a masked text again changes nothing.
+//! - The analyzer's secret detection is used with wider limits: examples and placeholders are masked too.
 
 mod private_keys;
 #[cfg(test)]
@@ -19,23 +20,23 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 use crate::reviewers::analyzer::{self, Builtin, ValueQuoting};
 
-/// Whether secrets are masked.
+/// Switch for masking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {
     On,
     Off,
 }
 
-/// A secret's bytes, and what it is: "an AWS access key".
+/// Byte range of a secret, and its description, such as "an AWS access key".
 type SecretSpan = (Range<usize>, &'static str);
 
-/// What stands for a secret.
+/// Matches the marker that replaces a secret.
 static SECRET_MARKER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("«secret(?::[a-z_]+)?»").unwrap_or_else(|_| unreachable!("a constant")));
 
 impl Mask {
-    /// All of a text with its secrets replaced, as in `«secret:github_token»`. `path` is the file that the text is all of:
-    /// in files of a known language a secret is known by the name of its variable, too.
+    /// Masks the secrets in a complete text, as in `«secret:github_token»`. `path` is the file that the text comes
+    /// from: in files of a known language, a secret is also detected by the name of its variable.
     pub fn mask_text<'a>(self, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
         match self {
             Self::On => replace_secrets(text, find_secrets(path, text)),
@@ -43,7 +44,8 @@ impl Mask {
         }
     }
 
-    /// As [`Mask::text`], by the shape of keys alone: for texts put together of masked ones and of names.
+    /// Masks secrets by the shape of keys alone. For texts that consist of masked text and of names; see
+    /// [`Mask::mask_text`] for files.
     pub fn mask_key_shapes(self, text: &str) -> Cow<'_, str> {
         match self {
             Self::On => replace_secrets(text, analyzer::find_key_shapes(text.as_bytes()).collect()),
@@ -52,7 +54,7 @@ impl Mask {
     }
 }
 
-/// What of a masked text stands beside the secrets in it, in bytes: what is there stands in the text itself as well.
+/// Returns the byte ranges of a masked text outside of the markers. Text in these ranges is also in the original.
 pub fn unmasked_ranges(masked: &str) -> Vec<Range<usize>> {
     let mut start = 0;
     let markers = SECRET_MARKER.find_iter(masked).map(|marker| (marker.start(), marker.end()));
@@ -67,7 +69,7 @@ pub fn unmasked_ranges(masked: &str) -> Vec<Range<usize>> {
 fn find_secrets(path: Option<&str>, text: &str) -> Vec<SecretSpan> {
     let language = path.and_then(|path| Language::detect(path, text.as_bytes()));
     let values = match language {
-        // A shell's words are texts without quotes.
+        // In a shell script, values need no quotes.
         None | Some(Language::Bash) => ValueQuoting::Any,
         Some(_) => ValueQuoting::Quoted,
     };
@@ -78,12 +80,12 @@ fn find_secrets(path: Option<&str>, text: &str) -> Vec<SecretSpan> {
         && language.is_some()
         && analyzer::needs_parsing(text)
     {
-        // Code made to break the analysis is masked by what the text alone tells.
+        // Code that makes the analysis panic is masked by its text alone.
         let hidden = catch_unwind(AssertUnwindSafe(|| {
             Builtin::default().redactor(&mut Parsers::default(), path, text.as_bytes())
         }));
         let hidden = hidden.unwrap_or_default();
-        // Of private keys `keys` knows better where they end.
+        // `private_keys` finds the end of a private key more exactly.
         found.extend(hidden.labelled_ranges().filter(|(_, sort)| *sort != "a private key"));
     }
     found
@@ -124,7 +126,7 @@ fn replace_secrets(text: &str, mut found: Vec<SecretSpan>) -> Cow<'_, str> {
     clean.into()
 }
 
-/// `«secret:aws_access_key»` for "an AWS access key".
+/// Formats the marker: `«secret:aws_access_key»` for "an AWS access key".
 fn format_marker(sort: &str) -> String {
     let name = sort.split_once(' ').map_or(sort, |(_, name)| name);
     match name.split(" in ").next().unwrap_or(name) {

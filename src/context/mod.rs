@@ -1,7 +1,10 @@
-//! What a reviewer is given of the code, what it may ask for, and how many tokens it is.
+//! Builds the context that a reviewer receives, offers tools for more code, and counts tokens.
 //!
-//! Invariants: everything but a report of test coverage is read from a snapshot's objects, bounded, and the same for the
-//! same question; secrets are masked, and files that hold them are not given away; no text of the code ends what quotes it.
+//! Invariants:
+//! - Everything except a test coverage report is read from the git objects of a snapshot.
+//! - Every input is bounded, and the same question gets the same answer.
+//! - Secrets are masked, and files that hold secrets are never sent.
+//! - No text from the code can end the fence that quotes it.
 
 mod annotations;
 pub mod builder;

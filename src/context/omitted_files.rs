@@ -1,6 +1,8 @@
-//! What a change has besides its diff: files that were deleted, that only moved, or that no review reads, by name.
+//! Lists the changed files that are not in the diff: deleted, only moved, or not reviewed.
 //!
-//! Invariants: never more tokens than are allowed; what is not named is counted; a name is masked, shown as in a diff, and ends no tag.
+//! Invariants:
+//! - The list never has more tokens than allowed, and files that are not named are counted.
+//! - A name is masked, formatted as in a diff, and cannot end a tag.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +10,13 @@ use super::mask::Mask;
 use super::text::format_path;
 use crate::domain::{OmissionReason, OmittedFile};
 
-/// So many files are named. Own.
+/// Maximum number of named files.
 const MAX_NAMED_FILES: usize = 40;
 const TITLE: &str = "Also changed, and not shown:";
 
-/// The files that are left out of a change, a line each, in at most `budget_tokens`; what most likely left something behind
-/// comes first. Of those that `moved` it has where they were. Empty where there are none.
+/// Formats the omitted files of a change, one per line, with at most `budget_tokens`. Files that most likely left
+/// references behind come first: deleted files, then moved files. `moved` maps a path to its old path. Empty if there
+/// are none, or if none fits.
 pub fn list_omitted_files(
     left_out: &[OmittedFile],
     moved: &BTreeMap<String, String>,
@@ -39,6 +42,7 @@ pub fn list_omitted_files(
     }
 }
 
+/// Returns the position of a file in the list. A lower number comes first.
 fn omission_rank(file: &OmittedFile, moved: &BTreeMap<String, String>) -> u8 {
     match file.reason {
         OmissionReason::Deleted => 0,
@@ -68,7 +72,7 @@ mod tests {
         files.iter().map(|(path, reason)| OmittedFile { path: (*path).to_owned(), reason: *reason }).collect()
     }
 
-    /// A token is a byte.
+    /// Counts each byte as a token.
     fn list_with_byte_tokens(files: &[OmittedFile], budget: u64) -> String {
         let moved = BTreeMap::from([("c.rs", "b.rs"), ("x.lock", "y.lock")]);
         let moved = moved.into_iter().map(|(path, before)| (path.to_owned(), before.to_owned())).collect();

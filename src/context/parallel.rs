@@ -1,4 +1,4 @@
-//! Work on many things at once, by as many threads as there are cores; and work that is begun beside other work.
+//! Parallel map over a slice with one thread per core, and a map that runs in a background thread.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -6,11 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// More threads than this only take memory.
+/// Most threads; more threads only take memory.
 const MAX_THREADS: usize = 8;
 
-/// What is found of each thing, in their order. Each thread has a `start` of its own, and takes the next thing when it is
-/// done with one.
+/// Applies `find` to each item in parallel and returns the results in order. Each thread gets its own state from
+/// `start` and takes items one by one.
+///
+/// # Panics
+/// Propagates a panic of `find` or `start`.
 pub fn map_init<S, T: Sync, R: Send>(
     things: &[T],
     start: impl Fn() -> S + Sync,
@@ -21,7 +24,7 @@ pub fn map_init<S, T: Sync, R: Send>(
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let found = thread::scope(|scope| {
         let others = 1..things.len().min(cores).min(MAX_THREADS);
-        // Where no thread is to be had, this one does it all.
+        // If no thread can be started, the current thread does all work.
         let others: Vec<_> = others.map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
         let mut found = work();
         for other in others {
@@ -32,7 +35,7 @@ pub fn map_init<S, T: Sync, R: Send>(
     sort_results(found)
 }
 
-/// Takes the next thing until there is none.
+/// Processes items until none is left.
 fn drain_items<S, T, R>(
     things: &[T],
     next: &AtomicUsize,
@@ -53,7 +56,7 @@ fn sort_results<R>(mut found: Vec<(usize, R)>) -> Vec<R> {
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-/// Work on things that a thread has begun. Dropped, it ends with the thing that the thread is at.
+/// Map that a background thread has started. When dropped, it stops after the current item.
 pub struct BackgroundMap<S, T, R> {
     work: Arc<BackgroundWork<S, T, R>>,
     thread: Option<JoinHandle<Vec<(usize, R)>>>,
@@ -73,7 +76,7 @@ impl<S, T, R> BackgroundWork<S, T, R> {
 }
 
 impl<S: 'static, T: Send + Sync + 'static, R: Send + 'static> BackgroundMap<S, T, R> {
-    /// `None` where no thread is to be had.
+    /// Starts a background thread; `None` if no thread can be started.
     pub fn spawn(name: &str, things: Vec<T>, start: fn() -> S, find: fn(&mut S, &T) -> R) -> Option<Self> {
         let work = Arc::new(BackgroundWork { items: things, next: AtomicUsize::new(0), init: start, find });
         let own = Arc::clone(&work);
@@ -85,13 +88,14 @@ impl<S: 'static, T: Send + Sync + 'static, R: Send + 'static> BackgroundMap<S, T
         &self.work.items
     }
 
-    /// What is found of each thing, in their order; this thread helps with what is left. `None` where the other one failed.
+    /// Helps with the remaining items and returns all results in order; `None` if the background thread panicked.
     pub fn finish(mut self) -> Option<Vec<R>> {
         let mut found = self.work.run();
         found.extend(self.thread.take()?.join().ok()?);
         Some(sort_results(found))
     }
 
+    /// Returns true if the background thread has ended.
     pub fn is_finished(&self) -> bool {
         self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }

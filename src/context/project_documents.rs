@@ -1,7 +1,8 @@
-//! The house's documents: which there are, by folder, which decisions concern a change, and the constitution.
+//! Finds the documents of the reviewed project: instructions, architecture decisions and the constitution.
 //!
-//! Invariants: a review is given those that concern it and the names of the others; the constitution, where there is one,
-//! is given in any case.
+//! Invariants:
+//! - A review receives the documents that concern it and the names of the others.
+//! - The constitution, if the project has one, is always included.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -11,7 +12,7 @@ use super::retrieve::paths::folder;
 use super::text::{BlobText, fence_text, format_line, format_path};
 use crate::git::{EntryKind, Repo, TreeListing};
 
-/// Where a constitution may stand. The first one is it.
+/// Paths of a constitution. The first existing one is used.
 const CONSTITUTION_PATHS: [&str; 7] = [
     "CONSTITUTION.md",
     ".specify/memory/constitution.md",
@@ -21,15 +22,15 @@ const CONSTITUTION_PATHS: [&str; 7] = [
     "doc/constitution.md",
     ".github/CONSTITUTION.md",
 ];
-/// So many documents are named.
+/// Maximum number of documents in the index.
 const MAX_NAMED_DOCUMENTS: usize = 40;
-/// So many decisions are looked into, and so much of each, in bytes.
+/// Maximum number of decision records to read, and of bytes to read from each.
 const MAX_DECISIONS: usize = 60;
 const MAX_DECISION_BYTES: usize = 64 << 10;
-/// So many folders and files of a change are looked for in them, the folders first.
+/// Maximum number of changed folders and files to search for in decision records, folders first.
 const MAX_SEARCHED_NAMES: usize = 500;
 
-/// The paths of a tree's documents for people and assistants, sorted.
+/// Returns the paths of a tree's documents for people and assistants, sorted.
 pub fn list_project_documents(listing: &TreeListing) -> Vec<String> {
     let files = listing.entries.iter().filter(|entry| entry.kind == EntryKind::File);
     files.filter(|file| is_document(&file.path)).map(|file| file.path.clone()).collect()
@@ -47,19 +48,19 @@ pub(super) fn is_contributing(name: &str) -> bool {
     name.strip_prefix("CONTRIBUTING").is_some_and(|end| matches!(end, "" | ".md" | ".rst" | ".txt" | ".adoc"))
 }
 
-/// A record of an architectural decision.
+/// Returns true for a record of an architecture decision (ADR).
 fn is_decision(path: &str) -> bool {
     folder(path).split('/').any(|part| matches!(part, "adr" | "adrs" | "ADR" | "decisions")) && path.ends_with(".md")
 }
 
-/// The documents that are not loaded, by folder; those of the folders around changed files first.
+/// Formats the names of documents that are not loaded, by folder. Folders around changed files come first.
 pub fn format_document_index(documents: &[String], loaded: &[String], changed: &[&str]) -> String {
     let mut around: HashSet<&str> = HashSet::from([""]);
     for path in changed {
         around.extend(path.match_indices('/').filter_map(|(at, _)| path.get(..at)));
     }
     let is_around = |place: &str| around.contains(place);
-    // The constitution is told in any case.
+    // The constitution is always included elsewhere.
     let is_told = |path: &String| loaded.contains(path) || CONSTITUTION_PATHS.contains(&path.as_str());
     let mut others: Vec<&String> = documents.iter().filter(|path| !is_told(path)).collect();
     others.sort_by_cached_key(|path| (!is_around(folder(path)), *path));
@@ -76,14 +77,14 @@ pub fn format_document_index(documents: &[String], loaded: &[String], changed: &
     by_folder.into_iter().map(line).collect()
 }
 
-/// Of the documents, the decisions that name a changed file or its folder.
+/// Returns the decision records that name a changed file or its folder.
 pub(super) fn find_relevant_decisions(
     repo: &Repo,
     commit: &str,
     documents: &[String],
     changed: &[&str],
 ) -> Vec<String> {
-    // The name of a top folder is a word like any other.
+    // The name of a top-level folder is a common word, so only nested folders count.
     let folders = changed.iter().map(|path| folder(path)).filter(|folder| folder.contains('/'));
     let folders: BTreeSet<&str> = folders.collect();
     let paths = changed.iter().copied().filter(|path| path.contains('/'));
@@ -99,16 +100,17 @@ pub(super) fn find_relevant_decisions(
     decisions.filter(|path| concerns(path)).cloned().collect()
 }
 
-/// What is told of the constitution.
+/// The constitution as it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Constitution {
-    /// Quoted; empty where there is no room for anything of it.
+    /// Quoted text. Empty if there is no room for any of it.
     pub text: String,
+    /// False if the text was shortened.
     pub is_whole: bool,
 }
 
-/// The constitution of a tree, where there is one: whole, or as much of its beginning as fits in `budget_tokens` with a word
-/// of it.
+/// Returns the constitution of a tree, or `None` if there is none. If it exceeds `budget_tokens`, it is cut to a
+/// beginning that fits together with a note.
 pub fn quote_constitution(
     repo: &Repo,
     commit: &str,

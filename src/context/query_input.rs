@@ -1,7 +1,9 @@
-//! A change as what the ranking is given of it.
+//! Converts a change to the input of the ranking.
 //!
-//! Invariants: the same change is given the same way; places are lines of the snapshot, which is the tree that is searched.
-//! What is not in that tree any more is given too: its history, and whoever uses it, are.
+//! Invariants:
+//! - The same change gives the same input.
+//! - Line numbers refer to the snapshot, which is the tree that is searched.
+//! - Deleted files and old names are included, because their history and their users still exist.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -16,15 +18,16 @@ use super::secret_files::is_secret_file;
 use crate::domain::OmissionReason;
 use crate::git::{ChangeKind, Changeset, DiffLine, EntryKind, FileChange, GitError, Hunk, LineOrigin, Repo};
 
-/// Deleted files that are looked into, and so many declarations of each.
+/// Maximum number of deleted files to read, and of declarations to take from each file.
 const MAX_DELETED_FILES: usize = 100;
 const MAX_DECLARATIONS_PER_FILE: usize = 200;
 
-/// A change from a base, which is empty where there is none: files that `is_open` by the lines of the snapshot, and what
-/// was deleted or renamed by what it was. Of a change of many files only those that change most are given with their lines.
+/// Builds the ranking input for a change from `base`, which is empty if there is no base commit. `is_open` selects
+/// changed files by path. Hunks refer to lines of the snapshot; deleted files and the old paths of renamed files are
+/// added. Only the [`MAX_GIVEN_FILES`] files with the most changed lines have their hunks.
 ///
 /// # Errors
-/// A file whose diff git cannot make.
+/// Returns an error if git cannot make the diff of a file.
 pub fn build_query_input(
     repo: &Repo,
     base: &str,
@@ -56,12 +59,13 @@ pub fn build_query_input(
     Ok(given)
 }
 
-/// The commit whose history a change has behind it: what it is compared with, which knows nothing of it. Where that is
-/// nothing (`base` is empty), the tree's own.
+/// Returns the commit whose history a change has: the base, because it does not contain the change. Without a base,
+/// this is the snapshot itself.
 pub fn history_tip<'a>(base: &'a str, snapshot: &'a str) -> &'a str {
     if base.is_empty() { snapshot } else { base }
 }
 
+/// Reads the hunks of a file. Their old side is set to the lines of the snapshot.
 fn read_hunks(repo: &Repo, file: &FileChange) -> Result<Vec<GivenFileHunk>, GitError> {
     let lines = repo.file_diff(file, 0)?;
     let blocks = lines.split(|line| line.origin == LineOrigin::HunkHeader).skip(1);
@@ -76,7 +80,8 @@ fn read_hunks(repo: &Repo, file: &FileChange) -> Result<Vec<GivenFileHunk>, GitE
     Ok(hunks.collect())
 }
 
-/// A deleted file: of its lines those that declare something. Whoever used it names these, and nobody its insides.
+/// Describes a deleted file by the lines that declare something. Other code refers to these names and never to the
+/// bodies.
 fn describe_deleted_file(repo: &Repo, base: &str, path: &str) -> GivenFile {
     let entry = repo.entry_at(base, path).ok().flatten().filter(|(kind, _)| *kind == EntryKind::File);
     let text = entry.and_then(|(_, blob)| read_text(repo, &blob).ok()?).unwrap_or_default();

@@ -1,7 +1,9 @@
-//! What is told of a tree whatever the change is: its folders, and the documents of the house that can be asked for.
+//! Builds the repository outline: the folders of the tree and the documents that a reviewer can ask for.
 //!
-//! Invariants: where there is a reserve for it, it is never more than that, and stands beside the code however much of
-//! that there is; without one it is whole, and stands where room is left.
+//! Invariants:
+//! - If the budget is large enough for a reserve, the outline fits in it and is always sent, whatever other code there
+//!   is.
+//! - Without a reserve, the outline is complete and sent only if room is left.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,23 +17,24 @@ use super::text::format_path;
 use crate::domain::text::format_count as counted;
 use crate::git::TreeFile;
 
-/// Of a budget, this part is kept for it: a sixteenth, 500 tokens of 8,000.
+/// Divisor of the budget that gives the reserve: a sixteenth, which is 500 tokens of 8,000.
 const OUTLINE_BUDGET_DIVISOR: u32 = 16;
-/// So many tokens at most: that many folders hardly ever are of use at once.
+/// Maximum reserve, in tokens. More folders than fit in it are hardly ever useful at once.
 const MAX_OUTLINE_TOKENS: u32 = 1_000;
-/// In less there is place for nothing.
+/// Minimum reserve, in tokens. Less has room for nothing.
 const MIN_OUTLINE_TOKENS: u32 = 100;
 
-/// The house's documents.
+/// Documents of the project.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProjectDocuments<'a> {
+    /// Paths of all documents.
     pub all: &'a [String],
-    /// Those that are told already.
+    /// Paths of documents that the context holds already.
     pub loaded: &'a [String],
 }
 
-/// What is told of a tree's code files and documents, in the part of `budget` that is kept for it; without one, what is
-/// worth having where room is left.
+/// Builds the outline of a tree's code files and documents, within its reserve of `budget`. Without a reserve, the
+/// pieces are fillers.
 pub fn build_repo_outline(
     files: &[TreeFile],
     documents: ProjectDocuments<'_>,
@@ -63,7 +66,7 @@ pub fn build_repo_outline(
             ));
         }
     }
-    // The folders around the change are opened as deep as there is room for.
+    // Folders around the change are opened as deep as there is room for.
     let depth = changed.iter().map(|path| path.matches('/').count()).max().unwrap_or(0);
     let mut texts =
         [depth, 2, 1, 0].into_iter().filter(|most| *most <= depth).map(|most| format_folder_tree(files, changed, most));
@@ -75,8 +78,8 @@ pub fn build_repo_outline(
     pieces
 }
 
-/// The top folders with how many files of code are below each; those on the way to what is shown, `depth` at most one in
-/// the other, with what is in them.
+/// Formats the top-level folders with the number of code files below each. Folders on the path to a file in `shown` are
+/// opened, at most `depth` levels, and list their content.
 fn format_folder_tree(files: &[TreeFile], shown: &[&str], depth: usize) -> String {
     let mut open: HashSet<&str> = HashSet::from([""]);
     for path in shown {
@@ -110,7 +113,7 @@ mod tests {
         paths.iter().map(|path| TreeFile { path: (*path).to_owned(), blob: String::new() }).collect()
     }
 
-    /// Words of a tree of 30 folders and the documents of the house.
+    /// Returns the words of a tree with 30 folders and of the project's documents.
     fn build_outline(budget: u32) -> Vec<ContextPiece> {
         let paths: Vec<String> = (0..30).map(|number| format!("a/b{number}/c/d.rs")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();

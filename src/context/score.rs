@@ -1,20 +1,24 @@
-//! The scale of scores: how likely code is to belong to a change, spread out so that what is unlikely can be told apart.
+//! Converts the probability that code belongs to a change into a score.
 //!
-//! Of the files that do belong to a change most have a probability below 0.3, and 0.003 is still worth its tokens. So a
-//! score is a logistic function of the logarithm of the odds, stretched until the least that is sent stands at 0.3 and what
-//! is as good as certain at 0.9. Invariants: from 0 to 1, never NaN, and the likelier the higher.
+//! Most files that do belong to a change have a probability below 0.3, and code with a probability of 0.003 is still
+//! worth its tokens. The score therefore spreads out small probabilities: it is a logistic function of the logarithm of
+//! the odds, stretched so that the lowest probability that is sent (0.003) scores 0.3 and a near-certain one (0.9)
+//! scores 0.9.
+//!
+//! Invariants: a score is between 0 and 1 and never NaN, and a higher probability has a higher score.
 
-/// Code below it is not sent, whatever room is left: a probability of 0.003. From 0.005 on, files that belong to a change
-/// get lost, see docs/retrieval.md.
+/// Lowest score that is sent, even if room is left. It stands for a probability of 0.003. With a limit of 0.005 or
+/// more, files that belong to a change get lost; see docs/retrieval.md.
 pub const MIN_SCORE: f32 = 0.3;
-/// What is above it is as good as certain to belong to the change: a probability of 0.9.
+/// Score above which code almost certainly belongs to the change. It stands for a probability of 0.9.
 pub const CERTAIN_SCORE: f32 = 0.9;
 
-/// With ln(0.003 / 0.997) = -5.806 and ln(0.9 / 0.1) = 2.197, the line between ln(0.3 / 0.7) = -0.847 and 2.197.
+/// Slope and offset of the line through (-5.806, -0.847) and (2.197, 2.197): the log-odds of the probabilities 0.003
+/// and 0.9, and the log-odds of their scores 0.3 and 0.9.
 const SLOPE: f32 = 0.3804;
 const OFFSET: f32 = 1.3614;
 
-/// The score of a probability.
+/// Converts a probability (0 to 1) to a score (0 to 1). NaN and negative values give 0.
 pub fn from_probability(probability: f32) -> f32 {
     if probability.is_nan() || probability <= 0.0 {
         return 0.0;

@@ -1,9 +1,9 @@
-//! Files whose whole purpose is to hold a secret: by their name, since no mask knows every secret.
+//! Detects files whose purpose is to hold a secret by their name, because no mask detects every secret.
 //!
-//! Their content is never put before a model, also where the change under review is about them. Names of source files
-//! are not taken for such: `credentials.rs` is code.
+//! Their content is never sent to a model, even if the reviewed change is about them. Source files are not detected by
+//! such names: `credentials.rs` is code.
 
-/// Names, in lower case.
+/// File names, in lower case.
 const NAMES: [&str; 25] = [
     ".boto",
     ".dockercfg",
@@ -31,26 +31,27 @@ const NAMES: [&str; 25] = [
     "kubeconfig",
     "wp-config.php",
 ];
-/// Endings of private keys, key stores, and states that hold what they manage.
+/// Extensions of private keys, key stores and files that hold secrets in clear, such as Terraform state.
 const EXTENSIONS: [&str; 15] = [
     "agekey", "jks", "kdb", "kdbx", "key", "keystore", "ovpn", "p12", "p8", "pem", "pfx", "pk8", "ppk", "tfstate",
     "env",
 ];
-/// Of data files the part before the ending, or what it begins with.
+/// Names of data files without the extension, and beginnings of such names. They count only with [`DATA_EXTENSIONS`].
 const STEMS: [&str; 4] = ["credential", "credentials", "secret", "secrets"];
 const STEM_STARTS: [&str; 5] =
     ["service-account", "service_account", "serviceaccount", "client_secret", "client-secret"];
 const DATA_EXTENSIONS: [&str; 13] =
     ["", "cfg", "conf", "csv", "enc", "ini", "json", "plist", "properties", "toml", "txt", "yaml", "yml"];
+/// Folders whose files are all secret.
 const FOLDERS: [&str; 2] = [".gnupg", ".ssh"];
-/// Names that are telling in their folder only.
+/// Ends of paths that are secret only in their folder.
 const PATH_SUFFIXES: [&str; 2] = [".docker/config.json", ".kube/config"];
-/// Patterns for others to fill in.
+/// Endings of templates, which hold no real secret.
 const TEMPLATES: [&str; 6] = [".example", ".sample", ".template", ".tmpl", ".dist", ".defaults"];
-/// What copies of a file are called.
+/// Endings of backup copies. They are removed before the name is checked.
 const COPIES: [&str; 6] = ["~", ".bak", ".backup", ".old", ".orig", ".save"];
 
-/// Whether a file is kept from models, by its path.
+/// Returns true if the content of the file at `path` must not be sent to a model.
 pub fn is_secret_file(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let mut parts = lower.rsplit('/');
@@ -65,7 +66,7 @@ pub fn is_secret_file(path: &str) -> bool {
     if TEMPLATES.iter().any(|template| name.ends_with(template)) {
         return false;
     }
-    // A name such as `.env` is all ending.
+    // A name like `.env` has no stem.
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
     NAMES.contains(&name)
         || name.starts_with(".env.")

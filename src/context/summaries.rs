@@ -1,7 +1,8 @@
-//! What a chunk is, in a few lines: told where it does not fit itself.
+//! Builds summaries: a few lines about a chunk, which are sent if the chunk itself does not fit.
 //!
-//! Invariants: nothing is told that may not be, since all of it stands in the text as it is sent; a summary is shorter than
-//! what it stands for.
+//! Invariants:
+//! - A summary holds only text of its piece, which is already masked.
+//! - A summary is shorter than its piece.
 
 use std::collections::HashMap;
 
@@ -12,15 +13,17 @@ use super::retrieve::RankedFile;
 use super::text::slice_lines;
 use crate::domain::LineRange;
 
-/// What has fewer tokens fits where there is room for a summary, see `take.rs`.
+/// Minimum size of a summarized piece, in tokens. A smaller piece fits wherever a summary has room; see
+/// `MIN_SUMMARY_ROOM` in `pack/selection.rs`.
 const MIN_SUMMARIZED_TOKENS: u32 = 400;
-/// So many chunks are told in short: those that must be there or are named first, then those that are worth most.
+/// Maximum number of summaries. Required and mentioned pieces come first, then the pieces with the greatest utility.
 const MAX_SUMMARIES: usize = 16;
-/// Of a class with many methods so many lines are told, those that are no longer than so many bytes.
+/// Maximum number of lines in a summary, for instance of a class with many methods, and the maximum length of each line
+/// in bytes. Longer lines are left out.
 const MAX_LINES_PER_SUMMARY: usize = 24;
 const MAX_LINE_BYTES: usize = 300;
 
-/// The summaries of pieces that may not fit. Of one that declares nothing there is none.
+/// Builds summaries for large pieces, which may not fit. A piece without declarations has none.
 pub fn build_summaries(
     code: &[ContextPiece],
     ranked: &[RankedFile],
@@ -37,7 +40,8 @@ pub fn build_summaries(
     large.into_iter().take(MAX_SUMMARIES).filter_map(in_short).collect()
 }
 
-/// The size, and the heads of what is declared; without any the names that stand on lines which look like it.
+/// Summarizes a piece: its size and the heads of its declarations. Without a syntax tree, lines that look like
+/// declarations are used. `None` if there are none or the summary would not be shorter.
 fn summarize_piece(large: &ContextPiece, file: &RankedFile, syntax: &FileSyntax) -> Option<ContextPiece> {
     let (lines, tokens) = (large.lines?, large.tokens?);
     let within = syntax.declarations.iter().filter(|one| lines.contains(one.lines)).map(|one| one.head);

@@ -1,7 +1,7 @@
-//! Where a symbolic link of a snapshot leads, by its text alone: nothing is opened.
+//! Resolves symbolic links of a snapshot by their text. No file is opened.
 
-/// The path that a link at `path` leads to, with `/` between parts; `None` when that is outside of the repository. The
-/// root of the repository is the empty path.
+/// Returns the path that the link at `path` points to, with `/` as separator. `None` if it leaves the repository. The
+/// empty path is the repository's root.
 pub fn resolve_target(path: &str, link: &str) -> Option<String> {
     if link.starts_with(['/', '~']) || link.contains(['\\', '\0']) {
         return None;

@@ -1,6 +1,6 @@
-//! The text of a task as it is sent.
+//! Fits the text of a task into a token limit.
 //!
-//! Invariants: no secret that [`Mask`] knows is in it; it is cut only where it does not fit, and says so.
+//! Invariants: the text holds no secret that [`Mask`] detects. It is cut only if it does not fit, and a note says so.
 
 use super::mask::Mask;
 use super::pack::TokenCounter;
@@ -8,8 +8,8 @@ use super::retrieve::unified_diff;
 use super::text::find_max_fitting;
 use crate::git::ReviewFilter;
 
-/// In at most `most` tokens: first without the diffs of files that nobody writes, then cut between lines, and within its
-/// first line where that is too long.
+/// Masks the text and shortens it to at most `most` tokens. Diffs of generated, vendored and similar files are removed
+/// first; then the text is cut between lines, or inside its first line if that is too long.
 pub fn fit_task_text(text: &str, most: u32, count: TokenCounter<'_>) -> String {
     let text = Mask::On.mask_text(None, text);
     if count(&text) as u32 <= most {
@@ -29,7 +29,7 @@ pub fn fit_task_text(text: &str, most: u32, count: TokenCounter<'_>) -> String {
     if fitting > 0 { first(fitting) } else { truncate_to_tokens(&text, most, count) }
 }
 
-/// As much of a text's beginning, by halves, as is at most `most` tokens, with a word of it.
+/// Returns a beginning of the text with a note, at most `most` tokens. The length is halved until it fits.
 fn truncate_to_tokens(text: &str, most: u32, count: TokenCounter<'_>) -> String {
     let mut end = text.len();
     loop {
@@ -66,7 +66,7 @@ mod tests {
         assert!(words(&told) as u32 <= most || expected.is_empty());
     }
 
-    /// A change of a lock file, and one of code.
+    /// A change of a lock file and a change of code.
     const DIFF: &str = "Fix it.\n\ndiff --git a/Cargo.lock b/Cargo.lock\nindex 1..2 100644\n--- a/Cargo.lock\n\
         +++ b/Cargo.lock\n@@ -1,2 +1,2 @@\n-one\n+two\n three\ndiff --git a/src/a.rs b/src/a.rs\nindex 1..2 100644\n\
         --- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-four\n+five\n\nThat is all there is to say about it today.\n";

@@ -1,7 +1,8 @@
-//! Which lines tests reached, as lcov and Cobertura reports say.
+//! Line coverage of tests from lcov and Cobertura reports.
 //!
-//! Invariants: any report is other people's text: read line by line and tag by tag, no entity in it expanded; nothing is
-//! opened by what it names; nonsense in it is passed over.
+//! - Reports are untrusted input: they are read line by line and tag by tag, and entities are not expanded.
+//! - No file is opened because a report names it.
+//! - Invalid content is skipped.
 
 mod parse;
 mod reports;
@@ -13,10 +14,10 @@ use crate::domain::LineRange;
 
 pub use reports::CoverageReports;
 
-/// With this begins a path that leads on from a folder of which nothing is known. No other path of a report begins so.
+/// Prefix of a path that continues from an unknown folder. No other path of a report begins with it.
 const UNKNOWN_FOLDER: &str = "./";
 
-/// How many lines were reached, of those that can be.
+/// Number of covered lines and number of coverable lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineCoverage {
     pub reached: u32,
@@ -24,21 +25,22 @@ pub struct LineCoverage {
 }
 
 impl LineCoverage {
-    /// From 0 to 1.
+    /// Returns the covered share, from 0 to 1.
     pub fn ratio(self) -> f64 {
         f64::from(self.reached) / f64::from(self.total.max(1))
     }
 }
 
-/// What a report says.
+/// Coverage of the files in a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TestCoverage {
-    /// By path of the tree: lines and whether they were reached, sorted.
+    /// For each path of the tree: (line, covered), sorted by 1-based line.
     files: HashMap<String, Vec<(u32, bool)>>,
 }
 
 impl TestCoverage {
-    /// As bytes, in which files can be passed over: by path, of each its lines by how far they are behind the ones before.
+    /// Encodes the coverage so that files can be skipped when decoding: path, then its lines as differences to the
+    /// previous line.
     fn pack(&self) -> Vec<u8> {
         let mut files: Vec<(&String, &Vec<(u32, bool)>)> = self.files.iter().collect();
         files.sort_unstable();
@@ -57,7 +59,7 @@ impl TestCoverage {
         writer.finish()
     }
 
-    /// What was packed of the files that are some of the tree, by their paths there; `None` of what is something else.
+    /// Decodes the files for which `place` returns their path in the tree; `None` for invalid bytes.
     fn unpack<'p>(bytes: &[u8], place: &dyn Fn(&str) -> Option<&'p str>) -> Option<Self> {
         let mut reader = PackedReader(bytes);
         let mut covered = Self::default();
@@ -75,12 +77,12 @@ impl TestCoverage {
         Some(covered)
     }
 
-    /// Whether the report knows a file.
+    /// Returns true if the report contains the file.
     pub fn has_file(&self, path: &str) -> bool {
         self.files.contains_key(path)
     }
 
-    /// The share of some lines of a file; `None` when the report says nothing of them.
+    /// Returns the coverage of the lines of a file (1-based, inclusive); `None` if the report has no data about them.
     pub fn line_coverage(&self, path: &str, lines: LineRange) -> Option<LineCoverage> {
         let known = self.files.get(path)?;
         let from = known.partition_point(|(line, _)| *line < lines.start);

@@ -1,4 +1,5 @@
-//! A file's text as a model may see it: masked, bounded, nothing in it that a terminal obeys; and quoting it safely.
+//! Prepares the text of a file for a model: masked, bounded, without characters that control a terminal, and quoted
+//! safely.
 
 use std::borrow::Cow;
 
@@ -7,31 +8,35 @@ use crate::domain::LineRange;
 use crate::domain::text::{format_count, is_unsafe};
 use crate::git::{GitError, Repo};
 
-/// Longer files are neither shown nor searched, in bytes: no person wrote them.
+/// Maximum size of a file that is shown or searched, in bytes. Larger files are not written by people.
 pub const MAX_TEXT_BYTES: u64 = 4 << 20;
-/// Longer lines are cut, in characters: ten rows of a screen.
+/// Maximum length of a shown line, in characters: ten rows of a screen. Longer lines are cut.
 pub const MAX_LINE_CHARS: usize = 500;
-/// Bytes in which a NUL makes a file binary, as in git.
+/// Number of bytes in which a NUL makes a file binary, as in git.
 const BINARY_PROBE_BYTES: usize = 8000;
 
-/// A file's text, masked, by lines. Lines count from 1, as in git: a last one without a line end counts.
+/// Masked text of a file, by lines. Lines are 1-based as in git: a last line without a line end counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobText {
     text: String,
-    /// Where each line begins; and the end of the text.
+    /// Byte offset of each line, and the end of the text.
     starts: Vec<usize>,
     pub is_binary: bool,
 }
 
-/// Why a file has no [`Text`].
+/// Reason why a file has no [`BlobText`].
 #[derive(Debug)]
 pub enum ReadTextError {
-    /// Its size in bytes is above [`MAX_BYTES`].
+    /// Size in bytes, above [`MAX_TEXT_BYTES`].
     TooLarge(u64),
     Git(GitError),
 }
 
 impl BlobText {
+    /// Reads and masks a blob. `path` selects the language for masking.
+    ///
+    /// # Errors
+    /// Returns an error if the blob is larger than [`MAX_TEXT_BYTES`] or git cannot read it.
     pub fn from_blob(repo: &Repo, blob: &str, path: &str, mask: Mask) -> Result<Self, ReadTextError> {
         let size = repo.blob_size(blob).map_err(ReadTextError::Git)?;
         if size > MAX_TEXT_BYTES {
@@ -40,6 +45,7 @@ impl BlobText {
         Ok(Self::new(path, &repo.blob(blob).map_err(ReadTextError::Git)?, mask))
     }
 
+    /// Masks `content`. Invalid UTF-8 is replaced.
     pub fn new(path: &str, content: &[u8], mask: Mask) -> Self {
         let lossy = String::from_utf8_lossy(content);
         let text = mask.mask_text(Some(path), &lossy).into_owned();
@@ -51,12 +57,12 @@ impl BlobText {
         Self { text, starts, is_binary: is_binary(content) }
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub fn line_count(&self) -> u32 {
         u32::try_from(self.starts.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// A line without its end; empty where there is none.
+    /// Returns a line (1-based) without its line end. Empty if there is no such line.
     pub fn line(&self, number: u32) -> &str {
         let at = number as usize;
         let bounds = at.checked_sub(1).and_then(|before| Some((*self.starts.get(before)?, *self.starts.get(at)?)));
@@ -70,11 +76,12 @@ impl BlobText {
     }
 }
 
+/// Returns true if the first 8,000 bytes contain a NUL.
 pub fn is_binary(content: &[u8]) -> bool {
     memchr::memchr(0, content.get(..BINARY_PROBE_BYTES).unwrap_or(content)).is_some()
 }
 
-/// One line, with what a terminal could obey, or shows so that it lies, made visible: `\u{1b}`, `\u{202e}`. Tabs stay.
+/// Escapes characters of a line that control a terminal or display misleadingly: `\u{1b}`, `\u{202e}`. Tabs stay.
 pub fn escape_unsafe(line: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| c != '\t' && is_unsafe(c);
     if !line.chars().any(is_hidden) {
@@ -90,7 +97,7 @@ pub fn escape_unsafe(line: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// A line as it is shown: [`visible`], and cut where it is longer than [`MAX_LINE`].
+/// Formats a line with [`escape_unsafe`], cut to [`MAX_LINE_CHARS`] with a note.
 pub fn format_line(line: &str) -> String {
     match line.char_indices().nth(MAX_LINE_CHARS) {
         None => escape_unsafe(line).into_owned(),
@@ -101,12 +108,13 @@ pub fn format_line(line: &str) -> String {
     }
 }
 
-/// A path or a name as it is shown where no fence stands around it: masked, [`harmless`], and cut as [`shown_line`].
+/// Formats a path or name for use outside of a fence: masked, [`escape_fences`] applied, and cut like [`format_line`].
 pub fn format_path(path: &str, mask: Mask) -> String {
     format_line(&escape_fences(&mask.mask_key_shapes(path)))
 }
 
-/// A path or a name, [`visible`], and with nothing in it that begins or ends a fence or a tag: `\u{60}`, `\u{3c}/diff>`.
+/// Applies [`escape_unsafe`] to a path or name and escapes characters that begin or end a fence or a tag: `\u{60}`,
+/// `\u{3c}/diff>`.
 pub fn escape_fences(path: &str) -> Cow<'_, str> {
     let path = escape_unsafe(path);
     let is_name = |c: &char| *c == '/' || *c == '!' || c.is_alphabetic();
@@ -124,7 +132,8 @@ pub fn escape_fences(path: &str) -> Cow<'_, str> {
     if shown.len() == path.len() { path } else { shown.into() }
 }
 
-/// The greatest number below `too_many` that fits, where each below one that fits does too; `fitting` is known to.
+/// Returns the greatest number below `too_many` that fits, by binary search. `fitting` must fit, and every number below
+/// a fitting number must fit too.
 pub fn find_max_fitting(mut fitting: usize, mut too_many: usize, fits: impl Fn(usize) -> bool) -> usize {
     while fitting + 1 < too_many {
         let middle = fitting + (too_many - fitting) / 2;
@@ -136,7 +145,8 @@ pub fn find_max_fitting(mut fitting: usize, mut too_many: usize, fits: impl Fn(u
     fitting
 }
 
-/// Some lines of a text whose first line is `first`; fewer where it has not got them.
+/// Returns the lines `wanted` of a text whose first line has the number `first`. Lines that the text does not have are
+/// missing.
 pub fn slice_lines(text: &str, first: u32, wanted: LineRange) -> &str {
     let mut starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
     let start = starts.nth(wanted.start.saturating_sub(first) as usize).unwrap_or(text.len());
@@ -147,7 +157,7 @@ pub fn slice_lines(text: &str, first: u32, wanted: LineRange) -> &str {
     text.get(start..end).unwrap_or_default()
 }
 
-/// More backticks than stand side by side in a text, and three at least.
+/// Returns a fence for a text: at least three backticks, and more than stand side by side in the text.
 pub fn choose_fence(text: &str) -> String {
     let (mut longest, mut run, mut before) = (0, 0, None);
     for at in memchr::memchr_iter(b'`', text.as_bytes()) {
@@ -158,14 +168,14 @@ pub fn choose_fence(text: &str) -> String {
     "`".repeat((longest + 1).max(3))
 }
 
-/// A text as a quote that nothing in it can end: between fences of more backticks than stand side by side in it.
+/// Quotes a text between fences that nothing in it can end.
 pub fn fence_text(text: &str) -> String {
     let fence = choose_fence(text);
     let lines: Vec<Cow<'_, str>> = text.lines().map(escape_unsafe).collect();
     format!("{fence}\n{}\n{fence}", lines.join("\n"))
 }
 
-/// `12 KB`, `3.4 MB`; bytes below a thousand.
+/// Formats a size: `12 KB`, `3.4 MB`; bytes below 1,000.
 pub fn format_size(bytes: u64) -> String {
     match bytes {
         0..1_000 => format_count(bytes as usize, "byte"),

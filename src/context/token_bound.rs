@@ -1,27 +1,27 @@
-//! An upper bound on the tokens of a text in `o200k_base`, from 90 KB of its words instead of all of it.
+//! Computes an upper bound of the `o200k_base` tokens of a text with only 90 KB of the vocabulary.
 //!
-//! Why it holds: the encoding first cuts a text into pieces by a regular expression, which is reproduced here for
-//! ASCII; where another character comes near, everything up to the next line is charged by the byte. A piece that is
-//! itself a word of the encoding is one token. In every other piece the encoding joins neighbours until no two joined
-//! are a word of it, so two single bytes that make a word never stay side by side: the most tokens under that one rule
-//! are counted. Property tests hold the bound against the exact count.
+//! The bound is correct for this reason. The encoding first splits the text with a regular expression, which is
+//! reproduced here for ASCII; near a non-ASCII character, all bytes up to the next line count as tokens. A piece that
+//! is a word of the encoding is one token. In every other piece the encoding merges neighbours until no adjacent pair
+//! forms a word, so two single bytes that form a word never stay side by side. This module counts the most tokens
+//! possible under that single rule. Property tests compare the bound with the exact count.
 
 use std::cmp::Ordering;
 
-/// Words of `o200k_base`, sorted by bytes, one on each line: ASCII without line ends and digits, of the first 20,000, two
-/// bytes long, or such as a ledger uses. A test holds each of them against the encoding.
+/// Words of `o200k_base`, one per line, sorted by bytes: ASCII without line ends and digits; words of rank below
+/// 20,000, words of two bytes, and words that a ledger uses. A test checks each with the encoding.
 const WORDS: &str = include_str!("../../assets/o200k-words.txt");
 
-/// Words with line ends, as a ledger's lines end with them.
+/// Words with line ends that end the lines of a ledger.
 const WORDS_WITH_LINE_ENDS: [&[u8]; 3] = [b"\">\n", b"\"/>\n", b">\n"];
 
-/// Never less than the exact count.
+/// Returns an upper bound of the exact token count.
 pub fn tokens_at_most(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut tokens, mut at) = (0, 0);
     while at < bytes.len() {
         let end = piece_end(bytes, at);
-        // The longest thing that can join a piece from behind is an apostrophe and two letters.
+        // The longest text that can extend a piece is an apostrophe with two letters.
         if bytes[at..bytes.len().min(end + 3)].is_ascii() {
             tokens += bound_piece_tokens(&bytes[at..end]);
             at = end;
@@ -38,19 +38,19 @@ fn is_symbol(byte: u8) -> bool {
     !byte.is_ascii_alphanumeric() && !is_space(byte)
 }
 
-/// White space as the expression means it; vertical tab and form feed belong to it.
+/// Returns true for white space as in the expression, which includes vertical tab and form feed.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// Where the piece that begins at `at` ends, if all around it is ASCII.
+/// Returns the end of the piece that begins at `at`, if the text around it is ASCII.
 fn piece_end(bytes: &[u8], at: usize) -> usize {
     let byte = |index: usize| bytes.get(index).copied().unwrap_or(0);
     let run = |from: usize, is: fn(u8) -> bool| {
         from + bytes.get(from..).unwrap_or_default().iter().take_while(|&&byte| is(byte)).count()
     };
     let first = byte(at);
-    // A word, with one character before it that is neither letter, digit nor line end.
+    // A word with an optional leading character that is neither letter, digit nor line end.
     let lead = usize::from(!first.is_ascii_alphanumeric() && !matches!(first, b'\r' | b'\n'));
     if byte(at + lead).is_ascii_alphabetic() {
         let upper = run(at + lead, |byte| byte.is_ascii_uppercase());
@@ -64,7 +64,8 @@ fn piece_end(bytes: &[u8], at: usize) -> usize {
     if is_symbol(byte(at + blank)) && at + blank < bytes.len() {
         return run(run(at + blank, is_symbol), |byte| matches!(byte, b'\r' | b'\n' | b'/'));
     }
-    // White space: up to its last line end; else all of it at the end of the text, or all but the last character.
+    // White space: up to its last line end; otherwise all of it at the end of the text, or all except the last
+    // character.
     let end = run(at, is_space);
     match bytes[at..end].iter().rposition(|byte| matches!(byte, b'\r' | b'\n')) {
         Some(last) => at + last + 1,
@@ -83,12 +84,12 @@ fn contraction_len(rest: &[u8]) -> usize {
     0
 }
 
-/// After the next line end behind which a piece is sure to begin, or the end of the text.
+/// Returns the position after the next line end at which a piece certainly begins, or the end of the text.
 fn next_line_start(bytes: &[u8], at: usize) -> usize {
     for index in at..bytes.len().saturating_sub(1) {
         let next = bytes[index + 1];
         let ends = bytes[index] == b'\n' && next.is_ascii() && next != b'/' && !is_space(next);
-        // Blanks behind the line end belong to the next piece unless another line end follows them.
+        // Blanks after the line end belong to the next piece unless another line end follows them.
         let blanks = bytes[index] == b'\n' && next == b' ' && {
             let word = bytes[index + 1..].iter().position(|byte| *byte != b' ').map(|offset| index + 1 + offset);
             word.is_some_and(|word| bytes[word].is_ascii_graphic())
@@ -108,8 +109,8 @@ fn bound_piece_tokens(piece: &[u8]) -> usize {
     {
         return 1;
     }
-    // The most tokens for a beginning of the piece: without its last byte, with that byte as a token of its own, and
-    // with a longer token at its end (one of two bytes, or the one before made longer).
+    // Most tokens for a prefix of the piece: without its last byte, with the last byte as its own token, and with a
+    // longer token at the end (two bytes, or the previous longer token extended).
     let (mut before, mut single, mut longer) = (0, 1, 0);
     for pair in piece.windows(2) {
         let beside_single = if is_word(pair) { 0 } else { single + 1 };
@@ -169,7 +170,7 @@ mod tests {
         assert!(bound >= exact && bound * 100 <= exact * 120, "{bound} for {exact}");
     }
 
-    /// Texts of the sorts that tempt a tokenizer: code, contractions, white space, numbers, other scripts.
+    /// Generates difficult texts for a tokenizer: code, contractions, white space, numbers, other scripts.
     fn text() -> impl Strategy<Value = String> {
         let part = prop_oneof![
             3 => "[a-z]{1,9}",

@@ -1,8 +1,9 @@
-//! Token counts: exact ones by the encodings that models use, approximate ones where theirs is not public, and a cheap
-//! upper bound.
+//! Counts tokens: exactly with the public encodings of models, approximately for models without a public encoding, and
+//! as a cheap upper bound.
 //!
-//! Building the exact counter takes about 50 ms for `o200k_base` (the table of its 200,000 words is built), counting itself next to
-//! nothing; so it is built when first used, and where an upper bound is enough ([`at_most`]) it is never built.
+//! The exact counter of `o200k_base` takes about 50 ms to build, because it builds a table of 200,000 words; counting
+//! itself is fast. So a counter is built on first use, and code that needs only an upper bound ([`upper_bound`]) never
+//! builds it.
 
 mod bpe_merge;
 mod count_cache;
@@ -22,7 +23,7 @@ use super::token_bound;
 pub use self::count_cache::TokenCountCache;
 pub use crate::domain::Encoding;
 
-/// What counts by an encoding; for an approximate one, what does by `o200k_base`. Built when first used.
+/// Returns the counter of an encoding; an approximate encoding uses `o200k_base`. Builds the counter on first use.
 fn counter(encoding: Encoding) -> &'static Counter {
     static O200K: OnceLock<Counter> = OnceLock::new();
     static CL100K: OnceLock<Counter> = OnceLock::new();
@@ -35,13 +36,13 @@ fn counter(encoding: Encoding) -> &'static Counter {
     }
 }
 
-/// The number of tokens: exact, or rounded up where the encoding is approximate. What looks like a special token is
-/// counted as the text that it is.
+/// Returns the number of tokens: exact, or rounded up for an approximate encoding. Text that looks like a special token
+/// is counted as plain text.
 pub fn count_tokens(encoding: Encoding, text: &str) -> usize {
     scale_count(encoding, counter(encoding).count_tokens(text))
 }
 
-/// What is said of so many exact tokens.
+/// Scales an exact `o200k_base` count to the encoding.
 fn scale_count(encoding: Encoding, counted: usize) -> usize {
     match encoding {
         Encoding::O200kBase | Encoding::Cl100kBase => counted,
@@ -49,8 +50,8 @@ fn scale_count(encoding: Encoding, counted: usize) -> usize {
     }
 }
 
-/// Never less than [`count`] for [`Encoding::O200kBase`], without its table: 50 µs instead of 50 ms. About a
-/// tenth too much for the ledger's sort of text.
+/// Returns an upper bound of [`count_tokens`] for [`Encoding::O200kBase`] without the word table: takes 50 µs instead
+/// of 50 ms. The bound is about a tenth too high for the text of a ledger.
 pub fn upper_bound(text: &str) -> usize {
     token_bound::tokens_at_most(text)
 }
@@ -61,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// What the reference says.
+    /// Counts with the reference implementation.
     fn reference(encoding: Encoding, text: &str) -> usize {
         let reference = match encoding {
             Encoding::Cl100kBase => tiktoken_rs::cl100k_base_singleton(),
@@ -93,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Texts of one sort of characters, or of two.
+    /// Generates texts of one or two character classes.
     fn of_some_sort() -> impl Strategy<Value = String> {
         let sort = prop_oneof![
             any::<String>(),

@@ -1,6 +1,6 @@
-//! What code is sent in: the chunks of a file, as the index has them, and what each is as a section.
+//! Splits a file into the units in which code is sent: the chunks of the index, each with its section kind.
 //!
-//! Invariants: the units of a file are lines of it in order, none in two, each a whole chunk.
+//! Invariants: the units of a file are in order, do not overlap, and each is a whole chunk.
 
 use super::chunk::{ChunkExtent, ChunkKind, Declaration, FileSyntax};
 use super::pack::SectionKind;
@@ -10,11 +10,11 @@ use crate::domain::LineRange;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeUnit {
     pub lines: LineRange,
-    /// Of a declaration what it is, where a section says so.
+    /// Section kind of a declaration. `None` for other code.
     pub kind: Option<SectionKind>,
 }
 
-/// The units of a file of so many lines; one of all where its chunks are not known.
+/// Returns the units of a file with `lines` lines. If its chunks are unknown, the whole file is one unit.
 pub fn split_into_units(syntax: &FileSyntax, lines: u32) -> impl Iterator<Item = CodeUnit> {
     let is_unknown = syntax.chunks.is_empty() && lines > 0;
     let all = is_unknown.then(|| CodeUnit { lines: LineRange::new(1, lines), kind: None });
@@ -27,15 +27,16 @@ pub fn split_into_units(syntax: &FileSyntax, lines: u32) -> impl Iterator<Item =
     syntax.chunks.iter().filter(is_in_file).map(unit).chain(all)
 }
 
-/// Declarations by their first line, those in others behind these.
+/// Sorts declarations by their first line, outer ones before inner ones.
 pub fn sort_declarations(declared: &[Declaration]) -> Vec<&Declaration> {
     let mut ordered: Vec<&Declaration> = declared.iter().collect();
     ordered.sort_by_key(|one| (one.lines.start, std::cmp::Reverse(one.lines.end)));
     ordered
 }
 
-/// What lines of a kind are as a section, by the declarations of their file, `ordered` as by [`in_order`]. A class that has
-/// functions is code, and what is switched off with types is not; what stands between the functions of one is neither.
+/// Returns the section kind of lines with a chunk kind. `ordered` are the declarations of the file, sorted by
+/// [`sort_declarations`]. A class with functions counts as a function, so that an option to leave out types does not
+/// remove it. A part of a class between its functions has no kind.
 pub fn classify_unit(kind: ChunkKind, lines: LineRange, ordered: &[&Declaration]) -> Option<SectionKind> {
     let within = || {
         let first = ordered.partition_point(|other| other.lines.start < lines.start);
@@ -86,7 +87,7 @@ mod tests {
         assert_eq!(classify_unit(of, LineRange::new(1, 10), &sort_declarations(&declared)), expected);
     }
 
-    /// A file of functions of so many lines each, in a module of Rust or a class of Python.
+    /// Returns a file with functions of these lengths in lines, in a Rust module or a Python class.
     fn code(path: &str, functions: &[u32]) -> String {
         let function = |(number, lines): (usize, &u32)| match path {
             "a.rs" => {

@@ -1,38 +1,40 @@
-//! What lines of a ranked file are worth.
+//! Computes the utility of lines of a ranked file. The packer compares utility per token.
 
 use super::retrieve::weights::RankingWeights;
 use super::retrieve::{RankedFile, RankedPassage};
 use crate::domain::LineRange;
 
-/// What a file is worth.
+/// Utility figures of one ranked file, from which the utility of any of its lines is computed.
 pub struct FileUtility<'a> {
     file: &'a RankedFile,
     file_weight: f32,
     first_bonus: f32,
-    /// Of its best passage.
+    /// Share of the file's best passage.
     max_share: f32,
 }
 
-/// What lines are worth.
+/// Utility of a range of lines.
 pub struct LinesUtility {
-    /// The number of the passage that tells most.
+    /// Index of the passage with the greatest share in the file's `passages`.
     pub best_passage: usize,
-    /// Of the file's best passage, from 0 to 1.
+    /// Share of the lines relative to the file's best passage, from 0 to 1.
     pub share_of_best: f32,
     pub utility: f32,
-    /// That a file is there at all is worth something, the more the better this tells of it.
+    /// Extra utility if these lines are the first ones sent of their file. It grows with `share_of_best`, because
+    /// better lines show better why the file matters.
     pub first_bonus: f32,
 }
 
 impl<'a> FileUtility<'a> {
+    /// Computes the figures of a file. Its weight is the probability raised to the power of `calibration.confidence`.
     pub fn new(file: &'a RankedFile, weights: &RankingWeights) -> Self {
         let file_weight = file.probability.powf(weights.calibration.confidence);
         let max_share = file.passages.iter().map(|passage| passage.share).fold(f32::MIN_POSITIVE, f32::max);
         Self { file, file_weight, first_bonus: weights.first, max_share }
     }
 
-    /// What the passages of some lines are worth together: of a passage that is cut, by its lines. Nothing where there are
-    /// none.
+    /// Returns the utility of the passages that overlap `lines` (1-based, inclusive). A passage that is only partly
+    /// inside counts in proportion to its lines. `None` if no passage overlaps.
     pub fn for_lines(&self, lines: LineRange) -> Option<LinesUtility> {
         let (mut strongest, mut share) = (None::<(usize, f32)>, 0.0f32);
         for (number, passage) in overlapping_passages(&self.file.passages, lines) {
@@ -53,7 +55,7 @@ impl<'a> FileUtility<'a> {
     }
 }
 
-/// The passages that some lines have a part of, with their numbers.
+/// Returns the passages that share a line with `lines` (1-based, inclusive), with their indexes.
 pub fn overlapping_passages(
     passages: &[RankedPassage],
     lines: LineRange,
@@ -63,7 +65,8 @@ pub fn overlapping_passages(
     parts.take_while(move |(_, passage)| passage.range.start < lines.end)
 }
 
-/// Of a figure of a passage, the part of those of its lines that are among some.
+/// Returns the share of `figure` that falls on the lines of `passage` inside `lines` (1-based, inclusive). The figure
+/// is spread evenly over the lines of the passage.
 pub fn prorate_to_lines(passage: &RankedPassage, lines: LineRange, figure: f32) -> f32 {
     let place = passage.range;
     let own = lines.end.min(place.end) + 1 - lines.start.max(place.start + 1);

@@ -1,39 +1,40 @@
-//! The code that findings are anchored to: what of it identifies a finding and what of it is quoted.
+//! Computes the identity and the quote of the code that a finding is anchored to.
 //!
-//! Both are bounded, and asked for again at no cost while the anchor stays the same: a file may be one line of a
-//! megabyte with thousands of smells on it.
+//! Both are bounded in size, because a file may be one line of a megabyte with thousands of smells on it. The
+//! identity of the last anchor is cached.
 
 use std::rc::Rc;
 
 use super::text::normalize_code;
 use super::{Finding, content_hash};
 
-/// Longer code is identified by its beginning and a hash. Bytes.
+/// Maximum size of an identity in bytes. Longer code is identified by its first bytes and a hash.
 const MAX_IDENTITY_BYTES: usize = 4096;
 
-/// Longer lines are cut where they are quoted. Characters; own: what a wide terminal shows in two rows.
+/// Maximum length of a quoted line in characters. Chosen for revdeck: about two rows of a wide terminal.
 const MAX_QUOTE_COLUMNS: usize = 400;
 
-/// A text by its lines, counted from 1, and what was made of the last anchor.
+/// Text split into lines, with a cache of the last anchor's identity. Line numbers are 1-based.
 pub struct Anchors<'a> {
     lines: Vec<&'a [u8]>,
     identity: Option<((u32, u32), Rc<str>)>,
 }
 
 impl<'a> Anchors<'a> {
+    /// Splits a text into lines.
     pub fn new(text: &'a [u8]) -> Self {
         let lines = text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect();
         Self { lines, identity: None }
     }
 
-    /// Lines `first` to `last`, both included, as far as there are any.
+    /// Returns lines `first` to `last` (1-based, inclusive). Lines beyond the end of the text are left out.
     pub fn lines(&self, (first, last): (u32, u32)) -> &[&'a [u8]] {
         let first = (first.max(1) as usize - 1).min(self.lines.len());
         let last = (last as usize).clamp(first, self.lines.len());
         self.lines.get(first..last).unwrap_or_default()
     }
 
-    /// What makes code the same code, see [`normalize_code`].
+    /// Returns the identity of the code at the anchor (see [`normalize_code`]).
     pub fn identity(&mut self, anchor: (u32, u32)) -> Rc<str> {
         if let Some((known, identity)) = &self.identity
             && *known == anchor
@@ -46,12 +47,14 @@ impl<'a> Anchors<'a> {
         identity
     }
 
-    /// The code as it is shown: the first lines, long ones cut; bytes that are no UTF-8 replaced.
+    /// Returns the code for display: at most [`Finding::MAX_QUOTE_LINES`] lines, long lines truncated, invalid UTF-8
+    /// replaced.
     pub fn quote(&self, anchor: (u32, u32)) -> String {
         let lines = self.lines(anchor).iter().take(Finding::MAX_QUOTE_LINES);
         let quoted: Vec<String> = lines
             .map(|line| {
-                // A character has four bytes at most; one that is cut here is cut off below.
+                // A character has at most four bytes. If this slice splits a character, `truncate_line` removes the
+                // broken end.
                 let line = line.get(..MAX_QUOTE_COLUMNS * 4 + 4).unwrap_or(line);
                 truncate_line(&String::from_utf8_lossy(line)).into_owned()
             })
@@ -60,7 +63,7 @@ impl<'a> Anchors<'a> {
     }
 }
 
-/// The identity of code that is not the file's own: a quote with secrets masked.
+/// Computes the identity of code that is not raw file content, for example a quote with masked secrets.
 pub fn compute_code_identity(code: &str) -> String {
     let normal = normalize_code(code);
     if normal.len() <= MAX_IDENTITY_BYTES {
@@ -70,7 +73,7 @@ pub fn compute_code_identity(code: &str) -> String {
     format!("{} {hash}", &normal[..normal.floor_char_boundary(MAX_IDENTITY_BYTES)])
 }
 
-/// As much of a quote as a finding holds.
+/// Returns the first [`Finding::MAX_QUOTE_LINES`] lines of the code, long lines truncated.
 pub fn truncate_quote(code: &str) -> String {
     let first: Vec<_> = code.lines().take(Finding::MAX_QUOTE_LINES).map(truncate_line).collect();
     first.join("\n")

@@ -1,51 +1,52 @@
-//! What a reviewer was told of the project, the change and the code around it, and what was left away: kept in the run's
-//! journal, without anybody's code.
+//! Records which context a reviewer received and which context was omitted. The record stands in the run's journal
+//! and holds no source code.
 
 use serde::{Deserialize, Serialize};
 
-/// The context of a run: what its first request tells, and the parts of the change that are for later ones. Scores are from
-/// 0 to 1.
+/// Context of a run: the sections of its first request, and the parts of the change that follow in later requests.
+/// Scores are from 0 to 1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextRecord {
-    /// In tokens.
+    /// Token budget.
     pub budget: u32,
-    /// Of all sections, in tokens.
+    /// Tokens of all sections.
     pub total_tokens: u32,
-    /// How the code was compressed to have more of it; empty when it was not.
+    /// Description of how code was compressed to fit more of it; empty without compression.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub compression: String,
-    /// What was learned and told, a line for each pattern.
+    /// Learned patterns in the prompt, one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub patterns: Vec<String>,
-    /// What the reviewer had to do without: an index that is being built, a history.
+    /// Inputs that were missing, for example an index that is still being built, or the history.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// In the order in which they were sent, at most [`Surroundings::MAX_LISTED`].
+    /// Sent sections in prompt order, at most [`ContextRecord::MAX_LISTED`].
     pub sections: Vec<ContextRecordSection>,
-    /// The strongest of what was left away, at most [`Surroundings::MAX_LISTED`].
+    /// Omitted sections with the highest scores, at most [`ContextRecord::MAX_LISTED`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<ContextRecordSection>,
-    /// All that was left away, listed or not.
+    /// Number of all omitted sections, listed or not.
     pub left_out_total: u32,
 }
 
-/// A piece of code or text, sent or left away.
+/// Section of code or text that was sent or omitted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextRecordSection {
-    /// Empty for what is of no file.
+    /// Empty for text that belongs to no file.
     pub path: String,
-    /// Lines in the snapshot, counted from 1; 0 for what has none.
+    /// First line in the snapshot (1-based); 0 for text without lines.
     pub start_line: u32,
     pub end_line: u32,
     pub kind: String,
     pub tokens: u32,
     pub score: f32,
-    /// Why it was sent, or left away.
+    /// Reason why the section was sent or omitted.
     pub reason: String,
 }
 
 impl ContextRecord {
+    /// Maximum number of sections in each list of the record.
     pub const MAX_LISTED: usize = 200;
 }

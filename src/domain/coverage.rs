@@ -1,4 +1,4 @@
-//! Coverage: what a run really put before its reviewer, and what it left out and why.
+//! Defines coverage: the hunks that a run showed to its reviewer, and the omitted files with their reasons.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::text::format_count;
 use super::{FindingId, RunId};
 
-/// Lines of a file, both ends included, counted from 1.
+/// Lines of a file (1-based, inclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LineRange {
     pub start: u32,
@@ -16,69 +16,70 @@ pub struct LineRange {
 }
 
 impl LineRange {
-    /// The lines `start` to `end`; a reversed pair is put right.
+    /// Creates a range of the lines `start` to `end`; swaps a reversed pair.
     pub fn new(start: u32, end: u32) -> Self {
         Self { start: start.min(end), end: start.max(end) }
     }
 
-    /// How many lines; 1 for a pair that is none, as other people's records may hold.
+    /// Returns the number of lines; 1 for a reversed pair, which records from elsewhere may hold.
     pub fn count(self) -> u32 {
         self.end.saturating_sub(self.start).saturating_add(1)
     }
 
-    /// Whether the two share a line.
+    /// Returns true if both ranges share a line.
     pub fn overlaps(self, other: Self) -> bool {
         self.start <= other.end && other.start <= self.end
     }
 
-    /// Whether all lines of the other are among these.
+    /// Returns true if `other` lies inside this range.
     pub fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// Lines from one to the other; 0 when they share one.
+    /// Returns the distance in lines between the ranges; 0 when they share a line.
     pub fn distance(self, other: Self) -> u32 {
         other.start.saturating_sub(self.end).max(self.start.saturating_sub(other.end))
     }
 }
 
-/// Why a changed file was not reviewed.
+/// Reason why a changed file was not reviewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OmissionReason {
-    /// Marked `linguist-generated`, or says so itself in its first lines.
+    /// Marked `linguist-generated`, or its first lines say that it is generated.
     Generated,
-    /// Marked `linguist-vendored`, or below a folder of other people's code.
+    /// Marked `linguist-vendored`, or in a folder of third-party code.
     Vendored,
     /// A lock file of a package manager.
     LockFile,
-    /// Lines so long that a program wrote them.
+    /// Has lines so long that a program must have written them.
     Minified,
     Binary,
-    /// Over the configured size.
+    /// Larger than the configured limit.
     Oversized,
     Submodule,
     Symlink,
-    /// Only its mode changed, or it only moved.
+    /// Only the mode changed, or the file was only moved.
     NoContentChange,
-    /// It was deleted: there is nothing to point at.
+    /// Deleted, so no line is left to report.
     Deleted,
-    /// A path that the settings ignore.
+    /// Its path is ignored by the settings.
     Ignored,
-    /// The reviewer does not know the language.
+    /// The reviewer does not support the language.
     UnsupportedLanguage,
-    /// A file that holds secrets, by its name: it is not put before a model.
+    /// Holds secrets, judged by its name; never shown to a model.
     Secret,
-    /// Parsing it would take more work or memory than a file of its size may: it was made for that, or is no code.
+    /// Parsing would need more work or memory than allowed for a file of its size: the content is hostile, or not
+    /// code.
     TooComplex,
-    /// The reviewer could not read it; the run's log says why.
+    /// The reviewer could not read the file; the run's log says why.
     Unreadable,
-    /// The run ended before it got there.
+    /// The run ended before it reached the file.
     NotReached,
 }
 
 impl OmissionReason {
-    /// Whether the file was to be reviewed and was not: what is missing then is the review, not a reason for one.
+    /// Returns true if the file should have been reviewed and was not.
     pub fn is_gap(self) -> bool {
         matches!(self, Self::Unreadable | Self::NotReached)
     }
@@ -107,63 +108,64 @@ impl fmt::Display for OmissionReason {
     }
 }
 
-/// A changed file that was not reviewed.
+/// Changed file that was not reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OmittedFile {
     pub path: String,
     pub reason: OmissionReason,
 }
 
-/// A changed file that was reviewed, with its changed lines on the new side.
+/// Reviewed file with its changed lines on the new side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCoverage {
     pub path: String,
     pub hunks: Vec<LineRange>,
-    /// What each hunk is recognised by in a later run, in the order of `hunks`; empty in records of older versions, and
-    /// where the code could not be read.
+    /// Key of each hunk, in the order of `hunks`; a later run recognizes an unchanged hunk by its key. Empty in
+    /// records of older versions, and when the code could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
 }
 
 impl FileCoverage {
-    /// Changed lines in all of these files.
+    /// Returns the number of changed lines in all files.
     pub fn count_changed_lines<'a>(files: impl IntoIterator<Item = &'a Self>) -> u32 {
         let hunks = files.into_iter().flat_map(|file| &file.hunks);
         hunks.map(|hunk| hunk.count()).fold(0, u32::saturating_add)
     }
 }
 
-/// Hunks of a changed file that a run did not send again, because an earlier one has reviewed them as they are.
+/// Hunks of a changed file that a run did not send again, because an earlier run reviewed them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarriedFile {
     #[serde(flatten)]
     pub file: FileCoverage,
-    /// The run that put them before the reviewer.
+    /// Run that showed the hunks to the reviewer.
     pub from: RunId,
-    /// Findings and held back reports that came along with them.
+    /// Findings and suppressed reports that are carried over with the hunks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<FindingId>,
 }
 
-/// Counts for a run record; a run's output has the lists as well.
+/// Coverage of a run. A run record holds only the counts; a run's output also holds the lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Coverage {
-    /// Changed files in scope, those left out included.
+    /// Number of changed files in scope, including omitted files.
     pub files_total: u32,
     pub files_covered: u32,
-    /// Changed hunks in the files that were not left out, or only because of a gap ([`LeftOutReason::is_gap`]).
+    /// Number of changed hunks in all files that were to be reviewed: files that are not omitted, or omitted because
+    /// of a gap ([`OmissionReason::is_gap`]).
     pub hunks_total: u32,
     pub hunks_covered: u32,
-    /// Files of which nothing was sent, because all of their hunks are carried over.
+    /// Number of files of which nothing was sent, because all of their hunks are carried over.
     pub files_carried: u32,
-    /// Hunks that an earlier run has reviewed as they are; they are not among the covered ones.
+    /// Number of hunks that an earlier run reviewed unchanged; not included in `hunks_covered`.
     pub hunks_carried: u32,
-    /// Changed hunks in the files that the reviewer itself left out; those of files that the settings leave out are not
-    /// counted anywhere.
+    /// Number of changed hunks in files that the reviewer itself omitted. Hunks in files that the settings omit are
+    /// not counted anywhere.
     #[serde(skip_serializing_if = "is_zero")]
     pub hunks_left_out: u32,
-    /// Added lines that were put before the reviewer.
+    /// Number of added lines shown to the reviewer.
     pub lines_covered: u32,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileCoverage>,
@@ -174,7 +176,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Takes a file of the plan, with this many hunks, out of what is to be reviewed.
+    /// Removes a planned file with `hunks` hunks from the files to review.
     pub fn omit_file(&mut self, file: OmittedFile, hunks: u32) {
         if !file.reason.is_gap() {
             self.hunks_total = self.hunks_total.saturating_sub(hunks);
@@ -183,24 +185,24 @@ impl Coverage {
         self.left_out.push(file);
     }
 
-    /// Files that were to be reviewed, those with a gap included.
+    /// Returns the number of files that were to be reviewed, including files with a gap.
     pub fn reviewable_file_count(&self) -> u32 {
         let out = self.left_out.iter().filter(|file| !file.reason.is_gap()).count();
         self.files_total.saturating_sub(u32::try_from(out).unwrap_or(u32::MAX))
     }
 
-    /// The paths of files that should have been reviewed and could not be read.
+    /// Returns the paths of files that should have been reviewed and could not be read.
     pub fn unreadable_paths(&self) -> impl Iterator<Item = &str> {
         let unreadable = self.left_out.iter().filter(|file| file.reason == OmissionReason::Unreadable);
         unreadable.map(|file| file.path.as_str())
     }
 
-    /// The counts without the lists, as a run record keeps them.
+    /// Returns the counts without the lists, as stored in a run record.
     pub fn without_lists(&self) -> Self {
         Self { files: Vec::new(), left_out: Vec::new(), carried: Vec::new(), ..self.clone() }
     }
 
-    /// Puts carried hunks in, and counts them.
+    /// Sets the carried hunks and updates their counts.
     pub fn set_carried(&mut self, carried: &[CarriedFile]) {
         let covered: HashSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
         let paths: HashSet<&str> = carried.iter().map(|carried| carried.file.path.as_str()).collect();
@@ -212,12 +214,12 @@ impl Coverage {
         self.carried = carried.to_vec();
     }
 
-    /// The hunks that this run or an earlier one has put before the reviewer as they are.
+    /// Returns the hunks that this run or an earlier run showed to the reviewer unchanged.
     pub fn reviewed_files(&self) -> impl Iterator<Item = &FileCoverage> {
         self.files.iter().chain(self.carried.iter().map(|carried| &carried.file))
     }
 
-    /// `12 of 14 hunks carried over from ar_…`; `None` when none are.
+    /// Describes the carried hunks: `12 of 14 hunks carried over from ar_…`. Returns `None` without carried hunks.
     pub fn describe_carried(&self) -> Option<String> {
         if self.hunks_carried == 0 {
             return None;
@@ -237,7 +239,7 @@ impl Coverage {
         ))
     }
 
-    /// The run that a finding was carried over from, when no report of this run stands behind it.
+    /// Returns the run that a finding was carried over from; `None` for a finding that is not carried over.
     pub fn carried_from_run(&self, finding: &FindingId) -> Option<&RunId> {
         self.carried.iter().find(|carried| carried.findings.contains(finding)).map(|carried| &carried.from)
     }

@@ -1,4 +1,4 @@
-//! The journal of a run: what its worker did, in order, so that a restart can go on where it ended.
+//! Defines the journal of a run: its worker's actions in order, from which a restarted worker continues.
 
 use std::collections::BTreeMap;
 
@@ -11,71 +11,72 @@ use super::{
 };
 
 word_enum!(
-    /// What a turn of a conversation is for.
+    /// Purpose of a turn in a conversation.
     TurnPhase { Investigate = "investigate", Analyse = "analyse", Finish = "finish" }
 );
 word_enum!(
-    /// What came of a tool call.
+    /// Result of a tool call.
     ToolOutcome {
         Answered = "answered",
-        /// The call was not allowed: a path outside the repository, a secret file.
+        /// The call was not allowed: a path outside the repository, or a secret file.
         Refused = "refused",
-        /// It could not be understood or carried out; the model was told why.
+        /// The call was invalid or failed; the model received the reason.
         Failed = "failed",
     }
 );
 
 word_enum!(
-    /// What a second opinion says about a finding.
+    /// Second opinion on a finding.
     Opinion { Real = "real", False = "false", Unsure = "unsure" }
 );
 
-/// What the next request holds, in tokens by the model's encoding.
+/// Size of the next request, in tokens of the model's encoding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WindowUse {
-    /// All of it, the system prompt and the tools included.
+    /// Total, including the system prompt and the tools.
     pub tokens: u64,
-    /// The most it may be.
+    /// Maximum of `tokens`.
     pub limit: u64,
-    /// Of `tokens`: system prompt, tools and pinned task.
+    /// Part of `tokens`: system prompt, tools and pinned task.
     pub pinned: u64,
-    /// Of `tokens`: the local summary of what slid out.
+    /// Part of `tokens`: the local summary of messages that slid out of the window.
     pub summarized: u64,
-    /// Messages sent.
+    /// Number of messages sent.
     pub messages: u32,
-    /// Tool results among them that a line stands for.
+    /// Number of sent tool results that are replaced by one line each.
     pub masked: u32,
-    /// Messages of the conversation that are not sent any more.
+    /// Number of conversation messages that are no longer sent.
     pub removed: u32,
-    /// Whether the counts are of another encoding than the model's, which is not public.
+    /// True if another encoding than the model's was used, because the model's encoding is not public.
     pub approximate: bool,
 }
 
-/// One line of `events/<run_id>.jsonl`.
+/// Line of `events/<run_id>.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JournalEntry {
-    /// Grows by one from 0.
+    /// Sequence number, from 0, growing by 1.
     pub seq: u64,
     pub at: Time,
     #[serde(flatten)]
     pub event: RunEvent,
 }
 
-/// What happened in a run.
+/// Event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum RunEvent {
-    /// A worker took the run on; `attempt` counts from 1.
+    /// A worker took on the run; `attempt` counts from 1.
     Started {
         attempt: u32,
         worker: u32,
     },
-    /// The run moved to another status.
+    /// The run changed its status.
     Phase {
         status: RunStatus,
     },
-    /// What is to be reviewed: all changed files in scope, those left out included, and the hunks of the others.
+    /// The plan of the review: the number of all changed files in scope (with the omitted files), and the number of
+    /// hunks in the files that are not omitted.
     Planned {
         files: u32,
         hunks: u32,
@@ -85,27 +86,27 @@ pub enum RunEvent {
     Finding {
         finding: Box<Finding>,
     },
-    /// This file's hunks were put before the reviewer and its findings are recorded above this line.
+    /// The hunks of this file were shown to the reviewer. Its findings are recorded above this line.
     Covered {
         file: FileCoverage,
     },
-    /// Hunks that are not sent, because an earlier run has reviewed them as they are; the findings that come along with
-    /// them are recorded above this line.
+    /// Hunks that are not sent, because an earlier run reviewed them unchanged. The findings that are carried over
+    /// with them are recorded above this line.
     Carried {
         carried: Box<CarriedFile>,
     },
-    /// A file that could not be reviewed after all.
+    /// A planned file could not be reviewed.
     LeftOut {
         file: OmittedFile,
-        /// Changed hunks in it; 0 in journals of older versions.
+        /// Number of changed hunks in the file; 0 in journals of older versions.
         #[serde(default, skip_serializing_if = "is_zero")]
         hunks: u32,
     },
-    /// A line for a person.
+    /// A message for a person, on one line.
     Note {
         text: String,
     },
-    /// Somebody asked for an end.
+    /// A cancellation was requested.
     CancelAsked {
         reason: CancelReason,
     },
@@ -114,47 +115,47 @@ pub enum RunEvent {
         class: ErrorClass,
         summary: String,
     },
-    /// The last line of a run that ended in order.
+    /// The last line of a run that ended normally.
     Finished {
         status: RunStatus,
     },
-    /// A request goes out; `turn` counts from 1.
+    /// A request is sent; `turn` counts from 1.
     TurnAsked {
         turn: u32,
         phase: TurnPhase,
-        /// What is asked for beside what was said before; cut where it is long.
+        /// New content of the request since the previous turn; long text is truncated.
         asked: String,
         window: WindowUse,
     },
-    /// The paid answer, whole, before anything is made of it: a restart goes on from here.
+    /// The complete paid answer, recorded before it is processed. A restart continues from here.
     TurnAnswered {
         turn: u32,
         response: Box<ChatResponse>,
-        /// In US dollars; 0 when the model has no known price.
+        /// Cost in US dollars; 0 when the model has no known price.
         cost: f64,
         /// Milliseconds from the request to the first byte of the answer.
         first_ms: u64,
         /// Milliseconds from the request to the end of the answer.
         took_ms: u64,
-        /// It was paid for by an earlier run of the same content.
+        /// True if an earlier run of the same content paid for the answer.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         taken_over: bool,
     },
-    /// A request failed, and the conversation went on without an answer to it.
+    /// A request failed, and the conversation continued without its answer.
     Unanswered {
         turn: u32,
         class: ErrorClass,
         summary: String,
     },
-    /// The reviewer cannot go on: from this turn on another one is asked, until the attempt ends.
+    /// The reviewer cannot continue. From this turn on, another reviewer is asked until the attempt ends.
     TookOver {
         turn: u32,
-        /// Its name in the settings.
+        /// Name of the new reviewer in the settings.
         reviewer: String,
         model: String,
         reasoning_effort: String,
     },
-    /// The provider makes us wait, or a request is sent again.
+    /// revdeck waits for the provider, or sends a request again.
     Waiting {
         turn: u32,
         reason: String,
@@ -164,19 +165,20 @@ pub enum RunEvent {
     ToolAnswered {
         turn: u32,
         name: String,
-        /// One line.
+        /// Arguments on one line.
         arguments: String,
         outcome: ToolOutcome,
         tokens: u64,
-        /// One line about the result, for a person.
+        /// Summary of the result on one line, for a person.
         result: String,
     },
-    /// The report of a finding that the run has already made it stronger or clearer: it replaces the one of its id.
+    /// A finding of this run was reported again, with a stronger or clearer text. The new version replaces the old
+    /// one with the same id.
     Restated {
         turn: u32,
         finding: Box<Finding>,
     },
-    /// A finding was reported again.
+    /// A finding was reported again without improvement.
     Repeated {
         turn: u32,
         finding_id: FindingId,
@@ -184,19 +186,19 @@ pub enum RunEvent {
         line_end: u32,
         title: String,
     },
-    /// A report that did not hold against the code.
+    /// A report failed a check against the code.
     Rejected {
         turn: u32,
         #[serde(flatten)]
         rejected: Box<RejectedReport>,
     },
-    /// A second opinion; a finding that it calls false is set aside.
+    /// A second opinion arrived. A finding with the opinion `false` is set aside.
     Judged {
         finding_id: FindingId,
         opinion: Opinion,
         reason: String,
     },
-    /// After every answer: how many findings it brought and how many there are.
+    /// Summary after every answer: the number of new findings and of all findings.
     CodeSmellsAccumulated {
         #[serde(rename = "newIssues")]
         new_issues: u32,
@@ -205,7 +207,7 @@ pub enum RunEvent {
         #[serde(rename = "loop")]
         turn: u32,
     },
-    /// Messages left the window.
+    /// Messages slid out of the window.
     SlidingWindowApplied {
         #[serde(rename = "loop")]
         turn: u32,
@@ -214,7 +216,7 @@ pub enum RunEvent {
         #[serde(rename = "messagesKept")]
         messages_kept: u32,
     },
-    /// At the end of a conversation.
+    /// Summary at the end of a conversation.
     FinalCodeSmellsSummary {
         #[serde(rename = "totalIssues")]
         total_issues: u32,
@@ -222,14 +224,14 @@ pub enum RunEvent {
         #[serde(rename = "issuesByType")]
         issues_by_type: BTreeMap<String, u32>,
     },
-    /// What is told of the project, the change and the code around it.
+    /// Context that the reviewer receives about the project, the change and the code around the change.
     Surrounded {
         context: Box<ContextRecord>,
     },
-    /// A person stopped the run for a while; nothing is asked until it is resumed.
+    /// A person paused the run; no request is sent until it is resumed.
     Paused,
     Resumed,
-    /// A line of a newer revdeck.
+    /// An event of a newer revdeck version.
     #[serde(other)]
     Unknown,
 }

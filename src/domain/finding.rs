@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FindingId, PatternId, RunId, Time};
 
-/// How soon somebody should look: 0 now, 3 when there is time. Written as a number.
+/// Urgency of a finding: P0 needs attention now, P3 when there is time. Serialized as a number, 0 to 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum Priority {
@@ -67,7 +67,7 @@ macro_rules! word_enum {
         impl $name {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word that stands for it in files, on the command line and on the screen.
+            /// Returns the word for this value in files, on the command line and on the screen.
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
@@ -94,30 +94,30 @@ macro_rules! word_enum {
 pub(crate) use word_enum;
 
 word_enum!(
-    /// How bad it is if it is true.
+    /// Severity of a problem, assuming that the report is true.
     Severity { Low = "low", Medium = "medium", High = "high", Critical = "critical" }
 );
 word_enum!(
-    /// How sure the reviewer is.
+    /// Confidence of the reviewer in a finding.
     Confidence { Low = "low", Medium = "medium", High = "high" }
 );
 word_enum!(
-    /// What became of a finding; who may set which is in `policy`.
+    /// Status of a finding. The module `policy` defines which actor may set which status.
     FindingStatus {
-        /// Reported, stands, nobody decided.
+        /// Reported and valid; nobody has decided yet.
         Open = "open",
-        /// Claimed fixed or carried over, and a later review saw it again.
+        /// Claimed fixed or carried over, but a later review saw it again.
         Unresolved = "unresolved",
-        /// Fixed, or claimed to be.
+        /// Fixed, or claimed to be fixed.
         Addressed = "addressed",
         /// Rejected with a reason.
         Dismissed = "dismissed",
-        /// Its code is gone, or its snapshot no longer applies.
+        /// The code is gone, or the snapshot no longer applies.
         Obsolete = "obsolete",
     }
 );
 word_enum!(
-    /// What sort of problem: one of the eleven smells of the built-in reviewer, or a class of defect.
+    /// Kind of problem: one of the eleven smells of the built-in reviewer, or a class of defect.
     Kind {
         LongMethod = "LONG_METHOD",
         MagicNumbers = "MAGIC_NUMBERS",
@@ -141,8 +141,8 @@ word_enum!(
     }
 );
 
-/// Who says how bad something is and not how soon to look, or the other way round, means: critical is p0, high p1,
-/// medium p2, low p3.
+/// Maps a severity to a priority and back, for reports that give only one of both: critical is p0, high p1, medium
+/// p2, low p3.
 impl Severity {
     pub fn priority(self) -> Priority {
         match self {
@@ -155,7 +155,7 @@ impl Severity {
 }
 
 impl Priority {
-    /// As [`Severity::priority`], backwards.
+    /// Returns the inverse of [`Severity::priority`].
     pub fn severity(self) -> Severity {
         match self {
             Self::P0 => Severity::Critical,
@@ -167,20 +167,22 @@ impl Priority {
 }
 
 impl FindingStatus {
-    /// Whether the finding still asks for a decision.
+    /// Returns true if the finding still needs a decision.
     pub fn is_undecided(self) -> bool {
         matches!(self, Self::Open | Self::Unresolved)
     }
 }
 
 impl Kind {
-    /// Whether findings of this kind are never held back, muted or lowered, whatever was decided about others like them.
+    /// Returns true if findings of this kind are never suppressed, muted or lowered, whatever was decided about
+    /// similar findings.
     pub fn is_never_hidden(self) -> bool {
         matches!(self, Self::Security | Self::Correctness)
     }
 
-    /// Whether dismissals of findings of this kind say nothing of others: beside what is never hidden, what may be grave
-    /// in one place and harmless in the next that looks like it. A value in the code may be a secret.
+    /// Returns true if dismissals of this kind say nothing about other findings of the kind. This holds for the kinds
+    /// that are never hidden, and for kinds where a problem may be serious in one place and harmless in similar code
+    /// elsewhere. For example, a hardcoded value may be a secret.
     pub fn is_never_lowered(self) -> bool {
         let may_be_grave = matches!(
             self,
@@ -193,7 +195,7 @@ impl Kind {
         self.is_never_hidden() || may_be_grave
     }
 
-    /// The kinds that the built-in reviewer reports.
+    /// Kinds that the built-in reviewer reports.
     pub const SMELLS: [Self; 11] = [
         Self::LongMethod,
         Self::MagicNumbers,
@@ -209,20 +211,20 @@ impl Kind {
     ];
 }
 
-/// Replacement text for exact lines of the snapshot.
+/// Proposed change, with replacement text where it is certain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suggestion {
-    /// What to do, in one sentence.
+    /// Description of the change in one sentence.
     pub text: String,
-    /// The new text of `line_start..=line_end`, where it is certain.
+    /// New text of the replaced lines; `None` when no exact text is certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<String>,
-    /// First and last line replaced; the finding's own lines when absent.
+    /// Replaced lines; `None` means the finding's own lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<super::LineRange>,
 }
 
-/// One problem at one place, as a run reported it. Lines count from 1 in the run's snapshot.
+/// Problem at one place, as a run reported it. Lines are 1-based and inclusive, and refer to the run's snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     pub finding_id: FindingId,
@@ -232,36 +234,36 @@ pub struct Finding {
     pub severity: Severity,
     pub confidence: Confidence,
     pub kind: Kind,
-    /// One line.
+    /// Title on one line.
     pub title: String,
-    /// Why it is a problem, with the figures.
+    /// Explanation of the problem, with its measurements.
     pub explanation: String,
     pub repo_relative_path: String,
     pub line_start: u32,
     pub line_end: u32,
-    /// The code at the anchor, at most [`Finding::MAX_QUOTE_LINES`] lines.
+    /// Code at the anchor, at most [`Finding::MAX_QUOTE_LINES`] lines.
     pub quoted_code: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<Suggestion>,
-    /// The learned pattern for which it was raised, if it was.
+    /// Learned pattern that caused the finding, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<PatternId>,
     pub status: FindingStatus,
-    /// Where the details are: `outputs/<run_id>.json#<finding_id>`.
+    /// Reference to the details: `outputs/<run_id>.json#<finding_id>`.
     pub detail_ref: String,
     pub reported_at: Time,
 }
 
 impl Finding {
-    /// Longer anchors are quoted up to here, in lines.
+    /// Maximum number of quoted lines; longer anchors are truncated.
     pub const MAX_QUOTE_LINES: usize = 12;
 
-    /// The lines of the anchor.
+    /// Returns the lines of the anchor.
     pub fn lines(&self) -> super::LineRange {
         super::LineRange::new(self.line_start, self.line_end)
     }
 
-    /// Whether two reports of one run are the same problem: path, kind and overlapping lines.
+    /// Returns true if both reports of one run describe the same problem: same path, same kind, overlapping lines.
     pub fn is_duplicate_of(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.repo_relative_path == other.repo_relative_path

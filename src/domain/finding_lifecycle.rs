@@ -1,4 +1,5 @@
-//! What a run found out about findings beside those it raised: kept in its output, rewritten never.
+//! Defines a run's conclusions about findings besides its own reports. They are stored in the run's output and never
+//! rewritten.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,29 +7,30 @@ use super::finding::word_enum;
 use super::{Finding, FindingId, Kind, LineRange, Time};
 
 word_enum!(
-    /// Why a report is kept and not raised.
+    /// Reason why a report is stored but not raised as a finding.
     SuppressionReason {
-        /// It was dismissed, and its code is what it was.
+        /// The user dismissed the finding, and its code has not changed since.
         Dismissed = "dismissed",
-        /// The user has muted its kind.
+        /// The user has muted the kind.
         Muted = "muted",
-        /// It is new, not urgent, and about lines that an earlier review of the change looked at as they are.
+        /// The report is new and not urgent, and an earlier review of the change already looked at the same unchanged
+        /// lines.
         Late = "late",
-        /// It is about a fix that is only offered.
+        /// The report is about a fix that is only offered.
         OfAFix = "of_a_fix",
     }
 );
 
-/// A report that is kept and not raised as a finding.
+/// Report that is stored but not raised as a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuppressedReport {
     pub finding: Finding,
     pub because: SuppressionReason,
-    /// For a person: when and why.
+    /// When and why the report was suppressed, written for a person.
     pub reason: String,
 }
 
-/// Where an earlier finding stands in the run's snapshot, when that is not where it stood before.
+/// New location of an earlier finding in the run's snapshot. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedFinding {
     pub finding_id: FindingId,
@@ -43,29 +45,30 @@ impl MovedFinding {
     }
 }
 
-/// A finding of the run that asks for the code as it was before an earlier finding was addressed.
+/// Finding that asks to undo the fix of an earlier finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlipFlop {
     pub finding_id: FindingId,
-    /// The earlier one.
+    /// Earlier finding whose fix would be undone.
     pub undoes: FindingId,
 }
 
-/// A report that was recognised as a finding with another id than its own: in a file of another name, in edited code or
-/// in other words. What the code shows is the report; whoever carries it over starts from that.
+/// Report that was matched to a finding with another id: the file was renamed, the code was edited, or the report was
+/// worded differently. The code in the snapshot matches the new report, so a run that carries the finding over starts
+/// from the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingAlias {
     pub finding_id: FindingId,
-    /// The id that kind, path and code give.
+    /// Id computed from the report's own kind, path and code.
     pub reported_as: FindingId,
 }
 
 word_enum!(
-    /// Whether reports of a kind are raised.
+    /// Action on all findings of one kind.
     MuteAction { Mute = "mute", Unmute = "unmute" }
 );
 
-/// One line of `mutes.ndjson`: the user's own, for one repository. The last line of a kind wins.
+/// Line of `mutes.ndjson`: the user's setting for one kind in one repository. The last line of a kind wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mute {
     pub kind: Kind,

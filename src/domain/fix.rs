@@ -1,7 +1,7 @@
-//! A fix: a patch that does something about findings, from the wish for it to what became of it.
+//! Defines a fix: a patch for one or more findings, from the request to its application.
 //!
-//! It has a record of its own because the run that raised the findings has ended, and what has ended never changes its
-//! status; the run only counts the reviews that were made of its fixes (`follow_up_count`).
+//! A fix has its own record, because the run that raised the findings has ended and an ended run never changes its
+//! status. The run only counts the reviews of its fixes (`follow_up_count`).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,71 +9,71 @@ use super::finding::word_enum;
 use super::{FindingId, FixId, RunId, Source, Time, Usage};
 
 word_enum!(
-    /// Where a fix is in its life. Only a person's word leads on from `offered`.
+    /// Status of a fix. Only a person's decision leads on from `offered`.
     FixStatus {
-        /// Its worker makes the patch.
+        /// A worker is making the patch.
         Working = "working",
-        /// The patch is there and is being reviewed.
+        /// The patch exists and is being reviewed.
         Reviewing = "reviewing",
-        /// It waits for somebody to look at it.
+        /// The patch waits for a person's decision.
         Offered = "offered",
-        /// It is in the user's files.
+        /// The patch is in the user's files.
         Applied = "applied",
         Dropped = "dropped",
-        /// There is no patch; `reason` says why.
+        /// No patch exists; `reason` says why.
         Failed = "failed",
-        /// It was applied, and the user's files are as they were before.
+        /// The patch was applied and reverted; the user's files are as before.
         Undone = "undone",
     }
 );
 
 impl FixStatus {
-    /// Whether a worker is, or should be, at it.
+    /// Returns true if a worker is, or should be, working on the fix.
     pub fn is_working(self) -> bool {
         matches!(self, Self::Working | Self::Reviewing)
     }
 
-    /// Whether its patch can be put into the user's files.
+    /// Returns true if the patch can be applied to the user's files.
     pub fn is_applicable(self) -> bool {
         matches!(self, Self::Offered | Self::Undone)
     }
 }
 
-/// A finding that the patch does nothing about.
+/// Finding that the patch does not address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfixedFinding {
     pub finding_id: FindingId,
     pub reason: String,
 }
 
-/// A file of the patch, in the order of the patch.
+/// File of the patch with its diff statistics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDiffStat {
     pub path: String,
-    /// Lines.
+    /// Added lines; `removed` counts removed lines.
     pub added: u32,
     pub removed: u32,
 }
 
-/// A file that applying writes: what it was and what it becomes. The bytes from before are in the store.
+/// File that applying the patch writes, with its states before and after. The store holds the original bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedFile {
     pub path: String,
-    /// Hash of the content before; absent when there was no file.
+    /// Content hash before; `None` when the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Hash of the content after; absent when the file goes away.
+    /// Content hash after; `None` when the patch deletes the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// Permissions before; 0 when there was no file.
+    /// Permission bits before; 0 when the file did not exist.
     #[serde(default)]
     pub mode: u32,
-    /// Folders above it that had to be made, the outermost first.
+    /// Parent folders that had to be created, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,
 }
 
-/// One line of `fixes.ndjson`: a fix as it stands after a change. The last line of a fix wins.
+/// Line of `fixes.ndjson`: the state of a fix after a change. The last line of a fix wins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fix {
     pub fix_id: FixId,
@@ -81,80 +81,80 @@ pub struct Fix {
     pub created_at: Time,
     pub updated_at: Time,
     pub source: Source,
-    /// Nothing is learned from it: whoever asked for it opted out.
+    /// If true, nothing is learned from the fix: its requester opted out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
-    /// What it is to do something about.
+    /// Findings to fix.
     pub findings: Vec<FindingId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<UnfixedFinding>,
-    /// The run in whose snapshot the patch is made.
+    /// Run in whose snapshot the patch is made.
     pub run_id: RunId,
     pub snapshot_commit: String,
-    /// What that run held its snapshot against.
+    /// Base commit or tree of that run.
     #[serde(default)]
     pub base_commit: String,
-    /// The snapshot with the patch in it; kept from gc by the run that reviewed it.
+    /// Commit with the patched snapshot; the run that reviewed it protects it from garbage collection.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fixed_commit: String,
-    /// Who makes it: `builtin` puts exact suggestions in.
+    /// Reviewer that makes the patch; `builtin` applies exact suggestions.
     pub reviewer: String,
     #[serde(default)]
     pub model: String,
-    /// Reviews of the patch after which it was made again.
+    /// Number of reviews after which the patch was made again.
     #[serde(default)]
     pub follow_up_count: u32,
-    /// The runs that reviewed the patch, the last one as it is now.
+    /// Runs that reviewed the patch; the last one reviewed its current version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviews: Vec<RunId>,
-    /// What the last of them says: "clean", "2 findings".
+    /// Verdict of the last review: "clean", "2 findings".
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub verdict: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileDiffStat>,
-    /// Hash of the patch that `files` is about.
+    /// Hash of the patch that `files` describes.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub patch_hash: String,
-    /// Spent on making the patch; its reviews have accounts of their own.
+    /// Tokens spent on making the patch; its reviews count their own.
     #[serde(default)]
     pub tokens: Usage,
-    /// In US dollars.
+    /// Cost in US dollars.
     #[serde(default)]
     pub cost: f64,
-    /// Milliseconds spent on making the patch.
+    /// Time spent on making the patch, in milliseconds.
     #[serde(default)]
     pub resolve_ms: u64,
-    /// Why it failed or was dropped, or what a person should know about it.
+    /// Reason for a failure or a drop, or a note for a person.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Where it was applied.
+    /// Working tree in which the fix was applied.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub worktree: String,
-    /// The files that applying writes, recorded before the first of them is written.
+    /// Files that applying writes, recorded before the first write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub touched: Vec<AppliedFile>,
 }
 
 impl Fix {
-    /// Findings that one fix is made for at most.
+    /// Maximum number of findings per fix.
     pub const MAX_FINDINGS: usize = 50;
-    /// Files of a patch at most; more is no fix any more.
+    /// Maximum number of files in a patch; a larger change is no longer a fix.
     pub const MAX_FILES: usize = 100;
-    /// Bytes of a patch at most.
+    /// Maximum size of a patch in bytes.
     pub const MAX_PATCH_BYTES: usize = 1024 * 1024;
 
-    /// The findings that the patch is for.
+    /// Returns the findings that the patch addresses.
     pub fn fixed_findings(&self) -> impl Iterator<Item = &FindingId> {
         let left_out = |id: &FindingId| self.left_out.iter().any(|unfixed| unfixed.finding_id == *id);
         self.findings.iter().filter(move |id| !left_out(id))
     }
 
-    /// Whether applying began and did not come to its end: the worker or the cockpit died in between.
+    /// Returns true if applying began and did not finish, because the worker or the cockpit died.
     pub fn is_half_applied(&self) -> bool {
         self.status.is_applicable() && !self.touched.is_empty()
     }
 
-    /// `2 files, +3 -1`.
+    /// Formats the diff statistics: `2 files, +3 -1`.
     pub fn format_diff_stat(&self) -> String {
         let sum = |of: fn(&FileDiffStat) -> u32| self.files.iter().map(of).fold(0, u32::saturating_add);
         let files = super::text::format_count(self.files.len(), "file");

@@ -1,4 +1,5 @@
-//! Ids of runs, findings and fixes, checked when they are parsed, so that an id can safely become a file name.
+//! Defines the ids of runs, findings, fixes and patterns. Parsing checks the form, so that an id is safe as a file
+//! name.
 
 use std::fmt;
 
@@ -7,7 +8,7 @@ use thiserror::Error;
 
 use super::Kind;
 
-/// An id that does not have the form revdeck gives out.
+/// Error for a text that does not have the form of a revdeck id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{text:?} is not a {what} id; {what} ids look like {example}")]
 pub struct BadId {
@@ -24,12 +25,13 @@ macro_rules! id {
         pub struct $name(String);
 
         impl $name {
-            /// The id as text.
+            /// Returns the id as text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// Whether `text` is an id of this sort: the prefix, then lower- or upper-case letters and digits.
+            /// Returns true if `text` has the prefix of this id type, the right length, and only ASCII letters and
+            /// digits after the prefix.
             pub fn is_valid(text: &str) -> bool {
                 text.strip_prefix($prefix).is_some_and(|rest| {
                     $length.contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -72,24 +74,26 @@ macro_rules! id {
 }
 
 id!(
-    /// A run: `ar_` and a ULID, so that ids sort by the time they were given out.
+    /// Id of a run: `ar_` and a ULID, so that ids sort by creation time.
     RunId, "run", "ar_", "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", (26..=26)
 );
 id!(
-    /// A finding: `f_` and 16 hexadecimal digits of a hash over kind, path and the code at the anchor.
+    /// Id of a finding: `f_` and the first 16 hexadecimal digits of a hash over kind, path, anchored code and
+    /// ordinal.
     FindingId, "finding", "f_", "f_3b1f0c9d2a7e4851", (16..=16)
 );
 id!(
-    /// A fix: `fx_` and a ULID.
+    /// Id of a fix: `fx_` and a ULID.
     FixId, "fix", "fx_", "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E", (26..=26)
 );
 id!(
-    /// A pattern of knowledge: `k_` and 16 hexadecimal digits of a hash over language, broken and fixed form; of a false alarm over
-    /// language, form and kind.
+    /// Id of a learned pattern: `k_` and 16 hexadecimal digits of a hash over the language, the broken form and the
+    /// fixed form. For a false alarm, the hash covers the language, the form and the finding kind.
     PatternId, "pattern", "k_", "k_3b1f0c9d2a7e4851", (16..=16)
 );
 
-/// BLAKE3 of the parts, each preceded by its length, as lower-case hexadecimal (64 digits).
+/// Returns the BLAKE3 hash of the parts as 64 lower-case hexadecimal digits. Each part is preceded by its length, so
+/// that different splits of the same bytes differ.
 pub fn content_hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {
@@ -100,9 +104,11 @@ pub fn content_hash<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
 }
 
 impl FindingId {
-    /// The identity of a problem: what (`kind`), where (`path`) and on which code (`anchor`, see
-    /// [`crate::domain::text::normalize_code`]). Line numbers and runs stay out of it on purpose. `ordinal` tells apart
-    /// equal anchors in one file, counted from the top; the first is 0.
+    /// Computes the identity of a problem from its kind, its path and the code at its anchor (normalized by
+    /// [`crate::domain::text::normalize_code`]).
+    ///
+    /// Line numbers and runs are left out on purpose: the same problem keeps its id when it moves or is reported
+    /// again. `ordinal` separates equal anchors in one file, counted from the top; the first is 0.
     pub fn from_parts(kind: &str, path: &str, anchor: &str, ordinal: u32) -> Self {
         let normal = crate::domain::text::normalize_code(anchor);
         let ordinal = ordinal.to_le_bytes();
@@ -112,13 +118,14 @@ impl FindingId {
 }
 
 impl PatternId {
-    /// The identity of a pattern: the same forms in the same language are the same pattern, whoever learned it.
+    /// Computes the identity of a pattern. Equal forms in the same language give the same id on every machine.
     pub fn from_forms(language: &str, broken: &str, fixed: &str) -> Self {
         let hash = content_hash([language.as_bytes(), broken.as_bytes(), fixed.as_bytes()]);
         Self(format!("k_{}", &hash[..16]))
     }
 
-    /// The identity of a known false alarm: what is dismissed as one kind may be right as another.
+    /// Computes the identity of a known false alarm. The kind is part of the hash, because code dismissed under one
+    /// kind may be a real problem under another.
     pub fn from_false_alarm(language: &str, form: &str, kind: Kind) -> Self {
         let hash = content_hash([language, form, "", kind.word()].map(str::as_bytes));
         Self(format!("k_{}", &hash[..16]))

@@ -1,4 +1,4 @@
-//! Ledgers that were handed to an assistant: what that cost, and what the assistant was told.
+//! Records each ledger delivered to a coding assistant: its content and its token cost.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,31 +6,31 @@ use super::finding::word_enum;
 use super::{FindingId, RunId, Time};
 
 word_enum!(
-    /// How the tokens of a ledger were counted.
+    /// Precision of a ledger's token count.
     TokenCountPrecision {
         Exact = "exact",
-        /// Never too few; about a tenth too many.
+        /// An upper bound: never too low, about 10 % too high.
         AtMost = "at_most",
     }
 );
 
-/// One line of `surfaced.ndjson`.
+/// Line of `surfaced.ndjson`: one delivery of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerDelivery {
     pub at: Time,
-    /// The working tree's folder.
+    /// Root folder of the working tree.
     #[serde(default)]
     pub worktree: String,
-    /// The ended run whose result was told.
+    /// Ended run whose result the ledger contained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
-    /// The findings that were named.
+    /// Findings that the ledger listed.
     #[serde(default)]
     pub findings: Vec<FindingId>,
-    /// By `o200k_base`.
+    /// Size of the ledger in `o200k_base` tokens.
     pub tokens: u64,
     pub counted: TokenCountPrecision,
-    /// Elements that did not fit.
+    /// Number of ledger items that did not fit.
     #[serde(default)]
     pub left_out: u64,
 }

@@ -1,7 +1,8 @@
-//! The words of revdeck as plain data: ids, runs, findings, events, coverage.
+//! Defines the vocabulary of revdeck as plain data: ids, runs, findings, events, coverage.
 //!
-//! Invariants: no IO, no clock, no randomness, no async; nothing of ours is imported here. Everything that
-//! is written to disk is defined in this room, with the field names that readers of the files rely on.
+//! - No IO, no clock, no randomness, no async; this module imports no other module of revdeck.
+//! - Every record that revdeck writes to disk is defined here, with the field names that readers of the files rely
+//!   on.
 
 pub mod anchors;
 mod chat;
@@ -46,8 +47,8 @@ pub use triage::{Actor, Disposition, TriageAction};
 pub use watch_trigger::{GitOperation, MinuteOfDay, QuietHours, WatchMode, WatchTrigger};
 pub use wilson::wilson_lower_bound;
 
-/// A moment, written as RFC 3339. A type, not a clock: moments arrive from outside.
+/// A point in time, written as RFC 3339. This module has no clock: callers pass times in.
 pub type Time = jiff::Timestamp;
 
-/// The version of every JSON object that revdeck prints or keeps.
+/// Schema version of every JSON object that revdeck prints or stores.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -1,24 +1,24 @@
-//! Words about models that several rooms share: how their tokens are counted, how hard they are to think.
+//! Defines model properties that several modules share: the token encoding and the reasoning effort.
 
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 
-/// How the tokens of a model are counted.
+/// Encoding with which a model's tokens are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// GPT-4o and later. Exact.
+    /// Exact encoding of GPT-4o and later models.
     #[default]
     O200kBase,
-    /// GPT-4 and GPT-3.5. Exact.
+    /// Exact encoding of GPT-4 and GPT-3.5.
     Cl100kBase,
-    /// The model's own tokenizer is not public, or not in this program: so many hundredths of the count for
-    /// [`Encoding::O200kBase`], rounded up.
+    /// Approximation for a model whose tokenizer is not public or not part of revdeck: `percent` hundredths of the
+    /// [`Encoding::O200kBase`] count, rounded up.
     Approximate { percent: u32 },
 }
 
 impl Encoding {
-    /// Those that can be counted exactly.
+    /// Encodings with exact token counts.
     pub const EXACT: [Self; 2] = [Self::O200kBase, Self::Cl100kBase];
 
     pub fn name(self) -> &'static str {
@@ -37,7 +37,7 @@ impl Encoding {
 impl std::str::FromStr for Encoding {
     type Err = String;
 
-    /// One of [`Encoding::EXACT`].
+    /// Parses the name of an encoding in [`Encoding::EXACT`].
     fn from_str(text: &str) -> Result<Self, String> {
         Self::EXACT.into_iter().find(|encoding| encoding.name() == text).ok_or_else(|| {
             let names: Vec<&str> = Self::EXACT.iter().map(|encoding| encoding.name()).collect();
@@ -47,7 +47,7 @@ impl std::str::FromStr for Encoding {
 }
 
 word_enum!(
-    /// How hard a model is to think, in the words of the providers. Which words a model takes differs.
+    /// Reasoning effort of a model, in the providers' words. Each model accepts only some of these words.
     Effort {
         Off = "none",
         Minimal = "minimal",

@@ -1,9 +1,9 @@
-//! A patch as text and as values. What is read here is what revdeck wrote (git's format, see `git::patch`); the paths of
-//! its files are told beside it, never read from the text.
+//! Parses patches that revdeck wrote, in git's format (see `git::patch`). File paths are passed separately and are
+//! never read from the patch text.
 
 use std::ops::Range;
 
-/// What a line of a hunk is.
+/// Kind of a hunk line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchLineKind {
     Context,
@@ -11,25 +11,26 @@ pub enum PatchLineKind {
     Added,
 }
 
-/// A line of a hunk, as bytes: without its line feed, and with its carriage return.
+/// Hunk line as bytes, without its line feed but with its carriage return.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchLine {
     pub kind: PatchLineKind,
     pub text: Vec<u8>,
-    /// It is the last one of its file and has no line feed.
+    /// True for the last line of a file without a final line feed.
     pub lacks_newline: bool,
 }
 
-/// Changed lines with some unchanged ones around them.
+/// Changed lines with unchanged lines around them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PatchHunk {
-    /// First line on each side, from 1; of an empty side the line before.
+    /// First line on the old side (1-based); for an empty side, the line before the hunk. `new_start` is the same for
+    /// the new side.
     pub old_start: u32,
     pub new_start: u32,
     pub lines: Vec<PatchLine>,
 }
 
-/// What a patch does with a file.
+/// Kind of change to a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FilePatchKind {
     #[default]
@@ -40,22 +41,22 @@ pub enum FilePatchKind {
     Delete,
 }
 
-/// The changes of one file.
+/// Changes of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilePatch {
     pub kind: FilePatchKind,
-    /// The blob that it was made for, as hexadecimal.
+    /// Object id of the blob that the patch was made for, in hexadecimal.
     pub old_blob: String,
     pub hunks: Vec<PatchHunk>,
 }
 
 impl PatchHunk {
-    /// The lines as they are before (`Origin::Removed`) or after (`Origin::Added`).
+    /// Returns the lines of the old side (`PatchLineKind::Removed`) or of the new side (`PatchLineKind::Added`).
     pub fn lines_on_side(&self, side: PatchLineKind) -> impl Iterator<Item = &PatchLine> {
         self.lines.iter().filter(move |line| line.kind == PatchLineKind::Context || line.kind == side)
     }
 
-    /// The old side's lines, counted from 0.
+    /// Returns the rows of the old side (0-based, end exclusive).
     pub fn old_row_range(&self) -> Range<usize> {
         let count = self.lines_on_side(PatchLineKind::Removed).count();
         let first = if count == 0 { self.old_start as usize } else { (self.old_start as usize).saturating_sub(1) };
@@ -64,13 +65,15 @@ impl PatchHunk {
 }
 
 impl FilePatch {
+    /// Returns the number of lines of this kind.
     pub fn count_lines(&self, origin: PatchLineKind) -> u32 {
         let lines = self.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.kind == origin);
         u32::try_from(lines.count()).unwrap_or(u32::MAX)
     }
 }
 
-/// The files of a patch, in order; `None` when it is not one that can be put into files: cut off, binary, damaged.
+/// Parses the files of a patch, in order. Returns `None` if the patch cannot be applied: truncated, binary or
+/// damaged.
 pub fn parse_patch(text: &[u8]) -> Option<Vec<FilePatch>> {
     let mut lines = text.strip_suffix(b"\n")?.split(|byte| *byte == b'\n').peekable();
     let mut files = Vec::new();
@@ -79,7 +82,7 @@ pub fn parse_patch(text: &[u8]) -> Option<Vec<FilePatch>> {
             return None;
         }
         let mut file = FilePatch::default();
-        // The head, up to the first hunk.
+        // The header, up to the first hunk.
         while let Some(line) = lines.next_if(|line| !line.starts_with(b"@@ ") && !line.starts_with(b"diff --git ")) {
             if let Some(mode) = line.strip_prefix(b"new file mode ") {
                 file.kind = FilePatchKind::Add { executable: mode.ends_with(b"755") };
@@ -89,7 +92,7 @@ pub fn parse_patch(text: &[u8]) -> Option<Vec<FilePatch>> {
                 let end = ids.windows(2).position(|two| two == b"..")?;
                 file.old_blob = String::from_utf8(ids.get(..end)?.to_vec()).ok()?;
             } else if !line.starts_with(b"--- ") && !line.starts_with(b"+++ ") {
-                // Modes that change, renames, binary content: none of ours.
+                // revdeck never writes mode changes, renames or binary content.
                 return None;
             }
         }
@@ -116,7 +119,7 @@ pub fn parse_patch(text: &[u8]) -> Option<Vec<FilePatch>> {
     Some(files)
 }
 
-/// `@@ -1,2 +3 @@ ...` as (1, 2, 3, 1).
+/// Parses `@@ -1,2 +3 @@ ...` to (1, 2, 3, 1): start and count of the old side, then of the new side.
 fn parse_hunk_header(head: &[u8]) -> Option<(u32, u32, u32, u32)> {
     let head = std::str::from_utf8(head.strip_prefix(b"@@ -")?.split(|byte| *byte == b'@').next()?).ok()?;
     let (old, new) = head.trim_end().split_once(" +")?;
@@ -156,7 +159,7 @@ mod tests {
     fn what_is_no_whole_patch_is_none() {
         for cut in 1..TWO.len() - 1 {
             if TWO.is_char_boundary(cut) && !TWO[cut..].starts_with("diff --git a/b") {
-                // Either nothing, or fewer or shorter lines at a place where a patch could end.
+                // A cut may fall where a shorter patch is complete, so only a panic would be a failure here.
                 let _ = parse_patch(&TWO.as_bytes()[..cut]);
             }
         }

@@ -1,14 +1,15 @@
-//! A problem as a model reported it, before anybody checked that it is there.
+//! Defines problems as a model reported them, before revdeck checks them against the code.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Confidence, Kind, LineRange, Priority, Severity};
 
-/// A report that was understood as far as it can be without the code. What it says is a claim.
+/// Problem report parsed from a model's answer. Every field is the model's claim; nothing is checked against the code
+/// yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedProblem {
     pub path: String,
-    /// From 1; 0 when the model named no line.
+    /// First line (1-based); 0 when the model named no line.
     pub line_start: u32,
     pub line_end: u32,
     pub kind: Kind,
@@ -18,27 +19,27 @@ pub struct ReportedProblem {
     pub priority: Option<Priority>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// One line.
+    /// Title on one line.
     pub title: String,
     #[serde(default)]
     pub explanation: String,
-    /// The code the model says stands there; empty when it quoted none.
+    /// Code that the model claims to stand at these lines; empty when the report quotes none.
     #[serde(default)]
     pub quoted_code: String,
-    /// What to do, in words.
+    /// Suggested change in words.
     #[serde(default)]
     pub suggestion: String,
-    /// New text for `replaced`, or for the report's own lines.
+    /// New text for the lines in `replaced`, or for the report's own lines when `replaced` is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replacement: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<LineRange>,
 }
 
-/// A report that is kept and not shown as a finding.
+/// Report that failed a check. It is stored but not shown as a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectedReport {
     pub report: ReportedProblem,
-    /// Which check it failed and why, for a person.
+    /// Failed check and its cause, written for a person.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! A run record: what was reviewed, by whom, at what price and why it ended.
+//! Defines the run record: the reviewed code, the reviewer, the cost and the end of a run.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 word_enum!(
-    /// Where a run is in its life. Terminal ones never change again.
+    /// Status of a run. A terminal status never changes again.
     RunStatus {
         Pending = "pending",
         Snapshotting = "snapshotting",
@@ -24,11 +24,11 @@ word_enum!(
     }
 );
 word_enum!(
-    /// Who asked for a run.
+    /// Part of revdeck that requested a run.
     Source { Cockpit = "cockpit", Cli = "cli", Watch = "watch", Hook = "hook", Assistant = "assistant" }
 );
 word_enum!(
-    /// The only reasons for which a run may be cancelled; elapsed time is not among them.
+    /// Allowed reasons to cancel a run. Elapsed time is not a reason.
     CancelReason {
         UserStop = "user_stop",
         Superseded = "superseded",
@@ -39,7 +39,7 @@ word_enum!(
     }
 );
 word_enum!(
-    /// What sort of failure ended a run, for a reader that has to decide what to do next.
+    /// Class of the failure that ended a run, for a reader that must decide on the next step.
     ErrorClass {
         Git = "git",
         Store = "store",
@@ -47,24 +47,24 @@ word_enum!(
         Configuration = "configuration",
         WorkerDied = "worker_died",
         Internal = "internal",
-        /// A key is missing, wrong or not allowed to do this.
+        /// The API key is missing, wrong, or lacks permission.
         Auth = "auth",
-        /// The account has nothing left.
+        /// The account has no credit left.
         Quota = "quota",
         RateLimit = "rate_limit",
         Overloaded = "overloaded",
         ContextTooLong = "context_too_long",
         Network = "network",
-        /// What came back is not what the provider's protocol says.
+        /// The response does not follow the provider's protocol.
         Malformed = "malformed",
         Timeout = "timeout",
-        /// The model declined to review.
+        /// The model refused to review.
         Refused = "refused",
     }
 );
 
 impl CancelReason {
-    /// The status of a run that ends for this reason.
+    /// Returns the status of a run that ends for this reason.
     pub fn status(self) -> RunStatus {
         match self {
             Self::Superseded => RunStatus::Superseded,
@@ -74,18 +74,18 @@ impl CancelReason {
 }
 
 impl RunStatus {
-    /// Whether the run has ended, well or not.
+    /// Returns true if the run has ended, successfully or not.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::Superseded | Self::Skipped | Self::Lost)
     }
 
-    /// Whether a worker holds (or should hold) the run's lock.
+    /// Returns true if a worker holds, or should hold, the run's lock.
     pub fn is_working(self) -> bool {
         matches!(self, Self::Snapshotting | Self::Reviewing | Self::Resolving)
     }
 }
 
-/// Tokens, as the provider counted them; all 0 for the built-in reviewer.
+/// Token counts as the provider reported them; all 0 for the built-in reviewer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -96,7 +96,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// All tokens that were paid for in some way: input (cached ones included), output and reasoning.
+    /// Returns all billed tokens: input (with cached input), output and reasoning.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output).saturating_add(self.reasoning)
     }
@@ -120,7 +120,7 @@ impl std::iter::Sum for Usage {
     }
 }
 
-/// How long the phases took, in milliseconds.
+/// Durations of the phases in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseTimings {
@@ -128,30 +128,30 @@ pub struct PhaseTimings {
     pub snapshot_ms: u64,
     pub review_ms: u64,
     pub resolve_ms: u64,
-    /// From the request until the first byte of the first answer that the run paid for; absent where nobody answers in
-    /// tokens, and before the first answer.
+    /// Time from the request to the first byte of the first answer that the run paid for. `None` before the first
+    /// answer, and for reviewers without token usage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<u64>,
-    /// From the request until the first finding was on record; absent while there is none.
+    /// Time from the request to the first recorded finding; `None` without findings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_finding_ms: Option<u64>,
 }
 
-/// Who gave answers of a run: its reviewer, or one that took over from it.
+/// Usage of one reviewer in a run: the run's own reviewer, or a reviewer that took over from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReviewerUsage {
-    /// Its name in the settings.
+    /// Name of the reviewer in the settings.
     pub reviewer: String,
-    /// By the provider's word, which may be more exact than the settings.
+    /// Model as the provider names it. The name may be more exact than the name in the settings.
     pub model: String,
     pub reasoning_effort: String,
-    /// Answers that the run paid for.
+    /// Number of answers that the run paid for.
     pub turns: u32,
     pub tokens: Usage,
 }
 
-/// Findings of a run by priority.
+/// Number of findings of a run by priority.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FindingCounts {
@@ -179,6 +179,7 @@ impl FindingCounts {
         } += 1;
     }
 
+    /// Returns the counts in the order p0, p1, p2, p3.
     pub fn by_priority(&self) -> [u32; 4] {
         [self.p0, self.p1, self.p2, self.p3]
     }
@@ -188,7 +189,7 @@ impl FindingCounts {
     }
 }
 
-/// One line of `runs.ndjson`: a run as it stands after a change. The last line of a run wins.
+/// Line of `runs.ndjson`: the state of a run after a change. The last line of a run wins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     pub run_id: RunId,
@@ -196,40 +197,41 @@ pub struct RunRecord {
     pub created_at: Time,
     pub updated_at: Time,
     pub source: Source,
-    /// Who asked, as `user@host`.
+    /// Requester, as `user@host`.
     #[serde(default)]
     pub owner: String,
-    /// The branch's short name; empty when HEAD is detached.
+    /// Short name of the branch; empty when HEAD is detached.
     #[serde(default)]
     pub branch: String,
-    /// The working tree's folder.
+    /// Root folder of the working tree.
     #[serde(default)]
     pub worktree: String,
-    /// The commit or tree that the changes are held against; empty when there is none (unborn HEAD, `all`).
+    /// Commit or tree that the changes are compared with; empty when there is none (unborn HEAD, scope `all`).
     #[serde(default)]
     pub base_commit: String,
-    /// The commit that holds the snapshot's tree; kept by `refs/revdeck/snapshots/<run_id>`.
+    /// Commit with the snapshot's tree, protected by `refs/revdeck/snapshots/<run_id>`.
     #[serde(default)]
     pub snapshot_commit: String,
     #[serde(default)]
     pub head_commit: String,
     #[serde(default)]
     pub epoch: u64,
-    /// Bytes of `triage.ndjson` when the snapshot was frozen, or last found to be the code as it is: a disposition that
-    /// stands behind them was made later, whatever the clock said. Absent in records of older versions.
+    /// Length of `triage.ndjson` in bytes when the snapshot was taken, or when it was last found equal to the current
+    /// code. A disposition after this offset was made later, whatever the clock said. `None` in records of older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triage_bytes: Option<u64>,
     pub scope: Scope,
-    /// Over everything but the content that decides what is reviewed (whole tree or change, paths ignored).
+    /// Hash of everything except the content that decides what is reviewed (whole tree or change, ignored paths).
     #[serde(default)]
     pub scope_hash: String,
-    /// Over both sides' content of everything changed; two scopes with one fingerprint show a reviewer the same.
+    /// Hash of both sides' content of all changes. Scopes with equal fingerprints show a reviewer the same code.
     #[serde(default)]
     pub diff_fingerprint: String,
-    /// Over prompts, thresholds and the built-in reviewer's rules.
+    /// Hash of the prompts, the thresholds and the built-in reviewer's rules.
     #[serde(default)]
     pub prompt_policy_version: String,
-    /// The first [`RunRecord::MAX_PATHS`] of the changed paths; `coverage.files_total` counts all.
+    /// First [`RunRecord::MAX_PATHS`] changed paths; `coverage.files_total` counts all of them.
     #[serde(default)]
     pub changed_paths: Vec<String>,
     pub reviewer: String,
@@ -239,10 +241,10 @@ pub struct RunRecord {
     pub reasoning_effort: String,
     #[serde(default)]
     pub attempt: u32,
-    /// Reviews of patches that were made for its findings.
+    /// Number of reviews of patches made for this run's findings.
     #[serde(default)]
     pub follow_up_count: u32,
-    /// The fix whose patch it reviews: what it finds is not in the user's files.
+    /// Fix whose patch this run reviews. Its findings are not in the user's files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_up_of: Option<FixId>,
     #[serde(default)]
@@ -251,34 +253,35 @@ pub struct RunRecord {
     pub prompt_estimate: u64,
     #[serde(default)]
     pub tokens: Usage,
-    /// In US dollars.
+    /// Cost in US dollars.
     #[serde(default)]
     pub cost: f64,
     #[serde(default)]
     pub window_peak: u64,
-    /// Who answered, in the order of their first answers; empty where nobody is asked in turns.
+    /// Usage by reviewer, in the order of their first answers; empty for reviewers that do not work in turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered_by: Vec<ReviewerUsage>,
     #[serde(default)]
     pub saved_token_estimate: u64,
-    /// Counts only; the lists are in the run's output.
+    /// Coverage counts; the run's output holds the lists.
     #[serde(default)]
     pub coverage: Coverage,
     #[serde(default)]
     pub finding_counts: FindingCounts,
-    /// The ids of the findings, at most [`RunRecord::MAX_DIGESTS`].
+    /// Ids of the first [`RunRecord::MAX_DIGESTS`] findings.
     #[serde(default)]
     pub finding_digests: Vec<FindingId>,
     #[serde(default)]
     pub summary: String,
-    /// Why the harness decided as it did when the run was asked for.
+    /// Reason for the policy's decision when the run was requested.
     #[serde(default)]
     pub decision: String,
-    /// How often a later request was answered by this run (reused, or adopted while it was on its way). What the run
-    /// itself was asked for and about stays as it is; `saved_token_estimate` adds up.
+    /// Number of later requests that this run answered, by reuse after its end or by adoption while it was active.
+    /// The fields about the original request stay unchanged; `saved_token_estimate` adds up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reuse_count: u32,
-    /// Of `reuse_count`: while it was on its way. Before this was counted, all of them count as reused.
+    /// Part of `reuse_count`: adoptions while the run was active. Records from before this counter count every reuse
+    /// as a reuse after the end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub adopted_count: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -294,27 +297,27 @@ pub struct RunRecord {
     pub reused_from: Option<RunId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried_over_from: Option<RunId>,
-    /// The run that ended early and whose journal this one goes on with.
+    /// Run that ended early and whose journal this run continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_from: Option<RunId>,
-    /// An older run that may finish first: what it yields is carried over.
+    /// Older run that may finish first; its results are carried over to this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<RunId>,
-    /// Everything is sent, whatever earlier runs have reviewed: it was asked for with `--force`.
+    /// If true, everything is sent, even what earlier runs reviewed (`--force`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
-    /// Nothing is learned from what it sees: whoever asked for it opted out.
+    /// If true, nothing is learned from the run: its requester opted out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
-    /// A person has stopped it for a while; its worker asks for nothing until that is taken back.
+    /// If true, a person paused the run, and its worker sends no request until it is resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<CancelReason>,
-    /// What the person who cancelled said; of a superseded run why it was not let finish.
+    /// Note of the person who cancelled the run; for a superseded run, the reason why it could not finish.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cancel_note: String,
-    /// Why it goes on although newer code was asked about.
+    /// Reason why the run continues although newer code was requested.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finish_note: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -324,20 +327,20 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Changed paths kept in a record.
+    /// Maximum number of changed paths in a record.
     pub const MAX_PATHS: usize = 200;
-    /// Begins the scope hash of a review of a fix: nobody who asks for a review is answered with one, and what it reports is
-    /// not in the user's files.
+    /// Prefix of the scope hash of a run that reviews a fix. The prefix keeps such a run from answering other
+    /// requests, because its findings are not in the user's files.
     pub const FIX_SCOPE_PREFIX: &'static str = "fix:";
-    /// Finding ids kept in a record.
+    /// Maximum number of finding ids in a record.
     pub const MAX_DIGESTS: usize = 200;
 
-    /// Whether it waits for a person to let it go on.
+    /// Returns true if the run waits for a person to resume it.
     pub fn is_paused(&self) -> bool {
         self.paused && !self.status.is_terminal()
     }
 
-    /// The newest HEAD at which the run is known to speak of the code.
+    /// Returns the newest HEAD at which the run is known to match the code.
     pub fn last_matching_head(&self) -> &str {
         if self.last_reuse_head.is_empty() { &self.head_commit } else { &self.last_reuse_head }
     }
@@ -347,35 +350,35 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// `outputs/<run_id>.json`: the full result of a run, written once.
+/// Full result of a run, stored once as `outputs/<run_id>.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunOutput {
     pub version: u32,
     pub run: RunRecord,
     pub findings: Vec<Finding>,
-    /// With the lists of files.
+    /// Coverage with the lists of files.
     pub coverage: Coverage,
-    /// What a person should know about the run, a line each.
+    /// Notes about the run for a person, one line each.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Reports of a model that did not hold against the code.
+    /// Model reports that failed a check against the code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<RejectedReport>,
-    /// Reports that are no findings of the run, each with the reason.
+    /// Reports that are not findings of the run, each with its reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<SuppressedReport>,
-    /// Earlier findings that stand elsewhere in this run's snapshot.
+    /// Earlier findings at a new location in this run's snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedFinding>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flip_flops: Vec<FlipFlop>,
-    /// Findings and held back reports that were reported under another id.
+    /// Findings and suppressed reports that were matched to an earlier finding with another id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recognised: Vec<FindingAlias>,
 }
 
 impl RunOutput {
-    /// A result without anything in it.
+    /// Creates an empty result.
     pub fn new(run: RunRecord) -> Self {
         Self {
             version: SCHEMA_VERSION,

@@ -1,4 +1,4 @@
-//! What a review is asked to look at.
+//! Defines review scopes and parses them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,27 +6,27 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What is reviewed. Written as one word, as in `commit:HEAD~2`; [`fmt::Display`] and [`FromStr`] are inverse.
+/// Code to review. Written as one word, for example `commit:HEAD~2`; [`fmt::Display`] and [`FromStr`] are inverse.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Scope {
     /// Uncommitted changes, untracked files included: `worktree`.
     Worktree,
-    /// What the index holds against HEAD: `staged`.
+    /// Staged changes, the index against HEAD: `staged`.
     Staged,
     /// One commit against its first parent: `commit:REV`.
     Commit(String),
-    /// `range:A..B`: from A to B as they are.
+    /// From A to B without a merge base: `range:A..B`.
     Range { from: String, to: String },
-    /// `range:A...B`: from the merge base of A and B to B.
+    /// From the merge base of A and B to B: `range:A...B`.
     Since { from: String, to: String },
-    /// HEAD against its merge base with a branch: `branch:BASE`, or `branch` when the base is to be guessed.
+    /// HEAD against its merge base with a branch: `branch:BASE`, or `branch` when revdeck guesses the base.
     Branch(Option<String>),
-    /// The whole tree as if all of it were new: `all`.
+    /// Whole tree, reviewed as if all of it were new: `all`.
     All,
 }
 
-/// A text that names no scope.
+/// Error for a text that is not a scope.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0:?} is not a scope; write worktree, staged, commit:REV, range:A..B, range:A...B, branch[:BASE] or all")]
 pub struct ParseScopeError(String);
@@ -69,7 +69,7 @@ impl FromStr for Scope {
 }
 
 impl Scope {
-    /// `A..B` or `A...B`; a missing side means HEAD, as in git. `None` when there are no dots.
+    /// Parses `A..B` or `A...B`. A missing side means HEAD, as in git. Returns `None` if the text has no dots.
     pub fn parse_range(text: &str) -> Option<Self> {
         let side = |rev: &str| if rev.is_empty() { "HEAD".to_owned() } else { rev.to_owned() };
         if let Some((from, to)) = text.split_once("...") {

@@ -1,17 +1,17 @@
-//! Text from models, code and file names is data: here it is made harmless for a terminal and for one line.
+//! Makes text from models, code and file names safe for a terminal, and formats small texts.
 
 use std::borrow::Cow;
 
-/// Whether a terminal could take this character for a command, or show it so that it lies about its neighbours:
-/// control characters (C0, C1, DEL), line separators, and the bidirectional and invisible formatting characters.
+/// Returns true if a terminal could interpret the character as a command or show it in a misleading way: control
+/// characters (C0, C1, DEL), line separators, and bidirectional or invisible formatting characters.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// One line without a character that [`is_unsafe`]: tabs and line ends become a space, the rest `\u{fffd}`.
-/// Borrowed when nothing had to change.
+/// Returns the text as one safe line. Tabs and line ends become a space; any other character that [`is_unsafe`]
+/// becomes `\u{fffd}`. The result is borrowed if nothing had to change.
 pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -29,7 +29,8 @@ pub fn sanitize_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Many lines, each made harmless as by [`one_line`]; tabs become `tab` spaces, `\r\n` becomes `\n`.
+/// Returns the text as safe lines. A tab becomes `tab` spaces, `\r\n` becomes `\n`, and any other character that
+/// [`is_unsafe`] becomes `\u{fffd}`.
 pub fn sanitize_lines(text: &str, tab: usize) -> String {
     let mut clean = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {
@@ -48,8 +49,8 @@ pub fn sanitize_lines(text: &str, tab: usize) -> String {
     clean
 }
 
-/// A file name as text that can be shown and stored and is different for different bytes: valid UTF-8 stays,
-/// other bytes become `\xNN`.
+/// Converts the bytes of a file name to text that can be shown and stored. Valid UTF-8 stays; an invalid byte becomes
+/// `\xNN`, so that names that differ in their invalid bytes stay distinct.
 pub fn path_from_bytes(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -66,7 +67,7 @@ pub fn path_from_bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// Code reduced to what makes it the same code: every line trimmed, runs of white space folded, blank lines dropped.
+/// Normalizes code for comparison: trims every line, folds runs of white space, drops blank lines.
 pub fn normalize_code(code: &str) -> String {
     let mut normal = String::with_capacity(code.len());
     for line in code.lines() {
@@ -84,7 +85,7 @@ pub fn normalize_code(code: &str) -> String {
     normal
 }
 
-/// `1 finding`, `3 findings`, `3 fixes`.
+/// Formats a number with its noun: `1 finding`, `3 findings`, `3 fixes`.
 pub fn format_count(n: usize, noun: &str) -> String {
     let ending = match n {
         1 => "",

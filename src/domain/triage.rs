@@ -1,4 +1,5 @@
-//! Dispositions: what became of a finding, who said so, why and when. Appended, never rewritten.
+//! Defines dispositions: the status change of a finding, its author, its reason and its time. They are appended,
+//! never rewritten.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,44 +7,45 @@ use super::finding::word_enum;
 use super::{FindingId, FindingStatus, RunId, Time};
 
 word_enum!(
-    /// Who set a status.
+    /// Author of a status change.
     Actor { User = "user", Assistant = "assistant", Engine = "engine" }
 );
 word_enum!(
-    /// How a line of the triage file came about. Undo takes back the last set by its sequence, redo sets it again.
+    /// Origin of a line in the triage file. Undo reverts the last set of the group; redo applies that set again.
     TriageAction { Set = "set", Undo = "undo", Redo = "redo" }
 );
 
 const REASON_VENDORED: &str = "generated or vendored code";
 const REASON_FIXED_ELSEWHERE: &str = "fixed elsewhere";
 
-/// One line of `triage.ndjson`.
+/// Line of `triage.ndjson`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disposition {
     pub finding_id: FindingId,
-    /// The status from here on.
+    /// New status.
     pub status: FindingStatus,
-    /// The status before, so that an undo needs no search.
+    /// Status before the change; an undo needs no search.
     pub previous: FindingStatus,
     pub actor: Actor,
-    /// Why; required for a dismissal.
+    /// Reason for the change; required for a dismissal.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     pub at: Time,
     pub action: TriageAction,
-    /// Findings triaged by one key share a group, and one undo takes back all of it.
+    /// Group id of all findings triaged by one keypress; one undo reverts the whole group.
     pub group: String,
-    /// The run in which the engine saw its evidence.
+    /// Run in which the engine saw the evidence for this change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
 }
 
 impl Disposition {
-    /// Reasons that whoever dismisses is offered.
+    /// Dismissal reasons that the user interface offers.
     pub const REASONS: [&str; 5] =
         ["false positive", "intended", "not worth the change", REASON_VENDORED, REASON_FIXED_ELSEWHERE];
 
-    /// Whether its reason says nothing of the code's shape; it may go on: "Fixed elsewhere, in #12".
+    /// Returns true if the reason does not concern the shape of the code. The reason may be longer than the offered
+    /// text: "Fixed elsewhere, in #12".
     pub fn is_unrelated_to_code(&self) -> bool {
         let reason = self.reason.trim_start();
         let begins = |with: &str| reason.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));

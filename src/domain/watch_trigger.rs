@@ -1,4 +1,4 @@
-//! What moves under a watcher, what git may be in the middle of, and the hours in which nobody wants a review.
+//! Defines what a watcher reacts to, git operations in progress, and quiet hours.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use super::finding::word_enum;
 
 word_enum!(
-    /// Something that a watcher saw.
+    /// Change in the repository that a watcher saw.
     WatchTrigger {
-        /// HEAD has a new commit on top of the one it had.
+        /// HEAD has a new commit on top of its previous commit.
         Commit = "commit",
-        /// HEAD's commit was replaced by one with the same parents.
+        /// A commit with the same parents replaced HEAD's commit.
         Amend = "amend",
-        /// The branch was rewritten, or a rebase has ended.
+        /// The branch was rewritten, or a rebase ended.
         Rebase = "rebase",
-        /// HEAD names something else: another branch, or code that came from elsewhere (a pull, a reset).
+        /// HEAD names another branch, or code from elsewhere (a pull, a reset).
         Checkout = "checkout",
         /// Files were edited.
         Worktree = "worktree",
     }
 );
 word_enum!(
-    /// What git is in the middle of.
+    /// Git operation in progress.
     GitOperation {
         Rebase = "rebase",
         Merge = "merge",
@@ -33,19 +33,19 @@ word_enum!(
     }
 );
 
-/// Hours of the day, local time: from a minute on until another, over midnight when that comes first; the same minute
-/// twice is the whole day.
+/// Time span of the day in local time, from a start minute (inclusive) to an end minute (exclusive). An end before
+/// the start means the next day; equal minutes mean the whole day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuietHours {
     from: u16,
     to: u16,
 }
 
-/// Minutes of a day.
+/// Number of minutes in a day.
 const MINUTES_PER_DAY: u16 = 24 * 60;
 
 impl QuietHours {
-    /// Minutes until these hours are over; `None` outside of them. `minute` counts from midnight.
+    /// Returns the minutes until the span ends, or `None` outside the span. `minute` counts from midnight.
     pub fn minutes_left(self, minute: u16) -> Option<u16> {
         let length = match self.to > self.from {
             true => self.to - self.from,
@@ -55,13 +55,13 @@ impl QuietHours {
         (since < length).then(|| length - since)
     }
 
-    /// The minute at which they end.
+    /// Returns the minute at which the span ends.
     pub fn end(self) -> MinuteOfDay {
         MinuteOfDay(self.to)
     }
 }
 
-/// A minute of the day, written as `07:00`.
+/// Minute of the day, counted from midnight, written as `07:00`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinuteOfDay(pub u16);
 
@@ -91,7 +91,7 @@ impl FromStr for MinuteOfDay {
 impl FromStr for QuietHours {
     type Err = String;
 
-    /// `22:00-07:00`.
+    /// Parses `22:00-07:00`.
     fn from_str(text: &str) -> Result<Self, String> {
         let Some((from, to)) = text.split_once('-') else {
             return Err(format!("{text:?} names no hours; write them as 22:00-07:00"));
@@ -100,13 +100,13 @@ impl FromStr for QuietHours {
     }
 }
 
-/// How a watcher learns that something moved.
+/// Way in which a watcher detects changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 pub enum WatchMode {
-    /// The system tells it.
+    /// The operating system sends file events.
     Events,
-    /// It looks every so often, and why.
+    /// The watcher polls, for the given reason.
     Polling { reason: String },
 }
 

@@ -1,10 +1,12 @@
-//! What a share of few trials proves.
+//! Computes a confidence bound for a proportion with few trials.
 
-/// The quantile of the normal distribution for two sides of 95 %.
+/// Quantile of the standard normal distribution for a two-sided 95 % interval.
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// The lower bound of Wilson's score interval at 95 %: E. B. Wilson, "Probable Inference, the Law of Succession, and
-/// Statistical Inference", Journal of the American Statistical Association 22 (1927), 209-212. Of no trials 0.
+/// Returns the lower bound of the Wilson score interval at 95 %, from 0 to 1; 0 without trials.
+///
+/// Source: E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", Journal of the
+/// American Statistical Association 22 (1927), 209-212.
 pub fn wilson_lower_bound(successes: f64, trials: f64) -> f64 {
     if trials <= 0.0 {
         return 0.0;

@@ -1,6 +1,6 @@
-//! `.gitattributes`, read from wherever the caller has files: a tree of the object database, or the worktree.
+//! Looks up `.gitattributes` rules; the caller provides the files, from a git tree or the worktree.
 //!
-//! libgit2 looks attributes up in the worktree only, and a review must come out the same after the worktree moved on.
+//! libgit2 reads attributes from the worktree only, but a review must give the same result after the worktree changed.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::path_bytes;
 
-/// The attributes that somebody here asks for.
+/// Attribute names that this crate uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AttributeName {
     Generated,
@@ -40,20 +40,20 @@ impl AttributeName {
     }
 }
 
-/// What is said about an attribute of a path.
+/// State of an attribute for a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttributeState {
     Set,
     Unset,
     Value,
-    /// Nothing is said, or `!name`.
+    /// The attribute is not mentioned, or reset with `!name`.
     Unspecified,
 }
 
-/// Which paths a line speaks of.
+/// Path pattern of a line.
 enum AttributePattern {
     All,
-    /// `*.ext`: what the file name ends with.
+    /// A pattern `*.ext`: a suffix of the file name.
     Suffix(Vec<u8>),
     /// A file name without wildcards.
     Name(Vec<u8>),
@@ -71,7 +71,7 @@ impl AttributePattern {
             glob => {
                 let mut builder = GitignoreBuilder::new("");
                 let glob = String::from_utf8_lossy(glob);
-                // In attributes a leading `#` is part of the pattern.
+                // In attributes, a leading `#` is a part of the pattern.
                 let line = if glob.starts_with('#') { format!("\\{glob}") } else { glob.into_owned() };
                 builder.add_line(None, &line).ok()?;
                 Self::Glob(Box::new(builder.build().ok()?))
@@ -79,7 +79,7 @@ impl AttributePattern {
         })
     }
 
-    /// `path` is relative to the folder of the file that the line stands in.
+    /// Returns true when the pattern matches `path`, which is relative to the folder of the attributes file.
     fn matches(&self, path: &[u8]) -> bool {
         let name = || path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         match self {
@@ -93,15 +93,15 @@ impl AttributePattern {
 
 struct AttributeLine {
     pattern: AttributePattern,
-    /// Later ones win.
+    /// Later assignments win.
     assignments: Vec<(AttributeName, AttributeState)>,
 }
 
-/// The lines of one file; later ones win.
+/// Lines of an attributes file; later lines win.
 #[derive(Default)]
 struct AttributeRules(Vec<AttributeLine>);
 
-/// `[attr]name ...` definitions: what a macro stands for.
+/// Macro definitions (`[attr]name ...`) with their assignments.
 type AttributeMacros = HashMap<Vec<u8>, Vec<(AttributeName, AttributeState)>>;
 
 impl AttributeRules {
@@ -167,7 +167,7 @@ fn parse_assignments(rest: &[u8], macros: &AttributeMacros) -> Vec<(AttributeNam
             _ => match word.iter().position(|byte| *byte == b'=') {
                 Some(at) => {
                     let (name, value) = word.split_at(at);
-                    // `linguist-generated=true` is how many write it.
+                    // `linguist-generated=true` is a common spelling of a set attribute.
                     match &value[1..] {
                         b"true" => (name, AttributeState::Set),
                         b"false" => (name, AttributeState::Unset),
@@ -189,14 +189,14 @@ fn parse_assignments(rest: &[u8], macros: &AttributeMacros) -> Vec<(AttributeNam
     says
 }
 
-/// Looks attributes up, reading each folder's file at most once.
+/// Attribute lookup that reads the attributes file of each folder at most once.
 pub struct AttributeLookup<S> {
-    /// The content of `.gitattributes` in a folder (without a slash at the end); the root is the empty path.
+    /// Returns the `.gitattributes` content of a folder. The folder has no trailing slash; the root is the empty path.
     source: S,
     folders: HashMap<Vec<u8>, AttributeRules>,
-    /// Stronger than any folder: `info/attributes`.
+    /// Rules of `info/attributes`, which override all folders.
     overrides: AttributeRules,
-    /// Weaker than any folder: `core.attributesFile`.
+    /// Rules of `core.attributesFile`, which all folders override.
     defaults: AttributeRules,
     macros: AttributeMacros,
 }
@@ -212,7 +212,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> AttributeLookup<S> {
         Self { source, folders: HashMap::new(), overrides, defaults, macros }
     }
 
-    /// What is said of `path`, for each of `wanted`.
+    /// Returns the state of each attribute in `wanted` for `path`.
     pub fn get<const N: usize>(&mut self, path: &[u8], wanted: [AttributeName; N]) -> [AttributeState; N] {
         let mut found = wanted.map(|name| self.overrides.find_state(path, name));
         let mut end = memchr::memrchr(b'/', path);

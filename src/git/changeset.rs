@@ -1,6 +1,6 @@
-//! What differs between two trees: renames and copies, what is left out and why, hunks, and the fingerprint.
+//! Compares two trees: renames and copies, files left out with the reason, hunks, and the diff fingerprint.
 //!
-//! Everything here is read from the object database, so that a worker that comes later sees exactly the same.
+//! Everything is read from the object database, so that a worker that runs later gets exactly the same result.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,25 +13,25 @@ use super::{ChangeKind, Changeset, DiffLine, FileChange, FilterSettings, GitErro
 use crate::domain::text::path_from_bytes;
 use crate::domain::{OmissionReason, OmittedFile};
 
-/// Renames with changes are looked for while there are at most this many added and as many deleted files, as git does
-/// (`diff.renameLimit`); above it, files that moved unchanged are still found.
+/// Maximum number of added files, and of deleted files, for the detection of renames with edits; the value of git's
+/// `diff.renameLimit`. Above it, only exact renames are found.
 const MAX_RENAME_CANDIDATES: usize = 1_000;
 
-/// Something of the worktree that is not in the snapshot's tree.
+/// A path of the worktree that the snapshot's tree does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UnstoredPath {
     pub path: Vec<u8>,
     pub reason: UnstoredReason,
 }
 
-/// Why something of the worktree is not in the snapshot's tree.
+/// Reason why a path of the worktree is not in the snapshot's tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnstoredReason {
     /// A changed file that is too large to be stored.
     Oversized { mode: u32, bytes: u64 },
-    /// A file whose content cannot be had; it may have changed in any way.
+    /// A file whose content cannot be read; it may have changed in any way.
     Unreadable,
-    /// A folder without tracked files that cannot be looked into; git takes it for empty.
+    /// A folder without tracked files that cannot be opened; git treats it as empty.
     UnreadableFolder,
 }
 
@@ -44,7 +44,7 @@ impl UnstoredReason {
     }
 }
 
-/// Where an added file came from.
+/// Origin of an added file: the file it was renamed or copied from.
 pub(super) struct RenameSource {
     pub kind: ChangeKind,
     pub path: Vec<u8>,
@@ -52,11 +52,14 @@ pub(super) struct RenameSource {
 }
 
 impl Repo {
-    /// The change between two commits again, as the worker needs it: from immutable objects only.
-    /// An empty `base` means that all of the snapshot is new.
+    /// Computes the change between two commits again, from immutable objects only, as the worker needs it. An empty
+    /// `base` means that the whole snapshot is new.
     ///
-    /// It is what the [`super::Snapshot`] had, but for files of the worktree that are not in the snapshot's tree (those
-    /// above the size limit, and those that could not be read): only who took the snapshot knows of them.
+    /// The result equals the change of the [`super::Snapshot`], except for worktree files that are not in the
+    /// snapshot's tree: files above the size limit and unreadable files are known only when the snapshot is taken.
+    ///
+    /// # Errors
+    /// Returns an error when a commit cannot be read, or when missing objects of a partial clone cannot be fetched.
     pub fn compute_changeset(
         &self,
         base: &str,
@@ -68,6 +71,8 @@ impl Repo {
         Ok(change)
     }
 
+    /// Compares two commits; returns the change and the raw tree deltas. Fetches missing objects of a partial clone
+    /// first.
     pub(super) fn compare_commits(
         &self,
         base: Option<Oid>,
@@ -97,14 +102,15 @@ impl Repo {
         Ok((change, differences))
     }
 
-    /// No worktree, no index and no settings: nothing but objects can have a say in a comparison.
+    /// Opens only the object database. Without a worktree, an index and settings, only objects can influence a
+    /// comparison.
     pub(super) fn objects_only_repository(&self) -> Result<Repository, git2::Error> {
         let objects = Repository::from_odb(self.inner.odb()?)?;
         objects.set_index(&mut git2::Index::new()?)?;
         Ok(objects)
     }
 
-    /// The change that the differences of two trees are.
+    /// Builds the change from the deltas of two trees.
     fn build_changeset(
         &self,
         old: Option<&Tree>,
@@ -120,7 +126,7 @@ impl Repo {
             differences,
             RenameDetection::RenamesAndCopies,
         ) {
-            // One lost content is no reason to review nothing; where files came from is then not known.
+            // A missing blob must not prevent the review; the rename sources are then unknown.
             Err(error) if error.code() == ErrorCode::NotFound => HashMap::new(),
             sources => sources?,
         };
@@ -156,7 +162,10 @@ impl Repo {
         Ok(change)
     }
 
-    /// The lines of a changed file's diff, with `context` unchanged lines around each hunk.
+    /// Returns the diff lines of a changed file, with `context` unchanged lines around each hunk.
+    ///
+    /// # Errors
+    /// Returns an error when a blob cannot be read.
     pub fn file_diff(&self, change: &FileChange, context: u32) -> Result<Vec<DiffLine>, GitError> {
         let old = match &change.old_blob {
             Some(id) => self.blob(id)?,
@@ -181,7 +190,7 @@ impl Repo {
                     '+' => LineOrigin::Added,
                     '-' => LineOrigin::Removed,
                     ' ' => LineOrigin::Context,
-                    // That the last line has no line end.
+                    // A marker that the last line has no line end.
                     _ => continue,
                 };
                 lines.push(DiffLine {
@@ -195,10 +204,11 @@ impl Repo {
         Ok(lines)
     }
 
-    /// A hash over what changed, left out or not, and over nothing else: neither commits nor the kind of scope, so that
-    /// a review of the worktree speaks of the commit made from exactly that.
+    /// Computes a hash of the changed content, including files left out. Commits and the kind of scope are not part of
+    /// it, so that a review of the worktree also applies to the commit made from exactly that content.
     ///
-    /// Files above the size limit count with their size, since their content is not always stored.
+    /// For files above the size limit, the hash covers the size instead of the content, because the content is not
+    /// always stored.
     pub(super) fn compute_diff_fingerprint(
         &self,
         differences: &[TreeDelta],
@@ -235,7 +245,7 @@ impl Repo {
         let mut hash = blake3::Hasher::new();
         for (path, line) in lines {
             hash.update(path);
-            // No path has a NUL in it, so that no two lists of changes read the same.
+            // A path contains no NUL, so two different lists of changes cannot produce the same bytes.
             hash.update(b"\0");
             hash.update(line.as_bytes());
         }
@@ -243,15 +253,15 @@ impl Repo {
     }
 }
 
-/// Which origins of added files are looked for.
+/// Kinds of sources that rename detection looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RenameDetection {
     RenamesAndCopies,
-    /// Files that are gone under their old name, and fewer of them: where nobody waits for the answer.
+    /// Renames of deleted files only, with a quarter of the limit; for background work.
     Renames,
 }
 
-/// Where added files came from, by their path, as far as they came from somewhere.
+/// Finds the rename or copy source of each added file. The key is the new path; files without a source are absent.
 pub(super) fn find_rename_sources(
     repo: &Repository,
     old: Option<Oid>,
@@ -295,7 +305,7 @@ pub(super) fn find_rename_sources(
     Ok(sources)
 }
 
-/// A changed file with its hunks, or why it is left out.
+/// Compares a changed file and returns its hunks, or the reason why it is left out.
 fn compare_file(
     objects: &Repository,
     odb: &Odb,
@@ -315,7 +325,7 @@ fn compare_file(
         (None, None) => ChangeKind::Added,
         (None, Some(_)) => ChangeKind::Modified,
     };
-    // A file copied whole is as much new code as one that is written: it has no old side.
+    // An exact copy is as new as a written file, so it has no old side.
     let before = before.filter(|old| kind != ChangeKind::Copied || old.id != new.id);
     if before.is_some_and(|old| old.id == new.id) {
         return Ok(Err(OmissionReason::NoContentChange));
@@ -323,7 +333,7 @@ fn compare_file(
     if let Some(reason) = judge.check_name(&difference.path) {
         return Ok(Err(reason));
     }
-    // A partial clone has fetched it by now: what is not there is lost or damaged.
+    // `compare_commits` has fetched the objects of a partial clone already, so a missing object is lost or damaged.
     let Ok((size, _)) = odb.read_header(new.id) else { return Ok(Err(OmissionReason::Unreadable)) };
     if judge.is_oversized(size as u64) {
         return Ok(Err(OmissionReason::Oversized));
@@ -352,7 +362,7 @@ fn compare_file(
     }))
 }
 
-/// How texts are compared: as `git diff` does, whatever a first look at the bytes makes of them.
+/// Returns the diff options of `git diff`, and treats all content as text.
 fn text_diff_options(context: u32) -> DiffOptions {
     let mut options = DiffOptions::new();
     options.context_lines(context).interhunk_lines(0).indent_heuristic(true).force_text(true);
@@ -363,7 +373,7 @@ fn diff_blobs(old: &Blob, new: &Blob) -> Result<Vec<Hunk>, git2::Error> {
     diff_texts(old.content(), new.content())
 }
 
-/// What differs between two texts, without context.
+/// Computes the hunks between two texts, without context.
 pub(super) fn diff_texts(old: &[u8], new: &[u8]) -> Result<Vec<Hunk>, git2::Error> {
     let patch = Patch::from_buffers(old, None, new, None, Some(&mut text_diff_options(0)))?;
     (0..patch.num_hunks())
@@ -379,7 +389,7 @@ pub(super) fn diff_texts(old: &[u8], new: &[u8]) -> Result<Vec<Hunk>, git2::Erro
         .collect()
 }
 
-/// All of a file as one hunk; none for an empty one.
+/// Returns the whole file as one hunk; empty for an empty file.
 fn whole_file_hunk(content: &[u8]) -> Vec<Hunk> {
     match count_lines(content) {
         0 => Vec::new(),

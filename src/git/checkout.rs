@@ -1,20 +1,24 @@
-//! A throw-away checkout: a commit's files in a folder of their own, for programs that look around by themselves.
+//! Creates temporary checkouts: a commit's files in a separate folder, for programs that read files by themselves.
 //!
-//! Invariants: the user's worktree, index, refs, settings and `git worktree list` do not know of it; nothing in the
-//! commit can make anything run, or write or lead outside of the folder. Of a review's nobody reads the folder back, so
-//! whatever a program does to it changes no review but its own; of a fix's `harvest` takes what was changed.
+//! Invariants:
+//! - The user's worktree, index, refs, settings and `git worktree list` do not change.
+//! - Nothing in the commit can run a program, or write or point outside of the folder.
+//! - Nobody reads the checkout of a review back, so a program that changes it affects only its own review. From the
+//!   checkout of a fix, `collect_changes` reads the changed files.
 //!
-//! What it is: files, and a minimal repository of its own that borrows the real one's objects
-//! (`objects/info/alternates`), so that `git log` and `git diff` work in it. HEAD is detached at the commit. There are
-//! no hooks, no filters and no conversions: `info/attributes`, which is stronger than the `.gitattributes` of the
-//! commit, turns them off also for the user's global settings.
+//! A checkout contains the files and a minimal repository that borrows the objects of the real repository
+//! (`objects/info/alternates`), so that `git log` and `git diff` work. HEAD is detached at the commit. There are no
+//! hooks, filters or conversions: `info/attributes`, which overrides the commit's `.gitattributes`, disables them even
+//! when the user's global settings enable them.
 //!
-//! What is different from a checkout by git: files are read-only and not executable, which keeps a careless program
-//! from editing what it reviews, and still lets anybody delete the folder; symbolic links are files with the link's
-//! text, as git makes them where there are none; submodules are empty folders. Left out, and marked so in the index
-//! (`skip-worktree`), are names that the caller does not want, files above [`MAX_FILE_BYTES`], objects that a partial
-//! clone lacks, and names that the file system does not take. A name that could be taken for `.git` is not even in the
-//! index.
+//! Differences from a checkout by git:
+//! - Files are read-only and not executable. A careless program cannot edit the code under review, and the folder can
+//!   still be deleted.
+//! - Symbolic links are files with the link's target as text, as git writes them on systems without links.
+//! - Submodules are empty folders.
+//! - Some files are left out and marked `skip-worktree` in the index: names that the caller excludes, files above
+//!   [`MAX_FILE_BYTES`], objects missing in a partial clone, and names that the file system rejects.
+//! - A name that could be taken for `.git` is not in the index either.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -32,21 +36,22 @@ use super::trees::{TreeLeaf, leaf_from_entry};
 use super::{GitError, Repo, path_bytes};
 use crate::domain::text;
 
-/// Files that a checkout has at most, those that it leaves out counted: trees can be made that unfold to any number.
+/// Maximum number of files in a checkout, including files left out. A crafted tree can expand to any number of files.
 const MAX_FILES: usize = 1_000_000;
-/// Larger files are no source code, and each is in memory while it is written.
+/// Size limit in bytes of a file; larger files are not source code, and each file is held in memory while it is
+/// written.
 const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
-/// Longer paths are beyond what systems take (`PATH_MAX` of Linux).
+/// Length limit in bytes of a path; the value of `PATH_MAX` on Linux.
 const MAX_PATH_BYTES: usize = 4096;
-/// Files for which a thread is worth its start.
+/// Minimum number of files per thread; starting a thread for fewer files is not worthwhile.
 const MIN_FILES_PER_THREAD: usize = 200;
-/// How often it is asked whether to go on.
+/// Interval at which the caller is asked for cancellation.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How often it is tried to delete a folder into which somebody may still write.
+/// Maximum number of attempts to delete a folder while another process may still write to it.
 const MAX_REMOVE_ATTEMPTS: usize = 3;
 
-/// Of the checkout's own repository. What a user may have in the global settings and what would run a program, convert
-/// a file or write into the background is overruled.
+/// Settings of the checkout's own repository. They override global settings that would run a program, convert a file or
+/// write in the background.
 const CHECKOUT_CONFIG: &str = "\
 [core]
 \trepositoryformatversion = 0
@@ -64,15 +69,16 @@ const CHECKOUT_CONFIG: &str = "\
 [submodule]
 \trecurse = false
 ";
+/// Content of the checkout's `info/attributes`: disables filters and conversions for every file.
 const CHECKOUT_ATTRIBUTES: &str = "* -filter -text -ident !eol !crlf !working-tree-encoding !diff !merge\n";
 
-/// A checkout that is deleted with this value.
+/// A temporary checkout; dropping this value deletes the folder.
 #[derive(Debug)]
 pub struct TemporaryCheckout {
     folder: PathBuf,
-    /// Files that were written.
+    /// Number of files written.
     pub files: usize,
-    /// Files of the commit that were not.
+    /// Number of files of the commit that were not written.
     pub left_out: usize,
 }
 
@@ -90,21 +96,21 @@ impl Drop for TemporaryCheckout {
     }
 }
 
-/// A path of the commit.
+/// A path of the commit that is not a folder.
 struct CheckoutEntry {
     path: Vec<u8>,
     leaf: TreeLeaf,
-    /// Not to be written.
+    /// True when the file must not be written.
     unwanted: bool,
 }
 
 impl Repo {
-    /// Checks a commit out into `folder`, which is made, and emptied first when an earlier attempt left it. Files and
-    /// folders whose name is in `unwanted` (ASCII case aside) stay away. `None` when `cancelled`, which is asked every
-    /// 20 ms, says so.
+    /// Checks out a commit into `folder`. The folder is created; a leftover of an earlier attempt is deleted first.
+    /// Files and folders whose name is in `unwanted` (ASCII case-insensitive) are left out. Returns `None` when
+    /// `cancelled`, which is called every 20 ms, returns true.
     ///
     /// # Errors
-    /// When the commit cannot be read or the folder not be written; nothing of the folder is left then.
+    /// Returns an error, and deletes the folder, when the commit cannot be read or the folder cannot be written.
     pub fn create_checkout(
         &self,
         commit: &str,
@@ -129,8 +135,11 @@ impl Repo {
         Ok(Some(throwaway))
     }
 
-    /// Deletes what is in `folder`, where throw-away checkouts are made, but for those whose name `is_alive`. How many
-    /// were deleted.
+    /// Deletes all temporary checkouts in `folder`, except those whose name satisfies `is_alive`. Returns the number of
+    /// deleted entries.
+    ///
+    /// # Errors
+    /// Returns an error when the folder cannot be listed or an entry cannot be deleted.
     pub fn remove_stale_checkouts(folder: &Path, is_alive: &dyn Fn(&str) -> bool) -> Result<usize, GitError> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
@@ -146,7 +155,7 @@ impl Repo {
             let path = entry.path();
             match remove_checkout(&path) {
                 Ok(()) => swept += 1,
-                // Somebody else was at it.
+                // Another process deleted the entry.
                 Err(_) if path.symlink_metadata().is_err() => {}
                 Err(source) => return Err(io_error("delete", &path)(source)),
             }
@@ -154,7 +163,7 @@ impl Repo {
         Ok(swept)
     }
 
-    /// All paths of a commit, by path; the folders are made on the way.
+    /// Lists all paths of a commit, sorted, and creates the folders. Returns `None` when cancelled.
     fn list_checkout_entries(
         &self,
         tip: Oid,
@@ -165,7 +174,7 @@ impl Repo {
         let failed = self.git_error("read a commit");
         let tree = self.inner.find_commit(tip).and_then(|commit| commit.tree()).map_err(failed)?;
         let mut places = Vec::new();
-        // Not by recursion: how deep it goes is for whoever made the commit to say.
+        // The walk is not recursive, because the author of the commit controls the depth of its folders.
         let mut trees = vec![(tree, Vec::new(), false)];
         while let Some((tree, above, unwanted_above)) = trees.pop() {
             if cancelled() {
@@ -207,7 +216,7 @@ impl Repo {
     }
 }
 
-/// The repository in the folder, without files.
+/// Creates the checkout's repository in the folder, without files.
 fn init_repository(folder: &Path, objects: &Path, tip: Oid, shallow: &Path) -> Result<(), GitError> {
     let mut borrowed = path_bytes::from_path(objects);
     if borrowed.contains(&b'\n') {
@@ -228,7 +237,7 @@ fn init_repository(folder: &Path, objects: &Path, tip: Oid, shallow: &Path) -> R
         ("config", CHECKOUT_CONFIG.as_bytes()),
         ("HEAD", head.as_bytes()),
     ];
-    // Where a shallow clone ends, so that nobody looks for what is before it.
+    // The file with the boundary of a shallow clone prevents git from looking for earlier commits.
     let shallow = fs::read(shallow).unwrap_or_default();
     if !shallow.is_empty() {
         files.push(("shallow", &shallow));
@@ -240,7 +249,7 @@ fn init_repository(folder: &Path, objects: &Path, tip: Oid, shallow: &Path) -> R
     Ok(())
 }
 
-/// Makes a folder, and those above it, for us alone.
+/// Creates a folder and its parents with access for the current user only.
 fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -252,7 +261,8 @@ fn is_folder(entry: &git2::TreeEntry) -> bool {
     entry.kind() == Some(ObjectType::Tree) || u32::try_from(entry.filemode()) == Ok(MODE_GITLINK)
 }
 
-/// Makes a folder; false when the file system does not take it, or something is there that differs in case only.
+/// Creates a folder. Returns false when the file system rejects the name, or when an entry that differs in case only
+/// exists.
 fn create_folder(path: &Path) -> Result<bool, GitError> {
     match fs::create_dir(path) {
         Ok(()) => Ok(true),
@@ -265,8 +275,8 @@ fn is_name_error(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::InvalidFilename | ErrorKind::InvalidInput)
 }
 
-/// Whether a name stays in its folder and is not git's own, on any file system: some ignore case, trailing dots, what
-/// follows a colon, or characters that cannot be seen.
+/// Returns true when a name stays in its folder and is not git's own on any file system. Some file systems ignore case,
+/// trailing dots, the text after a colon, or invisible characters.
 pub(super) fn is_safe_file_name(name: &[u8]) -> bool {
     let folded: String =
         String::from_utf8_lossy(name).chars().filter(|c| !text::is_unsafe(*c)).flat_map(char::to_lowercase).collect();
@@ -277,8 +287,8 @@ pub(super) fn is_safe_file_name(name: &[u8]) -> bool {
     !leads_away && !matches!(stem, ".git" | "git~1")
 }
 
-/// Writes the files, on several threads when there are many; the entries of the index, in the order of `places`, and
-/// fewer than those when cancelled.
+/// Writes the files, on several threads when there are many. Returns the index entries in the order of `places`; when
+/// cancelled, there are fewer entries than places.
 fn write_entries(
     folder: &Path,
     places: &[CheckoutEntry],
@@ -336,7 +346,7 @@ fn write_entry(folder: &Path, odb: &Odb<'_>, place: &CheckoutEntry) -> Result<In
         entry.flags_extended = 0;
         return Ok(entry);
     }
-    // Without a look for new packs, which for each of many missing objects would take for ever.
+    // The lookup does not search for new packs; for many missing objects that would be very slow.
     if !odb.exists_ext(place.leaf.id, OdbLookupFlags::NO_REFRESH) {
         return Ok(entry);
     }
@@ -355,7 +365,7 @@ fn write_entry(folder: &Path, odb: &Odb<'_>, place: &CheckoutEntry) -> Result<In
     Ok(entry)
 }
 
-/// Writes a file that is not there yet, and into the entry what git knows an unchanged file by.
+/// Writes a new file, and sets the `stat` data in `entry` by which git recognizes an unchanged file.
 fn write_file(path: &Path, content: &[u8], entry: &mut IndexEntry) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -385,7 +395,7 @@ fn write_index(folder: &Path, entries: &[IndexEntry]) -> Result<(), git2::Error>
     index.write()
 }
 
-/// Deletes a folder with all that is in it, also what was made so that it cannot be deleted; follows no link.
+/// Deletes a folder with its contents, even when permissions forbid it. No link is followed.
 fn remove_checkout(folder: &Path) -> io::Result<()> {
     match folder.symlink_metadata() {
         Ok(seen) if seen.is_dir() => {}
@@ -405,7 +415,7 @@ fn remove_checkout(folder: &Path) -> io::Result<()> {
     removed
 }
 
-/// Lets us delete what is in the folders from here on down.
+/// Makes the folder and all folders below it writable, so that their entries can be deleted.
 #[cfg(unix)]
 fn open_up(folder: &Path) {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,7 +1,9 @@
-//! What a program changed in a throw-away checkout that it was allowed to write into.
+//! Collects the changes that a program made in a temporary checkout.
 //!
-//! Invariants: read are ordinary files below the folder, whatever the program made of it: no link is followed, nothing of
-//! git's own or of the names that the checkout left out counts, and no more is read than a fix may have.
+//! Invariants:
+//! - Only regular files below the folder are read, and no link is followed.
+//! - Git's own files and the names that the checkout left out are ignored.
+//! - No more is read than a fix may contain.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
@@ -13,44 +15,44 @@ use super::worktree::Worktree;
 use super::{FileEdit, GitError, Repo, TemporaryCheckout};
 use crate::domain::text::{format_count, sanitize_line};
 
-/// Entries of the folder that are looked at.
+/// Maximum number of entries of the folder that are examined.
 const MAX_ENTRIES: usize = 1_000_000;
-/// Folders in each other.
+/// Maximum nesting depth of folders.
 const MAX_DEPTH: usize = 128;
-/// Notes about what was left as it is; the others are counted.
+/// Maximum number of notes about ignored changes; further notes are only counted.
 const MAX_NOTES: usize = 5;
 
-/// The files of a checkout as they were before a program got it.
+/// State of a checkout's files before a program runs.
 #[derive(Debug)]
 pub struct CheckoutBaseline {
     files: BTreeMap<String, FileStamp>,
 }
 
-/// By what an unchanged file is known: git does the same.
+/// `stat` data that identifies an unchanged file, as in git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FileStamp {
     length: u64,
     modified: Option<SystemTime>,
-    /// Device, inode and the time of the last change of these: nobody can set it back.
+    /// Device, inode, and ctime in seconds and nanoseconds; a program cannot set ctime back.
     inode: [i64; 4],
 }
 
-/// What is taken from a checkout at most.
+/// Limits for the changes taken from a checkout.
 #[derive(Debug, Clone, Copy)]
 pub struct CollectLimits {
     pub files: usize,
     pub bytes: u64,
 }
 
-/// What a program changed.
+/// Changes that a program made.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CollectedChanges {
     pub changes: Vec<(String, FileEdit)>,
-    /// What it did that no patch can have, in words.
+    /// Descriptions of changes that a patch cannot contain.
     pub notes: Vec<String>,
 }
 
-/// Why nothing was taken.
+/// Error that prevents the collection of changes.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError {
     #[error(transparent)]
@@ -62,7 +64,10 @@ pub enum CollectError {
 }
 
 impl TemporaryCheckout {
-    /// Lets a program write into the files, and remembers how they are.
+    /// Makes the files writable and records their state.
+    ///
+    /// # Errors
+    /// Returns an error when a folder cannot be listed or a file cannot be changed.
     pub fn prepare_for_writing(&self) -> Result<CheckoutBaseline, GitError> {
         let mut files = BTreeMap::new();
         for (path, _) in walk_files(self.folder(), &mut Vec::new())? {
@@ -75,8 +80,12 @@ impl TemporaryCheckout {
         Ok(CheckoutBaseline { files })
     }
 
-    /// What differs from what was sown. `unwanted` names were left out of the checkout: a file of that name is not taken.
-    /// `repo` is whose snapshot `commit` it is: what that ignores, or has and the checkout has not, is not taken either.
+    /// Collects the differences from `sown`. Files with a name in `unwanted` were left out of the checkout and are not
+    /// taken. `repo` and `commit` identify the snapshot: new files that the repository ignores, or that the commit has
+    /// but the checkout left out, are not taken either.
+    ///
+    /// # Errors
+    /// Returns an error when a limit of `most` is exceeded, or when the checkout or the commit cannot be read.
     pub fn collect_changes(
         &self,
         sown: &CheckoutBaseline,
@@ -134,7 +143,7 @@ impl TemporaryCheckout {
 }
 
 impl Repo {
-    /// Whether the user's own rules ignore a path that is not in the index.
+    /// Returns true when the user's own ignore rules match a path that is not in the index.
     fn is_ignored(&self, path: &str) -> bool {
         self.inner.is_path_ignored(path).unwrap_or(false)
     }
@@ -153,7 +162,7 @@ impl FileStamp {
     }
 }
 
-/// The ordinary files below a folder, by path. What else there is goes into `odd`.
+/// Lists the regular files below a folder by path; other entries are described in `odd`.
 fn walk_files(root: &Path, odd: &mut Vec<String>) -> Result<BTreeMap<String, FileStamp>, GitError> {
     let mut files = BTreeMap::new();
     let mut folders = vec![(root.to_owned(), String::new(), 0)];
@@ -175,14 +184,14 @@ fn walk_files(root: &Path, odd: &mut Vec<String>) -> Result<BTreeMap<String, Fil
                 continue;
             };
             if !is_safe_file_name(name.as_bytes()) {
-                // The repository of the checkout itself is no news.
+                // The checkout's own git dir needs no note.
                 if !above.is_empty() {
                     odd.push(format!("{above}{name} is git's own"));
                 }
                 continue;
             }
             let path = format!("{above}{name}");
-            // Of the entry itself: a link is not followed.
+            // `symlink_metadata` describes the entry itself; a link is not followed.
             let Ok(seen) = entry.path().symlink_metadata() else { continue };
             if seen.is_dir() {
                 folders.push((entry.path(), format!("{path}/"), depth + 1));

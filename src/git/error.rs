@@ -1,18 +1,18 @@
-//! What can go wrong with a repository, each with its place and, where there is one, the way out.
+//! Defines the errors of the git module; each names its path and, where possible, a remedy.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// An error of the git room.
+/// An error of the git module.
 #[derive(Debug, Error)]
 pub enum GitError {
     #[error("{} is not in a git repository", path.display())]
     NotARepository { path: PathBuf },
-    /// What `GIT_DIR` names.
+    /// `GIT_DIR` names a path that is not a git repository; `path` is its value.
     #[error("GIT_DIR names {}, which is not a git repository", path.display())]
     NotAGitDir { path: PathBuf },
-    /// git's own protection against repositories that somebody else prepared.
+    /// git's protection against repositories that belong to another user.
     #[error("the repository around {} belongs to somebody else", path.display())]
     NotOwned { path: PathBuf },
     /// A repository format that libgit2 cannot read, such as SHA-256 or reftable.
@@ -22,10 +22,10 @@ pub enum GitError {
     NoWorktree { path: PathBuf },
     #[error("{} has neither a working tree nor an index", path.display())]
     NoIndex { path: PathBuf },
-    /// What `--staged` would not show: the sides of a conflict are not what is going to be committed.
+    /// The staged scope has a merge conflict; the sides of a conflict are not what will be committed.
     #[error("a merge is in progress in {}: {}", path.display(), unmerged(paths))]
     Unmerged { paths: Vec<String>, path: PathBuf },
-    /// A clone made with `--filter`, and what it lacks could not be fetched: `what` says why.
+    /// A clone made with `--filter` lacks objects that could not be fetched; `what` is the reason.
     #[error("{} is a partial clone: {} of what is to be reviewed {} not here, and {what}",
         path.display(), crate::domain::text::format_count(*missing, "object"), if *missing == 1 { "is" } else { "are" })]
     PartialClone { path: PathBuf, missing: usize, what: String },
@@ -33,17 +33,17 @@ pub enum GitError {
     UnknownRevision { text: String, path: PathBuf },
     #[error("{} has no commit yet", path.display())]
     Unborn { path: PathBuf },
-    /// `tried` are the names that could have been the base of the branch.
+    /// No base branch was found; `tried` lists the candidate names.
     #[error("cannot guess what the branch started from in {}: none of {} exists", path.display(), tried.join(", "))]
     NoBase { tried: Vec<String>, path: PathBuf },
     #[error("{one:?} and {other:?} have no common ancestor in {}", path.display())]
     NoMergeBase { one: String, other: String, path: PathBuf },
     #[error("cannot read the index {}: {what}", path.display())]
     Index { path: PathBuf, what: String },
-    /// More than a checkout is made of; no work of people is as large.
+    /// The commit has more files than the limit of a temporary checkout.
     #[error("{commit} in {} has more than {limit} files", path.display())]
     TooManyFiles { commit: String, limit: usize, path: PathBuf },
-    /// A file that revdeck does not read or write for a fix: a link, something in a git dir, another repository.
+    /// A path that revdeck does not read or write for a fix: a link, a path in a git dir, or another repository.
     #[error("{} is not touched: {why}", path.display())]
     NotTouched { path: PathBuf, why: String },
     #[error("cannot {action} {}: {source}", path.display())]
@@ -52,9 +52,9 @@ pub enum GitError {
     Git { action: &'static str, path: PathBuf, source: git2::Error },
 }
 
-/// How the actions begin that write into the git dir.
+/// Prefixes of the actions that write to the git dir.
 const WRITE_ACTIONS: [&str; 2] = ["write a snapshot", "keep a snapshot"];
-/// Paths named in an error; the others are counted.
+/// Maximum number of paths named in an error; further paths are only counted.
 const MAX_NAMED_PATHS: usize = 3;
 
 fn unmerged(paths: &[String]) -> String {
@@ -66,13 +66,13 @@ fn unmerged(paths: &[String]) -> String {
     format!("{}{more} {} unmerged", named.join(", "), if paths.len() == 1 { "is" } else { "are" })
 }
 
-/// Whether the system did not let us write; libgit2 has only the words for it.
+/// Returns true when the system refused a write; libgit2 reports this in the message only.
 fn is_permission_error(error: &git2::Error) -> bool {
     ["Permission denied", "Read-only file system"].iter().any(|words| error.message().contains(words))
 }
 
 impl GitError {
-    /// What somebody can do about it, as a sentence; `None` when there is nothing particular to say.
+    /// Returns a sentence with a remedy; `None` when there is no specific remedy.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NotARepository { .. } => "change into a repository, or make one with `git init`".to_owned(),
@@ -109,7 +109,7 @@ impl GitError {
         })
     }
 
-    /// The error of libgit2 while doing `action`.
+    /// Wraps a libgit2 error that occurred during `action`.
     pub(super) fn from_git2(action: &'static str, path: impl Into<PathBuf>, source: git2::Error) -> Self {
         Self::Git { action, path: path.into(), source }
     }

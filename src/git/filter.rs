@@ -1,7 +1,7 @@
-//! Which changed files are not worth a review, and why: by their name, their attributes, their content.
+//! Decides which changed files a review leaves out, by name, git attributes and content.
 //!
-//! Attributes are those of the snapshot's own tree (not of the worktree, `info/attributes` or the user), so that whoever
-//! looks again, later or elsewhere, leaves out the same. What linguist's attributes say beats what a name suggests.
+//! Attributes are read from the snapshot's own tree, not from the worktree, `info/attributes` or the user's settings,
+//! so that a later check leaves out the same files. Linguist attributes take precedence over rules by name.
 
 use ignore::gitignore::Gitignore;
 
@@ -10,19 +10,20 @@ use super::gitignore::parse_globs;
 use super::{FilterSettings, GitError, Repo, path_bytes};
 use crate::domain::OmissionReason;
 
-/// Bytes in which a NUL makes a file binary, as in git.
+/// Length in bytes of the prefix in which a NUL marks a file as binary; the value of git.
 const BINARY_CHECK_BYTES: usize = 8000;
-/// A code file whose lines are longer than this on average, in bytes, was not written by hand (linguist takes 110 for
-/// JavaScript and CSS; wide tables and data in code are longer than that and still read).
+/// Maximum average line length, in bytes, of a hand-written code file. Linguist uses 110 for JavaScript and CSS, but
+/// wide tables and data in readable code are longer.
 const MAX_AVERAGE_LINE_BYTES: usize = 500;
-/// A code file with a line above this many bytes was not written by hand: ten screens of 500.
+/// Maximum length in bytes of a line in a hand-written code file: ten screens of 500 bytes.
 const MAX_LINE_BYTES: usize = 5000;
-/// Generators say so at the top: in this many lines and bytes (Go's convention is before the first code; licenses of
-/// some 20 lines stand above it).
+/// Number of lines searched for a marker of generated code. Go's convention puts the marker before the first code, and
+/// a license of about 20 lines can stand above it.
 const MAX_MARKER_LINES: usize = 40;
+/// Number of bytes searched for a marker of generated code.
 const MAX_MARKER_BYTES: usize = 4096;
 
-/// Lock files of package managers, by name.
+/// File names of package managers' lock files.
 const LOCK_FILES: &[&str] = &[
     "Cargo.lock",
     "Gemfile.lock",
@@ -60,8 +61,8 @@ const LOCK_FILES: &[&str] = &[
     "rebar.lock",
 ];
 
-/// Folders of other people's code, by name, wherever they are; from linguist's `vendor.yml`, without what projects
-/// often use for code of their own (`dist`, `deps`, `cache`).
+/// Folder names of third-party code, at any depth. From linguist's `vendor.yml`, without names that projects often use
+/// for their own code (`dist`, `deps`, `cache`).
 const VENDOR_FOLDERS: &[&str] = &[
     "vendor",
     "vendors",
@@ -85,7 +86,7 @@ const VENDOR_FOLDERS: &[&str] = &[
     ".bundle",
 ];
 
-/// What names of generated files end with; from linguist's `generated.rb`.
+/// Suffixes of generated files; from linguist's `generated.rb`.
 const GENERATED_SUFFIXES: &[&str] = &[
     ".pb.go",
     ".pb.gw.go",
@@ -111,17 +112,17 @@ const GENERATED_SUFFIXES: &[&str] = &[
 
 const MINIFIED_SUFFIXES: &[&str] = &[".min.js", ".min.mjs", ".min.cjs", ".min.css", "-min.js", "-min.css"];
 
-/// Endings of files with code, for which long lines are telling; prose and data may well have them.
+/// Extensions of code files, where long lines indicate minified code; prose and data may have long lines.
 const CODE_EXTENSIONS: &[&str] = &[
     "bash", "c", "cc", "cjs", "cpp", "cs", "css", "cxx", "dart", "ex", "exs", "go", "h", "hh", "hpp", "hxx", "java",
     "js", "jsx", "kt", "less", "lua", "m", "mjs", "mm", "mts", "php", "pl", "py", "pyi", "rb", "rs", "scala", "scss",
     "sh", "swift", "ts", "tsx", "vue", "zig",
 ];
 
-/// Where a folder's `.gitattributes` comes from.
+/// Function that returns the `.gitattributes` content of a folder.
 type AttributeSource<'a> = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + 'a>;
 
-/// Says of the files of one snapshot which are left out of its review. Reads each `.gitattributes` once.
+/// Decides which files of a snapshot a review leaves out. Each `.gitattributes` file is read once.
 pub struct ReviewFilter<'a> {
     attributes: AttributeLookup<AttributeSource<'a>>,
     ignored: Gitignore,
@@ -129,7 +130,10 @@ pub struct ReviewFilter<'a> {
 }
 
 impl Repo {
-    /// The judge over the files of a commit's tree.
+    /// Returns the filter for the files of a commit's tree.
+    ///
+    /// # Errors
+    /// Returns an error when the commit cannot be read.
     pub fn review_filter(&self, commit: &str, filter: &FilterSettings) -> Result<ReviewFilter<'_>, GitError> {
         let tree = self.find_commit(commit)?.tree().map_err(self.git_error("read a commit"))?;
         Ok(self.review_filter_for_tree(tree, filter))
@@ -157,13 +161,13 @@ impl Repo {
 }
 
 impl ReviewFilter<'_> {
-    /// Looks at a file's name, size and content alone, so that the same file is always judged the same.
+    /// Returns a filter that uses only a file's name, size and content, so that equal files always get the same result.
     pub fn without_attributes(max_file_bytes: u64) -> Self {
         let none: AttributeSource<'_> = Box::new(|_| None);
         Self { attributes: AttributeLookup::new(none, None, None), ignored: Gitignore::empty(), max_file_bytes }
     }
 
-    /// Why the file is left out of a review; `None` when it is not.
+    /// Returns the reason why a review leaves out the file; `None` when the file is reviewed.
     pub fn left_out_reason(&mut self, path: &str, content: &[u8]) -> Option<OmissionReason> {
         let path = super::path_bytes::from_text(path).pop().unwrap_or_default();
         let size = || self.is_oversized(content.len() as u64).then_some(OmissionReason::Oversized);
@@ -171,12 +175,12 @@ impl ReviewFilter<'_> {
         self.check_name(&path).or(oversized).or_else(|| self.check_content(&path, content))
     }
 
-    /// The same, by the file's name and what the attributes say of it.
+    /// Does the same as [`ReviewFilter::left_out_reason`], from the name and the attributes only.
     pub fn left_out_reason_by_name(&mut self, path: &str) -> Option<OmissionReason> {
         self.check_name(&super::path_bytes::from_text(path).pop().unwrap_or_default())
     }
 
-    /// The same, by what its content looks like.
+    /// Does the same as [`ReviewFilter::left_out_reason`], from the traits of the content and the attributes only.
     pub fn left_out_reason_by_traits(&mut self, path: &str, looks: ContentTraits) -> Option<OmissionReason> {
         self.check_traits(&super::path_bytes::from_text(path).pop().unwrap_or_default(), looks)
     }
@@ -185,7 +189,7 @@ impl ReviewFilter<'_> {
         size > self.max_file_bytes
     }
 
-    /// What the settings, the attributes and the name say, without a look into the file.
+    /// Checks the settings, the attributes and the name, without reading the file.
     pub(super) fn check_name(&mut self, path: &[u8]) -> Option<OmissionReason> {
         if self.ignored.matched_path_or_any_parents(path_bytes::to_path(path), false).is_ignore() {
             return Some(OmissionReason::Ignored);
@@ -220,7 +224,7 @@ impl ReviewFilter<'_> {
         ends(GENERATED_SUFFIXES).then_some(OmissionReason::Generated)
     }
 
-    /// What the content says, once the name has nothing against it.
+    /// Checks the content of a file that passed the check of its name.
     pub(super) fn check_content(&mut self, path: &[u8], content: &[u8]) -> Option<OmissionReason> {
         self.check_traits(path, ContentTraits::from_content(content))
     }
@@ -237,7 +241,7 @@ impl ReviewFilter<'_> {
     }
 }
 
-/// What a file's content says of who wrote it, whatever it is called and whatever attributes say.
+/// Traits of a file's content that indicate binary, generated or minified files, without its name and attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentTraits {
     has_nul: bool,
@@ -255,11 +259,12 @@ impl ContentTraits {
         }
     }
 
-    /// As a number that [`Looks::from_bits`] reads.
+    /// Encodes the traits as a number for [`ContentTraits::from_bits`].
     pub fn to_bits(self) -> u8 {
         u8::from(self.has_nul) | u8::from(self.has_generated_marker) << 1 | u8::from(self.has_long_lines) << 2
     }
 
+    /// Decodes the number of [`ContentTraits::to_bits`]; `None` for an invalid number.
     pub fn from_bits(bits: u8) -> Option<Self> {
         let has = |bit: u8| bits & 1 << bit != 0;
         (bits < 8).then(|| Self { has_nul: has(0), has_generated_marker: has(1), has_long_lines: has(2) })
@@ -268,12 +273,12 @@ impl ContentTraits {
 
 fn is_vendored(path: &[u8]) -> bool {
     let mut parts = path.split(|byte| *byte == b'/');
-    // The last part is the file.
+    // The last part is the file name.
     parts.next_back();
     parts.any(|part| VENDOR_FOLDERS.iter().any(|folder| folder.as_bytes() == part))
 }
 
-/// Whether long lines of a file tell that nobody wrote them.
+/// Returns true for a code file, where long lines indicate minified code.
 fn is_code(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let ending = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default().to_ascii_lowercase();
@@ -282,7 +287,7 @@ fn is_code(path: &[u8]) -> bool {
 
 fn has_long_lines(content: &[u8]) -> bool {
     let lines = count_lines(content).max(1) as usize;
-    // One long line alone is a short file, not a minified one.
+    // A small file with a single long line is not minified.
     if content.len() > 4 * MAX_AVERAGE_LINE_BYTES && content.len() / lines > MAX_AVERAGE_LINE_BYTES {
         return true;
     }
@@ -294,7 +299,7 @@ fn has_long_lines(content: &[u8]) -> bool {
     })
 }
 
-/// Whether a comment in the first lines says that a program wrote the file.
+/// Returns true when a comment in the first lines marks the file as generated.
 fn has_generated_marker(content: &[u8]) -> bool {
     let head = content.get(..MAX_MARKER_BYTES).unwrap_or(content);
     head.split(|byte| *byte == b'\n').take(MAX_MARKER_LINES).any(|line| {
@@ -305,7 +310,7 @@ fn has_generated_marker(content: &[u8]) -> bool {
     })
 }
 
-/// Words that must stand in one line, in this order and in lower case.
+/// Markers of generated code: lower-case phrases that must occur in a line in this order.
 const GENERATED_MARKERS: &[&[&str]] = &[
     &["@generated"],
     &["<auto-generated"],
@@ -334,7 +339,7 @@ fn has_marker(line: &str, marker: &[&str]) -> bool {
         let Some(at) = rest.find(words) else { return false };
         let before = rest.get(..at).and_then(|before| before.chars().next_back());
         let after = rest.get(at + words.len()..).unwrap_or_default();
-        // Somebody who writes about markers quotes them; and `@generated` is no part of a longer word.
+        // Text about markers quotes them, and `@generated` must not be part of a longer word.
         let quote =
             |c: Option<char>| c.is_some_and(|c| matches!(c, '"' | '\'' | '`' | '“' | '”') || c.is_alphanumeric());
         if quote(before) || quote(after.chars().next()) {
@@ -345,7 +350,7 @@ fn has_marker(line: &str, marker: &[&str]) -> bool {
     true
 }
 
-/// Lines of a text; a last one without a line end counts.
+/// Counts lines; a last line without a line end counts.
 pub(super) fn count_lines(content: &[u8]) -> u32 {
     let ends = memchr::memchr_iter(b'\n', content).count();
     let open = usize::from(content.last().is_some_and(|last| *last != b'\n'));

@@ -1,7 +1,10 @@
-//! Whether anything moved, without reading what: where git stands, and what the worktree looks like from outside.
+//! Detects cheaply that a repository or its worktree moved: git state, and a fingerprint of the worktree from `stat`
+//! data.
 //!
-//! Invariants: nothing is written; of files only the index and the end of HEAD's log are read, everything else is `stat`.
-//! Two equal glances are of the same files unless somebody changed one and set its time and inode back.
+//! Invariants:
+//! - Nothing is written. The only files read are git's own (index, settings, end of HEAD's reflog) and ignore rules;
+//!   everything else is `stat` data and folder listings.
+//! - Two equal fingerprints mean equal files, unless a program changed a file and restored its time and inode.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
@@ -15,37 +18,39 @@ use super::watched_folders::WatchExclusions;
 use super::{GitError, Repo, path_bytes};
 use crate::domain::{GitOperation, Scope, WatchTrigger};
 
-/// Where git stands in one working tree.
+/// State of git in a working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitState {
-    /// As [`Repo::branch`].
+    /// Same value as [`Repo::branch`].
     pub branch: String,
-    /// As [`Repo::head`].
+    /// Same value as [`Repo::head`].
     pub head: String,
     pub operation: Option<GitOperation>,
-    /// What the index holds, and the file as it was when that was read.
+    /// Hash of the index entries.
     index: [u8; 32],
+    /// `stat` identity of the index file at the time of the hash.
     index_file: Option<[u64; 4]>,
 }
 
 impl GitState {
-    /// Whether something moved between the two: an index that was written anew and holds the same does not count.
+    /// Returns true when the two states differ. An index file that was rewritten with the same entries counts as equal.
     pub fn differs_from(&self, other: &Self) -> bool {
         (&self.branch, &self.head, self.operation, self.index)
             != (&other.branch, &other.head, other.operation, other.index)
     }
 }
 
-/// The files of a worktree that may differ from its index, by name, size and time.
+/// Hash of the files that may differ from the index, with their inode, size, mode and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorktreeFingerprint([u8; 32]);
 
-/// How far back the former HEAD is looked for below the new one, in commits.
+/// Maximum number of commits searched for the former HEAD among the first parents of the new HEAD.
 const MAX_FIRST_PARENTS: usize = 1000;
-/// A line of HEAD's log is hardly longer: two hashes, a name and what was done.
+/// Number of bytes read from the end of HEAD's reflog; enough for the last line, which has two hashes, a name and the
+/// action.
 const REFLOG_TAIL_BYTES: u64 = 4096;
 
-/// The repository that the environment names, if this is its worktree.
+/// Opens the repository that `GIT_DIR` names, if `worktree` is its worktree.
 fn open_from_environment(worktree: &Path) -> Option<Repository> {
     std::env::var_os("GIT_DIR").filter(|value| !value.is_empty())?;
     let named = Repository::open_from_env().ok()?;
@@ -54,8 +59,11 @@ fn open_from_environment(worktree: &Path) -> Option<Repository> {
 }
 
 impl Repo {
-    /// The repository of this very worktree, whatever the environment says; but for a worktree in which nothing says where
-    /// its repository is, the one that `GIT_DIR` names for it.
+    /// Opens the repository of this worktree, regardless of the environment. When the worktree does not name its
+    /// repository, the repository of `GIT_DIR` is used, if it belongs to the worktree.
+    ///
+    /// # Errors
+    /// Returns an error when no repository can be opened.
     pub fn open_worktree(worktree: &Path) -> Result<Self, GitError> {
         let failed = |error| GitError::from_git2("open the repository", worktree, error);
         let inner =
@@ -64,16 +72,17 @@ impl Repo {
         Ok(Self { inner, index })
     }
 
-    /// The git dir of this working tree alone, without symbolic links in it.
+    /// Returns the git dir of this working tree alone, with symbolic links resolved.
     pub fn git_dir(&self) -> PathBuf {
         let dir = self.inner.path();
         dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
     }
 
-    /// The working trees that share the repository and are there: the main one first, unless it is bare.
+    /// Lists the existing working trees of the repository; the main working tree is first, unless the repository is
+    /// bare.
     pub fn worktrees(&self) -> Vec<PathBuf> {
         let main = match self.inner.path() == self.inner.commondir() {
-            // Its worktree may be where `GIT_WORK_TREE` says.
+            // `GIT_WORK_TREE` may set another worktree.
             true => self.inner.workdir().map(Path::to_owned),
             false => Repository::open(self.common_dir()).ok().and_then(|main| main.workdir().map(Path::to_owned)),
         };
@@ -83,7 +92,10 @@ impl Repo {
         main.into_iter().chain(linked).filter_map(|path| path.canonicalize().ok()).collect()
     }
 
-    /// Where git stands; `before` spares reading an index that is the same file as then.
+    /// Reads the git state. If the index file is the same as in `before`, the index is not read again.
+    ///
+    /// # Errors
+    /// Returns an error when the index cannot be read.
     pub fn read_git_state(&self, before: Option<&GitState>) -> Result<GitState, GitError> {
         let index_file = stat_identity(&self.index);
         let index = match before.filter(|before| before.index_file == index_file && index_file.is_some()) {
@@ -102,7 +114,7 @@ impl Repo {
         Ok(*hash.finalize().as_bytes())
     }
 
-    /// What git is in the middle of.
+    /// Returns the git operation in progress, such as a merge or a rebase.
     pub fn operation(&self) -> Option<GitOperation> {
         Some(match self.inner.state() {
             RepositoryState::Clean => return None,
@@ -118,8 +130,8 @@ impl Repo {
         })
     }
 
-    /// What brought HEAD from one place to the other; `None` when it stands where it stood. The word that git wrote into
-    /// HEAD's log counts, and where there is none, how the commits lie to each other.
+    /// Returns the action that moved HEAD from `before` to `now`; `None` when HEAD did not move. The action comes from
+    /// HEAD's reflog, or from the commit graph when the reflog does not help.
     pub fn detect_movement(&self, before: &GitState, now: &GitState) -> Option<WatchTrigger> {
         if (&before.head, &before.branch) == (&now.head, &now.branch) {
             return None;
@@ -128,8 +140,9 @@ impl Repo {
         Some(told.unwrap_or_else(|| self.movement_from_history(before, now)))
     }
 
-    /// The commits that a branch got on its way from one commit to another, as a scope: the last one alone, unless others
-    /// lie between it and what both have in common. A commit that was amended on the way is among them.
+    /// Returns the commits between two tips of a branch as a scope. It is the single commit `to` when its parent is the
+    /// merge base of `from` and `to`; otherwise it is the range from the merge base to `to`. An amended commit is
+    /// included.
     pub fn scope_between(&self, from: &str, to: &str) -> Scope {
         let id = |text: &str| Oid::from_str(text).ok();
         let base = id(from).zip(id(to)).and_then(|(old, new)| self.inner.merge_base(old, new).ok());
@@ -143,13 +156,13 @@ impl Repo {
         }
     }
 
-    /// The commit at the tip of a local branch.
+    /// Returns the id of the commit at the tip of a local branch.
     pub fn local_branch_tip(&self, branch: &str) -> Option<String> {
         let branch = self.inner.find_branch(branch, git2::BranchType::Local).ok()?;
         branch.get().peel_to_commit().ok().map(|commit| commit.id().to_string())
     }
 
-    /// What the last line of HEAD's log says, when it is about this commit.
+    /// Returns the action in the last line of HEAD's reflog, if the line belongs to the commit `head`.
     fn last_reflog_action(&self, head: &str) -> Option<String> {
         let mut file = std::fs::File::open(self.inner.path().join("logs").join("HEAD")).ok()?;
         let length = file.metadata().ok()?.len();
@@ -168,7 +181,7 @@ impl Repo {
         let commit = |id: &str| Oid::from_str(id).and_then(|id| self.inner.find_commit(id)).ok();
         let (old, new) = match (commit(&before.head), commit(&now.head)) {
             (Some(old), Some(new)) => (old, new),
-            // The first commit; or the branch is unborn again.
+            // HEAD has its first commit, or the branch is unborn again.
             (_, new) => return if new.is_some() { WatchTrigger::Commit } else { WatchTrigger::Checkout },
         };
         if is_first_parent_ancestor(&old, &new) {
@@ -182,7 +195,11 @@ impl Repo {
         }
     }
 
-    /// What the worktree looks like now: one `stat` for each tracked file and each file that git does not ignore.
+    /// Computes the fingerprint of the worktree, with a `stat` call for each tracked file and each untracked file that
+    /// is not ignored.
+    ///
+    /// # Errors
+    /// Returns an error when there is no worktree or the index cannot be read.
     pub fn compute_worktree_fingerprint(&self, quiet: &WatchExclusions) -> Result<WorktreeFingerprint, GitError> {
         let root = self.worktree_root()?;
         let index = GitIndex::read(&self.index, self.inner.path())?;
@@ -202,7 +219,8 @@ impl Repo {
         let mut hash = blake3::Hasher::new();
         for (path, sort) in &seen {
             hash.update(path).update(&[0, *sort]);
-            // That a file went missing is said already; its folder's time would only speak of its neighbours.
+            // A missing file has no identity and is already marked by its kind; the time of its folder would only
+            // reflect other files.
             for part in stat_identity(&path_bytes::join_path(&root, path)).unwrap_or_default() {
                 hash.update(&part.to_be_bytes());
             }
@@ -211,7 +229,7 @@ impl Repo {
     }
 }
 
-/// Whether a commit is among the first parents of another.
+/// Returns true when `old` is among the first-parent ancestors of `new`.
 fn is_first_parent_ancestor(old: &git2::Commit<'_>, new: &git2::Commit<'_>) -> bool {
     let firsts = std::iter::successors(new.parent(0).ok(), |commit| commit.parent(0).ok());
     firsts.take(MAX_FIRST_PARENTS).any(|commit| commit.id() == old.id())
@@ -221,14 +239,14 @@ fn entry_path(index: &GitIndex, at: usize) -> Vec<u8> {
     index.entries.get(at).map(|entry| index.path(entry).to_vec()).unwrap_or_default()
 }
 
-/// Inode, size and time: what tells one content of a file from the next without reading it.
+/// Returns inode, size, mode and modification time, which distinguish two contents of a file without reading them.
 fn stat_identity(path: &Path) -> Option<[u64; 4]> {
     let metadata = path.symlink_metadata().ok()?;
     let time = (metadata.mtime() as u64, metadata.mtime_nsec() as u64);
     Some([metadata.ino(), metadata.size() ^ (u64::from(metadata.mode()) << 40), time.0, time.1])
 }
 
-/// The sort of movement that git's word in HEAD's log stands for; `None` for a word that is not git's own.
+/// Parses the action in a reflog line; `None` for an action that git does not write.
 fn movement_from_action(action: &str) -> Option<WatchTrigger> {
     let (what, _) = action.split_once(':')?;
     let word = what.split([' ', '(']).next().unwrap_or_default();

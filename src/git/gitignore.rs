@@ -1,6 +1,7 @@
-//! Which untracked files git ignores: `.gitignore` per folder, `info/exclude`, `core.excludesFile`, the nearest first.
+//! Decides which untracked files git ignores, from `.gitignore` files, then `info/exclude`, then `core.excludesFile`;
+//! the nearest rule wins.
 //!
-//! Rules are read only when there is something to hold against them: in a clean worktree that is hardly ever.
+//! Rules are parsed only when a path must be checked, which is rare in a clean worktree.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -10,21 +11,21 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::{path_bytes, regular_file};
 
-/// The rules that hold in one folder of the worktree.
+/// Ignore rules that apply in a folder of the worktree.
 pub struct FolderIgnoreRules {
     parent: Option<Arc<FolderIgnoreRules>>,
-    /// Relative to the worktree, without a slash at the end.
+    /// Path relative to the worktree, without a trailing slash.
     path: Vec<u8>,
-    /// The folder's `.gitignore`, when there is one.
+    /// Path of the folder's `.gitignore`, if there is one.
     file: Option<PathBuf>,
     shared: Arc<SharedIgnoreRules>,
     rules: OnceLock<Gitignore>,
     ignored: OnceLock<bool>,
 }
 
-/// The rules that hold everywhere.
+/// Ignore rules that apply in every folder.
 pub struct SharedIgnoreRules {
-    /// The strongest first.
+    /// Rule files, strongest first.
     files: Vec<PathBuf>,
     ignore_case: bool,
     rules: OnceLock<Vec<Gitignore>>,
@@ -51,7 +52,7 @@ impl FolderIgnoreRules {
         Arc::new(Self { parent, path, file, shared, rules: OnceLock::new(), ignored: OnceLock::new() })
     }
 
-    /// Whether an entry directly in this folder is ignored; `path` is relative to the worktree.
+    /// Returns true when an entry directly in this folder is ignored; `path` is relative to the worktree.
     pub fn ignores(&self, path: &[u8], is_folder: bool) -> bool {
         self.is_ignored() || self.matches(path, is_folder)
     }
@@ -76,7 +77,7 @@ impl FolderIgnoreRules {
     }
 }
 
-/// What the rules say of a path; `None` when they do not speak of it.
+/// Applies the rules to a path: true means ignored; `None` means that no rule matches.
 pub fn match_rules(rules: &Gitignore, path: &[u8], is_folder: bool) -> Option<bool> {
     match rules.matched(path_bytes::to_path(path), is_folder) {
         Match::None => None,
@@ -85,17 +86,17 @@ pub fn match_rules(rules: &Gitignore, path: &[u8], is_folder: bool) -> Option<bo
     }
 }
 
-/// A file of rules; one that cannot be read holds nothing, as in git.
+/// Reads a rule file; an unreadable file has no rules, as in git.
 fn read_shared_rules(file: &Path, ignore_case: bool) -> Gitignore {
     parse_rules(&std::fs::read(file).unwrap_or_default(), ignore_case)
 }
 
-/// The rules of a folder of the worktree, where anything may stand in place of a file.
+/// Reads the `.gitignore` of a folder. Only a regular file is read, because the path may lead to another kind of entry.
 fn read_folder_rules(file: &Path, ignore_case: bool) -> Gitignore {
     parse_rules(&regular_file::read(file).unwrap_or_default(), ignore_case)
 }
 
-/// What a `.gitignore` says; lines that are no valid globs hold nothing, as in git.
+/// Parses the content of a `.gitignore`; invalid globs are skipped, as in git.
 pub fn parse_rules(content: &[u8], ignore_case: bool) -> Gitignore {
     let mut builder = GitignoreBuilder::new("");
     let _ = builder.case_insensitive(ignore_case);
@@ -106,7 +107,7 @@ pub fn parse_rules(content: &[u8], ignore_case: bool) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// Globs of the settings, in the syntax of `.gitignore`.
+/// Parses globs from the settings, in `.gitignore` syntax.
 pub fn parse_globs(lines: &[String]) -> Gitignore {
     let mut builder = GitignoreBuilder::new("");
     for line in lines {

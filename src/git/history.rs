@@ -1,7 +1,9 @@
-//! What earlier commits changed: which files, at which lines, with which lines of text.
+//! Reads the changes of earlier commits: files, line ranges and changed text.
 //!
-//! Invariants: everything comes from objects; a commit that cannot be read (a shallow or partial clone ends somewhere)
-//! ends the walk or is passed over, it fails nothing.
+//! Invariants:
+//! - Everything is read from git objects.
+//! - A commit that cannot be read, as at the end of a shallow or partial clone, ends the walk or is skipped; it is not
+//!   an error.
 
 use std::collections::{BinaryHeap, HashMap};
 
@@ -11,20 +13,20 @@ use super::{GitError, Hunk, Repo};
 use crate::domain::Time;
 use crate::domain::text::path_from_bytes;
 
-/// Larger files are compared by name only, in bytes: nobody wrote them by hand.
+/// Size limit in bytes for comparing content; larger files are not hand-written and are reported by name only.
 const MAX_FILE_BYTES: i64 = 1 << 20;
-/// So many commits more are looked at for children that are older than their parents, by clocks that went wrong.
+/// Number of extra commits to read, because wrong clocks can make children older than their parents.
 const MAX_LATE_COMMITS: usize = 100;
 
-/// A commit and those before it.
+/// A commit with its parents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitAncestor {
-    /// Hexadecimal.
+    /// Commit id in hexadecimal.
     pub commit: String,
     pub parents: Vec<String>,
 }
 
-/// What a commit did with a file.
+/// Kind of change of a file in a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitFileChangeKind {
     Added,
@@ -32,16 +34,16 @@ pub enum CommitFileChangeKind {
     Deleted,
 }
 
-/// A file that a commit changed, against its first parent; renames are a deletion and an addition.
+/// Change of a file against the first parent; a rename appears as a deletion and an addition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitFileChange {
     pub path: String,
     pub kind: CommitFileChangeKind,
-    /// Without context, by line. None of binary and very large files.
+    /// Hunks without context, sorted by line; empty for binary and very large files.
     pub hunks: Vec<CommitHunk>,
 }
 
-/// Both sides of a file that a commit modified, as blob ids in hexadecimal.
+/// Blob ids, in hexadecimal, of both sides of a modified file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModifiedFileBlobs {
     pub path: String,
@@ -49,15 +51,15 @@ pub struct ModifiedFileBlobs {
     pub new_blob: String,
 }
 
-/// What a commit changed, as far as git has it here.
+/// The changes of a commit, as far as their objects are present.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommitChanges {
     pub changes: Vec<CommitFileChange>,
-    /// Objects that a shallow or partial clone lacks: once they are there, there is more to tell.
+    /// Number of missing objects in a shallow or partial clone; when the objects arrive, the result can grow.
     pub missing: u32,
 }
 
-/// Lines that a commit took away and put in.
+/// Lines that a commit removed and added at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitHunk {
     pub range: Hunk,
@@ -66,50 +68,63 @@ pub struct CommitHunk {
 }
 
 impl Repo {
-    /// The commit that a revision names, as hexadecimal.
+    /// Returns the id of the commit that a revision names, in hexadecimal.
+    ///
+    /// # Errors
+    /// Returns an error when the revision names no commit.
     pub fn resolve_commit(&self, revision: &str) -> Result<String, GitError> {
         Ok(self.commit_id(revision)?.to_string())
     }
 
-    /// A commit and those it has behind it, at most `limit`, the newest first, children before their parents.
+    /// Lists a commit and its ancestors, at most `limit`, newest first, with children before their parents.
+    ///
+    /// # Errors
+    /// Returns an error when the commit does not exist or the walk cannot start.
     pub fn ancestors(&self, commit: &str, limit: usize) -> Result<Vec<CommitAncestor>, GitError> {
         let failed = self.git_error("walk through the history");
-        // Before it sorts, libgit2 reads every commit that there is; unsorted they come by time, as they are read.
+        // When it sorts, libgit2 reads every commit first; unsorted, commits arrive in time order while they are read.
         let mut walk = self.inner.revwalk().map_err(failed)?;
         walk.push(self.commit_id(commit)?).map_err(failed)?;
         let mut found = Vec::new();
         for id in walk.take(limit.saturating_add(MAX_LATE_COMMITS)) {
-            // A shallow clone, or one that lacks objects: the history ends here.
+            // The history of a shallow or partial clone ends here.
             let Ok(commit) = id.and_then(|id| self.inner.find_commit(id)) else { break };
             found.push((commit.time().seconds(), to_ancestor(&commit)));
         }
         Ok(sort_children_first(found, limit))
     }
 
-    /// A commit with its parents.
+    /// Returns a commit with its parents.
     ///
     /// # Errors
-    /// A commit that git does not have.
+    /// Returns an error when git does not have the commit.
     pub fn ancestor(&self, commit: &str) -> Result<CommitAncestor, GitError> {
         Ok(to_ancestor(&self.find_commit(commit)?))
     }
 
-    /// What a commit says of itself, and when it was made. Bytes that are not UTF-8 are replaced.
+    /// Returns a commit's message and commit time. Invalid UTF-8 is replaced.
+    ///
+    /// # Errors
+    /// Returns an error when git does not have the commit.
     pub fn commit_message(&self, commit: &str) -> Result<(String, Time), GitError> {
         let commit = self.find_commit(commit)?;
         Ok((String::from_utf8_lossy(commit.message_bytes()).into_owned(), committer_time(&commit)))
     }
 
-    /// When a commit was made.
+    /// Returns the commit time.
     ///
     /// # Errors
-    /// A commit that git does not have.
+    /// Returns an error when git does not have the commit.
     pub fn commit_time(&self, commit: &str) -> Result<Time, GitError> {
         Ok(committer_time(&self.find_commit(commit)?))
     }
 
-    /// The files that are wanted, and that a commit modified against its first parent, by path: neither added, nor deleted,
-    /// nor renamed. Only trees are read. Empty for merges, and with more than `most` such files.
+    /// Lists the files that `is_wanted` accepts and that a commit modified against its first parent, by path; added,
+    /// deleted and renamed files are not included. Reads trees only. Returns an empty list for merges and root commits,
+    /// and when there are more than `most` such files.
+    ///
+    /// # Errors
+    /// Returns an error when the commit or its tree cannot be read.
     pub fn modified_file_blobs(
         &self,
         commit: &str,
@@ -143,8 +158,11 @@ impl Repo {
         Ok(versions)
     }
 
-    /// What a commit changed of the files that are wanted, by path. Empty for merges; with more than `most` files their
-    /// names without hunks.
+    /// Lists the changes of a commit to the files that `is_wanted` accepts, by path. Empty for merges. With more than
+    /// `most` files, the changes have no hunks.
+    ///
+    /// # Errors
+    /// Returns an error when the commit or its tree cannot be read.
     pub fn commit_file_changes(
         &self,
         commit: &str,
@@ -154,7 +172,10 @@ impl Repo {
         self.commit_changes(commit, most, is_wanted).map(|past| past.changes)
     }
 
-    /// As [`Repo::past`], and how much of it git does not have here.
+    /// Does the same as [`Repo::commit_file_changes`] and also counts the missing objects.
+    ///
+    /// # Errors
+    /// Returns an error when the commit or its tree cannot be read.
     pub fn commit_changes(
         &self,
         commit: &str,
@@ -163,7 +184,7 @@ impl Repo {
     ) -> Result<CommitChanges, GitError> {
         let failed = self.git_error("compare two commits");
         let commit = self.inner.find_commit(Oid::from_str(commit).map_err(failed)?).map_err(failed)?;
-        // Where a shallow clone ends, libgit2 takes a commit's parents away; the commit itself still names them.
+        // At the boundary of a shallow clone, libgit2 hides a commit's parents; the raw header still names them.
         let is_parent = |line: &&[u8]| line.starts_with(b"parent ");
         let parents = commit.raw_header_bytes().split(|byte| *byte == b'\n').filter(is_parent).count();
         if commit.parent_count() < parents {
@@ -196,7 +217,7 @@ impl Repo {
         let mut missing = 0;
         for (at, delta) in diff.deltas().enumerate() {
             let Some((path, kind)) = wanted(&delta) else { continue };
-            // One file that cannot be had does not hide the others.
+            // An unreadable file must not hide the other files.
             let patch = git2::Patch::from_diff(&diff, at);
             let hunks = patch.and_then(|patch| patch.map_or(Ok(Vec::new()), |patch| read_hunks(&patch)));
             missing += u32::from(hunks.is_err());
@@ -210,7 +231,7 @@ fn committer_time(commit: &Commit<'_>) -> Time {
     Time::from_second(commit.time().seconds()).unwrap_or_default()
 }
 
-/// The first `limit` of some commits, the newest first but none before its children.
+/// Returns the first `limit` commits, newest first, with no parent before its children.
 fn sort_children_first(found: Vec<(i64, CommitAncestor)>, limit: usize) -> Vec<CommitAncestor> {
     let mut children: HashMap<&str, u32> = HashMap::new();
     for parent in found.iter().flat_map(|(_, ancestor)| &ancestor.parents) {
@@ -285,7 +306,7 @@ fn read_hunks(patch: &git2::Patch<'_>) -> Result<Vec<CommitHunk>, git2::Error> {
 mod tests {
     use super::*;
 
-    /// An empty commit of a second.
+    /// Creates an empty commit at the given second.
     fn commit(git: &git2::Repository, second: i64, parents: &[Oid]) -> Oid {
         let tree = git.treebuilder(None).and_then(|tree| tree.write()).expect("a tree");
         let tree = git.find_tree(tree).expect("the tree");
@@ -307,7 +328,7 @@ mod tests {
         let (_folder, git, repo) = sample();
         let first = commit(&git, 10, &[]);
         let left = commit(&git, 20, &[first]);
-        // Its clock was behind.
+        // Commit with a clock that is behind.
         let right = commit(&git, 5, &[first]);
         let later = commit(&git, 15, &[right]);
         let top = commit(&git, 30, &[left, later]);

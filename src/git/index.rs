@@ -1,7 +1,9 @@
-//! The index file, read without libgit2 and never written: entries with their cached stat data, and the cached trees.
+//! Parses the index file without libgit2: entries with their cached `stat` data, and the cached trees. The file is
+//! never written.
 //!
-//! Reading it here makes the scan of a large worktree fast (no allocation per entry, cached trees skip what HEAD has)
-//! and lets sparse indexes in, which libgit2 refuses. Format: gitformat-index(5), versions 2 to 4.
+//! Own parsing makes the scan of a large worktree fast, because there is no allocation per entry and cached trees skip
+//! folders that equal HEAD. It also supports sparse indexes, which libgit2 rejects. Format: gitformat-index(5),
+//! versions 2 to 4.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -12,15 +14,15 @@ use git2::Oid;
 use super::GitError;
 use crate::domain::text::path_from_bytes;
 
-/// Type bits of an entry's mode for a submodule.
+/// Mode of an index entry for a submodule.
 pub const MODE_GITLINK: u32 = 0o160000;
-/// Type bits of an entry's mode for a directory that a sparse index folds into one entry.
+/// Mode of an index entry for a directory that a sparse index stores as a single entry.
 pub const MODE_TREE: u32 = 0o040000;
 
-/// Seconds and nanoseconds of a time stamp, as far as 32 bits hold them.
+/// Time stamp as seconds and nanoseconds, each truncated to 32 bits.
 pub type StatTime = (u32, u32);
 
-/// What the index remembers of a file's `stat`.
+/// `stat` data of a file as stored in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CachedStat {
     pub changed: StatTime,
@@ -31,21 +33,22 @@ pub struct CachedStat {
     pub size: u32,
 }
 
-/// How an entry is to be held against the worktree.
+/// Rule for comparing an entry with the worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexEntryFlag {
-    /// Compare it.
+    /// The entry is compared.
     Normal,
-    /// `git update-index --assume-unchanged`: never look.
+    /// The entry is never compared (`git update-index --assume-unchanged`).
     AssumeUnchanged,
-    /// Outside of a sparse checkout: its absence is no deletion.
+    /// The entry is outside of a sparse checkout; a missing file is not a deletion.
     SkipWorktree,
-    /// `git add --intent-to-add`: the path is known, its content is not.
+    /// The path is known, but not its content (`git add --intent-to-add`).
     IntentToAdd,
-    /// One of the sides of a merge conflict.
+    /// The entry is a side of a merge conflict.
     Unmerged,
 }
 
+/// Entry of the index; [`GitIndex::path`] returns its path.
 #[derive(Debug, Clone)]
 pub struct GitIndexEntry {
     name: Range<u32>,
@@ -55,7 +58,7 @@ pub struct GitIndexEntry {
     pub stat: CachedStat,
 }
 
-/// A tree as it was when the entries below it were last the same as it; `id` is `None` when they changed since.
+/// Cached tree of a folder; `id` is `None` when an entry below it changed since the tree was written.
 #[derive(Debug, Default)]
 pub struct CachedTree {
     pub id: Option<Oid>,
@@ -68,19 +71,23 @@ impl CachedTree {
     }
 }
 
-/// The index of one worktree.
+/// The index of a worktree.
 #[derive(Debug, Default)]
 pub struct GitIndex {
     names: Vec<u8>,
     /// Sorted by path.
     pub entries: Vec<GitIndexEntry>,
     pub trees: Option<CachedTree>,
-    /// When the file was written; entries not older than this may have changed unseen. `None`: trust no entry.
+    /// Modification time of the index file. An entry that is not older may have changed unnoticed. `None` means that no
+    /// entry can be trusted.
     pub written: Option<StatTime>,
 }
 
 impl GitIndex {
-    /// Reads the file; one that does not exist is an index without entries.
+    /// Reads the index file; a missing file gives an index without entries.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read, is damaged, or has an unknown version.
     pub fn read(path: &Path, git_dir: &Path) -> Result<Self, GitError> {
         let error = |source| GitError::Io { action: "read the index", path: path.to_owned(), source };
         let mut file = match std::fs::File::open(path) {
@@ -88,8 +95,8 @@ impl GitIndex {
             Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(other) => return Err(error(other)),
         };
-        // Of the file that is read, and from before it is: an index that replaces it meanwhile must not lend these
-        // entries its later time, by which a file that changed in between would count as looked at.
+        // The metadata comes from the open file and is read before the content. If another index replaced the file
+        // meanwhile, its later time would make these entries look checked although a file changed in between.
         let metadata = file.metadata().map_err(error)?;
         let written = modified_time(&metadata);
         let mut data = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
@@ -114,7 +121,7 @@ impl GitIndex {
         self.names.get(entry.name.start as usize..entry.name.end as usize).unwrap_or_default()
     }
 
-    /// The paths of a conflict that is not resolved, each once.
+    /// Returns the paths of unresolved conflicts, without duplicates.
     pub fn unmerged_paths(&self) -> Vec<String> {
         let unmerged = self.entries.iter().filter(|entry| entry.flag == IndexEntryFlag::Unmerged);
         let mut paths: Vec<String> = unmerged.map(|entry| path_from_bytes(self.path(entry))).collect();
@@ -122,14 +129,15 @@ impl GitIndex {
         paths
     }
 
-    /// The entries from `from` to `to` that begin with `prefix`; the first of them must be `from`.
+    /// Returns the end of the entries, within `from..to`, that begin with `prefix`. The entry at `from` must be the
+    /// first of them.
     pub fn prefix_end(&self, prefix: &[u8], from: usize, to: usize) -> usize {
         let range = self.entries.get(from..to).unwrap_or_default();
         from + range.partition_point(|entry| self.path(entry).starts_with(prefix))
     }
 }
 
-/// The time a file was modified; `None` where the platform does not say.
+/// Returns a file's modification time; `None` when the platform does not support it.
 fn modified_time(metadata: &std::fs::Metadata) -> Option<StatTime> {
     let since = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some((since.as_secs() as u32, since.subsec_nanos()))
@@ -138,11 +146,11 @@ fn modified_time(metadata: &std::fs::Metadata) -> Option<StatTime> {
 enum IndexParseError {
     Corrupt,
     UnknownVersion(u32),
-    /// The entries are in a shared index elsewhere.
+    /// The entries are in a shared index file.
     Split,
 }
 
-/// Bytes from the front, none too many.
+/// Bounds-checked reader over a byte slice.
 struct IndexByteReader<'a>(&'a [u8]);
 
 impl<'a> IndexByteReader<'a> {
@@ -168,7 +176,7 @@ impl<'a> IndexByteReader<'a> {
         Oid::from_bytes(self.take_bytes(20)?).map_err(|_| IndexParseError::Corrupt)
     }
 
-    /// Up to the next `end`, which is taken but not returned.
+    /// Reads up to the next `end` byte, which is consumed but not returned.
     fn read_until(&mut self, end: u8) -> Result<&'a [u8], IndexParseError> {
         let at = memchr::memchr(end, self.0).ok_or(IndexParseError::Corrupt)?;
         let text = self.take_bytes(at)?;
@@ -183,7 +191,7 @@ impl<'a> IndexByteReader<'a> {
             .ok_or(IndexParseError::Corrupt)
     }
 
-    /// The variable-length number of version 4 and of pack files' offsets.
+    /// Reads the variable-length integer that index version 4 and offsets in pack files use.
     fn read_varint(&mut self) -> Result<usize, IndexParseError> {
         let mut value = 0_usize;
         for step in 0..5 {
@@ -208,7 +216,7 @@ fn parse_index(data: &[u8]) -> Result<GitIndex, IndexParseError> {
         return Err(IndexParseError::UnknownVersion(version));
     }
     let count = reader.read_u32()? as usize;
-    // An entry has 62 bytes at least, so that a damaged count cannot ask for absurd memory.
+    // An entry has at least 62 bytes, so a damaged count cannot cause a huge allocation.
     let mut index = GitIndex { entries: Vec::with_capacity(count.min(data.len() / 62)), ..GitIndex::default() };
     let mut previous = 0..0;
     for _ in 0..count {
@@ -223,9 +231,9 @@ fn parse_index(data: &[u8]) -> Result<GitIndex, IndexParseError> {
         match signature {
             b"TREE" => index.trees = parse_cached_tree(&mut IndexByteReader(content), 0).ok().map(|(_, tree)| tree),
             b"link" => return Err(IndexParseError::Split),
-            // Folded directories need no more than their entries have.
+            // The entries themselves describe the folded directories.
             b"sdir" => {}
-            // Extensions that must be understood begin with a lower-case letter.
+            // The signature of a mandatory extension begins with a lower-case letter.
             [first, ..] if first.is_ascii_lowercase() => return Err(IndexParseError::Corrupt),
             _ => {}
         }
@@ -265,7 +273,7 @@ fn parse_entry(
         names.extend_from_slice(reader.read_until(0)?);
     } else {
         names.extend_from_slice(reader.read_until(0)?);
-        // Entries are padded with NUL to a multiple of 8 bytes.
+        // An entry is padded with NUL to a multiple of 8 bytes.
         let used = before - reader.0.len();
         reader.take_bytes(used.next_multiple_of(8) - used)?;
     }
@@ -275,7 +283,7 @@ fn parse_entry(
 }
 
 fn parse_cached_tree(reader: &mut IndexByteReader, depth: usize) -> Result<(Vec<u8>, CachedTree), IndexParseError> {
-    // Deeper than any path can be: a damaged extension must not exhaust the stack.
+    // No path is as deep; a damaged extension must not exhaust the stack.
     const MAX_DEPTH: usize = 2048;
     if depth > MAX_DEPTH {
         return Err(IndexParseError::Corrupt);
@@ -288,7 +296,7 @@ fn parse_cached_tree(reader: &mut IndexByteReader, depth: usize) -> Result<(Vec<
     Ok((name, CachedTree { id, children }))
 }
 
-/// A split index put together by git itself, in a copy outside of the repository.
+/// Joins a split index with git itself, in a copy outside of the repository.
 fn join_split_index(path: &Path, git_dir: &Path) -> Result<Vec<u8>, GitError> {
     let io = |action| move |source| GitError::Io { action, path: path.to_owned(), source };
     let folder = tempfile::tempdir().map_err(io("make a folder to put together the split index"))?;

@@ -1,4 +1,4 @@
-//! What the index has that HEAD has not, and the other way round: what is staged.
+//! Compares the index with HEAD's tree to find the staged changes.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,7 +9,11 @@ use super::index::{CachedTree, GitIndex, IndexEntryFlag, MODE_TREE};
 use super::trees::{self, TreeLeaf, subtree_id};
 use super::worktree_capture::TreeOverlay;
 
-/// The index laid over HEAD's tree. Folders whose cached tree in the index is HEAD's are skipped whole.
+/// Returns the paths where the index differs from HEAD's tree. A folder is skipped when its cached tree in the index
+/// equals the folder in HEAD.
+///
+/// # Errors
+/// Returns an error when a tree cannot be read.
 pub fn diff_index_to_head(
     repo: &Repository,
     index: &GitIndex,
@@ -27,13 +31,14 @@ pub fn diff_index_to_head(
     Ok(overlay)
 }
 
-/// The walk over index and HEAD side by side.
+/// Parallel walk over the index and HEAD's tree.
 struct IndexDiffWalk<'a> {
     repo: &'a Repository,
     index: &'a GitIndex,
 }
 
 impl IndexDiffWalk<'_> {
+    /// Compares the index entries below `prefix` with `tree` and adds the differences to `overlay`.
     fn walk_folder(
         &self,
         prefix: &[u8],
@@ -52,7 +57,7 @@ impl IndexDiffWalk<'_> {
                 let folder = path.get(..prefix.len() + slash + 1).unwrap_or(path);
                 let to = self.index.prefix_end(folder, at, entries.end).max(at + 1);
                 let before = subtree_id(tree, name);
-                // A sparse index folds a folder into one entry.
+                // A sparse index stores a folder as one entry.
                 let folded = (entry.mode == MODE_TREE && folder == path).then_some(entry.id);
                 let cached = cached.and_then(|cached| cached.child(name));
                 if before.is_none() || before != folded.or(cached.and_then(|cached| cached.id)) {
@@ -76,7 +81,7 @@ impl IndexDiffWalk<'_> {
             let before = before.filter(|entry| entry.kind() != Some(ObjectType::Tree));
             match entry.flag {
                 IndexEntryFlag::IntentToAdd => continue,
-                // HEAD's side until the conflict is resolved.
+                // An unmerged path keeps HEAD's content until the conflict is resolved.
                 IndexEntryFlag::Unmerged => {}
                 _ => {
                     let now = TreeLeaf { mode: entry.mode, id: entry.id };
@@ -99,14 +104,14 @@ impl IndexDiffWalk<'_> {
                 let gone = self.repo.find_tree(entry.id())?;
                 self.diff_subtrees(&[path.as_slice(), b"/"].concat(), Some(&gone), None, overlay)?;
             } else {
-                // A file in a folder of the same name is another path, so nothing stands here yet.
+                // An index folder with the same name as this file gives other paths, so this key is still unused.
                 overlay.insert(path, None);
             }
         }
         Ok(())
     }
 
-    /// Two trees held against each other, for folders that the index does not list.
+    /// Compares two trees, for folders that the index does not list.
     fn diff_subtrees(
         &self,
         prefix: &[u8],

@@ -1,7 +1,9 @@
-//! All of a commit's tree at a glance: files, symbolic links, submodules, and what its own `.gitignore` files ignore.
+//! Lists the files, symbolic links and submodules of a commit's tree, and marks the paths that its own `.gitignore`
+//! files match.
 //!
-//! Invariants: only objects are read, so that the same commit gives the same list anywhere; a tree made to explode when
-//! it is walked costs a bounded amount.
+//! Invariants:
+//! - Only git objects are read, so the same commit gives the same list everywhere.
+//! - A tree crafted to expand without bound has a bounded cost.
 
 use std::rc::Rc;
 
@@ -13,25 +15,25 @@ use super::trees::{MODE_SYMLINK, TreeLeaf, leaf_at, leaf_from_entry};
 use super::{EntryKind, GitError, Repo, TreeListing, TreeListingEntry, path_bytes};
 use crate::domain::text::path_from_bytes;
 
-/// Entries are looked at up to here, folders included: ten times those of the largest repositories that people review.
+/// Maximum number of entries, including folders; ten times the size of the largest repositories that people review.
 const MAX_ENTRIES: usize = 1_000_000;
-/// And up to here in bytes of paths.
+/// Maximum total length of the paths, in bytes.
 const MAX_TOTAL_PATH_BYTES: usize = 128 << 20;
-/// Folders below longer paths are not looked into, in bytes: no system could check them out.
+/// Maximum length in bytes of a folder's path; deeper folders are skipped, because no system could check them out.
 const MAX_PATH_BYTES: usize = 4096;
-/// Longer files of rules hold nothing, in bytes.
+/// Size limit in bytes of a `.gitignore`; a larger file is ignored.
 const MAX_RULES_BYTES: usize = 1 << 20;
 
-/// The rules of a `.gitignore`, and those of the folders above.
+/// Rules of a `.gitignore`, linked to the rules of the parent folders.
 struct TreeIgnoreRules {
     above: Option<Rc<TreeIgnoreRules>>,
-    /// Bytes of a path that name the folder of these rules.
+    /// Length in bytes of the path prefix that names the folder of these rules.
     skip: usize,
     own: Gitignore,
 }
 
 impl TreeIgnoreRules {
-    /// What the nearest rules that speak of a path say.
+    /// Returns true when the nearest rule that matches the path ignores it.
     fn is_ignored(mut rules: Option<&TreeIgnoreRules>, path: &[u8], is_folder: bool) -> bool {
         while let Some(here) = rules {
             if let Some(answer) = match_rules(&here.own, path.get(here.skip..).unwrap_or(path), is_folder) {
@@ -43,26 +45,26 @@ impl TreeIgnoreRules {
     }
 }
 
-/// A folder that is still to be looked into.
+/// A folder that is still to be listed.
 struct PendingTreeFolder<'repo> {
     tree: Tree<'repo>,
-    /// With a slash at the end; empty for the root.
+    /// Path with a trailing slash; empty for the root.
     path: Vec<u8>,
     rules: Option<Rc<TreeIgnoreRules>>,
     is_ignored: bool,
 }
 
 impl Repo {
-    /// Every file, symbolic link and submodule of a commit's tree, by path. Folders that a partial clone does not have
-    /// are left away.
+    /// Lists every file, symbolic link and submodule of a commit's tree, sorted by path. Folders missing in a partial
+    /// clone are skipped.
     ///
     /// # Errors
-    /// A commit or a folder that cannot be read.
+    /// Returns an error when the commit or a folder cannot be read.
     pub fn list_tree(&self, commit: &str) -> Result<TreeListing, GitError> {
         self.list_tree_with(commit, true)
     }
 
-    /// As [`Repo::listing`]; whether something is ignored is told only `with_rules`.
+    /// Does the same as [`Repo::list_tree`]; `is_ignored` is set only when `with_rules` is true.
     pub(super) fn list_tree_with(&self, commit: &str, with_rules: bool) -> Result<TreeListing, GitError> {
         let failed = self.git_error("list the files of a commit");
         let tree = self.find_commit(commit)?.tree().map_err(failed)?;
@@ -103,20 +105,21 @@ impl Repo {
         Ok(listing)
     }
 
-    /// What a commit's tree has at a path, as [`Entry`] has it, and its id; `None` for a folder and where nothing is.
+    /// Returns the kind and id, in hexadecimal, of the entry at a path of a commit; `None` for a folder or a missing
+    /// path.
     ///
     /// # Errors
-    /// A commit that cannot be read.
+    /// Returns an error when the commit cannot be read.
     pub fn entry_at(&self, commit: &str, path: &str) -> Result<Option<(EntryKind, String)>, GitError> {
         let tree = self.find_commit(commit)?.tree().map_err(self.git_error("read a commit"))?;
         let found = path_bytes::from_text(path).iter().find_map(|path| leaf_at(&self.inner, &tree, path));
         Ok(found.map(|leaf| (entry_kind(leaf), leaf.id.to_string())))
     }
 
-    /// A blob's size in bytes, without reading the blob.
+    /// Returns the size of a blob in bytes, without reading its content.
     ///
     /// # Errors
-    /// A blob that is not here.
+    /// Returns an error when the id is invalid or the blob is missing.
     pub fn blob_size(&self, id: &str) -> Result<u64, GitError> {
         let failed = self.git_error("read a blob");
         let id = git2::Oid::from_str(id).map_err(failed)?;
@@ -139,7 +142,7 @@ impl Repo {
     }
 }
 
-/// Whether a tree may rightly have an entry of this name: git writes no others, whoever makes objects by hand may.
+/// Returns true for a valid name of a tree entry. git writes only valid names, but a crafted object can contain others.
 fn is_valid_entry_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git") && memchr::memchr(b'/', name).is_none()
 }

@@ -1,16 +1,29 @@
-//! Repository identity, snapshots, scopes, hunks, and reading from a snapshot.
+//! Reads git repositories: identity, snapshots, scopes, hunks, and the contents of a snapshot.
 //!
-//! Invariants: the user's index, HEAD, stash and reflog are never touched, nor is the worktree but by [`Worktree`], for
-//! whoever was told to by a person; after a snapshot is taken, everything is read from its immutable objects.
+//! Invariants:
+//! - The user's index, HEAD, stash and reflog are never changed. Only [`Worktree`] writes to the user's files, and only
+//!   after a person asked for it.
+//! - After a snapshot is taken, everything is read from its immutable git objects.
 //!
-//! From the worktree to a [`Snapshot`]: `index` reads the index, `scan` says which files may differ from it (`ignored`
-//! knows the rules of `.gitignore`), `staged` what the index has that HEAD has not, `freeze` reads the contents, `trees`
-//! writes the tree, `change` compares it with the base (`promised` has git fetch what a partial clone lacks), `filter`
-//! leaves out what is not worth a review. `follow` tells what became of the files of one snapshot in another. And back
-//! into files: `checkout`, for programs that look around by themselves, and `harvest` what one of them changed there.
-//! `patch` lays changes over a snapshot, `worktree` puts them into the user's files. For watchers: `glance` tells cheaply
-//! whether anything moved, `roam` names the folders worth watching. `listing` names the files of a
-//! tree, `past` what commits did to them. [`hooks`] puts the hook in that asks for reviews.
+//! Modules, from the worktree to a [`Snapshot`]:
+//! - `index` reads the index file; `scan` lists the files that may differ from the index; `gitignore` holds the
+//!   `.gitignore` rules.
+//! - `index_diff` compares the index with HEAD; `worktree_capture` hashes and stores the changed files.
+//! - `trees` writes the tree; `changeset` compares the tree with the base commit; `partial_clone` has git fetch the
+//!   missing objects of a partial clone.
+//! - `filter` selects the changed files that a review leaves out.
+//! - `snapshot_diff` lists the files that differ between two snapshots.
+//!
+//! Modules, from a snapshot back to files:
+//! - `checkout` writes a temporary checkout for external programs; `collect_changes` reads back the files that a
+//!   program changed there.
+//! - `patch` applies edits to a snapshot as a commit; `worktree` writes files into the user's worktree.
+//!
+//! Other modules:
+//! - For watchers, `fingerprint` detects movement without reading files, and `watched_folders` lists the folders to
+//!   watch.
+//! - `listing` lists the paths of a tree; `history` reads the changes of earlier commits.
+//! - [`hooks`] installs the git hook that requests reviews.
 
 mod attributes;
 mod changeset;
@@ -59,56 +72,60 @@ use std::path::PathBuf;
 
 use crate::domain::{LineRange, OmittedFile, Scope};
 
-/// A repository as seen from one working tree.
+/// A git repository, opened from one working tree.
 pub struct Repo {
     inner: git2::Repository,
-    /// The index file of this working tree.
+    /// Path of the index file of this working tree.
     index: PathBuf,
 }
 
-/// What the settings say about which changed files are reviewed.
+/// Settings that decide which changed files are reviewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterSettings {
-    /// Files above this many bytes are left out as oversized.
+    /// Size limit in bytes; larger files are left out as oversized.
     pub max_file_bytes: u64,
-    /// Globs in the syntax of .gitignore.
+    /// Globs in `.gitignore` syntax; matching files are left out.
     pub ignored_paths: Vec<String>,
 }
 
-/// The reviewed code, frozen.
+/// The reviewed code as an immutable git tree, with its changes against the base commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The commit the changes are held against; empty when there is none.
+    /// Id of the commit that the changes are compared with; empty when there is none.
     pub base_commit: String,
-    /// A commit that holds the snapshot's tree (made for the purpose when there is none).
+    /// Id of a commit with the snapshot's tree; created for the snapshot when no such commit exists.
     pub snapshot_commit: String,
+    /// Id of HEAD's commit; empty when HEAD is unborn.
     pub head_commit: String,
-    /// Short name of the branch; empty when detached.
+    /// Short name of the branch; empty when HEAD is detached.
     pub branch: String,
     pub worktree: PathBuf,
-    /// The scope with its names resolved, for instance the base that was guessed.
+    /// The scope with resolved names, for example with the base branch that was guessed.
     pub scope: Scope,
+    /// Hash of the kind of scope (whole tree or change) and the filter settings, in hexadecimal.
     pub scope_hash: String,
+    /// Hash of the changed content, including files left out, in hexadecimal.
     pub diff_fingerprint: String,
     pub change: Changeset,
-    /// Those of `change.left_out` that are not in the snapshot's tree as they are in the worktree: whoever computes the
-    /// change again from the commits does not see them.
+    /// The entries of `change.left_out` that the snapshot's tree does not contain as in the worktree. A comparison of
+    /// the two commits does not find them again.
     pub unstored: Vec<OmittedFile>,
-    /// What the person who asked should know.
+    /// Messages for the person who asked for the review.
     pub notes: Vec<String>,
 }
 
-/// What differs between two trees.
+/// Difference between two trees, split into files to review and files left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changeset {
-    /// The files to review, by path.
+    /// The files to review, sorted by path.
     pub files: Vec<FileChange>,
+    /// The changed files that are not reviewed, with the reason, sorted by path.
     pub left_out: Vec<OmittedFile>,
-    /// Of those that are left out, where they were before they moved, by their path.
+    /// Old path of each renamed file in `left_out`, keyed by its new path.
     pub moved: BTreeMap<String, String>,
 }
 
-/// How a file changed.
+/// Kind of change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
     Added,
@@ -117,20 +134,23 @@ pub enum ChangeKind {
     Copied,
 }
 
-/// One changed file.
+/// A changed file with its hunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    /// Relative to the repository, `/` between parts; bytes that are not UTF-8 as `\xNN`.
+    /// Path relative to the repository root, with `/` as separator; bytes that are not UTF-8 are written as `\xNN`.
     pub path: String,
+    /// Source path of a renamed or copied file.
     pub old_path: Option<String>,
     pub kind: ChangeKind,
-    /// Blob ids as hexadecimal; `old_blob` is `None` when there was no file before, and for a file copied whole.
+    /// Id of the old blob in hexadecimal; `None` when there was no file before, and for an exact copy.
     pub old_blob: Option<String>,
+    /// Id of the new blob in hexadecimal.
     pub new_blob: String,
     pub hunks: Vec<Hunk>,
 }
 
-/// Changed lines on both sides, counted from 1, without context. A side with `lines == 0` names the line before.
+/// Changed line ranges on both sides, without context. Line numbers are 1-based. When a side has 0 lines, its start is
+/// the line before the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hunk {
     pub old_start: u32,
@@ -140,64 +160,71 @@ pub struct Hunk {
 }
 
 impl Hunk {
-    /// The added or changed lines on the new side; for a pure deletion the line before it.
+    /// Returns the added or changed lines on the new side (1-based, inclusive). For a pure deletion, returns the line
+    /// before it, or line 1.
     pub fn new_range(&self) -> LineRange {
         let first = self.new_start.max(1);
         LineRange::new(first, first + self.new_lines.saturating_sub(1))
     }
 }
 
-/// A file of a snapshot's tree.
+/// A regular file of a snapshot's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeFile {
     pub path: String,
+    /// Blob id in hexadecimal.
     pub blob: String,
 }
 
-/// What stands at a path of a tree.
+/// Kind of a tree entry that is not a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     File,
-    /// Its blob is the text of the link.
+    /// A symbolic link; its blob contains the link target.
     Symlink,
-    /// Its id is a commit of another repository.
+    /// A submodule; its id is a commit of another repository.
     Submodule,
 }
 
-/// A path of a snapshot's tree that is no folder.
+/// A path of a snapshot's tree that is not a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeListingEntry {
     pub path: String,
     pub kind: EntryKind,
+    /// Blob or commit id in hexadecimal.
     pub id: String,
-    /// The `.gitignore` files of the same tree ignore it: somebody added it nevertheless.
+    /// True when the `.gitignore` files of the same tree match the path, although the file is tracked.
     pub is_ignored: bool,
 }
 
-/// A snapshot's tree.
+/// The paths of a snapshot's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeListing {
-    /// By path.
+    /// Sorted by path.
     pub entries: Vec<TreeListingEntry>,
-    /// Whether it is all of the tree: not for trees of more than a million files, and partial clones.
+    /// False when the listing is partial: more than a million paths, another limit reached, or objects missing in a
+    /// partial clone.
     pub complete: bool,
 }
 
-/// What a line of a diff is.
+/// Kind of a diff line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineOrigin {
     Context,
     Added,
     Removed,
-    /// `@@ -1,2 +1,3 @@`.
+    /// A line such as `@@ -1,2 +1,3 @@`.
     HunkHeader,
 }
 
-/// One line of a diff. The text is as it is in the file, without the line end: not yet safe for a terminal.
+/// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
     pub origin: LineOrigin,
+    /// 1-based line number on the old side; `None` for added lines and hunk headers.
     pub old_line: Option<u32>,
+    /// 1-based line number on the new side; `None` for removed lines and hunk headers.
     pub new_line: Option<u32>,
+    /// Text as in the file, without the line end; not sanitized for a terminal.
     pub text: String,
 }

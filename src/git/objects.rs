@@ -1,4 +1,4 @@
-//! Reading from a snapshot: blobs, files of a commit, all of its files.
+//! Reads blobs and files of a commit.
 
 use git2::Oid;
 
@@ -6,26 +6,38 @@ use super::trees::leaf_at;
 use super::{EntryKind, GitError, Repo, TreeFile, path_bytes};
 
 impl Repo {
-    /// The same repository once more, for another thread.
+    /// Opens the same repository again, for another thread.
+    ///
+    /// # Errors
+    /// Returns an error when the repository cannot be opened.
     pub fn reopen(&self) -> Result<Self, GitError> {
         let inner = git2::Repository::open(self.inner.path()).map_err(self.git_error("open the repository"))?;
         Ok(Self { inner, index: self.index.clone() })
     }
 
-    /// The id of a commit's tree, as hexadecimal.
+    /// Returns the id of a commit's tree in hexadecimal.
+    ///
+    /// # Errors
+    /// Returns an error when `commit` names no commit.
     pub fn tree_id(&self, commit: &str) -> Result<String, GitError> {
         Ok(self.find_commit(commit)?.tree_id().to_string())
     }
 
-    /// A blob's bytes.
+    /// Returns the content of a blob.
+    ///
+    /// # Errors
+    /// Returns an error when `id` is not a valid id or the blob cannot be read.
     pub fn blob(&self, id: &str) -> Result<Vec<u8>, GitError> {
         let failed = self.git_error("read a blob");
         let id = Oid::from_str(id).map_err(failed)?;
         Ok(self.inner.find_blob(id).map_err(failed)?.content().to_vec())
     }
 
-    /// A file of a commit's tree; `None` when it is not there, or is a folder or a submodule. Of a symbolic link it is
-    /// the text of the link. `path` is as [`TreeFile`] and [`super::FileChange`] have it.
+    /// Returns a file's content in a commit, or the target of a symbolic link. `path` is written as in [`TreeFile`] and
+    /// [`super::FileChange`]. Returns `None` for a missing path, a folder or a submodule.
+    ///
+    /// # Errors
+    /// Returns an error when the commit cannot be read.
     pub fn file_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, GitError> {
         let tree = self.find_commit(commit)?.tree().map_err(self.git_error("read a commit"))?;
         for path in path_bytes::from_text(path) {
@@ -37,9 +49,11 @@ impl Repo {
         Ok(None)
     }
 
-    /// Every ordinary file of a commit's tree, by path; no symbolic links and no submodules, and no more than
-    /// [`Repo::listing`] has.
-    /// [`Repo::judge`] says which of them a review leaves out.
+    /// Lists the regular files of a commit by path, without symbolic links and submodules, under the limits of
+    /// [`Repo::list_tree`]. [`Repo::review_filter`] tells which of these files a review leaves out.
+    ///
+    /// # Errors
+    /// Returns an error when the commit cannot be read.
     pub fn tree_files(&self, commit: &str) -> Result<Vec<TreeFile>, GitError> {
         let files =
             self.list_tree_with(commit, false)?.entries.into_iter().filter(|entry| entry.kind == EntryKind::File);

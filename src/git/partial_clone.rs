@@ -1,7 +1,7 @@
-//! Objects that a partial clone (`git clone --filter`) left at its remote: fetched by git before they are needed.
+//! Fetches the objects that a partial clone (`git clone --filter`) lacks, before they are needed.
 //!
-//! Invariant: only what a change consists of is fetched, all of it by one git; whoever looks at the rest of a snapshot
-//! does without what is missing.
+//! Invariant: only the objects of a change are fetched, in a single git call; code that reads other parts of a snapshot
+//! must handle missing objects.
 
 use std::collections::{BTreeSet, HashSet};
 use std::process::Command;
@@ -12,7 +12,7 @@ use super::trees::{TreeDelta, leaf_at};
 use super::{GitError, Repo, git_command};
 
 impl Repo {
-    /// The remote that has what is missing here; `None` when nothing may be missing.
+    /// Returns the name of the promisor remote; `None` when the repository is not a partial clone.
     pub(super) fn promisor_remote(&self) -> Option<String> {
         let config = self.inner.config().and_then(|mut config| config.snapshot()).ok()?;
         let mut entries = config.entries(Some(r"^remote\..*\.promisor$")).ok()?;
@@ -23,11 +23,11 @@ impl Repo {
                 return Some(remote.to_owned());
             }
         }
-        // As git wrote it before there could be several such remotes.
+        // Older versions of git supported a single promisor remote and stored it here.
         config.get_string("extensions.partialclone").ok()
     }
 
-    /// Sees to it that the trees of two commits are here; `None` as `base` for all of `tip`.
+    /// Fetches the trees of two commits if they are missing; without `base`, only the trees of `tip`.
     pub(super) fn fetch_trees(&self, base: Option<Oid>, tip: Oid) -> Result<(), GitError> {
         let failed = |what| GitError::PartialClone { path: self.root(), missing: 1, what };
         if is_lazy_fetch_forbidden() {
@@ -48,7 +48,7 @@ impl Repo {
         }
     }
 
-    /// Sees to it that the contents of a change are here, and the attributes that decide about them.
+    /// Fetches the contents of a change and the `.gitattributes` files that apply to it, if they are missing.
     pub(super) fn fetch_contents(&self, differences: &[TreeDelta], new: &Tree, remote: &str) -> Result<(), GitError> {
         let odb = self.inner.odb().map_err(self.git_error("read the object database"))?;
         let mut wanted = changed_blobs(differences);
@@ -74,7 +74,7 @@ impl Repo {
         }
     }
 
-    /// As git itself fetches what it lacks.
+    /// Fetches objects with the same options that git uses for lazy fetching.
     fn fetch_objects(&self, remote: &str, ids: &BTreeSet<Oid>) -> Result<(), String> {
         if is_lazy_fetch_forbidden() {
             return Err(LAZY_FETCH_FORBIDDEN.to_owned());
@@ -112,20 +112,21 @@ impl Repo {
     }
 }
 
+/// Reason given in [`GitError::PartialClone`] when lazy fetching is disabled.
 const LAZY_FETCH_FORBIDDEN: &str = "GIT_NO_LAZY_FETCH forbids to fetch what is missing";
 
 fn is_lazy_fetch_forbidden() -> bool {
     std::env::var("GIT_NO_LAZY_FETCH").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false" | "no" | "off"))
 }
 
-/// The files on both sides of a change.
+/// Returns the blob ids of the files on both sides of a change.
 fn changed_blobs(differences: &[TreeDelta]) -> BTreeSet<Oid> {
     let leaves = differences.iter().flat_map(|difference| [difference.old, difference.new]).flatten();
     leaves.filter(|leaf| leaf.is_file()).map(|leaf| leaf.id).collect()
 }
 
 fn retain_missing(odb: &Odb, mut ids: BTreeSet<Oid>) -> BTreeSet<Oid> {
-    // Once for all of them, instead of once for each that is missing.
+    // A single refresh for all ids replaces a refresh for each missing id.
     let _ = odb.refresh();
     ids.retain(|id| !odb.exists_ext(*id, OdbLookupFlags::NO_REFRESH));
     ids

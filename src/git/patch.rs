@@ -1,6 +1,6 @@
-//! A snapshot with changes laid over it, as objects only, and the difference of the two as a patch.
+//! Applies edits to a snapshot as a new commit, and formats the difference of two commits as a patch.
 //!
-//! Invariant: nothing here looks at a worktree or an index.
+//! Invariant: only git objects are used; no worktree and no index.
 
 use git2::{DiffFormat, DiffOptions, Oid, Signature, Time};
 
@@ -11,15 +11,15 @@ use crate::domain::text::path_from_bytes;
 const FIX_AUTHOR_NAME: &str = "revdeck";
 const FIX_AUTHOR_EMAIL: &str = "revdeck@localhost";
 const FIX_COMMIT_MESSAGE: &str = "Fix for findings of a review\n";
-/// Unchanged lines around each hunk of a patch.
+/// Number of unchanged lines around each hunk of a patch.
 const CONTEXT_LINES: u32 = 3;
-/// Digits of the ids in a patch: all of them.
+/// Length of the ids in a patch, in hexadecimal digits: full ids.
 const ID_DIGITS: u16 = 40;
 
-/// What is to stand at a path.
+/// Edit of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileEdit {
-    /// The executable bit of a file that is there stays as it is.
+    /// Writes a file. An existing file keeps its mode; `executable` applies to new files only.
     Write {
         content: Vec<u8>,
         executable: bool,
@@ -27,7 +27,7 @@ pub enum FileEdit {
     Delete,
 }
 
-/// The difference of two commits as text in git's format, and the paths of its files in the same order.
+/// Difference of two commits in git's patch format, with the paths of its files in the same order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PatchText {
     pub text: Vec<u8>,
@@ -35,8 +35,11 @@ pub struct PatchText {
 }
 
 impl Repo {
-    /// A commit on top of `commit` with these changes in it, kept by nothing. Only ordinary files are changed: where a
-    /// symbolic link, a folder or a submodule stands, the path is left as it is.
+    /// Creates a commit on top of `commit` with the edits and returns its id. No ref points to the new commit. Only
+    /// regular files are edited: a path with a symbolic link, folder or submodule stays as it is.
+    ///
+    /// # Errors
+    /// Returns an error when the commit cannot be read or the objects cannot be written.
     pub fn commit_with_edits(&self, commit: &str, changes: &[(String, FileEdit)]) -> Result<String, GitError> {
         let failed = self.git_error("write a fix");
         let parent = self.find_commit(commit)?;
@@ -75,14 +78,17 @@ impl Repo {
             .map_err(failed)
     }
 
-    /// The bytes that a shown path stands for in a tree.
+    /// Returns the bytes of a displayed path, preferring a form that exists in the tree.
     fn path_in_tree(&self, tree: &git2::Tree<'_>, path: &str) -> Vec<u8> {
         let mut guesses = path_bytes::from_text(path);
         let known = guesses.iter().position(|guess| leaf_at(&self.inner, tree, guess).is_some());
         guesses.swap_remove(known.unwrap_or(0))
     }
 
-    /// What differs between two commits. Renames are a file that goes and one that comes.
+    /// Computes the patch between two commits. A rename appears as a deleted file and an added file.
+    ///
+    /// # Errors
+    /// Returns an error when a commit cannot be read or compared.
     pub fn diff_as_patch(&self, from: &str, to: &str) -> Result<PatchText, GitError> {
         let failed = self.git_error("compare two commits");
         let (old, new) =

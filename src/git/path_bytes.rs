@@ -1,22 +1,22 @@
-//! Paths as git has them, bytes, and the way to a file's path on disk and to shown text and back.
+//! Converts git's paths, which are bytes, to platform paths and to displayed text, and back.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// A path of git as a path of the platform.
+/// Converts a git path to a platform path.
 #[cfg(unix)]
 pub fn to_path(bytes: &[u8]) -> Cow<'_, Path> {
     use std::os::unix::ffi::OsStrExt;
     Cow::Borrowed(Path::new(std::ffi::OsStr::from_bytes(bytes)))
 }
 
-/// A path of git as a path of the platform.
+/// Converts a git path to a platform path.
 #[cfg(not(unix))]
 pub fn to_path(bytes: &[u8]) -> Cow<'_, Path> {
     Cow::Owned(PathBuf::from(String::from_utf8_lossy(bytes).into_owned()))
 }
 
-/// A path of the platform as bytes.
+/// Converts a platform path to bytes.
 pub fn from_path(path: &Path) -> Vec<u8> {
     #[cfg(unix)]
     {
@@ -29,12 +29,13 @@ pub fn from_path(path: &Path) -> Vec<u8> {
     }
 }
 
-/// `root` and a path of git below it.
+/// Joins `root` and a git path.
 pub fn join_path(root: &Path, bytes: &[u8]) -> PathBuf {
     root.join(to_path(bytes))
 }
 
-/// The bytes that a shown path may stand for, the likeliest first: as it reads, and with its `\xNN` undone.
+/// Returns the bytes that a displayed path may stand for, most likely first: the text itself, then the text with `\xNN`
+/// unescaped.
 pub fn from_text(text: &str) -> Vec<Vec<u8>> {
     let plain = text.as_bytes().to_vec();
     let undone = unescape(&plain);
@@ -44,7 +45,7 @@ pub fn from_text(text: &str) -> Vec<Vec<u8>> {
     }
 }
 
-/// Undoes `\xNN` of 0x80 and above: valid UTF-8 is never escaped, and lower bytes always are valid.
+/// Unescapes `\xNN` for values from 0x80. Lower bytes are valid UTF-8 and are never escaped.
 fn unescape(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;

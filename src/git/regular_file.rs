@@ -1,5 +1,5 @@
-//! Reading the files of a worktree, which others change meanwhile: never through a symbolic link, and never waiting for
-//! whoever would write into a pipe.
+//! Reads files of a worktree that other programs may change at the same time. Symbolic links are not followed, and a
+//! pipe does not block.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,10 +8,10 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens a file.
+/// Opens a regular file.
 ///
 /// # Errors
-/// Also where something else is there: a folder, a pipe, a symbolic link.
+/// Returns an error when the path is missing or leads to a folder, a pipe or a symbolic link.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
@@ -21,7 +21,10 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// All of a file, as with [`open`].
+/// Reads a whole file like [`open`].
+///
+/// # Errors
+/// Returns an error when the file cannot be opened or read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open(path)?.read_to_end(&mut content)?;

@@ -1,4 +1,4 @@
-//! Which repository this is: opening, identity, HEAD, and the refs that keep snapshots from gc.
+//! Opens a repository and returns its identity, HEAD, and the refs that protect snapshots from `git gc`.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,20 @@ use git2::{ErrorClass, ErrorCode, Oid, Repository};
 use super::{GitError, Repo, path_bytes};
 use crate::domain::RunId;
 
-/// Below here each kept snapshot has a ref named after its run.
+/// Ref prefix of kept snapshots; the ref's last part is the run id.
 const SNAPSHOT_REFS: &str = "refs/revdeck/snapshots/";
-/// Hexadecimal digits of a repository key.
+/// Length of a repository key, in hexadecimal digits.
 const KEY_DIGITS: usize = 16;
 
 impl Repo {
-    /// The repository around `folder`; or, as in git, the one that `GIT_DIR` and `GIT_WORK_TREE` name (in a hook, for
-    /// instance), with the index that `GIT_INDEX_FILE` names.
+    /// Opens the repository that contains `folder`. As in git, `GIT_DIR` and `GIT_WORK_TREE` override `folder` (git
+    /// sets them in a hook, for example), and `GIT_INDEX_FILE` names the index.
+    ///
+    /// # Errors
+    /// Returns an error when there is no repository, when it belongs to another user, or when libgit2 cannot read its
+    /// format.
     pub fn discover(folder: &Path) -> Result<Self, GitError> {
-        // Hashing every object again on its way in costs more than reading it; git does not do it either, but in fsck.
+        // Verifying the hash of each object costs more than reading the object; git does this in `fsck` only.
         git2::opts::strict_hash_verification(false);
         let git_dir = path_from_environment("GIT_DIR");
         let opened = match &git_dir {
@@ -34,7 +38,8 @@ impl Repo {
             }
             _ => GitError::from_git2("open the repository", folder, error),
         })?;
-        // As git does: a hook's index, such as that of `git commit --all`, counts from the top of the worktree.
+        // As in git, a relative `GIT_INDEX_FILE` (for example in a hook of `git commit --all`) starts at the root of
+        // the worktree.
         let index = match path_from_environment("GIT_INDEX_FILE") {
             Some(path) => inner.workdir().unwrap_or_else(|| inner.path()).join(path),
             None => inner.path().join("index"),
@@ -42,14 +47,15 @@ impl Repo {
         Ok(Self { inner, index })
     }
 
-    /// 16 hexadecimal digits from the common git dir, so that linked worktrees share one store.
+    /// Returns the repository key: 16 hexadecimal digits, hashed from the common git dir, so that linked worktrees
+    /// share a store.
     pub fn key(&self) -> String {
         let mut key = blake3::hash(&path_bytes::from_path(&self.common_dir())).to_hex().to_string();
         key.truncate(KEY_DIGITS);
         key
     }
 
-    /// The folder's name, for people.
+    /// Returns a display name: the name of the root folder, without `.git` for a bare repository.
     pub fn name(&self) -> String {
         let root = self.root();
         let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -59,19 +65,19 @@ impl Repo {
         }
     }
 
-    /// The git dir that all linked worktrees share, without symbolic links in it.
+    /// Returns the git dir that all linked worktrees share, with symbolic links resolved.
     pub fn common_dir(&self) -> PathBuf {
         let dir = self.inner.commondir();
         dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
     }
 
-    /// The working tree; the git dir for a bare repository.
+    /// Returns the root of the working tree, or the git dir of a bare repository.
     pub fn root(&self) -> PathBuf {
         let root = self.inner.workdir().unwrap_or_else(|| self.inner.path());
         root.canonicalize().unwrap_or_else(|_| root.to_owned())
     }
 
-    /// The working tree, or that there is none.
+    /// Returns the root of the working tree, or an error for a bare repository.
     pub(super) fn worktree_root(&self) -> Result<PathBuf, GitError> {
         match self.inner.workdir() {
             Some(_) => Ok(self.root()),
@@ -79,25 +85,28 @@ impl Repo {
         }
     }
 
-    /// Whether who looks around in the working tree finds this repository, without being told where it is.
+    /// Returns true when repository discovery from the working tree finds this repository, without help from the
+    /// environment.
     pub fn is_discoverable_from_worktree(&self) -> bool {
         Repository::discover(self.root()).is_ok_and(|found| found.path() == self.inner.path())
     }
 
-    /// Whether who looks around in a folder finds this repository or one of its worktrees, without being told where it is.
+    /// Returns true when repository discovery from `folder` finds this repository or one of its worktrees, without help
+    /// from the environment.
     pub fn is_discoverable_from(&self, folder: &Path) -> bool {
         let found = Repository::discover(folder).map(|found| found.commondir().to_owned());
         found.is_ok_and(|dir| dir.canonicalize().unwrap_or(dir) == self.common_dir())
     }
 
-    /// Short name of the branch; empty when detached; the future branch's name when unborn.
+    /// Returns the short name of the branch; empty when HEAD is detached. For an unborn HEAD, returns the name of the
+    /// future branch.
     pub fn branch(&self) -> String {
         let Ok(head) = self.inner.find_reference("HEAD") else { return String::new() };
         let target = head.symbolic_target_bytes().unwrap_or_default();
         text_from_bytes(target.strip_prefix(b"refs/heads/").unwrap_or(target))
     }
 
-    /// HEAD's commit; empty when unborn.
+    /// Returns the id of HEAD's commit in hexadecimal; empty when HEAD is unborn.
     pub fn head(&self) -> String {
         self.head_id().map(|id| id.to_string()).unwrap_or_default()
     }
@@ -106,7 +115,10 @@ impl Repo {
         self.inner.head().ok()?.peel_to_commit().ok().map(|commit| commit.id())
     }
 
-    /// Keeps a snapshot from gc: `refs/revdeck/snapshots/<run_id>`.
+    /// Protects a snapshot from `git gc` with the ref `refs/revdeck/snapshots/<run_id>`.
+    ///
+    /// # Errors
+    /// Returns an error when the commit does not exist or the ref cannot be written.
     pub fn keep_snapshot(&self, run: &RunId, snapshot_commit: &str) -> Result<(), GitError> {
         let id = self.commit_id(snapshot_commit)?;
         let name = format!("{SNAPSHOT_REFS}{run}");
@@ -116,7 +128,10 @@ impl Repo {
         Ok(())
     }
 
-    /// Lets gc have a snapshot; one that is not kept is no error.
+    /// Deletes the ref that protects a snapshot from `git gc`. Does nothing when there is no such ref.
+    ///
+    /// # Errors
+    /// Returns an error when the ref cannot be read or deleted.
     pub fn release_snapshot(&self, run: &RunId) -> Result<(), GitError> {
         match self.inner.find_reference(&format!("{SNAPSHOT_REFS}{run}")) {
             Ok(mut reference) => reference.delete().map_err(self.git_error("release a snapshot")),
@@ -125,7 +140,10 @@ impl Repo {
         }
     }
 
-    /// The runs whose snapshots are kept.
+    /// Returns the ids of the runs whose snapshots are kept, sorted.
+    ///
+    /// # Errors
+    /// Returns an error when the refs cannot be listed.
     pub fn kept_snapshot_runs(&self) -> Result<Vec<RunId>, GitError> {
         let failed = self.git_error("list the snapshots");
         let mut runs = Vec::new();
@@ -138,13 +156,13 @@ impl Repo {
         Ok(runs)
     }
 
-    /// Makes an error of libgit2 one of ours.
+    /// Returns a function that converts a libgit2 error into a [`GitError`] for `action`.
     pub(super) fn git_error(&self, action: &'static str) -> impl Fn(git2::Error) -> GitError + Copy + use<'_> {
         move |source| GitError::from_git2(action, self.root(), source)
     }
 }
 
-/// A path from the environment; an empty one is none.
+/// Reads a path from an environment variable; `None` when it is unset or empty.
 fn path_from_environment(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

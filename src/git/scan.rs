@@ -1,7 +1,8 @@
-//! One look at the worktree: which tracked files may differ from the index, and which untracked ones there are.
+//! Scans the worktree for tracked files that may differ from the index and for untracked files.
 //!
-//! Reads folders and `stat` only, on several threads; no file is opened and nothing is written. What is found still has
-//! to be held against the index by content (`snapshot.rs`): a different time stamp alone is no change.
+//! The scan reads folders, `stat` data and ignore rules only, on several threads; no other file is opened and nothing
+//! is written. `worktree_capture` compares the results with the index by content, because a different time stamp alone
+//! is no change.
 
 use std::collections::HashMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -15,24 +16,24 @@ use super::gitignore::{FolderIgnoreRules, SharedIgnoreRules};
 use super::index::{CachedStat, GitIndex, GitIndexEntry, IndexEntryFlag, MODE_GITLINK, MODE_TREE, StatTime};
 use super::{GitError, path_bytes};
 
-/// Below this many tracked files one thread is faster than starting more; measured.
+/// Minimum number of tracked files per thread; below it, a single thread was faster in measurements.
 const MIN_ENTRIES_PER_THREAD: usize = 1000;
 const MAX_THREADS: usize = 8;
 
-/// What the repository's settings say about comparing files with the index.
+/// Git settings for comparing `stat` data with the index.
 #[derive(Debug, Clone, Copy)]
 pub struct StatSettings {
-    /// `core.trustctime`.
+    /// Value of `core.trustctime`.
     pub trust_ctime: bool,
-    /// `core.checkStat=minimal`.
+    /// True when `core.checkStat` is `minimal`.
     pub minimal: bool,
-    /// `core.ignoreCase`.
+    /// Value of `core.ignoreCase`.
     pub ignore_case: bool,
-    /// `core.fileMode`: whether the file system keeps the executable bit.
+    /// Value of `core.fileMode`: true when the file system keeps the executable bit.
     pub file_mode: bool,
 }
 
-/// What lies at a path of the worktree.
+/// Kind of an entry in the worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorktreeEntryKind {
     File { executable: bool, size: u64 },
@@ -40,23 +41,23 @@ pub enum WorktreeEntryKind {
     Folder,
 }
 
-/// Something in the worktree that the index alone does not explain.
+/// Entry of the worktree that differs, or may differ, from the index.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StatusEntry {
-    /// A tracked path whose content has to be looked at; the number is its place in the index.
+    /// A tracked path whose content must be compared; the number is its position in the index.
     MaybeModified(usize, WorktreeEntryKind),
-    /// A tracked path where nothing is that git could track.
+    /// A tracked path without a trackable entry in the worktree; the number is its position in the index.
     Missing(usize),
     Untracked(Vec<u8>, WorktreeEntryKind),
-    /// A folder with tracked files that may not be read, or a file that may not be looked at.
+    /// A folder with tracked files that cannot be read, or a file whose `stat` data cannot be read.
     Unreadable(Vec<u8>),
-    /// A folder without tracked files that may not be read; git takes it for empty.
+    /// A folder without tracked files that cannot be read; git treats it as empty.
     UnreadableUntracked(Vec<u8>),
 }
 
-/// A folder to look at, and the entries of the index below it.
+/// A folder to scan, with the range of index entries below it.
 struct ScanJob {
-    /// With a slash at the end unless it is the root.
+    /// Path with a trailing slash; empty for the root.
     path: Vec<u8>,
     from: usize,
     to: usize,
@@ -65,7 +66,7 @@ struct ScanJob {
 
 struct ScanQueue {
     jobs: Vec<ScanJob>,
-    /// Threads that may still add jobs.
+    /// Number of threads that may still add jobs.
     working: usize,
 }
 
@@ -78,7 +79,10 @@ struct WorktreeScan<'a> {
     more: Condvar,
 }
 
-/// Looks at all of the worktree.
+/// Scans the whole worktree.
+///
+/// # Errors
+/// Returns an error when the root of the worktree cannot be opened.
 pub fn scan_worktree(
     root: &Path,
     index: &GitIndex,
@@ -94,7 +98,7 @@ pub fn scan_worktree(
         queue: Mutex::new(ScanQueue { jobs: vec![job], working: 0 }),
         more: Condvar::new(),
     };
-    // The root must be readable: otherwise everything would seem to be deleted.
+    // The root must be readable; otherwise every file would appear deleted.
     open_folder(root).map_err(|errno| GitError::Io { action: "read", path: root.to_owned(), source: errno.into() })?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.min(index.entries.len() / MIN_ENTRIES_PER_THREAD).clamp(1, MAX_THREADS);
@@ -120,7 +124,8 @@ impl WorktreeScan<'_> {
         seen
     }
 
-    /// The next folder; waits while another thread may find one; `None` when there will be none.
+    /// Returns the next folder; waits while another thread may still add a folder. Returns `None` at the end of the
+    /// scan.
     fn next_job(&self) -> Option<ScanJob> {
         let mut queue = self.queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         loop {
@@ -135,6 +140,7 @@ impl WorktreeScan<'_> {
         }
     }
 
+    /// Marks a job as done and queues the folders found in it.
     fn finish_job(&self, found: &mut Vec<ScanJob>) {
         let mut queue = self.queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         queue.working -= 1;
@@ -147,6 +153,7 @@ impl WorktreeScan<'_> {
         }
     }
 
+    /// Scans a folder: adds entries to `seen` and subfolders to `found`.
     fn scan_folder(&self, job: &ScanJob, seen: &mut Vec<StatusEntry>, found: &mut Vec<ScanJob>) {
         let opened = open_folder(&path_bytes::join_path(self.root, &job.path)).and_then(Dir::new);
         let mut listing = match opened {
@@ -170,7 +177,7 @@ impl WorktreeScan<'_> {
             }
             names.push((name.to_vec(), entry.file_type()));
         }
-        // Without the descriptor nothing can be looked at, as when the folder cannot be opened.
+        // Without the descriptor no entry can be checked, so the folder counts as unopenable.
         let folder = match listing.fd() {
             Ok(folder) => folder,
             Err(errno) => return self.record_unopenable(job, errno, seen),
@@ -186,7 +193,7 @@ impl WorktreeScan<'_> {
         }
     }
 
-    /// Looks at the tracked path, or folder of paths, at `at`; where the next one begins.
+    /// Checks the tracked path, or the tracked folder, at index position `at`. Returns the position of the next one.
     #[expect(clippy::too_many_arguments, reason = "the state of one folder, taken apart for speed")]
     fn check_tracked<'a>(
         &'a self,
@@ -237,6 +244,7 @@ impl WorktreeScan<'_> {
         at + 1
     }
 
+    /// Checks a name of a folder that may be untracked.
     #[expect(clippy::too_many_arguments, reason = "the state of one folder, taken apart for speed")]
     fn check_untracked(
         &self,
@@ -250,7 +258,7 @@ impl WorktreeScan<'_> {
         found: &mut Vec<ScanJob>,
     ) {
         let role = tracked.kind_of(name);
-        // Nothing more to learn in the ordinary cases, and no reason for another stat.
+        // In the common cases the kind is enough and no `stat` call is needed.
         match (role, kind) {
             (Some(TrackedKind::Folder | TrackedKind::Submodule), FileType::Directory) => return,
             (Some(TrackedKind::File | TrackedKind::Submodule), FileType::RegularFile | FileType::Symlink) => return,
@@ -279,7 +287,7 @@ impl WorktreeScan<'_> {
     }
 
     fn record_unopenable(&self, job: &ScanJob, errno: Errno, seen: &mut Vec<StatusEntry>) {
-        // Not there, or something else is: a file or a symbolic link, which the parent reports as untracked.
+        // The path is missing, or it is a file or a symbolic link, which the parent folder reports as untracked.
         let gone = matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MLINK);
         if !gone {
             let path = trim_slash(&job.path).to_vec();
@@ -303,7 +311,7 @@ impl WorktreeScan<'_> {
         }
     }
 
-    /// Whether `stat` says what the index remembers, and the index is young enough to be trusted with it.
+    /// Returns true when `stat` equals the cached data and the entry is older than the index file.
     fn is_unchanged(&self, entry: &GitIndexEntry, stat: &Stat) -> bool {
         if matches!(entry.flag, IndexEntryFlag::IntentToAdd | IndexEntryFlag::Unmerged) {
             return false;
@@ -324,7 +332,7 @@ impl WorktreeScan<'_> {
             _ if stat.st_mode & 0o100 != 0 => 0o100755,
             _ => 0o100644,
         };
-        // A file changed in the instant in which the index was written has the same stamp as before.
+        // A file changed in the instant when the index was written keeps the same time stamp.
         let settled = self.index.written.is_some_and(|written| match was.modified.1 {
             0 => was.modified.0 < written.0,
             _ => was.modified < written,
@@ -333,7 +341,7 @@ impl WorktreeScan<'_> {
     }
 }
 
-/// Some programs write no nanoseconds into the index; then only the seconds count.
+/// Compares time stamps. Some programs write no nanoseconds to the index; then only the seconds count.
 fn is_same_time(now: StatTime, was: StatTime) -> bool {
     now.0 == was.0 && (now.1 == was.1 || was.1 == 0)
 }
@@ -345,10 +353,10 @@ enum TrackedKind {
     Submodule,
 }
 
-/// The tracked names of one folder.
+/// Tracked names of a folder.
 struct TrackedNames<'a> {
     names: HashMap<&'a [u8], TrackedKind>,
-    /// In lower case, where the file system does not tell the cases apart.
+    /// The names in lower case; present only when the file system ignores case.
     folded: Option<HashMap<Vec<u8>, TrackedKind>>,
 }
 
@@ -357,7 +365,7 @@ impl<'a> TrackedNames<'a> {
         Self { names: HashMap::with_capacity(entries.min(64)), folded: ignore_case.then(HashMap::new) }
     }
 
-    /// Whether the name is new; the sides of a conflict have one name.
+    /// Adds a name and returns true when it is new; the sides of a conflict share a name.
     fn add(&mut self, name: &'a [u8], role: TrackedKind) -> bool {
         if let Some(folded) = &mut self.folded {
             folded.insert(name.to_ascii_lowercase(), role);
@@ -380,13 +388,13 @@ fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, flags, Mode::empty())
 }
 
-/// Whether a folder is the worktree of a repository of its own, which git does not look into.
+/// Returns true when a folder is the worktree of another repository, which git does not scan.
 pub fn is_repository(folder: &Path) -> bool {
     let git: PathBuf = folder.join(".git");
     git.symlink_metadata().is_ok_and(|metadata| metadata.is_file() || git.join("HEAD").symlink_metadata().is_ok())
 }
 
-/// `None` for what git cannot track: pipes, sockets, devices.
+/// Returns the kind of an entry; `None` for pipes, sockets and devices, which git cannot track.
 fn entry_kind(stat: &Stat) -> Option<WorktreeEntryKind> {
     Some(match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => WorktreeEntryKind::File {
@@ -399,7 +407,7 @@ fn entry_kind(stat: &Stat) -> Option<WorktreeEntryKind> {
     })
 }
 
-/// What the index would remember of this `stat`: 32 bits of each figure, as git keeps them.
+/// Converts `stat` data to the form of the index: the lower 32 bits of each value, as in git.
 #[expect(clippy::unnecessary_cast, reason = "the widths differ between platforms")]
 fn to_cached_stat(stat: &Stat) -> CachedStat {
     let stamp = |seconds, nanoseconds| -> StatTime { (seconds, nanoseconds) };

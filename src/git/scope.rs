@@ -1,17 +1,17 @@
-//! From what was asked for to commits: revisions, ranges, and the base that a branch started from.
+//! Resolves scopes to commits: revisions, ranges, and the base of a branch.
 
 use git2::{BranchType, Commit, Oid};
 
 use super::{GitError, Repo};
 use crate::domain::Scope;
 
-/// A scope with its names resolved.
+/// A scope with its names resolved to commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ResolvedScope {
     Worktree,
     Staged,
     All,
-    /// Between two commits that exist; all of `tip` is new when there is no base.
+    /// The change between two existing commits; without a base, all content of `tip` is new.
     Commits {
         base: Option<Oid>,
         tip: Oid,
@@ -56,7 +56,7 @@ impl Repo {
         })
     }
 
-    /// The commit that a revision names, in any way git knows.
+    /// Returns the commit that a revision names, in any syntax that git accepts.
     pub(super) fn find_commit(&self, text: &str) -> Result<Commit<'_>, GitError> {
         if matches!(text, "HEAD" | "@") && self.head_id().is_none() {
             return Err(GitError::Unborn { path: self.root() });
@@ -70,8 +70,8 @@ impl Repo {
         Ok(self.find_commit(text)?.id())
     }
 
-    /// A revision as it is told later on: branches, tags and hashes as they were typed; what counts from where one
-    /// stands, such as `HEAD~2` or `@{yesterday}`, by its hash.
+    /// Returns a name of a revision that stays valid later. Branches, tags and hashes stay as typed; relative revisions
+    /// such as `HEAD~2` or `@{yesterday}` become a short hash.
     fn stable_name(&self, text: &str, id: Oid) -> String {
         let is_hash = text.len() >= 4 && id.to_string().starts_with(&text.to_ascii_lowercase());
         let is_ref = || {
@@ -82,7 +82,7 @@ impl Repo {
         if is_hash || is_ref() { text.to_owned() } else { self.short_id(id) }
     }
 
-    /// As few digits as are clear in this repository, 7 at least.
+    /// Returns the shortest unique prefix of an id in this repository, at least 7 digits long.
     pub(super) fn short_id(&self, id: Oid) -> String {
         let short = self.inner.find_object(id, None).and_then(|object| object.short_id());
         match short.as_ref().map(|text| text.as_str()) {
@@ -99,8 +99,9 @@ impl Repo {
         })
     }
 
-    /// What the branch probably started from: its upstream, `origin/HEAD`, main or master, here or at origin. The branch
-    /// itself and its twin at a remote are taken only when there is nothing else: against them it would be empty.
+    /// Guesses the base of the branch: its upstream, then `origin/HEAD`, then main or master, local first and then at
+    /// origin. The branch itself, or the remote branch with the same name, is used only as a last resort, because the
+    /// change against it would be empty.
     fn guess_base(&self) -> Result<(String, Oid), GitError> {
         let branch = self.branch();
         let mut tried = Vec::new();
@@ -130,7 +131,7 @@ impl Repo {
         itself.ok_or_else(|| GitError::NoBase { tried, path: self.root() })
     }
 
-    /// The commit of a branch, never of a tag or file of that name.
+    /// Returns the commit of a local or remote branch; tags of that name are ignored.
     fn branch_tip(&self, name: &str) -> Option<Oid> {
         let local = self.inner.find_branch(name, BranchType::Local);
         let branch = local.or_else(|_| self.inner.find_branch(name, BranchType::Remote)).ok()?;

@@ -1,7 +1,8 @@
-//! Snapshots: what a scope names as two commits and the change between them.
+//! Takes snapshots: resolves a scope to two commits and computes the change between them.
 //!
-//! Invariants: index, worktree, HEAD, stash and reflog stay as they are; the same content on the same HEAD gives the same
-//! snapshot commit.
+//! Invariants:
+//! - The index, worktree, HEAD, stash and reflog are not changed.
+//! - The same content on the same HEAD gives the same snapshot commit.
 
 use git2::{Oid, Signature, Time, Tree};
 
@@ -14,15 +15,19 @@ use super::{FilterSettings, GitError, Repo, Snapshot, trees};
 use crate::domain::text::path_from_bytes;
 use crate::domain::{OmittedFile, Scope};
 
-/// Who made the snapshot commits: fixed, so that the same content gives the same id for everybody.
+/// Author and committer of snapshot commits. The name is fixed so that the same content gives the same commit id for
+/// every user.
 const SNAPSHOT_NAME: &str = "revdeck";
 const SNAPSHOT_EMAIL: &str = "revdeck@localhost";
 const SNAPSHOT_MESSAGE: &str = "Snapshot for a review\n";
 
 impl Repo {
-    /// The worktree when it is dirty or there is no commit yet, else HEAD's commit.
+    /// Returns the worktree scope when the worktree is dirty or there is no commit yet; otherwise HEAD's commit.
     ///
-    /// For the snapshot of what this says, [`Repo::snapshot_default`] looks at the worktree only once.
+    /// To take the snapshot as well, call [`Repo::take_default_snapshot`], which scans the worktree only once.
+    ///
+    /// # Errors
+    /// Returns an error when the worktree cannot be scanned.
     pub fn default_scope(&self) -> Result<Scope, GitError> {
         let Some(head) = self.head_id() else { return Ok(Scope::Worktree) };
         if self.inner.workdir().is_some() && self.capture_worktree(BlobWriteMode::HashOnly)?.is_dirty() {
@@ -31,7 +36,10 @@ impl Repo {
         Ok(Scope::Commit(self.short_id(head)))
     }
 
-    /// The snapshot of the default scope, in one look at the worktree.
+    /// Takes the snapshot of the default scope and scans the worktree only once.
+    ///
+    /// # Errors
+    /// Returns an error when the worktree or the commits cannot be read, or the snapshot objects cannot be written.
     pub fn take_default_snapshot(&self, filter: &FilterSettings) -> Result<Snapshot, GitError> {
         if self.inner.workdir().is_none() {
             return self.take_snapshot(&Scope::Commit("HEAD".to_owned()), filter);
@@ -43,7 +51,11 @@ impl Repo {
         }
     }
 
-    /// Freezes what `scope` names and computes what changed.
+    /// Takes a snapshot of `scope` and computes its change.
+    ///
+    /// # Errors
+    /// Returns an error when `scope` cannot be resolved, when the staged scope has unmerged paths, or when git objects
+    /// cannot be read or written.
     pub fn take_snapshot(&self, scope: &Scope, filter: &FilterSettings) -> Result<Snapshot, GitError> {
         match self.resolve_scope(scope)? {
             ResolvedScope::Commits { base, tip, scope } => {
@@ -85,6 +97,7 @@ impl Repo {
         }
     }
 
+    /// Writes the snapshot commit for captured changes and builds the snapshot's record.
     fn snapshot_uncommitted(
         &self,
         frozen: UncommittedChanges,
@@ -96,7 +109,7 @@ impl Repo {
         self.build_snapshot(base, tip, scope, filter, (frozen.unstored, frozen.notes))
     }
 
-    /// HEAD's commit when the tree is the same, else a commit made for the purpose, on top of HEAD.
+    /// Returns HEAD's commit when the tree is unchanged; otherwise creates a commit with HEAD as its parent.
     fn write_snapshot_commit(&self, overlay: &TreeOverlay) -> Result<Oid, GitError> {
         let failed = self.git_error("write a snapshot");
         let head = self.head_id().map(|id| self.inner.find_commit(id)).transpose().map_err(failed)?;
@@ -126,7 +139,7 @@ impl Repo {
         self.head_id().map(|id| self.inner.find_commit(id).and_then(|head| head.tree())).transpose().map_err(failed)
     }
 
-    /// That a commit without a parent has one where a shallow clone came from.
+    /// Returns a note when `tip` has parents that a shallow clone does not contain.
     fn note_shallow_history(&self, tip: Oid) -> Vec<String> {
         let cut = std::fs::read_to_string(self.inner.commondir().join("shallow")).unwrap_or_default();
         let id = tip.to_string();
@@ -140,7 +153,7 @@ impl Repo {
         }
     }
 
-    /// A snapshot's record: what changed from `base` to `tip`, with its fingerprint.
+    /// Builds the snapshot's record: the change from `base` to `tip` and its fingerprint.
     fn build_snapshot(
         &self,
         base: Option<Oid>,
@@ -173,7 +186,7 @@ impl Repo {
     }
 }
 
-/// What decides, besides the change itself, what is reviewed.
+/// Hashes the settings that decide, besides the change itself, what is reviewed. Returns hexadecimal.
 fn scope_hash(scope: &Scope, filter: &FilterSettings) -> String {
     let mut hash = blake3::Hasher::new();
     hash.update(if *scope == Scope::All { b"tree\0" } else { b"change\0" });

@@ -1,6 +1,6 @@
-//! What became of the files of one snapshot in another: for following findings from run to run.
+//! Compares two snapshots file by file, so that findings can be followed from run to run.
 //!
-//! Nothing is left out here: a file that no review looks at can still be where code went.
+//! No file is left out: code can move into a file that no review reads.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,8 +11,7 @@ use super::trees::{TreeLeaf, diff_trees, leaf_at};
 use super::{ChangeKind, GitError, Hunk, Repo, TreeFile, path_bytes};
 use crate::domain::text::path_from_bytes;
 
-/// An ordinary file that is not the same in two commits. At least one side is there; the paths differ where it was
-/// renamed.
+/// A regular file that differs between two commits. At least one side is present; the paths differ after a rename.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlteredFile {
     pub old: Option<TreeFile>,
@@ -20,8 +19,11 @@ pub struct AlteredFile {
 }
 
 impl Repo {
-    /// Every ordinary file that differs between two commits, by its path before, else after. A file that was renamed is
-    /// one, not two; what was copied is new. An empty `from` has no files.
+    /// Lists every regular file that differs between two commits, sorted by the old path, or the new path of an added
+    /// file. A renamed file is one entry; a copied file counts as added. An empty `from` stands for an empty tree.
+    ///
+    /// # Errors
+    /// Returns an error when a commit or tree cannot be read.
     pub fn diff_snapshots(&self, from: &str, to: &str) -> Result<Vec<AlteredFile>, GitError> {
         let failed = self.git_error("compare two snapshots");
         let old = if from.is_empty() { None } else { Some(self.find_commit(from)?.tree().map_err(failed)?) };
@@ -35,7 +37,7 @@ impl Repo {
             &differences,
             RenameDetection::Renames,
         ) {
-            // One lost content is no reason to follow nothing; who was renamed is then not known.
+            // A missing blob must not stop the comparison; renames are then unknown.
             Err(error) if error.code() == ErrorCode::NotFound => HashMap::new(),
             sources => sources.map_err(failed)?,
         };
@@ -66,19 +68,29 @@ impl Repo {
         Ok(altered)
     }
 
-    /// The blob of an ordinary file of a commit; `None` when there is no such file.
+    /// Returns the blob id of a regular file in a commit; `None` when there is no such file.
+    ///
+    /// # Errors
+    /// Returns an error when the commit cannot be read.
     pub fn blob_at(&self, commit: &str, path: &str) -> Result<Option<String>, GitError> {
         let tree = self.find_commit(commit)?.tree().map_err(self.git_error("read a commit"))?;
         let leaves = path_bytes::from_text(path).into_iter().filter_map(|path| leaf_at(&self.inner, &tree, &path));
         Ok(leaves.filter(|leaf| leaf.is_file()).map(|leaf| leaf.id.to_string()).next())
     }
 
-    /// What differs between two texts, without context.
+    /// Computes the hunks between two texts, without context.
+    ///
+    /// # Errors
+    /// Returns an error when libgit2 fails to compare the texts.
     pub fn diff_texts(&self, old: &[u8], new: &[u8]) -> Result<Vec<Hunk>, GitError> {
         diff_texts(old, new).map_err(self.git_error("compare two files"))
     }
 
-    /// `ours` with what `theirs` changes in `base`; `None` where both change the same lines, or lines side by side.
+    /// Merges the changes from `base` to `theirs` into `ours`; `None` when both sides change the same or adjacent
+    /// lines.
+    ///
+    /// # Errors
+    /// Returns an error when libgit2 fails to merge the texts.
     pub fn merge_texts(&self, base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
         let [base, ours, theirs] = [base, ours, theirs].map(|content| {
             let mut side = git2::MergeFileInput::new();
@@ -89,7 +101,8 @@ impl Repo {
         Ok(merged.is_automergeable().then(|| merged.content().to_vec()))
     }
 
-    /// Whether a commit is another one or comes before it; false when one of them is not there any more.
+    /// Returns true when `commit` equals `of` or is an ancestor of `of`; false when an id is invalid or the commit is
+    /// missing.
     pub fn is_in_history(&self, commit: &str, of: &str) -> bool {
         let id = |text: &str| git2::Oid::from_str(text).ok();
         let (Some(commit), Some(of)) = (id(commit), id(of)) else { return false };

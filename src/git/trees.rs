@@ -1,6 +1,6 @@
-//! Trees: what differs between two, and a tree with changes laid over it.
+//! Compares two trees, and writes a tree with changes.
 //!
-//! Folders that are the same on both sides are never read; libgit2's own comparison reads them all.
+//! Folders that are equal on both sides are never read; libgit2's own comparison reads all of them.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub const MODE_FILE: u32 = 0o100644;
 pub const MODE_EXECUTABLE: u32 = 0o100755;
 pub const MODE_SYMLINK: u32 = 0o120000;
 
-/// What a tree has at a path: anything but a folder.
+/// Tree entry that is not a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TreeLeaf {
     pub mode: u32,
@@ -20,13 +20,13 @@ pub struct TreeLeaf {
 }
 
 impl TreeLeaf {
-    /// An ordinary file: neither a symbolic link nor a submodule.
+    /// Returns true for a regular file, and false for a symbolic link or submodule.
     pub fn is_file(self) -> bool {
         self.mode & 0o170000 == 0o100000
     }
 }
 
-/// One path that differs; at least one side is there.
+/// A path that differs between two trees; at least one side is present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeDelta {
     pub path: Vec<u8>,
@@ -34,7 +34,10 @@ pub struct TreeDelta {
     pub new: Option<TreeLeaf>,
 }
 
-/// Every path that differs, sorted.
+/// Lists every path that differs, sorted.
+///
+/// # Errors
+/// Returns an error when a tree cannot be read.
 pub fn diff_trees(repo: &Repository, old: Option<&Tree>, new: Option<&Tree>) -> Result<Vec<TreeDelta>, git2::Error> {
     let mut found = Vec::new();
     collect_deltas(repo, old, new, &mut Vec::new(), &mut found)?;
@@ -42,7 +45,10 @@ pub fn diff_trees(repo: &Repository, old: Option<&Tree>, new: Option<&Tree>) -> 
     Ok(found)
 }
 
-/// Adds what differs below `path`, which ends with a slash unless it is empty; in no particular order.
+/// Adds the differing paths below `path` to `found`, in no particular order. `path` is empty or ends with a slash.
+///
+/// # Errors
+/// Returns an error when a tree cannot be read.
 pub fn collect_deltas(
     repo: &Repository,
     old: Option<&Tree>,
@@ -50,7 +56,7 @@ pub fn collect_deltas(
     path: &mut Vec<u8>,
     found: &mut Vec<TreeDelta>,
 ) -> Result<(), git2::Error> {
-    // A folder of the one side and a file of the other of the same name have nothing to do with each other.
+    // A folder on one side and a file with the same name on the other side are unrelated.
     let split = |entry: Option<git2::TreeEntry>| -> (Option<Oid>, Option<TreeLeaf>) {
         match entry {
             None => (None, None),
@@ -92,13 +98,13 @@ pub fn leaf_from_entry(entry: &git2::TreeEntry) -> TreeLeaf {
     TreeLeaf { mode: u32::try_from(entry.filemode()).unwrap_or(MODE_FILE), id: entry.id() }
 }
 
-/// The folder of that name directly in `tree`.
+/// Returns the id of the folder `name` directly inside `tree`.
 pub fn subtree_id(tree: Option<&Tree>, name: &[u8]) -> Option<Oid> {
     let entry = tree?.get_name_bytes(name)?;
     (entry.kind() == Some(ObjectType::Tree)).then(|| entry.id())
 }
 
-/// What a tree has at a path; folders are nothing.
+/// Returns the entry at a path of a tree; `None` for folders and missing paths.
 pub fn leaf_at(repo: &Repository, tree: &Tree, path: &[u8]) -> Option<TreeLeaf> {
     let mut parts = path.split(|byte| *byte == b'/').peekable();
     let mut tree = tree.clone();
@@ -112,7 +118,11 @@ pub fn leaf_at(repo: &Repository, tree: &Tree, path: &[u8]) -> Option<TreeLeaf> 
     }
 }
 
-/// `base` with the changes laid over it (`None`: the path is gone), folder by folder; `None` when nothing is left.
+/// Writes `base` with the changes applied, where `None` deletes a path, and returns the id of the new tree. Returns
+/// `None` when the new tree is empty.
+///
+/// # Errors
+/// Returns an error when a tree cannot be read or written.
 pub fn write_tree(
     repo: &Repository,
     base: Option<&Tree>,

@@ -1,8 +1,9 @@
-//! The folders of a worktree that git looks into, for whoever wants to be told when something moves in them: neither
-//! what is ignored nor other repositories, so that a build folder with a million files costs nothing.
+//! Lists the folders of a worktree that a watcher should observe. Ignored folders and other repositories are excluded,
+//! so that a build folder with a million files costs nothing.
 //!
-//! Invariant: reads folders and the files of rules only. A tracked file that is ignored nevertheless is in no such folder,
-//! or counts as ignored in one.
+//! Invariants:
+//! - Only folders and rule files are read.
+//! - A tracked file that the ignore rules match is not in a watched folder, or counts as ignored there.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,33 +15,33 @@ use super::gitignore::{FolderIgnoreRules, SharedIgnoreRules, parse_globs};
 use super::scan::is_repository;
 use super::{Repo, path_bytes};
 
-/// Globs whose files' movement is none.
+/// Globs of files whose changes are not reported.
 #[derive(Debug, Clone)]
 pub struct WatchExclusions(Gitignore);
 
 impl WatchExclusions {
-    /// From globs in the syntax of .gitignore.
+    /// Parses globs in `.gitignore` syntax.
     pub fn new(patterns: &[String]) -> Self {
         Self(parse_globs(patterns))
     }
 
-    /// `path` is relative to the worktree, as git has it.
+    /// Returns true when a glob matches `path`, which is relative to the worktree and in git's form.
     pub(super) fn is_excluded(&self, path: &[u8]) -> bool {
         !self.0.is_empty() && self.0.matched_path_or_any_parents(path_bytes::to_path(path), false).is_ignore()
     }
 }
 
-/// The folders that were gone into, with the rules that hold in each.
+/// The folders entered so far, with the ignore rules of each.
 pub struct WatchedFolders {
     root: PathBuf,
     shared: Arc<SharedIgnoreRules>,
     quiet: WatchExclusions,
-    /// By path from the worktree on.
+    /// Key: path relative to the worktree.
     known: HashMap<Vec<u8>, Arc<FolderIgnoreRules>>,
 }
 
 impl Repo {
-    /// None yet; [`Folders::enter`] goes into them.
+    /// Returns an empty set of folders; [`WatchedFolders::enter`] adds folders.
     pub fn watched_folders(&self, quiet: WatchExclusions) -> WatchedFolders {
         let shared = self.shared_ignore_rules(&self.worktree_config());
         WatchedFolders { root: self.root(), shared, quiet, known: HashMap::new() }
@@ -48,11 +49,11 @@ impl Repo {
 }
 
 impl WatchedFolders {
-    /// Goes into a folder and all below it; `visit` is called for each before it is read, so that what is made in it
-    /// meanwhile is either read or told.
+    /// Adds a folder and all folders below it. `visit` is called for each folder before it is read, so that an entry
+    /// created meanwhile is either read or reported by the watch.
     ///
     /// # Errors
-    /// What `visit` says; it ends the walk.
+    /// Returns the first error of `visit`, which ends the walk.
     pub fn enter<E>(&mut self, folder: &Path, visit: &mut dyn FnMut(&Path) -> Result<(), E>) -> Result<(), E> {
         let Some(path) = self.relative_path(folder) else { return Ok(()) };
         let parent = match path.is_empty() {
@@ -60,7 +61,7 @@ impl WatchedFolders {
             false => match self.known.get(parent_path(&path)) {
                 Some(above) if above.ignores(&path, true) || self.quiet.is_excluded(&path) => return Ok(()),
                 Some(above) => Some(Arc::clone(above)),
-                // The way to it was not gone: something above is ignored.
+                // The parent folder is not watched, because a folder above is ignored.
                 None => return Ok(()),
             },
         };
@@ -90,7 +91,7 @@ impl WatchedFolders {
         Ok(())
     }
 
-    /// Forgets a folder that is gone, and those below it; the ones that were known.
+    /// Removes a deleted folder and the folders below it; returns the removed folders.
     pub fn leave(&mut self, folder: &Path) -> Vec<PathBuf> {
         let Some(path) = self.relative_path(folder).filter(|path| self.known.contains_key(path)) else {
             return Vec::new();
@@ -104,7 +105,8 @@ impl WatchedFolders {
         gone.iter().map(|path| path_bytes::join_path(&self.root, path)).collect()
     }
 
-    /// Whether movement of a file or folder means nothing: it is ignored, or in no folder that was gone into.
+    /// Returns true when a change of a file or folder can be ignored: an ignore rule or exclusion matches it, or its
+    /// folder is not watched.
     pub fn is_ignored(&self, path: &Path, is_folder: bool) -> bool {
         let Some(path) = self.relative_path(path) else { return true };
         match self.known.get(parent_path(&path)) {

@@ -1,8 +1,10 @@
-//! The one place that writes into the user's worktree, for those who were told to by a key or a command.
+//! Reads and writes the user's worktree. It is the only module that writes there, and only after a key press or a
+//! command.
 //!
-//! Invariants: no path leads out of the worktree or into a git dir, and no symbolic link is followed on any part of it; a
-//! file is replaced as a whole (written beside it, synced, renamed) and keeps its permissions; what is not an ordinary
-//! file is not touched.
+//! Invariants:
+//! - No path leads out of the worktree or into a git dir, and no symbolic link is followed in any part of a path.
+//! - A file is replaced as a whole (temporary file in the same folder, sync, rename) and keeps its permissions.
+//! - Only regular files are changed.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -12,45 +14,46 @@ use std::time::SystemTime;
 use super::checkout::is_safe_file_name;
 use super::{GitError, Repo};
 
-/// Larger files are not read: no fix is about one.
+/// Size limit in bytes for reading a file; no fix applies to a larger file.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
-/// Permissions of new files, as git has them; the umask may take some away.
+/// Mode of new files before the umask applies, as in git.
 const NEW_FILE_MODE: u32 = 0o666;
+/// Mode of new executable files before the umask applies.
 const NEW_EXECUTABLE_MODE: u32 = 0o777;
 
-/// A file of the worktree as it is.
+/// Content and mode of a file in the worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeFile {
     pub content: Vec<u8>,
-    /// Permissions, as `stat` has them.
+    /// Permission bits from `stat`.
     pub mode: u32,
 }
 
-/// Permissions of a file that is written.
+/// Permissions of a file to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilePermissions {
     Exactly(u32),
     New { executable: bool },
 }
 
-/// The user's files.
+/// Access to the files of a working tree.
 #[derive(Debug)]
 pub struct Worktree {
     root: PathBuf,
 }
 
 impl Repo {
-    /// The files of this working tree.
+    /// Returns access to the files of this working tree.
     ///
     /// # Errors
-    /// When there is none.
+    /// Returns an error for a bare repository.
     pub fn worktree_files(&self) -> Result<Worktree, GitError> {
         Ok(Worktree { root: self.worktree_root()? })
     }
 }
 
 impl Worktree {
-    /// A folder of our own, read with the same care.
+    /// Gives access to one of revdeck's own folders, with the same checks.
     pub(super) fn from_folder(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
@@ -59,13 +62,16 @@ impl Worktree {
         &self.root
     }
 
-    /// A file's content and permissions; `None` when nothing is there.
+    /// Reads a file's content and mode; `None` when the path does not exist.
+    ///
+    /// # Errors
+    /// Returns an error when the path is not allowed, is not a regular file, or cannot be read.
     pub fn read(&self, path: &str) -> Result<Option<WorktreeFile>, GitError> {
         let Some(folder) = self.open_parent(path, &mut |_| Ok(false))? else { return Ok(None) };
         folder.read(self, path)
     }
 
-    /// Whether a file has a blob's content, and has had it since a time.
+    /// Returns true when the file's content equals `blob` and the file was not modified after `since`.
     pub fn has_blob(&self, path: &str, blob: &str, since: SystemTime) -> bool {
         let modified = self.root.join(path).symlink_metadata().and_then(|data| data.modified());
         let is_older = modified.is_ok_and(|modified| modified <= since);
@@ -74,8 +80,11 @@ impl Worktree {
         is_older && id().is_some_and(|id| id.to_string() == blob)
     }
 
-    /// Puts a file there. The folders above it are made where they are missing. `mark` names the file beside it that is
-    /// written first: one of the same mark that was left behind is replaced.
+    /// Writes a file and creates missing parent folders. The temporary file is named after `mark`; a leftover temporary
+    /// file with the same mark is replaced.
+    ///
+    /// # Errors
+    /// Returns an error when the path is not allowed or the file cannot be written.
     pub fn write(&self, path: &str, content: &[u8], permit: FilePermissions, mark: &str) -> Result<(), GitError> {
         let Some(folder) = self.open_parent(path, &mut |_| Ok(true))? else {
             return Err(self.refusal(path, "its folder cannot be made"));
@@ -83,14 +92,17 @@ impl Worktree {
         folder.write(self, path, content, permit, mark)
     }
 
-    /// Takes a file away; one that is not there is no error. `folders` are those above it that may go as well when
-    /// nothing is left in them, the outermost first.
+    /// Deletes a file; a missing file is not an error. `folders` are parent folders, outermost first, that are deleted
+    /// as well when they are empty.
+    ///
+    /// # Errors
+    /// Returns an error when the path is not allowed or the file cannot be deleted.
     pub fn remove(&self, path: &str, folders: &[String]) -> Result<(), GitError> {
         if let Some(folder) = self.open_parent(path, &mut |_| Ok(false))? {
             folder.remove(self, path)?;
         }
         for above in folders.iter().rev() {
-            // Not empty, or gone: somebody else's business.
+            // A failure means that the folder is not empty or already deleted.
             if self.open_parent(&format!("{above}/x"), &mut |_| Ok(false))?.is_some() {
                 let _ = fs::remove_dir(self.root.join(above));
             }
@@ -98,7 +110,10 @@ impl Worktree {
         Ok(())
     }
 
-    /// The folders above a path that are not there, the outermost first.
+    /// Lists the missing parent folders of a path, outermost first.
+    ///
+    /// # Errors
+    /// Returns an error when the path is not allowed or a folder cannot be opened.
     pub fn missing_folders(&self, path: &str) -> Result<Vec<String>, GitError> {
         let mut missing = Vec::new();
         self.open_parent(path, &mut |folder| {
@@ -120,8 +135,8 @@ impl Worktree {
         Ok(missing)
     }
 
-    /// Opens the folder of a path, part by part. For one that is missing `make` is asked whether to make it; `None` when
-    /// not.
+    /// Opens the parent folder of a path, part by part. For a missing folder, `make` decides whether to create it;
+    /// returns `None` if not.
     fn open_parent(
         &self,
         path: &str,
@@ -172,7 +187,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Whether something else stands where a folder or a file was looked for.
+/// Returns true when the path leads to another kind of entry than the expected folder or file.
 fn is_other_kind(error: &io::Error) -> bool {
     #[cfg(unix)]
     let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
@@ -181,7 +196,7 @@ fn is_other_kind(error: &io::Error) -> bool {
     is_link || error.kind() == ErrorKind::NotADirectory
 }
 
-/// An open folder: what is done in it is done there, whatever its path leads to meanwhile.
+/// An open folder. All operations apply to this folder, even when its path changes meanwhile.
 #[cfg(unix)]
 struct Folder(std::os::fd::OwnedFd);
 
@@ -216,7 +231,7 @@ impl Folder {
             Err(rustix::io::Errno::NOENT) => return Ok(None),
             other => other.map_err(|error| files.io_error("read", path, error.into()))?,
         };
-        // Before it is opened: opening a pipe waits for whoever writes into it.
+        // The check comes before the open, because opening a pipe blocks until another process writes to it.
         match FileType::from_raw_mode(seen.st_mode) {
             FileType::RegularFile => {}
             FileType::Symlink => return Err(files.refusal(path, "it is a symbolic link")),
@@ -279,7 +294,7 @@ impl Folder {
     }
 }
 
-/// A folder by its path: looked at part by part, and not held open.
+/// A folder by its path; each part is checked, but the folder is not kept open.
 #[cfg(not(unix))]
 struct Folder(PathBuf);
 
@@ -369,7 +384,7 @@ mod tests {
         fs::set_permissions(&run, fs::Permissions::from_mode(0o751)).expect("a mode");
         let before = files.read("run.sh").expect("read").expect("there");
         assert_eq!((before.content.as_slice(), before.mode), (b"old".as_slice(), 0o751));
-        // What an earlier try left behind is in nobody's way.
+        // A leftover of an earlier attempt is replaced.
         fs::write(files.root().join(".m.tmp"), "half").expect("a file");
         files.write("run.sh", b"new", FilePermissions::Exactly(before.mode), "m").expect("written");
         let after = files.read("run.sh").expect("read").expect("there");
@@ -417,7 +432,7 @@ mod tests {
             let written = files.write(path, b"theirs", FilePermissions::New { executable: false }, "m");
             assert!(matches!(written, Err(GitError::NotTouched { .. })), "{path}: {written:?}");
         }
-        // Renamed over, a link is replaced and what it leads to is not.
+        // A rename over a link replaces the link, not its target.
         files.write("link", b"theirs", FilePermissions::New { executable: false }, "m").expect("written");
         assert_eq!(fs::read(outside.join("file")).expect("a file"), b"mine");
         assert_eq!(fs::read_dir(&outside).expect("a folder").count(), 1);

@@ -1,8 +1,12 @@
-//! Freezing: the worktree held against HEAD, path by path, its contents put into the object database as git would.
+//! Captures the worktree: compares it with HEAD path by path and writes the changed contents to the object database, as
+//! git would.
 //!
-//! Invariants: nothing else is written. What is above the size limit is not stored: an untracked file is not in the
-//! snapshot at all, a tracked one is there as the index has it, and both are told as oversized. A path at which something
-//! else stands by the time it is read is no failure: all is looked at again, and in the end it is taken for gone.
+//! Invariants:
+//! - Nothing else is written.
+//! - A file above the size limit is not stored and is reported as oversized: an untracked file is absent from the
+//!   snapshot, a tracked file keeps the content of the index.
+//! - A file that is replaced during the capture is not an error: the worktree is scanned again, and after the last scan
+//!   the path counts as deleted.
 
 #[cfg(test)]
 mod tests;
@@ -25,39 +29,39 @@ use super::trees::{MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, TreeLeaf, leaf_at};
 use super::{GitError, Repo, git_command, path_bytes, regular_file};
 use crate::domain::text::path_from_bytes;
 
-/// From this many files on, threads hash faster than one; measured.
+/// Minimum number of files for hashing on several threads; below it, a single thread was faster in measurements.
 const MIN_PARALLEL_FILES: usize = 64;
-/// Files above this many bytes are streamed instead of read at once.
+/// Maximum size in bytes of a file that is read into memory; larger files are streamed.
 const MAX_IN_MEMORY_BYTES: u64 = 16 << 20;
-/// The worktree is looked at so often at most, where things move while they are read.
+/// Maximum number of scans of a worktree that changes while it is read.
 const MAX_SCANS: usize = 3;
 
-/// What differs from HEAD's tree, by path; `None` where a path is gone.
+/// Differences from HEAD's tree by path; `None` marks a deleted path.
 pub type TreeOverlay = BTreeMap<Vec<u8>, Option<TreeLeaf>>;
 
-/// The worktree or the index held against HEAD.
+/// Difference between HEAD's tree and the worktree or index.
 #[derive(Debug, Default)]
 pub struct UncommittedChanges {
     pub overlay: TreeOverlay,
-    /// What is in the worktree and not in the overlay.
+    /// Paths of the worktree that are not in the overlay.
     pub unstored: Vec<UnstoredPath>,
-    /// What the person who asked should know.
+    /// Messages for the person who asked for the review.
     pub notes: Vec<String>,
 }
 
-/// Whether contents are only hashed or also put into the object database.
+/// Choice between hashing contents and also writing them to the object database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobWriteMode {
     HashOnly,
     WriteObjects { max_file_bytes: u64 },
 }
 
-/// A look at the worktree, as [`scan`] is.
+/// Function that scans the worktree, like [`scan_worktree`].
 type ScanFn<'a> =
     dyn FnMut(&Path, &GitIndex, StatSettings, &Arc<SharedIgnoreRules>) -> Result<Vec<StatusEntry>, GitError> + 'a;
 
 impl Repo {
-    /// The worktree as it is now.
+    /// Captures the current worktree.
     pub(super) fn capture_worktree(&self, keep: BlobWriteMode) -> Result<UncommittedChanges, GitError> {
         self.capture_with(keep, &mut scan_worktree)
     }
@@ -72,7 +76,8 @@ impl Repo {
         }
     }
 
-    /// The worktree at one look, and whether something in it moved between the look and the reading.
+    /// Captures the worktree from a single scan. The second value tells whether a file changed between the scan and the
+    /// read.
     fn capture_once(
         &self,
         keep: BlobWriteMode,
@@ -105,7 +110,7 @@ impl Repo {
         };
         freezer.process_entries(seen)?;
         let moved = freezer.race;
-        // What is staged and taken back in the worktree is no change.
+        // A staged change that the worktree reverts is no change.
         if let Some(head) = &head {
             frozen.overlay.retain(|path, leaf| leaf_at(&self.inner, head, path) != *leaf);
         } else {
@@ -116,14 +121,14 @@ impl Repo {
 }
 
 impl Repo {
-    /// The rules about ignored files that hold in every folder.
+    /// Returns the ignore rules that apply in every folder.
     pub(super) fn shared_ignore_rules(&self, config: &WorktreeConfig) -> Arc<SharedIgnoreRules> {
         let mut excludes = vec![self.inner.commondir().join("info").join("exclude")];
         excludes.extend(config.excludes_file.clone());
         Arc::new(SharedIgnoreRules::new(excludes, config.compare.ignore_case))
     }
 
-    /// The settings in force.
+    /// Returns the git settings that affect the comparison of worktree and index.
     pub(super) fn worktree_config(&self) -> WorktreeConfig {
         let config = self.inner.config().and_then(|mut config| config.snapshot());
         WorktreeConfig::from_git_config(config.as_ref().ok())
@@ -131,17 +136,17 @@ impl Repo {
 }
 
 impl UncommittedChanges {
-    /// Whether there is something to review or to tell.
+    /// Returns true when there is a change to review or to report.
     pub fn is_dirty(&self) -> bool {
         !self.overlay.is_empty() || self.unstored.iter().any(|extra| extra.reason != UnstoredReason::UnreadableFolder)
     }
 }
 
-/// The settings of git that decide how worktree and index compare.
+/// Git settings that affect the comparison of worktree and index.
 pub(super) struct WorktreeConfig {
     pub(super) compare: StatSettings,
     symlinks: bool,
-    /// `core.autocrlf` is `true` or `input`.
+    /// True when `core.autocrlf` is `true` or `input`.
     autocrlf: bool,
     excludes_file: Option<PathBuf>,
     attributes_file: Option<PathBuf>,
@@ -172,35 +177,35 @@ impl WorktreeConfig {
     }
 }
 
-/// Whether something became something else since it was seen.
+/// Result of the check for a path that was replaced between the scan and the read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScanRace {
     Detected,
     NotDetected,
 }
 
-/// What is at the place of a candidate that could not be read.
+/// Current state of a candidate that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CandidateStatus {
-    /// It, and it may be read.
+    /// The candidate is still there and readable.
     Unchanged,
     Unreadable,
     Missing,
-    /// A folder, a pipe, a link instead of a file, or no folder above it.
+    /// The path leads to a folder, a pipe, or a link instead of a file; or a parent is not a folder.
     Replaced,
 }
 
-/// What is done to a file's content on its way into the object database.
+/// Conversion of a file's content before it is written to the object database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CleanFilter {
     Unfiltered,
-    /// Line ends and `$Id$`: libgit2 does it.
+    /// Line ends and `$Id$`, converted by libgit2.
     LineEnds,
-    /// A filter program or another encoding: only git itself does it.
+    /// A filter program or another encoding, converted by git itself.
     External,
 }
 
-/// Takes what the scan saw into a [`Frozen`].
+/// Converts the entries of a scan into [`UncommittedChanges`].
 struct WorktreeHasher<'a, S> {
     repo: &'a Repo,
     root: &'a Path,
@@ -212,7 +217,7 @@ struct WorktreeHasher<'a, S> {
     race: ScanRace,
 }
 
-/// A file whose content goes into the overlay; `entry` is its place in the index, if it has one.
+/// A file whose content goes into the overlay; `entry` is its position in the index, if it is tracked.
 #[derive(Clone)]
 struct HashCandidate {
     path: Vec<u8>,
@@ -250,7 +255,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
                         BlobWriteMode::WriteObjects { .. } if self.is_oversized(size) => {
                             self.record_unstored(path, UnstoredReason::Oversized { mode, bytes: size });
                         }
-                        // That it is there is all that matters.
+                        // Only the existence of the file matters here.
                         BlobWriteMode::HashOnly => {
                             self.changes.overlay.insert(path, Some(TreeLeaf { mode, id: Oid::ZERO_SHA1 }));
                         }
@@ -275,7 +280,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         self.changes.unstored.push(UnstoredPath { path, reason: what });
     }
 
-    /// A tracked path of which the scan could not say that it is unchanged.
+    /// Returns a candidate for a tracked path that may differ from the index.
     fn candidate_for_tracked(&mut self, at: usize, thing: WorktreeEntryKind) -> Option<HashCandidate> {
         let entry = self.index.entries.get(at)?;
         let path = self.index.path(entry).to_vec();
@@ -284,7 +289,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
                 self.check_submodule(&path, entry.id);
                 return None;
             }
-            // Without symbolic links git checks them out as files.
+            // Without support for symbolic links, git checks them out as files.
             WorktreeEntryKind::File { size, .. } if entry.mode == MODE_SYMLINK && !self.config.symlinks => {
                 (MODE_SYMLINK, size)
             }
@@ -297,7 +302,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
             WorktreeEntryKind::Symlink => (MODE_SYMLINK, 0),
         };
         let clean = if mode == MODE_SYMLINK { CleanFilter::Unfiltered } else { self.choose_clean_filter(&path) };
-        // Of another size, hence changed; too large to be reviewed, hence not worth reading.
+        // A different size proves a change, and an oversized file is not reviewed, so the file need not be read.
         if mode != MODE_SYMLINK
             && clean == CleanFilter::Unfiltered
             && self.is_oversized(size)
@@ -309,7 +314,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         Some(HashCandidate { path, mode, size, clean, entry: Some(at) })
     }
 
-    /// A submodule stands where its own HEAD is; one that is not checked out is unchanged.
+    /// Compares a submodule's HEAD with the recorded commit; a submodule that is not checked out is unchanged.
     fn check_submodule(&mut self, path: &[u8], recorded: Oid) {
         let folder = path_bytes::join_path(self.root, path);
         if folder.join(".git").symlink_metadata().is_err() {
@@ -342,7 +347,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         }
     }
 
-    /// Hashes the candidates, keeps what differs from the index, and puts it into the overlay.
+    /// Hashes the candidates, stores contents that differ from the index, and adds them to the overlay.
     fn hash_candidates(&mut self, candidates: Vec<HashCandidate>) -> Result<(), GitError> {
         let plain = |candidate: &&HashCandidate| {
             candidate.clean == CleanFilter::Unfiltered && candidate.mode != MODE_SYMLINK && candidate.entry.is_some()
@@ -371,7 +376,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
                 (_, Some(Err(error))) => Err(error),
                 _ => self.hash_candidate(candidate),
             };
-            // libgit2 does not know every kind of index, where it looks to convert line ends.
+            // For line-end conversion, libgit2 reads the index, and it does not support every kind of index.
             if candidate.clean == CleanFilter::LineEnds && id.is_err() {
                 by_git.push(candidate);
                 continue;
@@ -382,14 +387,14 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         for (place, candidate) in by_git.into_iter().enumerate() {
             let hashed = match &together {
                 Ok(ids) => ids.get(place).copied().ok_or_else(String::new),
-                // One file that git refuses is no reason to leave out the others.
+                // When git refuses a file, the other files are hashed separately.
                 Err(_) => self.hash_with_git(&[candidate]).and_then(|ids| ids.first().copied().ok_or_else(String::new)),
             };
             let id = match hashed {
                 Ok(id) => Ok(id),
-                // Only line ends: as it is, when git is not there.
+                // If only line ends would be converted and git fails, the file is stored unconverted.
                 Err(_) if candidate.clean == CleanFilter::LineEnds => self.hash_unfiltered(candidate),
-                // As it is, it may hold what its filter keeps out of the repository.
+                // An unconverted file may contain data that its filter keeps out of the repository.
                 Err(refused) if self.current_status(candidate) == CandidateStatus::Unchanged => {
                     let path = path_from_bytes(&candidate.path);
                     self.changes.notes.push(format!("{path} is left out as git would not add it: {refused}"));
@@ -462,7 +467,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         }
     }
 
-    /// Puts a file's content into the object database as git would, or only hashes it.
+    /// Writes a file's content to the object database as git would, or only hashes it.
     fn hash_candidate(&self, candidate: &HashCandidate) -> Result<Oid, git2::Error> {
         let file = path_bytes::join_path(self.root, &candidate.path);
         let keep = |content: &[u8]| match self.write_mode {
@@ -483,18 +488,18 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         self.repo.inner.blob_path(&file)
     }
 
-    /// What `git hash-object` makes of files with filter programs, or why it does not.
+    /// Hashes files with `git hash-object`, which runs filter programs. Returns git's error message on failure.
     fn hash_with_git(&self, candidates: &[&HashCandidate]) -> Result<Vec<Oid>, String> {
         if candidates.is_empty() {
             return Ok(Vec::new());
         }
         for candidate in candidates {
-            // Git would wait for a pipe.
+            // Opening first rejects a pipe, on which git would block.
             regular_file::open(&path_bytes::join_path(self.root, &candidate.path))
                 .map_err(|error| error.to_string())?;
         }
         let mut command = Command::new("git");
-        // A warning about line ends is no reason to refuse.
+        // A warning about line ends must not fail the command.
         command.args(["-c", "core.safecrlf=false"]);
         command.arg("--git-dir").arg(self.repo.inner.path()).arg("--work-tree").arg(self.root).arg("hash-object");
         if matches!(self.write_mode, BlobWriteMode::WriteObjects { .. }) {
@@ -517,7 +522,7 @@ fn from_io_error(error: std::io::Error) -> git2::Error {
     git2::Error::from_str(&error.to_string())
 }
 
-/// A line that names a path to git, quoted as in C where it could be taken for something else.
+/// Formats a path as an input line for git, with C-style quotes and escapes.
 fn quote_path(path: &[u8]) -> Vec<u8> {
     let mut line = vec![b'"'];
     for byte in path {
@@ -531,7 +536,7 @@ fn quote_path(path: &[u8]) -> Vec<u8> {
     line
 }
 
-/// The blob ids that the files would have without any conversion, on several threads when there are many.
+/// Computes the blob ids of the unconverted files, on several threads when there are many files.
 fn hash_files(root: &Path, files: &[&HashCandidate]) -> Vec<Result<Oid, git2::Error>> {
     let hash = |file: &&HashCandidate| {
         let path = path_bytes::join_path(root, &file.path);

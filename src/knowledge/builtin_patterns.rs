@@ -1,7 +1,7 @@
-//! The patterns that come with revdeck, `assets/knowledge/<language>.json`: curated, and merged at run time with what was
-//! learned. What a user's code makes of them is counted in the user's cache.
+//! Provides the curated patterns of revdeck, `assets/knowledge/<language>.json`. They are merged with learned
+//! patterns at run time; their counts are stored in the user's cache.
 //!
-//! Invariant: each is what abstraction makes of an example in `tests/knowledge/<language>.toml`; a test sees to it.
+//! - Each pattern is the abstraction of an example in `tests/knowledge/<language>.toml` (tested).
 
 use std::sync::OnceLock;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::pattern::Pattern;
 use crate::reviewers::analyzer::language::Language;
 
-/// By name of the language.
+/// Embedded pattern files by language name.
 const PATTERN_FILES: [(&str, &str); 12] = [
     ("rust", include_str!("../../assets/knowledge/rust.json")),
     ("python", include_str!("../../assets/knowledge/python.json")),
@@ -26,7 +26,7 @@ const PATTERN_FILES: [(&str, &str); 12] = [
     ("bash", include_str!("../../assets/knowledge/bash.json")),
 ];
 
-/// The origin under which a curated pattern is counted.
+/// Origin under which a curated pattern is counted.
 pub const ORIGIN: &str = "base";
 
 #[derive(Deserialize)]
@@ -34,17 +34,17 @@ struct PatternFile {
     patterns: Vec<Pattern>,
 }
 
-/// The languages that knowledge is kept of, each once: of those that share a name the first.
+/// Returns the languages with knowledge, each name once; of languages that share a name, the first.
 pub fn languages() -> impl Iterator<Item = Language> {
     Language::ALL.into_iter().filter(|language| *language != Language::Tsx)
 }
 
-/// The language of this name.
+/// Returns the language with this name.
 pub fn find_language(name: &str) -> Option<Language> {
     languages().find(|language| language.name() == name)
 }
 
-/// The curated patterns of a language.
+/// Returns the curated patterns of a language.
 pub fn patterns(language: Language) -> &'static [Pattern] {
     static PARSED: [OnceLock<Vec<Pattern>>; PATTERN_FILES.len()] = [const { OnceLock::new() }; PATTERN_FILES.len()];
     let found = PATTERN_FILES.iter().zip(&PARSED).find(|((name, _), _)| *name == language.name());
@@ -68,12 +68,12 @@ mod tests {
     use crate::knowledge::{knowledge_file, privacy_gate};
     use crate::reviewers::analyzer::source::Parsers;
 
-    /// Set to write `assets/knowledge` anew from the examples.
+    /// Environment variable that makes the test write `assets/knowledge` anew from the examples.
     const WRITE: &str = "REVDECK_WRITE_BASE";
 
     #[derive(Deserialize)]
     struct PatternExamples {
-        /// What stands around both sides, at the `@`.
+        /// Code around both sides of an example, which stand at the `@`.
         code: String,
         pattern: Vec<PatternExample>,
     }
@@ -85,7 +85,7 @@ mod tests {
         instruction: String,
         before: String,
         after: String,
-        /// The form to take, where it is not the smallest that is learned.
+        /// Broken form to use instead of the smallest learned form.
         broken: Option<String>,
     }
 
@@ -101,7 +101,7 @@ mod tests {
         toml::from_str(&std::fs::read_to_string(&path).expect("examples")).expect("sound ones")
     }
 
-    /// Whether a form stands in code.
+    /// Returns true if the code contains the form.
     fn stands(parsers: &mut Parsers, language: Language, code: &str, form: &str) -> bool {
         let source = parsers.parse("", language, code.as_bytes()).expect("it parses");
         let mut found = false;

@@ -1,6 +1,6 @@
-//! Similar patterns in groups, so that one stands for many.
+//! Groups similar patterns, so that one pattern represents many.
 //!
-//! Invariant: the groups depend on the patterns alone, not on the order in which they were learned.
+//! - The groups depend only on the patterns, not on the order in which they were learned.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,18 +8,18 @@ use super::form::{Form, FormToken, MAX_TOKENS};
 use super::pattern::{EditKind, Pattern, PatternStance};
 use crate::domain::{Kind, PatternId};
 
-/// Forms are near when at most one token of so many differs. Own: `VARIABLE == None` and `VARIABLE . VARIABLE == None`
-/// are not, two calls that differ in one of seven tokens are.
+/// Two forms are similar if at most one token in this many differs. With 6, `VARIABLE == None` and `VARIABLE .
+/// VARIABLE == None` are not similar; two calls that differ in one of seven tokens are.
 const TOKENS_PER_EDIT: usize = 6;
 
-/// A pattern's forms, with numbers for tokens, which compare faster.
+/// Forms of a pattern with numbers instead of tokens, because numbers compare faster.
 struct NumberedForms<'a> {
     pattern: &'a Pattern,
     broken: Vec<u32>,
     fixed: Vec<u32>,
 }
 
-/// Sets `group` of all patterns of a language. A group's representative is the one that was seen most.
+/// Sets `group` of all patterns of a language. The pattern that was seen most represents its group.
 pub fn group_similar(patterns: &mut BTreeMap<PatternId, Pattern>) {
     let mut numbers: HashMap<FormToken, u32> = HashMap::new();
     let mut number = |form: Form| -> Vec<u32> {
@@ -56,7 +56,7 @@ pub fn group_similar(patterns: &mut BTreeMap<PatternId, Pattern>) {
     }
 }
 
-/// Where in a form each token stands, a bit for a place: a form has no more tokens than a word has bits.
+/// Positions of each token in a form as a bit set. A form has at most as many tokens as a `u64` has bits.
 struct TokenPositions {
     places: Vec<u64>,
     length: usize,
@@ -65,7 +65,7 @@ struct TokenPositions {
 const _: () = assert!(MAX_TOKENS <= u64::BITS as usize);
 
 impl TokenPositions {
-    /// `tokens` are below `count`.
+    /// Builds the table. All `tokens` are below `count`.
     fn new(form: &[u32], count: usize) -> Self {
         let mut places = vec![0; count];
         for (at, token) in form.iter().enumerate() {
@@ -78,15 +78,15 @@ impl TokenPositions {
         self.is_within_distance(other, self.length.max(other.len()) / TOKENS_PER_EDIT)
     }
 
-    /// Whether the edit distance (insert, delete, replace) to another form is at most `most`: V. I. Levenshtein's, a column at
-    /// a time in the bits of a word, by G. Myers, "A fast bit-vector algorithm for approximate string matching based on
-    /// dynamic programming", J. ACM 46 (3), 1999.
+    /// Returns true if the edit distance (insert, delete, replace) to another form is at most `most`. Computes
+    /// Levenshtein's distance column by column in the bits of a word, after G. Myers, "A fast bit-vector algorithm
+    /// for approximate string matching based on dynamic programming", J. ACM 46 (3), 1999.
     fn is_within_distance(&self, other: &[u32], most: usize) -> bool {
         if self.length.abs_diff(other.len()) > most {
             return false;
         }
         let Some(last) = self.length.checked_sub(1) else { return true };
-        // Where the distance grows and where it falls from one row of the column to the next.
+        // Bits of the rows at which the distance grows or falls within the column.
         let (mut grows, mut falls) = (u64::MAX, 0);
         let mut distance = self.length;
         for (at, token) in other.iter().enumerate() {
@@ -95,7 +95,7 @@ impl TokenPositions {
             let across = ((same & grows).wrapping_add(grows) ^ grows) | same;
             let (up, less) = (falls | !(across | grows), grows & across);
             distance = distance + (up >> last & 1) as usize - (less >> last & 1) as usize;
-            // Each token that is left makes it one less at most.
+            // Each remaining token reduces the distance by at most one.
             if distance > most + (other.len() - at - 1) {
                 return false;
             }
@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(TokenPositions::new(b, 10).is_within_distance(a, most), expected);
     }
 
-    /// The whole table, as in the textbook.
+    /// Computes the distance with the full table, as in the textbook.
     fn plainly(a: &[u32], b: &[u32]) -> usize {
         let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
         for i in 0..=a.len() {
@@ -172,7 +172,7 @@ mod tests {
         group_similar(&mut patterns);
         assert_eq!(patterns[&less.id].group.as_ref(), Some(&most.id));
         assert_eq!((&patterns[&most.id].group, &patterns[&other.id].group), (&None, &None));
-        // Once the other was seen more often, it stands for both.
+        // After the other pattern is seen more often, it represents both.
         if let Some(less) = patterns.get_mut(&less.id) {
             less.counts.values_mut().for_each(|count| count.frequency = 10);
         }

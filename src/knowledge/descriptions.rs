@@ -1,12 +1,13 @@
-//! The texts of patterns, made from their forms and counts and nothing else.
+//! Generates the texts of patterns from their forms and counts only.
 //!
-//! Invariant: one line; every word of it is written here or is a token of a form.
+//! - Every text is one line.
+//! - Every word is written in this file or is a token of a form.
 
 use super::form::Form;
 use super::pattern::{EditKind, Pattern, PatternOrigin, PatternStance};
 use crate::domain::{Kind, text};
 
-/// What the pattern is about, in one line.
+/// Returns a description of the pattern on one line.
 pub fn build_description(stance: PatternStance, edit: EditKind, kind: Kind, broken: &Form, fixed: &Form) -> String {
     match stance {
         PatternStance::FalseAlarm => format!("known false alarm: `{broken}` was reported as {kind} and dismissed"),
@@ -15,7 +16,7 @@ pub fn build_description(stance: PatternStance, edit: EditKind, kind: Kind, brok
     }
 }
 
-/// What to do about code like the broken form, in one line.
+/// Returns an instruction for code that has the broken form, on one line.
 pub fn build_instruction(stance: PatternStance, edit: EditKind, kind: Kind, broken: &Form, fixed: &Form) -> String {
     match (stance, edit) {
         (PatternStance::FalseAlarm, _) => {
@@ -36,7 +37,7 @@ pub fn build_instruction(stance: PatternStance, edit: EditKind, kind: Kind, brok
     }
 }
 
-/// How often a pattern was seen, and by how many machines where it was more than one.
+/// Describes how often a pattern was seen, and by how many machines if by more than one.
 pub fn describe_sightings(pattern: &Pattern) -> String {
     let times = text::format_count(pattern.times_seen() as usize, "time");
     match (pattern.times_seen(), pattern.origin_count()) {

@@ -1,4 +1,4 @@
-//! What can go wrong with knowledge.
+//! Defines the errors of the knowledge cache.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::store::StoreError;
 
-/// An error of the knowledge cache or of an exchange.
+/// Error of the knowledge cache, an export or an import.
 #[derive(Debug, Error)]
 pub enum KnowledgeError {
     #[error(transparent)]
@@ -20,7 +20,7 @@ pub enum KnowledgeError {
 }
 
 impl KnowledgeError {
-    /// The way out, as a sentence for a person.
+    /// Returns advice for a person.
     pub fn hint(&self) -> String {
         match self {
             Self::Store(StoreError::Newer { .. }) => {

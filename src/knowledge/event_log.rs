@@ -1,6 +1,7 @@
-//! `metrics.jsonl`: what happened to patterns, for analysis: a time, a word, a language, an id and a number, no code.
+//! Appends pattern events to `metrics.jsonl` for later analysis: time, event, language, id and count, but no code.
 //!
-//! Invariant: the file and its one predecessor (`metrics.1.jsonl`) together stay below twice [`MOST`] and one write.
+//! - The file and its one predecessor (`metrics.1.jsonl`) together stay below twice [`MAX_METRICS_BYTES`] plus one
+//!   write.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +11,17 @@ use crate::domain::{PatternId, Time, word_enum};
 use crate::store::StoreError;
 use crate::store::files::{self, SyncPolicy};
 
-/// Bytes from which a new file is begun. Own: about 10,000 lines.
+/// Size in bytes from which a new file is started: about 10,000 lines.
 const MAX_METRICS_BYTES: u64 = 1 << 20;
 
 word_enum!(
-    /// What happened.
+    /// Event of a pattern.
     PatternEventKind {
-        /// A new pattern.
+        /// A new pattern was learned.
         Learned = "learned",
-        /// A known one was seen again, `count` times.
+        /// A known pattern was seen again, `count` times.
         Seen = "seen",
-        /// Code matched it.
+        /// Code matched the pattern.
         Matched = "matched",
         Succeeded = "succeeded",
         Failed = "failed",
@@ -28,12 +29,12 @@ word_enum!(
         Muted = "muted",
         Unmuted = "unmuted",
         Evicted = "evicted",
-        /// An import brought it, or counts of it.
+        /// An import added the pattern or counts of it.
         Imported = "imported",
     }
 );
 
-/// One line.
+/// Line of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatternEvent {
     pub at: Time,
@@ -47,7 +48,7 @@ fn metrics_path(folder: &Path) -> PathBuf {
     folder.join("metrics.jsonl")
 }
 
-/// Appends lines; the caller holds the lock.
+/// Appends events. The caller holds the lock.
 pub(super) fn append_events(folder: &Path, lines: &[PatternEvent]) -> Result<(), StoreError> {
     if lines.is_empty() {
         return Ok(());
@@ -62,7 +63,7 @@ pub(super) fn append_events(folder: &Path, lines: &[PatternEvent]) -> Result<(),
         serde_json::to_writer(&mut bytes, line).map_err(|source| StoreError::Encode { what: "a metric", source })?;
         bytes.push(b'\n');
     }
-    // Derived: a power cut may take the last lines.
+    // The log is derived data: a power cut may lose its last lines.
     files::append(&path, &bytes, SyncPolicy::Later)
 }
 

@@ -1,8 +1,9 @@
-//! Patterns from machine to machine, as one JSON file: `{"version": 1, "patterns": [...]}`.
+//! Exports and imports patterns as one JSON file: `{"version": 1, "patterns": [...]}`.
 //!
-//! Invariants: an import takes counts, times and words of fixed lists from the file, and forms that pass the gate; texts
-//! are made anew from the forms, so that nobody can put an instruction into somebody else's prompt; importing twice counts
-//! once; what comes in and goes out again is the same.
+//! - An import takes from the file only counts, times, words of fixed lists, and forms that pass the gate.
+//! - Texts are generated anew from the forms, so that nobody can put an instruction into another user's prompt.
+//! - Importing a file twice counts once.
+//! - Importing a file and exporting it again gives the same data.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,58 +27,62 @@ use super::{builtin_patterns, descriptions, knowledge_file};
 use crate::domain::{Kind, PatternId, Time, word_enum};
 use crate::reviewers::analyzer::language::Language;
 
-/// The format of the file.
+/// Version of the file format.
 pub const EXPORT_VERSION: u64 = 1;
-/// Larger files are refused, in bytes. Own: twelve languages full of patterns, twice.
+/// Maximum file size in bytes: twice the size of twelve languages full of patterns.
 const MAX_IMPORT_BYTES: u64 = 24 << 20;
-/// Patterns of a file: all languages, full.
+/// Maximum number of patterns in a file: all languages, each full.
 const MAX_IMPORT_PATTERNS: usize = 12 * MAX_PATTERNS_PER_LANGUAGE;
-/// Objects and lists within each other; ours have three levels. Own.
+/// Maximum nesting of JSON objects and lists; an export has three levels.
 const MAX_NESTING: usize = 16;
-/// What one machine can have counted of a pattern. Own: more is no experience but an attempt to outvote one's own.
+/// Maximum count of one machine for a pattern. A larger count is not experience but an attempt to outvote the local
+/// counts.
 const MAX_COUNT_PER_ORIGIN: u32 = 100_000;
-/// Words of a form in a row. Own: of the forms that 16 public repositories teach four in a thousand have more, most of them of
-/// shells; and so has a sentence.
+/// Maximum number of consecutive words in a form. Of the forms learned from 16 public repositories, four in a
+/// thousand have more, most of them in shell code; a sentence has more, too.
 const MAX_CONSECUTIVE_WORDS: usize = 3;
 
 word_enum!(
-    /// Why a pattern of a file was not taken.
+    /// Reason why a pattern of a file was not imported.
     ImportRefusal {
-        /// Keys are missing, or have values that they cannot have: a false alarm is never of a kind that may be grave.
+        /// A key is missing or has an invalid value, for example a false alarm of a kind that may be serious.
         Shape = "shape",
         Language = "language",
-        /// Its forms are none, carry something that the gate does not let through, are not numbered in order, or read like
-        /// no code.
+        /// A form is invalid, does not pass the gate, or does not read like code; or both forms are equal.
         Forms = "forms",
-        /// It is not that of the forms.
+        /// The id does not match the forms, or stands twice in the file.
         Id = "id",
-        /// They are too large, or by nobody.
+        /// The counts are too large, or have no valid origin.
         Counts = "counts",
-        /// First and last are the wrong way round.
+        /// The first sighting is later than the last.
         Times = "times",
-        /// Only revdeck's own patterns are curated.
+        /// The pattern claims to be curated but is not one of revdeck's.
         Evidence = "evidence",
     }
 );
 
-/// What came of an import.
+/// Result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportSummary {
     #[serde(flatten)]
     pub merged: MergeSummary,
-    /// How many were not taken, by reason.
+    /// Number of refused patterns by reason.
     pub refused: BTreeMap<ImportRefusal, usize>,
 }
 
-/// The file as it is written. `origin` says `learned` of whatever somebody learned somewhere: for whoever reads it, it is
-/// imported anyway.
+/// Exports the patterns of all languages, or of `only`, as JSON. Every pattern that is not curated has the origin
+/// `learned`; a machine that imports the file stores it as imported.
+///
+/// # Errors
+///
+/// Fails if the cache cannot be read, or if a newer revdeck wrote it.
 pub fn export_patterns(cache: &KnowledgeCache, only: Option<Language>) -> Result<Value, KnowledgeError> {
     let mut patterns = Vec::new();
     for language in
         builtin_patterns::languages().filter(|language| only.is_none_or(|only| only.name() == language.name()))
     {
         for mut pattern in cache.patterns(language)? {
-            // What came with revdeck everybody has; what somebody muted is no advice to others.
+            // Every revdeck has the curated counts, and a muted pattern is no advice to others.
             pattern.counts.remove(builtin_patterns::ORIGIN);
             if !pattern.counts.is_empty() && !pattern.muted {
                 patterns.push(to_export_json(&pattern));
@@ -87,7 +92,7 @@ pub fn export_patterns(cache: &KnowledgeCache, only: Option<Language>) -> Result
     Ok(json!({ "version": EXPORT_VERSION, "patterns": patterns }))
 }
 
-/// A pattern without what is of this machine alone: months, matches, mutes, groups and times of day.
+/// Converts a pattern to JSON without the data of this machine: months, matches, mutes, groups and times of day.
 fn to_export_json(pattern: &Pattern) -> Value {
     let count = pattern.total_count();
     let origin = match pattern.origin {
@@ -110,17 +115,19 @@ fn to_export_json(pattern: &Pattern) -> Value {
         "frequency": count.frequency,
         "successes": count.successes,
         "failures": count.failures,
-        // A second would name the commit.
+        // A time with seconds could identify the commit.
         "first_seen": truncate_to_day(pattern.first_seen),
         "last_seen": truncate_to_day(pattern.last_seen),
         "related": pattern.related,
     })
 }
 
-/// Takes in a file that somebody exported.
+/// Imports an exported file. An invalid pattern is refused alone and does not stop the import.
 ///
 /// # Errors
-/// When it cannot be read or is no export; then nothing was taken. A pattern that does not hold is refused by itself.
+///
+/// Fails, without importing anything, if the file cannot be read or is not an export; also fails if the cache cannot
+/// be written.
 pub fn import_patterns(cache: &KnowledgeCache, path: &Path, now: Time) -> Result<ImportSummary, KnowledgeError> {
     let refuse = |problem| KnowledgeError::Import { path: path.to_owned(), problem };
     let mut bytes = Vec::new();
@@ -132,7 +139,8 @@ pub fn import_patterns(cache: &KnowledgeCache, path: &Path, now: Time) -> Result
 
 type CheckedImport = (Vec<(Language, Pattern)>, BTreeMap<ImportRefusal, usize>);
 
-/// The sound patterns of a file; the error says what is wrong with the file as a whole.
+/// Parses the file and returns its valid patterns and the number of refused ones. The error describes a mistake in
+/// the file as a whole.
 fn parse_import(bytes: &[u8], now: Time) -> Result<CheckedImport, String> {
     if bytes.len() as u64 > MAX_IMPORT_BYTES {
         return Err(format!("it is larger than {} MB", MAX_IMPORT_BYTES >> 20));
@@ -141,7 +149,7 @@ fn parse_import(bytes: &[u8], now: Time) -> Result<CheckedImport, String> {
         return Err(format!("it is nested deeper than {MAX_NESTING} levels"));
     }
     let file: ImportFile<'_> = serde_json::from_slice(bytes).map_err(|error| {
-        // What the parser says may quote the file.
+        // The parser's message may quote the file.
         format!("it is no export: line {}, column {}", error.line(), error.column())
     })?;
     match file.version {
@@ -156,7 +164,7 @@ fn parse_import(bytes: &[u8], now: Time) -> Result<CheckedImport, String> {
         match check_pattern(raw, now) {
             Ok((language, pattern)) => match sound.entry(pattern.id.clone()) {
                 std::collections::btree_map::Entry::Vacant(place) => drop(place.insert((language, pattern))),
-                // Twice in one file: an export has none, and of two that differ neither is the true one.
+                // An export holds no id twice, and of two different entries neither can be trusted.
                 std::collections::btree_map::Entry::Occupied(_) => *refused.entry(ImportRefusal::Id).or_default() += 1,
             },
             Err(refusal) => *refused.entry(refusal).or_default() += 1,
@@ -165,7 +173,7 @@ fn parse_import(bytes: &[u8], now: Time) -> Result<CheckedImport, String> {
     Ok((sound.into_values().collect(), refused))
 }
 
-/// The file, with its patterns not looked at yet: one that does not hold does not spoil the others.
+/// File whose patterns are still unparsed, so that an invalid pattern does not affect the others.
 #[derive(Deserialize)]
 struct ImportFile<'a> {
     version: u64,
@@ -173,7 +181,8 @@ struct ImportFile<'a> {
     patterns: RawPatterns<'a>,
 }
 
-/// One more than [`MOST`] at most: a list of millions of nothings takes no memory.
+/// Unparsed patterns, at most one more than [`MAX_IMPORT_PATTERNS`], so that a list of millions of entries takes no
+/// memory.
 struct RawPatterns<'a>(Vec<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawPatterns<'a> {
@@ -200,7 +209,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawPatterns<'a> {
     }
 }
 
-/// What is taken of a pattern; other keys, the texts among them, are passed over.
+/// Fields that are read from a pattern; other keys, including texts, are ignored.
 #[derive(Deserialize)]
 struct ClaimedPattern {
     id: PatternId,
@@ -219,7 +228,7 @@ struct ClaimedPattern {
     related: Vec<Kind>,
 }
 
-/// Counts by origin, each once.
+/// Counts by origin; an origin that stands twice is an error.
 struct ClaimedCounts(BTreeMap<String, PatternCount>);
 
 impl<'de> Deserialize<'de> for ClaimedCounts {
@@ -246,7 +255,7 @@ impl<'de> Deserialize<'de> for ClaimedCounts {
     }
 }
 
-/// A pattern of the file, if it holds.
+/// Checks a pattern of the file and converts it.
 fn check_pattern(raw: &RawValue, now: Time) -> Result<(Language, Pattern), ImportRefusal> {
     let claimed: ClaimedPattern = serde_json::from_str(raw.get()).map_err(|_| ImportRefusal::Shape)?;
     let language = builtin_patterns::find_language(&claimed.language).ok_or(ImportRefusal::Language)?;
@@ -287,7 +296,7 @@ fn check_pattern(raw: &RawValue, now: Time) -> Result<(Language, Pattern), Impor
         origin: if curated.is_some() { PatternOrigin::Base } else { PatternOrigin::Imported },
         counts: claimed.counts.0,
         here: PatternCount::default(),
-        // A clock that goes wrong must not make a pattern recent for ever.
+        // A wrong clock must not make a pattern recent forever.
         first_seen: claimed.first_seen.min(now),
         last_seen: claimed.last_seen.min(now),
         last_matched: None,
@@ -307,13 +316,13 @@ fn check_pattern(raw: &RawValue, now: Time) -> Result<(Language, Pattern), Impor
     Ok((language, pattern))
 }
 
-/// The longest row of keywords and well-known names, with nothing between them.
+/// Returns the length of the longest run of keywords and well-known names in a form.
 fn longest_word_run(form: &Form) -> usize {
     let is_word = |token: &FormToken| matches!(token, FormToken::Kept(text) if text.contains(char::is_alphabetic));
     form.tokens().split(|token| !is_word(token)).map(<[FormToken]>::len).max().unwrap_or_default()
 }
 
-/// How deep objects and lists stand in each other, strings passed over.
+/// Returns the maximum nesting depth of JSON objects and lists; brackets inside strings do not count.
 fn nesting_depth(bytes: &[u8]) -> usize {
     let (mut deepest, mut level, mut in_string, mut escaped) = (0, 0_usize, false, false);
     for byte in bytes {

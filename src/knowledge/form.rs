@@ -1,6 +1,6 @@
-//! An abstract piece of code: the tokens that stay, and placeholders for everything that is somebody's own.
+//! Defines forms: abstract code as a sequence of kept tokens and placeholders.
 //!
-//! Invariant: a form is written with one space between tokens and read back as the same form.
+//! - A form is written with one space between tokens, and parsing that text gives the same form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,40 +10,40 @@ use thiserror::Error;
 
 use crate::domain::word_enum;
 
-/// Tokens of a form at most; a longer one says nothing that is seen twice. Own.
+/// Maximum number of tokens in a form; longer code is hardly ever seen twice.
 pub const MAX_TOKENS: usize = 64;
 
 word_enum!(
-    /// What stands for code.
+    /// Placeholder for a part of the code.
     Placeholder {
         FunctionName = "FUNCTION_NAME",
         TypeName = "TYPE_NAME",
-        /// The arguments or parameters between parentheses, where they are too long to be told.
+        /// Arguments or parameters between parentheses that are too long to be written out.
         Args = "ARGS",
         Variable = "VARIABLE",
         String = "STRING",
         Number = "NUMBER",
-        /// An expression that is too long to be told.
+        /// Expression that is too long to be written out.
         Expression = "EXPRESSION",
-        /// A block of statements.
+        /// Block of statements.
         Body = "BODY",
     }
 );
 
-/// One word of a form.
+/// Token of a form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FormToken {
-    /// A keyword, an operator, punctuation or a well-known name of the standard library.
+    /// Keyword, operator, punctuation or a well-known name of the standard library.
     Kept(Box<str>),
-    /// The `number`th different thing of its kind in the pattern, from 1; the first is written without its number.
+    /// Placeholder for the `number`-th distinct thing of its kind in the pattern (1-based). Number 1 is not written.
     Hole { kind: Placeholder, number: u16 },
 }
 
-/// A sequence of tokens. Broken and fixed form of a pattern number their placeholders together.
+/// Sequence of tokens. The broken and the fixed form of a pattern share one numbering of placeholders.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Form(Vec<FormToken>);
 
-/// Why a text is no form.
+/// Error for a text that is not a form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FormError {
     #[error("{0} tokens; a form has at most {MAX_TOKENS}")]
@@ -55,8 +55,11 @@ pub enum FormError {
 }
 
 impl Form {
+    /// Creates a form.
+    ///
     /// # Errors
-    /// With more than [`MAX_TOKENS`] tokens.
+    ///
+    /// Fails with more than [`MAX_TOKENS`] tokens.
     pub fn new(tokens: Vec<FormToken>) -> Result<Self, FormError> {
         if tokens.len() > MAX_TOKENS {
             return Err(FormError::TooLong(tokens.len()));
@@ -72,7 +75,7 @@ impl Form {
         self.0.is_empty()
     }
 
-    /// The tokens, the numbers of placeholders aside.
+    /// Returns the tokens with all placeholder numbers set to 0.
     pub fn without_numbers(&self) -> Vec<FormToken> {
         let plain = |token: &FormToken| match token {
             FormToken::Hole { kind, .. } => FormToken::Hole { kind: *kind, number: 0 },
@@ -130,7 +133,7 @@ impl FromStr for Form {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        // Counted before anything is kept of a text of any length.
+        // Count first, so that a very long text is refused before anything is stored.
         let count = text.split(' ').count();
         if count > MAX_TOKENS {
             return Err(FormError::TooLong(count));

@@ -1,8 +1,10 @@
-//! Kinds of findings that are always dismissed in a language: findings about a whole function, a class or a copy have no
-//! form, and what their dismissals teach is told by the kind alone.
+//! Counts verdicts by kind of finding, to lower kinds that are always dismissed in a language. Findings about a whole
+//! function, a class or a copy have no form, so their dismissals are counted only by kind.
 //!
-//! Invariants: only smells that [may be lowered](crate::domain::Kind::is_never_lowered) are counted; of a file nothing is
-//! kept but a salted digest; each finding counts once for a verdict. It is this machine's own and is not exported.
+//! - Only smells that [may be lowered](crate::domain::Kind::is_never_lowered) are counted.
+//! - Of a file, only a salted digest is stored.
+//! - Each finding counts once per verdict.
+//! - The tallies belong to this machine and are not exported.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,59 +14,60 @@ use serde_json::{Map, Value};
 use crate::domain::{Kind, Time, word_enum};
 use crate::reviewers::analyzer::language::Language;
 
-/// Dismissals after which new findings of the kind are lowered. Own: of five out of five the share that is dismissed is more
-/// than a half, with a confidence of 95 % (Wilson: 0.57).
+/// Number of dismissals from which new findings of the kind are lowered. With five dismissals of five findings, the
+/// lower bound of the dismissed share is above a half at 95 % confidence (Wilson: 0.57).
 pub const MIN_DISMISSALS: u32 = 5;
-/// So many files they must be of: one file that is as it is says nothing of others. Own.
+/// Minimum number of files among the dismissals; one unusual file says nothing about others.
 pub const MIN_FILES: usize = 2;
 
 word_enum!(
-    /// What was decided about a finding.
+    /// Verdict on a finding.
     FindingVerdict {
-        /// It is none, or not worth a change.
+        /// The finding is wrong, or not worth a change.
         Dismissed = "dismissed",
-        /// It was right: it was addressed, or a fix for it applied.
+        /// The finding is right: it was addressed, or a fix for it was applied.
         Addressed = "addressed",
     }
 );
 
-/// A verdict on a finding of a kind.
+/// Verdict on a finding of a kind.
 #[derive(Debug, Clone)]
 pub struct KindVerdict {
     pub language: Language,
     pub kind: Kind,
     pub verdict: FindingVerdict,
-    /// Which file of which repository it is about; only a salted digest is kept.
+    /// Repository and file of the finding; only a salted digest is stored.
     pub file: String,
-    /// The finding, by its id. It counts once for a verdict.
+    /// Id of the finding, which counts once per verdict.
     pub source: String,
 }
 
-/// What was decided about the findings of a kind.
+/// Verdicts on the findings of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindTally {
     #[serde(default)]
     pub dismissed: u32,
     #[serde(default)]
     pub addressed: u32,
-    /// Salted digests of files with dismissed ones: the first [`FILES`] that differ.
+    /// Salted digests of the files with dismissals: the first [`MIN_FILES`] distinct ones.
     #[serde(default)]
     pub files: BTreeSet<u32>,
-    /// When it was counted last.
+    /// Time of the last count.
     pub last_seen: Time,
-    /// Counted, and not used.
+    /// If true, verdicts are counted but not used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,
-    /// What this version does not know.
+    /// Fields that this version does not know.
     #[serde(flatten)]
     pub(super) rest: Map<String, Value>,
 }
 
-/// By kind.
+/// Tallies by kind.
 pub type KindTallies = BTreeMap<Kind, KindTally>;
 
 impl KindTally {
-    /// How often findings of the kind were dismissed, where they always are and often enough to lower new ones.
+    /// Returns the number of dismissals if they lower new findings of the kind: the kind is always dismissed, often
+    /// enough and in enough files. `None` otherwise.
     pub fn lowering_dismissals(&self) -> Option<u32> {
         let is_always = self.addressed == 0 && self.dismissed >= MIN_DISMISSALS && self.files.len() >= MIN_FILES;
         (is_always && !self.muted).then_some(self.dismissed)

@@ -1,9 +1,9 @@
-//! One language's file: `<language>_accumulated.json`.
+//! Reads and writes the file of one language: `<language>_accumulated.json`.
 //!
-//! Invariants: what this version does not know (keys, patterns of a newer version) survives a rewrite; counts and the
-//! digests of what was counted are in one file, so that no crash can part them; a pattern that is used has forms that pass
-//! the gate, an id that is theirs, and texts that were made from them just now; one that has none goes with the next rewrite,
-//! as do counts of kinds that are not of the list.
+//! - Unknown data (keys, patterns of a newer version) survives a rewrite.
+//! - Counts and the digests of counted sources are in one file, so that no crash can separate them.
+//! - A pattern in use has forms that pass the gate, an id that matches the forms, and texts generated at load time. A
+//!   pattern that fails this is removed at the next rewrite, like tallies of kinds that are not in the list.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -18,32 +18,33 @@ use super::privacy_gate;
 use super::{builtin_patterns, descriptions};
 use crate::domain::{PatternId, Time};
 
-/// The format of the file.
+/// Version of the file format.
 pub const FORMAT_VERSION: u32 = 1;
-/// Digests that are kept. Own: of some 20,000 fixes, five times what a thorough look at a long history yields; about 1 MB.
+/// Maximum number of digests: about 20,000 fixes, five times the yield of a thorough look at a long history; about 1
+/// MB.
 pub(super) const MAX_DIGESTS: usize = 50_000;
-/// Larger files are taken for damaged. Own: ten times of what 1,000 patterns and all digests need.
+/// Maximum file size in bytes; a larger file counts as damaged. Ten times the size of 1,000 patterns and all digests.
 pub(super) const MAX_FILE_BYTES: u64 = 32 << 20;
 
-/// What stands in the file.
+/// Content of the file.
 #[derive(Debug, Default)]
 pub(super) struct KnowledgeFile {
     pub patterns: BTreeMap<PatternId, Pattern>,
-    /// What a person does not want to have, be it learned or merged, and since when.
+    /// Patterns that the user forgot, whether learned or merged, with the time.
     pub forgotten: BTreeMap<PatternId, Time>,
-    /// What was decided about findings, by their kind. Absent in files of before.
+    /// Verdicts on findings by kind; absent in files of older versions.
     pub kinds: KindTallies,
     learned: VecDeque<u64>,
     known: HashSet<u64>,
-    /// Patterns as they were read, for what this version does not know of them.
+    /// Patterns as they were read, to keep fields that this version does not know.
     raw: BTreeMap<PatternId, Map<String, Value>>,
-    /// Patterns that this version cannot read, or that another one curated; as many as there may be patterns.
+    /// Patterns that this version cannot read, or that another version curated; at most `MAX_PATTERNS_PER_LANGUAGE`.
     unusable: Vec<Value>,
-    /// Other keys of the file.
+    /// Unknown keys of the file.
     rest: Map<String, Value>,
 }
 
-/// Why a file could not be read.
+/// Reason why a file could not be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KnowledgeFileError {
     Damaged,
@@ -51,6 +52,11 @@ pub(super) enum KnowledgeFileError {
 }
 
 impl KnowledgeFile {
+    /// Parses the file of a language.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is damaged, or if a newer revdeck wrote it.
     pub fn parse(language: &str, bytes: &[u8]) -> Result<Self, KnowledgeFileError> {
         let Ok(Value::Object(mut rest)) = serde_json::from_slice(bytes) else {
             return Err(KnowledgeFileError::Damaged);
@@ -92,7 +98,8 @@ impl KnowledgeFile {
                     }
                     document.patterns.insert(pattern.id.clone(), pattern);
                 }
-                // One that this version knows and does not let through is no pattern of a newer one: it goes.
+                // This version can read the pattern but does not admit it, so it is not a pattern of a newer version:
+                // it is dropped.
                 None if Pattern::deserialize(&value).is_ok() => {}
                 None => document.keep_unusable(value),
             }
@@ -101,28 +108,29 @@ impl KnowledgeFile {
         Ok(document)
     }
 
-    /// Whether a digest that is new would take the place of one that is older.
+    /// Returns true if a new digest would replace an older one.
     pub fn is_full(&self) -> bool {
         self.learned.len() >= MAX_DIGESTS
     }
 
+    /// Returns true if the digest was counted before.
     pub fn has_counted(&self, digest: u64) -> bool {
         self.known.contains(&digest)
     }
 
-    /// Whether a pattern stood in the file as it was read.
+    /// Returns true if the pattern was in the file when it was read.
     pub fn is_from_file(&self, id: &PatternId) -> bool {
         self.raw.contains_key(id)
     }
 
-    /// Keeps what this version does not use.
+    /// Keeps a pattern that this version does not use.
     fn keep_unusable(&mut self, pattern: Value) {
         if self.unusable.len() < MAX_PATTERNS_PER_LANGUAGE {
             self.unusable.push(pattern);
         }
     }
 
-    /// Remembers a digest; whether it was new.
+    /// Remembers a digest and returns true if it was new.
     pub fn remember_digest(&mut self, digest: u64) -> bool {
         let is_new = self.known.insert(digest);
         if is_new {
@@ -136,7 +144,11 @@ impl KnowledgeFile {
         is_new
     }
 
-    /// One object on one line, with a line per pattern.
+    /// Encodes the file as one JSON object with one line per pattern.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a pattern cannot be encoded as JSON.
     pub fn encode(&self, language: &str) -> Result<Vec<u8>, serde_json::Error> {
         let mut text = format!("{{\"version\":{FORMAT_VERSION},\"language\":{},\"patterns\":[", Value::from(language))
             .into_bytes();
@@ -166,7 +178,8 @@ impl KnowledgeFile {
     }
 }
 
-/// A pattern of the file, if it is one of this version and of this language.
+/// Parses a pattern and generates its texts. Returns `None` if the pattern does not fit this version or this
+/// language.
 fn parse_usable(language: &str, value: &Value) -> Option<Pattern> {
     let mut pattern = Pattern::deserialize(value).ok()?;
     let (broken, fixed) = parse_admitted_forms(&pattern)?;
@@ -178,15 +191,15 @@ fn parse_usable(language: &str, value: &Value) -> Option<Pattern> {
     Some(pattern)
 }
 
-/// Whether a pattern is trusted as one that comes with revdeck and did not come with this one: it was withdrawn, or is of a
-/// newer one.
+/// Returns true if a pattern is trusted like a curated one but is not part of this revdeck version: it was withdrawn,
+/// or belongs to a newer version.
 fn is_foreign_builtin(pattern: &Pattern) -> bool {
     let is_curated = pattern.origin == PatternOrigin::Base || pattern.evidence == PatternEvidence::Curated;
     let own = || builtin_patterns::find_language(&pattern.language).map(builtin_patterns::patterns).unwrap_or_default();
     is_curated && !own().iter().any(|known| known.id == pattern.id)
 }
 
-/// The forms of a pattern whose id is theirs and that pass the gate; of a false alarm one.
+/// Returns the forms of a pattern if they match its id and pass the gate. A false alarm has no fixed form.
 pub(super) fn parse_admitted_forms(pattern: &Pattern) -> Option<(Form, Form)> {
     let (broken, fixed) = pattern.parse_forms()?;
     let id = pattern.stance.pattern_id(&pattern.language, pattern.kind, &pattern.broken, &pattern.fixed);
@@ -194,13 +207,13 @@ pub(super) fn parse_admitted_forms(pattern: &Pattern) -> Option<(Form, Form)> {
     (is_sound && privacy_gate::admit_pair(&pattern.language, &broken, &fixed).is_ok()).then_some((broken, fixed))
 }
 
-/// Puts what `old` has and this version does not know into `new`: what it would not write of the same pattern.
+/// Copies the fields of `old` that this version would not write for the same pattern to `new`.
 fn keep_unknown(new: &mut Map<String, Value>, old: &Map<String, Value>) -> Result<(), serde_json::Error> {
     let written = serde_json::to_value(Pattern::deserialize(old)?)?;
     for (key, value) in old.iter().filter(|(key, _)| written.get(key).is_none()) {
         new.entry(key).or_insert_with(|| value.clone());
     }
-    // Of months and origins that are no more nothing stays; of the others whatever else was counted.
+    // Removed months and origins stay removed; the remaining ones keep their unknown fields.
     for group in ["counts", "months"] {
         let (Some(Value::Object(new)), Some(Value::Object(old))) = (new.get_mut(group), old.get(group)) else {
             continue;

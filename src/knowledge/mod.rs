@@ -1,17 +1,19 @@
-//! Knowledge: what findings, fixes and dismissals teach, as abstract patterns that hold none of the user's code.
+//! Learns abstract patterns from findings, fixes and dismissals. A pattern holds none of the user's code.
 //!
-//! Invariants: every form consists of keywords, operators, placeholders and names of a published list only, and [`form`]
-//! cannot make another; texts are revdeck's own, made from the forms or curated with them, never a model's or a person's.
+//! - Every form consists only of keywords, operators, placeholders and names from a published list; [`form`] cannot
+//!   express anything else.
+//! - Texts are generated from the forms, or written by revdeck's authors; they never come from a model or a user.
 //!
-//! [`abstraction`] makes forms of code, [`gate`] holds them against the list in [`names`], [`mine`] takes edits from a
-//! repository's history.
+//! Modules:
 //!
-//! [`cache`] keeps what was learned, each language in one `document`, merged with the [`base`] that comes with revdeck;
-//! similar patterns are in a `group`. [`rank`] says how far a pattern is trusted, [`words`] what it is in words,
-//! [`figures`] what all of them come to, [`exchange`] carries patterns from machine to machine. [`kinds`] of findings that
-//! are always dismissed are counted beside them.
-//!
-//! [`matcher`] holds patterns against code, [`evaluate`] measures how well they point at mistakes; [`hints`] are what a model is told.
+//! - [`abstraction`] converts code to forms; [`privacy_gate`] checks forms against the list in [`stdlib_names`].
+//! - [`history_mining`] extracts edits from a repository's history.
+//! - [`cache`] stores learned patterns, one `knowledge_file` per language, merged with the [`builtin_patterns`];
+//!   `clustering` groups similar patterns.
+//! - [`rank`] computes the confidence of a pattern, [`descriptions`] its texts, [`totals`] the sums over patterns.
+//! - [`exchange`] exports and imports patterns; [`kind_tallies`] counts finding kinds that are always dismissed.
+//! - [`matcher`] finds patterns in code; [`prompt_hints`] writes patterns into a model's prompt.
+//! - [`evaluate`] measures how well patterns point at buggy lines.
 
 pub mod abstraction;
 pub mod builtin_patterns;

@@ -1,8 +1,9 @@
-//! A pattern: an abstract mistake with its cure, or an abstract piece of code about which nobody wants to hear.
+//! Defines a pattern: an abstract mistake with its fix, or an abstract piece of code that is a known false alarm.
 //!
-//! Invariant: nothing counts twice. Each origin counts by itself, and merging takes the larger count of each (a grow-only
-//! counter). What one machine saw another may have seen, too, in the same commits: how often a pattern was seen is what the
-//! one says that saw most, and no sum. What findings came to is a sum.
+//! - Nothing counts twice. Each origin has its own count, and merging takes the larger count per origin (a grow-only
+//!   counter).
+//! - Two machines may see the same commits. Therefore the frequency of a pattern is the maximum over the origins, not
+//!   the sum. Outcomes of findings are summed.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +14,16 @@ use super::{builtin_patterns, descriptions, rank};
 use crate::domain::{Kind, PatternId, Time, word_enum};
 
 word_enum!(
-    /// What a pattern says of code like its broken form.
+    /// Claim of a pattern about code with its broken form.
     PatternStance {
-        /// It was wrong before, and became the fixed form.
+        /// The code was wrong and was changed to the fixed form.
         Mistake = "mistake",
-        /// It was reported before, and dismissed: there is no fixed form.
+        /// The code was reported and the report was dismissed; there is no fixed form.
         FalseAlarm = "false_alarm",
     }
 );
 word_enum!(
-    /// What the edit from the broken to the fixed form does. Found by comparing the forms.
+    /// Kind of edit from the broken to the fixed form, found by comparing both forms.
     EditKind {
         WrongOperator = "wrong_operator",
         WrongCondition = "wrong_condition",
@@ -35,40 +36,40 @@ word_enum!(
         MissingStatement = "missing_statement",
         NeedlessStatement = "needless_statement",
         MissingErrorHandling = "missing_error_handling",
-        /// In the head of a declaration, whatever it is.
+        /// An edit in the head of a declaration, of any kind.
         WrongDeclaration = "wrong_declaration",
         Other = "other",
     }
 );
 word_enum!(
-    /// Where a pattern came from first.
+    /// First source of a pattern.
     PatternOrigin {
-        /// From findings, fixes, dismissals or history on this machine.
+        /// Findings, fixes, dismissals or history on this machine.
         Learned = "learned",
-        /// Came with revdeck.
+        /// Part of revdeck.
         Base = "base",
-        /// From a file that somebody exported.
+        /// A file that somebody exported.
         Imported = "imported",
     }
 );
 word_enum!(
-    /// How something was learned; of each the weight in `confidence`.
+    /// Evidence that taught a pattern; each kind has its own weight in `confidence`.
     PatternEvidence {
-        /// A later review confirmed that the finding is gone, and this edit is why.
+        /// A later review confirmed that the finding is gone, and this edit is the reason.
         Addressed = "addressed",
-        /// A person put a suggestion or a fix into the files.
+        /// A person applied a suggestion or a fix.
         Applied = "applied",
         /// A person dismissed the finding with a reason.
         Dismissed = "dismissed",
-        /// A commit of the history that says it fixes something.
+        /// A commit in the history whose message says that it fixes something.
         History = "history",
-        /// Curated.
+        /// Written by revdeck's authors.
         Curated = "curated",
     }
 );
 
 impl PatternStance {
-    /// The identity of a pattern that says this.
+    /// Returns the id of a pattern with this stance.
     pub fn pattern_id(self, language: &str, kind: Kind, broken: &str, fixed: &str) -> PatternId {
         match self {
             Self::Mistake => PatternId::from_forms(language, broken, fixed),
@@ -78,7 +79,7 @@ impl PatternStance {
 }
 
 impl EditKind {
-    /// What a finding would be raised as that no finding has taught.
+    /// Returns the kind of finding for a pattern that no finding has taught.
     pub fn default_kind(self) -> Kind {
         match self {
             Self::MissingErrorHandling => Kind::ErrorHandling,
@@ -87,79 +88,80 @@ impl EditKind {
     }
 }
 
-/// What one origin has seen of a pattern. Only grows.
+/// Counts of a pattern at one origin. They only grow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatternCount {
-    /// Times the edit, or the dismissal, was seen.
+    /// Number of times that the edit, or the dismissal, was seen.
     pub frequency: u32,
-    /// Times that it was raised because of the pattern, and the finding was addressed (of a false alarm: times that a
-    /// finding like it was dismissed once the pattern was known).
+    /// Number of findings that the pattern raised and that were addressed. For a false alarm: the number of similar
+    /// findings dismissed after the pattern was known.
     #[serde(default)]
     pub successes: u32,
-    /// Times that it was raised, and the finding was dismissed (of a false alarm: times that one like it was addressed).
+    /// Number of findings that the pattern raised and that were dismissed. For a false alarm: the number of similar
+    /// findings that were addressed.
     #[serde(default)]
     pub failures: u32,
 }
 
-/// What was raised and how it ended, in a month.
+/// Outcomes of raised findings in one month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonthlyOutcomes {
     pub successes: u32,
     pub failures: u32,
 }
 
-/// One pattern of a language.
+/// Learned pattern of one language.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pattern {
     pub id: PatternId,
-    /// The language's name, see [`super::names`].
+    /// Name of the language, see [`super::stdlib_names`].
     pub language: String,
     pub stance: PatternStance,
     pub edit: EditKind,
-    /// What sort of finding it was learned from, or would be raised as.
+    /// Kind of the finding that taught the pattern, or the kind under which it is raised.
     pub kind: Kind,
-    /// One line: made from the forms, or curated with them.
+    /// Description on one line, generated from the forms or written for a curated pattern.
     pub description: String,
-    /// [`Form`]s, as written.
+    /// Broken form, as the text of a [`Form`].
     pub broken: String,
-    /// Empty where code is to go, and of a false alarm.
+    /// Fixed form; empty when the code is to be removed, and for a false alarm.
     #[serde(default)]
     pub fixed: String,
-    /// What to do, one line like `description`.
+    /// Instruction on one line, with the same source as `description`.
     #[serde(default)]
     pub instruction: String,
     pub evidence: PatternEvidence,
     pub origin: PatternOrigin,
-    /// By origin: a random id of the machine that counted, or `base`.
+    /// Counts by origin: the random id of a machine, or `base`.
     pub counts: BTreeMap<String, PatternCount>,
-    /// That of this machine among them; found when the cache is read, and not kept.
+    /// Counts of this machine, copied from `counts` when the cache is read; not stored.
     #[serde(skip)]
     pub here: PatternCount,
     pub first_seen: Time,
     pub last_seen: Time,
-    /// Where code matched last is not kept, only when.
+    /// Time of the last match; the matching code is not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_matched: Option<Time>,
-    /// By month, as in `2026-11`; the newest 24.
+    /// Outcomes by month, for example `2026-11`; the newest 24 months.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub months: BTreeMap<String, MonthlyOutcomes>,
-    /// Other kinds of finding that the same edit did away with.
+    /// Other kinds of findings that the same edit fixed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<Kind>,
-    /// The pattern that stands for a group of similar ones; absent for that one itself. Found when the cache is read, and
-    /// not kept.
+    /// Representative of the group of similar patterns; `None` for the representative itself. Computed when the cache
+    /// is read; not stored.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub group: Option<PatternId>,
-    /// Kept, and not used.
+    /// If true, the pattern is stored but not used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub muted: bool,
 }
 
-/// Origins of one pattern at most: more machines than that say nothing new. Own.
+/// Maximum number of origins per pattern; counts of more machines add no information.
 pub const MAX_ORIGINS: usize = 64;
 
 impl PatternCount {
-    /// Both are of one origin, and counts only grow: the larger of each.
+    /// Merges two counts of the same origin. Counts only grow, so the larger value is the newer one.
     fn max_of_each(self, other: Self) -> Self {
         Self {
             frequency: self.frequency.max(other.frequency),
@@ -169,14 +171,14 @@ impl PatternCount {
     }
 }
 
-/// The day of a moment, in UTC.
+/// Truncates a time to the day in UTC.
 pub fn truncate_to_day(at: Time) -> Time {
     const SECONDS: i64 = 86_400;
     Time::from_second(at.as_second().div_euclid(SECONDS) * SECONDS).unwrap_or(at)
 }
 
 impl Pattern {
-    /// What forms say, with texts made from them: of history, counted by nobody and never seen.
+    /// Creates a pattern from its forms, with generated texts, evidence from history, no counts and no times.
     pub fn from_forms(
         language: &str,
         stance: PatternStance,
@@ -214,7 +216,7 @@ impl Pattern {
         }
     }
 
-    /// Takes in what is known elsewhere of the same pattern. Taking it in twice says the same.
+    /// Merges another copy of the same pattern. Merging the same copy twice changes nothing.
     pub fn merge(&mut self, other: &Self) {
         for (origin, count) in &other.counts {
             if self.counts.len() < MAX_ORIGINS || self.counts.contains_key(origin) {
@@ -225,7 +227,7 @@ impl Pattern {
         for &kind in other.related.iter().chain([&other.kind]) {
             self.add_related_kind(kind);
         }
-        // Elsewhere days are told.
+        // Other machines export only the day, so a known day is not a new sighting.
         let days = [self.first_seen, self.last_seen].map(truncate_to_day);
         for at in [other.first_seen, other.last_seen] {
             if !days.contains(&truncate_to_day(at)) {
@@ -235,12 +237,12 @@ impl Pattern {
         self.evidence = rank::stronger_evidence(self.evidence, other.evidence);
     }
 
-    /// Finds what the machine of this origin counted.
+    /// Copies the counts of this machine's origin to `here`.
     pub fn set_local_count(&mut self, origin: &str) {
         self.here = self.counts.get(origin).copied().unwrap_or_default();
     }
 
-    /// Another finding of this kind was about the same.
+    /// Records another kind of finding for the same code.
     pub fn add_related_kind(&mut self, kind: Kind) {
         if kind != self.kind
             && let Err(at) = self.related.binary_search(&kind)
@@ -249,7 +251,7 @@ impl Pattern {
         }
     }
 
-    /// It was seen at this moment, too. What was never seen has the first moment of all.
+    /// Records a sighting. The Unix epoch means "never seen" and is ignored.
     pub fn record_sighting(&mut self, at: Time) {
         if at != Time::UNIX_EPOCH {
             let never = self.first_seen == Time::UNIX_EPOCH;
@@ -258,18 +260,18 @@ impl Pattern {
         }
     }
 
-    /// How often the machine that saw it most saw it, what came with revdeck aside.
+    /// Returns how often the pattern was seen by the machine that saw it most, without the curated count.
     pub fn times_seen(&self) -> u32 {
         let counts = self.counts.iter().filter(|(origin, _)| *origin != builtin_patterns::ORIGIN);
         counts.map(|(_, count)| count.frequency).max().unwrap_or_default()
     }
 
-    /// Machines that counted something of it.
+    /// Returns the number of machines that counted the pattern.
     pub fn origin_count(&self) -> usize {
         self.counts.keys().filter(|origin| *origin != builtin_patterns::ORIGIN).count()
     }
 
-    /// All origins together: of how often it was seen the largest, of what findings came to the sum.
+    /// Returns the counts over all origins: the maximum of the frequencies and the sums of the outcomes.
     pub fn total_count(&self) -> PatternCount {
         self.counts.values().fold(PatternCount::default(), |sum, count| PatternCount {
             frequency: sum.frequency.max(count.frequency),
@@ -278,7 +280,7 @@ impl Pattern {
         })
     }
 
-    /// The forms as tokens; none if they are none, which the gate refuses.
+    /// Parses both forms. Returns `None` if one of them is not a valid form.
     pub fn parse_forms(&self) -> Option<(Form, Form)> {
         Some((self.broken.parse().ok()?, self.fixed.parse().ok()?))
     }

@@ -1,7 +1,9 @@
-//! The last gate: a form is held against the grammar's own words, the placeholders and the published list, token by token.
+//! Checks a form before it leaves the machine or is stored: each token must be a word of the grammar, a placeholder,
+//! or a name of the published list.
 //!
-//! Invariants: nothing is learned, stored, exported or taken in that did not pass; it shares no code with `abstraction`, so
-//! that a fault there cannot let a name through; a refusal names the place of a token and never the token.
+//! - Every form that is learned, stored, exported or imported has passed this check.
+//! - The check shares no code with `abstraction`, so that a bug there cannot let a name through.
+//! - An error names the position of a token, never its text.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -13,7 +15,7 @@ use super::stdlib_names;
 use crate::domain::Kind;
 use crate::reviewers::analyzer::language::Language;
 
-/// Why a form may not be kept.
+/// Reason why a form is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AdmissionError {
     #[error("revdeck knows no language of that name")]
@@ -22,7 +24,7 @@ pub enum AdmissionError {
     TooLong,
     #[error("the form is empty")]
     Empty,
-    /// Counted from 1.
+    /// Position of the token (1-based).
     #[error("token {0} is neither of the language, nor a placeholder, nor in the list of its standard library")]
     Token(usize),
     #[error("placeholder {0} is not numbered by its first appearance")]
@@ -31,10 +33,11 @@ pub enum AdmissionError {
     Kind,
 }
 
-/// Holds one canonical form, as a broken form is.
+/// Checks one canonical form, for example a broken form.
 ///
 /// # Errors
-/// See [`Refused`].
+///
+/// Returns the first reason to refuse the form.
 pub fn admit(language: &str, form: &Form) -> Result<(), AdmissionError> {
     if form.is_empty() {
         return Err(AdmissionError::Empty);
@@ -42,10 +45,11 @@ pub fn admit(language: &str, form: &Form) -> Result<(), AdmissionError> {
     check_tokens(language, form, &mut HashMap::new())
 }
 
-/// Holds a broken and a fixed form, numbered together; the fixed one may be empty.
+/// Checks a broken and a fixed form that share one numbering. The fixed form may be empty.
 ///
 /// # Errors
-/// See [`Refused`].
+///
+/// Returns the first reason to refuse the forms.
 pub fn admit_pair(language: &str, broken: &Form, fixed: &Form) -> Result<(), AdmissionError> {
     let mut given = HashMap::new();
     if broken.is_empty() {
@@ -55,16 +59,18 @@ pub fn admit_pair(language: &str, broken: &Form, fixed: &Form) -> Result<(), Adm
     check_tokens(language, fixed, &mut given)
 }
 
-/// Holds the word of a kind whose findings are counted: a smell that may be lowered, and nothing else.
+/// Parses the word of a kind whose verdicts are counted: only a smell that may be lowered.
 ///
 /// # Errors
-/// [`Refused::Kind`].
+///
+/// Returns [`AdmissionError::Kind`] for any other word.
 pub fn admit_kind(word: &str) -> Result<Kind, AdmissionError> {
     let kind = word.parse().ok().filter(|kind: &Kind| Kind::SMELLS.contains(kind) && !kind.is_never_lowered());
     kind.ok_or(AdmissionError::Kind)
 }
 
-/// `given` are the highest numbers so far. Numbers that are free would be a way to write something.
+/// Checks the tokens of a form. `given` holds the highest placeholder numbers so far. Numbers must follow the first
+/// appearance, because free numbers could encode data.
 fn check_tokens(language: &str, form: &Form, given: &mut HashMap<Placeholder, u16>) -> Result<(), AdmissionError> {
     let words = ALLOWED_WORDS.get(language).ok_or(AdmissionError::Language)?;
     if form.tokens().len() > MAX_TOKENS {
@@ -86,7 +92,7 @@ fn check_tokens(language: &str, form: &Form, given: &mut HashMap<Placeholder, u1
     Ok(())
 }
 
-/// By name of a language all texts that its forms may have.
+/// All token texts that forms of a language may hold, by language name.
 static ALLOWED_WORDS: LazyLock<HashMap<&'static str, HashSet<String>>> = LazyLock::new(|| {
     let mut all: HashMap<&'static str, HashSet<String>> = HashMap::new();
     for language in Language::ALL {
@@ -96,7 +102,7 @@ static ALLOWED_WORDS: LazyLock<HashMap<&'static str, HashSet<String>>> = LazyLoc
             if grammar.node_kind_is_named(kind) || !grammar.node_kind_is_visible(kind) {
                 continue;
             }
-            // What a grammar calls by a text that is not named stands so in the code.
+            // An unnamed node kind is the text that stands in the code.
             for word in grammar.node_kind_for_id(kind).unwrap_or("").split_whitespace() {
                 if word.chars().all(|c| c.is_ascii_graphic()) {
                     words.insert(word.to_owned());

@@ -1,8 +1,10 @@
-//! What a model that reviews is told of what was learned: where to look, and what is known to be a false alarm.
+//! Writes learned patterns as hints into the prompt of a reviewing model: where to look, and which reports are known
+//! false alarms.
 //!
-//! Invariants: at most [`MOST`] patterns and [`MOST_TOKENS`] tokens; every word is revdeck's own or a token of a form that
-//! passed the gate (whoever reads patterns from a file makes their texts anew); no false alarm is told of a kind that
-//! [may be grave](crate::domain::Kind::is_never_lowered).
+//! - At most [`MAX_HINTS`] patterns and [`MAX_HINT_TOKENS`] tokens.
+//! - Every word is revdeck's own or a token of a form that passed the gate. Texts of patterns from files are always
+//!   generated anew.
+//! - A false alarm is left out if its kind [may be serious](crate::domain::Kind::is_never_lowered).
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -16,17 +18,17 @@ use super::rank::{ScoredPattern, select_top};
 use crate::domain::{LineRange, Time, text};
 use crate::reviewers::analyzer::source::ParsedFile;
 
-/// Patterns at most. From the issue.
+/// Maximum number of patterns in a prompt; a project requirement.
 pub const MAX_HINTS: usize = 10;
-/// Tokens at most. From the issue.
+/// Maximum number of tokens for hints; a project requirement.
 pub const MAX_HINT_TOKENS: u64 = 800;
-/// Forms of a change that are looked at, at most: with so many, everything that is usual is among them. Own.
+/// Maximum number of distinct forms read from a change; a change of this size contains all common forms.
 const MAX_CHANGED_FORMS: usize = 20_000;
-/// The relevance of a pattern whose language is changed and that has nothing else to do with the change. Own: a pattern
-/// that is met counts five times as much.
+/// Relevance of a pattern that shares only its language with the change. A pattern whose form is in the change counts
+/// five times as much.
 const MIN_RELEVANCE: f64 = 0.2;
 
-/// The shapes of changed code.
+/// Forms and words of changed code.
 #[derive(Debug, Default)]
 pub struct ChangedForms {
     forms: HashSet<u64>,
@@ -34,7 +36,7 @@ pub struct ChangedForms {
 }
 
 impl ChangedForms {
-    /// Takes in the changed lines of a file.
+    /// Adds the changed lines of a file.
     pub fn add(&mut self, source: &ParsedFile<'_>, lines: &[LineRange]) {
         visit_sites(source, Some(lines), &mut |site| {
             if self.forms.len() < MAX_CHANGED_FORMS && self.forms.insert(site.digest) {
@@ -43,8 +45,9 @@ impl ChangedForms {
         });
     }
 
-    /// How much a pattern has to do with the change, 0 to 1: 1 where its form stands there, else by the words that both
-    /// have. What came with revdeck or from elsewhere and was never seen here is told only where its form stands.
+    /// Returns the relevance of a pattern to the change, from 0 to 1: 1 if its broken form is in the change, else by
+    /// the share of its words that the change contains. A curated or imported pattern that was never seen on this
+    /// machine is relevant only if its form is in the change.
     pub fn relevance(&self, pattern: &Pattern) -> f64 {
         let Some((broken, fixed)) = pattern.parse_forms() else { return 0.0 };
         if self.forms.contains(&digest_form(&broken)) {
@@ -61,12 +64,12 @@ impl ChangedForms {
     }
 }
 
-/// Whether a pattern came with revdeck and nobody has seen it since.
+/// Returns true if the pattern came with revdeck and was never seen since.
 fn is_unseen_builtin(pattern: &Pattern) -> bool {
     pattern.origin == PatternOrigin::Base && pattern.last_seen == Time::UNIX_EPOCH
 }
 
-/// The keywords and well-known names of a form, without punctuation.
+/// Returns the keywords and well-known names of a form, without punctuation.
 fn extract_words(form: &Form) -> impl Iterator<Item = &str> {
     form.tokens().iter().filter_map(|token| match token {
         FormToken::Kept(text) if text.chars().any(char::is_alphanumeric) => Some(&**text),
@@ -74,8 +77,8 @@ fn extract_words(form: &Form) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The text for a prompt: the patterns that help most with this change, the best first, in at most `room` tokens; empty
-/// when there is none.
+/// Renders the patterns that are most useful for this change, best first, in at most `room` tokens. Returns an empty
+/// text if no pattern applies or fits.
 pub fn render_hints(
     patterns: &[Pattern],
     changed: &ChangedForms,
@@ -85,7 +88,7 @@ pub fn render_hints(
 ) -> String {
     let relevance = |pattern: &Pattern| if is_eligible(pattern) { changed.relevance(pattern) } else { 0.0 };
     let best = select_top(patterns, relevance, now, MAX_HINTS);
-    // The least useful goes until the rest fits.
+    // Drop the least useful pattern until the rest fits.
     (1..=best.len())
         .rev()
         .map(|most| format_hints(&best[..most]))
@@ -95,7 +98,8 @@ pub fn render_hints(
 
 fn is_eligible(pattern: &Pattern) -> bool {
     let hides = pattern.stance == PatternStance::FalseAlarm && pattern.kind.is_never_lowered();
-    // What a damaged or foreign file says is held against the gate once more, right before it leaves.
+    // Check the gate once more right before the text leaves, because the pattern may come from a damaged or foreign
+    // file.
     let admitted = pattern
         .parse_forms()
         .is_some_and(|(broken, fixed)| privacy_gate::admit_pair(&pattern.language, &broken, &fixed).is_ok());
@@ -144,7 +148,7 @@ mod tests {
         text.split_whitespace().count() as u64
     }
 
-    /// Learned a thousand times, so that it is used.
+    /// Returns a pattern that was learned a thousand times, so that it is used.
     fn used(stance: PatternStance, kind: Kind, broken: &str, fixed: &str) -> Pattern {
         let mut pattern = sample_pattern("python", broken, fixed);
         (pattern.stance, pattern.kind, pattern.evidence, pattern.edit) =
@@ -203,7 +207,7 @@ mod tests {
         assert!(text.contains("Look here:\n- python: ") && text.contains("Known false alarms:\n- python: "), "{text}");
         let told = text.lines().filter(|line| line.starts_with("- ")).count();
         assert!(told > 1 && told <= MAX_HINTS, "{text}");
-        // Nothing that fits: nothing is said.
+        // If nothing fits, the text is empty.
         assert_eq!(render_hints(&many, &changed("a = 1\n"), now(), MAX_HINT_TOKENS, &|_| MAX_HINT_TOKENS + 1), "");
         let few = render_hints(&many, &changed("a = 1\n"), now(), MAX_HINT_TOKENS, &|text| text.len() as u64);
         assert!(few.len() as u64 <= MAX_HINT_TOKENS && few.contains("- python"), "{few}");

@@ -1,11 +1,12 @@
-//! How far a pattern is trusted, whether it is used, and which come first. Pure.
+//! Computes the confidence of patterns, decides which ones are used, and orders them. Pure functions.
 //!
-//! Invariant: no figure is ever NaN or infinite, whatever the counts are.
+//! - No value is ever NaN or infinite, whatever the counts are.
 //!
-//! Confidence is the mean of a Beta distribution (A. Gelman et al., "Bayesian Data Analysis", 3rd ed. 2013, section 2.4):
-//! what the evidence is worth before anything was raised, and then each success and each failure as one trial. That the
-//! edit was seen again counts as a part of a trial, and all of it together as a few, as do all outcomes of other machines:
-//! what many did is a hint, and what happened to findings here outweighs it. The bound that is shown is Wilson's, of what happened alone.
+//! Confidence is the mean of a Beta distribution (A. Gelman et al., "Bayesian Data Analysis", 3rd ed. 2013, section
+//! 2.4). The prior depends on the evidence; each success and each failure is one trial. A repeated sighting counts as
+//! a part of a trial, and all of them together as a few trials, like all outcomes of other machines: they are a hint,
+//! which the outcomes on this machine outweigh. The displayed lower bound is Wilson's, computed from the outcomes
+//! alone.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,28 +14,28 @@ use super::form::FormToken;
 use super::pattern::{Pattern, PatternCount, PatternEvidence, PatternOrigin, PatternStance};
 use crate::domain::{Time, wilson_lower_bound, word_enum};
 
-/// Used at once from here. The thresholds are the issue's.
+/// Minimum confidence for immediate use. All thresholds here are project requirements.
 pub const MIN_IMMEDIATE_CONFIDENCE: f64 = 0.85;
-/// Used from here once it was seen [`OCCURRENCES`] times, or was curated.
+/// Minimum confidence for use after [`MIN_OCCURRENCES`] sightings; a curated pattern needs no sightings.
 pub const MIN_REPEATED_CONFIDENCE: f64 = 0.65;
-/// Watched from here, below not even that.
+/// Minimum confidence to watch a pattern; below it, a pattern is ignored.
 pub const MIN_WATCHED_CONFIDENCE: f64 = 0.45;
-/// See [`AFTER_SOME`].
+/// Number of sightings required by [`MIN_REPEATED_CONFIDENCE`].
 pub const MIN_OCCURRENCES: u32 = 3;
-/// After so many days a pattern that was not seen again counts half as recent. Own: about two releases.
+/// Number of days after which a pattern that was not seen again counts half as recent: about two releases.
 const HALF_LIFE_DAYS: f64 = 180.0;
-/// What occurrences count together at most, in trials, and so much the outcomes of other machines. Own: six failures are to
-/// outweigh them.
+/// Maximum weight in trials of all repeated sightings, and of all outcomes of other machines. Six failures on this
+/// machine outweigh it.
 const MAX_OCCURRENCE_WEIGHT: f64 = 6.0;
 
 word_enum!(
-    /// What becomes of a pattern.
+    /// Decision about the use of a pattern.
     Inclusion {
-        /// Used at once.
+        /// Use at once.
         Now = "now",
-        /// Used, because it was seen often enough or curated.
+        /// Use, because the pattern was seen often enough or is curated.
         AfterThree = "after_three",
-        /// Its outcomes are counted; it is not used yet.
+        /// Count outcomes only; do not use yet.
         Watched = "watched",
         No = "no",
     }
@@ -46,10 +47,10 @@ impl Inclusion {
     }
 }
 
-/// What becomes of a pattern in the end.
+/// State of a pattern, including the user's decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatternState {
-    /// By a person; whatever its [`Inclusion`].
+    /// Muted by the user, whatever its [`Inclusion`].
     Muted,
     Used,
     Watched,
@@ -57,7 +58,7 @@ pub enum PatternState {
 }
 
 impl PatternState {
-    /// In a word or two.
+    /// Returns the state in one or two words.
     pub fn label(self) -> &'static str {
         match self {
             Self::Muted => "muted",
@@ -68,22 +69,23 @@ impl PatternState {
     }
 }
 
-/// Where a pattern stands.
+/// Confidence and use of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PatternAssessment {
-    /// 0 to 1, see above.
+    /// Confidence from 0 to 1, see the module documentation.
     pub confidence: f64,
-    /// Successes of all outcomes, 0 to 1; `None` before the first.
+    /// Share of successes among all outcomes, from 0 to 1; `None` before the first outcome.
     pub success_rate: Option<f64>,
-    /// The rate is at least this with a confidence of 95 %, by Wilson.
+    /// Lower bound of the success rate at 95 % confidence (Wilson); `None` before the first outcome.
     pub at_least: Option<f64>,
-    /// 1 now, half of it after [`HALF_LIFE_DAYS`] in which it was neither seen nor matched.
+    /// Recency from 0 to 1; halves with every `HALF_LIFE_DAYS` since the pattern was last seen or matched. A curated
+    /// pattern that was never seen or matched has 0.5.
     pub recency: f64,
     pub inclusion: Inclusion,
 }
 
 impl PatternAssessment {
-    /// What becomes of the pattern that stands so.
+    /// Returns the state of the assessed pattern.
     pub fn state(&self, pattern: &Pattern) -> PatternState {
         match self.inclusion {
             _ if pattern.muted => PatternState::Muted,
@@ -94,7 +96,7 @@ impl PatternAssessment {
     }
 }
 
-/// A pattern with its place in an order.
+/// Pattern with its score.
 #[derive(Debug, Clone, Copy)]
 pub struct ScoredPattern<'a> {
     pub pattern: &'a Pattern,
@@ -102,11 +104,11 @@ pub struct ScoredPattern<'a> {
     pub score: f64,
 }
 
-/// Successes and failures that evidence is worth by itself, and what each further occurrence adds.
+/// Returns the prior of the evidence: successes, failures, and the weight of each further sighting.
 ///
-/// Own, so that: what came with revdeck is used at once, also after two failures, and no longer after three; a fix that a
-/// person put in or a review confirmed is used after three; a dismissal, too; a commit that only says it fixes something is
-/// watched until three of them agree.
+/// The values are chosen so that a curated pattern is used at once, and still after two failures but not after three.
+/// A fix that a person applied or a review confirmed is used after three sightings, and so is a dismissal. A commit
+/// that only says it fixes something is watched until three commits agree.
 fn evidence_prior(evidence: PatternEvidence) -> (f64, f64, f64) {
     match evidence {
         PatternEvidence::Curated => (7.0, 1.0, 0.25),
@@ -117,7 +119,7 @@ fn evidence_prior(evidence: PatternEvidence) -> (f64, f64, f64) {
     }
 }
 
-/// Which of two sorts of evidence says more.
+/// Returns the stronger of two kinds of evidence.
 pub fn stronger_evidence(a: PatternEvidence, b: PatternEvidence) -> PatternEvidence {
     let weight = |evidence| {
         let (successes, failures, _) = evidence_prior(evidence);
@@ -126,21 +128,21 @@ pub fn stronger_evidence(a: PatternEvidence, b: PatternEvidence) -> PatternEvide
     if weight(b) > weight(a) { b } else { a }
 }
 
-/// Where a pattern stands at a moment.
+/// Computes the confidence and the use of a pattern at a point in time.
 pub fn assess_pattern(pattern: &Pattern, now: Time) -> PatternAssessment {
     let count = pattern.total_count();
     let (successes, failures, each) = evidence_prior(pattern.evidence);
     let again = (f64::from(count.frequency.saturating_sub(1)) * each).min(MAX_OCCURRENCE_WEIGHT);
     let (raised, missed) = (f64::from(count.successes), f64::from(count.failures));
     let outcomes = raised + missed;
-    // What others say of their findings is a hint like what they saw; what happened here counts in full.
+    // Outcomes from other machines are a hint, like their sightings; outcomes on this machine count in full.
     let (right_here, wrong_here) = (f64::from(pattern.here.successes), f64::from(pattern.here.failures));
     let elsewhere = (outcomes - right_here - wrong_here).max(0.0);
     let share = if elsewhere > MAX_OCCURRENCE_WEIGHT { MAX_OCCURRENCE_WEIGHT / elsewhere } else { 1.0 };
     let right = right_here + (raised - right_here).max(0.0) * share;
     let wrong = wrong_here + (missed - wrong_here).max(0.0) * share;
     let confidence = (successes + again + right) / (successes + failures + again + right + wrong);
-    // Who curated a pattern has seen it often enough.
+    // A curated pattern needs no sightings.
     let is_usual = pattern.evidence == PatternEvidence::Curated || count.frequency >= MIN_OCCURRENCES;
     let inclusion = match confidence {
         c if c >= MIN_IMMEDIATE_CONFIDENCE => Inclusion::Now,
@@ -167,16 +169,17 @@ fn recency(pattern: &Pattern, now: Time) -> f64 {
     0.5_f64.powf(days.max(0.0) / HALF_LIFE_DAYS)
 }
 
-/// How useful a pattern is by itself, above 0: confidence, times how often it was seen (by the logarithm: the tenth time
-/// says less than the second), times how recently (an old one counts half).
+/// Returns the usefulness of a pattern, above 0: confidence, times the logarithm of its frequency (the tenth sighting
+/// says less than the second), times its recency (an old pattern counts half).
 pub fn usefulness(pattern: &Pattern, now: Time) -> f64 {
     let standing = assess_pattern(pattern, now);
     standing.confidence * (2.0 + f64::from(pattern.total_count().frequency)).log2() * (0.5 + 0.5 * standing.recency)
 }
 
-/// The `n` patterns to use first, the best first: by [`usefulness`] times `relevance` (0 to 1; 0 leaves a pattern out).
-/// Muted ones and those that are not used are left out; of a group of similar ones all but the best; and what is the same
-/// change as a better one, told with more or less of the code around.
+/// Selects the best `n` patterns, best first, by [`usefulness`] times `relevance` (0 to 1; 0 excludes a pattern).
+///
+/// Excludes muted and unused patterns, all but the best of a group of similar patterns, and patterns that show the
+/// same change as a better one with more or less code around it.
 pub fn select_top<'a>(
     patterns: impl IntoIterator<Item = &'a Pattern>,
     relevance: impl Fn(&Pattern) -> f64,
@@ -209,7 +212,7 @@ pub fn select_top<'a>(
     first
 }
 
-/// What a pattern tells, the numbers of placeholders aside.
+/// Change that a pattern shows, without placeholder numbers.
 struct AbstractChange<'a> {
     about: (&'a str, PatternStance),
     broken: Vec<FormToken>,
@@ -223,7 +226,7 @@ impl<'a> AbstractChange<'a> {
         Some(Self { about: (&pattern.language, pattern.stance), broken, fixed })
     }
 
-    /// Whether both forms have those of the other in them.
+    /// Returns true if both forms contain the forms of the other change.
     fn contains(&self, inner: &Self) -> bool {
         let has = |outer: &[FormToken], inner: &[FormToken]| match inner.len() {
             0 => outer.is_empty(),
@@ -233,10 +236,11 @@ impl<'a> AbstractChange<'a> {
     }
 }
 
-/// Of so many patterns the ones that are kept when there is room for `most`: what a person muted (its mute would be
-/// lost), then what is used, what is watched and the rest; in each what was seen here before what was not, and the most
-/// useful first. What was never seen here has half of the room as long as there is something else for it, so that no import
-/// takes everything out. The others, to be taken out.
+/// Selects the patterns to remove when there is room for `most`.
+///
+/// Order of keeping: muted patterns (the mute would be lost), then used, watched and other patterns; within each
+/// class, patterns seen on this machine first, then the most useful. Patterns never seen on this machine get at most
+/// half of the room while others need it, so that an import cannot replace everything.
 pub fn select_evicted<'a>(patterns: impl IntoIterator<Item = &'a Pattern>, now: Time, most: usize) -> Vec<&'a Pattern> {
     let is_foreign = |pattern: &Pattern| pattern.here == PatternCount::default() && !pattern.muted;
     let key = |pattern: &Pattern| {
@@ -330,7 +334,7 @@ mod tests {
         );
     }
 
-    /// Bounds worked out apart from this code.
+    /// Bounds computed independently of this code.
     #[rstest]
     #[case(0, 0, None, None)]
     #[case(1, 0, Some(1.0), Some(0.206_549))]
@@ -376,7 +380,7 @@ mod tests {
             of("VARIABLE == None", "VARIABLE is not None"),
             of("return VARIABLE == None", "return VARIABLE == False"),
             of("if VARIABLE != None : BODY", "if VARIABLE is not None : BODY"),
-            // Digits of what stays say something else.
+            // Digits of a kept token have another meaning.
             of("VARIABLE == f64 :: NAN", "VARIABLE . is_nan ( )"),
             of("VARIABLE == f32 :: NAN", "VARIABLE . is_nan ( )"),
         ];

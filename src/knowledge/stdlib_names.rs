@@ -1,20 +1,22 @@
-//! The published lists: names of standard libraries that stay in a form, `assets/knowledge/names/<language>.txt`.
+//! Provides the published lists of standard library names that forms may keep:
+//! `assets/knowledge/names/<language>.txt`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::reviewers::analyzer::language::Language;
 
-/// A part of a list: where in code its names are meant. A name may be in several.
+/// Section of a list, which decides where in code its names are kept. A name may be in several sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdlibSection {
-    /// And fields: kept where they are called or follow a dot, for variables are called `size` and `index` too.
+    /// Functions and fields, kept where they are called or follow a dot, because variables are called `size` and
+    /// `index` too.
     Functions,
-    /// Kept in paths and before or after a dot.
+    /// Modules, kept in paths and before or after a dot.
     Modules,
-    /// Kept everywhere.
+    /// Types, kept everywhere.
     Types,
-    /// Constants, and words that a grammar does not know as its own: kept everywhere.
+    /// Constants, and words that the grammar does not treat as keywords; kept everywhere.
     Values,
 }
 
@@ -22,7 +24,7 @@ impl StdlibSection {
     pub const ALL: &[Self] = &[Self::Functions, Self::Modules, Self::Types, Self::Values];
 }
 
-/// The list of a language, by [`Language::name`]; empty for a language there is no list of.
+/// Returns the list of a language, by [`Language::name`]; empty for a language without a list.
 pub fn list_text(language: &str) -> &'static str {
     match language {
         "rust" => include_str!("../../assets/knowledge/names/rust.txt"),
@@ -41,7 +43,7 @@ pub fn list_text(language: &str) -> &'static str {
     }
 }
 
-/// Whether a word is in one of these parts of a language's list.
+/// Returns true if one of these sections of the language's list contains the word.
 pub fn has_name(language: &str, sections: &[StdlibSection], word: &str) -> bool {
     static LISTS: LazyLock<HashMap<&str, HashMap<&str, Vec<StdlibSection>>>> = LazyLock::new(|| {
         let list = |language| {
@@ -55,7 +57,7 @@ pub fn has_name(language: &str, sections: &[StdlibSection], word: &str) -> bool 
     found.is_some_and(|found| found.iter().any(|section| sections.contains(section)))
 }
 
-/// The names of a language with their sections, in the order of the list.
+/// Returns the names of a language with their sections, in the order of the list.
 pub fn parse_names(language: &str) -> impl Iterator<Item = (&'static str, StdlibSection)> {
     let mut section = StdlibSection::Values;
     let lines = list_text(language).lines().map(str::trim).filter(|line| !line.starts_with('#'));
@@ -71,7 +73,7 @@ pub fn parse_names(language: &str) -> impl Iterator<Item = (&'static str, Stdlib
     })
 }
 
-/// All languages that have a list, by name, each once.
+/// Returns the names of all languages, each once.
 pub fn languages() -> impl Iterator<Item = &'static str> {
     let mut names: Vec<&str> = Language::ALL.into_iter().map(Language::name).collect();
     names.dedup();

@@ -1,4 +1,4 @@
-//! What patterns come to, in numbers.
+//! Computes totals over patterns.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::pattern::{Pattern, PatternOrigin, PatternStance};
 use super::rank::{PatternAssessment, PatternState};
 use crate::domain::wilson_lower_bound;
 
-/// Figures of a language, or of all.
+/// Totals of one language or of all languages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct KnowledgeTotals {
     pub patterns: usize,
@@ -15,14 +15,14 @@ pub struct KnowledgeTotals {
     pub learned: usize,
     pub base: usize,
     pub imported: usize,
-    /// Muted ones are neither used nor watched.
+    /// Muted patterns count neither as used nor as watched.
     pub used: usize,
     pub watched: usize,
     pub muted: usize,
     pub forgotten: usize,
-    /// Kinds of findings that are lowered.
+    /// Number of finding kinds that are lowered.
     pub kinds: usize,
-    /// Of each pattern what the machine that saw it most saw.
+    /// Sum over the patterns of the sightings on the machine that saw the pattern most.
     pub frequency: u64,
     pub successes: u64,
     pub failures: u64,
@@ -73,7 +73,7 @@ impl KnowledgeTotals {
         self.failures += other.failures;
     }
 
-    /// The share of successes of all outcomes, and its lower bound by Wilson; none before the first.
+    /// Returns the share of successes among all outcomes and its lower bound (Wilson); `None` without outcomes.
     pub fn rates(&self) -> (Option<f64>, Option<f64>) {
         let (successes, outcomes) = (self.successes as f64, (self.successes + self.failures) as f64);
         match outcomes > 0.0 {

@@ -1,7 +1,10 @@
-//! Pure projection: records in, a bounded ledger out, and the figures of [`metrics`]. No IO, no clock; imports `domain` only.
+//! Projects stored records to a ledger of bounded size, and computes [`metrics`]. No IO, no clock; only `domain` is
+//! imported.
 //!
-//! Invariants: nothing to say is not one byte; never over the cap; always well-formed XML, one element a line, whole
-//! elements or none; no diff, no bodies, no history. Text from code and models is data: escaped, one line.
+//! Invariants:
+//! - Without anything to say, the ledger has not one byte. It never exceeds its limit.
+//! - The text is always well-formed XML, one element per line. An element is included completely or not at all.
+//! - There are no diffs, no bodies and no history. Text from code and models is data: escaped, on one line.
 
 pub mod metrics;
 
@@ -10,58 +13,59 @@ use std::borrow::Cow;
 use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, FindingStatus, Priority, RunId, RunStatus, Time};
 
-/// No ledger is ever larger, in tokens; a larger cap counts as this one.
+/// Maximum size of a ledger in tokens. A higher limit counts as this one.
 pub const MAX_LEDGER_TOKENS: usize = 1200;
 
-/// The least urgent priority that a ledger names findings of.
+/// Lowest priority of findings that a ledger names.
 pub const MIN_LEDGER_PRIORITY: Priority = Priority::P1;
 
-/// Longer titles are cut, in characters; paths keep their end.
+/// Maximum lengths in characters. Longer texts are cut; paths keep their end.
 const MAX_TITLE_CHARS: usize = 120;
 const MAX_PATH_CHARS: usize = 160;
 const MAX_SUMMARY_CHARS: usize = 200;
 const MAX_WORD_CHARS: usize = 64;
 
-/// What is known when a ledger is made.
+/// Records from which a ledger is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LedgerView<'a> {
     /// The repository's name.
     pub repo: String,
-    /// The runs of this working tree, in any order.
+    /// Runs of this worktree, in any order.
     pub runs: Vec<LedgerRun>,
-    /// The findings that speak of this working tree, in any order.
+    /// Findings that apply to this worktree, in any order.
     pub findings: Vec<LedgerFinding<'a>>,
 }
 
-/// A run as a ledger needs it.
+/// Run with the fields that a ledger needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerRun {
     pub id: RunId,
     pub status: RunStatus,
     pub created_at: Time,
-    /// When it last recorded something.
+    /// Time of the last recorded activity.
     pub last_activity: Time,
-    /// The commit of its snapshot.
+    /// Commit of the snapshot.
     pub snapshot: String,
-    /// As `policy::freshness` says.
+    /// Freshness from `policy::derive_freshness`.
     pub freshness: String,
-    /// What it looks at, in two words: `4 files`.
+    /// Short description of the scope, such as `4 files`.
     pub scope: String,
-    /// Findings it reported.
+    /// Number of reported findings.
     pub findings: u32,
-    /// Whether an assistant has been told of its result.
+    /// State of the result's delivery to an assistant.
     pub surfaced: SurfacedState,
     pub summary: String,
 }
 
-/// Whether an assistant has been told.
+/// State of a delivery to an assistant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SurfacedState {
     Yes,
     No,
 }
 
-/// A finding as a ledger needs it. There may be very many of them, and few fit: their texts are borrowed.
+/// Finding with the fields that a ledger needs. Texts are borrowed, because there may be very many findings and few
+/// fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerFinding<'a> {
     pub id: Cow<'a, str>,
@@ -72,28 +76,28 @@ pub struct LedgerFinding<'a> {
     pub title: Cow<'a, str>,
 }
 
-/// What is outside of the records.
+/// Clock value for the projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerClock {
     pub now: Time,
 }
 
-/// The lines for an assistant.
+/// Ledger for an assistant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger {
     pub text: String,
-    /// As the caller's counter counts them.
+    /// Number of tokens by the caller's counter.
     pub tokens: usize,
-    /// The ended run whose result it tells.
+    /// Ended run whose result the ledger reports.
     pub run: Option<RunId>,
-    /// The findings that are named.
+    /// Findings that the ledger names.
     pub surfaced: Vec<FindingId>,
-    /// Elements that did not fit.
+    /// Number of elements that did not fit.
     pub left_out: usize,
 }
 
-/// What a coding assistant is to know of the reviews, in at most `cap` tokens as `count` counts them; `None` when there
-/// is nothing to say, or no room to say it.
+/// Builds the ledger that a coding assistant receives, with at most `cap` tokens as counted by `count`. `None` if there
+/// is nothing to say or no room for it.
 pub fn project_ledger(
     view: &LedgerView<'_>,
     world: &LedgerClock,
@@ -102,7 +106,7 @@ pub fn project_ledger(
 ) -> Option<Ledger> {
     let cap = cap.min(MAX_LEDGER_TOKENS);
     let active = view.runs.iter().filter(|run| !run.status.is_terminal()).max_by_key(|run| {
-        // The one that is at work; among equals the newest.
+        // A working run comes first, then the newest.
         (run.status.is_working(), run.created_at, &run.id)
     });
     let mut findings: Vec<&LedgerFinding> = view
@@ -114,7 +118,7 @@ pub fn project_ledger(
     let by_weight = |a: &&LedgerFinding<'_>, b: &&LedgerFinding<'_>| {
         (a.priority, &a.path, a.line, &a.id).cmp(&(b.priority, &b.path, b.line, &b.id))
     };
-    // An element has more tokens than one: no more of them fit than this, and only these are put in order.
+    // An element has more than one token, so no more elements than tokens fit, and only these are sorted.
     if all > MAX_LEDGER_TOKENS {
         findings.select_nth_unstable_by(MAX_LEDGER_TOKENS, by_weight);
         findings.truncate(MAX_LEDGER_TOKENS);
@@ -123,7 +127,7 @@ pub fn project_ledger(
     findings.sort_by(by_weight);
     let latest = select_latest_run(view);
 
-    // In the order in which they are worth their place.
+    // Elements in order of importance.
     let mut elements = Vec::new();
     elements.extend(
         active.map(|run| LedgerElement { text: render_active_run(run, world), subject: ElementSubject::Nothing }),
@@ -167,17 +171,17 @@ struct LedgerElement<'a> {
     subject: ElementSubject<'a>,
 }
 
-/// What an assistant knows once it has read an element.
+/// Subject that an assistant has seen once it has read an element.
 enum ElementSubject<'a> {
-    /// Nothing that stays so.
+    /// Nothing lasting.
     Nothing,
-    /// How the run ended.
+    /// Result of the run.
     Run(&'a RunId),
     Finding(&'a str),
 }
 
-/// The newest run that ended and whose end still matters: one that was replaced or had nothing to do does not, nor does
-/// one that found nothing when the code has moved on or its result has been told.
+/// Returns the newest ended run, if its result still matters. Superseded and skipped runs do not count. A run without
+/// undecided findings matters only if it failed or was lost, or if it is current and was not surfaced yet.
 fn select_latest_run<'a>(view: &'a LedgerView<'_>) -> Option<&'a LedgerRun> {
     let newest = view
         .runs
@@ -239,12 +243,12 @@ fn render_finding(finding: &LedgerFinding<'_>) -> String {
     )
 }
 
-/// The first seven digits of a commit.
+/// Returns the first seven digits of a commit id.
 fn short_commit(commit: &str) -> String {
     escape_attribute(commit.get(..7).unwrap_or(commit), MAX_WORD_CHARS)
 }
 
-/// A span in its largest unit; a moment in the future is `0s`.
+/// Formats the time since `moment` in its largest unit. A moment in the future gives `0s`.
 fn format_elapsed(now: Time, moment: Time) -> String {
     let seconds = now.as_second().saturating_sub(moment.as_second()).max(0);
     match seconds {
@@ -255,6 +259,7 @@ fn format_elapsed(now: Time, moment: Time) -> String {
     }
 }
 
+/// Cuts a path at its start to `limit` characters.
 fn truncate_start(path: &str, limit: usize) -> String {
     match path.chars().count().checked_sub(limit) {
         None | Some(0) => path.to_owned(),
@@ -262,7 +267,7 @@ fn truncate_start(path: &str, limit: usize) -> String {
     }
 }
 
-/// Text as the value of an attribute: one line, no control characters, cut to `limit` characters, escaped.
+/// Escapes text for an attribute: one line, no control characters, at most `limit` characters.
 fn escape_attribute(text: &str, limit: usize) -> String {
     let text = sanitize_line(text);
     let mut value = String::with_capacity(text.len());
@@ -274,7 +279,7 @@ fn escape_attribute(text: &str, limit: usize) -> String {
             '>' => value.push_str("&gt;"),
             '"' => value.push_str("&quot;"),
             '\'' => value.push_str("&apos;"),
-            // Not allowed in XML even escaped.
+            // These characters are not allowed in XML, even escaped.
             '\u{fffe}' | '\u{ffff}' => value.push('\u{fffd}'),
             c => value.push(c),
         }

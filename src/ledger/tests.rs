@@ -1,4 +1,5 @@
-//! Tables and properties of the ledger. A counter of characters stands in for tokens: the ledger must hold for any.
+//! Tests the ledger with tables and properties. A count of characters replaces tokens: the ledger must hold for any
+//! counter.
 
 use proptest::prelude::*;
 
@@ -49,7 +50,8 @@ fn ledger_text(view: &LedgerView<'_>) -> String {
         .map_or(String::new(), |ledger| ledger.text)
 }
 
-/// Every line one element, attributes quoted and escaped: stricter than XML, so that a reader needs no parser.
+/// Checks that every line is one element with quoted and escaped attributes. This is stricter than XML, so that a
+/// reader needs no parser.
 fn is_well_formed(text: &str) -> bool {
     let attributes = |mut rest: &str| {
         while let Some(after) = rest.strip_prefix(' ') {
@@ -170,7 +172,7 @@ fn a_title_cannot_push_the_others_out() {
     assert!(text.contains("second") && text.contains("xxx…"), "{text}");
 }
 
-/// Texts with everything that could break out of an attribute.
+/// Generates texts with everything that could break out of an attribute.
 fn hostile() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,40}",
@@ -185,7 +187,7 @@ fn statuses() -> impl Strategy<Value = RunStatus> {
     proptest::sample::select(RunStatus::ALL.to_vec())
 }
 
-/// Far more than ever fit: the most urgent ones are named, and all others are counted.
+/// Far more findings than fit: the most urgent ones are named, and all others are counted.
 #[test]
 fn of_very_many_findings_the_most_urgent_are_named() {
     let finding = |number: u32| LedgerFinding {

@@ -1,92 +1,98 @@
-//! Whether what moved is reviewed without anybody asking for it: now, later, or not at all.
+//! Decides if a movement of the repository is reviewed automatically: now, later, or not at all.
 //!
-//! Invariants: only that something moved can start a review, never that time passed; what waits is reviewed when the reason
-//! to wait is over; what is refused is refused until the next movement. Whether the review then costs anything is
-//! [`super::decide`]'s word: this here only keeps the number of questions small.
+//! Invariants:
+//! - Only a movement can start a review, never the passing of time alone.
+//! - A movement that waits is reviewed when the reason to wait ends.
+//! - A movement that is refused stays refused until the next movement.
+//! - This decision only limits the number of requests. [`super::decide`] decides if a request costs anything.
 
 use std::fmt;
 
 use crate::domain::{GitOperation, QuietHours, Scope, WatchTrigger};
 
-/// Movements of git that follow each other closer than this are one, in milliseconds. Own: a rebase of many commits, or
-/// `git commit` with its index, HEAD and log, writes several times a second, and nobody waits for a third of one.
+/// Minimum time without a movement before a review, in milliseconds: closer movements count as one. A rebase of many
+/// commits, or `git commit` with its index, HEAD and log, writes several times a second, and nobody notices a wait of a
+/// third of a second.
 pub const MIN_SETTLE_MS: u64 = 300;
 
-/// What the user wants.
+/// Settings of the user for automatic reviews.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AutoReviewRules {
+    /// Movements that may start a review.
     pub on: Vec<WatchTrigger>,
-    /// For how long the worktree has to be left alone.
+    /// Time, in milliseconds, for which the worktree must not change before a review.
     pub quiet_ms: u64,
-    /// Between two reviews of the worktree.
+    /// Minimum time between two reviews of the worktree, in milliseconds.
     pub interval_ms: u64,
-    /// Lines added and taken away.
+    /// Minimum number of added and removed lines.
     pub min_changed_lines: u64,
+    /// Hours of the day without automatic reviews.
     pub quiet_hours: Option<QuietHours>,
-    /// Tokens of a day.
+    /// Maximum number of tokens per day.
     pub day_tokens: Option<u64>,
-    /// US dollars of a day.
+    /// Maximum cost per day in US dollars.
     pub day_cost: Option<f64>,
 }
 
-/// Something moved; and how things stand.
+/// A movement, and the current state of everything that matters for the decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AutoReviewInput {
     pub movement: WatchTrigger,
-    /// How long ago it moved last.
+    /// Milliseconds since the last movement.
     pub still_ms: u64,
+    /// Git operation that is in progress, such as a rebase.
     pub operation: Option<GitOperation>,
-    /// How long somebody wants to be left alone from now on.
+    /// Remaining time of a snooze, in milliseconds.
     pub snoozed_ms: Option<u64>,
-    /// Of the day, where the user is.
+    /// Minute of the day in the user's time zone.
     pub minute: u16,
-    /// `None` for a reviewer that costs nothing.
+    /// Expenses of today. `None` for a reviewer that costs nothing.
     pub spent_today: Option<DailySpend>,
-    /// How long ago a review of the worktree was asked for by a watcher.
+    /// Milliseconds since a watcher last requested a review of the worktree.
     pub asked_ms_ago: Option<u64>,
     pub change: ChangeSize,
 }
 
-/// What was paid today, all runs counted.
+/// Expenses of today, over all runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct DailySpend {
     pub tokens: u64,
-    /// US dollars.
+    /// Cost in US dollars.
     pub cost: f64,
 }
 
-/// What there would be to review.
+/// Size of the change to review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeSize {
-    /// Nobody has looked: that costs a snapshot and is left until everything else is settled.
+    /// Not known. Measuring costs a snapshot, so it is done only after all other checks passed.
     NotMeasured,
     Measured {
         files: usize,
-        /// Added and taken away.
+        /// Number of added and removed lines.
         lines: u64,
     },
 }
 
-/// What is done about a movement.
+/// Decision about a movement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AutoReviewVerdict {
     Review(Scope),
-    /// It is kept, and decided about again.
+    /// Keep the movement and decide again later.
     Wait(RetryAt, NoReviewReason),
-    /// It is forgotten.
+    /// Discard the movement.
     NotNow(NoReviewReason),
 }
 
-/// When to decide again; earlier when something moves.
+/// Time of the next decision. Any movement makes it earlier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryAt {
-    /// So many milliseconds from now.
+    /// After this many milliseconds.
     Ms(u64),
-    /// Only when something moves.
+    /// At the next movement only.
     Movement,
 }
 
-/// Why nothing is reviewed now. As text it goes on after "not reviewed: ".
+/// Reason for no review now. Its text completes the sentence "not reviewed: ".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NoReviewReason {
     NotWatched,
@@ -124,7 +130,8 @@ fn format_line_count(lines: u64) -> String {
     crate::domain::text::format_count(usize::try_from(lines).unwrap_or(usize::MAX), "line")
 }
 
-/// Decides about one movement. First whether it is over, then what keeps everything back, then what keeps this back.
+/// Decides about one movement. Checked first is whether the movement is over, then reasons against any review, then
+/// reasons against this one.
 pub fn decide_auto_review(rules: &AutoReviewRules, now: &AutoReviewInput) -> AutoReviewVerdict {
     let movement = now.movement;
     if !rules.on.contains(&movement) {
@@ -165,8 +172,8 @@ pub fn decide_auto_review(rules: &AutoReviewRules, now: &AutoReviewInput) -> Aut
     }
 }
 
-/// What a movement makes worth a look. After a rebase all commits of the branch are others, and after a checkout all of
-/// them are new here: what no review has seen can be in any of them.
+/// Returns the scope to review after a movement. After a rebase all commits of the branch are new, and after a checkout
+/// the whole branch is: any commit may hold code that no review has seen.
 fn scope_for_movement(movement: WatchTrigger) -> Scope {
     match movement {
         WatchTrigger::Commit | WatchTrigger::Amend => Scope::Commit("HEAD".to_owned()),
@@ -175,6 +182,7 @@ fn scope_for_movement(movement: WatchTrigger) -> Scope {
     }
 }
 
+/// Returns the reason to refuse a review because a daily limit is reached.
 fn check_daily_limits(rules: &AutoReviewRules, spent: DailySpend) -> Option<NoReviewReason> {
     let tokens = rules.day_tokens.filter(|most| spent.tokens >= *most).map(|most| NoReviewReason::TokensSpent { most });
     tokens.or_else(|| rules.day_cost.filter(|most| spent.cost >= *most).map(|most| NoReviewReason::MoneySpent { most }))

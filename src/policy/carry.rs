@@ -1,63 +1,65 @@
-//! Which hunks of a change need not be sent, because a run with the same eyes has reviewed them as they are.
+//! Decides which hunks of a change need no new review, because a run with the same reviewer profile has reviewed the
+//! same code.
 //!
-//! Invariants: a hunk is recognised by its key alone, which holds everything that a verdict about it rests on; of a key
-//! that a file has several times as many are carried as there were; what was not put before a reviewer is never carried,
-//! nor what has no key. Newer runs are asked first.
+//! Invariants:
+//! - A hunk is matched by its key alone. The key covers everything that a verdict about the hunk depends on.
+//! - If several hunks of a file have the same key, as many are carried over as the earlier run had.
+//! - A hunk that was never put before a reviewer, or that has no key, is never carried over.
+//! - Newer runs are searched first.
 //!
-//! What a key is made of is the runner's: for a model the text of both sides and the code around it, for the built-in
-//! reviewer, whose findings depend on whole files, both files and their names. Where a reviewer also looks at the whole
-//! snapshot (copies), that part of its work is done again in every run and nothing of it is carried.
+//! The runner makes the keys. For a model, a key covers the text of both sides and the code around it. For the built-in
+//! reviewer, whose findings depend on whole files, it covers both files and their names. Checks on the whole snapshot
+//! (code duplication) are repeated in every run and never carried over.
 
 use std::collections::HashMap;
 
 use crate::domain::LineRange;
 
-/// Earlier runs whose records are looked into, the newest ones with the same eyes. Own: what is carried is recorded
-/// again in every run, so that the last few know all that is still there.
+/// Maximum number of earlier runs to search: the newest with the same reviewer profile. Carried hunks are recorded
+/// again in every run, so the last few runs know everything that still exists.
 pub const MAX_EARLIER_RUNS: usize = 64;
 
-/// A hunk of the change that is to be reviewed.
+/// Hunk of the change that needs a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HunkToReview<'a> {
     pub path: &'a str,
-    /// What the file was called before, when it was renamed.
+    /// Old path, if the file was renamed.
     pub old_path: Option<&'a str>,
-    /// Empty when the code could not be read.
+    /// Key of the hunk. Empty if its code could not be read.
     pub key: &'a str,
 }
 
-/// A hunk that an earlier run has put before its reviewer, or carried over itself.
+/// Hunk that an earlier run put before its reviewer or carried over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReviewedHunk<'a> {
     pub path: &'a str,
     pub key: &'a str,
 }
 
-/// What is done about a hunk.
+/// Decision about a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HunkDecision {
-    /// Not sent: it is hunk number `hunk` of earlier run number `run`.
-    Carry {
-        run: usize,
-        hunk: usize,
-    },
+    /// Carry over: the hunk equals hunk `hunk` of earlier run `run` (0-based indexes).
+    Carry { run: usize, hunk: usize },
+    /// Send the hunk to the reviewer.
     Send(SendReason),
 }
 
-/// Why a hunk is sent.
+/// Reason for sending a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendReason {
-    /// Nobody has reviewed it as it is.
+    /// Nobody has reviewed this code.
     New,
-    /// What it would be recognised by is not known.
+    /// The hunk has no key.
     NoKey,
-    /// Something was found in it that stands on code which has changed since.
+    /// A finding in the hunk is on code that has changed since.
     Touched,
-    /// Something was found here since then, in other code: only a fresh look tells whether it is fixed.
+    /// A finding was reported here on other code; only a new review can tell if it is fixed.
     ToJudge,
 }
 
-/// The fates of `wanted`, in its order. `earlier` are the runs, newest first; no more are asked than are needed.
+/// Decides about each hunk in `wanted`, in order. `earlier` yields the runs, newest first; it is not read further than
+/// needed.
 pub fn carry_over<'a>(
     wanted: &[HunkToReview<'_>],
     earlier: impl IntoIterator<Item = Vec<ReviewedHunk<'a>>>,
@@ -66,7 +68,7 @@ pub fn carry_over<'a>(
         .iter()
         .map(|hunk| HunkDecision::Send(if hunk.key.is_empty() { SendReason::NoKey } else { SendReason::New }))
         .collect();
-    // By their key, in their order.
+    // Undecided hunks by key, in their order.
     let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, hunk) in wanted.iter().enumerate().filter(|(_, hunk)| !hunk.key.is_empty()) {
         open.entry(hunk.key).or_default().push(index);
@@ -90,8 +92,8 @@ pub fn carry_over<'a>(
     fates
 }
 
-/// Which of the hunks of its file a finding is about: one that shares a line with it, else the nearest, of several the
-/// first.
+/// Returns the index of the hunk that a finding belongs to: the nearest one, where hunks that share a line with the
+/// finding are nearest of all, and the first among equals. `None` without hunks.
 pub fn find_nearest_hunk(finding: LineRange, hunks: &[LineRange]) -> Option<usize> {
     let apart = |hunk: &LineRange| hunk.start.saturating_sub(finding.end).max(finding.start.saturating_sub(hunk.end));
     hunks.iter().enumerate().min_by_key(|(index, hunk)| (apart(hunk), *index)).map(|(index, _)| index)
@@ -174,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is carried is there, and is carried once; what is sent is nowhere left over.
+        /// A carried hunk exists and is carried once; no hunk that is sent has a carried counterpart left.
         #[test]
         fn every_carried_hunk_stands_for_one_that_was_reviewed(
             new in prop::collection::vec((0..3_u8, 0..4_u8), 0..12),

@@ -1,41 +1,42 @@
-//! Whether a request becomes a run of its own, and which older runs it replaces.
+//! Decides if a request becomes a run of its own, and which older runs it replaces.
 //!
-//! Two runs are *equivalent* when a reviewer would be shown the same and told the same: scope hash, diff fingerprint,
-//! prompt-policy version, reviewer, model and effort agree. Commit ids, times and branches stay out of it on purpose:
-//! an amended commit with the same content is not reviewed twice.
+//! Two runs are *equivalent* if a reviewer would receive the same code and the same instructions: scope hash, diff
+//! fingerprint, prompt-policy version, reviewer, model and effort are equal. Commit ids, times and branches are left
+//! out on purpose: an amended commit with the same content is not reviewed twice.
 //!
-//! Two runs have one *lineage* when they ask the same question of moving code: the scope (`worktree`, `staged`,
-//! `branch:BASE`), branch, worktree and reviewer agree. Only within a lineage does a newer run replace an older one with
-//! another diff; `commit:`, `range:` and `all` name what they review and are never replaced by other content. The
-//! reviewer is part of the lineage so that an offline review never ends one that was paid for. Which of the older runs
-//! may finish all the same is said in [`super::supersede`].
+//! Two runs have the same *lineage* if they ask the same question about changing code: the scope (`worktree`, `staged`,
+//! `branch:BASE`), branch, worktree and reviewer are equal. Only within a lineage does a newer run replace an older run
+//! with another diff. `commit:`, `range:` and `all` name fixed content and are never replaced by other content. The
+//! reviewer is part of the lineage so that an offline review never ends a paid one. [`super::supersede`] decides which
+//! older runs may finish anyway.
 //!
-//! What becomes of a request, the first line that fits (`--force` leaves out all but the first and the last):
+//! The first matching line decides about a request (`--force` skips all lines but the first and the last):
 //!
 //! | there is | the request |
 //! |---|---|
 //! | nothing to review | is skipped |
-//! | an equivalent run that is under way | adopts it |
+//! | an active equivalent run | adopts it |
 //! | an equivalent run that has reviewed everything | reuses it |
-//! | as the last equivalent run one that a person stopped, or that used up its attempts, and no person asks | is skipped, with a pointer to it |
-//! | an equivalent run that was lost, failed or did a part, with attempts left | resumes it, the attempt counted |
-//! | anything else | is launched; what earlier runs have reviewed unchanged is carried over, see [`super::carry`] |
+//! | an automatic request, and its last equivalent run was stopped by a person or has no attempts left | is skipped |
+//! | an equivalent run that was lost, failed or is partial, with attempts left | resumes it and counts the attempt |
+//! | anything else | is launched; unchanged hunks of earlier runs are carried over, see [`super::carry`] |
 //!
-//! A request that is adopted or reused leaves no record of its own: it stands in the record of the run that answers it,
-//! with its reason, its HEAD and the tokens that it saved. Only a duplicate that no run can answer is a `skipped` one.
+//! A request that is adopted or reused has no record of its own. The record of the run that answers it holds its
+//! reason, its HEAD and the saved tokens. A skipped duplicate points to the run that it duplicates. Only a duplicate
+//! that no run can answer gets a `skipped` record.
 
 use crate::domain::{RunId, RunStatus, Scope, Source};
 
 use super::Liveness;
 use super::supersede::{FinishRule, RunProgress, SupersedeVerdict, judge_older_run};
 
-/// A run that was lost or has failed is taken up again until its worker was started this often.
+/// Maximum number of worker starts. A lost or failed run is resumed only below this number of attempts.
 pub const MAX_ATTEMPTS: u32 = 3;
 
-/// What somebody wants reviewed.
+/// Request for a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchRequest {
-    /// With its names resolved, as the snapshot has it.
+    /// Scope with resolved names, as in the snapshot.
     pub scope: Scope,
     pub scope_hash: String,
     pub diff_fingerprint: String,
@@ -45,24 +46,24 @@ pub struct LaunchRequest {
     pub reasoning_effort: String,
     pub branch: String,
     pub worktree: String,
-    /// Changed files to review.
+    /// Number of changed files to review.
     pub files: usize,
-    /// Changed files that no reviewer would look at.
+    /// Number of changed files that no reviewer would read.
     pub left_out: usize,
-    /// Review again although an equivalent review exists.
+    /// True to review again although an equivalent review exists.
     pub force: bool,
     pub asker: Requester,
-    /// What the settings say about older runs that are under way.
+    /// Setting about older active runs.
     pub rule: FinishRule,
-    /// Tokens the reviewer would be sent, estimated; 0 for the built-in reviewer.
+    /// Estimated tokens to send to the reviewer. 0 for the built-in reviewer.
     pub prompt_estimate: u64,
 }
 
-/// Whether a person waits for the answer.
+/// Kind of requester: does a person wait for the answer?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requester {
     Person,
-    /// A watcher or a hook: it asks again and again, and takes no for an answer.
+    /// A watcher or a hook. It repeats its requests and accepts a refusal.
     Automatic,
 }
 
@@ -75,14 +76,14 @@ impl From<Source> for Requester {
     }
 }
 
-/// A run of the store, as far as decisions need it.
+/// Run of the store, with the fields that decisions need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownRun<'a> {
     pub id: &'a str,
     pub status: RunStatus,
-    /// As its lock and its record tell; only looked at while the record says working.
+    /// State of the worker. Read only while the record says that the run is working.
     pub liveness: Liveness,
-    /// As [`Scope`] writes itself.
+    /// Text form of the [`Scope`].
     pub scope: &'a str,
     pub scope_hash: &'a str,
     pub diff_fingerprint: &'a str,
@@ -93,77 +94,77 @@ pub struct KnownRun<'a> {
     pub branch: &'a str,
     pub worktree: &'a str,
     pub attempt: u32,
-    /// Grows with every request that it answers.
+    /// Epoch of the newest request that the run answers.
     pub epoch: u64,
     pub ending: CancelRequest,
-    /// Only means something for a completed run.
+    /// Extent of the review. Meaningful only for a completed run.
     pub extent: ReviewExtent,
-    /// Findings recorded.
+    /// Number of recorded findings.
     pub findings: u32,
-    /// Tokens spent.
+    /// Number of tokens spent.
     pub tokens: u64,
-    /// The run that stands for it now; empty when it stands for itself.
+    /// Id of the run that replaces it. Empty if there is none.
     pub superseded_by: &'a str,
-    /// Only looked at for equivalent runs that were lost, have failed or reviewed a part.
+    /// Read only for equivalent runs that were lost, failed or are partial.
     pub resumable: Resumable,
-    /// How far it is; only looked at for active runs of the request's lineage. One of which it is not known may not
+    /// Progress of the run. Read only for active runs of the request's lineage; a run with unknown progress may not
     /// finish.
     pub underway: Option<RunProgress>,
 }
 
-/// Whether somebody has asked for a run's end.
+/// State of a request to end a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelRequest {
-    /// It goes on to its own end.
+    /// No request: the run goes on to its own end.
     NotRequested,
-    /// It ends as soon as its worker looks, or has ended so.
+    /// The worker will end at its next check, or has ended because of the request.
     Requested,
-    /// As [`Ending::Asked`], by a person.
+    /// Like [`CancelRequest::Requested`], by a person.
     StoppedByPerson,
 }
 
-/// How much of what it was asked a completed run has done.
+/// Extent of a completed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewExtent {
     Whole,
-    /// A part of it failed; what was recorded can be taken over.
+    /// A part of the review failed. The recorded part can be taken over.
     Partial,
-    /// All but files that could not be read, and the attempt that it goes on from could not read exactly these either.
+    /// Complete except for unreadable files. The attempt it resumed from could not read exactly the same files.
     StaysUnread {
         files: u32,
     },
 }
 
-/// Whether a run that ended early can go on where it ended.
+/// State of a run that ended early: can it be resumed?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumable {
-    /// Its journal can be read and its snapshot is there.
+    /// The journal is readable and the snapshot exists.
     Yes,
     No,
 }
 
-/// What the harness does about a request, and why.
+/// Decision about a request, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     pub action: ReviewAction,
-    /// One sentence for a person.
+    /// Reason as one sentence for a person.
     pub reason: String,
-    /// Tokens that need not be paid for because of this decision.
+    /// Estimated tokens that this decision saves.
     pub saved_token_estimate: u64,
-    /// Runs of the lineage that were under way with other code, oldest first, with what becomes of them.
+    /// Active runs of the lineage with other code, oldest first, and the verdict about each.
     pub older: Vec<(RunId, SupersedeVerdict)>,
-    /// Of a skipped duplicate the run that it duplicates.
+    /// Run that a skipped request duplicates.
     pub duplicate_of: Option<RunId>,
 }
 
 impl Decision {
-    /// The active runs that are ended because of it.
+    /// Returns the active runs that this decision ends.
     pub fn supersedes(&self) -> Vec<RunId> {
         let ended = self.older.iter().filter(|(_, verdict)| matches!(verdict, SupersedeVerdict::Cancel(_)));
         ended.map(|(run, _)| run.clone()).collect()
     }
 
-    /// The older run that a new one waits for, because it may finish.
+    /// Returns the older run that the new run waits for, because it may finish.
     pub fn waits_for(&self) -> Option<&RunId> {
         let launches = matches!(self.action, ReviewAction::Launch | ReviewAction::Resume { .. });
         let finishing =
@@ -172,24 +173,24 @@ impl Decision {
     }
 }
 
-/// The action of a [`Decision`].
+/// Action of a [`Decision`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewAction {
     /// Start a new run.
     Launch,
-    /// A live equivalent run does it.
+    /// Let a live equivalent run answer.
     Adopt { run: RunId },
-    /// A completed equivalent run has done it.
+    /// Use the result of a completed equivalent run.
     Reuse { run: RunId },
-    /// An equivalent run was lost, has failed or reviewed only a part: a new run takes over what it recorded and goes on
-    /// from there.
+    /// Start a new run that takes over the records of an equivalent run, which was lost, failed or is partial, and goes
+    /// on from there.
     Resume { from: RunId },
-    /// Nothing to review.
+    /// Do nothing: there is nothing to review, or the request is a duplicate.
     Skip,
 }
 
 impl KnownRun<'_> {
-    /// Whether it is on its way to a result. One whose end was asked for is not.
+    /// Returns true if the run will still give a result. A run that was asked to end will not.
     fn is_active(&self) -> bool {
         match self.status {
             _ if self.ending != CancelRequest::NotRequested => false,
@@ -199,19 +200,20 @@ impl KnownRun<'_> {
         }
     }
 
-    /// Whether it has reviewed all that it was asked to.
+    /// Returns true if the run has reviewed everything in its scope.
     fn is_done(&self) -> bool {
         self.status == RunStatus::Completed && self.extent == ReviewExtent::Whole
     }
 
+    /// Returns true if the run was lost, failed or is partial.
     fn has_ended_early(&self) -> bool {
         matches!(self.status, RunStatus::Lost | RunStatus::Failed)
             || (self.status == RunStatus::Completed && self.extent != ReviewExtent::Whole)
             || (self.status.is_working() && self.liveness == Liveness::Dead)
     }
 
-    /// Why it answers a request although it reviewed only a part: another attempt would come to the same. `None` when one
-    /// is worth it.
+    /// Returns the reason to reuse a partial run, because another attempt would give the same. `None` if another
+    /// attempt is worth it.
     fn reason_to_reuse_partial(&self) -> Option<String> {
         match self.extent {
             _ if self.status != RunStatus::Completed => None,
@@ -240,7 +242,8 @@ impl KnownRun<'_> {
             && self.reasoning_effort == request.reasoning_effort
     }
 
-    /// Whether it is under way for a request's lineage, with other code. `scope` is the request's, written.
+    /// Returns true if the run is active in the request's lineage with other code. `scope` is the text form of the
+    /// request's scope.
     pub fn is_older_sibling(&self, request: &LaunchRequest, scope: &str) -> bool {
         (self.status == RunStatus::Pending || self.status.is_working())
             && self.diff_fingerprint != request.diff_fingerprint
@@ -253,12 +256,13 @@ impl KnownRun<'_> {
     }
 }
 
-/// Whether a scope names code that moves under its name, so that a later run of it replaces an earlier one.
+/// Returns true if the code in a scope can change, so that a later run of the scope replaces an earlier one.
 fn is_moving_scope(scope: &str) -> bool {
     matches!(scope.parse(), Ok(Scope::Worktree | Scope::Staged | Scope::Branch(_)))
 }
 
-/// Decides about a request. `known` is in any order; of several fitting runs the newest is taken (ids sort by time).
+/// Decides about a request. `known` may have any order. Among several matching runs, the newest counts (ids sort by
+/// time).
 pub fn decide(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Decision {
     let newest = |fits: &dyn Fn(&KnownRun<'_>) -> bool| {
         known
@@ -362,8 +366,8 @@ impl Decision {
     }
 }
 
-/// The runs of the request's lineage that have not ended and show other code than the request, with what becomes of
-/// them; a dead one among them is not resumed.
+/// Judges the runs of the request's lineage that have not ended and show other code. A run whose worker died is
+/// included and is not resumed.
 fn judge_older_runs(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Vec<(RunId, SupersedeVerdict)> {
     let scope = request.scope.to_string();
     let mut older: Vec<(RunId, SupersedeVerdict)> = known
@@ -386,7 +390,7 @@ fn judge_older_runs(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Vec<(Run
     older
 }
 
-/// What is said about older runs: the reason when there is one run, else how many.
+/// Describes older runs: with the reason if there is one run, else with the number of runs.
 fn describe_older_runs(older: &[(RunId, SupersedeVerdict)]) -> String {
     let (mut ended, mut finishing) = (Vec::new(), Vec::new());
     for (run, verdict) in older {
@@ -404,10 +408,10 @@ fn describe_older_runs(older: &[(RunId, SupersedeVerdict)]) -> String {
     ended + &finishing.collect::<String>()
 }
 
-/// The ended runs that `standing`, completed just now or found to be current again, replaces in a list: those of its
-/// lineage with any content, and for scopes that do not move the equivalent ones. Runs that were asked for, or found to
-/// be current, after it are not replaced, however late it ends. Runs that another one stands for already are not named
-/// again, so the folds form chains that end at a standing run.
+/// Returns the ended runs that `standing` replaces in a list. `standing` has just completed or was found to be current
+/// again. In a scope that can change, these are all runs of its lineage; in a fixed scope, only equivalent runs. Runs
+/// that were requested or found current after it are not replaced, even if it ends later. Runs that are replaced
+/// already are not returned again, so that the replacements form chains that end at a run that is not replaced.
 pub fn find_replaced_runs(standing: &KnownRun<'_>, known: &[KnownRun<'_>]) -> Vec<RunId> {
     let follows = is_moving_scope(standing.scope);
     let mut ids: Vec<RunId> = known
@@ -486,7 +490,7 @@ mod tests {
         text.parse().expect("an id")
     }
 
-    /// What is done about a request, and the runs that are ended because of it.
+    /// Returns the action for a request, and the runs that it ends.
     type ActionAndEndedRuns = (ReviewAction, Vec<RunId>);
 
     fn ids(texts: &[&str]) -> Vec<RunId> {
@@ -685,7 +689,7 @@ mod tests {
         assert_eq!(find_replaced_runs(&fixed, &[KnownRun { diff_fingerprint: "d0", ..twin }]), []);
     }
 
-    /// A run with other code that has delivered so many of its ten hunks.
+    /// Returns a run with other code that has delivered this many of its ten hunks.
     fn underway(id: &'static str, delivered: u32) -> KnownRun<'static> {
         let pace = super::super::supersede::WorkerState::Working;
         let underway = RunProgress {
@@ -719,7 +723,7 @@ mod tests {
         assert_eq!(summarize_decision(&decision), launch(ended), "{}", decision.reason);
         assert_eq!(decision.waits_for(), waits_for.map(id).as_ref());
         assert!(decision.reason.contains(reason), "{:?} does not say {reason:?}", decision.reason);
-        // Who gets the answer of an earlier run waits for nothing.
+        // A request that an earlier run answers waits for nothing.
         known.push(run("ar_01JD3Z8Q6M7S5V2K4T9XWB1C00", RunStatus::Completed));
         let reused = decide(&request(), &known);
         assert!(matches!(reused.action, ReviewAction::Reuse { .. }) && reused.waits_for().is_none());

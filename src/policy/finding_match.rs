@@ -1,32 +1,33 @@
-//! Whether a report is about a problem that is known already, although its words, its lines or its file's name differ.
+//! Matches reports to earlier findings of the same problem, although words, lines or the file's name differ.
 //!
-//! An id is made of kind, path and anchored code, so it does not survive a rename, a reworded anchor or an edit of the
-//! code. What is left to go by is the kind and the place: where the earlier finding stands now. A dismissal only covers
-//! code that is the same.
+//! A finding's id depends on kind, path and anchored code, so it changes with a rename, another anchor or an edit of
+//! the code. Matching uses the kind and the place: where the earlier finding's code is now. A dismissal covers only
+//! unchanged code.
 
 use std::collections::HashSet;
 
 use super::anchor::AnchorLocation;
 use crate::domain::{Finding, Kind, LineRange};
 
-/// Words that two titles must share, in percent of all their words, to be about the same where the lines say little; own.
+/// Minimum share of common words in two titles, in percent of all their words, to mean the same problem if the lines do
+/// not decide.
 const MIN_SHARED_WORDS_PERCENT: usize = 60;
-/// How much longer than the other one of two anchors of one problem may be: twice, and so many lines.
+/// Maximum additional lines of the longer of two anchors of one problem, beyond twice the length of the shorter one.
 const MAX_EXTRA_LINES: u32 = 3;
 
-/// An earlier finding as it is looked for among the reports.
+/// Earlier finding that a report may match.
 #[derive(Debug, Clone, Copy)]
 pub struct MatchCandidate<'a> {
     pub kind: Kind,
     pub title: &'a str,
-    /// How many lines it had.
+    /// Number of lines of its anchor.
     pub lines: u32,
     pub stand: &'a AnchorLocation,
     pub dismissed: bool,
 }
 
-/// For each report the earlier finding that it is, by its number; each earlier finding is one report at most, the one
-/// that fits best.
+/// Matches each report to at most one earlier finding, and each earlier finding to at most one report: the most similar
+/// pairs first. Returns the index of the earlier finding for each report.
 pub fn match_earlier_findings(reports: &[&Finding], earlier: &[MatchCandidate<'_>]) -> Vec<Option<usize>> {
     let mut pairs: Vec<(u32, usize, usize)> = Vec::new();
     for (number, report) in reports.iter().enumerate() {
@@ -34,7 +35,7 @@ pub fn match_earlier_findings(reports: &[&Finding], earlier: &[MatchCandidate<'_
             pairs.extend(score_likeness(report, finding).map(|likeness| (likeness, number, known)));
         }
     }
-    // The most alike first; of several, in the order of the reports.
+    // The most similar pair comes first; equal pairs are in the order of the reports.
     pairs.sort_by_key(|&(likeness, number, known)| (std::cmp::Reverse(likeness), number, known));
     let mut found = vec![None; reports.len()];
     let mut taken = HashSet::new();
@@ -46,7 +47,8 @@ pub fn match_earlier_findings(reports: &[&Finding], earlier: &[MatchCandidate<'_
     found
 }
 
-/// How alike a report and an earlier finding of its kind are, more is more; `None` when they are not the same.
+/// Scores the similarity of a report and an earlier finding of its kind. A higher score is more similar. `None` if they
+/// are not the same problem.
 fn score_likeness(report: &Finding, earlier: &MatchCandidate<'_>) -> Option<u32> {
     let (path, place) = earlier.stand.place()?;
     let lines = report.lines();
@@ -64,20 +66,21 @@ fn score_likeness(report: &Finding, earlier: &MatchCandidate<'_>) -> Option<u32>
         .then(|| shared * 200 / (bounded_length(place) + bounded_length(lines)) + words as u32)
 }
 
-/// Whether two ranges are one anchor, drawn a little differently.
+/// Returns true if two ranges can be the same anchor with slightly different ends.
 fn is_same_spot(one: LineRange, other: LineRange) -> bool {
     let (short, long) =
         (bounded_length(one).min(bounded_length(other)), bounded_length(one).max(bounded_length(other)));
     count_shared_lines(one, other) * 2 >= short && long <= short * 2 + MAX_EXTRA_LINES
 }
 
-/// Whether a problem at `lines` may be the one whose anchor of `was` lines was edited into `region`, which may hold more
-/// than that.
+/// Returns true if a problem at `lines` can be the one whose anchor of `was` lines was edited into `region`. The region
+/// may also hold other code.
 pub fn is_edited_anchor(region: LineRange, was: u32, lines: LineRange) -> bool {
     count_shared_lines(region, lines) * 2 >= bounded_length(region).min(bounded_length(lines))
         && bounded_length(lines) <= was.saturating_mul(2) + MAX_EXTRA_LINES
 }
 
+/// Returns the number of lines, limited so that sums cannot overflow.
 fn bounded_length(lines: LineRange) -> u32 {
     lines.count().min(1 << 24)
 }
@@ -89,7 +92,7 @@ fn count_shared_lines(one: LineRange, other: LineRange) -> u32 {
     }
 }
 
-/// Words that two texts share, in percent of all that they have.
+/// Returns the share of words that two texts have in common, in percent of all their words.
 fn shared_words_percent(one: &str, other: &str) -> usize {
     let words = |text: &str| -> HashSet<String> {
         let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());

@@ -1,95 +1,95 @@
-//! Whether a run still speaks of the code as it is.
+//! Derives the freshness of a run: how it relates to the code as it is now.
 //!
-//! Invariant: nothing here knows when a run began or how long it takes. How long ago its worker last did something
-//! arrives as a class, so that the limits between the classes are the caller's and never end a run.
+//! Invariant: nothing here knows when a run began or how long it takes. The time since the worker's last activity
+//! arrives as a class. The caller defines the limits of the classes, and they never end a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{RunStatus, Scope};
 
 crate::domain::word_enum!(
-    /// How a run relates to the code as it is now. Derived, never stored as truth.
+    /// Relation of a run to the code as it is now. Always derived, never stored as truth.
     Freshness {
-        /// It speaks of the code as it is.
+        /// The run reviews the code as it is.
         Current = "current",
-        /// Its worker lives and is in the middle of a long step. Nothing is wrong.
+        /// The worker is alive and in a long step. Nothing is wrong.
         LongRunning = "long_running",
-        /// Its worker lives and has not recorded anything for very long; somebody may want to look.
+        /// The worker is alive but has recorded nothing for very long. A person may want to check it.
         Inactive = "inactive",
-        /// A newer run of the same scope stands for it.
+        /// A newer run of the same scope replaces it.
         Superseded = "superseded",
-        /// The code it speaks of is no longer what the scope shows, or its snapshot is gone.
+        /// The scope now shows other code, or the snapshot is gone.
         Obsolete = "obsolete",
-        /// Its worker died.
+        /// The worker died.
         Lost = "lost",
-        /// The world has moved since and nobody has looked at this scope again.
+        /// The repository has changed since, and the scope has not been compared again.
         Unknown = "unknown",
     }
 );
 
-/// How long ago a worker last recorded something, as a class.
+/// Class of the time since a worker last recorded something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Activity {
-    /// Within a minute or so.
+    /// At most about a minute.
     Recent,
-    /// Longer than an ordinary step of this reviewer takes.
+    /// Longer than an ordinary step of this reviewer.
     Quiet,
     /// Longer than any step should take.
     Silent,
 }
 
-/// What the run's lock and record say about its worker.
+/// State of a run's worker, from the run's lock and record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Liveness {
-    /// No worker has begun.
+    /// No worker has started.
     Waiting,
     /// A worker holds the lock.
     Working(Activity),
-    /// The record says working and nobody holds the lock.
+    /// The record says that a worker is active, but nobody holds the lock.
     Dead,
     /// The run has ended.
     Ended,
-    /// The lock could not be asked.
+    /// The lock could not be checked.
     Unknown,
 }
 
-/// What is known of a run's snapshot.
+/// State of a run's snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SnapshotState {
     Present,
-    /// Its objects are gone from the repository.
+    /// The objects are gone from the repository.
     Gone,
-    /// Nobody has looked.
+    /// Not checked.
     NotAsked,
 }
 
-/// The run whose freshness is asked for.
+/// Run whose freshness is derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreshnessSubject<'a> {
     pub status: RunStatus,
-    /// As [`Scope`] writes itself.
+    /// Text form of the [`Scope`].
     pub scope: &'a str,
     pub branch: &'a str,
     pub head_commit: &'a str,
     pub epoch: u64,
     pub diff_fingerprint: &'a str,
-    /// Empty when no run stands for it.
+    /// Id of the run that replaces it. Empty if there is none.
     pub superseded_by: &'a str,
     pub snapshot: SnapshotState,
 }
 
-/// The code around the run's working tree, as it is now.
+/// Code in the run's worktree as it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CurrentCode<'a> {
     pub epoch: u64,
     pub branch: &'a str,
     pub head_commit: &'a str,
-    /// The fingerprint that the run's scope has now, if somebody has looked.
+    /// Current fingerprint of the run's scope. `None` if it was not computed.
     pub fingerprint: Option<&'a str>,
 }
 
-/// How a run relates to the code as it is now. First what ended its claim (superseded, lost, no snapshot), then what
-/// its scope shows now, and only for a run that is still current whether its worker is busy.
+/// Derives how a run relates to the code as it is now. Checked first are reasons that end its claim (superseded, lost,
+/// snapshot gone), then the current content of its scope. The worker's activity counts only if the run is not obsolete.
 pub fn derive_freshness(target: &FreshnessSubject<'_>, liveness: Liveness, now: &CurrentCode<'_>) -> Freshness {
     if target.status == RunStatus::Superseded || !target.superseded_by.is_empty() {
         return Freshness::Superseded;
@@ -112,11 +112,11 @@ pub fn derive_freshness(target: &FreshnessSubject<'_>, liveness: Liveness, now: 
     }
 }
 
-/// Whether the scope still shows what the run was given: a content comparison where there is one, else whether HEAD and
-/// the epoch stand where they stood.
+/// Compares the code that the run reviewed with the scope's current code: by fingerprint if there is one, else by
+/// branch, HEAD and epoch.
 fn compare_code(target: &FreshnessSubject<'_>, now: &CurrentCode<'_>) -> Freshness {
     match target.scope.parse() {
-        // A commit and a range are what they are.
+        // Commits and ranges never change.
         Ok(Scope::Commit(_) | Scope::Range { .. } | Scope::Since { .. }) => return Freshness::Current,
         Ok(Scope::Worktree | Scope::Staged | Scope::Branch(_) | Scope::All) => {}
         Err(_) => return Freshness::Unknown,
@@ -124,7 +124,8 @@ fn compare_code(target: &FreshnessSubject<'_>, now: &CurrentCode<'_>) -> Freshne
     match now.fingerprint {
         Some(fingerprint) if fingerprint == target.diff_fingerprint => Freshness::Current,
         Some(_) => Freshness::Obsolete,
-        // On another branch the scope's name means something else; back on the run's own it may be current again.
+        // On another branch the scope's name means other code. Back on the run's own branch, the run may be current
+        // again.
         None if now.branch != target.branch => Freshness::Unknown,
         None if now.head_commit != target.head_commit => Freshness::Obsolete,
         None if now.epoch == target.epoch => Freshness::Current,

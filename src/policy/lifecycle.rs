@@ -1,14 +1,17 @@
-//! The life of a finding: who may set which status, and what the evidence of a run means.
+//! Decides about the status of a finding: who may set it, and which status follows from the evidence of a run.
 //!
-//! Invariants: only evidence or a person changes a status; a dismissal is remembered, the engine never undoes it; what is
-//! claimed and what was seen are told apart; a run says nothing about what was decided after its code was frozen.
+//! Invariants:
+//! - Only evidence or a person changes a status.
+//! - A dismissal is remembered, and the engine never undoes it.
+//! - Claims and observations are kept apart.
+//! - A run says nothing about decisions made after its snapshot.
 
 use thiserror::Error;
 
 use super::ReviewExtent;
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Kind, RunId, RunStatus, Time, TriageAction};
 
-/// Why somebody may not set a status.
+/// Reason why an actor may not set a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refusal {
     #[error("it is {0} already")]
@@ -21,8 +24,8 @@ pub enum Refusal {
     DecidedByUser(FindingStatus),
 }
 
-/// Whether `actor` may change a finding from one status to another (undo and redo restore what was allowed once and do
-/// not ask):
+/// Checks that `actor` may change a finding from one status to another. Undo and redo restore a status that was allowed
+/// before and are not checked:
 ///
 /// | to | user | assistant | engine |
 /// |---|---|---|---|
@@ -31,6 +34,9 @@ pub enum Refusal {
 /// | addressed | yes | claims, while undecided | confirms |
 /// | dismissed | yes | no | no |
 /// | obsolete | no | no | yes |
+///
+/// # Errors
+/// Returns the reason if the change is not allowed.
 pub fn may_set(actor: Actor, from: FindingStatus, to: FindingStatus) -> Result<(), Refusal> {
     use FindingStatus::*;
     if from == to {
@@ -49,25 +55,25 @@ pub fn may_set(actor: Actor, from: FindingStatus, to: FindingStatus) -> Result<(
     }
 }
 
-/// Whether a status is only set with a reason.
+/// Returns true if the status needs a reason.
 pub fn needs_reason(to: FindingStatus) -> bool {
     to == FindingStatus::Dismissed
 }
 
-/// Whether the code that a run saw was frozen before or after the finding's status was last set.
+/// Order of a run's snapshot and the last change of the finding's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimOrder {
-    /// The run looked at code from before the claim: it says nothing about the claim.
+    /// The snapshot is older than the claim, so the run says nothing about the claim.
     SnapshotFirst,
     ClaimFirst,
 }
 
-/// What became of a finding so far, as the last word about it has it.
+/// State of a finding according to its last disposition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingState {
     Open,
     Unresolved,
-    /// Somebody says that it is fixed.
+    /// A person or an assistant says that it is fixed.
     Claimed(Actor),
     /// A review saw that it is fixed.
     Confirmed,
@@ -76,7 +82,7 @@ pub enum FindingState {
 }
 
 impl FindingState {
-    /// What `last`, the last disposition of a finding, left it as.
+    /// Returns the state after `last`, the last disposition of a finding. Without one it is open.
     pub fn from_last_disposition(last: Option<&Disposition>) -> Self {
         match last.map(|last| (last.status, last.actor)) {
             None | Some((FindingStatus::Open, _)) => Self::Open,
@@ -99,22 +105,22 @@ impl FindingState {
     }
 }
 
-/// What a review saw of a finding.
+/// Observation of a review about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewObservation {
     /// It was reported.
     Raised,
-    /// Its code was changed, and whoever reported it finds the problem there when asked.
+    /// Its code was changed, and the reviewer that reported it confirms on request that the problem still exists.
     StillThere,
-    /// Its code was changed, and the review covered the place and did not raise it.
+    /// Its code was changed, and the review covered the place without reporting it.
     NotRaised,
-    /// Its code is not there any more.
+    /// Its code is gone.
     CodeDeleted,
-    /// Nor is its file.
+    /// Its file is gone.
     FileGone,
 }
 
-/// What a run says about a finding.
+/// Evidence of a run about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evidence<'a> {
     pub seen: ReviewObservation,
@@ -123,10 +129,10 @@ pub struct Evidence<'a> {
     pub at: Time,
 }
 
-/// What a finding becomes through evidence; `None` when it stays what it is. Code that is unchanged is no evidence: the
-/// finding stands as it did.
+/// Returns the disposition that follows from evidence. `None` if the finding keeps its status. Unchanged code is no
+/// evidence.
 ///
-/// | present | raised | still there | not raised | code or file gone |
+/// | state | raised | still there | not raised | code or file gone |
 /// |---|---|---|---|---|
 /// | open, unresolved | | | addressed | obsolete |
 /// | addressed, claimed | unresolved | unresolved | confirmed | confirmed |
@@ -134,8 +140,9 @@ pub struct Evidence<'a> {
 /// | dismissed | | | | |
 /// | obsolete | open | | | |
 ///
-/// A confirmation is a line of its own, by the engine, after the claim: both stay on record. Code that is gone confirms
-/// a claim, since it is gone because somebody acted; without a claim nobody knows why, and the finding is obsolete.
+/// A confirmation is a disposition of its own, by the engine, after the claim: both stay on record. Deleted code
+/// confirms a claim, because somebody acted on the finding. Without a claim the reason for the deletion is unknown, and
+/// the finding becomes obsolete.
 pub fn next_status(id: &FindingId, present: FindingState, evidence: &Evidence<'_>) -> Option<Disposition> {
     let Evidence { seen, run, order, at } = *evidence;
     if order == ClaimOrder::SnapshotFirst {
@@ -182,10 +189,11 @@ pub fn next_status(id: &FindingId, present: FindingState, evidence: &Evidence<'_
     })
 }
 
-/// The reviewer that reports the same for the same code: its silence about what it can report says something.
+/// Name of the reviewer that always reports the same for the same code. Its silence about problems it can detect is
+/// evidence.
 pub const DETERMINISTIC_REVIEWER: &str = "builtin";
 
-/// A run whose silence about a finding may be evidence.
+/// Run whose silence about a finding may be evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SilentRun<'a> {
     pub reviewer: &'a str,
@@ -193,25 +201,25 @@ pub struct SilentRun<'a> {
     pub extent: ReviewExtent,
 }
 
-/// Whether a run that covered changed code and did not raise a finding there says by this that it is fixed. Only the
-/// reviewer that reported the finding does: another one may never have seen it. A model has to have come to its end,
-/// since what it was shown it may not have thought about yet; the built-in reviewer is done with every file that it
-/// covered, but looks for copies last.
+/// Returns true if a run that covered changed code and did not report a finding there confirms that it is fixed. Only
+/// the reviewer that reported the finding counts, because another may never have seen it. A model must have completed
+/// its run, because it may not have judged everything it received before the end. The built-in reviewer has finished
+/// every file that it covered, but searches for duplicated code last.
 pub fn confirms_fix(run: &SilentRun<'_>, reported_by: &str, kind: Kind) -> bool {
     let whole = run.status == RunStatus::Completed && run.extent == ReviewExtent::Whole;
     run.reviewer == reported_by && (whole || (run.reviewer == DETERMINISTIC_REVIEWER && kind != Kind::DuplicateCode))
 }
 
-/// Who says that a finding is addressed: a claim and its confirmation are two things.
+/// Claim and confirmation that a finding is addressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resolution<'a> {
-    /// What a person or an assistant said.
+    /// Claim by a person or an assistant.
     pub claimed: Option<&'a Disposition>,
-    /// What a review saw.
+    /// Observation of a review.
     pub confirmed: Option<&'a Disposition>,
 }
 
-/// How a finding came to be addressed, by its history; `None` when it is not.
+/// Returns how a finding was addressed, from its history. `None` if it is not addressed.
 pub fn find_resolution(history: &[Disposition]) -> Option<Resolution<'_>> {
     let since = history.iter().rposition(|line| line.status != FindingStatus::Addressed).map_or(0, |at| at + 1);
     let addressed = history.get(since..).unwrap_or_default();
@@ -272,7 +280,7 @@ mod tests {
         RUN.parse().expect("an id")
     }
 
-    /// What each sort of evidence makes of a finding: raised, still there, not raised, deleted, file gone.
+    /// The status that each observation leads to: raised, still there, not raised, deleted, file gone.
     #[rstest]
     #[case(FindingState::Open, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
     #[case(FindingState::Unresolved, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]

@@ -1,33 +1,34 @@
-//! Pure decisions: launch, adopt, reuse, resume, skip; freshness; the rate of reviewing unasked; the life of a finding.
+//! Makes pure decisions: launch, adopt, reuse, resume or skip a review; freshness; automatic reviews; finding
+//! lifecycle.
 //!
-//! Invariants: no IO, no clock, no randomness; imports `domain` only. [`freshness`] is given no start time and no
-//! duration, so a long run can never be taken for a stale one.
+//! Invariants:
+//! - No IO, no clock, no randomness; only `domain` is imported.
+//! - [`derive_freshness`] receives no start time and no duration, so a long run can never count as stale.
 //!
-//! # Who decides what
+//! # Decisions
 //!
 //! | question | decided by | from |
 //! |---|---|---|
-//! | is a request a run of its own? | [`decide`] | scope, content, reviewer, model, effort, prompts; runs under way |
-//! | may an older run finish? | [`supersede::verdict`] | hunks delivered, what of the rest still holds, `policy.finish_from` |
-//! | what of a run need not be sent? | [`carry::carry_over`] | keys of hunks, what runs with the same eyes have reviewed |
-//! | does a run still speak of the code? | [`freshness`](freshness()) | snapshot, head, epoch, lock, last activity; never its age |
-//! | what became of a finding? | [`next_status`] | what a run saw of code that it covered |
+//! | is a request a run of its own? | [`decide`] | scope, content, reviewer, model, effort, prompts; active runs |
+//! | may an older run finish? | [`supersede::judge_older_run`] | delivered and valid hunks, `policy.finish_from` |
+//! | which hunks need not be sent? | [`carry::carry_over`] | keys of hunks, and hunks reviewed with the same profile |
+//! | does a run still show the current code? | [`derive_freshness`] | snapshot, head, epoch, lock, activity; no age |
+//! | which status does a finding get? | [`next_status`] | observations of a run in code that it covered |
 //!
-//! # The life of a finding
+//! # Finding lifecycle
 //!
-//! At the end of each run the runner asks this room, in this order, about the findings that the run may have an opinion on:
+//! At the end of each run the runner makes these steps, in this order, for the findings that the run may judge:
 //!
-//! 1. [`reach`]: may the run judge it at all? Its branch and worktree have to be those of the finding, and its snapshot
-//!    at least as new. A run that is over early judges what it covered.
-//! 2. [`anchor::locate`]: where does its code stand now? Unchanged code is no evidence: the finding stands, at its new
-//!    place.
-//! 3. [`recognise`]: is one of the run's reports this finding, in other words, at slightly other lines, in edited code
-//!    or in a file of another name? Then it keeps its id and its history.
-//! 4. [`confirms`] and [`next_status`]: what the evidence makes of it. Silence counts only of the reviewer that reported
-//!    it, and only about code that was changed and covered. The built-in reviewer reports what a change adds and says
-//!    nothing about what stood there before, so that its silence alone is not enough: it is asked whether the problem is
-//!    still there.
-//! 5. [`is_late`], [`may_mute`]: is a report held back? Dismissed ones are, wherever their code is the same.
+//! 1. [`decide_authority`]: may the run judge the finding? It must have the branch and worktree of the finding and a
+//!    snapshot at least as new. A run that ended early judges only what it covered.
+//! 2. [`anchor::locate_anchor`]: where is the finding's code now? Unchanged code is no evidence: the finding keeps its
+//!    status, at its new place.
+//! 3. [`match_earlier_findings`]: does one of the run's reports mean this finding, in other words, at slightly other
+//!    lines, in edited code or in a renamed file? Then the finding keeps its id and its history.
+//! 4. [`confirms_fix`] and [`next_status`]: which status follows from the evidence? Silence counts only from the
+//!    reviewer that reported the finding, and only about code that was changed and covered. The built-in reviewer
+//!    reports only problems that a change adds, so its silence is not enough: it is asked if the problem still exists.
+//! 5. [`is_late`], [`may_mute`]: is a report suppressed? Dismissed reports are, wherever their code is the same.
 
 pub mod anchor;
 mod auto_review;

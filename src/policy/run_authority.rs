@@ -1,25 +1,26 @@
-//! Which runs may say something about a finding that they did not report.
+//! Decides what a run may say about a finding that it did not report.
 //!
-//! A run shows a state of a branch in a worktree: the working tree, the index, HEAD, or something older that it was asked
-//! for by name. A finding has its place in the snapshot of an earlier run. The later run may judge it
+//! A run shows a state of a branch in a worktree: the working tree, the index, HEAD, or older code that was requested
+//! by name. A finding is located in the snapshot of an earlier run, the place. The later run may judge it as follows:
 //!
-//! | when both are of one branch and worktree, and the run shows | it may judge |
+//! | when both have the same branch and worktree, and the run shows | it may judge |
 //! |---|---|
-//! | what is at least as near to the user's files as the place, in a completed review | everything |
-//! | the same, in a run that did not get through | what it covered |
-//! | HEAD or the index, while the place is in files that were not committed then | what it covered, in files that came into HEAD since |
+//! | code at least as near to the user's files as the place, in a complete review | everything |
+//! | the same, in an incomplete review | what it covered |
+//! | HEAD or the index, while the place is in uncommitted files | what it covered, in files committed to HEAD since |
 //! | older code, or another branch or worktree | nothing |
 //!
-//! Of a detached HEAD the place's commit has to be in the run's history. A place in a commit that was named belongs to
-//! the branch if the commit was in its history. Dismissals are not about lineage: they hold wherever the same code is.
+//! On a detached HEAD, the place's commit must be in the history of the run. A place in a commit that was requested by
+//! name belongs to the branch if that commit was in its history. Dismissals do not depend on this: they hold wherever
+//! the same code is.
 
 use super::ReviewExtent;
 use crate::domain::Scope;
 
-/// A run as far as it matters which code its snapshot shows.
+/// Properties of a run that determine which code its snapshot shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotView<'a> {
-    /// As [`Scope`] writes itself.
+    /// Text form of the [`Scope`].
     pub scope: &'a str,
     pub branch: &'a str,
     pub worktree: &'a str,
@@ -27,28 +28,29 @@ pub struct SnapshotView<'a> {
     pub snapshot: &'a str,
 }
 
-/// How near a snapshot is to the user's files; greater is nearer.
+/// Distance of a snapshot from the user's files. A greater value is nearer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SnapshotLayer {
-    /// Code that was asked for by name and is not at the branch's tip.
+    /// Code that was requested by name and is not at the branch's tip.
     Past,
     Head,
     Index,
     Worktree,
 }
 
-/// About what a run may judge a finding.
+/// Authority of a run to judge a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunAuthority {
-    /// Whatever its snapshot shows.
+    /// Everything in its snapshot.
     Everywhere,
-    /// What it put before its reviewer.
+    /// Only code that it put before its reviewer.
     Covered,
-    /// As [`Reach::Covered`], in files that changed in HEAD since the place's own.
+    /// Like [`RunAuthority::Covered`], and only in files that changed in HEAD since the place's HEAD.
     CommittedFiles,
 }
 
 impl SnapshotView<'_> {
+    /// Returns the layer of the snapshot.
     pub fn layer(&self) -> SnapshotLayer {
         match self.scope.parse() {
             Ok(Scope::Worktree | Scope::All) => SnapshotLayer::Worktree,
@@ -60,8 +62,8 @@ impl SnapshotView<'_> {
     }
 }
 
-/// How far the word of `run` goes about a finding that stands in the snapshot of `place`, an earlier run; `None` when it
-/// says nothing. `in_history` tells whether a commit is another one or comes before it.
+/// Decides how far `run` may judge a finding located in the snapshot of `place`, an earlier run. `None` if it may not
+/// judge it. `in_history(a, b)` must return true if commit `a` is `b` or an ancestor of `b`.
 pub fn decide_authority(
     run: &SnapshotView<'_>,
     extent: ReviewExtent,
@@ -92,8 +94,8 @@ mod tests {
         SnapshotView { scope, branch: "main", worktree: "/w", head, snapshot }
     }
 
-    /// Commits are letters; a letter is in the history of itself and of every later one. Capitals are snapshots of
-    /// worktrees, in nobody's history.
+    /// Commits are letters. A letter is in the history of itself and of every later letter. Capitals are snapshots of
+    /// worktrees, which are in no history.
     fn in_history(commit: &str, of: &str) -> bool {
         commit.chars().all(char::is_lowercase) && commit <= of
     }

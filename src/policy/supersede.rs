@@ -1,60 +1,62 @@
-//! What becomes of a run that is under way when newer code of the same lineage is asked about.
+//! Decides if an active run may finish when newer code of the same lineage is requested.
 //!
-//! Invariants: a run is let finish for what it still gives, never for its age; one that a person paused, or whose worker
-//! is dead, holds up nothing; whatever is decided is said in one sentence.
+//! Invariants:
+//! - A run may finish because of the value of its remaining work, never because of its age.
+//! - A run that a person paused, or whose worker died, delays nothing.
+//! - Every verdict has a reason in one sentence.
 //!
 //! | the run | and | it |
 //! |---|---|---|
-//! | waits, is paused, is dead | | is cancelled: nothing is lost by it |
-//! | has delivered `finish_from` percent of its hunks or more | something of it is as it was | finishes |
-//! | has less delivered | most of what is left is as it was in the newer code | finishes: the newer run carries it over |
-//! | has less delivered | most of what is left has changed | is cancelled: what it covered is carried over all the same |
-//! | any | none of its hunks is as it was | is cancelled |
+//! | waits, is paused, is dead | | is cancelled: nothing is lost |
+//! | has delivered `finish_from` percent of its hunks or more | some hunk is unchanged | finishes |
+//! | has delivered less | most remaining hunks are unchanged | finishes: the newer run carries them over |
+//! | has delivered less | most remaining hunks have changed | is cancelled: covered hunks are carried over |
+//! | any | none of its hunks is unchanged | is cancelled |
 //!
-//! The newer run waits for one that may finish, so that it carries over what that yields. A run only ever waits for an
-//! older one that holds a slot, so no two wait for each other, however few slots there are.
+//! The newer run waits for a run that may finish, to carry over its results. A run only waits for an older run that
+//! holds a slot, so no two runs wait for each other, however few slots there are.
 
 use crate::domain::text::format_count;
 
-/// The settings of `[policy]`.
+/// Settings in `[policy]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FinishRule {
-    /// From this share of delivered hunks on, in percent, a run may finish; over 100 is never.
+    /// Share of delivered hunks, in percent, from which a run may finish. A value over 100 means never.
     pub finish_from: u32,
 }
 
-/// Whether a run is doing anything.
+/// State of a run's worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerState {
     Working,
-    /// It has not begun, or waits for its next attempt.
+    /// The run has not started, or waits for its next attempt.
     Waiting,
-    /// A person has stopped it for a while.
+    /// A person has paused it.
     Paused,
-    /// Its worker is gone.
+    /// The worker process is gone.
     Dead,
 }
 
-/// How far a run is, and what of it still holds in the newer code. Hunks.
+/// Progress of a run, and the part of it that still applies to the newer code. Counts are hunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunProgress {
     pub pace: WorkerState,
-    /// To be put before the reviewer, by all files; those that are carried over are not among them.
+    /// Hunks to put before the reviewer, of all files, without those carried over.
     pub hunks: u32,
-    /// Put before the reviewer and answered.
+    /// Hunks that the reviewer has answered.
     pub delivered: u32,
-    /// Of those that are left, as they were in the newer code.
+    /// Remaining hunks that are unchanged in the newer code.
     pub left_unchanged: u32,
-    /// Of all, as they were in the newer code.
+    /// All hunks that are unchanged in the newer code.
     pub unchanged: u32,
-    /// Spent so far.
+    /// Tokens spent so far.
     pub tokens: u64,
-    /// What is left is likely to cost.
+    /// Estimated tokens for the remaining hunks.
     pub tokens_left: u64,
 }
 
 impl RunProgress {
-    /// A run that does nothing: whether it has begun does not matter.
+    /// Creates the progress of a run that is not working. Its counts do not matter.
     pub fn new_idle(pace: WorkerState) -> Self {
         Self { pace, hunks: 0, delivered: 0, left_unchanged: 0, unchanged: 0, tokens: 0, tokens_left: 0 }
     }
@@ -63,14 +65,14 @@ impl RunProgress {
         self.hunks.saturating_sub(self.delivered)
     }
 
-    /// Delivered hunks, in percent of all.
+    /// Returns the share of delivered hunks, in percent.
     fn delivered_percent(&self) -> u32 {
         let share = u64::from(self.delivered) * 100 / u64::from(self.hunks.max(1));
         u32::try_from(share).unwrap_or(u32::MAX)
     }
 }
 
-/// What a run may do, with the reason: a part of a sentence.
+/// Verdict about an older run. The reason is a part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SupersedeVerdict {
     Finish(String),
@@ -101,7 +103,7 @@ pub fn judge_older_run(run: &RunProgress, rule: FinishRule) -> SupersedeVerdict 
             run.delivered, rule.finish_from
         ));
     }
-    // Of what it still spends, more would be carried over than thrown away.
+    // The run may finish if more of its remaining work would be carried over than thrown away.
     let (gives, wastes) = (run.left_unchanged, left.saturating_sub(run.left_unchanged));
     let cost = match run.tokens_left {
         0 => String::new(),
@@ -166,7 +168,7 @@ mod tests {
     }
 
     proptest! {
-        /// More delivered, or more that still holds, never turns a run that may finish into one that may not.
+        /// More delivered or more unchanged hunks never turn a run that may finish into one that may not.
         #[test]
         fn more_in_hand_is_never_worse(hunks in 1..40_u32, delivered in 0..40_u32, kept in 0..40_u32, from in 0..=101_u32) {
             let delivered = delivered.min(hunks);

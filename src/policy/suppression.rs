@@ -1,35 +1,41 @@
-//! Which reports are kept without being raised: of muted kinds, and late ones.
+//! Decides which reports are recorded but not raised: reports of muted kinds, and late reports.
 //!
-//! Invariants: nothing urgent is late; security and correctness are never muted; nothing is held back without a word.
+//! Invariants:
+//! - An urgent report is never late.
+//! - Security and correctness are never muted.
+//! - Every suppressed report is recorded with a reason.
 
 use thiserror::Error;
 
 use super::DETERMINISTIC_REVIEWER;
 use crate::domain::{FindingStatus, Kind, LineRange, Priority};
 
-/// So many findings of a kind have to be dismissed, and none addressed, before muting it is offered. Own: five of five
-/// are no accident.
+/// Number of dismissed findings of a kind, with none addressed, from which muting it is offered: five of five are no
+/// accident.
 pub const MIN_DISMISSALS_TO_OFFER_MUTE: u32 = 5;
 
-/// A kind that is always raised.
+/// Error for a kind that must not be muted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0} is never muted: what it is about costs too much when it is missed")]
 pub struct NeverMutedKind(pub Kind);
 
-/// Whether a kind may be muted.
+/// Checks that a kind may be muted.
+///
+/// # Errors
+/// Returns [`NeverMutedKind`] for kinds that are always raised.
 pub fn may_mute(kind: Kind) -> Result<(), NeverMutedKind> {
     if kind.is_never_hidden() { Err(NeverMutedKind(kind)) } else { Ok(()) }
 }
 
-/// A kind that the user has only ever dismissed.
+/// Offer to mute a kind, because the user has only dismissed its findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MuteOffer {
     pub kind: Kind,
-    /// How often.
+    /// Number of dismissed findings.
     pub dismissed: u32,
 }
 
-/// The kinds that are offered for muting, the most dismissed one first. `findings` is every finding there is.
+/// Returns the kinds to offer for muting, most dismissed first. `findings` must yield every recorded finding.
 pub fn list_mute_offers(
     findings: impl IntoIterator<Item = (Kind, FindingStatus)>,
     is_muted: impl Fn(Kind) -> bool,
@@ -58,7 +64,7 @@ pub fn list_mute_offers(
     offers
 }
 
-/// How a review looks at code.
+/// Profile of a review: everything that determines how it reads code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReviewerProfile<'a> {
     pub reviewer: &'a str,
@@ -68,26 +74,26 @@ pub struct ReviewerProfile<'a> {
 }
 
 impl ReviewerProfile<'_> {
-    /// Whether what a review with these eyes finds in code that an earlier one with the same eyes looked at comes late.
-    /// Other eyes were chosen on purpose and may see what they see. The built-in reviewer is exempt: it says the same
-    /// about the same code, so what is new there comes of a change elsewhere, and that is news.
+    /// Returns true if a review with this profile repeats one with `earlier`. A new report about code that the earlier
+    /// review covered is then late. Another profile was chosen on purpose and may report what it sees. The built-in
+    /// reviewer is exempt: it is deterministic, so a new report comes from a change elsewhere and is news.
     pub fn is_repeat_of(&self, earlier: &Self) -> bool {
         self == earlier && self.reviewer != DETERMINISTIC_REVIEWER
     }
 }
 
-/// An earlier review of the same lines.
+/// Coverage of some lines by an earlier review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriorCoverage<'a> {
-    /// What it covered of the file.
+    /// Hunks of the file that the review covered.
     pub hunks: &'a [LineRange],
-    /// Where the lines stood then, the same as now.
+    /// Range of the unchanged lines at that time.
     pub lines: LineRange,
 }
 
-/// Whether a new report is late: not urgent, and about lines that an earlier review with the same eyes covered as they
-/// are. From the second review of a change on nothing but p0 and p1 is found in what was looked at before, so that
-/// fixing what is found comes to an end.
+/// Returns true if a new report is late: it is not urgent (P2 or P3), and an earlier review with the same profile
+/// covered the same lines. From the second review of a change on, only P0 and P1 are raised in code that was covered
+/// before, so that fixing findings comes to an end.
 pub fn is_late<'a>(priority: Priority, looked_at: impl IntoIterator<Item = PriorCoverage<'a>>) -> bool {
     let covered = |looked: PriorCoverage<'_>| looked.hunks.iter().any(|hunk| hunk.overlaps(looked.lines));
     priority >= Priority::P2 && looked_at.into_iter().any(covered)

@@ -1,11 +1,11 @@
-//! Numbers as short words, and series of them as a line of signs.
+//! Formats numbers as short text and number series as sparklines.
 
-/// A column from nothing to a whole cell.
+/// Vertical bar glyphs from empty to full, in eighths of a cell.
 pub const BLOCKS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// The same in ASCII.
+/// ASCII stand-ins for [`BLOCKS`].
 pub const ASCII_BLOCKS: [&str; 9] = [" ", ".", ".", ".", ":", ":", ":", "#", "#"];
 
-/// In at most four columns: `812`, `41k`, `512k`, `1.2M`.
+/// Formats a number in at most four columns (below 10^12), truncated, not rounded: `812`, `41k`, `512k`, `1.2M`.
 pub fn format_brief(n: u64) -> String {
     match n {
         0..1_000 => n.to_string(),
@@ -17,7 +17,7 @@ pub fn format_brief(n: u64) -> String {
     }
 }
 
-/// `12,345`.
+/// Formats a number with thousands separators: `12,345`.
 pub fn format_thousands(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -30,22 +30,22 @@ pub fn format_thousands(n: u64) -> String {
     out
 }
 
-/// A count in at most six columns: to the last one where there is room, `12,345`, else as [`brief`].
+/// Formats a count in at most six columns: exact below 100,000 (`12,345`), else as [`format_brief`] does.
 pub fn format_short_count(n: u64) -> String {
     if n < 100_000 { format_thousands(n) } else { format_brief(n) }
 }
 
-/// `$0.42`, `$0.0042`: two places, or as many as it takes to be more than nothing.
+/// Formats US dollars with two decimals, or with four below one cent: `$0.42`, `$0.0042`.
 pub fn format_dollars(cost: f64) -> String {
     if cost > 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
 }
 
-/// `67 %`; a dash where nothing is known.
+/// Formats a share in `0.0..=1.0` as `67 %`; `None` (unknown) gives `-`.
 pub fn format_percent(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0))
 }
 
-/// `0.8 s`, `14 s`, `3 min`.
+/// Formats milliseconds in their largest unit: `12 ms`, `1.2 s`, `14 s`, `3 min`.
 pub fn format_millis(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
@@ -55,7 +55,8 @@ pub fn format_millis(ms: u64) -> String {
     }
 }
 
-/// A value for each of at most `width` columns, in the order of `values`: neighbours fall together where there are more.
+/// Reduces `values` to at most `width` columns and keeps their order. `together` combines the neighbouring values
+/// that share a column.
 pub fn resample<T>(values: &[T], width: usize, together: impl Fn(&[T]) -> Option<f64>) -> Vec<Option<f64>> {
     let columns = values.len().min(width);
     (0..columns)
@@ -66,13 +67,14 @@ pub fn resample<T>(values: &[T], width: usize, together: impl Fn(&[T]) -> Option
         .collect()
 }
 
-/// A sign for each value, the greatest one a whole cell; what is more than nothing is seen. `most` is what fills a cell
-/// when no value has to. Few values get some columns each, as far as there is room in `width`.
+/// Renders one glyph of `blocks` per value. A full cell stands for `most`, or for the greatest value if `most` is
+/// `None`; every positive value shows at least the lowest bar. Few values are drawn up to four columns wide, if
+/// `width` has room.
 pub fn render_sparkline(values: &[Option<f64>], most: Option<f64>, width: usize, blocks: &[&'static str; 9]) -> String {
     const MAX_COLUMNS_PER_VALUE: usize = 4;
     let greatest = most.unwrap_or_else(|| values.iter().flatten().copied().fold(0.0, f64::max));
     let sign = |value: &Option<f64>| match value {
-        // A share of nothing is a share; a count of nothing is nothing.
+        // A share (`most` is set) of zero is a known value and gets the lowest bar; a count of zero stays blank.
         Some(value) if *value <= 0.0 || greatest <= 0.0 => blocks[usize::from(most.is_some())],
         Some(value) => blocks[((value / greatest * 8.0).ceil() as usize).clamp(1, 8)],
         None => blocks[0],

@@ -1,4 +1,4 @@
-//! What became of a finding: who decided what, where it was reported and where it stands now.
+//! Describes the history of a finding: its decisions, where it was reported and where its code was last seen.
 
 use serde_json::{Value, json};
 
@@ -16,18 +16,18 @@ pub struct FindingLocation {
     pub lines: LineRange,
 }
 
-/// The life of a finding.
+/// History of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingHistory {
-    /// Oldest first.
+    /// Decisions, oldest first.
     pub history: Vec<Disposition>,
-    /// Where it was reported last.
+    /// Location of the last report.
     pub reported: FindingLocation,
-    /// Where its code was seen last.
+    /// Location at which the code was last seen.
     pub place: FindingLocation,
-    /// The addressed finding that this one asks to undo.
+    /// The addressed finding whose change this finding asks to undo.
     pub undoes: Option<FindingId>,
-    /// The run that looked at its code last, when the last one that has it only carried it over.
+    /// The run that last examined the code, if the finding's last run only carried the finding over.
     pub carried_from: Option<RunId>,
 }
 
@@ -47,7 +47,7 @@ impl FindingLocation {
 }
 
 impl FindingHistory {
-    /// A line each for what the history alone does not say.
+    /// Renders a line for each fact that the list of decisions does not show.
     pub fn to_text(&self, look: &TextOptions) -> String {
         let mut text = String::new();
         if self.place != self.reported {
@@ -84,7 +84,8 @@ impl FindingHistory {
         text
     }
 
-    /// The keys beside `finding`: `history`, `place`, `reported`, `resolution`, `undoes`, `carried_over_from`.
+    /// Returns the JSON keys beside `finding`: `history`, `place`, `reported`, `resolution`, `undoes`,
+    /// `carried_over_from`.
     pub fn to_json_parts(&self) -> [(&'static str, Value); 6] {
         let resolution = find_resolution(&self.history).map(|resolution| {
             json!({

@@ -1,14 +1,16 @@
-//! The JSON objects: one object each, `"version": 1`, snake_case, times as RFC 3339, paths relative to the repository.
+//! Encodes runs, findings and coverage as JSON objects: `"version": 1`, snake_case keys, times as RFC 3339, paths
+//! relative to the repository.
 //!
-//! Invariant: a key that a run or a finding can have is always there, with `null` or an empty value where there is
-//! nothing to say, so that readers need no guesses. Renaming or removing a key raises the version.
+//! - Every key that a run or a finding can have is always present, with `null` or an empty value if there is
+//!   nothing to say. Readers need no guesses.
+//! - Renaming or removing a key raises the version.
 
 use serde_json::{Map, Value, json};
 
 use super::FindingHistory;
 use crate::domain::{Coverage, Finding, RejectedReport, RunRecord, SCHEMA_VERSION, SuppressedReport};
 
-/// Keys of a run that its record leaves out when there is nothing to say.
+/// Run keys that serialization omits when they are empty.
 const OPTIONAL_RUN_KEYS: [&str; 12] = [
     "triage_bytes",
     "superseded_by",
@@ -24,10 +26,10 @@ const OPTIONAL_RUN_KEYS: [&str; 12] = [
     "error_summary",
 ];
 
-/// As these, of a run that answered no later request.
+/// Run keys that serialization omits when no later request reused the run.
 const RUN_REUSE_KEYS: [&str; 3] = ["last_reused_at", "last_reuse_reason", "last_reuse_head"];
 
-/// A run with every key.
+/// Encodes a run with every key. The coverage lists (`files`, `left_out`, `carried`) are removed.
 pub fn encode_run(run: &RunRecord) -> Value {
     let mut value = to_object(run);
     for key in OPTIONAL_RUN_KEYS.into_iter().chain(RUN_REUSE_KEYS) {
@@ -54,7 +56,7 @@ pub fn encode_run(run: &RunRecord) -> Value {
     Value::Object(value)
 }
 
-/// A finding with every key.
+/// Encodes a finding with every key.
 pub fn encode_finding(finding: &Finding) -> Value {
     let mut value = to_object(finding);
     value.entry("suggestion").or_insert(Value::Null);
@@ -62,7 +64,7 @@ pub fn encode_finding(finding: &Finding) -> Value {
     Value::Object(value)
 }
 
-/// Coverage with its lists.
+/// Encodes coverage with its lists.
 pub fn encode_coverage(coverage: &Coverage) -> Value {
     let mut value = to_object(coverage);
     value.entry("hunks_left_out").or_insert_with(|| json!(0));
@@ -72,7 +74,7 @@ pub fn encode_coverage(coverage: &Coverage) -> Value {
     Value::Object(value)
 }
 
-/// A report that was set aside, with every key.
+/// Encodes a rejected report and the reason, with every key.
 pub fn encode_rejected(rejected: &RejectedReport) -> Value {
     let mut report = to_object(&rejected.report);
     for key in ["severity", "priority", "confidence", "replacement", "replaced"] {
@@ -81,7 +83,7 @@ pub fn encode_rejected(rejected: &RejectedReport) -> Value {
     json!({ "report": report, "reason": rejected.reason })
 }
 
-/// What `review --wait` and `show RUN` print: `run`, `findings`, `coverage`, `notes`, `rejected`.
+/// Encodes the output of `review --wait` and `show RUN`: `run`, `findings`, `coverage`, `notes`, `rejected`.
 pub fn encode_review(
     record: &RunRecord,
     findings: &[Finding],
@@ -98,19 +100,19 @@ pub fn encode_review(
     ])
 }
 
-/// What `show FINDING` prints: `finding` and its story.
+/// Encodes the output of `show FINDING`: `finding` and the keys of its history.
 pub fn encode_finding_with_history(shown: &Finding, story: &FindingHistory) -> Value {
     let [history, place, reported, resolution, undoes, carried] = story.to_json_parts();
     build_versioned([("finding", encode_finding(shown)), history, place, reported, resolution, undoes, carried])
 }
 
-/// Reports that were not raised, each with the reason: `finding`, `because`, `reason`.
+/// Encodes the findings that were held back, each as `finding`, `because`, `reason`.
 pub fn encode_held_back(held: &[SuppressedReport]) -> Value {
     let one = |held: &SuppressedReport| json!({ "finding": encode_finding(&held.finding), "because": held.because, "reason": held.reason });
     held.iter().map(one).collect()
 }
 
-/// An object with `version` first.
+/// Builds an object whose first key is `version`.
 pub fn build_versioned<const N: usize>(parts: [(&str, Value); N]) -> Value {
     let mut object = Map::new();
     object.insert("version".to_owned(), json!(SCHEMA_VERSION));
@@ -118,7 +120,8 @@ pub fn build_versioned<const N: usize>(parts: [(&str, Value); N]) -> Value {
     Value::Object(object)
 }
 
-/// Our own types always encode to objects; anything else would show as an empty one.
+/// Serializes a value to a JSON object. Revdeck's types always encode to objects; any other value gives an empty
+/// object.
 fn to_object(value: &impl serde::Serialize) -> Map<String, Value> {
     match serde_json::to_value(value) {
         Ok(Value::Object(object)) => object,

@@ -1,7 +1,7 @@
-//! Findings as Markdown for a pull request, an issue or a file.
+//! Renders findings as Markdown for a pull request, an issue or a file.
 //!
-//! Invariant: nothing that comes from code, file names or models can become markup, a link, a mention, or leave its
-//! code fence.
+//! - Text from code, file names and models cannot become markup, a link or a mention, and cannot leave its code
+//!   fence.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::text_style::TextOptions;
 use crate::domain::text::{sanitize_line, sanitize_lines};
 use crate::domain::{Coverage, Finding, FindingStatus, RejectedReport, RunRecord, RunStatus};
 
-/// A review with its findings by file.
+/// Renders a review with its findings grouped by file.
 pub fn render_review(
     look: &TextOptions,
     run: &RunRecord,
@@ -43,7 +43,7 @@ pub fn render_review(
     page
 }
 
-/// Findings grouped by file.
+/// Renders findings grouped by file, ordered by path and line.
 pub fn render_by_file(findings: &[Finding]) -> String {
     let mut files: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in findings {
@@ -60,7 +60,7 @@ pub fn render_by_file(findings: &[Finding]) -> String {
     page
 }
 
-/// One finding as a list item.
+/// Renders a finding as a list item.
 pub fn render_finding(finding: &Finding) -> String {
     let status = match finding.status {
         FindingStatus::Open => String::new(),
@@ -93,8 +93,8 @@ fn without_color(look: &TextOptions) -> TextOptions {
     TextOptions { color: false, ..*look }
 }
 
-/// Text in which nothing is markup. Mentions, issue numbers and bare addresses are broken by an empty comment, which
-/// shows as nothing: a backslash does not keep code hosts from linking them.
+/// Escapes `text` so that nothing in it is markup. An empty HTML comment, which renders as nothing, breaks
+/// mentions, issue numbers and bare URLs, because code hosts link them in spite of a backslash.
 pub fn escape(text: &str) -> String {
     let text = sanitize_line(text);
     let mut escaped = String::with_capacity(text.len() + 8);
@@ -115,7 +115,7 @@ pub fn escape(text: &str) -> String {
             '.' if escaped.as_bytes().last_chunk::<3>().is_some_and(|end| end.eq_ignore_ascii_case(b"www")) => {
                 escaped.push_str("<!-- -->.");
             }
-            // `1.` and `1)` at the beginning of a line would be a list.
+            // `1.` and `1)` at the start of a line would begin a list.
             '.' if escaped.chars().all(|c| c.is_ascii_digit()) => escaped.push_str("\\."),
             c => escaped.push(c),
         }
@@ -124,7 +124,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A code span that its content cannot end.
+/// Wraps `text` in a code span with more backticks than any run of them in the text.
 pub fn format_code_span(text: &str) -> String {
     let text = sanitize_line(text);
     let ticks = "`".repeat(longest_run(&text, '`') + 1);
@@ -132,7 +132,7 @@ pub fn format_code_span(text: &str) -> String {
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }
 
-/// A fenced block inside a list item, its fence longer than any in the code.
+/// Renders a fenced block inside a list item. The fence is longer than any run of backticks in the code.
 fn format_fence(code: &str, language: &str) -> String {
     let code = sanitize_lines(code, 4);
     let ticks = "`".repeat((longest_run(&code, '`') + 1).max(3));
@@ -149,7 +149,7 @@ fn longest_run(text: &str, wanted: char) -> usize {
     text.split(|c| c != wanted).map(str::len).max().unwrap_or(0)
 }
 
-/// The file's ending, when it is a plain word.
+/// Returns the file's extension if it is at most 8 ASCII letters and digits, else an empty string.
 fn fence_language(path: &str) -> &str {
     match path.rsplit_once('.') {
         Some((_, ending)) if ending.len() <= 8 && ending.chars().all(|c| c.is_ascii_alphanumeric()) => ending,

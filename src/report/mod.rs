@@ -1,7 +1,8 @@
-//! Findings, runs and figures as text, JSON and Markdown.
+//! Renders findings, runs and statistics as text, JSON and Markdown.
 //!
-//! Invariants: every function returns a string and prints nothing; text from code, file names and models is made
-//! harmless here: for a terminal in [`text`], for a renderer in [`markdown`], by the encoder in [`json`].
+//! - Nothing here prints; callers receive strings or JSON values.
+//! - Text from code, file names and models is made harmless here: for terminals in [`text`], for Markdown
+//!   renderers in [`markdown`], by the encoder in [`json`].
 
 pub mod figures;
 mod finding_history;

@@ -1,22 +1,23 @@
-//! Aligned columns by the width that characters have on a terminal.
+//! Aligns text in columns by terminal width.
 
 use unicode_width::UnicodeWidthStr;
 
 use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::sanitize_line;
 
-/// A cell wider than this, a long path for instance, stands out instead of moving the cells of all other rows.
+/// Widest cell, in columns, that counts for alignment. A wider cell (a long path) does not move the cells of
+/// other rows.
 const MAX_ALIGNED_COLUMNS: usize = 48;
 
-/// Rows of cells; a column is as wide as its widest cell up to [`WIDEST`], and the last one takes what is left of the
-/// terminal.
+/// Rows of cells. A column is as wide as its widest cell up to [`MAX_ALIGNED_COLUMNS`]; lines are cut at the
+/// terminal's width.
 #[derive(Debug, Default)]
 pub struct TextTable {
     rows: Vec<Vec<(TextStyle, String)>>,
 }
 
 impl TextTable {
-    /// Cells are made harmless here: they may come from anywhere.
+    /// Adds a row. Control characters and line ends in cells are replaced, so cells may hold untrusted text.
     pub fn push_row<'a>(&mut self, cells: impl IntoIterator<Item = (TextStyle, &'a str)>) {
         self.rows.push(cells.into_iter().map(|(paint, text)| (paint, sanitize_line(text).into_owned())).collect());
     }
@@ -25,7 +26,7 @@ impl TextTable {
         self.rows.is_empty()
     }
 
-    /// The rows as lines, two spaces between columns, none at the end of a line.
+    /// Renders the rows as lines with two spaces between columns and no trailing spaces.
     pub fn render(&self, look: &TextOptions) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let mut widths = vec![0; columns];

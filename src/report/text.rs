@@ -1,6 +1,6 @@
-//! Runs and findings as text for a person.
+//! Renders runs and findings as text for a person.
 //!
-//! Invariant: whatever comes from code, file names or models passes `domain::text` here.
+//! - All text from code, file names and models passes through `domain::text` here.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::domain::{
     ReportedProblem, RunRecord, RunStatus,
 };
 
-/// The findings of a run by file, then a line with counts and coverage.
+/// Renders the findings of a run by file, then a line with counts and coverage.
 pub fn render_review(
     look: &TextOptions,
     run: &RunRecord,
@@ -41,7 +41,7 @@ pub fn render_review(
     text
 }
 
-/// The reports of a model that did not hold against the code, with the reasons; empty when there are none.
+/// Renders the rejected reports of a model with the reasons; empty if there are none.
 pub fn render_set_aside(look: &TextOptions, rejected: &[RejectedReport]) -> String {
     if rejected.is_empty() {
         return String::new();
@@ -62,7 +62,7 @@ pub fn render_set_aside(look: &TextOptions, rejected: &[RejectedReport]) -> Stri
     text
 }
 
-/// `3 reports set aside: they do not hold against the code`.
+/// Describes the number of rejected reports: `3 reports set aside: they do not hold against the code`.
 pub fn describe_set_aside(n: usize) -> String {
     format!(
         "{} set aside: {} not hold against the code",
@@ -71,7 +71,7 @@ pub fn describe_set_aside(n: usize) -> String {
     )
 }
 
-/// Where a model says something is: a path, and lines when it named any.
+/// Formats the location that a model reported: a path, with lines if the model named any.
 pub fn format_reported_location(report: &ReportedProblem) -> String {
     match report.line_start {
         0 => sanitize_line(&report.path).into_owned(),
@@ -79,7 +79,8 @@ pub fn format_reported_location(report: &ReportedProblem) -> String {
     }
 }
 
-/// The files that a run left out when there was nothing else: then their number is not enough.
+/// Lists the files that a skipped run left out, at most 20 by name. Returns nothing for other runs: there the
+/// summary's count is enough.
 pub fn list_left_out(run: &RunRecord, coverage: &Coverage) -> Vec<String> {
     const MAX_NAMED_FILES: usize = 20;
     if run.status != RunStatus::Skipped {
@@ -87,7 +88,7 @@ pub fn list_left_out(run: &RunRecord, coverage: &Coverage) -> Vec<String> {
     }
     let named = coverage.left_out.iter().take(MAX_NAMED_FILES);
     let mut lines: Vec<String> = named.map(|file| format!("{}: {}", sanitize_line(&file.path), file.reason)).collect();
-    // A record keeps the first of very many only.
+    // A record keeps only the first files of a very long list.
     match (coverage.files_total as usize).saturating_sub(lines.len()) {
         0 => {}
         more => lines.push(format!("and {more} more")),
@@ -95,7 +96,7 @@ pub fn list_left_out(run: &RunRecord, coverage: &Coverage) -> Vec<String> {
     lines
 }
 
-/// Findings grouped by file, in the order of files and lines.
+/// Renders findings grouped by file, in the order of paths and lines.
 pub fn render_by_file(look: &TextOptions, findings: &[Finding]) -> String {
     let mut files: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in findings {
@@ -135,17 +136,17 @@ pub fn render_by_file(look: &TextOptions, findings: &[Finding]) -> String {
     text
 }
 
-/// `12` or `12-20`.
+/// Formats the lines of a finding: `12` or `12-20`.
 pub fn format_finding_lines(finding: &Finding) -> String {
     format_line_range(finding.line_start, finding.line_end)
 }
 
-/// Lines as `12` or `12-20`.
+/// Formats a 1-based, inclusive line range: `12` or `12-20`.
 pub fn format_line_range(start: u32, end: u32) -> String {
     if start == end { start.to_string() } else { format!("{start}-{end}") }
 }
 
-/// `3 findings (1 p1, 2 p3) · 4 files, 12 hunks reviewed · 2 left out: lock file, binary`.
+/// Describes a review: `3 findings (1 p1, 2 p3) · 4 files, 12 hunks reviewed · 2 left out: lock file, binary`.
 pub fn describe_findings(look: &TextOptions, findings: &[Finding], coverage: &Coverage) -> String {
     let mut parts = vec![format_counts(&FindingCounts::from_findings(findings)), describe_coverage(coverage)];
     if !coverage.left_out.is_empty() {
@@ -154,7 +155,7 @@ pub fn describe_findings(look: &TextOptions, findings: &[Finding], coverage: &Co
     parts.join(look.separator())
 }
 
-/// `3 findings (1 p1, 2 p3)`.
+/// Formats finding counts: `3 findings (1 p1, 2 p3)`.
 pub fn format_counts(counts: &FindingCounts) -> String {
     let total = counts.total() as usize;
     if total == 0 {
@@ -163,7 +164,7 @@ pub fn format_counts(counts: &FindingCounts) -> String {
     format!("{} ({})", format_count(total, "finding"), format_by_priority(counts.by_priority(), ", "))
 }
 
-/// `1 p1, 2 p3`; empty for none.
+/// Formats counts by priority: `1 p1, 2 p3`; empty if all are zero.
 pub fn format_by_priority(counts: [u32; 4], between: &str) -> String {
     Priority::ALL
         .into_iter()
@@ -173,9 +174,9 @@ pub fn format_by_priority(counts: [u32; 4], between: &str) -> String {
         .join(between)
 }
 
-/// `4 files, 12 hunks reviewed`, or `3 of 4 files, 9 of 12 hunks reviewed` when the run did not get everywhere; before it
-/// `12 of 14 hunks carried over from ar_…`, which are then not among the others, and behind it `, 5 in files left out`
-/// where the reviewer left out some.
+/// Describes the coverage: `4 files, 12 hunks reviewed`, or `3 of 4 files, 9 of 12 hunks reviewed` for partial
+/// coverage. Carried-over hunks (`12 of 14 hunks carried over from ar_…`) come first and are not counted again. A
+/// suffix `, 5 in files left out` names hunks in files that the reviewer left out.
 pub fn describe_coverage(coverage: &Coverage) -> String {
     let files = coverage.reviewable_file_count().saturating_sub(coverage.files_carried);
     let hunks = coverage.hunks_total.saturating_sub(coverage.hunks_carried);
@@ -212,7 +213,7 @@ fn describe_left_out(files: &[OmittedFile]) -> String {
     format!("{} left out: {}", files.len(), reasons.join(", "))
 }
 
-/// How a run stands, in a line: for everything but a completed one.
+/// Describes the status of a run that is not completed, in one line.
 pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
     let mut said = format!("run {} is {}", run.run_id, run.status);
     if let Some(reason) = run.cancel_reason {
@@ -232,7 +233,8 @@ pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
     look.paint(TextStyle::from_run_status(run.status), &said)
 }
 
-/// `3 times, last 2m ago: ar_… has reviewed exactly this`; empty for a run that answered one request only.
+/// Describes reuse: `3 times, last 2m ago: ar_… has reviewed exactly this`. Empty if the run answered only one
+/// request.
 fn describe_reuse(look: &TextOptions, run: &RunRecord) -> String {
     match (run.reuse_count, run.last_reused_at) {
         (0, _) | (_, None) => String::new(),
@@ -247,7 +249,7 @@ fn describe_reuse(look: &TextOptions, run: &RunRecord) -> String {
     }
 }
 
-/// A run for `show`.
+/// Renders a run for `show`.
 pub fn render_run(look: &TextOptions, run: &RunRecord) -> String {
     let mut text = format!(
         "{}  {}\n",
@@ -287,7 +289,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord) -> String {
         ("superseded", run.superseded_by.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("cancelled", run.cancel_reason.map(|reason| format!("{reason} {}", run.cancel_note)).unwrap_or_default()),
         ("error", run.error_class.map(|class| format!("{class}: {}", run.error_summary)).unwrap_or_default()),
-        // Of a skipped run the decision is all there is to say.
+        // The summary of a skipped run repeats its decision.
         ("summary", if run.summary == run.decision { String::new() } else { run.summary.clone() }),
     ] {
         let value = sanitize_line(value.trim());
@@ -298,7 +300,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord) -> String {
     text
 }
 
-/// A finding for `show`.
+/// Renders a finding for `show`, with its decisions.
 pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposition]) -> String {
     let mut text = format!(
         "{}  {}  {}  {}\n",

@@ -1,21 +1,22 @@
-//! How text is to look: colours, width, and the moment that ages are counted from.
+//! Styles text for its reader: colours, width, and the moment from which ages are counted.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use crate::domain::{FindingStatus, Priority, RunStatus, Time};
 
-/// The terminal, or whatever else reads the text.
+/// Options for text output: a terminal, a pipe or a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TextOptions {
     pub color: bool,
     pub ascii: bool,
-    /// Columns of the terminal; `None` when the text goes into a pipe or a file and is not to be cut.
+    /// Columns of the terminal; `None` for a pipe or a file, where lines are not cut.
     pub width: Option<usize>,
+    /// Reference moment of [`TextOptions::format_age`].
     pub now: Time,
 }
 
-/// A colour or weight by what it says, not by its number.
+/// Semantic text style; `sgr_code` maps it to a terminal colour or weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextStyle {
     Plain,
@@ -70,7 +71,7 @@ impl TextStyle {
 }
 
 impl TextOptions {
-    /// `text` in this paint, when there are colours.
+    /// Returns `text` in the given style, or unchanged when colours are off.
     pub fn paint(&self, paint: TextStyle, text: &str) -> String {
         if self.color && paint != TextStyle::Plain && !text.is_empty() {
             format!("\x1b[{}m{text}\x1b[0m", paint.sgr_code())
@@ -79,7 +80,7 @@ impl TextOptions {
         }
     }
 
-    /// Between parts of one line.
+    /// Returns the separator between parts of one line.
     pub fn separator(&self) -> &'static str {
         if self.ascii { " - " } else { " · " }
     }
@@ -88,12 +89,12 @@ impl TextOptions {
         if self.ascii { "..." } else { "…" }
     }
 
-    /// How long ago a moment is, in its largest unit: `12s`, `5m`, `3h`, `8d`. A moment in the future is `0s`.
+    /// Formats the time since `moment` in its largest unit: `12s`, `5m`, `3h`, `8d`. A future moment gives `0s`.
     pub fn format_age(&self, moment: Time) -> String {
         format_age(self.now.as_millisecond().saturating_sub(moment.as_millisecond()))
     }
 
-    /// `text` cut to `width` columns, with a mark where something was cut off.
+    /// Cuts `text` to `width` terminal columns and marks a cut with an ellipsis.
     pub fn truncate(&self, text: &str, width: usize) -> String {
         if text.width() <= width {
             return text.to_owned();
@@ -114,8 +115,8 @@ impl TextOptions {
         cut
     }
 
-    /// `text` broken between words into lines of at most the terminal's width less `indent`; each begins with `indent`
-    /// spaces. Without a width one line.
+    /// Breaks `text` between words into lines of at most the terminal's width. Each line starts with `indent` spaces
+    /// and holds 20 to 100 columns of text. Without a width the result is one line.
     pub fn wrap(&self, text: &str, indent: usize) -> String {
         let pad = " ".repeat(indent);
         let Some(width) = self.width else { return format!("{pad}{text}\n") };
@@ -139,7 +140,7 @@ impl TextOptions {
     }
 }
 
-/// A span of milliseconds in its largest unit; a negative one is `0s`.
+/// Formats a duration in its largest unit (hours up to 48 h, then days); a negative duration gives `0s`.
 pub fn format_age(milliseconds: i64) -> String {
     let seconds = milliseconds.max(0) / 1000;
     match seconds {

@@ -1,8 +1,9 @@
-//! Verify and repair: every file of the store, each problem with its place and what repair does about it.
+//! Verifies and repairs every file of the store; each problem names its location and its repair.
 //!
-//! Invariants: nothing readable is touched, nothing unreadable is thrown away: a bad line moves to
-//! `<file>.corrupt-<n>`, synced, before the file without it takes the old one's place. Lines that a newer revdeck wrote
-//! are no problem and stay where they are.
+//! Invariants:
+//! - Readable data is not changed, and unreadable data is not deleted: a corrupt line is moved to `<file>.corrupt-<n>`,
+//!   which is synced before the file without that line replaces the old file.
+//! - Lines of a newer revdeck are not problems and stay in place.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,14 +15,14 @@ use super::lock::StoreLock;
 use super::{Store, StoreError};
 use crate::domain::{FindingId, RunId};
 
-/// One thing that is not as it should be.
+/// A problem in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreProblem {
     pub path: PathBuf,
-    /// Counted from 1; `None` when it is about the whole file.
+    /// 1-based line number; `None` when the problem concerns the whole file.
     pub line: Option<usize>,
     pub what: String,
-    /// What repair does (or did) about it.
+    /// Action that a repair takes, or took.
     pub repair: String,
     pub repaired: bool,
 }
@@ -36,34 +37,35 @@ impl fmt::Display for StoreProblem {
     }
 }
 
-/// What verify or repair found.
+/// Result of a verification or repair.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreCheckReport {
+    /// Number of files checked.
     pub files: usize,
-    /// Lines of runs, triage and journals that were read.
+    /// Number of lines read from runs, triage, journals and the other line files.
     pub lines: usize,
-    /// Lines of a newer revdeck: kept, and skipped by this one.
+    /// Number of lines written by a newer revdeck, which are kept and skipped.
     pub newer_lines: usize,
     pub problems: Vec<StoreProblem>,
 }
 
 impl StoreCheckReport {
-    /// Whether nothing is wrong (any more).
+    /// Returns true when no unrepaired problem remains.
     pub fn is_clean(&self) -> bool {
         self.problems.iter().all(|problem| problem.repaired)
     }
 }
 
-/// What a line can be.
+/// Validity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineValidity {
     Valid,
-    /// JSON of the right sort with words that this version does not know.
+    /// Valid JSON of the right kind with values unknown to this version.
     Newer,
     Corrupt,
 }
 
-/// Which file a line is of.
+/// File to which a line belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineFile {
     Runs,
@@ -103,24 +105,30 @@ fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckMode {
     Verify,
-    /// Of a file that is being written: what stands behind its last line end is no problem.
+    /// Verification of a file that is being written: an incomplete last line is not a problem.
     VerifyActive,
     Repair,
 }
 
 impl Store {
-    /// Reads every file of the store and says what is wrong with it. Changes nothing.
+    /// Reads every file of the store and reports its problems, without changing anything.
+    ///
+    /// # Errors
+    /// Returns an error when a file cannot be read.
     pub fn verify(&self) -> Result<StoreCheckReport, StoreError> {
         self.check_all(CheckMode::Verify)
     }
 
-    /// As [`Store::verify`], and sets right what can be set right. Findings and dispositions that can be read are never
-    /// touched; what cannot be read is kept beside the file.
+    /// Does the same as [`Store::verify`] and repairs the problems if possible. Readable findings and dispositions are
+    /// never changed; unreadable data is kept in a separate file.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, or a file cannot be read or written.
     pub fn repair(&self) -> Result<StoreCheckReport, StoreError> {
         self.prepare_for_write()?;
         let report = self.check_all(CheckMode::Repair)?;
         if report.problems.iter().any(|problem| problem.repaired) {
-            // The derived tables remember what could not be read: the next reader makes them anew.
+            // The checkpoint stores counts of unreadable lines, so the next reader must rebuild it.
             files::remove(&self.checkpoint_path())?;
         }
         Ok(report)
@@ -151,7 +159,7 @@ impl Store {
                 report.add_unrepairable(&path, what, "none: it is left alone");
                 continue;
             };
-            // A worker is the only one to write its journal, so its journal is repaired when it is gone.
+            // Only a run's worker writes its journal, so the journal is repaired only after the worker has ended.
             let lock = if mode == CheckMode::Repair { self.lock_run(&run)? } else { None };
             let here = match (mode, &lock) {
                 (CheckMode::Repair, Some(_)) => CheckMode::Repair,
@@ -170,8 +178,11 @@ impl Store {
         Ok(report)
     }
 
-    /// Removes files that dead processes did not come to write to their end; how many. Only old ones: of a process that is
-    /// alive such a file would be gone in a moment.
+    /// Removes temporary files that dead processes left, and returns their number. Only old files are removed, because
+    /// a live process keeps a temporary file only for a moment.
+    ///
+    /// # Errors
+    /// Returns an error when a folder cannot be listed or a file cannot be removed.
     pub fn remove_stale_temporaries(&self) -> Result<usize, StoreError> {
         let mut report = StoreCheckReport::default();
         for name in super::STORE_FOLDERS {
@@ -286,7 +297,7 @@ impl StoreCheckReport {
     }
 }
 
-/// Files and folders in a folder, in order; none when it is not there.
+/// Lists the entries of a folder, sorted; empty when the folder is missing.
 pub(super) fn list_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -350,8 +361,8 @@ fn check_lines(path: &Path, sort: LineFile, mode: CheckMode, report: &mut StoreC
     Ok(())
 }
 
-/// Temporary files of a process that was killed. One of a process that is alive would be gone in a moment, so only old
-/// ones count.
+/// Finds temporary files of killed processes. Only files older than an hour count, because a live process keeps a
+/// temporary file only for a moment.
 fn check_leftovers(folder: &Path, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
     const OLD: std::time::Duration = std::time::Duration::from_secs(3600);
     for path in list_files(folder)? {
@@ -375,7 +386,7 @@ fn check_leftovers(folder: &Path, mode: CheckMode, report: &mut StoreCheckReport
     Ok(())
 }
 
-/// A name beside the file that is free: `<file>.corrupt-<n>`.
+/// Returns the first unused path of the form `<file>.corrupt-<n>`.
 fn free_corrupt_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_os_string();
     for n in 1_u32.. {
@@ -389,7 +400,7 @@ fn free_corrupt_path(path: &Path) -> PathBuf {
     path.with_extension("corrupt")
 }
 
-/// Copies bytes to a new file beside `path`, durably.
+/// Copies bytes durably to a new file in the same folder.
 fn set_aside(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     files::write_atomically(&free_corrupt_path(path), bytes, ExistingPolicy::Keep)
 }

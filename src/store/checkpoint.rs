@@ -1,7 +1,8 @@
-//! `view.cache`: the settled tables as they are in memory, so that opening a large store is one read and a short tail.
+//! Reads and writes `view.cache`: a copy of the settled tables, so that opening a large store needs a single read and a
+//! short tail.
 //!
-//! Derived, and nothing else: it may be deleted at any time and is made anew. It is used only when its version, its
-//! checksum and the beginnings of the files it was made from are right, and it is written without any lock.
+//! The file is derived data: it can be deleted at any time and is then rebuilt. It is used only when its version, its
+//! checksum and the beginnings of its source files match, and it is written without a lock.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -19,7 +20,7 @@ use crate::domain::{FindingStatus, Kind, RunStatus, Severity};
 #[repr(C)]
 struct CheckpointHeader {
     magic: u64,
-    /// Of everything that the meaning of the bytes depends on.
+    /// Hash of everything on which the meaning of the bytes depends.
     format: u64,
     seed: u64,
     runs_mark: FileMark,
@@ -29,7 +30,7 @@ struct CheckpointHeader {
     runs_checksum: u64,
     findings_bytes: u64,
     findings_checksum: u64,
-    /// Of the header before this field.
+    /// Checksum of the header fields before this field.
     checksum: u64,
 }
 
@@ -48,7 +49,8 @@ impl CheckpointHeader {
     }
 }
 
-/// Another version of revdeck may know other words or skip other lines, so it makes its own.
+/// Hashes the version, the row layout and all enum names. Another version of revdeck may know other values or skip
+/// other lines, so it uses its own checkpoint.
 fn format_hash() -> u64 {
     let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 6".to_owned()];
     words.push(format!("{} {}", size_of::<PackedRun>(), size_of::<PackedFinding>()));
@@ -59,7 +61,7 @@ fn format_hash() -> u64 {
     fold_hash(MAGIC, words.join("\n").as_bytes())
 }
 
-/// A disposition without its finding.
+/// A disposition without a known finding.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct OrphanDisposition {
@@ -68,7 +70,7 @@ struct OrphanDisposition {
     unused: u8,
 }
 
-/// What the checkpoint holds; `None` when there is none or it is of no use.
+/// Loads the checkpoint; `None` when it is missing or not usable.
 pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     let mut file = File::open(store.checkpoint_path()).ok()?;
     let mut header = CheckpointHeader::zeroed();
@@ -109,12 +111,13 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     (loader.is_at_end() && loader.checksum == header.findings_checksum).then_some(settled)
 }
 
-/// So much read since the last checkpoint is worth a new one: about a millisecond of parsing, or of opening files.
+/// Number of bytes read since the last checkpoint that justifies a new checkpoint: about a millisecond of parsing.
 const MIN_FRESH_BYTES: u64 = 512 * 1024;
+/// Number of files read since the last checkpoint that justifies a new checkpoint: about a millisecond of opening
+/// files.
 const MIN_FRESH_FILES: u32 = 32;
 
-/// Writes a checkpoint when it would save the next reader some time. A store that cannot be written has none; that is
-/// no error.
+/// Writes a checkpoint when it would save the next reader noticeable time. A failed write is not an error.
 pub(super) fn save_if_worth(store: &Store, settled: &mut SettledTables) {
     let worth = settled.fresh_bytes >= MIN_FRESH_BYTES || settled.fresh_files >= MIN_FRESH_FILES;
     if worth
@@ -127,7 +130,10 @@ pub(super) fn save_if_worth(store: &Store, settled: &mut SettledTables) {
 }
 
 impl Store {
-    /// Writes the checkpoint whether it is worth it or not: for tests and for measuring.
+    /// Writes the checkpoint unconditionally; for tests and measurements.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read or the checkpoint cannot be written.
     #[doc(hidden)]
     pub fn checkpoint_now(&self) -> Result<(), StoreError> {
         save(self, &self.load_settled(LoadDepth::All)?)

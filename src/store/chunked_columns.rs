@@ -1,8 +1,9 @@
-//! Storage for tables of 100,000 rows that are cheap to copy, to extend and to read from a file.
+//! Stores tables of 100,000 rows that are cheap to clone, to extend and to read from a file.
 //!
-//! Invariants: everything is in chunks behind `Arc`, so a copy shares them and a change copies one chunk; rows are plain
-//! bytes without pointers, so a chunk is read from a file as it is. Nothing here panics on numbers that a damaged file
-//! could hold: a row that is not there is all zeros, a text that is not there is empty.
+//! Invariants:
+//! - All data is in chunks behind `Arc`: a clone shares the chunks, and a change copies a single chunk.
+//! - Rows are plain bytes without pointers, so a chunk is read from a file without conversion.
+//! - No value that a damaged file may contain causes a panic: a missing row is all zeros, and a missing text is empty.
 
 use std::io::{self, Read, Write};
 use std::marker::PhantomData;
@@ -10,14 +11,15 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-/// A seeded hash for tables and checksums: two lanes of folded multiplication, as fast as memory. Not cryptographic.
+/// Computes a seeded hash for tables and checksums: two lanes of folded multiplication, as fast as memory. Not
+/// cryptographic.
 pub(super) fn fold_hash(seed: u64, bytes: &[u8]) -> u64 {
     const K: [u64; 4] = [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0xd6e8_feb8_6659_fd93];
     fn fold(a: u64, b: u64) -> u64 {
         let wide = u128::from(a) * u128::from(b);
         (wide as u64) ^ ((wide >> 64) as u64)
     }
-    /// The last bytes, fewer than a block, padded with zeros.
+    /// Pads the last bytes, fewer than a block, with zeros.
     fn pad_block(bytes: &[u8]) -> [u64; 2] {
         let mut padded = [0; 16];
         padded[..bytes.len()].copy_from_slice(bytes);
@@ -37,7 +39,7 @@ pub(super) fn fold_hash(seed: u64, bytes: &[u8]) -> u64 {
     fold(lanes[0] ^ (bytes.len() as u64), K[3] ^ lanes[1].rotate_left(17)) ^ lanes[1]
 }
 
-/// A column of rows.
+/// A column of fixed-size rows in chunks.
 #[derive(Debug)]
 pub(super) struct ChunkedColumn<T> {
     chunks: Vec<Arc<Vec<u8>>>,
@@ -65,7 +67,7 @@ impl<T: Pod> ChunkedColumn<T> {
         self.len
     }
 
-    /// The bytes of a row; empty when there is no such row.
+    /// Returns the bytes of a row; empty when there is no such row.
     pub(super) fn row_bytes(&self, row: usize) -> &[u8] {
         let begin = row % Self::ROWS_PER_CHUNK * Self::ROW_BYTES;
         self.chunks
@@ -74,7 +76,7 @@ impl<T: Pod> ChunkedColumn<T> {
             .unwrap_or_default()
     }
 
-    /// A row; all zeros when there is no such row.
+    /// Returns a row; all zeros when there is no such row.
     pub(super) fn get(&self, row: usize) -> T {
         bytemuck::try_pod_read_unaligned(self.row_bytes(row)).unwrap_or(T::zeroed())
     }
@@ -149,16 +151,16 @@ impl<T: Pod> FromIterator<T> for ChunkedColumn<T> {
     }
 }
 
-/// A table from hashes to row numbers.
+/// Hash table from hashes to row numbers, with linear probing.
 #[derive(Debug, Clone, Default)]
 pub(super) struct HashIndex {
-    /// A row's number plus one; 0 is a free slot. The length is 0 or a power of two.
+    /// Row numbers plus 1; 0 marks a free slot. The length is 0 or a power of two.
     slots: ChunkedColumn<u32>,
     used: usize,
 }
 
 impl HashIndex {
-    /// The row with this hash that `is` the one looked for.
+    /// Returns the row with this hash for which `is` returns true.
     pub(super) fn find(&self, hash: u64, mut is: impl FnMut(usize) -> bool) -> Option<usize> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut slot = hash as usize & mask;
@@ -172,7 +174,7 @@ impl HashIndex {
         None
     }
 
-    /// Adds a row that is not in yet; `hash_of` gives the hash of any row that is.
+    /// Adds a row that is not in the table; `hash_of` returns the hash of any row in the table.
     pub(super) fn insert(&mut self, hash: u64, row: usize, hash_of: impl Fn(usize) -> u64) {
         if (self.used + 1) * 8 > self.slots.len() * 5 {
             let mut larger = vec![0_u32; (self.slots.len() * 2).max(16)];
@@ -214,20 +216,20 @@ impl HashIndex {
     }
 }
 
-/// Where a text stands.
+/// Location of a text in a [`TextPool`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct TextSpan {
-    /// The chunk's number times [`Text::CHUNK`] plus the place in it.
+    /// Chunk number times [`TextPool::CHUNK_BYTES`], plus the offset in the chunk.
     address: u32,
     len: u32,
 }
 
-/// Texts, one behind the other; those that repeat are kept once.
+/// Pool of texts; repeated texts can be interned and are then stored once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextPool {
     chunks: Vec<Arc<String>>,
-    /// The texts that are kept once, by number; number 0 is the empty text.
+    /// The interned texts by number; number 0 is the empty text.
     words: ChunkedColumn<TextSpan>,
     numbers: HashIndex,
     seed: u64,
@@ -235,7 +237,7 @@ pub(super) struct TextPool {
 
 impl TextPool {
     const CHUNK_BYTES: usize = 1 << 18;
-    /// Longer texts are cut: no list shows more, and no path is longer.
+    /// Length limit of a text in bytes; longer texts are truncated, because no list shows more and no path is longer.
     const MAX_TEXT_BYTES: usize = 8192;
 
     pub(super) fn new(seed: u64) -> Self {
@@ -267,7 +269,7 @@ impl TextPool {
         span
     }
 
-    /// A text in place of another: the same place when it is the same text.
+    /// Stores a text in place of another text; returns the old location when the texts are equal.
     pub(super) fn replace(&mut self, old: TextSpan, text: &str) -> TextSpan {
         if self.get(old) == text { old } else { self.push(text) }
     }
@@ -276,7 +278,7 @@ impl TextPool {
         self.get(self.words.get(number as usize))
     }
 
-    /// The number of a text, the same for the same text.
+    /// Returns the number of a text; equal texts have the same number.
     pub(super) fn intern(&mut self, text: &str) -> u32 {
         let text = &text[..text.floor_char_boundary(Self::MAX_TEXT_BYTES)];
         if text.is_empty() {
@@ -327,7 +329,7 @@ impl TextPool {
     }
 }
 
-/// Writes a table to a file, and keeps a checksum.
+/// Writes a table to a file and computes a checksum.
 pub(super) struct TableWriter<'a> {
     to: &'a mut dyn Write,
     pub(super) checksum: u64,
@@ -350,11 +352,11 @@ impl<'a> TableWriter<'a> {
     }
 }
 
-/// Reads a table back, and keeps the same checksum.
+/// Reads a table from a file and computes the same checksum.
 pub(super) struct TableReader<'a> {
     from: &'a mut dyn Read,
     pub(super) checksum: u64,
-    /// Bytes that may still be read: no number in a damaged file makes this ask for more memory than the file has.
+    /// Number of bytes that may still be read; it prevents a damaged file from requesting more memory than its size.
     left: u64,
 }
 

@@ -1,7 +1,9 @@
-//! Verify and repair across files: every run that left a trace has a record, every completed run has its output.
+//! Verifies and repairs data across files: every run with a trace has a record, and every completed run has its output.
 //!
-//! Invariants: a record is only ever added, in the place that its id (and so its age) gives it; what is made up of
-//! traces says so, and is lost, never completed, unless the run's own output says otherwise.
+//! Invariants:
+//! - Records are only added, at the position given by their id, which contains the creation time.
+//! - A record rebuilt from traces says so. It has the status lost, never completed, unless the run's own output says
+//!   otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,7 +19,7 @@ use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingId, RunEvent, RunId, RunRecord, RunStatus, Time,
 };
 
-/// Where a run left something, the best first: what a record can be made from.
+/// Kind of file that a run left, best source for a record first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RunTrace {
     Output,
@@ -45,7 +47,7 @@ impl RunTrace {
     }
 }
 
-/// What a line of `runs.ndjson` of any version says.
+/// The fields of a line in `runs.ndjson` that every version writes.
 #[derive(Deserialize)]
 struct RunStatusLine {
     run_id: RunId,
@@ -54,10 +56,11 @@ struct RunStatusLine {
 }
 
 impl Store {
-    /// Holds the ids of runs in `runs.ndjson`, `events`, `outputs` and `locks` against each other.
+    /// Compares the run ids in `runs.ndjson`, `events`, `outputs` and `locks`.
     pub(super) fn check_runs(&self, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
         let _lock = if mode == CheckMode::Repair { Some(StoreLock::acquire(&self.root)?) } else { None };
-        // Traces first: a run's record is there before it leaves any, so that a run that begins now is no problem.
+        // The traces are read first. A run's record exists before its first trace, so a run that starts now is not
+        // reported.
         let traces = self.find_traces()?;
         let bytes = files::read(&self.runs_path())?.unwrap_or_default();
         let mut known: BTreeMap<RunId, String> = BTreeMap::new();
@@ -110,7 +113,7 @@ impl Store {
         Ok(())
     }
 
-    /// By run, the best of what it left.
+    /// Returns the best trace of each run.
     fn find_traces(&self) -> Result<BTreeMap<RunId, (RunTrace, PathBuf)>, StoreError> {
         let mut traces = BTreeMap::new();
         for trace in RunTrace::ALL {
@@ -172,8 +175,8 @@ impl Store {
     }
 }
 
-/// A lost run of which nothing is known but its id, and with it when it was asked for. Its scope names a commit that
-/// there cannot be: nothing is reviewed in its place, and nothing is answered by it.
+/// Creates a lost run of which only the id, and thus the creation time, is known. Its scope names a commit that cannot
+/// exist, so that the run neither replaces nor answers another review.
 fn unknown_record(id: &RunId) -> Result<RunRecord, StoreError> {
     let letters = id.as_str().strip_prefix("ar_").unwrap_or_default();
     let moment = ulid::Ulid::from_string(letters).ok().and_then(|ulid| i64::try_from(ulid.timestamp_ms()).ok());
@@ -193,7 +196,7 @@ fn unknown_record(id: &RunId) -> Result<RunRecord, StoreError> {
     .map_err(|source| StoreError::Encode { what: "a run", source })
 }
 
-/// The lines with the records put before the first line of a newer run.
+/// Inserts each record before the first line of a newer run.
 fn insert_records(bytes: &[u8], records: &[RunRecord]) -> Result<Vec<u8>, StoreError> {
     let mut whole = Vec::with_capacity(bytes.len() + records.len() * 2048);
     let mut rest = records.iter().peekable();

@@ -1,11 +1,11 @@
-//! What can go wrong in the store, each with its path.
+//! Defines the errors of the store; each names its path.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// An error of the store. Every variant says which file, and [`StoreError::hint`] says what to do.
+/// An error of the store. [`StoreError::hint`] returns a remedy.
 #[derive(Debug, Error)]
 pub enum StoreError {
     #[error("cannot {action} {}: {source}", path.display())]
@@ -19,12 +19,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Turns an IO error into one that names its file: `.map_err(StoreError::io("read", &path))`.
+    /// Converts an IO error into an error that names the file: `.map_err(StoreError::io("read", &path))`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
-    /// The way out, as a sentence for a person.
+    /// Returns a remedy as a sentence for the user.
     pub fn hint(&self) -> String {
         match self {
             Self::Io { source, path, .. } => match source.kind() {

@@ -1,7 +1,9 @@
-//! Files as the store needs them: private folders, appends that seal torn lines, atomic sidecars.
+//! File operations of the store: private folders, appends that seal torn lines, atomic sidecars.
 //!
-//! Invariants: an append is one write and, when it fails, leaves the file as long as it was; a sidecar is either the
-//! old or the new one, never half of one; a read makes nothing.
+//! Invariants:
+//! - An append is a single write; when it fails, the file keeps its length.
+//! - A sidecar has either its old or its new content, never a part of it.
+//! - A read creates nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -9,14 +11,14 @@ use std::path::Path;
 
 use super::StoreError;
 
-/// Whether what was written must survive a power cut before the call returns.
+/// Choice whether a write must survive a power failure before the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SyncPolicy {
     Now,
     Later,
 }
 
-/// Makes a folder and those above it, for this user only.
+/// Creates a folder and its parents with access for the current user only.
 pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     if path.is_dir() {
         return Ok(());
@@ -48,7 +50,7 @@ fn set_private_mode(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Opens for appending; makes the file (durably) when it is not there.
+/// Opens a file for appending; creates it durably when it is missing.
 pub(super) fn open_append(path: &Path) -> Result<File, StoreError> {
     let open = |create: bool| set_private_mode(OpenOptions::new().read(true).append(true).create(create)).open(path);
     match open(false) {
@@ -66,19 +68,19 @@ pub(super) fn open_append(path: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Opens a file that is only locked, never read; makes it when it is not there.
+/// Opens a lock file, whose content lock holders alone use; creates it when it is missing.
 pub(crate) fn open_lock_file(path: &Path) -> Result<File, StoreError> {
     set_private_mode(OpenOptions::new().read(true).write(true).create(true).truncate(false))
         .open(path)
         .map_err(StoreError::io("open the lock file", path))
 }
 
-/// Nothing is there, be it that a folder above is a file: a write would say so.
+/// Returns true when the path does not exist, also when a parent is a file; a write reports that case.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// Opens for reading; `None` when it is not there.
+/// Opens a file for reading; `None` when it is missing.
 pub(super) fn open_read(path: &Path) -> Result<Option<File>, StoreError> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
@@ -87,7 +89,7 @@ pub(super) fn open_read(path: &Path) -> Result<Option<File>, StoreError> {
     }
 }
 
-/// The whole file; `None` when it is not there.
+/// Reads a whole file; `None` when it is missing.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -96,7 +98,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// Removes a file; that there is none is fine.
+/// Removes a file; a missing file is not an error.
 pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io("remove", path)(error)),
@@ -104,12 +106,12 @@ pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The length of a plain file, and 0 for anything that has none.
+/// Returns the length of a file in bytes; 0 for a file without a length.
 pub(super) fn length(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.len())
 }
 
-/// Whether the file ends in the middle of a line.
+/// Returns true when the file ends in the middle of a line.
 pub(super) fn is_torn(file: &File) -> io::Result<bool> {
     let len = length(file)?;
     if len == 0 {
@@ -120,20 +122,20 @@ pub(super) fn is_torn(file: &File) -> io::Result<bool> {
     Ok(last[0] != b'\n')
 }
 
-/// Fills `buffer` from `offset` on. Moves the file's position; appends do not care.
+/// Fills `buffer` from `offset`. The call moves the file's position, which does not affect appends.
 pub(super) fn read_at(mut file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
     file.seek(SeekFrom::Start(offset))?;
     file.read_exact(buffer)
 }
 
-/// Appends whole lines (each ending in a line feed) as one write; seals a torn last line first. When the write fails,
-/// the file is cut back to the length it had. The caller holds the lock that makes it the only writer.
+/// Appends whole lines, each ending in a line feed, as a single write; a torn last line is sealed first. When the write
+/// fails, the file is truncated to its old length. The caller must hold the lock that makes it the only writer.
 pub(crate) fn append(path: &Path, lines: &[u8], sync: SyncPolicy) -> Result<(), StoreError> {
     let file = open_append(path)?;
     append_to(&file, path, lines, sync).map(|_| ())
 }
 
-/// As [`append`], to an open file. Returns whether a torn line was sealed.
+/// Does the same as [`append`] on an open file. Returns true when a torn line was sealed.
 pub(super) fn append_to(mut file: &File, path: &Path, lines: &[u8], sync: SyncPolicy) -> Result<bool, StoreError> {
     let before = length(file).map_err(StoreError::io("read the length of", path))?;
     let torn = is_torn(file).map_err(StoreError::io("read", path))?;
@@ -147,27 +149,28 @@ pub(super) fn append_to(mut file: &File, path: &Path, lines: &[u8], sync: SyncPo
     };
     let done = written.and_then(|()| if sync == SyncPolicy::Now { file.sync_data() } else { Ok(()) });
     if let Err(error) = done {
-        // Half a line, or a line whose caller is told that it was not stored: neither may stay. If even this fails,
-        // the next append seals what is there.
+        // The file must not keep a partial line, or a line that the caller was told is not stored. If the truncation
+        // fails too, the next append seals the remains.
         let _ = file.set_len(before);
         return Err(StoreError::io("append to", path)(error));
     }
     Ok(torn)
 }
 
-/// What an atomic write does about a file that is there already.
+/// Choice for an atomic write when the file already exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExistingPolicy {
     Replace,
     Keep,
 }
 
-/// Writes a file beside `path`, syncs it, gives it its name and syncs the folder.
+/// Writes a temporary file in the same folder, syncs it, renames it to `path`, and syncs the folder.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8], existing: ExistingPolicy) -> Result<(), StoreError> {
     write_beside(path, existing, SyncPolicy::Now, |file| file.write_all(bytes))
 }
 
-/// As [`write_atomically`], with a writer; `Sync::Later` for derived files that may be lost.
+/// Does the same as [`write_atomically`] with a writer function; `SyncPolicy::Later` is for derived files that may be
+/// lost.
 pub(crate) fn write_beside(
     path: &Path,
     existing: ExistingPolicy,
@@ -201,11 +204,11 @@ pub(crate) fn write_beside(
     Ok(())
 }
 
-/// What names of temporary files begin with, so that `verify` knows those that a killed process left behind.
+/// Prefix of temporary files, by which `verify` recognizes leftovers of killed processes.
 pub(crate) const TEMPORARY_PREFIX: &str = ".tmp-";
 
-/// Device, inode and the time of birth, so that a file that was replaced can be told from one that grew: who replaces a file
-/// twice gets the inode of the first again. Zeros where there are none.
+/// Returns device, inode and creation time, which distinguish a replaced file from a file that grew: a second
+/// replacement can reuse the first inode. Returns zeros where the platform has no such data.
 pub(super) fn file_identity(metadata: &fs::Metadata) -> [u64; 2] {
     #[cfg(unix)]
     {

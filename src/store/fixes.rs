@@ -1,8 +1,10 @@
-//! Fixes: `fixes.ndjson`, one line per change of a fix, and the folder `fixes` with their patches and what the user's files
-//! held before a patch was put into them.
+//! Stores fixes: `fixes.ndjson` with a line per change of a fix, and the folder `fixes` with patches and original file
+//! contents.
 //!
-//! Invariants as elsewhere: appended under the store's lock, synced, the last line of a fix wins, unknown fields survive; a
-//! patch is written whole before the line that speaks of it. A fix's lock is held by whoever makes or applies it.
+//! Invariants:
+//! - Lines are appended under the store's lock and synced; the last line of a fix wins; unknown fields are kept.
+//! - A patch is completely written before the line that mentions it.
+//! - The process that creates or applies a fix holds the fix's lock.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,7 +16,8 @@ use super::files::{self, ExistingPolicy, SyncPolicy};
 use super::{RunLock, Store, StoreError, lines, lock, run_record};
 use crate::domain::{Fix, FixId, Time};
 
-/// The latest lines of a fix: as JSON (also when a newer revdeck wrote it) and as a record that this version reads.
+/// Latest lines of a fix: the raw JSON, which a newer revdeck may have written, and the last record that this version
+/// can read.
 struct LatestFix {
     raw: Map<String, Value>,
     fix: Fix,
@@ -34,11 +37,17 @@ impl Store {
     }
 
     /// Appends a new fix's first line.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked or written.
     pub fn create_fix(&self, fix: &Fix) -> Result<(), StoreError> {
         self.with_lock(|_| append_line(&self.fixes_path(), fix))
     }
 
-    /// Every fix, newest first. Lines that this version cannot read are left out of account.
+    /// Returns every fix, newest first. Lines that this version cannot read are ignored.
+    ///
+    /// # Errors
+    /// Returns an error when `fixes.ndjson` cannot be read.
     pub fn fixes(&self) -> Result<Vec<Fix>, StoreError> {
         let (mut fixes, mut places): (Vec<Fix>, HashMap<FixId, usize>) = Default::default();
         self.for_each_fix_line(|line| {
@@ -55,16 +64,24 @@ impl Store {
         Ok(fixes)
     }
 
-    /// How long `fixes.ndjson` is: whether there is anything new to read. 0 when it is not there.
+    /// Returns the length of `fixes.ndjson` in bytes, which shows whether there are new lines; 0 when the file is
+    /// missing.
     pub fn fixes_bytes(&self) -> u64 {
         std::fs::metadata(self.fixes_path()).map_or(0, |seen| seen.len())
     }
 
+    /// Returns a fix; `None` when there is no such fix.
+    ///
+    /// # Errors
+    /// Returns an error when `fixes.ndjson` cannot be read.
     pub fn fix(&self, id: &FixId) -> Result<Option<Fix>, StoreError> {
         Ok(self.latest_fix(id)?.map(|latest| latest.fix))
     }
 
-    /// Changes a fix's record in one step; `None` when there is no such fix.
+    /// Updates a fix's record under the store's lock; `None` when there is no such fix.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, read or written.
     pub fn update_fix(&self, id: &FixId, now: Time, change: impl FnOnce(&mut Fix)) -> Result<Option<Fix>, StoreError> {
         self.with_lock(|_| {
             let Some(LatestFix { mut raw, fix: before }) = self.latest_fix(id)? else { return Ok(None) };
@@ -81,42 +98,65 @@ impl Store {
         })
     }
 
-    /// Writes the patch of a fix; one that is there is replaced.
+    /// Writes or replaces the patch of a fix.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
     pub fn write_patch(&self, id: &FixId, patch: &[u8]) -> Result<(), StoreError> {
         self.prepare_for_write()?;
         files::write_atomically(&self.patch_path(id), patch, ExistingPolicy::Replace)
     }
 
-    /// The patch of a fix; `None` when there is none.
+    /// Returns the patch of a fix; `None` when there is none.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
     pub fn patch(&self, id: &FixId) -> Result<Option<Vec<u8>>, StoreError> {
         files::read(&self.patch_path(id))
     }
 
-    /// Keeps what the `file`th file that a fix touches held before.
+    /// Saves the original content of a file that a fix changes; `file` is the index of the file in the fix.
+    ///
+    /// # Errors
+    /// Returns an error when the content cannot be written.
     pub fn save_original(&self, id: &FixId, file: usize, content: &[u8]) -> Result<(), StoreError> {
         self.prepare_for_write()?;
         files::write_atomically(&self.original_path(id, file), content, ExistingPolicy::Replace)
     }
 
+    /// Returns the original content of a file that a fix changes; `None` when it was not saved.
+    ///
+    /// # Errors
+    /// Returns an error when the content cannot be read.
     pub fn original(&self, id: &FixId, file: usize) -> Result<Option<Vec<u8>>, StoreError> {
         files::read(&self.original_path(id, file))
     }
 
-    /// Takes a fix's lock; `None` when somebody makes or applies it just now.
+    /// Takes a fix's lock; `None` when another process creates or applies the fix.
+    ///
+    /// # Errors
+    /// Returns an error when the lock file cannot be created or locked.
     pub fn lock_fix(&self, id: &FixId) -> Result<Option<RunLock>, StoreError> {
         self.prepare_for_write()?;
         files::make_folder(&self.root.join("locks"))?;
         lock::lock_run(&self.lock_path(id.as_str()))
     }
 
-    /// As [`Store::lock_fix`], as the locked file: for a worker that holds the lock for its life, as its standard input.
+    /// Does the same as [`Store::lock_fix`] but returns the locked file. A worker gets it as its standard input and so
+    /// holds the lock for its life.
+    ///
+    /// # Errors
+    /// Returns an error when the lock file cannot be created or locked.
     pub fn lock_fix_for_worker(&self, id: &FixId) -> Result<Option<File>, StoreError> {
         self.prepare_for_write()?;
         files::make_folder(&self.root.join("locks"))?;
         lock::try_lock_file(&self.lock_path(id.as_str()))
     }
 
-    /// Whether somebody makes or applies the fix just now.
+    /// Returns true when a process creates or applies the fix.
+    ///
+    /// # Errors
+    /// Returns an error when the lock cannot be tested.
     pub fn is_fix_live(&self, id: &FixId) -> Result<bool, StoreError> {
         lock::is_held(&self.lock_path(id.as_str()))
     }
@@ -128,7 +168,7 @@ impl Store {
             if finder.find(line).is_none() {
                 return;
             }
-            // A line of a newer version stays what is changed; what this version makes of it is the line before.
+            // An update applies to the raw line of a newer version; the typed record comes from the last readable line.
             let Ok(Value::Object(raw)) = serde_json::from_slice(line) else { return };
             if raw.get("fix_id").and_then(Value::as_str) != Some(id.as_str()) {
                 return;
@@ -209,7 +249,7 @@ mod tests {
         let store = Store::open(folder.path(), info).expect("a store");
         assert_eq!(store.fixes().expect("read"), Vec::new());
         store.create_fix(&sample_fix(1)).expect("created");
-        // Of a newer version, and then torn.
+        // Appends a line of a newer version and then a torn line.
         let mut bytes = std::fs::read(store.fixes_path()).expect("a file");
         let newer = String::from_utf8(bytes.clone()).expect("text").replacen('{', "{\"new\":7,", 1);
         bytes.extend_from_slice(newer.as_bytes());

@@ -1,7 +1,10 @@
-//! `events/<run_id>.pulse`: what the worker of a run is doing this moment, which is not worth a line of the journal.
+//! Reads and writes `events/<run_id>.pulse`, the current activity of a run's worker, which is too short-lived for the
+//! journal.
 //!
-//! Invariants: a reader never waits and never sees half a pulse; losing one loses nothing; a writer that is told of a
-//! thousand bytes a second writes at most five times in it, and a failed write never ends a review.
+//! Invariants:
+//! - A reader never waits and never sees a partial heartbeat; losing a heartbeat loses no data.
+//! - While bytes arrive, a writer writes at most five times a second.
+//! - A failed write never ends a review.
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -12,53 +15,53 @@ use super::files::{self, ExistingPolicy, SyncPolicy};
 use super::{Store, StoreError, StoreView, check};
 use crate::domain::{RunId, Time, Usage, text};
 
-/// What a working run is doing.
+/// Activity of a working run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum HeartbeatState {
-    /// The next request is being put together.
+    /// The worker builds the next request.
     Preparing,
-    /// The request was sent; nothing has come back.
+    /// The request was sent; no byte of the answer has arrived.
     Waiting,
-    /// The answer is coming in.
+    /// The answer is arriving.
     Receiving,
-    /// Tools are run for the model.
+    /// The worker runs tools for the model.
     Tools,
-    /// The provider asked for patience, or a failed request is sent again.
+    /// The provider asked to wait, or a failed request will be sent again.
     BackingOff {
-        /// One line: "rate limited".
+        /// A single line, such as "rate limited".
         reason: String,
         until: Time,
     },
-    /// A person stopped the run for a while.
+    /// A person paused the run.
     Paused,
 }
 
-/// The present of a run.
+/// Current activity and progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// From 1; 0 before the first.
+    /// Number of the turn, from 1; 0 before the first turn.
     pub turn: u32,
     #[serde(flatten)]
     pub state: HeartbeatState,
-    /// When this state began.
+    /// Start time of the state.
     pub since: Time,
-    /// When the last bytes of this turn's answer came in.
+    /// Arrival time of the last bytes of this turn's answer.
     pub last_byte_at: Option<Time>,
-    /// Of this turn's answer, so far.
+    /// Number of bytes of this turn's answer so far.
     pub bytes: u64,
-    /// The end of this turn's answer, at most [`Pulse::MAX_TAIL`] bytes of it, harmless for a terminal.
+    /// Last part of this turn's answer, at most [`Heartbeat::MAX_TAIL_BYTES`] bytes, sanitized for a terminal.
     pub tail: String,
-    /// Of the run so far, in US dollars.
+    /// Cost of the run so far, in US dollars.
     pub cost: f64,
-    /// Of the run so far.
+    /// Token usage of the run so far.
     pub tokens: Usage,
 }
 
 impl Heartbeat {
-    /// Bytes of [`Pulse::tail`].
+    /// Length limit of [`Heartbeat::tail`] in bytes.
     pub const MAX_TAIL_BYTES: usize = 1024;
-    /// A file that is larger is none of ours.
+    /// Size limit of the file in bytes; revdeck does not write larger files.
     const MAX_FILE_BYTES: u64 = 16 * 1024;
 
     fn parse(json: &[u8]) -> Option<Self> {
@@ -68,7 +71,7 @@ impl Heartbeat {
     }
 }
 
-/// The last [`Pulse::MAX_TAIL`] bytes of a text, from a character on.
+/// Returns the last [`Heartbeat::MAX_TAIL_BYTES`] bytes of a text, starting at a character boundary.
 fn last_bytes(text: &str) -> &str {
     let mut from = text.len().saturating_sub(Heartbeat::MAX_TAIL_BYTES);
     while !text.is_char_boundary(from) {
@@ -82,7 +85,7 @@ impl Store {
         self.root.join("events").join(format!("{id}.pulse"))
     }
 
-    /// The pulse of a run; `None` when it has none, or one that is torn or not ours.
+    /// Returns the heartbeat of a run; `None` when the file is missing, too large or not valid.
     pub fn heartbeat(&self, run: &RunId) -> Option<Heartbeat> {
         let path = self.heartbeat_path(run.as_str());
         let plain = std::fs::symlink_metadata(&path)
@@ -93,14 +96,14 @@ impl Store {
         Heartbeat::parse(&std::fs::read(&path).ok()?)
     }
 
-    /// The pulses of these runs, by their ids. One that a killed worker left behind is none.
+    /// Returns the heartbeats of the given runs with their ids. Files left by killed workers are ignored.
     pub fn heartbeats(&self, runs: &[RunId]) -> Vec<(String, Heartbeat)> {
         let live = |run: &&RunId| self.is_live(run).unwrap_or(false);
         let beating = |run: &RunId| Some((run.as_str().to_owned(), self.heartbeat(run)?));
         runs.iter().filter(live).filter_map(beating).collect()
     }
 
-    /// Begins the pulse of a run, in the place of one that an earlier worker left. For the holder of the run's lock.
+    /// Starts the heartbeat of a run and replaces the file of an earlier worker. The caller must hold the run's lock.
     pub fn start_heartbeat(&self, run: &RunId, now: Time) -> HeartbeatWriter {
         let pulse = Heartbeat {
             turn: 0,
@@ -122,7 +125,7 @@ impl Store {
         writer
     }
 
-    /// Pulses that dead workers left, of runs that have ended or are not known: with their sizes.
+    /// Lists the heartbeat files of dead workers, for runs that have ended or are unknown, with their sizes in bytes.
     pub(super) fn stale_heartbeats(&self, view: &StoreView) -> Result<Vec<(PathBuf, u64)>, StoreError> {
         let mut left = Vec::new();
         for path in check::list_files(&self.root.join("events"))? {
@@ -141,28 +144,28 @@ impl Store {
     }
 }
 
-/// Writes the pulse of one run; held by its worker. Dropping it removes the file.
+/// Writer of a run's heartbeat, held by the run's worker. Dropping it removes the file.
 #[derive(Debug)]
 pub struct HeartbeatWriter {
     path: PathBuf,
     heartbeat: Heartbeat,
     written_at: Option<Time>,
-    /// Something was told that is not in the file.
+    /// True when the file lacks the latest changes.
     is_dirty: bool,
 }
 
 impl HeartbeatWriter {
-    /// Between two writes in one state there is at least this long, in milliseconds.
+    /// Minimum time in milliseconds between two writes in the same state.
     pub const MIN_WRITE_INTERVAL_MS: i64 = 200;
 
-    /// A turn begins: its request is put together.
+    /// Starts a turn: the worker builds its request.
     pub fn begin_turn(&mut self, now: Time, turn: u32) {
         self.heartbeat.turn = turn;
         self.clear_answer();
         self.change_state(now, HeartbeatState::Preparing);
     }
 
-    /// The run does this now. What came of an answer is forgotten when its request goes out (again).
+    /// Sets the state of the run. The data of the answer is cleared when a request is sent, also when it is sent again.
     pub fn set_state(&mut self, now: Time, state: HeartbeatState) {
         if state == self.heartbeat.state {
             return self.tick(now);
@@ -173,7 +176,7 @@ impl HeartbeatWriter {
         self.change_state(now, state);
     }
 
-    /// So many bytes of the answer came in.
+    /// Adds the number of bytes that arrived for the answer.
     pub fn add_received_bytes(&mut self, now: Time, bytes: usize) {
         self.heartbeat.bytes = self.heartbeat.bytes.saturating_add(bytes as u64);
         self.heartbeat.last_byte_at = Some(now);
@@ -181,7 +184,7 @@ impl HeartbeatWriter {
         self.set_state(now, HeartbeatState::Receiving);
     }
 
-    /// Text of the answer, as it came. Data: it may hold anything.
+    /// Appends text of the answer. The text is untrusted and may contain any characters.
     pub fn append_text(&mut self, now: Time, text: &str) {
         self.heartbeat.tail.push_str(&text::sanitize_lines(last_bytes(text), 1));
         self.heartbeat.tail = last_bytes(&self.heartbeat.tail).to_owned();
@@ -189,17 +192,18 @@ impl HeartbeatWriter {
         self.tick(now);
     }
 
-    /// What the run has cost so far, in US dollars and tokens.
+    /// Sets the cost of the run so far, in US dollars and tokens.
     pub fn set_spending(&mut self, now: Time, cost: f64, tokens: Usage) {
         (self.heartbeat.cost, self.heartbeat.tokens) = (cost, tokens);
         self.is_dirty = true;
         self.tick(now);
     }
 
-    /// Writes what was held back, once it may be. To be called now and then, so that the last bytes before a silence show.
+    /// Writes pending changes if the minimum interval has passed. The worker calls it regularly, so that the last bytes
+    /// before a silence are shown.
     pub fn tick(&mut self, now: Time) {
         let due = self.written_at.is_none_or(|at| {
-            // A clock that goes backwards makes nobody wait for it.
+            // A clock that goes backwards must not delay writes.
             !(0..Self::MIN_WRITE_INTERVAL_MS).contains(&now.as_millisecond().saturating_sub(at.as_millisecond()))
         });
         if self.is_dirty && due {
@@ -274,7 +278,7 @@ mod tests {
                 seen.push(bytes);
             }
         }
-        // The first byte is a change of state; from then on five a second.
+        // The first byte changes the state; after that there are five writes per second.
         assert_eq!(seen.len(), 1 + 14, "{seen:?}");
         assert_eq!(seen[0], 12, "the first byte shows at once");
         writer.tick(at(3_000));
@@ -309,7 +313,7 @@ mod tests {
                 assert_eq!((pulse.bytes, pulse.last_byte_at, pulse.tail.as_str()), (0, None, ""));
             }
         }
-        // A clock that is set back holds nothing up.
+        // A clock that is set back delays nothing.
         writer.add_received_bytes(at(6), 5);
         writer.add_received_bytes(at(-90_000), 5);
         assert_eq!(store.heartbeat(&run).map(|pulse| pulse.last_byte_at), Some(Some(at(-90_000))));
@@ -343,7 +347,7 @@ mod tests {
         std::fs::remove_file(&path).expect("removed");
         std::fs::create_dir(&path).expect("a folder in its place");
         assert_eq!(store.heartbeat(&run), None);
-        // Nobody is stopped by it.
+        // A failed write stops no caller.
         let mut writer = store.start_heartbeat(&run, at(0));
         writer.set_state(at(1), HeartbeatState::Tools);
     }

@@ -1,7 +1,9 @@
-//! A run's journal: written by the holder of its lock, read by anybody at any time.
+//! Appends to and reads a run's journal. Only the holder of the run's lock writes; any process can read at any time.
 //!
-//! Invariants: sequence numbers grow by one; an entry that carries a finding or a change of state is synced before
-//! `append` returns; a reader never sees half an entry.
+//! Invariants:
+//! - Sequence numbers increase by 1.
+//! - An entry with a finding or a change of state is synced before `append` returns.
+//! - A reader never sees a partial entry.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use super::files::{self, SyncPolicy};
 use super::{StoreError, lines};
 use crate::domain::{JournalEntry, RunEvent, Time};
 
-/// Appends to one run's journal. One writer per run: whoever holds its [`super::RunLock`].
+/// Writer of a run's journal. Only the holder of the run's [`super::RunLock`] may use it.
 #[derive(Debug)]
 pub struct JournalWriter {
     path: PathBuf,
@@ -24,7 +26,7 @@ impl JournalWriter {
         if files::is_torn(&file).map_err(StoreError::io("read", path))? {
             files::append_to(&file, path, b"", SyncPolicy::Now)?;
         }
-        // The number after the greatest one that can be read, so that a torn entry never makes two of one number.
+        // The next number follows the greatest readable number, so that a torn entry does not cause a duplicate.
         let mut next = 0;
         lines::read_forwards(&file, 0, |_, line| {
             #[derive(serde::Deserialize)]
@@ -40,14 +42,20 @@ impl JournalWriter {
     }
 
     /// Appends an event with the next sequence number; synced when it carries a finding or a change of state.
+    ///
+    /// # Errors
+    /// Returns an error when the entry cannot be written.
     pub fn append(&mut self, at: Time, event: RunEvent) -> Result<JournalEntry, StoreError> {
         let entry = JournalEntry { seq: self.next_seq, at, event };
         self.append_all(at, std::slice::from_ref(&entry.event))?;
         Ok(entry)
     }
 
-    /// Appends events in their order as one write with at most one sync: when they could not all be written, none of
-    /// them counts, and when the process dies meanwhile, those that are there are the first ones.
+    /// Appends events in order as a single write with at most one sync. When the write fails, no event is stored. When
+    /// the process dies during the write, the stored events are a prefix of `events`.
+    ///
+    /// # Errors
+    /// Returns an error when the entries cannot be written.
     pub fn append_all(&mut self, at: Time, events: &[RunEvent]) -> Result<(), StoreError> {
         #[derive(serde::Serialize)]
         struct JournalLine<'a> {
@@ -107,7 +115,7 @@ fn sync_policy(event: &RunEvent) -> SyncPolicy {
     }
 }
 
-/// Reads a journal as it grows: each call of [`Follow::advance`] returns what came since the one before.
+/// Reader of a growing journal: each call of [`JournalFollower::advance`] returns the new entries.
 #[derive(Debug, Clone)]
 pub struct JournalFollower {
     path: PathBuf,
@@ -121,13 +129,17 @@ impl JournalFollower {
         Self { path, offset: 0, next_seq, skipped: 0 }
     }
 
-    /// The complete entries that were appended since the last call, in order; what cannot be read is skipped.
+    /// Returns the complete entries appended since the last call, in order; unreadable lines are skipped.
+    ///
+    /// # Errors
+    /// Returns an error when the journal cannot be read.
     pub fn advance(&mut self) -> Result<Vec<JournalEntry>, StoreError> {
         let mut entries = Vec::new();
         let Some(file) = files::open_read(&self.path)? else { return Ok(entries) };
         let fail = |error| StoreError::io("read", &self.path)(error);
         if files::length(&file).map_err(fail)? < self.offset {
-            // Cut back after a failed write, or replaced by a repair: the numbers say what is new.
+            // The file was truncated after a failed write or replaced by a repair; the sequence numbers identify new
+            // entries.
             self.offset = 0;
         }
         let (mut from, mut skipped) = (self.next_seq, self.skipped);
@@ -145,7 +157,7 @@ impl JournalFollower {
         Ok(entries)
     }
 
-    /// Lines that could not be read so far.
+    /// Returns the number of unreadable lines so far.
     pub fn skipped(&self) -> usize {
         self.skipped
     }

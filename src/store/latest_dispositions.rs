@@ -1,27 +1,31 @@
-//! What was said about some findings last, in one pass over `triage.ndjson`, and what the engine says next.
+//! Reads the last dispositions of given findings in a single pass over `triage.ndjson`, and appends the engine's
+//! dispositions.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Store, StoreError, files, lines, parse};
 use crate::domain::{Disposition, FindingId};
 
-/// What was last said about some findings.
+/// Last dispositions of given findings.
 #[derive(Debug, Clone, Default)]
 pub struct LatestDispositions {
     last: HashMap<FindingId, (u64, Disposition)>,
-    /// Bytes read.
+    /// Offset up to which `triage.ndjson` was read.
     end: u64,
 }
 
 impl LatestDispositions {
-    /// The last disposition of a finding, and where in `triage.ndjson` its line begins.
+    /// Returns the last disposition of a finding, with the byte offset of its line in `triage.ndjson`.
     pub fn get(&self, id: &FindingId) -> Option<&(u64, Disposition)> {
         self.last.get(id)
     }
 }
 
 impl Store {
-    /// What was last said about these findings, given by their ids.
+    /// Reads the last dispositions of the findings with the given ids.
+    ///
+    /// # Errors
+    /// Returns an error when `triage.ndjson` cannot be read.
     pub fn latest_dispositions(&self, about: &HashSet<&str>) -> Result<LatestDispositions, StoreError> {
         let mut said = LatestDispositions::default();
         if !about.is_empty() {
@@ -36,8 +40,12 @@ impl Store {
         Ok(said)
     }
 
-    /// Appends dispositions, but none of a finding about which something was said after `said` was read: a person may
-    /// have decided meanwhile. One step under the store's lock. Returns what was appended.
+    /// Appends dispositions, except for findings that received a disposition after `said` was read, because a person
+    /// may have decided meanwhile. The check and the append are a single step under the store's lock. Returns the
+    /// appended lines.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, read or written.
     pub fn append_unless_newer(
         &self,
         mut dispositions: Vec<Disposition>,
@@ -61,7 +69,7 @@ impl Store {
         })
     }
 
-    /// Reads the lines from `from` on about findings that are `wanted`; the place behind the last one.
+    /// Reads the lines from offset `from` about findings that are `wanted`; returns the offset after the last line.
     fn read_dispositions_from(
         &self,
         from: u64,
@@ -71,7 +79,7 @@ impl Store {
         let path = self.triage_path();
         let Some(file) = files::open_read(&path)? else { return Ok(0) };
         lines::read_forwards(&file, from, |place, line| {
-            // Most lines are about others, and not worth parsing.
+            // Most lines are about other findings and need no parsing.
             if parse::peek_finding_id(line).is_none_or(&wanted)
                 && let Ok(disposition) = serde_json::from_slice::<Disposition>(line)
                 && wanted(disposition.finding_id.as_str())

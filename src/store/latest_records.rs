@@ -1,4 +1,5 @@
-//! The latest records of all runs, in one pass over `runs.ndjson`: for figures that no row of a view has.
+//! Reads the latest records of all runs in a single pass over `runs.ndjson`, for data that the rows of a view do not
+//! contain.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -6,20 +7,24 @@ use std::ops::ControlFlow;
 use super::{Store, StoreError, files, lines};
 use crate::domain::RunRecord;
 
-/// How a line begins that this version wrote, and how long the id in it is.
+/// Prefix of a line that this version wrote.
 const LINE_PREFIX: &[u8] = b"{\"run_id\":\"";
+/// Length of a run id in bytes.
 const RUN_ID_BYTES: usize = 29;
 
 impl Store {
-    /// The latest record of every run, the newest run first; their lists of paths are left out. Lines that this version
-    /// cannot read count as if they were not there.
+    /// Returns the latest record of every run, newest run first, without the lists of changed paths. Lines that this
+    /// version cannot read are ignored.
+    ///
+    /// # Errors
+    /// Returns an error when `runs.ndjson` cannot be read.
     pub fn latest_records(&self) -> Result<Vec<RunRecord>, StoreError> {
         let path = self.runs_path();
         let Some(file) = files::open_read(&path)? else { return Ok(Vec::new()) };
         let mut known: HashSet<String> = HashSet::new();
         let mut records: Vec<RunRecord> = Vec::new();
         lines::read_backwards(&file, |line| {
-            // Most lines are earlier ones of a run that is known already, and not worth parsing.
+            // Most lines are earlier lines of a known run and need no parsing.
             let id = line.strip_prefix(LINE_PREFIX).and_then(|rest| rest.get(..RUN_ID_BYTES));
             if id.and_then(|id| std::str::from_utf8(id).ok()).is_some_and(|id| known.contains(id)) {
                 return ControlFlow::Continue(());

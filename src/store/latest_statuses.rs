@@ -1,6 +1,6 @@
-//! Where some findings stand by the last lines of `triage.ndjson`, read from the end of the file.
+//! Reads the current statuses of given findings from the end of `triage.ndjson`.
 //!
-//! Invariant: no more is read than the lines that are needed, and never more than a given number of bytes of them.
+//! Invariant: the search reads no more lines than needed, and at most a given number of bytes.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,14 +11,14 @@ use super::tables::{FindingIdBytes, pad_bytes};
 use super::{lines, parse};
 use crate::domain::FindingStatus;
 
-/// The findings that are asked about.
+/// The findings to search for.
 pub(super) struct WantedFindings<'a> {
     pub(super) contains: &'a dyn Fn(&str) -> bool,
-    /// How many there are: with the last of them the search ends.
+    /// Number of findings; the search ends when all are found.
     pub(super) count: usize,
 }
 
-/// The status in the last line of each wanted finding that has one among the last `within` bytes of lines.
+/// Returns the status in the last line of each wanted finding, searching at most the last `within` bytes.
 pub(super) fn read_latest_statuses(
     file: &File,
     wanted: &WantedFindings<'_>,
@@ -32,7 +32,8 @@ pub(super) fn read_latest_statuses(
     lines::read_backwards(file, |line| {
         let Some(rest) = left.checked_sub(line.len() as u64 + 1) else { return ControlFlow::Break(()) };
         left = rest;
-        // As this version writes lines the id stands first, and most lines are of other findings: not worth parsing.
+        // In lines that this version writes, the id is the first field. Most lines are about other findings and need no
+        // parsing.
         let other = |id: &str| !(wanted.contains)(id) || found.contains_key(&pad_bytes(id));
         if parse::peek_finding_id(line).is_some_and(other) {
             return ControlFlow::Continue(());
@@ -60,7 +61,7 @@ mod tests {
         format!("f_{n:016}")
     }
 
-    /// A line of `triage.ndjson`; of some the id does not stand first, some are none, some are empty.
+    /// Returns a line of `triage.ndjson`; some lines have the id at another position, are invalid, or are empty.
     fn line(n: u8, status: FindingStatus, sort: u8) -> String {
         let (id, status) = (id(n), status.word());
         match sort {
@@ -78,7 +79,7 @@ mod tests {
         file
     }
 
-    /// The same, forwards and over all lines.
+    /// Reads forwards over all lines, as the reference result.
     fn latest_by_forward_scan(text: &str, wanted: u8, within: usize) -> BTreeMap<FindingIdBytes, FindingStatus> {
         let whole: Vec<&str> =
             text.split_inclusive('\n').filter(|line| line.ends_with('\n') && *line != "\n").collect();

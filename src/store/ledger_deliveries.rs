@@ -1,6 +1,6 @@
-//! `surfaced.ndjson`: the ledgers that were handed to an assistant. Appended, never rewritten.
+//! Records the ledgers delivered to an assistant in `surfaced.ndjson`. The file is append-only.
 //!
-//! Not synced by itself, since an assistant waits for it: what a power cut takes is told once more.
+//! Writes are not synced, because an assistant waits for them; a delivery lost in a power failure is repeated.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,10 @@ use super::{Store, StoreError, lines};
 use crate::domain::{LedgerDelivery, RunId, Time};
 
 impl Store {
-    /// Records that a ledger was handed over.
+    /// Records a delivery.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked or written.
     pub fn record_ledger_delivery(&self, handed: &LedgerDelivery) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(handed)
             .map_err(|source| StoreError::Encode { what: "a ledger that was handed over", source })?;
@@ -17,7 +20,10 @@ impl Store {
         self.with_lock(|_| files::append(&self.deliveries_path(), &line, SyncPolicy::Later))
     }
 
-    /// The ledgers that were handed over, the oldest first. Lines that this version cannot read count nothing.
+    /// Returns all deliveries, oldest first. Lines that this version cannot read are ignored.
+    ///
+    /// # Errors
+    /// Returns an error when `surfaced.ndjson` cannot be read.
     pub fn ledger_deliveries(&self) -> Result<Vec<LedgerDelivery>, StoreError> {
         let path = self.deliveries_path();
         let mut handed = Vec::new();
@@ -28,7 +34,10 @@ impl Store {
         Ok(handed)
     }
 
-    /// The runs whose results were told since a moment.
+    /// Returns the runs whose results were delivered since `from`.
+    ///
+    /// # Errors
+    /// Returns an error when `surfaced.ndjson` cannot be read.
     pub fn delivered_runs_since(&self, from: Time) -> Result<HashSet<RunId>, StoreError> {
         let mut told = HashSet::new();
         lines::read_since(

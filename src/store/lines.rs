@@ -1,6 +1,6 @@
-//! Lines of a file, forwards from an offset and backwards from the end, without loading the rest.
+//! Reads the lines of a file, forwards from an offset or backwards from the end, without loading the whole file.
 //!
-//! Only lines that end in a line feed are lines: what stands behind the last one is torn or still being written.
+//! Only text that ends in a line feed is a line; the text after the last line feed is torn or still being written.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,10 +12,11 @@ use serde::de::DeserializeOwned;
 use super::{StoreError, files};
 use crate::domain::Time;
 
+/// Size in bytes of the read buffer for forward reads.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Calls `line` with each complete line from `from` on (without its line feed) and where it begins; empty lines are
-/// left out. Returns the offset behind the last complete line: where to go on next time.
+/// Calls `line` with the offset and content of each complete line from offset `from`, without the line feed; empty
+/// lines are skipped. Returns the offset after the last complete line, where the next read starts.
 pub(super) fn read_forwards(mut file: &File, from: u64, mut line: impl FnMut(u64, &[u8])) -> io::Result<u64> {
     file.seek(SeekFrom::Start(from))?;
     let left = files::length(file)?.saturating_sub(from);
@@ -49,7 +50,7 @@ pub(super) fn read_forwards(mut file: &File, from: u64, mut line: impl FnMut(u64
     }
 }
 
-/// Calls `line` with each complete line (without its line feed), the last one first, until it breaks.
+/// Calls `line` with each complete line, without the line feed, last line first, until it returns `Break`.
 pub(super) fn read_backwards(file: &File, mut line: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
     let mut position = files::length(file)?;
     let mut held: Vec<u8> = Vec::new();
@@ -81,11 +82,12 @@ pub(super) fn read_backwards(file: &File, mut line: impl FnMut(&[u8]) -> Control
     }
 }
 
-/// A clock may be set back: lines are looked at until so many in a row are too old.
+/// Maximum number of consecutive old lines before the search ends; a clock that was set back can put old times between
+/// new lines.
 const MAX_OLD_LINES: usize = 64;
 
-/// What the lines of a file say that were written since a moment, the newest first. `at` tells when one was. Lines that
-/// cannot be read say nothing.
+/// Calls `take` with the entries of a file written since `from`, newest first. `at` returns the time of an entry.
+/// Unreadable lines are skipped.
 pub(super) fn read_since<T: DeserializeOwned>(
     path: &Path,
     from: Time,

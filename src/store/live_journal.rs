@@ -1,4 +1,4 @@
-//! What the journal of a run says that has not ended: its findings so far, how far it is, when it last moved.
+//! Reads the journal of a run that has not ended: its findings so far, its progress, and its last activity.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use super::parse::{self, EventLine, FindingLine};
 use super::{StoreError, files, lines};
 use crate::domain::OmittedFile;
 
-/// A journal, read up to an offset.
+/// Content of a journal up to an offset.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LiveJournal {
-    /// The run's row.
+    /// Row of the run.
     pub(super) run: usize,
     pub(super) offset: u64,
     pub(super) findings: Vec<FindingLine<'static>>,
     pub(super) files_total: u32,
-    /// As planned.
+    /// Number of planned hunks.
     hunks_planned: u32,
-    /// In files that the reviewer left out.
+    /// Number of hunks in files that the reviewer left out.
     hunks_left_out: u32,
     pub(super) files_covered: u32,
     pub(super) hunks_covered: u32,
     pub(super) last_ms: i64,
-    /// Lines that could not be read.
+    /// Number of unreadable lines.
     pub(super) unreadable: u32,
 }
 
@@ -32,12 +32,12 @@ impl LiveJournal {
         Self { run, ..Self::default() }
     }
 
-    /// Whether the journal holds more (or less) than was read.
+    /// Returns true when the journal's length differs from the offset read.
     pub(super) fn is_behind(&self, path: &Path) -> bool {
         std::fs::metadata(path).map_or(0, |metadata| metadata.len()) != self.offset
     }
 
-    /// Reads what was appended.
+    /// Reads the appended lines.
     pub(super) fn advance(&mut self, path: &Path) -> Result<(), StoreError> {
         let Some(file) = files::open_read(path)? else { return Ok(()) };
         let fail = |error| StoreError::io("read", path)(error);
@@ -89,7 +89,7 @@ impl LiveJournal {
         }
     }
 
-    /// Changed hunks that are to be reviewed, once they were counted.
+    /// Returns the number of changed hunks to review; `None` before the hunks are counted.
     pub(super) fn hunks_total(&self) -> Option<u32> {
         (self.files_total > 0).then(|| self.hunks_planned.saturating_sub(self.hunks_left_out))
     }

@@ -1,10 +1,10 @@
-//! From files to a [`View`]: what has settled (and can be kept in the checkpoint) and what is still moving.
+//! Builds a [`StoreView`] from files: settled runs, which the checkpoint can store, and live runs.
 //!
-//! A run is settled when its record says that it has ended and nobody can write to its journal any more; its findings
-//! are then read once: from its output, else from its journal. Runs that are not settled are read from their journals
-//! each time and laid over the settled tables, so that nothing a later output corrects stays behind.
+//! A run is settled when its record has a terminal status and no process can write to its journal. Its findings are
+//! then read once, from its output or else from its journal. The journals of other runs are read each time and merged
+//! over a copy of the settled tables, so that data which a later output corrects does not remain.
 //!
-//! No lock is taken: only complete lines are read, and files that were replaced are noticed by [`Mark`].
+//! No lock is taken: only complete lines are read, and [`FileMark`] detects a replaced file.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -24,7 +24,7 @@ use super::{Store, StoreError, checkpoint, files, lines};
 use crate::domain::text::format_count;
 use crate::domain::{FindingStatus, RunStatus};
 
-/// How far a file was read, and how to tell that it is still the same file.
+/// Read position in a file, with data that identifies the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct FileMark {
@@ -45,7 +45,7 @@ impl FileMark {
         Ok(Self { len, identity: files::file_identity(&file.metadata()?), hash: fold_hash(0, &bytes) })
     }
 
-    /// Whether the file still begins with what was read.
+    /// Returns true when the file still begins with the data that was read.
     pub(super) fn is_prefix_of(&self, file: Option<&File>) -> bool {
         self.len == 0
             || file.is_some_and(|file| {
@@ -54,7 +54,7 @@ impl FileMark {
             })
     }
 
-    /// Whether nothing was appended, as far as the file's length tells.
+    /// Returns true when nothing was appended, judged by the file's length and identity.
     fn is_current(&self, path: &Path) -> bool {
         match std::fs::metadata(path) {
             Ok(metadata) => {
@@ -65,7 +65,7 @@ impl FileMark {
     }
 }
 
-/// What could not be read, by file; kept in the checkpoint so that every view can say it.
+/// Number of unreadable lines per file; stored in the checkpoint so that every view can report it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct UnreadableCounts {
@@ -75,43 +75,43 @@ pub(super) struct UnreadableCounts {
     pub(super) files: u32,
 }
 
-/// How much of the store is wanted.
+/// Part of the store to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadDepth {
     Runs,
     All,
 }
 
-/// Everything that will not change any more but by further lines.
+/// Data that changes only by further lines.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SettledTables {
     pub(super) columns: StoreTables,
-    /// Rows of runs whose findings are not in the table for good.
+    /// Rows of runs whose findings are not yet final in the table.
     pub(super) unsettled: Vec<u32>,
     pub(super) finding_order: ChunkedColumn<u32>,
-    /// Dispositions of findings that are in no settled run (yet).
+    /// Dispositions of findings that belong to no settled run yet.
     pub(super) orphans: BTreeMap<FindingIdBytes, u8>,
     pub(super) runs_mark: FileMark,
     pub(super) triage_mark: FileMark,
     pub(super) unreadable: UnreadableCounts,
-    /// Bytes and files read since the checkpoint: what the next one would save.
+    /// Bytes and files read since the checkpoint, which the next checkpoint would save.
     pub(super) fresh_bytes: u64,
     pub(super) fresh_files: u32,
 }
 
-/// A file is no longer the one that was read so far.
+/// The file was replaced since it was last read.
 struct FileReplaced;
 
-/// Where a run's findings are.
+/// Source of a run's findings.
 enum RunFindings {
     Output(Vec<u8>),
     Journal(LiveJournal),
-    /// Its worker may still write.
+    /// The run's worker may still write.
     StillWriting,
 }
 
 impl SettledTables {
-    /// Reads what was appended since; with [`Depth::Runs`] the runs only.
+    /// Reads the lines appended since the last call; with [`LoadDepth::Runs`], the runs only.
     fn advance(&mut self, store: &Store, depth: LoadDepth) -> Result<Result<(), FileReplaced>, StoreError> {
         if !self.advance_runs(store)? {
             return Ok(Err(FileReplaced));
@@ -181,7 +181,7 @@ impl SettledTables {
         }
     }
 
-    /// Takes in the findings of runs that have ended. Returns the rows of findings that are new or changed.
+    /// Adds the findings of runs that have ended. Returns the rows of new and changed findings.
     fn settle_runs(&mut self, store: &Store) -> Result<Vec<u32>, StoreError> {
         let mut touched = Vec::new();
         let mut unsettled = std::mem::take(&mut self.unsettled);
@@ -190,7 +190,7 @@ impl SettledTables {
             if !RunStatus::ALL.get(usize::from(run.status)).is_some_and(|status| status.is_terminal()) {
                 return true;
             }
-            // What cannot be read now (no permission, a disk that fails) is asked for again next time.
+            // A temporary failure, such as missing permission or a disk error, is retried at the next load.
             let Ok(findings) = load_findings(store, self.columns.run_id(*row as usize), *row as usize) else {
                 return true;
             };
@@ -231,7 +231,7 @@ impl SettledTables {
         }
     }
 
-    /// The view: the settled tables with what the journals of moving runs say laid over them.
+    /// Builds the view: the settled tables merged with the journals of live runs.
     fn build_view(self, store: &Store, known: &[Arc<LiveJournal>], depth: LoadDepth) -> Result<StoreView, StoreError> {
         let mut columns = self.columns.clone();
         let mut order = self.finding_order.clone();
@@ -269,8 +269,9 @@ fn load_findings(store: &Store, id: &str, row: usize) -> Result<RunFindings, Sto
     if let Some(bytes) = read()?.filter(is_output) {
         return Ok(RunFindings::Output(bytes));
     }
-    // Ended without an output (lost, failed, cancelled, or the output is damaged). The lock says whether a worker that
-    // does not know yet may still add to the journal, and it must be asked before the journal is read.
+    // The run ended without an output: it is lost, failed or cancelled, or the output is damaged. The lock must be
+    // tested before the journal is read, because a worker that does not know of the end yet may still append to the
+    // journal.
     if super::lock::is_held(&store.lock_path(id))? {
         return Ok(RunFindings::StillWriting);
     }
@@ -306,7 +307,7 @@ fn overlay_live_journal(
         run.counts = counts;
     }
     run.files_total = run.files_total.max(live.files_total);
-    // The record's is of before the reviewer looked.
+    // The total in the record was set before the reviewer started.
     run.hunks_total = live.hunks_total().unwrap_or(run.hunks_total);
     run.files_covered = run.files_covered.max(live.files_covered);
     run.hunks_covered = run.hunks_covered.max(live.hunks_covered);
@@ -314,7 +315,7 @@ fn overlay_live_journal(
     columns.runs.set(live.run, run);
 }
 
-/// Puts changed rows where they belong: the others keep their order and are not compared with each other.
+/// Inserts changed rows in order. The other rows keep their order and are not compared with each other.
 fn merge_order(order: &ChunkedColumn<u32>, mut touched: Vec<u32>, columns: &StoreTables) -> ChunkedColumn<u32> {
     if touched.is_empty() {
         return order.clone();
@@ -372,14 +373,14 @@ fn build_notices(store: &Store, bad: UnreadableCounts) -> Vec<String> {
     notices
 }
 
-/// [`Store::recent`] looks for dispositions in so many bytes before the end, some 4,000 lines. What was triaged before
-/// that and reported again by one of the newest runs shows as open until the complete view is there.
+/// Number of bytes at the end of `triage.ndjson` that [`Store::recent_view`] searches, about 4,000 lines. A finding
+/// with an older disposition that a recent run reported again appears as open until the complete view is loaded.
 const MAX_RECENT_TRIAGE_BYTES: u64 = 1 << 20;
 
-/// Reading the runs behind the checkpoint costs about a millisecond per so many bytes: then a new one is due.
+/// Number of bytes behind the checkpoint, about a millisecond of reading, after which a new checkpoint is due.
 const MAX_TAIL_BYTES: u64 = 1 << 20;
 
-/// How much stood behind the checkpoint.
+/// Amount of data behind the checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TailLength {
     Short,
@@ -393,7 +394,7 @@ impl Store {
         {
             return Ok(settled);
         }
-        // A file can be replaced while it is read (a repair in another process), but not for ever.
+        // Another process can replace a file during the read, for example in a repair, but not repeatedly.
         for _ in 0..3 {
             let mut settled = SettledTables::default();
             if settled.advance(self, depth)?.is_ok() {
@@ -403,18 +404,24 @@ impl Store {
         Ok(SettledTables::default())
     }
 
-    /// Everything, for lists: all runs and findings with their present status.
+    /// Loads all runs and findings with their current status.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
     pub fn view(&self) -> Result<Arc<StoreView>, StoreError> {
         let mut settled = self.load_settled(LoadDepth::All)?;
         checkpoint::save_if_worth(self, &mut settled);
         Ok(Arc::new(settled.build_view(self, &[], LoadDepth::All)?))
     }
 
-    /// The runs without their findings: what a decision needs. Costs a fraction of [`Store::view`].
+    /// Loads the runs without their findings, as decisions need them; much cheaper than [`Store::view`].
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
     pub fn runs_view(&self) -> Result<Arc<StoreView>, StoreError> {
         let (view, length) = self.load_runs()?;
         if length == TailLength::Long && !super::lock::is_held_by_thread(&self.root) {
-            // Once, so that the next one finds a checkpoint that is up to date.
+            // Loading the view once writes a current checkpoint for the next call.
             let _ = self.view();
         }
         Ok(view)
@@ -426,7 +433,10 @@ impl Store {
         Ok((Arc::new(settled.build_view(self, &[], LoadDepth::Runs)?), length))
     }
 
-    /// As [`Store::runs_view`], from the lines alone: for comparing the two.
+    /// Does the same as [`Store::runs_view`] without the checkpoint; for comparing the two.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
     #[doc(hidden)]
     pub fn lines_only_view(&self) -> Result<Arc<StoreView>, StoreError> {
         let mut settled = SettledTables::default();
@@ -434,7 +444,11 @@ impl Store {
         Ok(Arc::new(settled.build_view(self, &[], LoadDepth::Runs)?))
     }
 
-    /// The next view after `old`: the same one when nothing changed, else one that shares with it what did not.
+    /// Returns the next view after `old`: the same view when nothing changed, otherwise a new view that shares
+    /// unchanged data.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
     pub fn refresh_view(&self, old: &Arc<StoreView>) -> Result<Arc<StoreView>, StoreError> {
         let Some(origin) = &old.origin else { return self.view() };
         let current = origin.settled.runs_mark.is_current(&self.runs_path())
@@ -454,7 +468,10 @@ impl Store {
         Ok(Arc::new(settled.build_view(self, &origin.live, LoadDepth::All)?))
     }
 
-    /// The newest runs and their findings only, read from the end of the files: for a first paint at once.
+    /// Loads only the newest runs and their findings, from the end of the files; for an immediate first display.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
     pub fn recent_view(&self, runs: usize) -> Result<Arc<StoreView>, StoreError> {
         let mut settled = SettledTables::default();
         let path = self.runs_path();
@@ -462,7 +479,8 @@ impl Store {
         if let Some(file) = files::open_read(&path)? {
             let mut seen = HashSet::new();
             lines::read_backwards(&file, |line| {
-                // Earlier lines of a run that was seen, as this version writes them: most, and not worth parsing.
+                // Most lines are earlier lines of a run already seen, in the form that this version writes; they need
+                // no parsing.
                 let id = line.strip_prefix(b"{\"run_id\":\"").and_then(|rest| rest.split(|byte| *byte == b'"').next());
                 if id.and_then(|id| std::str::from_utf8(id).ok()).is_some_and(|id| seen.contains(id)) {
                     return ControlFlow::Continue(());
@@ -471,7 +489,7 @@ impl Store {
                 if seen.insert(run.run_id.clone().into_owned()) {
                     newest.push((run.created_at.as_millisecond(), line.to_vec()));
                 }
-                // Old runs that changed of late stand here as well: some more than are asked for.
+                // Lines of old runs that changed recently also stand here, so a few more runs than requested are read.
                 if seen.len() >= runs.saturating_add(runs / 4) {
                     ControlFlow::Break(())
                 } else {
@@ -492,7 +510,7 @@ impl Store {
         let mut live = Vec::new();
         for row in &settled.unsettled {
             let mut journal = LiveJournal::new(*row as usize);
-            // One that cannot be read is left out of a first paint.
+            // The first display omits a journal that cannot be read.
             if journal.advance(&self.journal_path(settled.columns.run_id(*row as usize))).is_ok() {
                 live.push(Arc::new(journal));
             }
@@ -506,7 +524,7 @@ impl Store {
 }
 
 impl SettledTables {
-    /// The statuses of the findings at hand, without parsing the lines of the others.
+    /// Applies the statuses of the loaded findings, without parsing the lines of other findings.
     fn apply_recent_statuses(&mut self, store: &Store, live: &[Arc<LiveJournal>]) -> Result<(), StoreError> {
         let path = store.triage_path();
         let Some(file) = files::open_read(&path)? else { return Ok(()) };

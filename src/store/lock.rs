@@ -1,15 +1,14 @@
-//! Locks: one for the store's shared files, one per run as the proof that its worker lives.
+//! Locks the store's shared files, and each run as the proof that its worker lives.
 //!
-//! All are advisory locks on open files, given up by the kernel when their holder dies, and the files are never
-//! unlinked (a lock on an unlinked file excludes nobody).
+//! All locks are advisory locks on open files. The kernel releases them when their holder dies. The files are never
+//! unlinked, because a lock on an unlinked file excludes no other process.
 //!
-//! Whether a run is live is found out by asking for a *shared* lock and giving it up at once: a worker's exclusive lock
-//! refuses it, other questions do not. The one thing in the way is a worker that asks for its exclusive lock in just
-//! the microseconds of such a question; it can tell (a shared lock is granted where only questions hold the file) and
-//! tries again.
+//! To test whether a run is live, a process asks for a *shared* lock and releases it at once: a worker's exclusive lock
+//! refuses it, other tests do not. A test can only disturb a worker that asks for its exclusive lock within the same
+//! microseconds. The worker detects this case, because it can get a shared lock, and tries again.
 //!
-//! A lock is given up by saying so, not by closing the file alone: a process that another thread is starting in just
-//! this moment has the file open, too, until it becomes another program, and would keep the lock as long.
+//! A lock is released with an explicit unlock, not only by closing the file: a child process that another thread is
+//! starting inherits the open file until `exec` and would keep the lock.
 
 use std::cell::RefCell;
 use std::fs::{File, TryLockError};
@@ -20,11 +19,11 @@ use std::time::Duration;
 use super::{RunLock, StartLock, StoreError, files};
 
 thread_local! {
-    /// Stores whose lock this thread holds, so that a nested call does not wait for itself for ever.
+    /// Stores whose lock this thread holds, so that a nested call does not deadlock.
     static HELD_BY_THREAD: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The store's exclusive lock; given up on drop.
+/// The store's exclusive lock, released on drop.
 #[derive(Debug)]
 pub(super) struct StoreLock {
     root: PathBuf,
@@ -32,7 +31,7 @@ pub(super) struct StoreLock {
 }
 
 impl StoreLock {
-    /// Waits for the lock. A thread that holds it already gets it again.
+    /// Waits for the lock. A thread that already holds the lock gets it again.
     pub(super) fn acquire(root: &Path) -> Result<Self, StoreError> {
         let nested = is_held_by_thread(root);
         let file = if nested {
@@ -61,12 +60,12 @@ impl Drop for StoreLock {
     }
 }
 
-/// Whether this thread holds the store's lock.
+/// Returns true when this thread holds the store's lock.
 pub(super) fn is_held_by_thread(root: &Path) -> bool {
     HELD_BY_THREAD.with_borrow(|held| held.iter().any(|path| path == root))
 }
 
-/// How often a worker asks again when only questions are in its way. A question lasts microseconds.
+/// Maximum number of attempts while only liveness tests hold the lock; a test lasts microseconds.
 const MAX_LOCK_ATTEMPTS: u32 = 200;
 
 impl Drop for RunLock {
@@ -80,7 +79,7 @@ pub(super) fn lock_run(path: &Path) -> Result<Option<RunLock>, StoreError> {
     Ok(try_lock_file(path)?.map(|file| RunLock { file }))
 }
 
-/// An exclusive lock as the open file; `None` when another process holds it.
+/// Locks a file exclusively and returns it; `None` when another process holds the lock.
 pub(super) fn try_lock_file(path: &Path) -> Result<Option<File>, StoreError> {
     let file = files::open_lock_file(path)?;
     let fail = StoreError::io("lock", path);
@@ -91,7 +90,8 @@ pub(super) fn try_lock_file(path: &Path) -> Result<Option<File>, StoreError> {
             Err(TryLockError::WouldBlock) => {}
         }
         match file.try_lock_shared() {
-            // Only questions hold it: they are gone in a moment. Sleeps of different length keep two from staying in step.
+            // Only liveness tests hold the lock, for a moment. Sleeps of different lengths keep two processes out of
+            // step.
             Ok(()) => {
                 file.unlock().map_err(StoreError::io("unlock", path))?;
                 std::thread::sleep(Duration::from_micros(20 + u64::from(attempt % 7) * 30));
@@ -103,14 +103,14 @@ pub(super) fn try_lock_file(path: &Path) -> Result<Option<File>, StoreError> {
     Ok(None)
 }
 
-/// Takes the right to start a worker for a run; `None` when one that was started lives.
+/// Takes the right to start a worker for a run; `None` when a started worker lives.
 pub(super) fn lock_start(path: &Path) -> Result<Option<StartLock>, StoreError> {
     let Some(file) = try_lock_file(path)? else { return Ok(None) };
     let earlier = files::length(&file).map_err(StoreError::io("read the length of", path))?;
     Ok(Some(StartLock { file, path: path.to_owned(), failed_starts: earlier }))
 }
 
-/// Whether a worker holds the lock. Works on a store that cannot be written, and makes nothing.
+/// Returns true when a worker holds the lock. It also works on a read-only store and creates no file.
 pub(super) fn is_held(path: &Path) -> Result<bool, StoreError> {
     let Some(file) = files::open_read(path)? else { return Ok(false) };
     match file.try_lock_shared() {
@@ -119,7 +119,7 @@ pub(super) fn is_held(path: &Path) -> Result<bool, StoreError> {
             Ok(false)
         }
         Err(TryLockError::WouldBlock) => Ok(true),
-        // A file system without locks: nobody can hold one.
+        // On a file system without locks, no process can hold a lock.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
         Err(TryLockError::Error(error)) => Err(StoreError::io("ask for the lock", path)(error)),
     }
@@ -134,7 +134,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("run.lock");
         let lock = lock_run(&path).expect("locks").expect("free");
-        // As a fork does it, until the child is another program.
+        // As after a fork, before the child calls `exec`.
         let _on_its_way = lock.file.try_clone().expect("a second descriptor");
         assert!(is_held(&path).expect("asked"));
         drop(lock);

@@ -1,31 +1,37 @@
-//! The run store: append-only journals, sidecars, locks, tailing, verify and repair.
+//! Stores runs, findings and dispositions in append-only journals and sidecar files, with locks, tailing, verify and
+//! repair.
 //!
-//! Invariants: one write per line under an exclusive lock; what carries a finding or a change of state is synced
-//! before the call returns; nothing is rewritten in place; lock files are never unlinked; every error names its path.
+//! Invariants:
+//! - Every line is a single write under an exclusive lock.
+//! - A line with a finding or a change of state is synced before the call returns.
+//! - No line is rewritten in place; lock files are never unlinked.
+//! - Every error names its path.
 //!
-//! | file | for |
+//! | module | purpose |
 //! |---|---|
 //! | `files` | private folders, appends that seal torn lines, atomic sidecars |
-//! | `lines` | lines of a file, forwards and backwards |
-//! | `lock` | the store's lock, and each run's as the proof of liveness |
-//! | `record` | run records: the latest of a run, changes that keep unknown fields |
+//! | `lines` | reading the lines of a file forwards and backwards |
+//! | `lock` | the store's lock, and each run's lock as the proof of liveness |
+//! | `run_record` | latest record of a run; updates that keep unknown fields |
 //! | `journal` | a run's journal: append, read, follow |
-//! | `pulse` | what a working run is doing this moment |
-//! | `output` | outputs, findings by id, dispositions |
+//! | `heartbeat` | current activity of a working run |
+//! | `output` | run outputs, findings by id, dispositions |
 //! | [`triage`] | undo and redo, pure |
-//! | `latest` | where findings stand, read from the end of `triage.ndjson` |
-//! | `said` | what was last said about findings, and the engine's word after it |
-//! | `mutes` | the kinds of findings that are not raised |
-//! | `news` | what was set right while nobody looked |
-//! | `begun` | the run that somebody is about to record |
-//! | `surfaced` | ledgers that were handed to an assistant |
-//! | `records` | the latest records of all runs |
-//! | `fixes` | fixes, their patches, and what was in files before |
-//! | `parse`, `shelf`, `columns`, `live` | lines as rows; tables of rows that are cheap to copy |
-//! | `load`, `checkpoint`, `view` | from files to a [`View`], the derived file that makes it quick |
+//! | `latest_statuses` | current statuses of findings, read from the end of `triage.ndjson` |
+//! | `latest_dispositions` | last disposition of each finding, and the engine's dispositions that follow |
+//! | `muted_kinds` | kinds of findings that are not reported |
+//! | `recovery_notices` | repairs made while no user interface was open |
+//! | `pending_marker` | marker of a run that is about to be recorded |
+//! | `ledger_deliveries` | ledgers delivered to an assistant |
+//! | `latest_records` | latest records of all runs |
+//! | `fixes` | fixes, their patches, and the original file contents |
+//! | `spending` | costs of paid answers |
+//! | `pending_lessons` | dispositions that the knowledge base has not learned from yet |
+//! | `parse`, `chunked_columns`, `tables`, `live_journal` | parsing lines into rows; tables that are cheap to clone |
+//! | `load`, `checkpoint`, `view` | building a [`StoreView`] from files, with a checkpoint file for speed |
 //! | `tail` | waiting for changes |
-//! | `watch` | who watches the repository, and the snooze |
-//! | `check`, `prune` | verify, repair, prune |
+//! | `watcher_state` | the watcher of the repository, and the snooze |
+//! | `check`, `cross_check`, `prune` | verify, repair, prune |
 
 mod check;
 mod checkpoint;
@@ -81,29 +87,29 @@ use crate::domain::{Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION,
 use files::{ExistingPolicy, SyncPolicy};
 use lock::StoreLock;
 
-/// The store's folders that hold files; the first one is its own.
+/// Subfolders of the store that contain files; the empty name is the store's own folder.
 const STORE_FOLDERS: [&str; 5] = ["", "events", "outputs", "fixes", "locks"];
 
-/// The store of one repository: `<home>/state/review/repo-<key>/auto-review`. Cheap to clone.
+/// The store of a repository: `<home>/state/review/repo-<key>/auto-review`. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
     info: RepoInfo,
-    /// The schema version of a store that a newer revdeck made.
+    /// Schema version of the store when a newer revdeck wrote it.
     newer: Option<u32>,
     learning: LearningPolicy,
 }
 
-/// Whether what is decided through a store may be learned from.
+/// Permission to learn from the dispositions written through this store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LearningPolicy {
     #[default]
     Allowed,
-    /// Its lines say so, for whoever reads them later.
+    /// Each line is marked as private, so that later readers do not learn from it.
     Refused,
 }
 
-/// What `repo.json` says about the repository.
+/// Content of `repo.json`: the identity of the repository.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RepoInfo {
     pub version: u32,
@@ -112,15 +118,15 @@ pub struct RepoInfo {
     pub common_dir: String,
 }
 
-/// The proof that a worker lives: an exclusive lock on `locks/<run_id>.lock`, given up by the kernel when it dies.
+/// Proof that a worker lives: an exclusive lock on `locks/<run_id>.lock`. The kernel releases it when the worker dies.
 #[derive(Debug)]
 pub struct RunLock {
     file: std::fs::File,
 }
 
-/// The right to start a worker for a run: an exclusive lock on `locks/<run_id>.start`, handed on to the worker as its
-/// standard input, so that it is held from before the worker's first instruction until the worker's end. The file has
-/// one byte for each worker that was started and has not come as far as saying so ([`Store::started_well`]).
+/// Right to start a worker for a run: an exclusive lock on `locks/<run_id>.start`. The worker inherits the locked file
+/// as its standard input, so the lock is held from before the worker's first instruction until its end. The file
+/// contains a byte for each started worker that has not reported success with [`Store::clear_failed_starts`].
 #[derive(Debug)]
 pub struct StartLock {
     file: std::fs::File,
@@ -129,12 +135,15 @@ pub struct StartLock {
 }
 
 impl StartLock {
-    /// Workers that were started before and came to nothing.
+    /// Returns the number of earlier workers that failed to start.
     pub fn failed_starts(&self) -> u64 {
         self.failed_starts
     }
 
-    /// Counts one more start and gives the locked file out, for the worker.
+    /// Counts another start and returns the locked file for the worker.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
     pub fn record_start(mut self) -> Result<std::fs::File, StoreError> {
         use std::io::{Seek, Write};
         let counted = self.file.seek(std::io::SeekFrom::End(0)).and_then(|_| self.file.write_all(b"."));
@@ -143,15 +152,19 @@ impl StartLock {
     }
 }
 
-/// The folder of a store. A key is a hash; anything else in it must not lead out of the state folder.
+/// Returns the folder of a store. A key is a hash; other characters are replaced, so that the path cannot leave the
+/// state folder.
 fn store_folder(state: &Path, key: &str) -> PathBuf {
     let key: String = key.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect();
     state.join("review").join(format!("repo-{key}")).join("auto-review")
 }
 
 impl Store {
-    /// The store below a state folder. Reads of a store that does not exist yet find it empty; the first write makes it.
-    /// A store of a newer schema opens, too: every write to it is refused.
+    /// Opens the store below a state folder. A store that does not exist reads as empty; the first write creates it. A
+    /// store with a newer schema can be read, but every write returns an error.
+    ///
+    /// # Errors
+    /// Returns an error when `repo.json` exists but cannot be read.
     pub fn open(state: &Path, info: RepoInfo) -> Result<Self, StoreError> {
         let root = store_folder(state, &info.key);
         let mut store = Self { root, info, newer: None, learning: LearningPolicy::default() };
@@ -159,14 +172,14 @@ impl Store {
         Ok(store)
     }
 
-    /// Where the repository of this key is or was; `None` when no store says so.
+    /// Returns the path of the repository with this key, which may no longer exist; `None` when no store contains it.
     pub fn repository_path(state: &Path, key: &str) -> Option<PathBuf> {
         let bytes = files::read(&store_folder(state, key).join("repo.json")).ok()??;
         let info: RepoInfo = serde_json::from_slice(&bytes).ok()?;
         Some(info.common_dir.into())
     }
 
-    /// From here on what is decided may be learned from, or not.
+    /// Returns the store with another learning policy for later dispositions.
     pub fn with_learning(self, learning: LearningPolicy) -> Self {
         Self { learning, ..self }
     }
@@ -175,7 +188,7 @@ impl Store {
         &self.root
     }
 
-    /// What `repo.json` says, or will say once something is written.
+    /// Returns the content of `repo.json`, or its future content when nothing is written yet.
     pub fn info(&self) -> &RepoInfo {
         &self.info
     }
@@ -224,7 +237,7 @@ impl Store {
         self.root.join("view.cache")
     }
 
-    /// The schema version in `repo.json`; `None` when it is not there or damaged (`verify` tells).
+    /// Returns the schema version in `repo.json`; `None` when the file is missing or damaged, which `verify` reports.
     fn read_schema(&self) -> Result<Option<u32>, StoreError> {
         #[derive(serde::Deserialize)]
         struct SchemaField {
@@ -234,7 +247,7 @@ impl Store {
         Ok(serde_json::from_slice::<SchemaField>(&bytes).ok().map(|repo| repo.version))
     }
 
-    /// The schema version of a store that a newer revdeck made: it can be read and not written.
+    /// Returns the schema version of a store that a newer revdeck wrote; such a store is read-only.
     pub fn newer_schema(&self) -> Option<u32> {
         self.newer
     }
@@ -243,7 +256,7 @@ impl Store {
         self.newer.map(|found| StoreError::Newer { path: self.root.clone(), found, known: SCHEMA_VERSION })
     }
 
-    /// Before every write: the folder is there, says which repository it is for, and is not of a newer version.
+    /// Prepares a write: creates the folder and `repo.json` if needed, and rejects a newer schema.
     fn prepare_for_write(&self) -> Result<(), StoreError> {
         match self.read_schema()? {
             Some(found) if found > SCHEMA_VERSION => {
@@ -260,13 +273,19 @@ impl Store {
         }
     }
 
-    /// Runs `work` under the store's exclusive lock, so that a decision and the line that records it are one step.
-    /// Keep it short: every other writer waits. A nested call from the same thread is part of the outer one.
+    /// Runs `work` under the store's exclusive lock, so that a decision and its record are a single step. `work` must
+    /// be short, because all other writers wait. A nested call on the same thread joins the outer call.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be written or locked, or the error of `work`.
     pub fn with_lock<T>(&self, work: impl FnOnce(&LockedStore<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.with_lock_as(work)
     }
 
-    /// As [`Store::locked`], for work that has errors of its own.
+    /// Does the same as [`Store::with_lock`] for work with its own error type.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be written or locked, or the error of `work`.
     pub fn with_lock_as<T, E: From<StoreError>>(
         &self,
         work: impl FnOnce(&LockedStore<'_>) -> Result<T, E>,
@@ -277,19 +296,26 @@ impl Store {
         let done = work(&locked);
         drop(lock);
         if locked.long_tail.get() && !lock::is_held_by_thread(&self.root) {
-            // Nobody opened a complete view for long: once, so that the next request finds a fresh checkpoint.
+            // No complete view was opened for a long time; opening a view here writes a fresh checkpoint for the next
+            // request.
             let _ = self.view();
         }
         done
     }
 
-    /// The latest record of a run.
+    /// Returns the latest record of a run; `None` when there is no such run.
+    ///
+    /// # Errors
+    /// Returns an error when `runs.ndjson` cannot be read.
     pub fn run(&self, id: &RunId) -> Result<Option<RunRecord>, StoreError> {
         Ok(run_record::find_latest_record(&self.runs_path(), id)?.map(|latest| latest.record))
     }
 
-    /// Changes a run's record: reads its latest line, applies `change`, appends the result; fields this version does
-    /// not know survive. A terminal status never changes to another (the call then returns the record as it is).
+    /// Updates a run's record: reads its latest line, applies `change`, and appends the result. Fields unknown to this
+    /// version are kept. A terminal status never changes to another status; the call then returns the unchanged record.
+    ///
+    /// # Errors
+    /// Returns an error when the run does not exist or the store cannot be read or written.
     pub fn update_run(
         &self,
         id: &RunId,
@@ -299,23 +325,32 @@ impl Store {
         self.with_lock(|locked| locked.update_run(id, now, change))
     }
 
-    /// Opens a run's journal for appending; seals a torn last line. Only for the holder of the run's lock.
+    /// Opens a run's journal for appending and seals a torn last line. The caller must hold the run's lock.
+    ///
+    /// # Errors
+    /// Returns an error when the journal cannot be opened or sealed.
     pub fn open_journal(&self, id: &RunId) -> Result<JournalWriter, StoreError> {
         self.prepare_for_write()?;
         JournalWriter::open(&self.journal_path(id.as_str()))
     }
 
-    /// Every readable entry of a run's journal, in order.
+    /// Returns every readable entry of a run's journal, in order.
+    ///
+    /// # Errors
+    /// Returns an error when the journal cannot be read.
     pub fn read_journal(&self, id: &RunId) -> Result<Vec<JournalEntry>, StoreError> {
         self.follow_journal(id, 0).advance()
     }
 
-    /// Reads a journal as it grows, from the entry with number `from` on.
+    /// Returns a follower that reads a growing journal from the entry with sequence number `from`.
     pub fn follow_journal(&self, id: &RunId, from: u64) -> JournalFollower {
         JournalFollower::new(self.journal_path(id.as_str()), from)
     }
 
-    /// Appends dispositions as one write, synced.
+    /// Appends dispositions as a single, synced write.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked or written.
     pub fn append_dispositions(&self, lines: &[Disposition]) -> Result<(), StoreError> {
         if lines.is_empty() {
             return Ok(());
@@ -334,30 +369,45 @@ impl Store {
     }
 
     /// Takes a run's lock; `None` when another process holds it.
+    ///
+    /// # Errors
+    /// Returns an error when the lock file cannot be created or locked.
     pub fn lock_run(&self, id: &RunId) -> Result<Option<RunLock>, StoreError> {
         self.prepare_for_write()?;
         files::make_folder(&self.root.join("locks"))?;
         lock::lock_run(&self.lock_path(id.as_str()))
     }
 
-    /// Whether some process holds the run's lock.
+    /// Returns true when a process holds the run's lock.
+    ///
+    /// # Errors
+    /// Returns an error when the lock cannot be tested.
     pub fn is_live(&self, id: &RunId) -> Result<bool, StoreError> {
         lock::is_held(&self.lock_path(id.as_str()))
     }
 
-    /// Takes the right to start a worker for a run; `None` when one that was started lives, or is just being started.
+    /// Takes the right to start a worker for a run; `None` when a started worker lives or is being started.
+    ///
+    /// # Errors
+    /// Returns an error when the lock file cannot be created, locked or read.
     pub fn lock_start(&self, id: &RunId) -> Result<Option<StartLock>, StoreError> {
         self.prepare_for_write()?;
         files::make_folder(&self.root.join("locks"))?;
         lock::lock_start(&self.start_path(id.as_str()))
     }
 
-    /// Whether a worker that was started for the run lives.
+    /// Returns true when a worker that was started for the run lives.
+    ///
+    /// # Errors
+    /// Returns an error when the lock cannot be tested.
     pub fn is_starting(&self, id: &RunId) -> Result<bool, StoreError> {
         lock::is_held(&self.start_path(id.as_str()))
     }
 
-    /// The worker of a run has come as far as looking at it: the starts that came to nothing count no more.
+    /// Resets the count of failed starts; called when the run's worker has started successfully.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be emptied.
     pub fn clear_failed_starts(&self, id: &RunId) -> Result<(), StoreError> {
         let path = self.start_path(id.as_str());
         match std::fs::OpenOptions::new().write(true).truncate(true).open(&path) {
@@ -366,8 +416,11 @@ impl Store {
         }
     }
 
-    /// The epoch; 0 before it was ever advanced. Where its file is gone, empty or unreadable, the greatest epoch of any
-    /// run, so that it never falls back behind one that was given out.
+    /// Returns the epoch; 0 before its first advance. When the epoch file is missing, empty or unreadable, returns the
+    /// greatest epoch of any run, so that the epoch never falls behind a value already used.
+    ///
+    /// # Errors
+    /// Returns an error when the epoch file gives no value and `runs.ndjson` cannot be read.
     pub fn epoch(&self) -> Result<u64, StoreError> {
         let bytes = std::fs::read(self.root.join("epoch")).unwrap_or_default();
         match std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()) {
@@ -376,7 +429,7 @@ impl Store {
         }
     }
 
-    /// The greatest epoch in any line of `runs.ndjson`; reads all of it.
+    /// Returns the greatest epoch in `runs.ndjson`; reads the whole file.
     fn greatest_epoch(&self) -> Result<u64, StoreError> {
         #[derive(serde::Deserialize)]
         struct EpochField {
@@ -396,8 +449,11 @@ impl Store {
         Ok(greatest)
     }
 
-    /// Adds one to the epoch and returns it. Not synced by itself, as every request waits for it: what it is advanced for
-    /// is a line of `runs.ndjson`, and that is.
+    /// Adds 1 to the epoch and returns it. The write is not synced, because every request waits for it; the line in
+    /// `runs.ndjson` that follows an advance is synced.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, read or written.
     pub fn advance_epoch(&self) -> Result<u64, StoreError> {
         self.with_lock(|locked| {
             let next = locked.store.epoch()?.saturating_add(1);
@@ -411,35 +467,45 @@ impl Store {
     }
 }
 
-/// Writes under the store's lock.
+/// Writer that holds the store's lock.
 #[derive(Debug)]
 pub struct LockedStore<'a> {
     store: &'a Store,
-    /// Reading the runs took longer than it has to.
+    /// True when the runs view had to read many bytes behind the checkpoint.
     long_tail: Cell<bool>,
 }
 
 impl LockedStore<'_> {
-    /// The runs as they are under the lock, without findings: see [`Store::runs_view`].
+    /// Returns the runs without findings, as they are under the lock; see [`Store::runs_view`].
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
     pub fn runs_view(&self) -> Result<Arc<StoreView>, StoreError> {
         let (view, length) = self.store.load_runs()?;
         self.long_tail.set(length == load::TailLength::Long);
         Ok(view)
     }
 
-    /// Appends a new run's first line. What was begun for it with [`Locked::begin_run`] is its own from here on.
+    /// Appends a new run's first line. The pending marker of [`LockedStore::write_pending_marker`] is removed, because
+    /// the run is recorded now.
+    ///
+    /// # Errors
+    /// Returns an error when the record cannot be written.
     pub fn create_run(&self, record: &RunRecord) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(record).map_err(|source| StoreError::Encode { what: "a run", source })?;
         line.push(b'\n');
         files::append(&self.store.runs_path(), &line, SyncPolicy::Now)?;
         if let Err(error) = self.clear_pending_marker() {
-            // Whoever finds it finds the run as well.
+            // A later recovery finds the marker and also finds the run.
             tracing::warn!(run = %record.run_id, %error, "what was begun for a run stays");
         }
         Ok(())
     }
 
-    /// As [`Store::update_run`].
+    /// Does the same as [`Store::update_run`].
+    ///
+    /// # Errors
+    /// Returns an error when the run does not exist or the store cannot be read or written.
     pub fn update_run(
         &self,
         id: &RunId,
@@ -449,7 +515,11 @@ impl LockedStore<'_> {
         self.change_run(id, Some(now), change)
     }
 
-    /// As [`Locked::update_run`], for what is said about a run and is not its own doing: `updated_at` stays.
+    /// Does the same as [`LockedStore::update_run`] for remarks about a run that are not its own activity: `updated_at`
+    /// is kept.
+    ///
+    /// # Errors
+    /// Returns an error when the run does not exist or the store cannot be read or written.
     pub fn annotate_run(&self, id: &RunId, change: impl FnOnce(&mut RunRecord)) -> Result<RunRecord, StoreError> {
         self.change_run(id, None, change)
     }
@@ -470,7 +540,7 @@ impl LockedStore<'_> {
         if after == before || (before.status.is_terminal() && after.status != before.status) {
             return Ok(before);
         }
-        // Who a run is and when it was asked for are not open to change; time does not go backwards in a run.
+        // The id and creation time are fixed, and `updated_at` never decreases.
         after.run_id = before.run_id.clone();
         after.created_at = before.created_at;
         after.updated_at = now.map_or(before.updated_at, |now| now.max(before.updated_at));

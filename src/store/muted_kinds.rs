@@ -1,4 +1,4 @@
-//! `mutes.ndjson`: the kinds of findings that the user does not want raised. Appended, never rewritten.
+//! Stores the kinds of findings that the user does not want reported, in `mutes.ndjson`. The file is append-only.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,10 @@ use super::{Store, StoreError, lines};
 use crate::domain::{Kind, Mute, MuteAction, Time};
 
 impl Store {
-    /// The kinds that are muted, and since when. Lines that this version cannot read mute nothing.
+    /// Returns the muted kinds with the time since when. Lines that this version cannot read are ignored.
+    ///
+    /// # Errors
+    /// Returns an error when `mutes.ndjson` cannot be read.
     pub fn muted_kinds(&self) -> Result<BTreeMap<Kind, Time>, StoreError> {
         let path = self.mutes_path();
         let mut muted = BTreeMap::new();
@@ -22,7 +25,10 @@ impl Store {
         Ok(muted)
     }
 
-    /// Mutes or unmutes kinds, synced; those that are so already are left alone. The kinds that changed.
+    /// Mutes or unmutes kinds, synced, and returns the kinds that changed.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, read or written.
     pub fn set_muted(&self, kinds: &[Kind], action: MuteAction, at: Time) -> Result<Vec<Kind>, StoreError> {
         self.with_lock(|_| {
             let muted = self.muted_kinds()?;

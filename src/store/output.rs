@@ -1,6 +1,6 @@
-//! A run's full result: its output, or what its journal holds so far.
+//! Reads and writes a run's full result: its output file or, before that exists, the content of its journal.
 //!
-//! Invariant: a finding that this version cannot read (a kind of a newer one) hides no other finding.
+//! Invariant: a finding that this version cannot read, such as a newer kind, hides no other finding.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ struct RawRunOutput<'a> {
     recognised: Vec<crate::domain::FindingAlias>,
 }
 
-/// Reads an output finding by finding; `None` when it is none at all.
+/// Parses an output finding by finding; `None` when the JSON is not an output.
 pub(super) fn parse_output(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> Option<RunOutput> {
     if let Ok(output) = serde_json::from_slice(json) {
         return Some(output);
@@ -72,7 +72,10 @@ pub(super) fn parse_output(json: &[u8], record: impl FnOnce() -> Option<RunRecor
 }
 
 impl Store {
-    /// Writes `outputs/<run_id>.json` atomically. An output that is there already stays.
+    /// Writes `outputs/<run_id>.json` atomically. An existing output is kept.
+    ///
+    /// # Errors
+    /// Returns an error when the output cannot be written.
     pub fn write_output(&self, output: &RunOutput) -> Result<(), StoreError> {
         self.prepare_for_write()?;
         let path = self.output_path(output.run.run_id.as_str());
@@ -84,12 +87,16 @@ impl Store {
         files::write_atomically(&path, &json, ExistingPolicy::Keep)
     }
 
-    /// The result of a run: its output, or what its journal holds so far. `None` when there is no such run.
+    /// Returns the result of a run from its output or, if there is none, from its journal. `None` when there is no such
+    /// run.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
     pub fn output(&self, id: &RunId) -> Result<Option<RunOutput>, StoreError> {
         if let Some(bytes) = files::read(&self.output_path(id.as_str()))?
             && let Some(mut output) = parse_output(&bytes, || self.run(id).ok().flatten())
         {
-            // The record goes on after the output was written.
+            // The record can change after the output was written.
             if let Ok(Some(record)) = self.run(id) {
                 output.run = record;
             }
@@ -158,7 +165,10 @@ impl Store {
         Ok(Some(output))
     }
 
-    /// What a run that has ended put before its reviewer and carried over; `None` when it has left no output.
+    /// Returns the coverage of a run that has ended, including carried hunks; `None` when the run has no output.
+    ///
+    /// # Errors
+    /// Returns an error when the output cannot be read.
     pub fn coverage(&self, id: &RunId) -> Result<Option<Coverage>, StoreError> {
         #[derive(Deserialize)]
         struct CoverageField {
@@ -169,14 +179,20 @@ impl Store {
         Ok(serde_json::from_slice::<CoverageField>(&bytes).ok().map(|output| output.coverage))
     }
 
-    /// One finding with its present status, as its last run reported it. Opens the whole view; with a view at hand,
-    /// [`Store::finding_in`] costs one small file.
+    /// Returns a finding with its current status, as its last run reported it. The call loads the whole view; with an
+    /// existing view, [`Store::finding_in`] reads only a small file.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
     pub fn finding(&self, id: &FindingId) -> Result<Option<Finding>, StoreError> {
         let view = self.view()?;
         self.finding_in(&view, id)
     }
 
-    /// As [`Store::finding`], found through the row of a view.
+    /// Does the same as [`Store::finding`] through the row of a view.
+    ///
+    /// # Errors
+    /// Returns an error when the run's output or journal cannot be read.
     pub fn finding_in(&self, view: &Arc<StoreView>, id: &FindingId) -> Result<Option<Finding>, StoreError> {
         let Some(index) = view.finding_index(id.as_str()) else { return Ok(None) };
         let row = view.finding(index);
@@ -191,7 +207,10 @@ impl Store {
         Ok(Some(finding))
     }
 
-    /// A finding as one run reported it, whatever became of it since.
+    /// Returns a finding as a run reported it, without later changes.
+    ///
+    /// # Errors
+    /// Returns an error when the run's output or journal cannot be read.
     pub fn finding_in_run(&self, run: &RunId, id: &FindingId) -> Result<Option<Finding>, StoreError> {
         if let Some(bytes) = files::read(&self.output_path(run.as_str()))?
             && let Ok(parts) = serde_json::from_slice::<RawRunOutput<'_>>(&bytes)
@@ -209,7 +228,10 @@ impl Store {
         }))
     }
 
-    /// Everything ever said about a finding, oldest first.
+    /// Returns all dispositions of a finding, oldest first.
+    ///
+    /// # Errors
+    /// Returns an error when `triage.ndjson` cannot be read.
     pub fn dispositions(&self, id: &FindingId) -> Result<Vec<Disposition>, StoreError> {
         let finder = memchr::memmem::Finder::new(id.as_str().as_bytes());
         let mut said = self.read_triage(|line| finder.find(line).is_some())?;
@@ -217,7 +239,10 @@ impl Store {
         Ok(said)
     }
 
-    /// Bytes of `triage.ndjson`: what is said from here on stands at or behind this place.
+    /// Returns the length of `triage.ndjson` in bytes; later dispositions start at or after this offset.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
     pub fn triage_bytes(&self) -> Result<u64, StoreError> {
         let path = self.triage_path();
         match files::open_read(&path)? {
@@ -226,7 +251,11 @@ impl Store {
         }
     }
 
-    /// Every readable line of `triage.ndjson`, oldest first: for [`super::triage::next_undo`] and its twin.
+    /// Returns every readable line of `triage.ndjson`, oldest first, for [`super::triage::next_undo`] and
+    /// [`super::triage::next_redo`].
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
     pub fn triage_log(&self) -> Result<Vec<Disposition>, StoreError> {
         self.read_triage(|_| true)
     }
@@ -251,7 +280,10 @@ impl Store {
         Ok(all)
     }
 
-    /// The present status of a finding: the last disposition wins, open when there is none.
+    /// Returns the current status of a finding: the status of its last disposition, or open when there is none.
+    ///
+    /// # Errors
+    /// Returns an error when `triage.ndjson` cannot be read.
     pub fn status(&self, id: &FindingId) -> Result<FindingStatus, StoreError> {
         Ok(self.dispositions(id)?.last().map_or(FindingStatus::Open, |line| line.status))
     }

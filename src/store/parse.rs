@@ -1,6 +1,6 @@
-//! Lines as the list view needs them: the few fields of a row, borrowed from the line.
+//! Parses lines for the list view: the few fields of a row, borrowed from the line.
 //!
-//! Whatever else a line holds is skipped without being built, which is most of the time of reading a store.
+//! All other fields are skipped without allocation, which saves most of the time of reading a store.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::tables::FINDING_ID_BYTES;
 use crate::domain::{FindingCounts, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus, Severity, Time, Usage};
 
-/// Counts of a run's coverage.
+/// Coverage counts of a run.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CoverageCountsLine {
@@ -106,7 +106,7 @@ impl FindingLine<'_> {
     }
 }
 
-/// Where a run saw an earlier finding.
+/// Location where a run saw an earlier finding.
 #[derive(Debug, Deserialize)]
 pub(super) struct MovedLine<'a> {
     #[serde(borrow)]
@@ -117,12 +117,12 @@ pub(super) struct MovedLine<'a> {
     pub(super) line_end: u32,
 }
 
-/// What the tables take from an output.
+/// The data of an output that the tables use.
 #[derive(Debug, Default)]
 pub(super) struct OutputLines<'a> {
     pub(super) findings: Vec<FindingLine<'a>>,
     pub(super) moved: Vec<MovedLine<'a>>,
-    /// Findings that could not be read.
+    /// Number of findings that could not be read.
     pub(super) unreadable: usize,
 }
 
@@ -134,7 +134,7 @@ pub(super) struct TriageStatusLine<'a> {
     pub(super) status: FindingStatus,
 }
 
-/// A line of a journal: everything that one sort of event or another carries.
+/// A line of a journal, with the fields of all kinds of events.
 #[derive(Debug, Deserialize)]
 pub(super) struct EventLine<'a> {
     pub(super) at: Time,
@@ -158,8 +158,8 @@ pub(super) fn parse_triage(line: &[u8]) -> Option<TriageStatusLine<'_>> {
     serde_json::from_slice(line).ok().filter(|line: &TriageStatusLine<'_>| FindingId::is_valid(&line.finding_id))
 }
 
-/// The id of the finding that a line of `triage.ndjson` is about, without parsing it: as this version writes its lines,
-/// the id stands first.
+/// Returns the finding id of a line of `triage.ndjson` without parsing the line: in lines that this version writes, the
+/// id is the first field.
 pub(super) fn peek_finding_id(line: &[u8]) -> Option<&str> {
     let id = line.strip_prefix(b"{\"finding_id\":\"").and_then(|rest| rest.get(..FINDING_ID_BYTES));
     id.and_then(|id| std::str::from_utf8(id).ok())
@@ -169,7 +169,7 @@ pub(super) fn parse_finding(json: &RawValue) -> Option<FindingLine<'_>> {
     serde_json::from_str(json.get()).ok().filter(|line: &FindingLine<'_>| FindingId::is_valid(&line.finding_id))
 }
 
-/// What an output says; `None` when the file is none.
+/// Parses an output; `None` when the JSON is not an output.
 pub(super) fn parse_output_lines(json: &[u8]) -> Option<OutputLines<'_>> {
     #[derive(Deserialize)]
     struct ReadableOutput<'a> {

@@ -1,6 +1,7 @@
-//! What decisions teach, as far as it was read: `learned` holds the place in `triage.ndjson` up to which it was.
+//! Reads the dispositions that the knowledge base has not learned from yet; the file `learned` holds the offset in
+//! `triage.ndjson` up to which learning is done.
 //!
-//! Invariant: a line that was written while learning was refused is never learned from, whatever the settings say later.
+//! Invariant: a line written while learning was refused is never learned from, whatever the settings say later.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +9,12 @@ use super::files::{self, ExistingPolicy, SyncPolicy};
 use super::{Store, StoreError, lines};
 use crate::domain::Disposition;
 
-/// A disposition as it stands in the file.
+/// A disposition as a line of the file.
 #[derive(Serialize)]
 pub(super) struct DispositionLine<'a> {
     #[serde(flatten)]
     pub disposition: &'a Disposition,
-    /// Not to be learned from.
+    /// True when the disposition must not be learned from.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
 }
@@ -26,19 +27,24 @@ struct LearnableDisposition {
     private: bool,
 }
 
-/// What was decided and not yet learned from.
+/// Dispositions that are not learned from yet.
 #[derive(Debug, Default)]
 pub struct PendingLessons {
     /// Oldest first.
     pub decided: Vec<Disposition>,
-    /// Where the reading began, and the place behind the last of them, for [`Store::learned`].
+    /// Byte offset in `triage.ndjson` at which the read started.
     pub start: u64,
+    /// Byte offset after the last disposition, for [`Store::mark_learned`].
     pub end: u64,
+    /// True when more lines follow.
     pub more: bool,
 }
 
 impl Store {
-    /// What was decided since [`Store::learned`] was called last, at most so many lines.
+    /// Returns the dispositions since the last [`Store::mark_learned`], at most `most`.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
     pub fn pending_lessons(&self, most: usize) -> Result<PendingLessons, StoreError> {
         let path = self.triage_path();
         let Some(file) = files::open_read(&path)? else { return Ok(PendingLessons::default()) };
@@ -56,8 +62,11 @@ impl Store {
         Ok(PendingLessons { decided, start: from, end: next.unwrap_or(end), more: next.is_some() })
     }
 
-    /// What was decided before this place in `triage.ndjson` is not asked for again; nor is what stands before a later one
-    /// that somebody else came to meanwhile.
+    /// Marks the dispositions before this offset in `triage.ndjson` as learned. A greater offset set by another process
+    /// is kept.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, read or written.
     pub fn mark_learned(&self, end: u64) -> Result<(), StoreError> {
         self.with_lock(|_| {
             if self.learned_offset(self.triage_bytes()?)? >= end {
@@ -70,11 +79,11 @@ impl Store {
         })
     }
 
-    /// The place up to which was learned, in a file of so many bytes.
+    /// Returns the learned offset for a file of `length` bytes.
     fn learned_offset(&self, length: u64) -> Result<u64, StoreError> {
         let said =
             files::read(&self.learned_path())?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
-        // A shorter file is another one.
+        // A file shorter than the offset is another file.
         Ok(said.filter(|place| *place <= length).unwrap_or(0))
     }
 
@@ -107,7 +116,7 @@ mod tests {
         store.mark_learned(second).expect("written");
         store.mark_learned(first).expect("written");
         assert_eq!(read_from(), second);
-        // Another file, such as one that was repaired, is read from its beginning.
+        // Another file, for example a repaired file, is read from its beginning.
         let file = std::fs::File::options().write(true).open(store.triage_path()).expect("the file");
         file.set_len(first).expect("cut");
         assert_eq!(read_from(), 0);

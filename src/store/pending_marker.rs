@@ -1,7 +1,8 @@
-//! `begun`: the run that somebody is about to record, so that what was made for it before can be told from what others
-//! keep in the same repository when its maker dies on the way.
+//! Marks the run that is about to be recorded, in the file `begun`. If the process dies before it records the run, the
+//! marker identifies the objects made for that run.
 //!
-//! Written and removed under the store's lock: who finds it there has found what a dead process left.
+//! The marker is written and removed under the store's lock, so a process that finds it under the lock has found the
+//! leftover of a dead process.
 
 use std::io::Write as _;
 
@@ -9,21 +10,28 @@ use super::{LockedStore, Store, StoreError, files};
 use crate::domain::RunId;
 
 impl Store {
-    /// Whether somebody is about to record a run, or died on the way. Costs next to nothing.
+    /// Returns true when a process is about to record a run, or died before it did. The check is cheap.
     pub fn has_pending_run(&self) -> bool {
         self.pending_marker_path().exists()
     }
 }
 
 impl LockedStore<'_> {
-    /// Before anything is made for a run that is not recorded yet. [`Locked::create_run`] is the end of it.
+    /// Writes the marker before anything is created for an unrecorded run. [`LockedStore::create_run`] removes it.
+    ///
+    /// # Errors
+    /// Returns an error when the marker cannot be written.
     pub fn write_pending_marker(&self, id: &RunId) -> Result<(), StoreError> {
         let path = self.store.pending_marker_path();
         let mut file = files::open_lock_file(&path)?;
         file.set_len(0).and_then(|()| file.write_all(id.as_str().as_bytes())).map_err(StoreError::io("write", &path))
     }
 
-    /// The run that its maker never came to record; `None` when there is none, or it was recorded after all.
+    /// Returns the run that was never recorded by a dead process; `None` when there is no marker or the run was
+    /// recorded.
+    ///
+    /// # Errors
+    /// Returns an error when the marker or the runs cannot be read.
     pub fn abandoned_run(&self) -> Result<Option<RunId>, StoreError> {
         let begun = files::read(&self.store.pending_marker_path())?.unwrap_or_default();
         let run = std::str::from_utf8(&begun).ok().and_then(|id| id.parse::<RunId>().ok());
@@ -33,12 +41,18 @@ impl LockedStore<'_> {
         }
     }
 
-    /// Nothing is left of what was begun.
+    /// Removes the marker.
+    ///
+    /// # Errors
+    /// Returns an error when the marker cannot be removed.
     pub fn clear_pending_marker(&self) -> Result<(), StoreError> {
         files::remove(&self.store.pending_marker_path())
     }
 
     /// Removes the journal of a run that was never recorded.
+    ///
+    /// # Errors
+    /// Returns an error when the journal cannot be removed.
     pub fn remove_abandoned_journal(&self, run: &RunId) -> Result<(), StoreError> {
         files::remove(&self.store.journal_path(run.as_str()))
     }

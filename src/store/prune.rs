@@ -1,7 +1,10 @@
-//! Prune: less on disk, nothing forgotten.
+//! Prunes the store: frees disk space without losing results.
 //!
-//! Invariants: outputs, findings and dispositions stay; a journal goes only when the run has ended and its output can be
-//! read; lines that cannot be read or that a newer revdeck wrote stay. A pulse that a killed worker left goes with its run's end.
+//! Invariants:
+//! - Outputs, findings and dispositions stay.
+//! - A journal is removed only when the run has ended and its output is readable.
+//! - Unreadable lines and lines of a newer revdeck stay.
+//! - The heartbeat left by a killed worker is removed when its run has ended.
 
 use std::collections::HashMap;
 
@@ -11,24 +14,27 @@ use crate::domain::{RunId, RunRecord, Time};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// What was removed, or would be.
+/// Data that was removed, or that a dry run would remove.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PruneReport {
-    /// Journals of old runs that have an output.
+    /// Number of removed journals of old runs with an output.
     pub journals: usize,
-    /// Lines of `runs.ndjson` that later ones had replaced.
+    /// Number of removed lines of `runs.ndjson` that later lines had replaced.
     pub lines: usize,
     pub bytes: u64,
-    /// Old runs: the references that keep their snapshots may go; the caller releases them.
+    /// Old runs; the caller releases the refs that keep their snapshots.
     pub runs: Vec<RunId>,
-    /// Nothing was removed.
+    /// True when nothing was removed.
     pub dry_run: bool,
 }
 
 impl Store {
-    /// Removes the journals of old runs and compacts `runs.ndjson` to one line per run. A run is old when it has ended
-    /// and is neither among the newest `keep_runs` nor younger than `keep_days` (a limit that is `None` keeps no run;
-    /// with both `None` no run is old).
+    /// Removes the journals of old runs and compacts `runs.ndjson` to a line per run. A run is old when it has ended
+    /// and is neither among the newest `keep_runs` nor younger than `keep_days` days. A limit of `None` keeps no run;
+    /// when both limits are `None`, no run is old.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, or a file cannot be read, written or removed.
     pub fn prune(
         &self,
         keep_days: Option<u32>,
@@ -56,7 +62,11 @@ impl Store {
         Ok(pruned)
     }
 
-    /// As [`Store::prune`], and leaves `runs.ndjson` as it is, so that nobody has to read it anew.
+    /// Does the same as [`Store::prune`] without compacting `runs.ndjson`, so that readers need not read the file
+    /// again.
+    ///
+    /// # Errors
+    /// Returns an error when a file cannot be read or removed.
     pub fn prune_runs(
         &self,
         keep_days: Option<u32>,
@@ -68,12 +78,15 @@ impl Store {
         Ok(pruned)
     }
 
-    /// Whether it is a day since somebody kept house, and it is up to the caller now.
+    /// Returns true when the last housekeeping was at least a day ago; the caller must then do the next housekeeping.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, read or written.
     pub fn claim_housekeeping(&self, now: Time) -> Result<bool, StoreError> {
         let path = self.root.join("housekeeping");
         let is_due = || -> Result<bool, StoreError> {
             let last = files::read(&path)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse::<i64>().ok());
-            // A clock that went backwards puts nothing off for ever.
+            // A clock that went backwards must not delay the housekeeping forever.
             Ok(last.is_none_or(|last| !(0..DAY_MS).contains(&now.as_millisecond().saturating_sub(last))))
         };
         if !is_due()? {
@@ -91,7 +104,7 @@ impl Store {
         })
     }
 
-    /// Bytes of all files of the store.
+    /// Returns the total size of the store's files in bytes.
     pub fn total_bytes(&self) -> u64 {
         let folders = super::STORE_FOLDERS.map(|name| self.root.join(name));
         let files = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
@@ -133,8 +146,8 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps the last line of each run in the place of its first, so that the order of runs stays. Under the store's
-    /// lock, but for a dry run.
+    /// Keeps the last line of each run at the position of its first line, so that the order of runs stays. The caller
+    /// must hold the store's lock, except for a dry run.
     fn compact_runs(&self, pruned: &mut PruneReport) -> Result<(), StoreError> {
         #[derive(serde::Deserialize)]
         struct RunIdField {
@@ -143,12 +156,13 @@ impl Store {
         let path = self.runs_path();
         let Some(bytes) = files::read(&path)? else { return Ok(()) };
         let mut kept: Vec<&[u8]> = Vec::new();
-        // Per run the place of its last readable line, and of the last line of a newer version that came after it.
+        // Per run: the position of its last readable line, and of the last later line that only a newer version can
+        // read.
         let mut places: HashMap<RunId, (Option<usize>, Option<usize>)> = HashMap::new();
         let lines = || bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         for line in lines() {
             let Ok(RunIdField { run_id }) = serde_json::from_slice(line) else {
-                // Torn or corrupt: repair sets it aside.
+                // A torn or corrupt line stays; a repair sets it aside.
                 kept.push(line);
                 continue;
             };

@@ -1,52 +1,58 @@
-//! `news.ndjson`: what was set right while nobody looked, until somebody is told of it.
+//! Stores notices of automatic repairs in `news.ndjson` until a user interface shows them.
 //!
-//! Invariants: a line is told once; the file has an end, and what it drops is the oldest. Of runs and findings it
-//! says nothing that is not in the records and journals as well.
+//! Invariants:
+//! - Each line is shown once.
+//! - The file has a maximum size; the oldest lines are dropped.
+//! - All information about runs and findings is also in the records and journals.
 
 use super::files::{self, SyncPolicy};
 use super::{Store, StoreError, lines};
 use crate::domain::{RunId, RunStatus};
 
-/// Something that was set right.
+/// Notice of a repair.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "news", rename_all = "snake_case")]
 pub enum RecoveryNotice {
-    /// A run whose worker was gone.
+    /// A run whose worker had died.
     Run {
         run_id: RunId,
-        /// What it is since; pending when it was resumed.
+        /// New status of the run; pending when it was resumed.
         status: RunStatus,
-        /// "worker died in turn 7".
+        /// Cause, such as "worker died in turn 7".
         cause: String,
-        /// Findings that its journal held: all of them are kept.
+        /// Number of findings in its journal; all are kept.
         findings: u32,
     },
-    /// Things that dead processes left.
+    /// Leftovers of dead processes were removed.
     Removed { leftover: Leftover, count: u32 },
-    /// Something that can be made again was not as it should be.
+    /// Derived data was damaged and is rebuilt.
     Repaired {
-        /// "the index was not as it should be (...) and is rebuilt".
+        /// Description, such as "the index was not as it should be (...) and is rebuilt".
         said: String,
     },
 }
 
-/// What a dead process can leave.
+/// Kind of leftover of a dead process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Leftover {
-    /// A checkout for a program that reviews.
+    /// A temporary checkout for an external reviewer.
     Worktree,
     /// A snapshot of a run that was never recorded.
     Snapshot,
-    /// A file that was not written to its end.
+    /// A partially written file.
     File,
 }
 
-/// A longer file loses its older half. Bytes; own: some 300 lines, which nobody will read one by one.
+/// Size limit in bytes; a longer file loses its older half. The limit holds about 300 lines, more than anybody reads
+/// one by one.
 const MAX_NOTICES_BYTES: usize = 48 << 10;
 
 impl Store {
-    /// Appends news for whoever starts next.
+    /// Appends notices for the next user interface.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked or written.
     pub fn append_notices(&self, news: &[RecoveryNotice]) -> Result<(), StoreError> {
         if news.is_empty() {
             return Ok(());
@@ -70,7 +76,10 @@ impl Store {
         })
     }
 
-    /// The news since somebody asked last; from now on they are told.
+    /// Returns the notices since the last call and deletes them.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, or the file cannot be read or removed.
     pub fn take_notices(&self) -> Result<Vec<RecoveryNotice>, StoreError> {
         let path = self.notices_path();
         if self.newer_schema().is_some() || !path.exists() {

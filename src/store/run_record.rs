@@ -1,5 +1,4 @@
-//! Run records as they stand in `runs.ndjson`: the latest of a run, and changes that keep what this version does not
-//! know.
+//! Reads the latest record of a run in `runs.ndjson`, and merges changes so that unknown fields are kept.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -10,20 +9,21 @@ use serde_json::{Map, Value};
 use super::{StoreError, files, lines};
 use crate::domain::{RunId, RunRecord};
 
-/// The latest lines of a run: as JSON (also when a newer revdeck wrote it) and as a record that this version reads.
+/// Latest lines of a run: the raw JSON, which a newer revdeck may have written, and the last record that this version
+/// can read.
 #[derive(Debug)]
 pub(super) struct LatestRecord {
     pub(super) raw: Map<String, Value>,
     pub(super) record: RunRecord,
 }
 
-/// Reads from the end of the file, because changes are to recent runs.
+/// Finds the latest record of a run. The file is read from its end, because most changes affect recent runs.
 pub(super) fn find_latest_record(path: &Path, id: &RunId) -> Result<Option<LatestRecord>, StoreError> {
     let Some(file) = files::open_read(path)? else { return Ok(None) };
     let finder = memmem::Finder::new(id.as_str().as_bytes());
     let (mut raw, mut found) = (None, None);
     lines::read_backwards(&file, |line| {
-        // The id can stand in other runs' lines as well (superseded_by), so this is a sieve only.
+        // The id can also occur in lines of other runs, for example in `superseded_by`, so this is only a prefilter.
         if finder.find(line).is_none() {
             return ControlFlow::Continue(());
         }
@@ -48,7 +48,7 @@ pub(super) fn find_latest_record(path: &Path, id: &RunId) -> Result<Option<Lates
     })
 }
 
-/// A record as JSON.
+/// Converts a record to a JSON object.
 pub(super) fn to_object(record: &RunRecord) -> Result<Map<String, Value>, StoreError> {
     match serde_json::to_value(record) {
         Ok(Value::Object(object)) => Ok(object),
@@ -57,8 +57,8 @@ pub(super) fn to_object(record: &RunRecord) -> Result<Map<String, Value>, StoreE
     }
 }
 
-/// Applies the difference between `before` and `after` (both as this version writes them) to `raw` (as it was found).
-/// So a key that this version does not know stays, at any depth, and one that it knows can also go away.
+/// Applies the difference between `before` and `after`, both in the form of this version, to `raw`, the JSON in the
+/// file. Keys unknown to this version are kept at any depth; known keys can also be removed.
 pub(super) fn merge_changes(raw: &mut Map<String, Value>, before: &Map<String, Value>, after: &Map<String, Value>) {
     for key in before.keys().filter(|key| !after.contains_key(*key)) {
         raw.shift_remove(key);
@@ -103,7 +103,7 @@ mod tests {
                 json!({"l":[{"k":1}]}),
                 json!({"l":[{"k":1,"x":2}]}),
             ),
-            // A status that a newer version wrote stays until this version changes it.
+            // A status written by a newer version stays until this version changes it.
             (json!({"s":"paused"}), json!({"s":"reviewing"}), json!({"s":"reviewing"}), json!({"s":"paused"})),
             (json!({"s":"paused"}), json!({"s":"reviewing"}), json!({"s":"cancelled"}), json!({"s":"cancelled"})),
         ] {

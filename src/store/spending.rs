@@ -1,7 +1,8 @@
-//! What reviews by models have cost, across all repositories of a user: the base of the budget of a day.
+//! Records the cost of reviews by models across all repositories of a user, as the basis of the daily budget.
 //!
-//! `<state>/spending.ndjson`: one line per paid answer, appended and synced before the next one is asked for. It tells
-//! tokens and money and nothing about code. Workers of several repositories write it: whoever does holds its lock.
+//! `<state>/spending.ndjson` has a line per paid answer, which is appended and synced before the next request. It
+//! contains tokens and costs but nothing about code. Workers of several repositories write the file; each writer holds
+//! its lock.
 
 use std::path::{Path, PathBuf};
 
@@ -11,38 +12,42 @@ use super::files::{self, SyncPolicy};
 use super::{StoreError, lines};
 use crate::domain::{RunId, Time};
 
-/// A paid answer.
+/// A paid answer of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaidAnswer {
     pub at: Time,
     pub run_id: RunId,
     pub turn: u32,
     pub reviewer: String,
-    /// Input, output and reasoning.
+    /// Sum of input, output and reasoning tokens.
     pub tokens: u64,
-    /// In US dollars; 0 when no price is known.
+    /// Cost in US dollars; 0 when the price is unknown.
     pub cost: f64,
 }
 
-/// What was paid since a moment.
+/// Total spending since a given time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SpendingTotal {
     pub tokens: u64,
     pub cost: f64,
 }
 
-/// The file of all that was paid.
+/// The log of all paid answers.
 #[derive(Debug, Clone)]
 pub struct SpendingLog {
     path: PathBuf,
 }
 
 impl SpendingLog {
-    /// In this state folder.
+    /// Opens the log in a state folder.
     pub fn open(state: &Path) -> Self {
         Self { path: state.join("spending.ndjson") }
     }
 
+    /// Appends an answer, synced, under the file's lock.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be opened, locked or written.
     pub fn append(&self, paid: &PaidAnswer) -> Result<(), StoreError> {
         let mut line =
             serde_json::to_vec(paid).map_err(|source| StoreError::Encode { what: "a paid answer", source })?;
@@ -54,7 +59,10 @@ impl SpendingLog {
         appended.map(drop)
     }
 
-    /// What was paid since `from`, by all runs or by all but one. Lines that cannot be read count nothing.
+    /// Returns the total since `from` over all runs except `without`. Unreadable lines are ignored.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
     pub fn total_since(&self, from: Time, without: Option<&RunId>) -> Result<SpendingTotal, StoreError> {
         let mut total = SpendingTotal::default();
         let count = |paid: PaidAnswer| {
@@ -85,7 +93,7 @@ mod tests {
         let runs = ["ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F"];
         let runs: [RunId; 2] = runs.map(|run| run.parse().expect("an id"));
         for (turn, time) in (1..).zip(times) {
-            // The second and the fourth are paid by the second run.
+            // The second run pays the second and the fourth answer.
             let run_id = runs[(turn as usize + 1) % 2].clone();
             let paid = PaidAnswer { at: at(time), run_id, turn, reviewer: "m".to_owned(), tokens: 100, cost: 0.5 };
             spending.append(&paid).expect("appended");
@@ -102,7 +110,7 @@ mod tests {
         assert_eq!(total(Some(&runs[1])), SpendingTotal::default());
     }
 
-    /// What stands there without a line end while somebody writes is not sealed by the next who does.
+    /// A partial last line, which another process is writing, is not sealed by the next writer.
     #[test]
     fn whoever_appends_waits_for_whoever_writes() {
         let folder = tempfile::tempdir().expect("a folder");

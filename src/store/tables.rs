@@ -1,7 +1,9 @@
-//! The store's runs and findings as two tables of fixed-size rows with their texts in one place.
+//! Stores runs and findings as two tables of fixed-size rows, with their texts in a shared pool.
 //!
-//! Invariants: runs stand in the order in which their first lines were written, whatever the clock said, and keep their
-//! row for ever; a finding has one row, as the latest run that reported it saw it, in whatever order runs are put in.
+//! Invariants:
+//! - Runs are in the order in which their first lines were written, regardless of the clock, and keep their rows.
+//! - A finding has a single row, with the data of the latest run that reported it, in whatever order the runs are
+//!   added.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -10,10 +12,10 @@ use super::parse::{FindingLine, MovedLine, RunLine};
 use super::view::{FindingRow, RunRow};
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
 
-/// The length of a finding's id.
+/// Length of a finding id in bytes.
 pub(super) const FINDING_ID_BYTES: usize = 18;
 
-/// A finding's id as bytes, for tables that hold no text.
+/// A finding id as bytes, for tables without text.
 pub(super) type FindingIdBytes = [u8; FINDING_ID_BYTES];
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -45,9 +47,9 @@ pub(super) struct PackedRun {
     diff_fingerprint: TextSpan,
     snapshot_commit: TextSpan,
     pub(super) status: u8,
-    /// 1 when the run has ended and its findings are in the table for good.
+    /// 1 when the run has ended and the table contains its final findings.
     pub(super) settled: u8,
-    /// 1 while a person has stopped the run for a while.
+    /// 1 while a person has paused the run.
     paused: u8,
     unused: u8,
 }
@@ -65,12 +67,12 @@ pub(super) struct PackedFinding {
     path: u32,
     line_start: u32,
     line_end: u32,
-    /// The run in whose snapshot it stands at these lines of this path.
+    /// Row of the run whose snapshot contains the finding at this path and these lines.
     location_run: u32,
     title: TextSpan,
 }
 
-/// Both tables.
+/// The tables of runs and findings.
 #[derive(Debug, Clone)]
 pub(super) struct StoreTables {
     pub(super) runs: ChunkedColumn<PackedRun>,
@@ -89,7 +91,7 @@ impl Default for StoreTables {
     }
 }
 
-/// Text as a fixed number of bytes, padded with zeros or cut.
+/// Converts a text to a fixed number of bytes, padded with zeros or truncated.
 pub(super) fn pad_bytes<const N: usize>(text: &str) -> [u8; N] {
     let mut bytes = [0; N];
     for (to, from) in bytes.iter_mut().zip(text.bytes()) {
@@ -98,13 +100,13 @@ pub(super) fn pad_bytes<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
-/// What [`Columns::put_finding`] did.
+/// Result of [`StoreTables::upsert_finding`]; the number is the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingUpsert {
     Inserted(usize),
-    /// The row now shows what this run reported.
+    /// The row now contains the report of this run.
     Replaced(usize),
-    /// A later run reported it as well; its report stays.
+    /// The row keeps the report of a later run.
     Kept,
 }
 
@@ -134,7 +136,7 @@ impl StoreTables {
         self.run_text.get(self.runs.get(row).id)
     }
 
-    /// Puts a run's line in: a new row, or the run's row as it is now. Returns the row.
+    /// Adds a run's row or updates it from a line. Returns the row.
     pub(super) fn upsert_run(&mut self, line: &RunLine<'_>) -> usize {
         let row = self.find_run(&line.run_id);
         let old = row.map_or(PackedRun::zeroed(), |row| self.runs.get(row));
@@ -186,8 +188,8 @@ impl StoreTables {
         row
     }
 
-    /// Puts in what a run reported. The run's row decides which report of a finding is the latest, so the order of calls
-    /// does not matter; of two reports of one run the later call counts.
+    /// Adds a finding that a run reported. The latest report is determined by the run's row, so the order of calls does
+    /// not matter. When a run reports a finding twice, the later call wins.
     pub(super) fn upsert_finding(&mut self, run: usize, line: &FindingLine<'_>, status: u8) -> FindingUpsert {
         let run = run as u32;
         let row = self.find_finding(&line.finding_id);
@@ -202,7 +204,7 @@ impl StoreTables {
             return FindingUpsert::Kept;
         }
         let text = &mut self.finding_text;
-        // A later run may have seen it elsewhere, without reporting it.
+        // A later run may have seen the finding elsewhere without reporting it.
         let seen = old.filter(|old| old.location_run > run);
         let column = PackedFinding {
             id: text.replace(old.map_or(TextSpan::default(), |old| old.id), &line.finding_id),
@@ -230,7 +232,8 @@ impl StoreTables {
         FindingUpsert::Inserted(row)
     }
 
-    /// Puts a finding where a run saw it, unless a later run has reported or seen it. The row, when it is another place.
+    /// Moves a finding to the location where a run saw it, unless a later run has reported or seen it. Returns the row
+    /// if it changed.
     pub(super) fn move_finding(&mut self, run: usize, line: &MovedLine<'_>) -> Option<usize> {
         let row = self.find_finding(&line.finding_id)?;
         let old = self.findings.get(row);
@@ -245,13 +248,14 @@ impl StoreTables {
         Some(row)
     }
 
-    /// The row of the run that reported a finding last, and of the one in whose snapshot it stands where it is.
+    /// Returns the row of the run that last reported a finding, and the row of the run whose snapshot contains its
+    /// location.
     pub(super) fn finding_runs(&self, row: usize) -> (usize, usize) {
         let column = self.findings.get(row);
         (column.last_run as usize, column.location_run as usize)
     }
 
-    /// A finding's present status; false when no run reported it (yet).
+    /// Sets the current status of a finding; returns false when no run has reported it yet.
     pub(super) fn set_status(&mut self, id: &str, status: FindingStatus) -> bool {
         let Some(row) = self.find_finding(id) else { return false };
         let mut column = self.findings.get(row);
@@ -262,7 +266,7 @@ impl StoreTables {
         true
     }
 
-    /// How findings stand in a list: the latest run first, then by priority, path and line.
+    /// Compares findings for the list order: latest run first, then priority, path and line.
     pub(super) fn compare_findings(&self, a: usize, b: usize) -> std::cmp::Ordering {
         let (a, b) = (self.findings.get(a), self.findings.get(b));
         b.last_run
@@ -328,7 +332,7 @@ impl StoreTables {
         }
     }
 
-    /// Puts a row of a view in, as it is.
+    /// Adds a run's row of a view unchanged.
     pub(super) fn upsert_run_row(&mut self, row: &RunRow<'_>) -> usize {
         let known = self.find_run(row.id);
         let text = &mut self.run_text;
@@ -366,7 +370,7 @@ impl StoreTables {
         self.write_run(known, column)
     }
 
-    /// A run of which nothing but its id is known: findings can name it, and no list shows it.
+    /// Adds a run of which only the id is known; findings can refer to it, but no list shows it.
     pub(super) fn upsert_run_id(&mut self, id: &str) -> usize {
         match self.find_run(id) {
             Some(row) => row,
@@ -377,7 +381,7 @@ impl StoreTables {
         }
     }
 
-    /// Puts a row of a view in, as it is.
+    /// Adds a finding's row of a view unchanged.
     pub(super) fn upsert_finding_row(&mut self, row: &FindingRow<'_>) -> usize {
         let (first_run, last_run) = (self.upsert_run_id(row.first_run) as u32, self.upsert_run_id(row.last_run) as u32);
         let line = FindingLine {
@@ -404,7 +408,7 @@ impl StoreTables {
         }
     }
 
-    /// Bytes of memory held.
+    /// Returns the memory of the tables in bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         self.runs.memory_bytes()
             + self.run_ids.memory_bytes()

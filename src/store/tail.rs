@@ -1,7 +1,8 @@
-//! Waiting for changes of the store without asking for them: while nothing changes, nothing wakes.
+//! Waits for changes of the store without polling: while nothing changes, no thread wakes.
 //!
-//! File notifications of the system are used where there are any; where watching fails (too many watches, a file system
-//! that has none) the lengths of the files are compared once a second, and [`Tail::polling`] says so.
+//! The operating system's file notifications are used where available. When watching fails, for example because of too
+//! many watches or a file system without notifications, the lengths of the files are compared once a second, and
+//! [`StoreTail::polling_reason`] returns the reason.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,18 +13,19 @@ use notify::{EventKind, RecursiveMode, Watcher};
 
 use super::{Store, watcher_state};
 
-/// What ended a wait.
+/// Event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreChange {
-    /// Runs, dispositions or a journal changed: [`Store::refresh`] tells what.
+    /// Runs, dispositions or a journal changed; [`Store::refresh_view`] loads the changes.
     Store,
-    /// Nothing but what a worker or the watcher is doing this moment: [`Store::pulses`] and [`Store::watcher`] tell what.
+    /// Only the activity of a worker or the watcher changed; [`Store::heartbeats`] and [`Store::watcher_status`] return
+    /// it.
     Heartbeat,
-    /// [`Stopper::stop`] was called. Every later wait ends like this at once.
+    /// [`TailStopper::stop`] was called; every later wait ends at once in the same way.
     Stopped,
 }
 
-/// Waits for changes of a store; see [`Store::tail`].
+/// Waits for changes of a store; see [`Store::open_tail`].
 pub struct StoreTail {
     root: PathBuf,
     sender: Sender<TailMessage>,
@@ -45,7 +47,7 @@ impl std::fmt::Debug for StoreTail {
 enum TailSource {
     Watching {
         watcher: notify::RecommendedWatcher,
-        /// The folders watched: the store and its journals, or the nearest folder above that is there.
+        /// Watched folders: the store and its journals, or the nearest existing parent folder.
         folders: Vec<PathBuf>,
     },
     Polling {
@@ -54,16 +56,16 @@ enum TailSource {
     },
 }
 
-/// What tells that files changed, by path.
+/// File data that shows changes, by path.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct StoreSignature {
-    /// Lengths: these only grow, or are replaced by a repair.
+    /// Lengths of files that only grow or are replaced by a repair.
     lengths: BTreeMap<PathBuf, u64>,
-    /// Moments: a pulse, or what a watcher says, is replaced by one that may be as long.
+    /// Modification times of heartbeats and watcher files, which may be replaced by files of the same length.
     heartbeats: BTreeMap<PathBuf, Option<SystemTime>>,
 }
 
-/// What was touched.
+/// Kind of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TouchedPart {
     Heartbeat,
@@ -71,14 +73,14 @@ enum TouchedPart {
 }
 
 enum TailMessage {
-    /// A file or folder that the store consists of was made, written, renamed or removed.
+    /// A file or folder of the store was created, written, renamed or removed.
     Touched(TouchedPart),
-    /// The watcher cannot go on.
+    /// File notifications have stopped working; the text is the reason.
     Broken(String),
     Stop,
 }
 
-/// Ends the wait of a [`Tail`] from another thread.
+/// Ends the wait of a [`StoreTail`] from another thread.
 #[derive(Debug, Clone)]
 pub struct TailStopper(Sender<TailMessage>);
 
@@ -88,15 +90,15 @@ impl TailStopper {
     }
 }
 
-/// Between two returns of [`Tail::wait`] there is at least this long, so that a busy worker does not keep a screen busy.
+/// Minimum time between two returns of [`StoreTail::wait`], so that a busy worker does not cause constant redraws.
 const MIN_CHANGE_INTERVAL: Duration = Duration::from_millis(100);
-/// As [`QUIET`], where only pulses changed: no more than five redraws a second, however many runs work.
+/// Like [`MIN_CHANGE_INTERVAL`] when only heartbeats changed: at most five redraws a second for any number of runs.
 const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_millis(200);
-/// How often the files are looked at where they cannot be watched.
+/// Interval for comparing the files when they cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Store {
-    /// Watches the store, also one that does not exist yet (nothing is made). Changes from this moment on are seen.
+    /// Watches the store from this moment on. The store need not exist yet and is not created.
     pub fn open_tail(&self) -> StoreTail {
         let (sender, receiver) = channel();
         let root = resolve_links(&self.root);
@@ -107,12 +109,12 @@ impl Store {
 }
 
 impl StoreTail {
-    /// Ends a wait from another thread.
+    /// Returns a handle that ends a wait from another thread.
     pub fn stopper(&self) -> TailStopper {
         TailStopper(self.sender.clone())
     }
 
-    /// Why the files are looked at once a second instead of being watched; `None` when they are watched.
+    /// Returns the reason why the files are polled instead of watched; `None` when they are watched.
     pub fn polling_reason(&self) -> Option<&str> {
         match &self.how {
             TailSource::Watching { .. } => None,
@@ -120,8 +122,8 @@ impl StoreTail {
         }
     }
 
-    /// Blocks until the store has changed since the last call (or since [`Store::tail`]). Several changes in short order
-    /// are one.
+    /// Blocks until the store has changed since the last call, or since [`Store::open_tail`]. Several quick changes are
+    /// reported together.
     pub fn wait(&mut self) -> StoreChange {
         let mut touched: Option<TouchedPart> = None;
         loop {
@@ -153,13 +155,13 @@ impl StoreTail {
                     return if what == TouchedPart::Store { StoreChange::Store } else { StoreChange::Heartbeat };
                 }
                 (Err(RecvTimeoutError::Timeout), None) => touched = self.poll_files(),
-                // Cannot happen while this end keeps a sender; a wait that never ends would be the worse answer.
+                // This cannot happen while `self` keeps a sender; stopping is better than an endless wait.
                 (Err(RecvTimeoutError::Disconnected), _) => self.stopped = true,
             }
         }
     }
 
-    /// Watches folders that have been made since.
+    /// Adds watches for folders that were created since.
     fn update_watches(&mut self) {
         let TailSource::Watching { watcher, folders } = &mut self.how else { return };
         if let Err(reason) = watch_folders(&self.root, watcher, folders) {
@@ -178,13 +180,13 @@ impl StoreTail {
     }
 }
 
-/// A path without symbolic links in it, as the system names it in its notifications (on macOS at least), also when the
-/// end of it is not there yet.
+/// Resolves symbolic links in the existing part of a path, because the system reports resolved paths (at least on
+/// macOS).
 fn resolve_links(path: &Path) -> PathBuf {
     path.ancestors()
         .find_map(|above| Some((above, above.canonicalize().ok()?)))
         .and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)))
-        // Joining nothing would leave a separator behind.
+        // Collecting the components removes the trailing separator that joining an empty path adds.
         .map_or_else(|| path.to_owned(), |real| real.components().collect())
 }
 
@@ -207,7 +209,7 @@ fn start_watching(root: &Path, sender: &Sender<TailMessage>) -> Result<TailSourc
     Ok(TailSource::Watching { watcher, folders })
 }
 
-/// What an event can mean to a reader. Opening and reading mean nothing, nor do locks and temporary files.
+/// Classifies an event for readers of the store; `None` for open and read events, lock files and temporary files.
 fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
     if matches!(event.kind, EventKind::Access(_)) {
         return None;
@@ -226,19 +228,19 @@ fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
                 _ => None,
             }
         }
-        // A folder above the store, on the way to it.
+        // A parent folder of the store changed.
         Err(_) => root.starts_with(path).then_some(TouchedPart::Store),
     };
     event.paths.iter().filter_map(of_path).max()
 }
 
-/// Watches the store's folder and its journals, or the nearest folder above when they are not there yet.
+/// Watches the store's folder and its journals or, if the store does not exist, the nearest existing parent folder.
 fn watch_folders(
     root: &Path,
     watcher: &mut notify::RecommendedWatcher,
     folders: &mut Vec<PathBuf>,
 ) -> Result<(), String> {
-    // Each round may find that a folder was made since the one before.
+    // Each round can find a folder that was created since the previous round.
     for _ in 0..64 {
         let wanted: Vec<PathBuf> = if root.is_dir() {
             [root.to_owned(), root.join("events")].into_iter().filter(|folder| folder.is_dir()).collect()
@@ -254,7 +256,7 @@ fn watch_folders(
         for folder in wanted.iter().filter(|folder| !folders.contains(folder)) {
             match watcher.watch(folder, RecursiveMode::NonRecursive) {
                 Ok(()) => {}
-                // Removed again between the two looks.
+                // The folder was removed between the check and the watch.
                 Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => {}
                 Err(error) => return Err(format!("cannot watch {}: {error}", folder.display())),
             }

@@ -1,28 +1,31 @@
-//! Undo and redo of triage: pure functions over the lines of `triage.ndjson`, and the one step that reads these lines,
-//! decides and appends.
+//! Undo and redo of triage: pure functions over the lines of `triage.ndjson`, and a store operation that reads the
+//! lines, decides, and appends.
 //!
-//! Undo and redo are plain dispositions with the group of the `set` they take back or set again, so that a reader who
-//! knows nothing of them still sees the right status: the last line of a finding wins.
+//! An undo or redo is an ordinary disposition with the group of the `set` that it reverts or repeats. A reader that
+//! ignores undo and redo still finds the right status, because the last line of a finding wins.
 
 use std::collections::HashMap;
 
 use super::{Store, StoreError};
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Fix, FixId, FixStatus, Time, TriageAction};
 
-/// What undo or redo came to.
+/// Result of an undo or redo.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UndoOutcome {
-    /// There was nothing to take back, or to set again.
+    /// There was nothing to undo or redo.
     Nothing,
-    /// What was recorded.
+    /// The recorded dispositions.
     Decided(Vec<Disposition>),
-    /// The step is that of a fix, whose files come before its findings: nothing is recorded.
+    /// The step belongs to a fix, whose files must be changed before its findings; nothing was recorded.
     Fix(Box<Fix>),
 }
 
 impl Store {
-    /// Decides about findings by what has been decided so far, and records it: one step under the store's lock, so that
-    /// of two processes the second one sees what the first one did. Returns what was appended.
+    /// Calls `decide` with all dispositions so far and appends its result, under the store's lock, so that a second
+    /// process sees the decision of the first. Returns the appended lines.
+    ///
+    /// # Errors
+    /// Returns the error of `decide`, or an error when the store cannot be locked, read or written.
     pub fn decide<E: From<StoreError>>(
         &self,
         decide: impl FnOnce(&[Disposition]) -> Result<Vec<Disposition>, E>,
@@ -34,24 +37,30 @@ impl Store {
         })
     }
 
-    /// Takes back the user's last triage. What an applied fix decided is left to whoever takes the patch out.
+    /// Undoes the user's last triage. For the decisions of an applied fix, the caller must revert the patch.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, read or written.
     pub fn undo(&self, at: Time) -> Result<UndoOutcome, StoreError> {
         self.undo_or_redo(FixStatus::Applied, |log| next_undo(log, at))
     }
 
-    /// Sets again what was taken back last. What a fix decided that was taken out is left to whoever applies it again.
+    /// Redoes the last undone triage. For the decisions of a reverted fix, the caller must apply the patch again.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, read or written.
     pub fn redo(&self, at: Time) -> Result<UndoOutcome, StoreError> {
         self.undo_or_redo(FixStatus::Undone, |log| next_redo(log, at))
     }
 
-    /// `of_files`: the status of a fix for which the step is more than one of its findings.
+    /// Performs an undo or redo. `of_files` is the status of a fix for which the step also changes files.
     fn undo_or_redo(
         &self,
         of_files: FixStatus,
         next: impl FnOnce(&[Disposition]) -> Option<Vec<Disposition>>,
     ) -> Result<UndoOutcome, StoreError> {
         if !self.triage_path().exists() {
-            // Nothing was ever decided: no reason to make a store.
+            // Nothing was ever decided, so the store need not be created.
             return Ok(UndoOutcome::Nothing);
         }
         let mut of_fix = None;
@@ -59,7 +68,7 @@ impl Store {
             let lines = next(log).unwrap_or_default();
             if let Some(id) = lines.first().and_then(|line| parse_fix_group(&line.group)) {
                 of_fix = self.fix(&id)?.filter(|fix| fix.status == of_files);
-                // An offer that was dropped cannot be what addresses a finding.
+                // A fix that was dropped cannot address a finding, so its redo records nothing.
                 if of_fix.is_some() || of_files == FixStatus::Undone {
                     return Ok(Vec::new());
                 }
@@ -74,7 +83,7 @@ impl Store {
     }
 }
 
-/// The group of what applying a fix decides; `step` tells its times apart.
+/// Returns the group of the dispositions that applying a fix creates; `step` distinguishes repeated applications.
 pub fn fix_group(fix: &FixId, step: &str) -> String {
     format!("{fix}/{step}")
 }
@@ -83,7 +92,7 @@ fn parse_fix_group(group: &str) -> Option<FixId> {
     group.split_once('/')?.0.parse().ok()
 }
 
-/// The lines that take back, or set again, what applying this fix decided last; none when there is nothing.
+/// Returns the lines that undo or redo the last dispositions of this fix; empty when there are none.
 pub fn undo_or_redo_fix(log: &[Disposition], fix: &FixId, action: TriageAction, at: Time) -> Vec<Disposition> {
     let stacks = UndoStacks::from_log(log);
     let groups = if action == TriageAction::Undo { &stacks.done } else { &stacks.undone };
@@ -91,31 +100,31 @@ pub fn undo_or_redo_fix(log: &[Disposition], fix: &FixId, action: TriageAction, 
     group.and_then(|group| stacks.build_step(log, group, action, at)).unwrap_or_default()
 }
 
-/// The status of a finding after these lines: the last one that is about it wins, open when there is none.
+/// Returns the status of a finding after these lines: the status of its last line, or open when there is none.
 pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
     log.iter().rev().find(|line| line.finding_id == *id).map_or(FindingStatus::Open, |line| line.status)
 }
 
-/// The lines that take back the user's last triage that is not yet taken back; `None` when there is none.
+/// Returns the lines that undo the user's last triage that is not undone yet; `None` when there is none.
 ///
-/// Findings whose status changed since then by somebody else (a later review, an assistant) are left alone; a group
-/// of which nothing else is left is passed over.
+/// Findings whose status was changed since by another actor, such as a later review or an assistant, are not changed. A
+/// group without remaining findings is skipped.
 pub fn next_undo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
     let stacks = UndoStacks::from_log(log);
     stacks.done.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Undo, at))
 }
 
-/// The lines that set again what was taken back last; `None` when there is none, or when something was triaged since.
+/// Returns the lines that redo the last undone triage; `None` when there is none, or when the user triaged since.
 pub fn next_redo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
     let stacks = UndoStacks::from_log(log);
     stacks.undone.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Redo, at))
 }
 
-/// The user's groups in the order in which undo and redo walk them.
+/// The user's groups in the order in which undo and redo process them.
 struct UndoStacks<'a> {
     done: Vec<&'a str>,
     undone: Vec<&'a str>,
-    /// The last status of each finding, whoever set it.
+    /// Last status of each finding, set by any actor.
     present: HashMap<&'a FindingId, FindingStatus>,
 }
 
@@ -148,6 +157,7 @@ impl<'a> UndoStacks<'a> {
         Self { done, undone, present }
     }
 
+    /// Returns the dispositions that undo or redo a group; `None` when no finding of the group can be changed.
     fn build_step(&self, log: &[Disposition], group: &str, action: TriageAction, at: Time) -> Option<Vec<Disposition>> {
         let sets = log
             .iter()
@@ -173,7 +183,7 @@ impl<'a> UndoStacks<'a> {
     }
 }
 
-/// Why the finding was given this status when it last was: a dismissal that comes back keeps its reason.
+/// Returns the reason of the last line with this status, so that a restored dismissal keeps its reason.
 fn last_reason(log: &[Disposition], id: &FindingId, status: FindingStatus) -> String {
     let last = log.iter().rev().find(|line| line.finding_id == *id && line.status == status);
     last.map(|line| line.reason.clone()).unwrap_or_default()
@@ -213,7 +223,7 @@ mod tests {
             line('a', "3", Dismissed, Addressed, "done"),
         ];
         let mut steps = Vec::new();
-        // z takes back, y sets again; each step is what the finding then is.
+        // z is undo and y is redo; each step shows the resulting status of the finding.
         for key in "zzzzyyyyzz".chars() {
             let lines = if key == 'z' { next_undo(&log, at) } else { next_redo(&log, at) };
             steps.push(
@@ -237,7 +247,7 @@ mod tests {
             ]
         );
         assert_eq!(log[4].reason, "noise", "a dismissal that comes back keeps its reason");
-        // A new triage ends what could be set again.
+        // A new triage ends the possible redos.
         log.push(line('d', "4", Open, Dismissed, "x"));
         assert_eq!(next_redo(&log, at), None);
         assert_eq!(statuses(&next_undo(&log, at)), [("d".to_owned(), "open")]);

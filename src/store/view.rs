@@ -1,7 +1,7 @@
-//! The store as two tables of rows for lists: runs and findings, newest first.
+//! Presents the store as two tables for lists: runs and findings, newest first.
 //!
-//! Rows are small and borrowed, so that a list draws the rows on screen without touching the others. A view never
-//! changes; [`super::Store::refresh`] makes the next one, which shares with it all that is still the same.
+//! Rows are small and borrowed, so that a list can draw the visible rows without touching the others. A view is
+//! immutable; [`super::Store::refresh_view`] creates the next view, which shares all unchanged data.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use super::load::SettledTables;
 use super::tables::StoreTables;
 use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, RunRecord, RunStatus, Severity};
 
-/// A run in a list. Times are milliseconds since 1970.
+/// A run in a list. Times are in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunRow<'a> {
     pub id: &'a str,
@@ -23,9 +23,9 @@ pub struct RunRow<'a> {
     pub reasoning_effort: &'a str,
     pub branch: &'a str,
     pub created_ms: i64,
-    /// The last change of the record; while the run works, the last line of its journal.
+    /// Time of the record's last change or, while the run works, of the last line in its journal.
     pub updated_ms: i64,
-    /// Findings by priority.
+    /// Number of findings per priority, indexed by priority 0–3.
     pub counts: [u32; 4],
     pub tokens: u64,
     pub files_total: u32,
@@ -33,14 +33,16 @@ pub struct RunRow<'a> {
     pub hunks_total: u32,
     pub hunks_covered: u32,
     pub attempt: u32,
-    /// A person has stopped it for a while; says nothing about a run that has ended.
+    /// True when a person paused the run; meaningless for a run that has ended.
     pub paused: bool,
     pub epoch: u64,
-    /// Empty when nothing superseded it.
+    /// Id of the run that superseded it; empty when there is none.
     pub superseded_by: &'a str,
-    /// Why its end was asked for, as [`crate::domain::CancelReason`] writes itself; empty when it was not.
+    /// Cancel reason in the serialized form of [`crate::domain::CancelReason`]; empty when no cancellation was
+    /// requested.
     pub cancel_reason: &'a str,
-    /// What failed, as [`crate::domain::ErrorClass`] writes itself; of a completed run what a part of it failed by.
+    /// Error class in the serialized form of [`crate::domain::ErrorClass`]; for a completed run, the error of a failed
+    /// part.
     pub error_class: &'a str,
     pub diff_fingerprint: &'a str,
     pub scope_hash: &'a str,
@@ -51,18 +53,18 @@ pub struct RunRow<'a> {
 }
 
 impl RunRow<'_> {
-    /// Whether it waits for a person to let it go on.
+    /// Returns true when the run waits for a person to resume it.
     pub fn is_paused(&self) -> bool {
         self.paused && !self.status.is_terminal()
     }
 
-    /// Whether it reviews the patch of a fix: nobody asked for it by itself.
+    /// Returns true for a review of a fix's patch, which revdeck starts by itself.
     pub fn is_fix_review(&self) -> bool {
         self.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX)
     }
 }
 
-/// A finding in a list, with its present status.
+/// A finding in a list, with its current status.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FindingRow<'a> {
     pub id: &'a str,
@@ -79,35 +81,35 @@ pub struct FindingRow<'a> {
 }
 
 impl FindingRow<'_> {
-    /// The lines of the anchor.
+    /// Returns the lines of the anchor (1-based, inclusive).
     pub fn lines(&self) -> LineRange {
         LineRange::new(self.line_start, self.line_end)
     }
 }
 
-/// All runs and findings. Index 0 is the newest run; findings are in the order of the runs that last reported them, then
-/// by priority, path and line.
+/// All runs and findings. Index 0 is the newest run. Findings are sorted by the run that last reported them, then by
+/// priority, path and line.
 ///
-/// "Newest" is by the order in which runs were asked for, as the file has it, so that a clock that goes backwards
-/// changes no order. An index that is out of range gives an empty row.
+/// "Newest" means the order of requests in the file, so that a clock that goes backwards does not change the order. An
+/// index out of range gives an empty row.
 #[derive(Debug, Default)]
 pub struct StoreView {
     columns: StoreTables,
-    /// From an index to the row of [`Columns::runs`].
+    /// Rows of [`StoreTables::runs`] in display order.
     run_order: Vec<u32>,
     finding_order: ChunkedColumn<u32>,
-    /// From a row to its index, made when first asked for.
+    /// Display index of each row; computed on first use.
     run_rank: OnceLock<Vec<u32>>,
     finding_rank: OnceLock<Vec<u32>>,
-    /// What a reader should be told once: corrupt lines set aside, a newer schema.
+    /// Messages for the user, for example about corrupt lines or a newer schema.
     pub notices: Vec<String>,
-    /// False for [`super::Store::recent`] and [`super::Store::runs_view`].
+    /// False for [`super::Store::recent_view`] and [`super::Store::runs_view`].
     pub complete: bool,
-    /// What [`super::Store::refresh`] goes on from; `None` when it has to start afresh.
+    /// State from which [`super::Store::refresh_view`] continues; `None` when it must start again.
     pub(super) origin: Option<ViewOrigin>,
 }
 
-/// Where a complete view came from.
+/// State from which a complete view was built.
 #[derive(Debug)]
 pub(super) struct ViewOrigin {
     pub(super) settled: SettledTables,
@@ -148,13 +150,13 @@ impl StoreView {
         rank.get(row).map(|index| *index as usize).filter(|index| *index < self.finding_order.len())
     }
 
-    /// The index of the run that reported a finding last.
+    /// Returns the index of the run that last reported a finding.
     pub fn last_reporting_run(&self, index: usize) -> Option<usize> {
         self.run_index_by(index, |(reported, _)| reported)
     }
 
-    /// The index of the run in whose snapshot a finding stands at the lines of its row: the one that reported it last, or
-    /// a later one that saw it there.
+    /// Returns the index of the run whose snapshot contains the finding at the lines of its row: the run that last
+    /// reported it, or a later run that saw it there.
     pub fn locating_run(&self, index: usize) -> Option<usize> {
         self.run_index_by(index, |(_, placed)| placed)
     }
@@ -166,8 +168,8 @@ impl StoreView {
         (index < self.run_order.len()).then_some(index)
     }
 
-    /// Puts a finding, as a run reported it, where it stands now. Code that moved is the same code: what its suggestion
-    /// replaces moves with it.
+    /// Moves a finding, as a run reported it, to its current location. The line range of its suggestion moves by the
+    /// same distance.
     pub fn relocate_finding(&self, index: usize, finding: &mut Finding) {
         let row = self.finding(index);
         if row.line_start == 0 || (finding.repo_relative_path == row.path && finding.lines() == row.lines()) {
@@ -181,7 +183,7 @@ impl StoreView {
         (finding.line_start, finding.line_end) = (row.line_start, row.line_end);
     }
 
-    /// Bytes of memory that the tables hold, those shared with other views included.
+    /// Returns the memory of the tables in bytes, including data shared with other views.
     pub fn memory_bytes(&self) -> usize {
         self.columns.memory_bytes() + self.run_order.capacity() * 4 + self.finding_order.memory_bytes()
     }
@@ -197,7 +199,7 @@ fn rank_rows(rows: usize, order: impl Iterator<Item = u32>) -> Vec<u32> {
     rank
 }
 
-/// Makes a view from rows, in the order in which they are given: for tests and benches.
+/// Builds a view from rows in the given order; for tests and benches.
 #[derive(Debug, Default)]
 pub struct StoreViewBuilder {
     columns: StoreTables,

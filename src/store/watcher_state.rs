@@ -1,7 +1,9 @@
-//! The watcher of a repository and the snooze, as others see them: `locks/watch.lock` is the proof that one lives,
-//! `watch.json` what it says of itself, `snooze.json` until when nothing is to begin by itself.
+//! Reads and writes the state of the repository's watcher and the snooze: `locks/watch.lock` proves that a watcher
+//! lives, `watch.json` describes it, and `snooze.json` holds the end of the snooze.
 //!
-//! Invariants: the lock's file is never unlinked; what a killed watcher said of itself counts nothing, as its lock is free.
+//! Invariants:
+//! - The lock file is never unlinked.
+//! - The description left by a killed watcher is ignored, because its lock is free.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +13,18 @@ use super::files::{self, ExistingPolicy, SyncPolicy};
 use super::{RunLock, Store, StoreError, lock};
 use crate::domain::{Time, WatchMode};
 
-/// What the names of both files are, for whoever waits for them to change.
+/// Names of both files, also used by the code that waits for their changes.
 pub(super) const WATCH_FILE: &str = "watch.json";
 pub(super) const SNOOZE_FILE: &str = "snooze.json";
-/// A larger file is none of ours, in bytes.
+/// Size limit in bytes; revdeck does not write larger files.
 const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// A watcher, as it says it of itself.
+/// Description of a watcher, written by the watcher itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatcherInfo {
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// Where it runs, as `user@host`.
+    /// User and host of the watcher, as `user@host`.
     pub owner: String,
     pub since: Time,
     #[serde(flatten)]
@@ -30,12 +32,12 @@ pub struct WatcherInfo {
     pub worktrees: Vec<String>,
 }
 
-/// Who watches a repository.
+/// Status of a repository's watcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum WatcherStatus {
     #[default]
     None,
-    /// One lives and has not said yet how, or says it in a way that this version does not understand.
+    /// A watcher lives, but its description is missing or not readable by this version.
     Unknown,
     Known(WatcherInfo),
 }
@@ -54,13 +56,16 @@ impl Store {
         self.root.join(WATCH_FILE)
     }
 
-    /// The file that says until when nothing begins by itself.
+    /// Returns the path of the file with the end of the snooze.
     pub fn snooze_path(&self) -> PathBuf {
         self.root.join(SNOOZE_FILE)
     }
 
-    /// Takes the watcher's lock, to be held for its life; `None` when another watcher lives. What an earlier one has left
-    /// is gone then.
+    /// Takes the watcher's lock, which the watcher holds for its life, and deletes the description of an earlier
+    /// watcher. Returns `None` when another watcher lives.
+    ///
+    /// # Errors
+    /// Returns an error when the lock file cannot be created or locked, or the description cannot be deleted.
     pub fn lock_watcher(&self) -> Result<Option<RunLock>, StoreError> {
         self.prepare_for_write()?;
         files::make_folder(&self.root.join("locks"))?;
@@ -71,7 +76,10 @@ impl Store {
         Ok(lock)
     }
 
-    /// Who watches. Makes nothing.
+    /// Returns the status of the watcher without creating a file.
+    ///
+    /// # Errors
+    /// Returns an error when the lock cannot be tested.
     pub fn watcher_status(&self) -> Result<WatcherStatus, StoreError> {
         if !lock::is_held(&self.watch_lock_path())? {
             return Ok(WatcherStatus::None);
@@ -80,6 +88,9 @@ impl Store {
     }
 
     /// Blocks until no watcher lives.
+    ///
+    /// # Errors
+    /// Returns an error when the lock file cannot be opened or locked.
     pub fn wait_for_watcher_end(&self) -> Result<(), StoreError> {
         let path = self.watch_lock_path();
         let Some(file) = files::open_read(&path)? else { return Ok(()) };
@@ -87,17 +98,26 @@ impl Store {
         file.unlock().map_err(StoreError::io("unlock", &path))
     }
 
-    /// Says what the watcher does. For the holder of its lock.
+    /// Writes the watcher's description. The caller must hold the watcher's lock.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
     pub fn write_watcher_info(&self, watching: &WatcherInfo) -> Result<(), StoreError> {
         write_json(&self.watch_path(), watching, "what the watcher does")
     }
 
-    /// The watcher ends. For the holder of its lock.
+    /// Deletes the watcher's description at its end. The caller must hold the watcher's lock.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be deleted.
     pub fn remove_watcher_info(&self) -> Result<(), StoreError> {
         files::remove(&self.watch_path())
     }
 
-    /// Until then nothing begins by itself; `None` takes it back. Reviews by hand do not care.
+    /// Pauses automatic reviews until the given time; `None` ends the pause. Manual reviews are not affected.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written or deleted.
     pub fn set_snooze(&self, until: Option<Time>) -> Result<(), StoreError> {
         self.prepare_for_write()?;
         match until {
@@ -106,7 +126,7 @@ impl Store {
         }
     }
 
-    /// Until when nothing is to begin by itself; `None` when that is not so, or no longer.
+    /// Returns the end of the snooze; `None` when there is none or it is over.
     pub fn snoozed_until(&self, now: Time) -> Option<Time> {
         read_json::<Snooze>(&self.snooze_path()).map(|snooze| snooze.until).filter(|until| *until > now)
     }
@@ -156,7 +176,7 @@ mod tests {
         };
         store.write_watcher_info(&watching).expect("written");
         assert_eq!(store.watcher_status().expect("asked"), WatcherStatus::Known(watching));
-        // As after kill -9: the file stays.
+        // As after `kill -9`, the file remains.
         drop(lock);
         assert_eq!(store.watcher_status().expect("asked"), WatcherStatus::None);
         store.wait_for_watcher_end().expect("at once");

@@ -1,31 +1,31 @@
-//! What a working run does this moment, in the same words wherever it is said: waiting is told from working, and a
-//! reviewer that says nothing any more from both.
+//! Describes the current activity of a working run in the same words everywhere. Distinguishes working, waiting
+//! and stalled.
 
 use super::app::App;
 use super::theme::Role;
 use crate::store::{Heartbeat, HeartbeatState, RunRow};
 
-/// An answer that was coming in and has had no byte for so long has stalled: providers that keep a connection open say
-/// something at least every 15 seconds.
+/// Silence, in milliseconds, after which a response stream counts as stalled. Providers that keep a connection
+/// open send something at least every 15 seconds.
 const MAX_SILENCE_MS: i64 = 20_000;
-/// So long for the first byte is more than thinking models usually take.
+/// Longest normal wait for the first byte, in milliseconds; thinking models usually answer sooner.
 const MAX_FIRST_BYTE_WAIT_MS: i64 = 90_000;
 
-/// How it goes.
+/// State of a run's activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActivityState {
     Working,
-    /// For somebody else, as it should be.
+    /// Waits for the provider, within the normal time.
     Waiting,
-    /// For somebody else, as it should not be: a limit, an error that is tried again.
+    /// Waits because of a rate limit or before a retry after an error.
     HeldUp,
-    /// Nothing comes any more.
+    /// No data for too long.
     Stalled,
-    /// A person stopped it for a while.
+    /// Paused by the user.
     Paused,
 }
 
-/// What a run does.
+/// Activity of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunActivity {
     pub state: ActivityState,
@@ -43,12 +43,12 @@ impl Role {
 }
 
 impl App {
-    /// What the worker of a run said last.
+    /// Returns the last heartbeat of the run's worker.
     pub fn pulse(&self, run: &str) -> Option<&Heartbeat> {
         self.pulses.iter().find(|(id, _)| id == run).map(|(_, pulse)| pulse)
     }
 
-    /// What a run does this moment, as far as its worker says it.
+    /// Returns the current activity of a run, as far as its worker reports it.
     pub fn run_activity(&self, run: &RunRow<'_>) -> Option<RunActivity> {
         match self.pulse(run.id) {
             Some(pulse) if run.status.is_working() => Some(describe_pulse(pulse, run.is_paused(), self.now)),
@@ -57,7 +57,7 @@ impl App {
         }
     }
 
-    /// Sign, word and meaning of a run in a list.
+    /// Returns glyph, word and style of a run's state in a list.
     pub fn run_state(&self, run: &RunRow<'_>) -> (&'static str, &'static str, Role) {
         let status = (self.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status));
         match self.run_activity(run).map(|live| live.state) {
@@ -69,7 +69,7 @@ impl App {
     }
 }
 
-/// A pulse in words. `paused` is the wish, which the worker heeds as soon as the answer that is on its way is in.
+/// Describes a heartbeat. `paused` is the user's request; the worker pauses after the response in progress.
 fn describe_pulse(pulse: &Heartbeat, paused: bool, now: i64) -> RunActivity {
     let since = |ms: i64| now.saturating_sub(ms).max(0);
     let state_ms = since(pulse.since.as_millisecond());
@@ -107,7 +107,7 @@ fn describe_pulse(pulse: &Heartbeat, paused: bool, now: i64) -> RunActivity {
     RunActivity { state: mode, text: format!("{turn}{what}{then}") }
 }
 
-/// `3 s`, `2 min 5 s`, `14 min`.
+/// Formats milliseconds: `3 s`, `2 min 5 s`, `14 min`, `2 h`.
 pub fn format_millis(ms: i64) -> String {
     match ms / 1000 {
         s @ ..60 => format!("{s} s"),
@@ -117,7 +117,7 @@ pub fn format_millis(ms: i64) -> String {
     }
 }
 
-/// `812 B`, `12 KB`, `1.4 MB`.
+/// Formats a byte count: `812 B`, `12 KB`, `1.4 MB`.
 fn format_bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -137,7 +137,7 @@ mod tests {
         let at = |ms: i64| Time::from_millisecond(ms).unwrap_or_default();
         let now = 1_000_000;
         let limited = |left: i64| HeartbeatState::BackingOff { reason: "rate limited".into(), until: at(now + left) };
-        // State, how long it has lasted, how long ago the last byte was, the wish to pause; how it is said.
+        // State, its duration, age of the last byte (milliseconds), pause requested, expected state and text.
         for (state, since, byte, paused, mode, text) in [
             (HeartbeatState::Preparing, 400, None, false, M::Working, "turn 7: preparing, 0 s"),
             (HeartbeatState::Waiting, 40_000, None, false, M::Waiting, "turn 7: waiting for the first byte, 40 s"),
@@ -166,7 +166,7 @@ mod tests {
             (limited(-5), 3_000, None, false, M::HeldUp, "turn 7: rate limited, asking again"),
             (HeartbeatState::Paused, 900_000, None, true, M::Paused, "turn 7: paused"),
             (HeartbeatState::Paused, 900_000, None, false, M::Working, "turn 7: going on"),
-            // A clock that was set back.
+            // The clock was set back.
             (HeartbeatState::Tools, -5_000, None, false, M::Working, "turn 7: running tools, 0 s"),
         ] {
             let pulse = Heartbeat {

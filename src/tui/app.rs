@@ -1,7 +1,7 @@
-//! The state of the cockpit: one owner, changed by `update` only, read by the views.
+//! Holds the state of the cockpit. Only `update` changes the state; the views read it.
 //!
-//! Invariant: a selection is an id. Positions are found anew whenever rows change, and the selected row keeps its place
-//! on the screen.
+//! - A selection is an id. When rows change, the row of the id is looked up again and keeps its position on the
+//!   screen.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::domain::{ContextRecord, FindingId, FindingStatus, RunStatus, Scope};
 use crate::runner::{Runner, WatchState};
 use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
 
-/// The panes.
+/// Panes of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pane {
     Runs,
@@ -32,7 +32,7 @@ pub enum Pane {
     Detail,
 }
 
-/// A position in rows and the first row on screen.
+/// Selected row of a list, and the first row on the screen (both 0-based).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cursor {
     pub selected: usize,
@@ -40,14 +40,14 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// Moves to a row; the window follows with as little motion as possible.
+    /// Selects row `at` and scrolls as little as possible.
     pub fn select(&mut self, at: usize, rows: usize, height: usize) {
         self.selected = at.min(rows.saturating_sub(1));
         self.offset = self.offset.clamp((self.selected + 1).saturating_sub(height.max(1)), self.selected);
         self.offset = self.offset.min(rows.saturating_sub(height.max(1)));
     }
 
-    /// The rows changed and the selected one is at `at` now: it keeps its place on the screen.
+    /// Selects row `at` after the rows changed, so that the selected row keeps its position on the screen.
     pub fn select_in_place(&mut self, at: usize, rows: usize, height: usize) {
         let place = self.selected.saturating_sub(self.offset);
         self.offset = at.saturating_sub(place);
@@ -55,26 +55,27 @@ impl Cursor {
     }
 }
 
-/// A row of the list of runs.
+/// Row of the list of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunEntry {
+    /// Index of the run in [`StoreView`].
     pub index: u32,
-    /// It was superseded and stands below what replaced it.
+    /// The run was superseded and is listed below its replacement.
     pub nested: bool,
-    /// Runs that it superseded and that are folded away.
+    /// Number of superseded runs that are folded away below this run.
     pub folded: u32,
-    /// It superseded runs, and they are shown.
+    /// The run superseded others, which are shown below it.
     pub unfolded: bool,
 }
 
-/// The part of a run's context that is shown.
+/// Part of a run's context that is listed: the sent sections or the omitted ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextListing {
     Sent,
     LeftOut,
 }
 
-/// How a message to the user is meant.
+/// Severity of a message to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeLevel {
     Success,
@@ -82,14 +83,14 @@ pub enum NoticeLevel {
     Error,
 }
 
-/// The line above the footer.
+/// Message line above the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub level: NoticeLevel,
     pub text: String,
 }
 
-/// What is in front of the panes.
+/// Element in front of the panes.
 #[derive(Debug, Clone)]
 pub enum Overlay {
     None,
@@ -100,16 +101,16 @@ pub enum Overlay {
     Prompt(InputPrompt),
 }
 
-/// What a yes does.
+/// Action that a confirmation dialog starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfirmAction {
-    /// Ends this run.
+    /// Cancels the run with this id.
     Cancel(String),
     Fix(FixOrder),
     Knowledge(KnowledgeOrder),
 }
 
-/// A list to choose from.
+/// List of choices in front of the panes.
 #[derive(Debug, Clone)]
 pub struct Menu {
     pub title: &'static str,
@@ -124,7 +125,7 @@ pub struct MenuItem {
     pub choice: MenuChoice,
 }
 
-/// What a menu's item does.
+/// Effect of a menu item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MenuChoice {
     Review(Option<Scope>),
@@ -135,7 +136,7 @@ pub enum MenuChoice {
         what: &'static str,
     },
     Fix(FixOrder),
-    /// As `Fix`, but it asks first.
+    /// As `Fix`, after a confirmation that shows `text`.
     AskFix {
         text: String,
         order: FixOrder,
@@ -144,18 +145,18 @@ pub enum MenuChoice {
     PlanFix(Vec<FindingId>),
 }
 
-/// A line being typed.
+/// Text input line and its purpose.
 #[derive(Debug, Clone)]
 pub struct InputPrompt {
     pub kind: InputPromptKind,
     pub line: LineEdit,
-    /// Which of the offered texts was taken last, from 1; 0 for none.
+    /// 1-based index of the suggestion that was inserted last; 0 for none.
     pub choice: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InputPromptKind {
-    /// With the filter to go back to.
+    /// Edits the findings filter; `before` is restored on cancel.
     Filter {
         before: String,
     },
@@ -163,74 +164,75 @@ pub enum InputPromptKind {
         before: String,
         from: usize,
     },
-    /// Why these are dismissed.
+    /// Asks for the reason of these dismissals.
     Reason {
         lines: Vec<TriageOrderItem>,
     },
     Commit,
     Range,
-    /// For how long nothing is to begin by itself.
+    /// Asks how long automatic reviews pause.
     Snooze,
-    /// With the filter of knowledge to go back to.
+    /// Edits the filter of the knowledge view; `before` is restored on cancel.
     Patterns {
         before: String,
     },
-    /// Where knowledge is written to.
+    /// Asks for the path to which knowledge is exported.
     Export,
 }
 
-/// Where the cockpit is.
+/// Repository, branch and limits of this session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionInfo {
     pub repository: String,
     pub branch: String,
-    /// What the window of a reviewer that talks to a model holds at most, in tokens.
+    /// Greatest size of a model's window, in tokens.
     pub window_tokens: u64,
-    /// Turns of a run at most.
+    /// Greatest number of turns of a run.
     pub max_turns: u32,
     pub budget: RunBudget,
 }
 
-/// What a run may cost at most, where there is a limit.
+/// Limits of a run's cost; `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RunBudget {
-    /// In US dollars.
+    /// US dollars.
     pub cost: Option<f64>,
     pub tokens: Option<u64>,
 }
 
-/// Decisions on their way, and what is remembered of those made.
+/// Triage decisions in flight, and the history that the triage prompts use.
 #[derive(Debug, Clone, Default)]
 pub struct TriageProgress {
-    /// Orders on their way to the store.
+    /// Number of orders that the store has not answered yet.
     pub pending: usize,
-    /// Statuses stored after this many decisions of ours are in every view that is newer.
+    /// Number of decisions that this process has stored. A view read after at least this many contains all of them.
     pub written: u64,
-    /// Reasons given, the latest first.
+    /// Reasons given, latest first.
     pub reasons: Vec<String>,
 }
 
-/// Digits typed before a key. 1 to 3 are panes as well, so the focus before them is kept: `12j` moves 12 where one was.
+/// Numeric prefix typed before a key. The digits 1 to 3 also focus panes, so the earlier focus is stored: `12j`
+/// moves 12 rows in the pane that had the focus before the digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingCount {
     pub value: usize,
     pub origin: Pane,
     pub origin_list: Pane,
     pub kind: PendingCountKind,
-    /// When the last digit was typed, in milliseconds since 1970.
+    /// Time of the last digit, in milliseconds since 1970.
     pub at: i64,
 }
 
-/// What the digits typed so far can still be.
+/// Meaning of the digits typed so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PendingCountKind {
-    /// A single one that has done what it is bound to: only another digit makes a count of it.
+    /// A single digit whose key binding has already run; a second digit turns both into a count.
     Bound,
     Count,
 }
 
 impl PendingCount {
-    /// Milliseconds after which digits are forgotten: a count is typed in one go.
+    /// Milliseconds after the last digit at which the count is dropped.
     pub const TIMEOUT_MS: i64 = 1_000;
 
     pub fn has_timed_out(&self, now: i64) -> bool {
@@ -238,54 +240,55 @@ impl PendingCount {
     }
 }
 
-/// Everything.
+/// State of the cockpit.
 #[derive(Debug)]
 pub struct App {
     pub columns: u16,
     pub rows: u16,
-    /// Milliseconds since 1970, from the last message.
+    /// Milliseconds since 1970, as of the last message.
     pub now: i64,
     pub zone: jiff::tz::TimeZone,
     pub session: SessionInfo,
     pub keymap: Keymap,
     pub theme: Theme,
     pub depth: ColorDepth,
-    /// The theme was chosen in the settings: an answer of the terminal does not change it.
+    /// The settings name a theme, so the terminal's reply about its background does not change it.
     pub theme_is_set: bool,
     pub glyphs: Glyphs,
 
     pub view: Arc<StoreView>,
     pub overrides: Arc<FilterOverrides>,
-    /// Rows of runs that have not ended, newest first.
+    /// Indices of the runs that have not ended, newest first.
     pub active: Vec<u32>,
-    /// What the runs that work do this moment, by their ids.
+    /// Heartbeats of the working runs, by run id.
     pub pulses: Vec<(String, Heartbeat)>,
     pub watch: WatchState,
     pub fixes: Arc<FixIndex>,
 
     pub focus: Pane,
-    /// The list that the detail belongs to.
+    /// The list pane to which the detail belongs.
     pub list_pane: Pane,
     pub zoomed: bool,
 
     pub runs: Vec<RunEntry>,
     pub run_cursor: Cursor,
     pub unfolded: HashSet<String>,
-    /// To be selected as soon as the view knows it.
+    /// Run to select as soon as the view contains it.
     pub awaited_run: Option<String>,
 
     pub findings: Vec<u32>,
     pub finding_cursor: Cursor,
     pub filter_text: String,
     pub filter: FindingFilter,
-    /// The number of the newest filtering that was asked for, and of the one that is shown.
+    /// Serial numbers of the newest filter request and of the result on the screen.
     pub filter_requested: u64,
     pub filter_applied: u64,
     pub marks: HashSet<String>,
+    /// Row at which the range being marked starts; `None` outside range marking.
     pub mark_range_start: Option<usize>,
 
     pub files: Vec<FileListRow>,
-    /// The run whose files are shown, and the one whose files were asked for last.
+    /// The run whose files are listed, and the run whose files were requested last.
     pub files_run: String,
     pub files_requested: String,
     pub file_cursor: Cursor,
@@ -296,40 +299,40 @@ pub struct App {
     pub doc: Doc,
     pub doc_width: u16,
     pub scroll: usize,
-    /// The part of the page that can be shown or hidden now, and those that are shown.
+    /// The fold at the cursor, and the folds that are open.
     pub fold: Option<FoldKey>,
     pub open_folds: HashSet<FoldKey>,
     pub context_listing: ContextListing,
-    /// What was asked for and has not come.
+    /// Requested page that has not arrived.
     pub loading: Option<(DetailSubject, Tab)>,
-    /// What is shown could be other by now: read it again, and show it until the answer is here.
+    /// The page may be outdated: it is read again and stays on the screen until the reply arrives.
     pub stale: bool,
 
-    /// Over the panes, and below what is in front.
+    /// Knowledge view; it covers the panes and lies below the overlay.
     pub knowledge: Option<Box<KnowledgeView>>,
     pub overlay: Overlay,
     pub search: String,
     pub count: Option<PendingCount>,
     pub notice: Option<Notice>,
-    /// The store is not what it should be: shown until it is.
+    /// Store problem, shown until it is resolved.
     pub trouble: Option<String>,
     pub decisions: TriageProgress,
-    /// The first review was asked for because there was none.
+    /// Progress of the review that the cockpit starts by itself if the repository has none.
     pub first_review: FirstReview,
 }
 
-/// How far the review that a first start begins has come.
+/// Progress of the automatic first review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FirstReview {
-    /// Not known yet whether one is needed.
+    /// Not known yet if a review is needed.
     Unknown,
     Asked,
-    /// There was nothing to review, and why.
+    /// Nothing to review, with the reason.
     Nothing(String),
     NotNeeded,
 }
 
-/// What the cockpit is made of.
+/// Options from which the cockpit is built.
 pub struct AppOptions {
     pub columns: u16,
     pub rows: u16,
@@ -413,13 +416,13 @@ impl App {
         }
     }
 
-    /// What the line above the footer says: the last result, or what is wrong.
+    /// Returns the message above the footer: the notice, else the store problem.
     pub fn current_notice(&self) -> Option<(NoticeLevel, &str)> {
         let trouble = || self.trouble.as_deref().map(|text| (NoticeLevel::Error, text));
         self.notice.as_ref().map(|notice| (notice.level, notice.text.as_str())).or_else(trouble)
     }
 
-    /// Rows of a list, or lines of the page, that fit on the screen.
+    /// Returns the number of list rows, or page lines, that fit in the pane (at least 1).
     pub fn pane_height(&self, pane: Pane) -> usize {
         let rows = self.layout().body(pane).map_or(1, |area| match pane {
             Pane::Detail => area.height.saturating_sub(self.status_rows(area.height)),
@@ -428,7 +431,7 @@ impl App {
         usize::from(rows).max(1)
     }
 
-    /// The run that the detail is about.
+    /// Returns the run that the detail shows.
     pub fn subject_run(&self) -> Option<RunRow<'_>> {
         match &self.subject {
             DetailSubject::Run(id) => self.view.run_index(id).map(|index| self.view.run(index)),
@@ -436,21 +439,22 @@ impl App {
         }
     }
 
-    /// Rows above the page, of `height`, that say what the run does this moment: they stay where they are while the page
-    /// moves.
+    /// Returns the number of rows above the page, out of `height`, that show the activity of the run. They do not
+    /// scroll.
     pub fn status_rows(&self, height: u16) -> u16 {
         let shown = matches!(self.tab, Tab::Page | Tab::Turns);
         let live = self.subject_run().filter(|_| shown).and_then(|run| self.run_activity(&run));
         match (live.map(|live| live.state), height) {
             (None, _) | (_, ..6) => 0,
             (Some(ActivityState::Paused), _) | (_, 6..16) => 2,
-            // The end of what the model says has a row of its own, also before it says anything: nothing jumps.
+            // The end of the model's output has its own row, even before there is output, so that the page does not
+            // jump.
             (Some(_), _) => 3,
         }
     }
 
-    /// The pages of what is selected. A run has turns and a context when its reviewer is asked in turns; a finding has a fix when there
-    /// is a patch.
+    /// Returns the tabs of the selected item. A run has turns and a context unless its reviewer is the built-in one;
+    /// a finding has a fix tab if there is a patch.
     pub fn tabs(&self) -> &'static [Tab] {
         const WITH_TURNS: [Tab; 6] = [Tab::Page, Tab::Turns, Tab::Context, Tab::Diff, Tab::Log, Tab::Ledger];
         const WITH_FIX: [Tab; 5] = [Tab::Page, Tab::Fix, Tab::Diff, Tab::Log, Tab::Ledger];
@@ -464,7 +468,7 @@ impl App {
         if turns { &WITH_TURNS } else { &WITHOUT }
     }
 
-    /// What the run on the page told of the code around the change.
+    /// Returns the recorded context of the run on the page, if the context page is loaded.
     pub fn shown_context(&self) -> Option<&ContextRecord> {
         match self.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
             Some(PageData::Context(page)) => page.conversation.context.as_deref(),
@@ -472,7 +476,7 @@ impl App {
         }
     }
 
-    /// Which keys apply.
+    /// Returns the key context: the keys that apply now.
     pub fn key_context(&self) -> KeyContext {
         match &self.overlay {
             Overlay::None if self.knowledge.is_some() => KeyContext::Knowledge,
@@ -490,17 +494,14 @@ impl App {
         }
     }
 
-    /// The selected run.
     pub fn selected_run(&self) -> Option<RunRow<'_>> {
         self.runs.get(self.run_cursor.selected).map(|entry| self.view.run(entry.index as usize))
     }
 
-    /// The selected finding.
     pub fn selected_finding(&self) -> Option<FindingRow<'_>> {
         self.findings.get(self.finding_cursor.selected).map(|index| self.view.finding(*index as usize))
     }
 
-    /// A finding by its id.
     pub fn finding_by_id(&self, id: &str) -> Option<FindingRow<'_>> {
         self.view.finding_index(id).map(|index| self.view.finding(index))
     }
@@ -513,19 +514,20 @@ impl App {
         self.overrides.status_of(row)
     }
 
-    /// Whether a run has not ended.
+    /// Returns true if any run has not ended.
     pub fn has_active_runs(&self) -> bool {
         !self.active.is_empty()
     }
 
-    /// Whether something on the screen shows the passing of time: a run that is paused does not.
+    /// Returns true if the screen shows a running clock; paused runs have none.
     pub fn has_running_clock(&self) -> bool {
         let changes =
             |run: RunRow<'_>| !self.run_activity(&run).is_some_and(|live| live.state == ActivityState::Paused);
         self.count.is_some() || self.active.iter().any(|index| changes(self.view.run(*index as usize)))
     }
 
-    /// The run that the header speaks of: one that works, else one that waits, else the newest.
+    /// Returns the run of the header: a working run that is not paused, else a paused run, else a waiting run, else
+    /// the newest run that is not part of a fix.
     pub fn headline_run(&self) -> Option<RunRow<'_>> {
         let active = || self.active.iter().map(|index| self.view.run(*index as usize));
         active()
@@ -539,7 +541,7 @@ impl App {
         self.active.iter().filter(|index| self.view.run(**index as usize).status == RunStatus::Pending).count()
     }
 
-    /// Whether a finding is marked, the range being marked included.
+    /// Returns true if the finding is marked or lies in the range being marked.
     pub fn is_marked(&self, at: usize, id: &str) -> bool {
         let in_range = self.mark_range_start.is_some_and(|from| {
             let (low, high) = (from.min(self.finding_cursor.selected), from.max(self.finding_cursor.selected));
@@ -552,8 +554,8 @@ impl App {
         self.notice = Some(Notice { level: tone, text: text.into() });
     }
 
-    /// The text of an age column: the time of day for today, else the date. Never relative, so that a cockpit at rest
-    /// shows nothing wrong and needs no timer.
+    /// Formats a moment for an age column: the time of day for today, else the date. The text is absolute, so an idle
+    /// cockpit needs no timer to stay correct.
     pub fn format_date_or_time(&self, ms: i64) -> String {
         let at = |ms: i64| {
             jiff::Timestamp::from_millisecond(ms).ok().map(|time| time.to_zoned(self.zone.clone()).datetime())
@@ -568,18 +570,19 @@ impl App {
         }
     }
 
-    /// A moment with day and time.
+    /// Formats a moment as date and time.
     pub fn format_date_time(&self, time: jiff::Timestamp) -> String {
         time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
     }
 
-    /// `2s`, `3m`, `4h`: for what is going on now.
+    /// Formats the age of a moment that is `ms` milliseconds after 1970: `2s`, `3m`, `4h`. Used for activity in
+    /// progress.
     pub fn format_age_of(&self, ms: i64) -> String {
         format_duration(self.now.saturating_sub(ms).max(0) / 1000)
     }
 }
 
-/// Seconds in one unit: `2s`, `3m`, `4h`, `5d`.
+/// Formats seconds in one unit: `2s`, `3m`, `4h`, `5d`.
 pub fn format_duration(seconds: i64) -> String {
     match seconds {
         s @ ..60 => format!("{s}s"),

@@ -1,8 +1,8 @@
-//! A page of the detail as lines of pieces with a meaning, measured for a width. Built when what it shows or the width
-//! changes, then only read: drawing takes the lines on screen.
+//! Builds the page of the detail pane: lines of styled spans, laid out for a width. A page is built when its
+//! content or the width changes; drawing only copies the visible lines.
 //!
-//! Invariant: every piece has passed `domain::text`, and no line is wider than the page but for code, which is cut with
-//! an ellipsis when it is drawn.
+//! - Every span has passed `domain::text`.
+//! - No line is wider than the page, except code, which drawing cuts with an ellipsis.
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
@@ -10,22 +10,22 @@ use unicode_width::UnicodeWidthStr;
 use super::theme::Role;
 use crate::domain::text;
 
-/// A piece of text with one meaning.
+/// Text with one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocSpan {
     pub role: Role,
     pub text: String,
 }
 
-/// One line.
+/// Line of a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DocLine {
     pub spans: Vec<DocSpan>,
-    /// The whole line has this behind it.
+    /// Background style of the whole line.
     pub fill: Option<Role>,
-    /// At the right edge.
+    /// Span at the right edge.
     pub tail: Option<DocSpan>,
-    /// The line of the file that this shows, for an editor.
+    /// 1-based line of the file that this line shows, for opening an editor.
     pub source: Option<u32>,
 }
 
@@ -34,7 +34,7 @@ impl DocLine {
         Self::default().with_span(role, text)
     }
 
-    /// One more piece, made harmless.
+    /// Appends a span; line ends and control characters in `text` are replaced.
     pub fn with_span(mut self, role: Role, text: &str) -> Self {
         if !text.is_empty() {
             self.spans.push(DocSpan { role, text: text::sanitize_line(text).into_owned() });
@@ -52,37 +52,37 @@ impl DocLine {
     }
 }
 
-/// A page.
+/// Page of the detail pane.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Doc {
     pub lines: Vec<DocLine>,
-    /// The line to show first; 0 unless a page has a place that matters.
+    /// First line to show; 0 unless an important line stands further down.
     pub start: usize,
     pub follow: FollowMode,
-    /// What can be shown or hidden, from the top down.
+    /// Folds, from top to bottom.
     pub folds: Vec<DocFold>,
 }
 
-/// How a page grows while one looks at it.
+/// Scrolling behaviour while the page grows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FollowMode {
     #[default]
     Off,
-    /// At its end, which stays in sight for who looks at it.
+    /// Stays at the end if the end was visible.
     StickToEnd,
-    /// As that, and the end is what is shown first.
+    /// As `StickToEnd`, and the end is shown first.
     StartAtEnd,
 }
 
-/// A part of a page below a line that stands for it.
+/// Collapsible part of a page below its title line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocFold {
     pub key: FoldKey,
-    /// The line that stands for it.
+    /// Index of the title line.
     pub line: usize,
 }
 
-/// What a part of a page is about, so that it is found again when the page is read again.
+/// Identity of a fold, stable when the page is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FoldKey {
     Turn(u32),
@@ -95,19 +95,20 @@ impl Doc {
         self.lines.push(line);
     }
 
-    /// A line that stands for what can be shown or hidden below it.
+    /// Adds the title line of a fold.
     pub fn push_fold(&mut self, key: FoldKey, line: DocLine) {
         self.folds.push(DocFold { key, line: self.lines.len() });
         self.push(line);
     }
 
+    /// Adds an empty line unless the page is empty or already ends with an empty line.
     pub fn push_blank(&mut self) {
         if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
             self.lines.push(DocLine::default());
         }
     }
 
-    /// A heading; a fact about it at the right edge.
+    /// Adds a heading with an optional fact (`tail`) at the right edge.
     pub fn push_heading(&mut self, text: &str, tail: &str) {
         self.push_blank();
         let mut line = DocLine::styled(Role::Title, text);
@@ -117,7 +118,7 @@ impl Doc {
         self.push(line);
     }
 
-    /// A paragraph, wrapped at words; line ends in it are kept.
+    /// Adds a paragraph, wrapped at words; line ends in `text` are kept.
     pub fn push_paragraph(&mut self, role: Role, text: &str, width: usize) {
         for part in text.trim_end().split('\n') {
             for line in wrap_words(&text::sanitize_line(part), width) {
@@ -126,8 +127,8 @@ impl Doc {
         }
     }
 
-    /// A path, broken behind its slashes, and a fact about it at the right edge: of its last line, or below it when there
-    /// is no room.
+    /// Adds a path, broken after slashes, with a fact at the right edge of the last line, or on its own line below if
+    /// there is no room.
     pub fn push_path(&mut self, margin: usize, role: Role, path: &str, (fact_role, fact): (Role, &str), width: usize) {
         let lines = wrap_words(&text::sanitize_line(path), width.saturating_sub(margin).max(8));
         let last = lines.last().map_or(0, |line| margin + line.width());
@@ -141,7 +142,7 @@ impl Doc {
         }
     }
 
-    /// Facts with dots between them, as many on a line as there is room for.
+    /// Adds facts with separators between them, as many per line as fit.
     pub fn push_facts(&mut self, role: Role, facts: &[String], dot: &str, width: usize) {
         let mut line = String::new();
         for fact in facts {
@@ -156,7 +157,7 @@ impl Doc {
         self.push_paragraph(role, &line, width);
     }
 
-    /// A word on the left in a column of its own, text on the right, wrapped under itself.
+    /// Adds a name in a left column and text in a right column; the text wraps within its column.
     pub fn push_field(&mut self, name: &str, name_width: usize, role: Role, text: &str, width: usize) {
         let room = width.saturating_sub(name_width).max(8);
         for (index, line) in wrap_words(&text::sanitize_line(text), room).into_iter().enumerate() {
@@ -167,8 +168,8 @@ impl Doc {
     }
 }
 
-/// Breaks a line at white space so that no part is wider than `width`; a longer word is a path and broken behind its
-/// slashes, and where one of its names is longer still, anywhere.
+/// Breaks text at white space into lines of at most `width` columns. A longer word is treated as a path and
+/// broken after slashes; a longer path component is broken anywhere.
 pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
@@ -219,7 +220,7 @@ pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The longest beginning of `text` that is at most `width` columns wide, and its width.
+/// Returns the longest prefix of `text` that is at most `width` columns wide, and its width.
 pub fn fit_start(text: &str, width: usize) -> (&str, usize) {
     if text.len() <= width && text.is_ascii() {
         return (text, text.len());
@@ -235,7 +236,8 @@ pub fn fit_start(text: &str, width: usize) -> (&str, usize) {
     (text, used)
 }
 
-/// A text in at most `width` columns: its end is cut off, between words where that costs little.
+/// Shortens a text to at most `width` columns at its end; cuts between words if that loses at most a third of the
+/// text.
 pub fn shorten(text: &str, width: usize, ellipsis: &str) -> String {
     let (whole, _) = fit_start(text, width);
     if whole.len() == text.len() {
@@ -250,7 +252,7 @@ pub fn shorten(text: &str, width: usize, ellipsis: &str) -> String {
     }
 }
 
-/// The end of a text as one line of at most `width` columns, from the beginning of a word on.
+/// Returns the last words of a text as one line of at most `width` columns.
 pub fn shorten_start(text: &str, width: usize, ellipsis: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     let mut used = ellipsis.width();
@@ -266,7 +268,7 @@ pub fn shorten_start(text: &str, width: usize, ellipsis: &str) -> String {
     words.join(" ")
 }
 
-/// The longest end of `text` that is at most `width` columns wide.
+/// Returns the longest suffix of `text` that is at most `width` columns wide.
 pub fn fit_end(text: &str, width: usize) -> &str {
     let mut used = 0;
     for (at, grapheme) in text.grapheme_indices(true).rev() {

@@ -1,9 +1,11 @@
-//! The user's editor at a line: `$VISUAL` or `$EDITOR`, with each editor's own way to say a line.
+//! Opens the user's editor (`$VISUAL` or `$EDITOR`) at a line; each editor has its own syntax for the line
+//! number.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Program and arguments for a file and a line. `setting` is what `$VISUAL` or `$EDITOR` holds, arguments included.
+/// Builds the command line for a file and a 1-based line. `setting` is the value of `$VISUAL` or `$EDITOR`,
+/// arguments included; an empty setting means `vi`.
 pub fn build_arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
     let mut words = split_command(setting);
     if words.is_empty() {
@@ -26,13 +28,17 @@ pub fn build_arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
         }
         "kate" => words.extend(["--line".to_owned(), line.to_string(), "--block".to_owned(), path]),
         "mate" => words.extend(["--wait".to_owned(), "--line".to_owned(), line.to_string(), path]),
-        // vi, vim, nvim, nano, emacs, emacsclient, kak, micro, joe, mg, ne and most others.
+        // vi, vim, nvim, nano, emacs, emacsclient, kak, micro, joe, mg, ne and most other editors.
         _ => words.extend([format!("+{line}"), path]),
     }
     words
 }
 
-/// Runs the editor and waits for it.
+/// Runs the editor and waits until it exits.
+///
+/// # Errors
+///
+/// Returns an error if the file does not exist, the editor cannot be started, or it exits with a failure.
 pub fn open_editor(setting: &str, root: &Path, file: &Path, line: u32) -> Result<(), String> {
     if !file.exists() {
         return Err(format!("{} is not in the working tree any more", file.display()));
@@ -46,7 +52,7 @@ pub fn open_editor(setting: &str, root: &Path, file: &Path, line: u32) -> Result
     }
 }
 
-/// Words as a shell splits them, with quotes and backslashes but nothing else.
+/// Splits words like a shell, with quotes and backslashes but no expansion.
 fn split_command(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,7 +1,8 @@
-//! Commands carried out on background threads; their results come back as messages.
+//! Executes commands on background threads; results return as messages.
 //!
-//! Each sort of work has a thread of its own, started when it is first needed: reading pages, writing decisions,
-//! asking the runner, filtering. A thread that panics says so in a message; the cockpit goes on.
+//! - Each kind of work has its own thread, started with the cockpit: following the store, reading pages, storing
+//!   decisions, runner requests, filtering, statistics, knowledge.
+//! - A panicking thread reports the panic in a message; the cockpit continues.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,26 +31,26 @@ use crate::runner::{
 use crate::store::triage::{self, UndoOutcome};
 use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherInfo, WatcherStatus};
 
-/// Names of threads whose panics are caught: the terminal stays as it is.
+/// Name prefix of the threads whose panics are caught, so that a panic does not reset the terminal.
 pub const WORKER: &str = "revdeck-cockpit-";
 
-/// Hands commands to their threads.
+/// Dispatches commands to worker threads.
 pub struct Effects {
     messages: MessageSender,
     reader: Sender<PageRequest>,
     writer: Sender<TriageOrder>,
     runner: Sender<RunnerRequest>,
-    /// For what must not wait for the runner's other work.
+    /// Runner requests that must not wait behind other runner work.
     control: Sender<RunnerRequest>,
     filter: Sender<AppCommand>,
     stats: Sender<Arc<StoreView>>,
     knowledge: Sender<(KnowledgeOrder, Arc<StoreView>)>,
 }
 
-/// A selection has come to rest when it has not moved for so long: well below what a person waits for.
+/// Time without movement after which a selection counts as settled; well below what a person notices.
 const SELECTION_DEBOUNCE: Duration = Duration::from_millis(60);
 
-/// The most that figures are behind the store while it changes, beside the time that counting takes.
+/// Longest pause between two computations of the statistics while the store changes.
 const MAX_STATS_PAUSE: Duration = Duration::from_secs(3);
 
 enum PageRequest {
@@ -71,8 +72,8 @@ enum RunnerRequest {
 }
 
 impl Effects {
-    /// Starts the threads. The store is read at once, and what dead processes left is set right.
-    /// `control` is a second runner; without one everything is done by the first.
+    /// Starts the threads, reads the store and repairs what dead processes left behind. `control` is a second runner
+    /// for urgent requests; without it, the first runner handles them too.
     pub fn start(
         loader: PageLoader,
         runner: Runner,
@@ -124,7 +125,7 @@ impl Effects {
         effects
     }
 
-    /// Hands a command over; those that need the terminal are not for this.
+    /// Sends a command to its worker thread. Commands that need the terminal are ignored here.
     pub fn dispatch(&self, command: AppCommand, view: &Arc<StoreView>) {
         match command {
             AppCommand::Load { subject, tab } => {
@@ -154,7 +155,7 @@ impl Effects {
 
     fn send_to<T>(&self, lane: &Sender<T>, work: T) {
         if lane.send(work).is_err() {
-            // The thread has panicked and has said so.
+            // The thread has panicked and has reported that.
             let _ = self
                 .messages
                 .send(AppMessage::StoreTrouble("a part of the cockpit has stopped; start it again".to_owned()));
@@ -179,12 +180,12 @@ fn spawn_worker(name: &str, messages: MessageSender, work: impl FnOnce() + Send 
     }
 }
 
-/// Tells who watches when that has changed.
+/// Reports changes of the watcher state to the cockpit.
 struct WatchStateNotifier {
     store: Store,
     messages: MessageSender,
     known: Mutex<WatchState>,
-    /// Somebody waits for the end of the watcher there is: one that is killed changes no file.
+    /// A thread is waiting for the end of the current watcher, because a killed watcher changes no file.
     awaited: AtomicBool,
 }
 
@@ -212,7 +213,7 @@ impl WatchStateNotifier {
     }
 }
 
-/// The store as it is, and again whenever it changes.
+/// Sends the store's state, and again after every change.
 fn follow_store(store: &Store, written: &AtomicU64, messages: &MessageSender) {
     let teller = Arc::new(WatchStateNotifier {
         store: store.clone(),
@@ -250,13 +251,13 @@ fn follow_store(store: &Store, written: &AtomicU64, messages: &MessageSender) {
     }
 }
 
-/// The runs whose records say that somebody works on them.
+/// Returns the runs whose records have a working status.
 fn working_runs(view: &StoreView) -> Vec<RunId> {
     let rows = (0..view.run_count()).map(|index| view.run(index));
     rows.filter(|run| run.status.is_working()).filter_map(|run| run.id.parse().ok()).collect()
 }
 
-/// Reads what changed and tells it. False when nobody listens any more.
+/// Reads the changes of the store and sends the new view. Returns false if the receiver is gone.
 fn read_view(store: &Store, written: &AtomicU64, messages: &MessageSender, known: &mut Option<Arc<StoreView>>) -> bool {
     let before = written.load(Ordering::Acquire);
     let read = match known.as_ref() {
@@ -273,7 +274,7 @@ fn read_view(store: &Store, written: &AtomicU64, messages: &MessageSender, known
     }
 }
 
-/// The fixes, when there is something new about them. False when nobody listens any more.
+/// Sends the fixes if `fixes.ndjson` has changed. Returns false if the receiver is gone.
 fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> bool {
     let length = store.fixes_bytes();
     if length == *known {
@@ -288,14 +289,14 @@ fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> bool 
     }
 }
 
-/// Pages, the newest wish first: what was wished for before it is no longer on the screen.
+/// Serves page requests, newest first: older requests are no longer on the screen.
 fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: &MessageSender) {
     let mut last: Option<Tab> = None;
     while let Ok(first) = reads.recv() {
         let (mut page, mut files, mut reported) = (None, None, Vec::new());
         let mut wish = Some(first);
-        // Another tab is shown at once. While the selection moves, only the page where it comes to rest is read: the
-        // others would be gone before anybody saw them, and a held key would send the terminal pages instead of rows.
+        // A change of tab is shown at once. While the selection moves, only the page where it settles is read; pages
+        // in between would be replaced unseen, and a held key would make the terminal draw pages instead of rows.
         let moves = matches!(&wish, Some(PageRequest::Page { tab, .. }) if last == Some(*tab));
         loop {
             match wish {
@@ -323,7 +324,7 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
     }
 }
 
-/// Decisions: stored first, told after.
+/// Serves triage orders: stores a decision first and reports it afterwards.
 fn serve_triage(
     store: &Store,
     ambient: &ClockAndIds,
@@ -348,7 +349,7 @@ fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder)
     let step = match order {
         TriageOrder::Set(lines) => {
             let group = ambient.new_run_id().as_str().replacen("ar_", "t_", 1);
-            // Somebody else may have decided since the screen was drawn: what counts is what the store says now.
+            // Another process may have decided since the screen was drawn, so the status is taken from the store.
             let disposition = |log: &[Disposition], line: &TriageOrderItem| {
                 let previous = triage::status_after(log, &line.finding);
                 policy::may_set(Actor::User, previous, line.status)
@@ -374,7 +375,7 @@ fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder)
     step.map_err(|TriageRefusal(why)| why)
 }
 
-/// Why a decision was not recorded.
+/// Reason why a decision was not recorded.
 struct TriageRefusal(String);
 
 impl From<StoreError> for TriageRefusal {
@@ -388,7 +389,7 @@ fn serve_runner_requests(runner: &Runner, asks: &Receiver<RunnerRequest>, messag
         let message = match wish {
             RunnerRequest::Reconcile => {
                 let reconciled = runner.reconcile();
-                // A store that cannot be written is told when somebody wants to write.
+                // An unwritable store is reported only when the user triggers a write.
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));
                 AppMessage::Reconciled(ReconcileReport { trouble: Vec::new(), ..reconciled }.summary())
             }
@@ -447,7 +448,7 @@ fn serve_runner_requests(runner: &Runner, asks: &Receiver<RunnerRequest>, messag
     }
 }
 
-/// Starts a watcher, or ends the one there is; what came of it.
+/// Starts a watcher, or stops the current one, and describes the result.
 fn toggle_watch(runner: &Runner) -> Result<String, String> {
     let watcher = runner.store.watcher_status().map_err(|error| error.to_string())?;
     if watcher != WatcherStatus::None {
@@ -476,7 +477,7 @@ fn snooze(runner: &Runner, text: &str) -> Result<String, String> {
     })
 }
 
-/// An error about a fix, with what to do about it.
+/// Describes an error about a fix, with a hint.
 fn describe_runner_error(error: RunnerError) -> String {
     match &error {
         RunnerError::Fix(fix) => match fix.hint() {
@@ -487,7 +488,7 @@ fn describe_runner_error(error: RunnerError) -> String {
     }
 }
 
-/// What came of pausing a run or of letting it go on; `done` when it is on record.
+/// Describes the result of pausing or resuming a run; `done` is the text for a recorded change.
 fn describe_pausing(result: Result<PauseOutcome, RunnerError>, done: &str) -> Result<String, String> {
     match result {
         Ok(PauseOutcome::Recorded) => Ok(done.to_owned()),
@@ -498,7 +499,7 @@ fn describe_pausing(result: Result<PauseOutcome, RunnerError>, done: &str) -> Re
     }
 }
 
-/// What became of a wish, in a sentence.
+/// Describes the decision about a review request in one sentence.
 fn describe_request(requested: &RequestOutcome) -> String {
     let (scope, reason) = (&requested.run.scope, &requested.decision.reason);
     match &requested.decision.action {
@@ -510,8 +511,8 @@ fn describe_request(requested: &RequestOutcome) -> String {
     }
 }
 
-/// Figures. Whoever changes the store all the time does not keep a processor busy with counting: between two counts
-/// there is a rest of three times as long as one takes.
+/// Serves requests for statistics. After each computation the thread sleeps three times as long as the
+/// computation took (at most [`MAX_STATS_PAUSE`]), so that a busy store does not keep a processor busy.
 fn serve_stats(store: &Store, zone: &TimeZone, views: &Receiver<Arc<StoreView>>, messages: &MessageSender) {
     while let Ok(first) = views.recv() {
         let Some(view) = std::iter::once(first).chain(views.try_iter()).last() else { continue };
@@ -526,7 +527,7 @@ fn serve_stats(store: &Store, zone: &TimeZone, views: &Receiver<Arc<StoreView>>,
     }
 }
 
-/// Filters; of several wishes only the newest matters.
+/// Serves filter requests; only the newest of several pending requests is executed.
 fn serve_filters(filters: &Receiver<AppCommand>, messages: &MessageSender) {
     while let Ok(first) = filters.recv() {
         let Some(AppCommand::Filter { serial, view, filter, overrides: known }) =

@@ -1,38 +1,39 @@
-//! Which findings the list shows: `status:open p:0,1 kind:DEAD path:src/ run:ar_… words`.
+//! Parses and applies the filter of the findings list: `status:open p:0,1 kind:DEAD path:src/ run:ar_… words`.
 //!
-//! Invariants: terms of one sort widen each other, terms of different sorts narrow each other; a term nobody
-//! understands is reported while it is typed and lets nothing vanish silently.
+//! - Values of the same term widen the result, different terms narrow it.
+//! - An unknown term is reported while it is typed and is otherwise ignored.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::domain::{FindingStatus, Kind, Priority, RunId};
 use crate::store::{FindingRow, StoreView};
 
-/// What the list shows when nobody asked for anything else.
+/// Default filter of the list.
 pub const DEFAULT: &str = "status:undecided";
 
-/// A parsed filter. Empty sets let everything through.
+/// Parsed filter. An empty set matches every finding.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FindingFilter {
     statuses: Vec<FindingStatus>,
     priorities: [bool; 4],
-    /// Kinds whose name holds one of the words.
+    /// Kinds whose name contains one of the typed words.
     kinds: Vec<Kind>,
     paths: Vec<String>,
     runs: Vec<String>,
-    /// Lower case; each must stand in the title, the path or the kind.
+    /// Lower-case words; each must occur in the title, the path or the kind, or start the id.
     words: Vec<String>,
-    /// Which terms mean nothing.
+    /// Terms that could not be parsed.
     pub faults: Vec<String>,
 }
 
-/// What the cockpit knows that the view does not: decisions stored a moment ago, rows that stay although decided, what
-/// runs reported.
+/// Knowledge of the cockpit that the view lacks: decisions stored a moment ago, rows that stay visible although
+/// decided, and findings that runs reported.
 #[derive(Debug, Clone, Default)]
 pub struct FilterOverrides {
     pub statuses: HashMap<String, FindingStatus>,
     pub pinned: HashSet<String>,
-    /// By the runs that the filter names, the findings that their outputs hold: a row knows its first and its last run.
+    /// Ids of the findings in the output of each run that the filter names. A finding row knows only its first and
+    /// last run.
     pub reported: HashMap<String, Vec<String>>,
 }
 
@@ -89,12 +90,13 @@ impl FindingFilter {
         true
     }
 
-    /// The runs whose findings are wanted, as far as they are named in full.
+    /// Returns the run ids in the filter that are complete.
     pub fn named_runs(&self) -> impl Iterator<Item = &str> {
         self.runs.iter().map(String::as_str).filter(|run| RunId::is_valid(run))
     }
 
-    /// Whether a finding passes. `reported` says that one of the wanted runs is known to have reported it.
+    /// Returns true if a finding matches. `reported` means that one of the named runs is known to have reported the
+    /// finding.
     pub fn matches(&self, row: &FindingRow<'_>, status: FindingStatus, reported: bool) -> bool {
         (self.statuses.is_empty() || self.statuses.contains(&status))
             && (self.priorities == [false; 4] || self.priorities[row.priority.index()])
@@ -111,7 +113,7 @@ impl FindingFilter {
             })
     }
 
-    /// The findings that pass, in the view's order.
+    /// Returns the indices of the matching findings, in the order of the view.
     pub fn matching_rows(&self, view: &StoreView, known: &FilterOverrides) -> Vec<u32> {
         let lists = self.named_runs().filter_map(|run| known.reported.get(run));
         let mut reported: Vec<usize> = lists.flatten().filter_map(|id| view.finding_index(id)).collect();
@@ -132,7 +134,7 @@ impl FindingFilter {
     }
 }
 
-/// Whether `text` holds the lower-case `word`, letters compared without case.
+/// Returns true if `text` contains the lower-case `word`, ignoring case.
 pub fn contains_ignore_case(text: &str, word: &str) -> bool {
     if text.is_ascii() && word.is_ascii() {
         let word = word.as_bytes();
@@ -145,15 +147,15 @@ pub fn contains_ignore_case(text: &str, word: &str) -> bool {
     text.to_lowercase().contains(word)
 }
 
-/// What could stand where the cursor is: the help of the filter line.
+/// Completion candidates of the filter line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// Bytes of the text that a candidate replaces, from here to the cursor.
+    /// Byte offset from which a candidate replaces the text, up to the cursor.
     pub start: usize,
     pub candidates: Vec<String>,
 }
 
-/// What could be typed at the cursor.
+/// Returns the candidates that fit at the cursor.
 pub fn complete(text: &str, cursor: usize) -> Completion {
     let before = text.get(..cursor).unwrap_or(text);
     let word_start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);

@@ -1,4 +1,4 @@
-//! Reads the patch of a fix for the detail.
+//! Reads the patch of a fix for the detail pane.
 
 use super::fixes::FixIndex;
 use super::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FixPage, HighlightSpans, PageData};
@@ -7,7 +7,7 @@ use crate::domain::patch::{FilePatch, PatchHunk, PatchLineKind, parse_patch};
 use crate::domain::{Fix, text};
 
 impl PageLoader {
-    /// The fix of a finding with its patch, coloured where the fixed code is still there.
+    /// Loads the fix of a finding with its patch, highlighted if the fixed commit still exists.
     pub(super) fn load_fix(&mut self, finding: &str) -> Result<PageData, String> {
         let fixes = FixIndex::new(self.store.fixes().map_err(|error| error.to_string())?);
         let fix = fixes.for_finding(finding).ok_or("there is no fix of this finding")?.clone();

@@ -1,10 +1,10 @@
-//! The fixes there are, as the cockpit needs them: for each finding the newest that does something about it.
+//! Indexes fixes by finding: for each finding the newest fix that addresses it.
 
 use std::collections::HashMap;
 
 use crate::domain::{FindingId, Fix, FixId, FixStatus};
 
-/// Every fix, and which is the one to show with a finding.
+/// Every fix, and the fix to show for each finding.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct FixIndex {
     /// Newest first.
@@ -12,7 +12,7 @@ pub struct FixIndex {
     by_finding: HashMap<FindingId, usize>,
 }
 
-/// What a person wants done with fixes.
+/// Request of the user about fixes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FixOrder {
     Make(Vec<FindingId>),
@@ -21,17 +21,17 @@ pub enum FixOrder {
     Drop(FixId),
 }
 
-/// What is known before a fix is asked for.
+/// Facts known before a fix is requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixPlan {
     pub findings: Vec<FindingId>,
-    /// Who would make it.
+    /// Reviewer that would make the fix.
     pub reviewer: String,
 }
 
 impl FixIndex {
-    /// `all` is newest first, as [`crate::store::Store::fixes`] has it. A fix that came to nothing is shown where there is
-    /// no other.
+    /// Builds the index. `all` is newest first, as [`crate::store::Store::fixes`] returns it. A failed or dropped fix
+    /// is shown only if the finding has no other.
     pub fn new(all: Vec<Fix>) -> Self {
         let mut by_finding = HashMap::new();
         let (gone, there): (Vec<_>, Vec<_>) =
@@ -44,13 +44,13 @@ impl FixIndex {
         Self { all, by_finding }
     }
 
-    /// What ended well or not since `before`: fixes that were being made then.
+    /// Returns a fix that was in progress in `before` and is offered or failed now.
     pub fn ended_since<'a>(&'a self, before: &Self) -> Option<&'a Fix> {
         let was_made = |fix: &&Fix| before.all.iter().any(|old| old.fix_id == fix.fix_id && old.status.is_working());
         self.all.iter().filter(|fix| matches!(fix.status, FixStatus::Offered | FixStatus::Failed)).find(was_made)
     }
 
-    /// The fix to show with a finding.
+    /// Returns the fix to show with a finding.
     pub fn for_finding(&self, finding: &str) -> Option<&Fix> {
         if self.by_finding.is_empty() {
             return None;

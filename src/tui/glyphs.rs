@@ -1,10 +1,10 @@
-//! The signs that the cockpit draws, and their stand-ins for terminals and fonts that have only ASCII.
+//! Defines the glyphs that the cockpit draws, with stand-ins for terminals and fonts that have only ASCII.
 
 use super::activity::ActivityState;
 use crate::domain::{FindingStatus, RunStatus};
 use crate::knowledge::pattern::{PatternOrigin, PatternStance};
 
-/// A set of signs, each one column wide.
+/// Set of glyphs, each one column wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glyphs {
     pub horizontal: &'static str,
@@ -24,11 +24,11 @@ pub struct Glyphs {
     pub trouble: &'static str,
     pub none: &'static str,
     pub thumb: &'static str,
-    /// Parts of a reviewer's window: pinned, summarized, masked, kept, free.
+    /// Segments of a reviewer's window: pinned, summarized, masked, kept, free.
     pub window: [&'static str; 5],
-    /// A column of a chart from nothing to a whole cell.
+    /// Vertical bars from empty to a full cell, in eighths.
     pub eighths: [&'static str; 9],
-    /// The line that a chart should not cross, what does, and the highest of all.
+    /// Limit line of a chart, mark of a value beyond the limit, mark of the peak.
     pub limit: &'static str,
     pub beyond: &'static str,
     pub peak: &'static str,
@@ -88,7 +88,7 @@ pub const ASCII: Glyphs = Glyphs {
 };
 
 impl Glyphs {
-    /// Whether only ASCII may be drawn.
+    /// Returns true if only ASCII may be drawn.
     pub fn is_ascii(&self) -> bool {
         self.ascii
     }
@@ -108,7 +108,7 @@ impl Glyphs {
         if self.ascii { ascii } else { unicode }
     }
 
-    /// What a working run does this moment.
+    /// Returns the glyph for the activity of a working run.
     pub fn activity(&self, mode: ActivityState) -> &'static str {
         let (unicode, ascii) = match mode {
             ActivityState::Working => ("●", "*"),
@@ -119,7 +119,7 @@ impl Glyphs {
         if self.ascii { ascii } else { unicode }
     }
 
-    /// What a pattern says of code like it.
+    /// Returns the glyph for the stance of a pattern: mistake or false alarm.
     pub fn stance(&self, stance: PatternStance) -> &'static str {
         let (unicode, ascii) = match stance {
             PatternStance::Mistake => ("✗", "x"),
@@ -128,7 +128,7 @@ impl Glyphs {
         if self.ascii { ascii } else { unicode }
     }
 
-    /// Where a pattern came from: what was learned here has no sign.
+    /// Returns the glyph for the origin of a pattern; patterns learned here have a blank.
     pub fn origin(&self, origin: PatternOrigin) -> &'static str {
         let (unicode, ascii) = match origin {
             PatternOrigin::Learned => (" ", " "),

@@ -1,24 +1,24 @@
-//! Colours of code by meaning, computed on a worker's thread. The syntaxes are read when first needed, and a file is
-//! parsed only as far as its shown lines.
+//! Highlights code on a worker thread. The syntax definitions are read when first needed; a file is parsed only
+//! up to its last visible line.
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
 use super::page_data::HighlightSpans;
 use super::theme::Role;
 
-/// Lines before the shown ones that are parsed for their sake: enough for comments and strings that began before.
+/// Greatest number of lines parsed before the visible ones; enough for comments and strings that start earlier.
 const MAX_LEAD_LINES: usize = 3_000;
-/// Longer lines are left plain.
+/// Longest highlighted line, in bytes; longer lines stay plain.
 const MAX_LINE_BYTES: usize = 1_000;
 
-/// Parses code; keeps the syntaxes once they are read.
+/// Parses code; keeps the syntax definitions once they are read.
 #[derive(Default)]
 pub struct Highlighter {
     syntaxes: Option<SyntaxSet>,
     roles: Vec<(Scope, Role)>,
 }
 
-/// Scopes that have a colour; of several that fit, the longest counts.
+/// Syntect scopes and their styles; the longest matching scope wins.
 const SCOPE_ROLES: [(&str, Role); 22] = [
     ("comment", Role::Comment),
     ("string", Role::String),
@@ -45,7 +45,8 @@ const SCOPE_ROLES: [(&str, Role); 22] = [
 ];
 
 impl Highlighter {
-    /// The coloured pieces of `lines[from..to]`, a list per line; empty when nobody knows the language.
+    /// Returns the highlighted spans of `lines[from..to]` (0-based), one list per line; empty if the language is
+    /// unknown.
     pub fn highlight_lines(&mut self, path: &str, lines: &[&str], from: usize, to: usize) -> Vec<HighlightSpans> {
         if self.roles.is_empty() {
             self.roles = SCOPE_ROLES.iter().filter_map(|(name, role)| Some((Scope::new(name).ok()?, *role))).collect();

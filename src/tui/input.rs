@@ -1,9 +1,10 @@
-//! Bytes from a terminal as keys. A parser of our own, because an answer to a question we asked the terminal may come
-//! at any moment between two keys and must not be taken for typing.
+//! Parses bytes from a terminal into keys. This parser exists because the terminal may reply to a query between
+//! any two keys, and a reply must not be read as typing.
 //!
-//! Invariants: every byte is consumed exactly once; a sequence nobody knows is swallowed whole, never typed.
+//! - Every byte is consumed exactly once.
+//! - An unknown escape sequence is dropped as a whole, never read as typing.
 
-/// A key without its modifiers.
+/// Key without its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyCode {
     Char(char),
@@ -24,7 +25,7 @@ pub enum KeyCode {
     F(u8),
 }
 
-/// A key as it was pressed. Characters carry Shift in themselves (`G`); other keys in the flag.
+/// Key press with modifiers. A character contains Shift itself (`G`); for other keys `shift` is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyEvent {
     pub code: KeyCode,
@@ -43,20 +44,20 @@ impl KeyEvent {
     }
 }
 
-/// What a terminal sends.
+/// Input from a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalInput {
     Key(KeyEvent),
-    /// Text pasted between the brackets of a bracketed paste.
+    /// Text of a bracketed paste.
     Paste(String),
-    /// The answer to our question after the background: red, green, blue.
+    /// Reply to the query for the background colour: red, green, blue.
     Background([u8; 3]),
 }
 
-/// Longer sequences are not ours.
+/// Longest buffered sequence, in bytes; longer sequences are dropped.
 const MAX_SEQUENCE_BYTES: usize = 4096;
 
-/// Takes bytes as they come; keeps an unfinished sequence until the rest is there.
+/// Incremental parser; keeps an unfinished sequence until its remaining bytes arrive.
 #[derive(Debug, Default)]
 pub struct InputParser {
     pending: Vec<u8>,
@@ -64,19 +65,19 @@ pub struct InputParser {
 }
 
 enum ParseStep {
-    /// So many bytes made this, or nothing of interest.
+    /// Number of consumed bytes, and the input they encode, if any.
     Consumed(usize, Option<TerminalInput>),
-    /// The rest has not arrived.
+    /// More bytes are needed.
     Incomplete,
 }
 
 impl InputParser {
-    /// Whether a sequence has begun and not ended: a lone Esc looks like that until some time has passed.
+    /// Returns true if a sequence is unfinished. A lone Esc also counts until [`InputParser::flush`].
     pub fn has_pending_bytes(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Reads what arrived.
+    /// Parses the bytes that arrived and appends the input to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<TerminalInput>) {
         self.pending.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.pending);
@@ -91,7 +92,7 @@ impl InputParser {
                         rest = &rest[end + END.len()..];
                     }
                     None => {
-                        // The end mark itself may be torn: keep as many bytes as it has.
+                        // The end marker may be split: hold back as many bytes as may belong to it.
                         let keep = rest.len().saturating_sub(END.len() - 1);
                         paste.extend_from_slice(&rest[..keep]);
                         self.pending = rest[keep..].to_vec();
@@ -118,7 +119,7 @@ impl InputParser {
         }
     }
 
-    /// Nothing followed for a while: what waits is what it looks like, a lone Esc.
+    /// Ends the wait after a pause: a lone pending Esc byte becomes the Esc key.
     pub fn flush(&mut self, out: &mut Vec<TerminalInput>) {
         if self.paste.is_some() {
             return;
@@ -185,7 +186,7 @@ fn parse_escape(bytes: &[u8]) -> ParseStep {
                 None => ParseStep::Consumed(3, None),
             },
         },
-        // Strings: OSC, DCS, SOS, PM, APC. They end with BEL or ST.
+        // OSC, DCS, SOS, PM and APC strings end with BEL or ST.
         Some(b']' | b'P' | b'X' | b'^' | b'_') => {
             let end = bytes[2..].iter().enumerate().find_map(|(i, byte)| match byte {
                 0x07 => Some((i, 1)),
@@ -208,7 +209,7 @@ fn parse_escape(bytes: &[u8]) -> ParseStep {
     }
 }
 
-/// `]11;rgb:RRRR/GGGG/BBBB`, one to four digits each.
+/// Parses `]11;rgb:RRRR/GGGG/BBBB` with one to four hexadecimal digits per colour.
 fn parse_background(string: &[u8]) -> Option<TerminalInput> {
     let text = std::str::from_utf8(string).ok()?;
     let rest = text.strip_prefix("]11;rgb:").or_else(|| text.strip_prefix("]11;rgba:"))?;

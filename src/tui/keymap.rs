@@ -1,6 +1,7 @@
-//! Keys as data: context, key, action. Help and footer are generated from the same map that keys are looked up in.
+//! Defines key bindings as data: context, key, action. Help and footer are generated from the map that also
+//! resolves keys.
 //!
-//! Invariant: a mistake in a user's map is a notice, never an error; what the map says of other keys still holds.
+//! - A mistake in a user's map is a notice, never an error; the map's other bindings still apply.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,10 +9,10 @@ use std::str::FromStr;
 
 use super::input::{KeyCode, KeyEvent};
 
-/// The default map, documented and complete.
+/// Default keymap with documentation; binds every action.
 pub const DEFAULT: &str = include_str!("../../assets/keymap.toml");
 
-/// Where a key is pressed. Those above [`Context::Menu`] fall back to [`Context::Global`].
+/// Context of a key press. Contexts declared before [`KeyContext::Menu`] fall back to [`KeyContext::Global`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyContext {
     Global,
@@ -49,12 +50,12 @@ impl KeyContext {
 
 macro_rules! actions {
     ($($group:literal { $($variant:ident $name:literal $short:literal $long:literal),+ $(,)? })+) => {
-        /// What a key can do.
+        /// Action of a key.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Action { $($($variant),+),+ }
 
         impl Action {
-            /// Every action in the order of the help: group, name in the map, word of the footer, sentence of the help.
+            /// Every action in the order of the help: action, group, name in the keymap, footer label, help text.
             pub const TABLE: &'static [(Self, &'static str, &'static str, &'static str, &'static str)] =
                 &[$($((Self::$variant, $group, $name, $short, $long)),+),+];
         }
@@ -143,7 +144,7 @@ actions! {
 }
 
 impl Action {
-    /// The word that stands for it in the footer.
+    /// Returns the label of the action in the footer.
     pub fn footer_label(self) -> &'static str {
         Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.3)
     }
@@ -234,7 +235,7 @@ impl fmt::Display for KeyEvent {
     }
 }
 
-/// The keys in force.
+/// Active key bindings.
 #[derive(Debug, Clone, Default)]
 pub struct Keymap {
     keys: HashMap<(KeyContext, KeyEvent), Action>,
@@ -242,7 +243,7 @@ pub struct Keymap {
 }
 
 impl Keymap {
-    /// Reads a map; what is wrong with it is returned beside it, a line each.
+    /// Parses a keymap in TOML and returns one notice per mistake. A TOML syntax error gives the default keymap.
     pub fn parse(text: &str) -> (Self, Vec<String>) {
         let mut map = Self::default();
         let mut notices = Vec::new();
@@ -301,7 +302,7 @@ impl Keymap {
         Ok(())
     }
 
-    /// What a key does here.
+    /// Returns the action of a key in a context.
     pub fn action(&self, context: KeyContext, key: KeyEvent) -> Option<Action> {
         self.keys
             .get(&(context, key))
@@ -309,7 +310,7 @@ impl Keymap {
             .copied()
     }
 
-    /// The keys that do something here, the shortest name first.
+    /// Returns the keys of an action in a context, inherited ones included, shortest name first.
     pub fn keys_of(&self, context: KeyContext, action: Action) -> Vec<KeyEvent> {
         let of = |wanted: KeyContext| {
             self.order.iter().filter(move |(c, _, a)| *c == wanted && *a == action).map(|(_, key, _)| *key)
@@ -322,12 +323,12 @@ impl Keymap {
         keys
     }
 
-    /// The key to name where there is room for one.
+    /// Returns the key to display if there is room for only one.
     pub fn key_of(&self, context: KeyContext, action: Action) -> Option<KeyEvent> {
         self.keys_of(context, action).first().copied()
     }
 
-    /// Every key of an action in the contexts of panes and of knowledge, for the help.
+    /// Returns every key of an action in the contexts of the panes and the knowledge view, for the help.
     pub fn all_keys_of(&self, action: Action) -> Vec<KeyEvent> {
         let mut keys: Vec<KeyEvent> = Vec::new();
         for context in

@@ -1,8 +1,8 @@
-//! The knowledge view while it is open: what was read of the patterns, which of them are listed, and the page of the
-//! selected one.
+//! Holds the state of the open knowledge view: the patterns read, the rows of the list, the page of the selected
+//! pattern.
 //!
-//! Invariants: a selection is an id, found anew whenever rows change; rows and page are made here, when something
-//! changes, and drawing takes those on screen.
+//! - A selection is an id; its row is looked up again whenever rows change.
+//! - Rows and page are built here on changes; drawing only copies the visible part.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::knowledge::pattern::{Pattern, PatternStance};
 use crate::knowledge::rank::PatternAssessment;
 use crate::reviewers::analyzer::language::Language;
 
-/// A pattern and where it stood when it was read.
+/// Pattern and its rank at the time it was read.
 #[derive(Debug, Clone)]
 pub struct RankedPattern {
     pub pattern: Pattern,
     pub standing: PatternAssessment,
-    /// Other patterns of its group.
+    /// Number of other patterns in its group.
     pub similar: usize,
 }
 
@@ -34,16 +34,16 @@ impl RankedPattern {
     }
 }
 
-/// What is known of a language; the most useful patterns first.
+/// Knowledge about a language; the most useful patterns first.
 #[derive(Debug, Clone)]
 pub struct LanguagePatterns {
     pub language: Language,
     pub patterns: Vec<RankedPattern>,
-    /// Kinds of findings that are a priority lower, with how often they were dismissed.
+    /// Finding kinds whose priority is lowered by one, with their number of dismissals.
     pub lowered: Vec<(Kind, u32)>,
 }
 
-/// Whether something new is learned.
+/// Setting that turns learning on or off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LearningMode {
     #[default]
@@ -51,7 +51,7 @@ pub enum LearningMode {
     Off,
 }
 
-/// Where a pattern's finding was.
+/// Location of a pattern's newest finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternLocation {
     pub path: String,
@@ -59,19 +59,19 @@ pub struct PatternLocation {
     pub at: Time,
 }
 
-/// Everything that is known, as it was read. Languages of which most was seen come first.
+/// Knowledge of all languages; the languages whose patterns were seen most come first.
 #[derive(Debug, Clone, Default)]
 pub struct PatternLibrary {
-    /// Languages of which something is known.
+    /// Languages with at least one pattern.
     pub languages: Vec<LanguagePatterns>,
-    /// Where in this repository the newest finding of a pattern was: the patterns themselves keep no places.
+    /// Location of each pattern's newest finding in this repository. The patterns themselves store no locations.
     pub locations: HashMap<PatternId, PatternLocation>,
     pub learning: LearningMode,
-    /// What could not be read, and what had to be set aside.
+    /// Read errors, and notices about damaged entries.
     pub troubles: Vec<String>,
 }
 
-/// Something to do with knowledge.
+/// Request to the knowledge worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnowledgeOrder {
     Read,
@@ -80,27 +80,27 @@ pub enum KnowledgeOrder {
     Export { path: String, existing: ExportOverwrite },
 }
 
-/// What an export does about a file that is there already.
+/// Behaviour of an export if the file exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportOverwrite {
     Keep,
     Replace,
 }
 
-/// What came of an order other than reading.
+/// Result of a request other than reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnowledgeOutcome {
-    /// In a sentence.
+    /// Success message.
     Done(String),
-    /// Nothing was written: there is a file of this name.
+    /// Path of an existing file; nothing was written.
     Exists(String),
     Failed(String),
 }
 
-/// What is listed.
+/// Row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnowledgeRow {
-    /// A language, by its place among the shelves, with how many of its patterns pass the filter.
+    /// A language: its index in [`PatternLibrary::languages`] and the number of its patterns that match the filter.
     Language {
         shelf: usize,
         passing: usize,
@@ -111,14 +111,14 @@ pub enum KnowledgeRow {
     },
 }
 
-/// What is selected.
+/// Selected item of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KnowledgeSelection {
     Language(Language),
     Pattern(PatternId),
 }
 
-/// The half of the view that the keys are for.
+/// Half of the view that has the focus.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KnowledgePane {
     #[default]
@@ -126,23 +126,23 @@ pub enum KnowledgePane {
     Page,
 }
 
-/// The open view.
+/// State of the open view.
 #[derive(Debug, Clone, Default)]
 pub struct KnowledgeView {
-    /// `None` until it was read.
+    /// `None` until the first read finishes.
     pub library: Option<Arc<PatternLibrary>>,
     pub rows: Vec<KnowledgeRow>,
-    /// Patterns that pass the filter.
+    /// Number of patterns that match the filter.
     pub passing: usize,
     pub cursor: Cursor,
-    /// Words; all of them must stand in what a row says.
+    /// Words; each must occur in a text of the pattern.
     pub filter: String,
     pub folded: HashSet<Language>,
     pub focus: KnowledgePane,
     pub doc: Doc,
-    /// The first line of the page on screen.
+    /// First visible line of the page (0-based).
     pub scroll: usize,
-    /// What `doc` is about.
+    /// Item that `doc` shows.
     shown: Option<KnowledgeSelection>,
 }
 
@@ -151,14 +151,14 @@ impl PatternLibrary {
         self.languages.iter().map(|shelf| shelf.patterns.len()).sum()
     }
 
-    /// Whether anything but what came with revdeck is there, or was seen of that.
+    /// Returns true if any pattern was seen in a review or any kind is lowered.
     fn has_learned(&self) -> bool {
         let has =
             |shelf: &LanguagePatterns| !shelf.lowered.is_empty() || shelf.patterns.iter().any(|known| known.seen() > 0);
         self.languages.iter().any(has)
     }
 
-    /// A pattern by its id.
+    /// Returns the pattern with this id.
     pub fn pattern(&self, id: &PatternId) -> Option<&RankedPattern> {
         self.languages.iter().flat_map(|shelf| &shelf.patterns).find(|known| known.pattern.id == *id)
     }
@@ -181,20 +181,20 @@ impl KnowledgeView {
         self.rows.get(self.cursor.selected).copied()
     }
 
-    /// The selected pattern with its language.
+    /// Returns the selected pattern and its language.
     pub fn selected_pattern(&self) -> Option<(Language, &RankedPattern)> {
         let row = self.selected_row()?;
         Some((self.language_patterns(row)?.language, self.ranked_pattern(row)?))
     }
 
-    /// Whether the patterns of the selected language are hidden.
+    /// Returns true if the patterns of the selected language are hidden.
     pub fn is_folded(&self) -> bool {
         self.selected_row()
             .and_then(|row| self.language_patterns(row))
             .is_some_and(|shelf| self.folded.contains(&shelf.language))
     }
 
-    /// Whether there is nothing to list because nothing is known at all.
+    /// Returns true if the library was read and holds no patterns.
     pub fn is_empty(&self) -> bool {
         self.library.as_ref().is_some_and(|library| library.languages.is_empty())
     }
@@ -230,7 +230,7 @@ impl KnowledgeView {
     }
 }
 
-/// Whether each word stands in something that is said of a pattern.
+/// Returns true if each word occurs in some text about the pattern.
 fn matches_words(pattern: &Pattern, words: &[&str]) -> bool {
     let stance = match pattern.stance {
         PatternStance::Mistake => "mistake",
@@ -254,14 +254,14 @@ fn matches_words(pattern: &Pattern, words: &[&str]) -> bool {
     words.iter().all(|word| said.iter().any(|text| filter::contains_ignore_case(text, word)))
 }
 
-/// Opens the view; what is known is on its way.
+/// Opens the view and requests the library.
 pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
     app.knowledge = Some(Box::default());
     commands.push(AppCommand::Knowledge(KnowledgeOrder::Read));
     build_page(app);
 }
 
-/// What is known is here.
+/// Shows a library that was read and keeps the selection.
 pub fn set_library(app: &mut App, library: Arc<PatternLibrary>) {
     let Some(view) = &mut app.knowledge else { return };
     let first = view.library.is_none();
@@ -272,17 +272,17 @@ pub fn set_library(app: &mut App, library: Arc<PatternLibrary>) {
     refresh_rows(app, selected, if first { 1 } else { at });
     match trouble {
         Some(trouble) => app.show_notice(NoticeLevel::Error, trouble),
-        // An empty page says it at length.
+        // An empty page explains this at length.
         None if first && !taught && !empty => {
             app.show_notice(NoticeLevel::Info, "nothing learned yet: try `revdeck knowledge learn --history 500`");
         }
-        // What was said of the reading is over; what was done stays.
+        // A notice about reading disappears; a notice about a change stays.
         None if !first => app.notice = app.notice.take().filter(|notice| notice.level != NoticeLevel::Info),
         None => {}
     }
 }
 
-/// An order was carried out, or not.
+/// Shows the result of a request.
 pub fn show_outcome(app: &mut App, outcome: KnowledgeOutcome) {
     match outcome {
         KnowledgeOutcome::Done(text) => app.show_notice(NoticeLevel::Success, text),
@@ -291,7 +291,7 @@ pub fn show_outcome(app: &mut App, outcome: KnowledgeOutcome) {
     }
 }
 
-/// Lists what passes the filter; what was selected stays so where it is listed.
+/// Applies a filter; the selected item stays selected if it still matches.
 pub fn set_filter(app: &mut App, text: &str) {
     let Some(view) = &mut app.knowledge else { return };
     if view.filter == text {
@@ -302,7 +302,7 @@ pub fn set_filter(app: &mut App, text: &str) {
     refresh_rows(app, selected, at.max(1));
 }
 
-/// Shows or hides the patterns of the language that is selected.
+/// Folds or unfolds the patterns of the selected language.
 pub fn toggle_fold(app: &mut App) {
     let Some(view) = &mut app.knowledge else { return };
     let Some(language) = view.selected_row().and_then(|row| view.language_patterns(row)).map(|shelf| shelf.language)
@@ -319,7 +319,7 @@ pub fn toggle_fold(app: &mut App) {
     refresh_rows(app, selected, at);
 }
 
-/// Makes the rows anew and finds the selection again, else the row at `at`.
+/// Rebuilds the rows and restores the selection; if it is gone, selects row `at`.
 fn refresh_rows(app: &mut App, selected: Option<KnowledgeSelection>, at: usize) {
     let height = list_height(app);
     let Some(view) = &mut app.knowledge else { return };
@@ -352,7 +352,7 @@ pub fn select_row(app: &mut App, at: usize) {
     build_page(app);
 }
 
-/// Selects the next language, or the one before.
+/// Selects the next or previous language.
 pub fn select_language(app: &mut App, forward: bool) {
     let Some(view) = &app.knowledge else { return };
     let mut shelves = view.rows.iter().enumerate().filter(|(_, row)| matches!(row, KnowledgeRow::Language { .. }));
@@ -362,14 +362,14 @@ pub fn select_language(app: &mut App, forward: bool) {
     };
     let Some((at, _)) = next else { return };
     select_row(app, at);
-    // Its patterns are to be seen with it.
+    // Scrolls so that its patterns are visible below it.
     let height = list_height(app);
     if let Some(view) = &mut app.knowledge {
         view.cursor.offset = at.min(view.rows.len().saturating_sub(height));
     }
 }
 
-/// Moves the page by some lines.
+/// Scrolls the page by a number of lines.
 pub fn scroll(app: &mut App, by: isize) {
     let height = page_height(app);
     if let Some(view) = &mut app.knowledge {
@@ -378,7 +378,7 @@ pub fn scroll(app: &mut App, by: isize) {
     }
 }
 
-/// Makes the page of what is selected, for the width that the screen has. Another selection's page begins at its top.
+/// Builds the page of the selected item for the current width. The page of a new selection starts at the top.
 pub fn build_page(app: &mut App) {
     let Some(view) = &app.knowledge else { return };
     let width = usize::from(compute_areas(app).page.width).max(20);
@@ -393,7 +393,7 @@ pub fn build_page(app: &mut App) {
     scroll(app, 0);
 }
 
-/// The screen has another size.
+/// Adapts rows and page to a new screen size.
 pub fn handle_resize(app: &mut App) {
     let height = list_height(app);
     if let Some(view) = &mut app.knowledge {
@@ -402,33 +402,33 @@ pub fn handle_resize(app: &mut App) {
     build_page(app);
 }
 
-/// Rows of the list that fit on the screen.
+/// Returns the number of list rows that fit on the screen (at least 1).
 pub fn list_height(app: &App) -> usize {
     usize::from(compute_areas(app).list.height).max(1)
 }
 
-/// Lines of the page that fit on the screen.
+/// Returns the number of page lines that fit on the screen (at least 1).
 pub fn page_height(app: &App) -> usize {
     usize::from(compute_areas(app).page.height).max(1)
 }
 
-/// Where the view's parts are.
+/// Rectangles of the view's parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KnowledgeAreas {
     pub list_title: Rect,
     pub list: Rect,
-    /// The column between both where they stand beside each other.
+    /// Column between list and page when they stand side by side.
     pub divider: Rect,
     pub page_title: Rect,
     pub page: Rect,
 }
 
-/// Beside each other where there is room for it, else one above the other; on a small screen the half that has the keys.
-/// An empty view is a page.
+/// Computes the rectangles: list and page side by side, else stacked, else only the half with the focus. An empty
+/// view is only a page.
 pub fn compute_areas(app: &App) -> KnowledgeAreas {
-    /// Rows that a list and a page above each other need to be of use.
+    /// Fewest rows for a list and a page stacked.
     const MIN_STACKED_ROWS: u16 = 16;
-    /// Columns that a list and a page beside each other need.
+    /// Fewest columns for a list and a page side by side.
     const MIN_SIDE_BY_SIDE_COLUMNS: u16 = 140;
     let layout = app.layout();
     let top = layout.header.y + if app.rows >= 30 { 2 } else { 1 };
@@ -444,7 +444,7 @@ pub fn compute_areas(app: &App) -> KnowledgeAreas {
     if view.is_some_and(KnowledgeView::is_empty) {
         (areas.page_title, areas.page) = split(full);
     } else if app.columns >= MIN_SIDE_BY_SIDE_COLUMNS {
-        // Rows say more than the page of one of them.
+        // The list gets 57 % of the width, because its rows say more than the page of one pattern.
         let SplitColumns { left, divider, right } = split_columns(app.columns, (app.columns * 57 / 100).min(120));
         (areas.list_title, areas.list) = split(Rect { x: left.0, width: left.1, ..full });
         areas.divider = Rect { x: divider, width: 1, ..full };
@@ -456,13 +456,13 @@ pub fn compute_areas(app: &App) -> KnowledgeAreas {
         (areas.page_title, areas.page) = split(Rect { y: top + upper, height: height - upper, ..full });
     } else if side == KnowledgePane::List {
         (areas.list_title, areas.list) = split(full);
-        // The page is made for the width that it will have.
+        // The hidden page is still built for the width it will have.
         areas.page.width = full.width;
     } else {
         (areas.page_title, areas.page) = split(full);
     }
     if app.rows >= 30 && !view.is_some_and(KnowledgeView::is_empty) {
-        // A blank line below the title, as elsewhere.
+        // A blank line below the title, as in the other views.
         areas.page.y += 1;
         areas.page.height = areas.page.height.saturating_sub(1);
     }

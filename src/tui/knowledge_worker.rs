@@ -1,4 +1,4 @@
-//! Reads and changes what reviews have taught, on a thread of its own: drawing and updating never touch a file.
+//! Reads and changes learned patterns on a worker thread, so that updating and drawing never touch a file.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -26,26 +26,26 @@ use crate::knowledge::{builtin_patterns, exchange, rank};
 use crate::runner::Runner;
 use crate::store::{Store, StoreView, files};
 
-/// Runs that are looked through for places of patterns. Own: what is older is history.
+/// Most runs searched for locations of patterns. Chosen here: older locations are of little use.
 const MAX_SEARCHED_RUNS: usize = 50;
 
-/// Several changes in this time are one: who learns writes a file after the other.
+/// Time in which several file changes count as one; learning writes several files in a row.
 const CHANGE_DEBOUNCE: Duration = Duration::from_millis(300);
 
-/// Where knowledge is, and whether it grows.
+/// Worker for knowledge requests.
 pub struct KnowledgeWorker {
     pub cache: KnowledgeCache,
-    /// Of the cache.
+    /// Folder of the cache.
     pub folder: PathBuf,
-    /// What was found in this repository.
+    /// Store of this repository, for locations of findings.
     pub store: Store,
     pub learning: LearningMode,
     pub ambient: ClockAndIds,
-    /// What a leading `~` stands for.
+    /// Folder for which a leading `~` stands.
     pub home: Option<PathBuf>,
 }
 
-/// Carries out orders in turn; after each that changed something, what is known is told anew.
+/// Executes requests in order; after each read or change, sends the library again.
 pub fn serve_orders(
     librarian: &KnowledgeWorker,
     orders: &Receiver<(KnowledgeOrder, Arc<StoreView>)>,
@@ -55,7 +55,7 @@ pub fn serve_orders(
     let mut eye = None;
     let mut touched = Some(touched);
     while let Ok((order, view)) = orders.recv() {
-        // Nobody watches what nobody has asked for.
+        // The cache is watched only after the first request.
         if let Some(touched) = touched.take() {
             eye = CacheWatcher::new(&librarian.folder, touched);
         }
@@ -75,7 +75,7 @@ pub fn serve_orders(
     }
 }
 
-/// Tells, when it has come to rest, that somebody has changed what is known.
+/// Reports changes of the cache after [`CHANGE_DEBOUNCE`].
 pub fn notify_changes(touches: &Receiver<()>, messages: &MessageSender) {
     while touches.recv().is_ok() {
         thread::sleep(CHANGE_DEBOUNCE);
@@ -86,7 +86,7 @@ pub fn notify_changes(touches: &Receiver<()>, messages: &MessageSender) {
     }
 }
 
-/// Sees that files of the cache change: by a review that teaches, by a command, by another cockpit.
+/// Watches the files of the cache, which reviews, commands and other cockpits change.
 pub struct CacheWatcher {
     folder: PathBuf,
     watched: Option<PathBuf>,
@@ -94,7 +94,8 @@ pub struct CacheWatcher {
 }
 
 impl CacheWatcher {
-    /// `None` where the system has no notifications: the page is then read when its key is pressed.
+    /// Creates the watcher. Returns `None` if the system has no file notifications; then only the reload key reads
+    /// again.
     pub fn new(folder: &Path, touched: Sender<()>) -> Option<Self> {
         let of = folder.to_owned();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -113,7 +114,7 @@ impl CacheWatcher {
         }
     }
 
-    /// Watches the folder, or the one above it until there is one.
+    /// Watches the cache folder, or its parent while the folder does not exist.
     pub fn update_watch(&mut self) {
         let places = [Some(self.folder.as_path()), self.folder.parent()];
         let wanted = places.into_iter().flatten().find(|folder| folder.is_dir()).map(Path::to_owned);
@@ -126,7 +127,7 @@ impl CacheWatcher {
     }
 }
 
-/// Whether a changed path is the cache or a file of patterns.
+/// Returns true if a path is the cache folder or a pattern file in it.
 fn is_pattern_path(path: &Path, folder: &Path) -> bool {
     let is_json = path.extension().is_some_and(|extension| extension == "json");
     path == folder || (is_json && path.parent() == Some(folder))
@@ -144,7 +145,7 @@ impl KnowledgeWorker {
         }
     }
 
-    /// What came of an order; a read is told by what is read.
+    /// Executes a request. Returns `None` for a read, whose result is the library itself.
     pub fn execute(&self, order: &KnowledgeOrder) -> Option<KnowledgeOutcome> {
         let now = self.ambient.now();
         let done = match order {
@@ -167,7 +168,7 @@ impl KnowledgeWorker {
         })
     }
 
-    /// The patterns of all languages, the most useful of each first. What cannot be read is said, and the rest is there.
+    /// Reads the patterns of all languages, the most useful first. Read errors are recorded in the library.
     pub fn read_library(&self, view: &StoreView) -> PatternLibrary {
         let now = self.ambient.now();
         let mut library = PatternLibrary { learning: self.learning, ..PatternLibrary::default() };
@@ -210,12 +211,12 @@ impl KnowledgeWorker {
         library
     }
 
-    /// Where code matched the patterns last, as far as the newest runs tell.
+    /// Finds the newest location of each pattern in the outputs of the newest runs.
     fn find_locations(&self, view: &StoreView, library: &PatternLibrary) -> HashMap<PatternId, PatternLocation> {
         let all = library.languages.iter().flat_map(|shelf| &shelf.patterns);
         let mut wanted: HashSet<&PatternId> = all.map(|known| &known.pattern.id).collect();
         let mut places = HashMap::new();
-        // Only the built-in reviewer finds by patterns.
+        // Only the built-in reviewer uses patterns to find problems.
         let runs = (0..view.run_count()).map(|index| view.run(index)).filter(|run| run.reviewer == Runner::BUILTIN);
         for run in runs.filter(|run| run.counts.iter().any(|count| *count > 0)).take(MAX_SEARCHED_RUNS) {
             let output = run.id.parse().ok().and_then(|id| self.store.output(&id).ok().flatten());
@@ -262,11 +263,12 @@ impl KnowledgeWorker {
 
 enum ExportWrite {
     Written,
-    /// There was a file already.
+    /// The file already existed.
     AlreadyExists,
 }
 
-/// Half a file never stays: a new one goes again when it cannot be written, an old one is replaced as a whole.
+/// Writes an export completely or not at all: a new file is removed after a write error, an old one is replaced
+/// atomically.
 fn write_export(path: &Path, bytes: &[u8], existing: ExportOverwrite) -> Result<ExportWrite, String> {
     if existing == ExportOverwrite::Replace {
         files::write_atomically(path, bytes, files::ExistingPolicy::Replace).map_err(|error| error.to_string())?;
@@ -284,7 +286,7 @@ fn write_export(path: &Path, bytes: &[u8], existing: ExportOverwrite) -> Result<
     })
 }
 
-/// An error with what to do about it.
+/// Describes an error with a hint.
 fn describe_error(error: &KnowledgeError) -> String {
     format!("{error}; {}", error.hint())
 }

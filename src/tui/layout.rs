@@ -1,33 +1,35 @@
-//! Where the panes are: two columns from 120 columns on, a narrow list and the detail from 80, one pane below.
+//! Computes the rectangles of the panes: all lists and the detail from 120 columns, one list and the detail from
+//! 80 columns, one pane below that.
 //!
-//! Pure: size, focus and zoom in, rectangles out; the same for `update`, which needs heights, and for the views.
+//! - Pure: the same size, focus and zoom give the same rectangles, both for `update` (which needs heights) and
+//!   for views.
 
 use ratatui::layout::Rect;
 
 use super::app::Pane;
 
-/// From here on the three lists stand one above the other beside the detail.
+/// Fewest columns for three stacked lists beside the detail.
 pub const MIN_WIDE_COLUMNS: u16 = 120;
-/// From here on one list stands beside the detail.
+/// Fewest columns for one list beside the detail.
 pub const MIN_SPLIT_COLUMNS: u16 = 80;
-/// Rows that three lists need to be of use.
+/// Fewest rows for three stacked lists.
 const MIN_THREE_LISTS_ROWS: u16 = 14;
-/// Below this nothing useful fits.
+/// Smallest usable screen: columns, rows.
 pub const MIN_SCREEN_SIZE: (u16, u16) = (40, 10);
 
-/// A pane: its title's row and the body below.
+/// Rectangles of a pane: title row and the body below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaneArea {
     pub title: Rect,
     pub body: Rect,
 }
 
-/// The rectangles of everything.
+/// Rectangles of the whole screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScreenLayout {
     pub too_small: bool,
     pub header: Rect,
-    /// The column between the lists and the detail.
+    /// Column between the lists and the detail.
     pub divider: Option<Rect>,
     pub notice: Rect,
     pub footer: Rect,
@@ -51,12 +53,12 @@ impl ScreenLayout {
         self.pane(pane).map(|area| area.body)
     }
 
-    /// Columns of a text in the message line, which has a sign before it.
+    /// Returns the columns of text in the message line, which starts with a glyph.
     pub fn notice_width(&self) -> usize {
         usize::from(self.notice.width.saturating_sub(4))
     }
 
-    /// The same with a message of so many lines: it takes them from the end of the panes, at most a third of the screen.
+    /// Enlarges the message line to `lines` rows, at most a third of the screen, taken from the bottom of the panes.
     pub fn with_notice(mut self, lines: usize) -> Self {
         let most = (self.footer.y / 3).max(1);
         let height = u16::try_from(lines).unwrap_or(most).clamp(1, most);
@@ -75,7 +77,7 @@ impl ScreenLayout {
     }
 }
 
-/// Two columns with a rule between them: first column and width of each.
+/// Two columns with a rule between them: start and width of each column, and the column of the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitColumns {
     pub left: (u16, u16),
@@ -83,10 +85,10 @@ pub struct SplitColumns {
     pub right: (u16, u16),
 }
 
-/// Room between neighbours: one column at the edges, a rule with a blank on both sides between the columns.
+/// Columns of space at the screen's edges and on both sides of the rule.
 const MARGIN: u16 = 1;
 
-/// Two columns of a screen with the rule at `divider`.
+/// Splits a screen into two columns with the rule at `divider`.
 pub fn split_columns(columns: u16, divider: u16) -> SplitColumns {
     let right = divider + 1 + 2 * MARGIN;
     SplitColumns {
@@ -96,7 +98,7 @@ pub fn split_columns(columns: u16, divider: u16) -> SplitColumns {
     }
 }
 
-/// The layout for a screen.
+/// Computes the layout of a screen.
 pub fn compute_layout(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: bool) -> ScreenLayout {
     let roomy = rows >= 30;
     let header = Rect::new(0, 0, columns, 1);
@@ -141,7 +143,7 @@ pub fn compute_layout(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: 
     }
     put(Pane::Detail, detail);
     if columns >= MIN_WIDE_COLUMNS && height >= MIN_THREE_LISTS_ROWS {
-        // A blank line between the panes where there is room for it.
+        // A blank line between the panes if there is room.
         let air = u16::from(roomy);
         let rest = height.saturating_sub(2 * air);
         let runs = (rest / 4).max(4);

@@ -1,10 +1,10 @@
-//! One line of text being typed, with a cursor between its characters.
+//! Edits one line of text with a cursor between graphemes.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::domain::text;
 
-/// The text and the cursor as a byte position in it, always between graphemes.
+/// Text and cursor; the cursor is a byte offset, always at a grapheme boundary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineEdit {
     text: String,
@@ -12,12 +12,12 @@ pub struct LineEdit {
     origin: TextOrigin,
 }
 
-/// Where the text comes from.
+/// Origin of the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum TextOrigin {
     #[default]
     Typed,
-    /// What is typed takes its place; who edits it keeps it.
+    /// Suggested text: typing replaces it, editing keeps it.
     Suggested,
 }
 
@@ -26,7 +26,7 @@ impl LineEdit {
         Self { text: text.to_owned(), cursor: text.len(), origin: TextOrigin::Typed }
     }
 
-    /// A text to take as it is, to edit, or to type another one over it.
+    /// Creates a line with a suggested text, which the user accepts, edits or types over.
     pub fn with_suggestion(text: &str) -> Self {
         Self { origin: TextOrigin::Suggested, ..Self::new(text) }
     }
@@ -47,7 +47,7 @@ impl LineEdit {
         *self = Self::new(text);
     }
 
-    /// Text typed or pasted: one line of it, made harmless.
+    /// Inserts typed or pasted text at the cursor; line ends and control characters are replaced.
     pub fn insert(&mut self, typed: &str) {
         if self.is_suggestion() {
             self.delete_all();
@@ -57,7 +57,7 @@ impl LineEdit {
         self.cursor += clean.len();
     }
 
-    /// Puts `with` where the text from `start` to the cursor is.
+    /// Replaces the text from byte `start` to the cursor.
     pub fn replace(&mut self, start: usize, with: &str) {
         if start <= self.cursor && self.text.is_char_boundary(start) {
             self.text.replace_range(start..self.cursor, with);

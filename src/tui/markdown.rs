@@ -1,4 +1,4 @@
-//! A finding as Markdown, to paste into a ticket or a prompt.
+//! Renders a finding as Markdown for a ticket or a prompt.
 
 use crate::domain::{Finding, FindingStatus, text};
 use crate::store::FindingRow;
@@ -7,7 +7,7 @@ fn format_location(path: &str, start: u32, end: u32) -> String {
     if end > start { format!("{path}:{start}-{end}") } else { format!("{path}:{start}") }
 }
 
-/// All of a finding.
+/// Renders all details of a finding.
 pub fn render_finding(finding: &Finding, status: FindingStatus) -> String {
     let mut out = format!(
         "**{}: {}**\n\n`{}` · {} · {} · {}\n\n{}\n",
@@ -21,7 +21,7 @@ pub fn render_finding(finding: &Finding, status: FindingStatus) -> String {
     );
     if !finding.quoted_code.is_empty() {
         let code = text::sanitize_lines(&finding.quoted_code, 4);
-        // A fence longer than any run of backticks inside.
+        // The fence is longer than any run of backticks in the code.
         let longest = code.split(|c| c != '`').map(str::len).max().unwrap_or(0);
         let fence = "`".repeat(longest.max(2) + 1);
         out.push_str(&format!("\n{fence}\n{}\n{fence}\n", code.trim_end()));
@@ -32,7 +32,7 @@ pub fn render_finding(finding: &Finding, status: FindingStatus) -> String {
     out
 }
 
-/// What a list knows of a finding.
+/// Renders the facts that a list row has.
 pub fn render_row(row: &FindingRow<'_>, status: FindingStatus) -> String {
     format!(
         "**{}: {}**\n\n`{}` · {} · {} · {}\n",

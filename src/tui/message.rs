@@ -1,5 +1,5 @@
-//! What can happen to the cockpit and what it can want done. Everything from outside, moments included, arrives as a
-//! message; everything for outside leaves as a command.
+//! Defines messages and commands. All input of the cockpit, time included, arrives as a message; all effects
+//! leave as commands.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::runner::WatchState;
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
 
-/// Something happened.
+/// Event for the cockpit.
 #[derive(Debug)]
 pub enum AppMessage {
     Input(TerminalInput),
@@ -22,82 +22,81 @@ pub enum AppMessage {
         columns: u16,
         rows: u16,
     },
-    /// A second has passed; sent only while a run lives.
+    /// A second has passed. Sent only while the screen shows a running clock, and once at the start.
     Tick,
-    /// The store as it is now. `written` counts the decisions that this process had stored before it was read.
+    /// New state of the store. `written` is the number of decisions that this process had stored before the read.
     StoreRead {
         view: Arc<StoreView>,
         written: u64,
     },
-    /// What the runs that work do this moment, by their ids.
+    /// Heartbeats of the working runs, by run id.
     Pulses(Vec<(String, Heartbeat)>),
     /// The store cannot be read, or not completely.
     StoreTrouble(String),
-    /// The rows that a filter lets through.
+    /// Rows that match the filter.
     Filtered {
         serial: u64,
         view: Arc<StoreView>,
         rows: Vec<u32>,
     },
-    /// What the detail shows.
+    /// Data of the detail page.
     Loaded {
         subject: DetailSubject,
         tab: Tab,
         loaded: Box<PageData>,
     },
-    /// The files of a run.
-    /// `None` when nothing is recorded of them but the findings.
+    /// Files of a run; `None` if the run has no output.
     Files {
         run: String,
         files: Option<Vec<FileListRow>>,
     },
-    /// The ids of the findings that a run reported.
+    /// Ids of the findings that a run reported.
     Reported {
         run: String,
         findings: Vec<String>,
     },
-    /// What was stored for an order.
+    /// Result of a triage order.
     Triaged {
         order: TriageOrder,
         result: Result<UndoOutcome, String>,
         written: u64,
     },
-    /// The figures of the store.
+    /// Statistics of the store.
     Stats(Result<Arc<Metrics>, String>),
-    /// The patterns as they are now.
+    /// Current patterns.
     Knowledge(Arc<PatternLibrary>),
-    /// Somebody has changed them.
+    /// Another process has changed the patterns.
     KnowledgeChanged,
-    /// What came of an order about them.
+    /// Result of a knowledge request.
     KnowledgeFinished(KnowledgeOutcome),
-    /// A review was asked for: the decision in words, and the run that stands for it.
+    /// Result of a review request.
     Requested(Result<ReviewReply, String>),
     Cancelled {
         run: String,
         result: Result<String, String>,
     },
-    /// What came of pausing a run or of letting it go on.
+    /// Result of pausing or resuming a run.
     Paused(Result<String, String>),
-    /// What dead processes left was set right: what that was, in a line.
+    /// Repairs after dead processes, described in one line; `None` if there was nothing to repair.
     Reconciled(Option<String>),
-    /// Who watches, and whether somebody wants to be left alone.
+    /// State of the watcher and of the snooze.
     Watch(WatchState),
-    /// What came of starting or ending a watcher, or of a snooze.
+    /// Result of starting or stopping the watcher, or of a snooze.
     Watched(Result<String, String>),
-    /// The fixes there are.
+    /// All fixes.
     Fixes(Arc<FixIndex>),
-    /// Who would make a fix.
+    /// Reviewer that would make a fix.
     FixPlanned(Result<FixPlan, String>),
-    /// What came of an order about a fix.
+    /// Result of a fix request.
     FixFinished(Result<Box<Fix>, String>),
-    /// An editor has ended.
+    /// The editor has exited.
     Edited(Result<(), String>),
     Ended(ExitCause),
-    /// Back from a suspension: everything must be drawn anew.
+    /// The process continues after a suspension; the whole screen is drawn again.
     Resumed,
 }
 
-/// Why the cockpit ends although nobody pressed a key.
+/// Cause of an exit without a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitCause {
     /// SIGTERM or SIGINT.
@@ -106,17 +105,18 @@ pub enum ExitCause {
     HungUp,
 }
 
-/// What became of a wish for a review.
+/// Answer to a review request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewReply {
+    /// Id of the run that answers the request.
     pub run: Option<String>,
-    /// One sentence.
+    /// Decision in one sentence.
     pub text: String,
-    /// Nothing was there to review.
+    /// There was nothing to review.
     pub nothing: bool,
 }
 
-/// Something to do outside.
+/// Effect to execute outside the state.
 #[derive(Debug)]
 pub enum AppCommand {
     Load {
@@ -126,7 +126,7 @@ pub enum AppCommand {
     LoadFiles {
         run: String,
     },
-    /// What did this run report?
+    /// Reads the ids of the findings that a run reported.
     LoadReported {
         run: String,
     },
@@ -136,7 +136,7 @@ pub enum AppCommand {
         filter: FindingFilter,
         overrides: Arc<FilterOverrides>,
     },
-    /// Count what a view and the files beside it tell.
+    /// Computes the statistics of a view and the files beside it.
     Stats(Arc<StoreView>),
     Knowledge(KnowledgeOrder),
     Triage(TriageOrder),
@@ -144,36 +144,36 @@ pub enum AppCommand {
     Cancel(RunId),
     Pause(RunId),
     Resume(RunId),
-    /// Starts a watcher, or ends the one there is.
+    /// Starts a watcher, or stops the current one.
     Watch,
-    /// For so long nothing is to begin by itself, as it was typed.
+    /// Pauses automatic reviews for the typed duration.
     Snooze(String),
-    /// Find out who would make a fix.
+    /// Determines the reviewer that would make a fix.
     PlanFix(Vec<FindingId>),
     Fix(FixOrder),
-    /// Into the terminal's clipboard.
+    /// Copies text to the terminal's clipboard.
     Copy(String),
     Edit {
         path: String,
         line: u32,
     },
     Suspend,
-    /// Draw everything anew.
+    /// Draws the whole screen again.
     Redraw,
     Quit(Option<ExitCause>),
 }
 
-/// Decisions about findings, made by one key.
+/// Triage decisions made by one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TriageOrder {
     Set(Vec<TriageOrderItem>),
-    /// Take back the last decision of the user.
+    /// Undoes the user's last decision.
     Undo,
-    /// Set again what was taken back last.
+    /// Redoes the last undone decision.
     Redo,
 }
 
-/// One finding of a [`TriageOrder::Set`].
+/// Finding and new status in a [`TriageOrder::Set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriageOrderItem {
     pub finding: FindingId,
@@ -182,7 +182,7 @@ pub struct TriageOrderItem {
     pub reason: String,
 }
 
-/// What the detail is about.
+/// Subject of the detail pane.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DetailSubject {
     Nothing,
@@ -191,38 +191,38 @@ pub enum DetailSubject {
     File { run: String, path: String },
 }
 
-/// The pages of the detail.
+/// Tab of the detail pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Tab {
     /// The finding, the run or the file itself.
     Page,
-    /// What was asked and answered in a run.
+    /// Requests and responses of a run.
     Turns,
-    /// What a run's first request told of the code around the change.
+    /// Context of the run's first request.
     Context,
-    /// The patch that is offered for a finding.
+    /// Patch that fixes the finding.
     Fix,
     Diff,
     Log,
     Ledger,
 }
 
-/// A file of a run.
+/// Row of the files list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileListRow {
     pub path: String,
-    /// Findings by priority.
+    /// Number of findings by priority, P0 to P3.
     pub counts: [u32; 4],
     pub state: FileListState,
 }
 
-/// What a run did with a file.
+/// Coverage of a file by a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileListState {
     Covered,
-    /// Not yet put before the reviewer.
+    /// Not yet sent to the reviewer.
     Waiting,
     LeftOut(&'static str),
-    /// Has findings; whether all of it was covered is not loaded.
+    /// Has findings; its coverage is not loaded.
     Unknown,
 }

@@ -1,10 +1,13 @@
-//! The cockpit: state, messages, update, keymap, one view file per pane, theme.
+//! Runs the cockpit: state, messages, update, keymap, one view file per pane, theme.
 //!
-//! One [`message::Message`] enum, one [`app::App`], one pure `update`; views only read; `effects` carries commands out on
-//! background threads. The loop sleeps until something happens: a cockpit at rest writes no byte and uses no processor.
+//! There is one [`message::AppMessage`] enum, one [`app::App`] and one pure `update`. Views only read; `effects`
+//! executes commands on background threads. The loop sleeps until a message arrives: an idle cockpit writes no
+//! byte and uses no CPU.
 //!
-//! Invariants: a decision is stored before the screen says so; everything shown has passed `domain::text`; the terminal
-//! is given back whatever happens; the first frame needs nothing but the newest records of the store.
+//! - A decision is stored before the screen shows it.
+//! - All displayed text has passed `domain::text`.
+//! - The terminal is restored in every case, also after a panic.
+//! - The first frame needs only the newest records of the store.
 
 mod activity;
 pub mod app;
@@ -60,14 +63,14 @@ use crate::config::{self, ClockAndIds, ColorChoice, Paths, Settings};
 use crate::git::{FilterSettings, Repo};
 use crate::runner::Runner;
 
-/// What the cockpit is made of.
+/// Parts from which the cockpit is built.
 pub struct Cockpit {
     pub runner: Runner,
-    /// The exact ledger, or `None` when there is nothing to say. Called on a background thread.
+    /// Builds the exact ledger text, or `None` if the ledger is empty. Called on a background thread.
     pub ledger: LedgerSource,
 }
 
-/// How the cockpit ended.
+/// Kind of the cockpit's exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CockpitExit {
     /// The user quit.
@@ -76,17 +79,21 @@ pub enum CockpitExit {
     Signal,
 }
 
-/// Why the cockpit could not run.
+/// Error that ends the cockpit.
 #[derive(Debug, thiserror::Error)]
 pub enum TuiError {
     #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
 }
 
-/// Runs of the first frame: as many as an ordinary screen shows. Each costs a small file to read.
+/// Runs in the first frame, about as many as a screen shows; each costs reading a small file.
 const MAX_FIRST_FRAME_RUNS: usize = 24;
 
-/// Runs the cockpit until the user quits. Reviews go on without it.
+/// Runs the cockpit until the user quits or a signal ends it. Reviews continue without it.
+///
+/// # Errors
+///
+/// Returns an error if the terminal cannot be read, written or restored, or if signals cannot be handled.
 pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let Cockpit { runner, ledger } = cockpit;
     let (columns, rows) = Terminal::size();
@@ -95,7 +102,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     match runner.store.recent_view(MAX_FIRST_FRAME_RUNS) {
         Ok(view) => {
             let now = app.now;
-            // Pages are asked for again once the threads are there.
+            // Pages are requested again when the threads run.
             for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {
                 if let AppCommand::Filter { serial, view, filter, overrides: known } = command {
                     let rows = filter.matching_rows(&view, &known);
@@ -123,7 +130,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
         ignored_paths: runner.settings.ignored_paths.clone(),
     };
     let loader = page_loader::PageLoader::new(runner.store.clone(), repo, filter, ledger);
-    // Somebody who wants a run to stop does not wait until a snapshot is taken.
+    // A separate runner, so that a cancel request does not wait until a snapshot is taken.
     let control = Repo::discover(&root).ok().map(|repo| Runner {
         repo,
         store: runner.store.clone(),
@@ -136,7 +143,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let end = cockpit.run_until_end();
     let left = cockpit.terminal.release();
     match end {
-        // The terminal is gone: that it cannot be given back is no news.
+        // The terminal is gone, so a failed restore is expected.
         Ok(Some(ExitCause::HungUp)) => Ok(CockpitExit::Signal),
         Ok(end) => {
             left?;
@@ -177,7 +184,7 @@ fn load_options(runner: &Runner, columns: u16, rows: u16) -> AppOptions {
     }
 }
 
-/// The local time zone. The system's own file is read directly: looking zones up by name walks through all of them, which
+/// Returns the local time zone. Reads `/etc/localtime` directly: a lookup by name walks through all zones, which
 /// takes longer than the rest of the start.
 fn local_time_zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZone {
     if variable("TZ").is_none()
@@ -189,17 +196,19 @@ fn local_time_zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZ
     jiff::tz::TimeZone::system()
 }
 
-/// The themes that are always there.
+/// Names of the built-in themes.
 const BUILTIN_THEMES: [&str; 4] = ["dark", "light", "neutral", "ansi"];
 
-/// Whether the settings can name this theme: `auto`, one of ours, or a file of the user's (sound or not).
+/// Returns true if the settings can name this theme: `auto`, a built-in theme, or a user's theme file (valid or
+/// not).
 pub fn has_theme(paths: &Paths, name: &str) -> bool {
     matches!(name, "auto" | "")
         || BUILTIN_THEMES.contains(&name)
         || !matches!(config::load_user_theme(paths, name, ""), Ok(None))
 }
 
-/// The theme of the settings; `auto` takes what the environment says and waits for the terminal's answer.
+/// Loads the theme of the settings and whether it was set explicitly. `auto` uses the environment; the terminal's
+/// reply may change the theme later.
 fn load_theme(
     settings: &Settings,
     paths: &Paths,
@@ -272,17 +281,17 @@ struct EventLoop {
     clock: ClockAndIds,
 }
 
-/// Goes on, or ends with the reason.
+/// Continues, or breaks with the exit cause.
 type LoopFlow = std::ops::ControlFlow<Option<ExitCause>>;
 
 impl EventLoop {
     fn run_until_end(&mut self) -> io::Result<Option<ExitCause>> {
-        // What the first frame showed asks for its pages.
+        // Requests the pages for the first frame.
         let mut next = Some(AppMessage::Tick);
         loop {
             let message = match next.take() {
                 Some(message) => message,
-                // Only while a run lives does the passing of time change what is shown.
+                // Time changes the screen only while a clock is running.
                 None => {
                     let patience = self.app.has_running_clock().then_some(Duration::from_secs(1));
                     self.events.wait_next(patience).unwrap_or(AppMessage::Tick)
@@ -341,14 +350,14 @@ impl EventLoop {
 
     fn suspend(&mut self) -> io::Result<()> {
         self.terminal.release()?;
-        // The whole group, as the terminal would do it: whoever started us stops with us.
+        // Stops the whole process group, as the terminal does for Ctrl-Z, so that a parent in the group stops too.
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         self.terminal.reacquire()?;
         self.sync_size();
         Ok(())
     }
 
-    /// The size may have changed while somebody else had the terminal.
+    /// Updates the size, which may have changed while another program had the terminal.
     fn sync_size(&mut self) {
         let (columns, rows) = Terminal::size();
         self.screen.resize(columns, rows);
@@ -357,7 +366,7 @@ impl EventLoop {
     }
 }
 
-/// A text for the terminal's clipboard: OSC 52.
+/// Encodes text for the terminal's clipboard as an OSC 52 sequence.
 fn encode_clipboard(text: &str) -> Vec<u8> {
     use base64::Engine as _;
     format!("\x1b]52;c;{}\x07", base64::engine::general_purpose::STANDARD.encode(text)).into_bytes()

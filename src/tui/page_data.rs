@@ -1,29 +1,29 @@
-//! What the detail shows, as it was read in the background: values only, nothing measured or coloured yet.
+//! Defines the data of the detail pages as read in the background: plain values without layout.
 
 use super::theme::Role;
 use super::turns::TurnHistory;
 use crate::domain::{Disposition, Finding, Fix, JournalEntry, RunOutput, RunRecord};
 use crate::policy::MuteOffer;
 
-/// What was loaded for a subject and a tab.
+/// Data for a subject and a tab.
 #[derive(Debug, Clone)]
 pub enum PageData {
     Finding(Box<FindingPage>),
     Run(Box<RunPage>),
     Turns(Box<TurnsPage>),
-    /// From the same journal.
+    /// Same data as `Turns`, for the context tab.
     Context(Box<TurnsPage>),
     File(Box<FilePage>),
     Fix(Box<FixPage>),
-    /// One file's change, or all of a run's.
+    /// Diff of a file, or of all files of a run.
     Diff(Vec<FileDiffPage>),
     Log {
         run: Option<Box<RunRecord>>,
         entries: Vec<JournalEntry>,
     },
-    /// The exact text, and how many tokens it costs an assistant; `None` when there is nothing to say.
+    /// Ledger text with its cost in tokens; `None` if the ledger is empty.
     Ledger(Option<LedgerText>),
-    /// In one sentence.
+    /// Error message.
     Failed(String),
 }
 
@@ -37,47 +37,48 @@ pub struct LedgerText {
 pub struct FindingPage {
     pub finding: Finding,
     pub history: Vec<Disposition>,
-    /// The run that last reported it.
+    /// The run that last reported the finding.
     pub run: Option<RunRecord>,
-    /// A later run that saw the code elsewhere, and where it was reported; the code shown is of its snapshot.
+    /// Later run that saw the code elsewhere, with the reported location; the shown code is from that run's snapshot.
     pub relocation: Option<CodeRelocation>,
-    /// Its kind was only ever dismissed.
+    /// Offer to mute the kind, because its findings were only ever dismissed.
     pub offer: Option<MuteOffer>,
     pub code: CodeExcerpt,
 }
 
-/// That code has moved since it was reported.
+/// Record that code has moved since it was reported.
 #[derive(Debug, Clone)]
 pub struct CodeRelocation {
+    /// The run that saw the code at its new location.
     pub run: RunRecord,
-    /// As in a list.
+    /// Reported location as `path:lines`.
     pub reported: String,
 }
 
-/// Lines of a file of the snapshot.
+/// Lines of a file in the snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct CodeExcerpt {
-    /// Number of the first line, from 1.
+    /// 1-based number of the first line.
     pub first: u32,
     pub lines: Vec<String>,
-    /// For each line the pieces that have a colour: start and end byte, role. Empty until highlighted.
+    /// Highlighted spans per line; empty until highlighted.
     pub spans: Vec<HighlightSpans>,
-    /// Why these are not the snapshot's lines.
+    /// Reason why the lines are not from the snapshot.
     pub note: Option<&'static str>,
 }
 
-/// The coloured pieces of one line.
+/// Highlighted spans of a line: start byte, end byte (exclusive), style.
 pub type HighlightSpans = Vec<(u32, u32, Role)>;
 
 #[derive(Debug, Clone)]
 pub struct RunPage {
     pub run: RunRecord,
     pub output: Option<RunOutput>,
-    /// The last entries of its journal.
+    /// Journal of an active run; empty after the run has ended.
     pub journal: Vec<JournalEntry>,
 }
 
-/// A run that talks to a model.
+/// Turns of a run that talks to a model.
 #[derive(Debug, Clone)]
 pub struct TurnsPage {
     pub run: RunRecord,
@@ -89,28 +90,31 @@ pub struct FilePage {
     pub run: RunRecord,
     pub path: String,
     pub findings: Vec<Finding>,
+    /// Number of covered hunks.
     pub hunks: usize,
+    /// Reason why the file was left out.
     pub left_out: Option<String>,
 }
 
-/// A patch that is offered.
+/// A fix with its patch.
 #[derive(Debug, Clone)]
 pub struct FixPage {
     pub fix: Fix,
     pub diffs: Vec<FileDiffPage>,
 }
 
-/// The change of one file.
+/// Diff of a file.
 #[derive(Debug, Clone, Default)]
 pub struct FileDiffPage {
     pub path: String,
     pub old_path: Option<String>,
+    /// Commits of the old and the new side; empty if unknown.
     pub from: String,
     pub to: String,
     pub hunks: Vec<DiffPageHunk>,
-    /// Instead of hunks, or about them.
+    /// Text shown instead of or above the hunks.
     pub note: Option<String>,
-    /// Lines of the finding on the new side.
+    /// Lines of the finding on the new side (1-based, inclusive).
     pub anchor: Option<(u32, u32)>,
 }
 

@@ -1,6 +1,7 @@
-//! Reads what the detail shows from the store and from the snapshot, on a thread of its own.
+//! Reads the pages of the detail pane from the store and the snapshot, on a worker thread.
 //!
-//! Invariants: code comes from the immutable snapshot, never from the working tree; everything is made harmless here.
+//! - Code comes from the immutable snapshot, never from the working tree.
+//! - Control characters are replaced here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,37 +20,37 @@ use crate::store::{JournalFollower, Store, StoreView};
 
 /// Lines of code shown before and after the anchor.
 const EXCERPT_CONTEXT_LINES: u32 = 3;
-/// Longer anchors are read up to here; the page shows less.
+/// Most lines of an anchor that are read; the page shows fewer.
 const MAX_ANCHOR_LINES: u32 = 400;
-/// From this line on highlighting may take so long that the plain code is shown first.
+/// Line from which highlighting may be slow, so that the plain code is shown first.
 const SLOW_HIGHLIGHT_FROM_LINE: usize = 400;
 /// Unchanged lines around a hunk.
 const DIFF_CONTEXT_LINES: u32 = 4;
-/// Lines of all diffs of a run that are read at once.
+/// Lines of a run's diffs after which no further file is read.
 pub(super) const MAX_DIFF_LINES: usize = 5_000;
-/// Lines of diffs that are coloured, and the last line of a file up to which it is.
+/// Limits of highlighting: total lines of diffs, and the last line of a file.
 pub(super) const MAX_HIGHLIGHTED_DIFF_LINES: usize = 2_000;
 pub(super) const MAX_HIGHLIGHTED_LINE: usize = 4_000;
-/// Files and changes kept, so that going up and down does not read them again.
+/// Number of files and of changes kept in memory, so that moving the selection does not read them again.
 const MAX_CACHED: usize = 16;
 
-/// Where the ledger's text comes from.
+/// Function that builds the text of the ledger.
 pub type LedgerSource = Box<dyn Fn() -> Result<Option<LedgerText>, String> + Send>;
 
-/// The latest few, by commit and path or by two commits.
+/// Most recent values, keyed by commit and path, or by two commits.
 type RecentCache<T> = VecDeque<((String, String), Arc<T>)>;
 
-/// Everything that is needed to read a page.
+/// Reads pages; caches files and changes.
 pub struct PageLoader {
     pub store: Store,
-    /// `None` when the repository cannot be opened a second time: then there is no code.
+    /// `None` if the repository cannot be opened a second time; then pages have no code.
     pub repo: Option<Repo>,
     pub filter: FilterSettings,
     pub ledger: LedgerSource,
     pub highlighter: Highlighter,
     files: RecentCache<Vec<String>>,
     changes: RecentCache<Changeset>,
-    /// The run whose turns were read last, and how far.
+    /// Run whose turns were read last, with the read position in its journal.
     following: Option<(RunId, JournalFollower, TurnHistory)>,
     warm: bool,
 }
@@ -69,7 +70,7 @@ impl PageLoader {
         }
     }
 
-    /// Reads a page and hands it to `show`, twice where its colours take longer than its text.
+    /// Reads a page and passes it to `show`; twice if highlighting takes longer than the text.
     pub fn load(&mut self, view: &Arc<StoreView>, subject: &DetailSubject, tab: Tab, show: &mut dyn FnMut(PageData)) {
         let result = match (tab, subject) {
             (Tab::Ledger, _) => (self.ledger)().map(PageData::Ledger),
@@ -80,7 +81,7 @@ impl PageLoader {
             (Tab::Turns, DetailSubject::Run(run)) => self.load_turns(run).map(PageData::Turns),
             (Tab::Context, DetailSubject::Run(run)) => self.load_turns(run).map(PageData::Context),
             (Tab::Fix, DetailSubject::Finding(id)) => self.load_fix(id),
-            // Only findings are fixed.
+            // Only findings have fixes.
             (Tab::Fix, _) => return,
             // Only runs have turns.
             (Tab::Turns | Tab::Context, _) => return,
@@ -139,7 +140,7 @@ impl PageLoader {
         show(PageData::Finding(Box::new(page)));
     }
 
-    /// The run that saw a finding's code elsewhere after it was reported.
+    /// Returns the run that saw the finding's code elsewhere after it was reported; `None` if the code has not moved.
     fn find_relocation(&self, view: &StoreView, finding: &Finding) -> Option<CodeRelocation> {
         let index = view.finding_index(finding.finding_id.as_str())?;
         let (reported_by, placed_by) = (view.last_reporting_run(index)?, view.locating_run(index)?);
@@ -152,7 +153,7 @@ impl PageLoader {
         Some(CodeRelocation { run, reported: format!("{}:{lines}", reported.repo_relative_path) })
     }
 
-    /// Whether muting the kind of a dismissed finding is offered.
+    /// Returns the offer to mute the kind of a dismissed finding, if there is one.
     fn find_mute_offer(&self, view: &StoreView, finding: &Finding) -> Option<policy::MuteOffer> {
         let row = view.finding(view.finding_index(finding.finding_id.as_str())?);
         if row.status != FindingStatus::Dismissed {
@@ -169,7 +170,7 @@ impl PageLoader {
         self.highlighter.highlight_lines(path, &lines, from, to)
     }
 
-    /// A file of a snapshot as harmless lines.
+    /// Returns a file of a snapshot as lines without control characters.
     fn read_file_lines(&mut self, commit: &str, path: &str) -> Option<Arc<Vec<String>>> {
         if commit.is_empty() {
             return None;
@@ -197,7 +198,7 @@ impl PageLoader {
         Ok(PageData::Run(Box::new(RunPage { run: record, output, journal })))
     }
 
-    /// The turns of a run: what its journal has had since the last look.
+    /// Reads the turns of a run; only new journal entries are read on later calls.
     fn load_turns(&mut self, run: &str) -> Result<Box<TurnsPage>, String> {
         let run = self.read_run(run)?;
         if self.following.as_ref().is_none_or(|(id, ..)| *id != run.run_id) {
@@ -250,7 +251,7 @@ impl PageLoader {
         let run = self.read_run_of(view, subject)?;
         let (path, anchor) = match subject {
             DetailSubject::Finding(id) => {
-                // The change that it was found in, at the lines that it had there.
+                // The change in which the finding was reported, with the lines it had there.
                 let id = id.parse().map_err(|error| format!("{error}"))?;
                 let reported = self.store.finding_in_run(&run.run_id, &id).map_err(|error| error.to_string())?;
                 let finding = reported.ok_or("the store no longer has this finding")?;
@@ -316,13 +317,13 @@ impl PageLoader {
         Ok(PageData::Diff(out))
     }
 
-    /// Colours for the lines of the new side.
+    /// Highlights the lines of the new side.
     pub(super) fn highlight_hunks(&mut self, commit: &str, path: &str, hunks: &mut [DiffPageHunk], last: usize) {
         let Some(file) = self.read_file_lines(commit, path) else { return };
         let spans = self.highlight(path, &file, 0, last);
         for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
             let Some(number) = line.new.map(|number| number as usize) else { continue };
-            // Only where both readings of the file agree about the line.
+            // Only if file and diff agree about the text of the line.
             if file.get(number.wrapping_sub(1)) == Some(&line.text)
                 && let Some(spans) = spans.get(number - 1)
             {
@@ -342,14 +343,14 @@ impl PageLoader {
         Some(change)
     }
 
-    /// The ids of the findings that a run reported; none where nothing is recorded of it.
+    /// Returns the ids of the findings that a run reported; empty if the run has no output.
     pub fn read_reported(&self, run: &str) -> Vec<String> {
         let output = run.parse().ok().and_then(|run| self.store.output(&run).ok().flatten());
         let findings = output.into_iter().flat_map(|output| output.findings);
         findings.map(|finding| finding.finding_id.to_string()).collect()
     }
 
-    /// The files of a run: reviewed, left out, or waiting.
+    /// Returns the files of a run: covered, left out or waiting. `None` if the run or its output is missing.
     pub fn read_files(&self, run: &str) -> Option<Vec<FileListRow>> {
         let record = self.read_run(run).ok()?;
         let output = self.store.output(&record.run_id).ok()??;
@@ -377,7 +378,7 @@ impl PageLoader {
     }
 }
 
-/// The reason in the width of a list.
+/// Returns the reason as a label that fits into a list.
 pub fn reason_label(reason: crate::domain::OmissionReason) -> &'static str {
     use crate::domain::OmissionReason as R;
     match reason {
@@ -400,7 +401,7 @@ pub fn reason_label(reason: crate::domain::OmissionReason) -> &'static str {
     }
 }
 
-/// The code at the anchor with some context, or what was quoted when the snapshot is gone.
+/// Builds the excerpt at the anchor with context lines, or from the quoted code if the snapshot is gone.
 fn build_excerpt(finding: &Finding, file: Option<&[String]>) -> CodeExcerpt {
     if let Some(lines) = file {
         let count = lines.len() as u32;
@@ -411,7 +412,7 @@ fn build_excerpt(finding: &Finding, file: Option<&[String]>) -> CodeExcerpt {
                 .saturating_add(EXCERPT_CONTEXT_LINES)
                 .min(count)
                 .min(first.saturating_add(MAX_ANCHOR_LINES));
-            // The empty line after the last line end is no line.
+            // The empty string after the last line end is not a line.
             let end = if last == count && lines.last().is_some_and(String::is_empty) { last - 1 } else { last };
             let shown = lines.get(first as usize - 1..end as usize).unwrap_or_default();
             return CodeExcerpt { first, lines: shown.to_vec(), spans: Vec::new(), note: None };

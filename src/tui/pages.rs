@@ -1,4 +1,4 @@
-//! The pages of the detail: loaded values in, a measured document out.
+//! Builds the pages of the detail pane: loaded values in, a laid-out document out.
 
 mod context;
 mod fix;
@@ -23,13 +23,13 @@ pub use crate::report::figures::{format_brief, format_dollars, format_thousands}
 
 use crate::domain::{Actor, FindingStatus, Priority, ReportedProblem, TriageAction, text};
 
-/// Lines of an anchor that are shown; of a longer one its beginning and its end.
+/// Lines shown of a long anchor in total, and at its end; the middle is omitted.
 const MAX_ANCHOR_LINES: usize = 18;
 const ANCHOR_TAIL_LINES: usize = 3;
-/// The column of names in lists of fields.
+/// Column width of names in field lists.
 const NAMES: usize = 12;
 
-/// The page for what is selected.
+/// Builds the page of the selected item.
 pub fn build_page(app: &App, width: usize) -> Doc {
     let mut doc = Doc::default();
     match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
@@ -56,7 +56,7 @@ pub fn build_page(app: &App, width: usize) -> Doc {
     doc
 }
 
-/// There is nothing to show: say what this is and what happens next.
+/// Explains an empty page and what happens next.
 fn render_empty(app: &App, width: usize, doc: &mut Doc) {
     if app.view.run_count() == 0 {
         match &app.first_review {
@@ -163,17 +163,17 @@ fn build_title(app: &App, priority: Priority, status: FindingStatus) -> DocLine 
         .with_span(Role::from_finding_status(status), status.word())
 }
 
-/// Where a model says something is.
+/// Formats the location that a model reported.
 fn format_reported_location(report: &ReportedProblem) -> String {
     if report.line_start > 0 { format!("{}:{}", report.path, report.line_start) } else { report.path.clone() }
 }
 
-/// `P1`, as the lists show it.
+/// Returns the priority as lists show it: `P1`.
 pub fn priority_label(priority: Priority) -> &'static str {
     ["P0", "P1", "P2", "P3"][priority.index()]
 }
 
-/// `DEAD_CODE` as `dead code`.
+/// Formats `DEAD_CODE` as `dead code`.
 pub fn format_kind(word: &str) -> String {
     word.to_lowercase().replace('_', " ")
 }
@@ -201,7 +201,7 @@ fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     for (index, line) in excerpt.lines.iter().enumerate() {
         let number = excerpt.first + index as u32;
         let inside = (start..=end).contains(&number);
-        // Of a long anchor the middle is left out.
+        // A long anchor is shown without its middle.
         if inside && anchor > MAX_ANCHOR_LINES {
             let depth = (number - start) as usize;
             if depth == MAX_ANCHOR_LINES - ANCHOR_TAIL_LINES {
@@ -256,7 +256,7 @@ fn short_commit(commit: &str) -> &str {
     commit.get(..8).unwrap_or(commit)
 }
 
-/// A replacement as a small diff: the lines that go, the lines that come.
+/// Renders a replacement as a small diff: removed lines, then added lines.
 fn render_replacement(excerpt: &CodeExcerpt, start: u32, end: u32, replacement: &str, doc: &mut Doc) {
     for number in start..=end.min(start.saturating_add(200)) {
         let Some(line) = number.checked_sub(excerpt.first).and_then(|index| excerpt.lines.get(index as usize)) else {
@@ -364,7 +364,8 @@ fn render_diff(app: &App, diff: &FileDiffPage, width: usize, doc: &mut Doc) {
                 .with_span(Role::LineNumber, &format!("{} {} ", number(line.old), number(line.new)))
                 .with_span(role, sign)
                 .with_span(role, " ");
-            // Colours of code where the background says what was added; else the text itself has to say it.
+            // Syntax colours only if the theme marks added lines by background; otherwise the text colour must mark
+            // them.
             let tinted = app.theme.style(Role::Added).bg.is_some();
             match line.side {
                 DiffSide::Both => push_spans(&mut shown, &line.text, &line.spans, Role::Normal),
@@ -399,7 +400,7 @@ fn render_ledger(ledger: Option<&LedgerText>, width: usize, doc: &mut Doc) {
     doc.push_paragraph(Role::Muted, "Exactly this is what a coding assistant is told at its next turn.", width);
     doc.push(DocLine::default());
     for line in text::sanitize_lines(ledger.text.trim_end(), 2).split('\n') {
-        // A line longer than the page goes on below itself, indented, so that all of it can be read.
+        // A line longer than the page is wrapped and indented, so that all of it is visible.
         let indent = line.len() - line.trim_start().len() + 4;
         for (index, part) in wrap_words(line.trim_start(), width.saturating_sub(indent).max(16)).into_iter().enumerate()
         {
@@ -411,7 +412,7 @@ fn render_ledger(ledger: Option<&LedgerText>, width: usize, doc: &mut Doc) {
     }
 }
 
-/// The pieces of a line of XML that have a colour.
+/// Returns the highlighted spans of a line of XML.
 fn highlight_xml(line: &str) -> HighlightSpans {
     let mut spans = HighlightSpans::new();
     let mut quote = None;

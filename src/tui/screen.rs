@@ -1,24 +1,26 @@
-//! What is on the screen and the fewest bytes that change it. Two buffers; the difference becomes one write.
+//! Keeps the screen contents and computes the fewest bytes that update the terminal: two buffers, whose
+//! difference becomes one write.
 //!
-//! Invariants: a frame without a difference writes nothing; the cursor stays hidden; only sequences that every terminal
-//! since the VT220 knows, but for synchronized output, which others ignore.
+//! - A frame without changes writes nothing.
+//! - The cursor stays hidden.
+//! - Only VT220 sequences are used, plus synchronized output, which terminals without support ignore.
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
-/// Blanks in a row from which on erasing them is shorter than writing them.
+/// Fewest blanks in a row for which an erase sequence is shorter than writing them.
 const MIN_ERASE_BLANKS: u16 = 6;
-/// Unchanged cells between two changes that are shorter rewritten than jumped over.
+/// Most unchanged cells between two changes that are shorter to rewrite than to skip.
 const MAX_REWRITE_CELLS: u16 = 3;
 
-/// The screen as the terminal shows it, and the next frame.
+/// Contents of the terminal, and the next frame.
 #[derive(Debug)]
 pub struct Screen {
     shown: Buffer,
     next: Buffer,
-    /// What the terminal shows is not known: write every cell.
+    /// The terminal's contents are unknown, so every cell is written.
     stale: bool,
     bytes: Vec<u8>,
 }
@@ -50,18 +52,18 @@ impl Screen {
         self.next.area
     }
 
-    /// The terminal has another size now; what it shows is not known.
+    /// Adapts to a new terminal size; the contents become unknown.
     pub fn resize(&mut self, columns: u16, rows: u16) {
         *self = Self::new(columns, rows);
     }
 
-    /// What the terminal shows is not known, for instance after an editor had it.
+    /// Marks the terminal's contents as unknown, for example after an editor used the terminal.
     pub fn invalidate(&mut self) {
         self.stale = true;
     }
 
-    /// Draws a frame with `draw` into an empty buffer and returns the bytes that bring it about: none when nothing
-    /// differs.
+    /// Draws a frame with `draw` into an empty buffer and returns the bytes that update the terminal; empty if
+    /// nothing changed.
     pub fn draw_frame(&mut self, draw: impl FnOnce(&mut Buffer)) -> &[u8] {
         self.next.reset();
         draw(&mut self.next);
@@ -76,7 +78,7 @@ impl Screen {
         let Self { shown, next, stale, bytes } = self;
         let width = next.area.width;
         let mut pen = SGR_DEFAULT;
-        // Where the cursor is; unknown at first.
+        // Position of the cursor; unknown at first.
         let mut at: Option<(u16, u16)> = None;
         for y in 0..next.area.height {
             let line = usize::from(y) * usize::from(width)..usize::from(y + 1) * usize::from(width);
@@ -116,7 +118,7 @@ impl Screen {
                     continue;
                 }
                 let cell = &new[column];
-                // A blank takes any pen that has its background and draws no line.
+                // A blank can use any style with its background and without lines.
                 let fits = is_space(cell)
                     && pen.bg == cell.bg
                     && !pen.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED | Modifier::CROSSED_OUT);
@@ -125,8 +127,8 @@ impl Screen {
                 }
                 bytes.extend_from_slice(cell.symbol().as_bytes());
                 x += wide;
-                // Beyond the last column a terminal's cursor is in doubt; so it is after characters whose width
-                // terminals do not agree about.
+                // The cursor position is uncertain after the last column, and after characters whose width differs
+                // between terminals.
                 let certain =
                     x < width && (cell.symbol().len() == 1 || (wide == 1 && cell.symbol().chars().count() == 1));
                 at = certain.then_some((x, y));
@@ -139,7 +141,7 @@ impl Screen {
     }
 }
 
-/// Whether two cells look the same: the colour of a blank shows only behind it.
+/// Returns true if two cells look the same; a blank shows only its background colour.
 fn is_same_look(one: &Cell, other: &Cell) -> bool {
     one == other || (is_space(one) && is_space(other) && one.bg == other.bg)
 }
@@ -169,7 +171,7 @@ fn move_to(bytes: &mut Vec<u8>, line: &[Cell], pen: SgrState, at: Option<(u16, u
     match at {
         Some(here) if here == (x, y) => {}
         Some((from, row)) if row == y && from < x => {
-            // Written again, unchanged cells of the pen's own style are shorter than a jump over them.
+            // Rewriting unchanged cells of the current style is shorter than a cursor movement.
             let gap = &line[usize::from(from)..usize::from(x)];
             let like_pen = |cell: &Cell| {
                 cell.symbol().len() == 1 && SgrState { fg: cell.fg, bg: cell.bg, modifier: cell.modifier } == pen
@@ -272,7 +274,7 @@ mod tests {
     use super::*;
     use ratatui::style::Style;
 
-    /// Draws frames into a screen and plays the bytes to a terminal emulator: it must show what was drawn.
+    /// Draws frames into a screen, plays the bytes to a terminal emulator and compares the result with the frame.
     fn played(frames: &[&[(u16, u16, &str, Style)]]) -> (Vec<usize>, vt100::Parser) {
         let (columns, rows) = (20, 4);
         let size = |n| std::num::NonZero::new(n).expect("not nothing");

@@ -1,4 +1,4 @@
-//! The page of figures while it is open: what is shown of it, and what was asked for and has not come.
+//! Holds the state of the open statistics page, including a pending request for figures.
 
 use std::sync::Arc;
 
@@ -9,37 +9,37 @@ use super::pages;
 use crate::ledger::metrics::Metrics;
 use crate::store::StoreView;
 
-/// The open page.
+/// State of the open page.
 #[derive(Debug, Clone, Default)]
 pub struct StatsPage {
-    /// Without its runs: the page shows none.
+    /// Metrics with an empty list of runs, because the page shows no single run.
     pub metrics: Option<Arc<Metrics>>,
-    /// Why the figures could not be read.
+    /// Error of the last read.
     pub trouble: Option<String>,
     pub doc: Doc,
-    /// The first line on screen.
+    /// First visible line (0-based).
     pub offset: usize,
     refresh: RefreshState,
 }
 
-/// How far the figures of the newest view have come.
+/// State of the request for the figures of the newest view.
 #[derive(Debug, Clone, Default)]
 enum RefreshState {
     #[default]
     Done,
     Pending,
-    /// The store has changed since: read it again as soon as these figures are here.
+    /// The store has changed since the request; the figures are requested again when the pending ones arrive.
     Outdated(Arc<StoreView>),
 }
 
-/// Opens the page; its figures are on their way.
+/// Opens the page and requests its figures.
 pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
     app.overlay = Overlay::Stats(Box::new(StatsPage { refresh: RefreshState::Pending, ..StatsPage::default() }));
     commands.push(AppCommand::Stats(Arc::clone(&app.view)));
     build_page(app);
 }
 
-/// The store has changed.
+/// Requests new figures after a change of the store.
 pub fn handle_view(app: &mut App, view: &Arc<StoreView>, commands: &mut Vec<AppCommand>) {
     let Overlay::Stats(stats) = &mut app.overlay else { return };
     match stats.refresh {
@@ -51,7 +51,7 @@ pub fn handle_view(app: &mut App, view: &Arc<StoreView>, commands: &mut Vec<AppC
     }
 }
 
-/// The figures are here, or why they are not.
+/// Shows figures that arrived, or the error.
 pub fn set_figures(app: &mut App, figures: Result<Arc<Metrics>, String>, commands: &mut Vec<AppCommand>) {
     let Overlay::Stats(stats) = &mut app.overlay else { return };
     stats.refresh = match std::mem::take(&mut stats.refresh) {
@@ -68,7 +68,7 @@ pub fn set_figures(app: &mut App, figures: Result<Arc<Metrics>, String>, command
     build_page(app);
 }
 
-/// Makes the page anew, for the width that the screen has.
+/// Builds the page for the current width.
 pub fn build_page(app: &mut App) {
     let Overlay::Stats(stats) = &app.overlay else { return };
     let doc = pages::build_stats_page(app, stats, usize::from(app.columns.saturating_sub(4)).max(20));
@@ -78,7 +78,7 @@ pub fn build_page(app: &mut App) {
     scroll(app, 0);
 }
 
-/// Moves the page by some lines.
+/// Scrolls the page by a number of lines.
 pub fn scroll(app: &mut App, by: isize) {
     let height = page_height(app);
     if let Overlay::Stats(stats) = &mut app.overlay {
@@ -87,7 +87,7 @@ pub fn scroll(app: &mut App, by: isize) {
     }
 }
 
-/// Lines that fit between the page's title and the message line.
+/// Returns the number of lines between the page's title and the message line (at least 1).
 pub fn page_height(app: &App) -> usize {
     let layout = app.layout();
     usize::from(layout.notice.y.saturating_sub(layout.header.y + 2)).max(1)

@@ -1,8 +1,8 @@
-//! The terminal: taken over, given back, whatever happens.
+//! Acquires and restores the terminal.
 //!
-//! Invariants: after [`Terminal::leave`], a panic of the main thread, SIGTERM or SIGHUP the terminal is as it was found.
-//! The loop reads the terminal itself, so that an editor that it waits for has all of the input, and a key takes no way
-//! over another thread.
+//! - The terminal is restored after [`Terminal::release`], a panic of the main thread, SIGTERM or SIGHUP.
+//! - The event loop reads the terminal itself: an editor for which the loop waits gets all input, and a key press
+//!   does not pass through another thread.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,24 +20,29 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::input::InputParser;
 use super::message::{AppMessage, ExitCause};
 
-/// Alternate screen, cursor hidden, bracketed paste.
+/// Enters the alternate screen, hides the cursor, switches bracketed paste on.
 const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h";
 const LEAVE_SEQUENCE: &[u8] = b"\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
-/// Asks for the background colour; whoever does not know the question ignores it.
+/// Queries the background colour; terminals without support ignore the query.
 pub const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
-/// A lone Esc is one when nothing follows for so long.
+/// Time without further bytes after which a lone Esc byte is the Esc key.
 const ESC_TIMEOUT: Duration = Duration::from_millis(25);
 
-/// Whether the terminal is ours at present: for the panic hook, which has no other way to know.
+/// True while the cockpit controls the terminal. A static, because the panic hook has no other access to this
+/// state.
 static IS_ACQUIRED: AtomicBool = AtomicBool::new(false);
 
-/// The output side.
+/// Output side of the terminal.
 pub struct Terminal {
     out: File,
 }
 
 impl Terminal {
-    /// Takes the terminal over. What is written to it follows with the first frame, in one go.
+    /// Switches the terminal to raw mode. The alternate screen follows with the first frame, in one write.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if standard output cannot be duplicated or raw mode fails.
     pub fn acquire() -> io::Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         enable_raw_mode()?;
@@ -45,7 +50,7 @@ impl Terminal {
         Ok(Self { out })
     }
 
-    /// Columns and rows.
+    /// Returns columns and rows; 80 by 24 if unknown.
     pub fn size() -> (u16, u16) {
         match crossterm::terminal::size() {
             Ok((columns, rows)) if columns > 0 && rows > 0 => (columns, rows),
@@ -53,26 +58,43 @@ impl Terminal {
         }
     }
 
-    /// Enters the alternate screen, with the first frame.
+    /// Enters the alternate screen and writes the first frame.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the terminal cannot be written.
     pub fn enter_alternate_screen(&mut self, frame: &[u8]) -> io::Result<()> {
         self.write(&[ENTER_SEQUENCE, frame].concat())
     }
 
+    /// Writes bytes to the terminal.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the terminal cannot be written.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.write_all(bytes)
     }
 
-    /// Takes the terminal again after [`Terminal::leave`].
+    /// Acquires the terminal again after [`Terminal::release`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if raw mode fails or the terminal cannot be written.
     pub fn reacquire(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         IS_ACQUIRED.store(true, Ordering::SeqCst);
         self.write(ENTER_SEQUENCE)
     }
 
-    /// Gives it back.
+    /// Restores the terminal; does nothing if it is already released.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the terminal cannot be written or its mode cannot be restored.
     pub fn release(&mut self) -> io::Result<()> {
         if IS_ACQUIRED.swap(false, Ordering::SeqCst) {
-            // The line discipline first: whoever sees the screen given back may type.
+            // Raw mode ends first: a user who sees the restored screen may already type.
             let cooked = disable_raw_mode();
             self.write(LEAVE_SEQUENCE)?;
             cooked?;
@@ -87,8 +109,8 @@ impl Drop for Terminal {
     }
 }
 
-/// A panic of a thread that is not one of ours (their panics are caught and told) gives the terminal back first, so that
-/// its message can be read.
+/// Installs a panic hook that restores the terminal before the message is printed. Panics of the cockpit's worker
+/// threads are only logged, because those threads catch and report their panics.
 pub fn restore_on_panic() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -105,27 +127,32 @@ pub fn restore_on_panic() {
     }));
 }
 
-/// Where threads put their messages: the channel, and a byte that wakes the loop, which waits for keys as well.
+/// Sends messages to the event loop. A byte in a pipe wakes the loop, which also waits for keys.
 #[derive(Debug, Clone)]
 pub struct MessageSender {
     sender: Sender<AppMessage>,
     wake: Arc<PipeWriter>,
 }
 
-/// Nobody reads the messages any more.
+/// Error: the event loop no longer reads messages.
 #[derive(Debug)]
 pub struct EventLoopClosed;
 
 impl MessageSender {
+    /// Sends a message and wakes the event loop.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the event loop has ended.
     pub fn send(&self, message: AppMessage) -> Result<(), EventLoopClosed> {
         self.sender.send(message).map_err(|_| EventLoopClosed)?;
-        // A full pipe wakes as well as one with a byte more.
+        // A full pipe wakes the loop too.
         let _ = (&*self.wake).write(b"!");
         Ok(())
     }
 }
 
-/// Keys and messages, waited for in one place.
+/// Source of keys and messages, waited for together.
 pub struct EventSource {
     tty: File,
     wake: PipeReader,
@@ -135,6 +162,11 @@ pub struct EventSource {
 }
 
 impl EventSource {
+    /// Creates the event source and a sender for its messages.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the wake pipe cannot be created or standard input cannot be duplicated.
     pub fn new() -> io::Result<(Self, MessageSender)> {
         let (reader, writer) = io::pipe()?;
         for end in [reader.as_fd(), writer.as_fd()] {
@@ -146,12 +178,12 @@ impl EventSource {
         Ok((events, MessageSender { sender, wake: Arc::new(writer) }))
     }
 
-    /// What is there already, without waiting for more.
+    /// Returns a message that is already available, without waiting.
     pub fn try_next(&mut self) -> Option<AppMessage> {
         self.ready.pop_front().or_else(|| self.messages.try_recv().ok())
     }
 
-    /// Waits for the next one; `None` when the patience has come to its end.
+    /// Waits for the next message; `None` if `patience` has passed.
     pub fn wait_next(&mut self, patience: Option<Duration>) -> Option<AppMessage> {
         let deadline = patience.map(|patience| Instant::now() + patience);
         loop {
@@ -197,7 +229,7 @@ impl EventSource {
                 self.ready.extend(inputs.into_iter().map(AppMessage::Input));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // Without a terminal there is nobody to show anything to, whether or not the hang-up was signalled.
+            // Without a terminal the cockpit ends, even if no SIGHUP arrived.
             _ => self.ready.push_back(AppMessage::Ended(ExitCause::HungUp)),
         }
     }

@@ -1,4 +1,4 @@
-//! The cockpit from the outside: messages in, commands and screens out; no terminal, no clock.
+//! Tests the cockpit from the outside: messages in, commands and screens out, without terminal and clock.
 
 mod context;
 mod fix;

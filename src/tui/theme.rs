@@ -1,7 +1,9 @@
-//! Colours by meaning, read from `assets/themes/`, fitted to what the terminal can show.
+//! Maps meanings to colours, read from `assets/themes/` and reduced to the colours of the terminal.
 //!
-//! Invariants: no view names a colour; without colours everything is still told apart by bold, dim, underline and
-//! reverse; a terminal whose background is not known gets its own default colours and what is legible on both.
+//! - No view names a colour.
+//! - Without colours, everything is still distinguishable by bold, dim, underline and reverse.
+//! - On an unknown background, only the terminal's default colours and colours legible on both backgrounds are
+//!   used.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -12,12 +14,12 @@ pub const ANSI: &str = include_str!("../../assets/themes/ansi.toml");
 
 macro_rules! roles {
     ($($variant:ident $section:literal $key:literal $bare:expr),+ $(,)?) => {
-        /// What a piece of text means.
+        /// Meaning of a piece of text.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Role { $($variant),+ }
 
         impl Role {
-            /// Role, section and key of the theme file, attributes of a screen without colours.
+            /// Role, section and key in a theme file, attributes without colours.
             const TABLE: &'static [(Self, &'static str, &'static str, Modifier)] =
                 &[$((Self::$variant, $section, $key, $bare)),+];
         }
@@ -123,10 +125,10 @@ impl Role {
     }
 }
 
-/// How many colours the terminal has.
+/// Number of colours of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColorDepth {
-    /// Attributes only: `NO_COLOR`, `TERM=dumb` and their like.
+    /// Attributes only: `NO_COLOR`, `TERM=dumb` and similar.
     None,
     Ansi16,
     Indexed256,
@@ -134,7 +136,7 @@ pub enum ColorDepth {
 }
 
 impl ColorDepth {
-    /// From `NO_COLOR`, `COLORTERM` and `TERM`.
+    /// Detects the depth from `NO_COLOR`, `COLORTERM` and `TERM`.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
         if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
             return Self::None;
@@ -155,7 +157,7 @@ impl ColorDepth {
     }
 }
 
-/// What is behind the text.
+/// Brightness of the terminal's background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
     Unknown,
@@ -164,13 +166,13 @@ pub enum Background {
 }
 
 impl Background {
-    /// From a colour that the terminal answered, by its perceived brightness.
+    /// Classifies a background colour by its perceived brightness.
     pub fn from_rgb(rgb: [u8; 3]) -> Self {
         let [r, g, b] = rgb.map(u32::from);
         if 299 * r + 587 * g + 114 * b > 128_000 { Self::Light } else { Self::Dark }
     }
 
-    /// From `COLORFGBG`, as rxvt, konsole and others set it: `15;0` or `0;default;15`.
+    /// Parses `COLORFGBG` as rxvt, konsole and others set it: `15;0` or `0;default;15`.
     pub fn from_colorfgbg(value: &str) -> Self {
         match value.rsplit(';').next().and_then(|n| n.parse::<u8>().ok()) {
             Some(7 | 9..=15) => Self::Light,
@@ -180,14 +182,14 @@ impl Background {
     }
 }
 
-/// A style for each role.
+/// Style of each role.
 #[derive(Debug, Clone)]
 pub struct Theme {
     styles: Vec<Style>,
 }
 
 impl Theme {
-    /// The built-in theme that fits.
+    /// Returns the built-in theme for a background and a colour depth.
     pub fn builtin_for(background: Background, depth: ColorDepth) -> Self {
         let text = match (depth, background) {
             (ColorDepth::None | ColorDepth::Ansi16, _) => ANSI,
@@ -198,7 +200,7 @@ impl Theme {
         Self::parse(text, depth).0
     }
 
-    /// Reads a theme; what is wrong with it is returned beside it, a line each.
+    /// Parses a theme in TOML and returns one notice per mistake.
     pub fn parse(text: &str, depth: ColorDepth) -> (Self, Vec<String>) {
         let mut notices = Vec::new();
         let table: toml::Table = text.parse().unwrap_or_else(|error: toml::de::Error| {
@@ -279,7 +281,7 @@ fn parse_color(word: &str, depth: ColorDepth) -> Result<Color, String> {
     Ok(candidates.min_by_key(distance).map_or(Color::Reset, Color::Indexed))
 }
 
-/// Red, green and blue of a colour of the 256-colour palette.
+/// Returns red, green and blue of a colour in the 256-colour palette.
 fn palette_rgb(n: u8) -> [u8; 3] {
     let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
     match n {

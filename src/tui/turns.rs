@@ -1,7 +1,8 @@
-//! A run's journal as its turns: what was asked, answered, looked up and found in each.
+//! Converts a run's journal to its turns: request, responses, tool calls and findings of each.
 //!
-//! Invariants: entries go in as they come, so that a journal that grows is never read twice; every text is cut to what a
-//! page can show and made harmless; a turn that nothing changes is shared, not copied.
+//! - Entries are applied as they arrive, so a growing journal is never read twice.
+//! - Every text is cut to what a page can show, and control characters are replaced.
+//! - An unchanged turn is shared, not copied.
 
 use std::sync::Arc;
 
@@ -10,59 +11,60 @@ use crate::domain::{
     Time, ToolOutcome, TurnPhase, Usage, WindowUse, text,
 };
 
-/// Bytes of an answer, or of what was asked, that are kept for the page; the journal has all of it.
+/// Greatest size of a stored request or response, in bytes; the journal has the full text.
 const MAX_TEXT_BYTES: usize = 24 * 1024;
 
-/// A conversation with a model, as far as it has come.
+/// Turns of a run so far.
 #[derive(Debug, Clone, Default)]
 pub struct TurnHistory {
     pub turns: Vec<Arc<Turn>>,
-    /// The code around the change that went with the first request; the last one told, when it was put together anew.
+    /// Context of the first request; the latest one if the context was built again.
     pub context: Option<Arc<ContextRecord>>,
-    /// What ended it, or a part of it.
+    /// Error that ended the run or a part of the run.
     pub failure: Option<(ErrorClass, String)>,
 }
 
-/// One request and what came of it.
+/// Request and its results.
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub number: u32,
     pub phase: TurnPhase,
     pub at: Time,
-    /// How often the request was begun: more than once when a worker died with it.
+    /// Number of starts of the request; more than one if a worker died during the turn.
     pub attempts: u32,
     pub asked: TruncatedText,
     pub window: WindowUse,
-    /// More than one when an answer could not be used and was asked for again.
+    /// More than one if a response was unusable and the request was repeated.
     pub answers: Vec<TurnAnswer>,
     pub waits: Vec<TurnWait>,
     pub tools: Vec<TurnToolCall>,
     pub findings: Vec<TurnFinding>,
     pub rejected: Vec<RejectedReport>,
-    /// Messages that left the window, when it slid for this turn.
+    /// Number of messages that left the window when it slid for this turn.
     pub slid_messages: Option<u32>,
-    /// When it was stopped after this turn, and when it went on.
+    /// Start and end of the pauses after this turn; no end while the pause lasts.
     pub pauses: Vec<(Time, Option<Time>)>,
 }
 
-/// A text as far as it is kept.
+/// Text cut to a maximum size.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TruncatedText {
     pub text: String,
-    /// Bytes that are in the journal only.
+    /// Bytes that only the journal has.
     pub omitted_bytes: usize,
 }
 
 #[derive(Debug, Clone)]
 pub struct TurnAnswer {
     pub text: TruncatedText,
-    /// Names of the tools it wanted.
+    /// Names of the requested tools.
     pub calls: Vec<String>,
     pub stop: StopReason,
     pub usage: Usage,
     pub model: String,
-    /// In US dollars; 0 when the price is not known.
+    /// US dollars; 0 if the price is unknown.
     pub cost: f64,
+    /// Milliseconds until the first byte; 0 if no byte came before the end.
     pub first_ms: u64,
     pub took_ms: u64,
 }
@@ -82,11 +84,11 @@ pub struct TurnToolCall {
     pub result: String,
 }
 
-/// How a turn reported a finding.
+/// Way in which a turn reported a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingReportKind {
     New,
-    /// Stronger or clearer than before.
+    /// Reported again with a stronger or clearer text.
     Restated,
     Repeated,
 }
@@ -94,9 +96,9 @@ pub enum FindingReportKind {
 #[derive(Debug, Clone)]
 pub struct TurnFinding {
     pub report: FindingReportKind,
-    /// Not known of one that was repeated.
+    /// `None` for a repeated finding.
     pub priority: Option<Priority>,
-    /// `path:line`, or the line alone.
+    /// `path:line`, or `line N` for a repeated finding.
     pub place: String,
     pub title: String,
 }
@@ -156,27 +158,27 @@ impl Turn {
         }
     }
 
-    /// The answer that counts.
+    /// Returns the last response, which is the valid one.
     pub fn answer(&self) -> Option<&TurnAnswer> {
         self.answers.last()
     }
 
-    /// What its answers have used, those that were of no use included.
+    /// Returns the usage of all responses, unusable ones included.
     pub fn usage(&self) -> Usage {
         self.answers.iter().map(|answer| answer.usage).sum()
     }
 
-    /// US dollars for all of them.
+    /// Returns the cost of all responses in US dollars.
     pub fn cost(&self) -> f64 {
         self.answers.iter().map(|answer| answer.cost).sum()
     }
 
-    /// Findings that were not known before it.
+    /// Returns the number of findings that were new in this turn.
     pub fn new_findings(&self) -> usize {
         self.findings.iter().filter(|found| found.report == FindingReportKind::New).count()
     }
 
-    /// The most urgent of them.
+    /// Returns the highest priority of the new findings.
     pub fn top_priority(&self) -> Option<Priority> {
         self.findings
             .iter()
@@ -185,14 +187,14 @@ impl Turn {
             .min()
     }
 
-    /// Calls of tools that were refused or failed.
+    /// Returns the number of tool calls that were refused or failed.
     pub fn failed_tool_calls(&self) -> usize {
         self.tools.iter().filter(|tool| tool.outcome != ToolOutcome::Answered).count()
     }
 }
 
 impl TurnHistory {
-    /// Takes in the next entry of the journal.
+    /// Applies the next journal entry.
     pub fn apply_entry(&mut self, entry: JournalEntry) {
         let JournalEntry { at, event, .. } = entry;
         match event {
@@ -257,7 +259,7 @@ impl TurnHistory {
                 self.context = Some(Arc::from(context));
             }
             RunEvent::Failed { class, summary } => self.failure = Some((class, summary)),
-            // What a failure said of an earlier attempt is over.
+            // A new attempt starts, so the failure of the earlier attempt no longer counts.
             RunEvent::Started { .. } => self.failure = None,
             RunEvent::Phase { .. }
             | RunEvent::Planned { .. }
@@ -276,7 +278,7 @@ impl TurnHistory {
         }
     }
 
-    /// The turn of this number; a journal with a hole in it gets one that knows nothing but its number.
+    /// Returns the turn with this number; adds an empty one if the journal lacks its request.
     fn turn_mut(&mut self, number: u32, at: Time) -> &mut Turn {
         let place = match self.turns.binary_search_by_key(&number, |turn| turn.number) {
             Ok(place) => place,
@@ -292,7 +294,7 @@ impl TurnHistory {
         self.turns.last_mut().map(Arc::make_mut)
     }
 
-    /// In US dollars; 0 when no price is known.
+    /// Returns the cost in US dollars; 0 if no price is known.
     pub fn cost(&self) -> f64 {
         self.turns.iter().flat_map(|turn| &turn.answers).map(|answer| answer.cost).sum()
     }
@@ -301,7 +303,7 @@ impl TurnHistory {
         self.turns.iter().map(|turn| turn.usage()).sum()
     }
 
-    /// Reports that were set aside in all turns.
+    /// Returns the number of rejected reports in all turns.
     pub fn rejected_count(&self) -> usize {
         self.turns.iter().map(|turn| turn.rejected.len()).sum()
     }

@@ -1,4 +1,4 @@
-//! The embedded table against itself, ids as services write them, and what lies over what.
+//! Tests the embedded model table, the matching of model ids and the precedence of the layers.
 
 use rstest::rstest;
 
@@ -17,7 +17,7 @@ fn reviewer(kind: ReviewerKind, model: &str, base_url: Option<&str>) -> Reviewer
     ReviewerSettings { model: model.to_owned(), base_url: base_url.map(str::to_owned), ..ReviewerSettings::new(kind) }
 }
 
-/// The table with a user's file over it.
+/// Returns the table with a user's file merged over it.
 fn with_file(text: &str) -> Result<ModelCatalog, ConfigError> {
     let home = tempfile::tempdir().expect("a folder");
     let paths = Paths::from_home(home.path());

@@ -1,4 +1,5 @@
-//! A `[reviewers.NAME]` table: read and checked field by field, then as a whole, then beside the other tables.
+//! Parses a `[reviewers.NAME]` table: checks each field, then the combination of fields, then the references between
+//! tables.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use super::super::settings_file::{SettingsFile, parse_value};
 use super::{CommandDialect, ReviewerKind, ReviewerSettings, SummaryAuthor};
 use crate::domain::text;
 
-/// What a table may hold, in the order of `assets/config.toml`.
+/// Fields that a table may hold, in the order of `assets/config.toml`.
 pub const FIELDS: &[(&str, SettingType)] = &[
     (
         "kind",
@@ -44,7 +45,7 @@ pub const FIELDS: &[(&str, SettingType)] = &[
     ("summary", SettingType::OneOf(&["local", "model"])),
 ];
 
-/// A table that is sound by itself, with the places of its fields' names.
+/// Table that is valid on its own, with the locations of its field names.
 #[derive(Debug, Clone)]
 pub struct ReviewerTable {
     pub settings: ReviewerSettings,
@@ -55,18 +56,18 @@ fn field_names() -> String {
     FIELDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
-/// The checked fields of a table by name.
+/// Checked fields of a table, by name.
 struct ReviewerFields<'a> {
     document: &'a SettingsFile,
-    /// `reviewers.NAME`.
+    /// Key of the table: `reviewers.NAME`.
     key: String,
-    /// Where the table begins.
+    /// Byte offset of the table.
     start: usize,
     values: BTreeMap<&'static str, ReviewerField>,
 }
 
 struct ReviewerField {
-    /// Where the name begins, and where the value does.
+    /// Byte offset of the name; `start` is the byte offset of the value.
     name: usize,
     start: usize,
     value: SettingValue,
@@ -137,7 +138,7 @@ impl ReviewerFields<'_> {
         }
     }
 
-    /// An error at a field that is there.
+    /// Returns an error located at an existing field.
     fn field_error<T>(&self, name: &str, problem: &str, allowed: &str) -> Result<T, ConfigError> {
         let start = self.values.get(name).map_or(self.start, |field| field.start);
         Err(self.document.value_error(start, &format!("{}.{name}", self.key), problem, allowed.to_owned()))
@@ -166,7 +167,7 @@ impl ReviewerFields<'_> {
             base_url: self.text("base_url"),
             api_key_env: self.text("api_key_env"),
             api_key_cmd: self.text("api_key_cmd"),
-            // A relative path starts from the settings file's own folder: there is no other that stays the same.
+            // A relative path starts from the settings file's folder, because no other folder stays the same.
             ca_file: self.text("ca_file").map(|file| self.document.path.with_file_name("").join(file)),
             command: self.list("command"),
             dialect: self.text("dialect").and_then(|word| CommandDialect::from_word(&word)),
@@ -196,7 +197,7 @@ impl ReviewerFields<'_> {
         }
     }
 
-    /// What fields say about each other.
+    /// Checks which fields require or exclude each other.
     fn check_combinations(&self, kind: ReviewerKind) -> Result<(), ConfigError> {
         let has = |name: &str| self.values.contains_key(name);
         let missing = |field: &str| {
@@ -238,7 +239,11 @@ impl ReviewerFields<'_> {
     }
 }
 
-/// One table of `[reviewers]`. `name` and `table` with their places.
+/// Parses one table of `[reviewers]`; `name` and `table` carry their source positions.
+///
+/// # Errors
+///
+/// Returns the first mistake in the table.
 pub fn parse_reviewer(
     document: &SettingsFile,
     name: &Spanned<toml::de::DeString<'_>>,
@@ -265,7 +270,8 @@ pub fn parse_reviewer(
     Ok(ReviewerTable { settings: fields.to_settings(kind), locations: places })
 }
 
-/// The fallbacks that lead nowhere or in a circle, by the name of the reviewer whose field it is.
+/// Returns the fallbacks that name no usable reviewer or form a cycle, by the name of the reviewer that has the
+/// field.
 pub fn check_fallbacks(reviewers: &BTreeMap<String, ReviewerTable>) -> Vec<(String, ConfigError)> {
     let takes_over = |name: &str| reviewers.get(name).is_some_and(|it| it.settings.kind != ReviewerKind::Builtin);
     let mut errors = Vec::new();
@@ -292,10 +298,10 @@ pub fn check_fallbacks(reviewers: &BTreeMap<String, ReviewerTable>) -> Vec<(Stri
     errors
 }
 
-/// The way along fallbacks from `name` back to itself.
+/// Returns the path along fallbacks from `name` back to itself.
 fn find_cycle<'a>(reviewers: &'a BTreeMap<String, ReviewerTable>, name: &'a str) -> Option<Vec<&'a str>> {
     let mut path = vec![name];
-    // Whoever is met after as many steps as there are reviewers has been met before: a circle without `name`.
+    // A path longer than the number of reviewers has met a cycle that does not contain `name`.
     while path.len() <= reviewers.len() {
         let next = reviewers.get(*path.last()?)?.settings.fallback.as_deref()?;
         path.push(next);

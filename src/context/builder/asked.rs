@@ -1,4 +1,4 @@
-//! What is asked for is there, and what is not says so.
+//! Tests that requested options are applied and that omissions are reported.
 
 use super::*;
 use crate::context::pack::ContextSection;
@@ -86,7 +86,7 @@ fn a_focus_on_what_a_program_wrote_or_on_long_lines_is_told_in_its_part_of_the_b
         let [section] = in_focus(&packed)[..] else { panic!("{path}: {packed:#?}") };
         let lines = section.lines.expect("of a file");
         assert!(lines.start <= line && line <= lines.end && section.path == path, "{path}: {lines:?}");
-        // With its title and fences.
+        // The piece with its title and fences.
         assert!(section.tokens <= 8_000 / FOCUS_BUDGET_DIVISOR + 30, "{path}: {}", section.tokens);
         assert_eq!(packed.notes, Vec::<String>::new(), "{path}");
     }
@@ -116,7 +116,7 @@ fn of_a_long_declaration_that_is_named_the_head_is_told_however_small_the_budget
     let (lines, reason) = named(12_000).expect("the declaration");
     assert_eq!(lines, Some(LineRange::new(1, 143)));
     assert!(reason.starts_with("the task names it"), "{reason}");
-    // More than a quarter of it.
+    // The declaration is more than a quarter of the budget.
     let (lines, reason) = named(3_000).expect("its head");
     assert!(lines.is_some_and(|lines| lines.contains(LineRange::new(2, 2))), "{lines:?}");
     assert!(reason.starts_with("the task names it"), "{reason}");
@@ -139,7 +139,7 @@ fn a_file_whose_code_is_filtered_away_is_not_told_in_short() {
         let left = packed.left_out.iter().filter(|left| left.kind == SectionKind::Summary);
         (kinds, left.map(|left| left.path.clone()).collect::<Vec<_>>())
     };
-    // It is as long as what is told in short: where its code is, the summary is left out.
+    // The code is long enough for a summary. If the code itself is sent, the summary is left out.
     let (all, summaries) = kinds(ContextOptions::default());
     assert!(!all.is_empty() && !all.contains(&SectionKind::Summary), "{all:?}");
     assert_eq!(summaries, ["total.rs"]);
@@ -164,7 +164,7 @@ fn of_a_diff_in_the_task_only_what_it_has_is_not_told_again() {
         (format!("{head}@@ -30 +30 @@\n{change}"), vec![(1, 29), (31, 60)]),
         (format!("{head}@@ -27,7 +27,7 @@\n{}{change}{}", of(27..=29), of(31..=33)), vec![(1, 26), (34, 60)]),
         (format!("{head}@@ -30,0 +31 @@\n+    rest();\n"), vec![(1, 60)]),
-        // Of what is more than the task's part of the budget, the end is not told.
+        // The end of a task text that exceeds its part of the budget is cut.
         (
             format!("{head}@@ -30 +30 @@\n{change}{prose}\n@@ -50 +50 @@\n-    step_50();\n+    rest();\n"),
             vec![(1, 29), (31, 60)],

@@ -1,4 +1,4 @@
-//! A context that nobody waits for any more, at whatever point.
+//! Tests cancellation of a context at every point.
 
 use std::cell::Cell;
 
@@ -55,12 +55,12 @@ fn a_context_ends_at_the_first_look_after_nobody_waits_for_it() {
     };
     assert!(until(usize::MAX).is_some());
     let all = looks.get();
-    // Three commits, four files that are read and told, and what is between.
+    // Three commits, four files that are read and masked, and the checks in between.
     assert!(all > 3 + 4 + 3, "{all}");
     for most in 0..all {
         assert!(until(most).is_none(), "{most} of {all}");
     }
-    // The commits are passed over, and no file is read.
+    // The commits are skipped, and no file is read.
     until(0);
     assert_eq!(looks.get(), 4);
 }

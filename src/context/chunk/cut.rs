@@ -1,6 +1,6 @@
-//! Cutting the rows of a file along its declarations.
+//! Cuts the rows of a file along its declarations.
 //!
-//! Invariant: the pieces, summaries left away, are all rows in order, each once.
+//! - The pieces, without summaries, cover all rows in order, each row once.
 
 use super::ChunkKind;
 use super::lines::{RowRange, RowTable};
@@ -10,7 +10,7 @@ use super::windows;
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::source::ParsedFile;
 
-/// A chunk, borrowed from the file.
+/// Chunk that borrows from the text of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CutPiece<'a> {
     pub rows: RowRange,
@@ -23,17 +23,18 @@ pub struct CutPiece<'a> {
     pub outline: Vec<RowRange>,
 }
 
-/// What has more tokens comes in parts.
+/// Largest chunk in tokens; a longer declaration is split.
 pub const MAX_TOKENS_PER_CHUNK: u32 = 2_000;
-/// 12 bytes a token are more than code of any language has.
+/// Largest chunk in bytes. No programming language has 12 bytes per token, so a longer text surely exceeds the token
+/// limit.
 const MAX_CHUNK_BYTES: usize = 12 * MAX_TOKENS_PER_CHUNK as usize;
-/// Constants and types of a few lines that stand together are one chunk up to so many lines.
+/// Adjacent constants and types of at most `MAX_SMALL_ITEM_ROWS` rows form one chunk of at most `MAX_GROUP_ROWS` rows.
 const MAX_SMALL_ITEM_ROWS: u32 = 3;
 const MAX_GROUP_ROWS: u32 = 40;
-/// What is in more declarations than this is cut at blank lines.
+/// Deepest nesting of declarations that is cut by syntax; deeper code is cut at blank lines.
 const MAX_DEPTH: usize = 8;
 
-/// Cuts by syntax.
+/// Cuts a file along its outline.
 pub fn cut_by_outline<'a>(
     lines: &RowTable<'a>,
     outline: &Outline<'a>,
@@ -68,7 +69,7 @@ pub fn cut_by_outline<'a>(
     pieces
 }
 
-/// Cuts at blank lines; settings that are few enough for a chunk are one.
+/// Cuts a file at blank lines. A configuration file that fits into one chunk becomes one chunk.
 pub fn cut_by_blank_lines<'a>(lines: &RowTable<'a>, kind: ChunkKind) -> Vec<CutPiece<'a>> {
     let Some(last) = lines.count().checked_sub(1) else { return Vec::new() };
     let counted = RowTokens::new(lines);
@@ -85,7 +86,7 @@ fn new_piece<'a>(rows: RowRange, kind: ChunkKind, name: &'a str, parent: &'a str
     CutPiece { rows, kind, name, parent, tokens: 0, complexity: 0, exports: Vec::new(), outline: Vec::new() }
 }
 
-/// The tokens of some rows if they are few enough for a chunk.
+/// Returns the token count of `rows` if they fit into one chunk. A single row always fits.
 fn count_if_fitting(lines: &RowTable<'_>, counted: &RowTokens<'_, '_>, rows: RowRange) -> Option<u32> {
     let is_one = rows.0 == rows.1;
     if !is_one && lines.text(rows).len() > MAX_CHUNK_BYTES {
@@ -94,10 +95,10 @@ fn count_if_fitting(lines: &RowTable<'_>, counted: &RowTokens<'_, '_>, rows: Row
     Some(counted.tokens(rows)).filter(|tokens| is_one || *tokens <= MAX_TOKENS_PER_CHUNK)
 }
 
-/// What declarations stand in.
+/// Item or file that encloses the declarations being cut.
 #[derive(Clone, Copy)]
 struct EnclosingItem<'a> {
-    /// What stands between them is of this kind.
+    /// Kind of the code between the declarations.
     kind: ChunkKind,
     name: &'a str,
     parent: &'a str,
@@ -110,9 +111,9 @@ struct OutlineCutter<'s, 'a> {
     outline: &'s Outline<'a>,
     children: Vec<Vec<usize>>,
     pieces: Vec<CutPiece<'a>>,
-    /// Which items came in parts.
+    /// For each outline item: true if it was split into parts.
     is_split: Vec<bool>,
-    /// Whether the last piece has rows that are not counted.
+    /// True if the last piece has rows that are not counted yet.
     has_uncounted_rows: bool,
 }
 
@@ -123,7 +124,7 @@ impl<'a> OutlineCutter<'_, 'a> {
         for (number, &index) in items.iter().enumerate() {
             let item = &outline.items[index];
             let (first, last) = (item.rows.0.max(row), item.rows.1.min(to));
-            // On the lines of the one before.
+            // The item ends on the lines of the previous item.
             if last < first {
                 continue;
             }
@@ -141,15 +142,17 @@ impl<'a> OutlineCutter<'_, 'a> {
         }
         if row <= to {
             let rest = self.cut_gap((row, to), around);
-            // Nothing comes after it that it could belong to.
+            // No later declaration can take the remaining rows.
             if rest <= to {
                 self.push_piece(new_piece((rest, to), around.kind, "", around.name), None);
             }
         }
     }
 
-    /// What stands between declarations. Blank lines and closing brackets belong to what is before them; without that to
-    /// what comes next, and the row where that begins is returned.
+    /// Adds the rows between declarations and returns the next row to process.
+    ///
+    /// Blank lines and closing brackets are added to the previous piece. Without a previous piece they go to the next
+    /// one, and the function returns their first row.
     fn cut_gap(&mut self, rows: RowRange, around: EnclosingItem<'a>) -> u32 {
         if self.lines.is_trivial(rows) {
             let Some(last) = self.pieces.last_mut().filter(|last| last.kind != ChunkKind::Summary) else {
@@ -200,7 +203,8 @@ impl<'a> OutlineCutter<'_, 'a> {
         self.cut_region(&items, rows, around);
     }
 
-    /// Whether a small constant or type went to the piece before, which has such ones too.
+    /// Merges a small constant or type into the previous piece if that is a group of the same kind. Returns true if it
+    /// was merged.
     fn join_group(&mut self, item: &OutlineItem<'a>, (first, last): RowRange) -> bool {
         let is_small = |rows: RowRange| rows.1 - rows.0 < MAX_SMALL_ITEM_ROWS;
         if !matches!(item.kind, ChunkKind::Constant | ChunkKind::Type) || !is_small(item.rows) {
@@ -231,7 +235,7 @@ impl<'a> OutlineCutter<'_, 'a> {
         self.pieces.push(leaf);
     }
 
-    /// Counts what was added to the last piece.
+    /// Counts the last piece again if rows were added.
     fn count_last_piece(&mut self) {
         if std::mem::take(&mut self.has_uncounted_rows)
             && let Some(last) = self.pieces.last_mut()
@@ -240,8 +244,8 @@ impl<'a> OutlineCutter<'_, 'a> {
         }
     }
 
-    /// The head of an item, its fields and the heads of what is in it, as far as they are in these rows: the row on which
-    /// the item before ends is that one's.
+    /// Returns the row ranges of an item's head, its fields and the heads of its children, clipped to `from..=to`. A
+    /// row that the previous item also covers belongs to the previous item.
     fn outline_rows(&self, index: usize, (from, to): RowRange) -> Vec<RowRange> {
         let (items, names) = (&self.outline.items, &self.outline.names);
         let mut rows = vec![items[index].head];
@@ -263,7 +267,7 @@ impl<'a> OutlineCutter<'_, 'a> {
     }
 }
 
-/// Gives every name to the piece on whose rows it stands; of what comes in parts, its own name to its summary.
+/// Assigns each exported name to the piece that contains its row. The name of a split item goes to its summary.
 fn assign_exports<'a>(pieces: &mut [CutPiece<'a>], outline: &Outline<'a>, split: &[bool]) {
     let is_summarised =
         |name: &OutlineName<'a>| name.rows.is_none() && name.item.is_some_and(|item| split.get(item) == Some(&true));
@@ -283,9 +287,10 @@ fn assign_exports<'a>(pieces: &mut [CutPiece<'a>], outline: &Outline<'a>, split:
     }
 }
 
-/// Gives every function's complexity to the piece in which it begins, and to the summaries around it.
+/// Adds the complexity of each function to the piece in which the function begins, and to the summaries around that
+/// piece.
 fn assign_complexity(pieces: &mut [CutPiece<'_>], source: &ParsedFile<'_>, facts: &FileFacts) {
-    // The sum of all before, so that a summary need not look at each.
+    // Prefix sums, so that a summary need not visit each function.
     let mut sums: Vec<(u32, u32)> = Vec::with_capacity(facts.functions.len() + 1);
     let mut sum = 0;
     for function in &facts.functions {

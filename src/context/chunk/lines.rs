@@ -1,18 +1,19 @@
-//! The lines of a text, as git counts them; rows count from 0.
+//! Table of the rows of a text. Rows are lines as in git, counted from 0.
 
 use crate::domain::LineRange;
 
-/// Rows, both ends included.
+/// Range of rows, 0-based, both ends inclusive.
 pub type RowRange = (u32, u32);
 
+/// Text with the start offsets of its rows.
 pub struct RowTable<'a> {
     text: &'a str,
-    /// Where each line begins; and the end of the text.
+    /// Start offset of each row, followed by the end of the text.
     starts: Vec<u32>,
 }
 
 impl<'a> RowTable<'a> {
-    /// `text` is shorter than 4 GiB.
+    /// Builds the table. `text` must be shorter than 4 GiB.
     pub fn new(text: &'a str) -> Self {
         let mut starts = Vec::with_capacity(text.len() / 32 + 2);
         starts.push(0);
@@ -27,18 +28,18 @@ impl<'a> RowTable<'a> {
         self.starts.len() as u32 - 1
     }
 
-    /// The text of some rows, line ends included.
+    /// Returns the text of the rows, including line ends.
     pub fn text(&self, (first, last): RowRange) -> &'a str {
         let at = |row: u32| self.starts.get(row as usize).map_or(self.text.len(), |at| *at as usize);
         self.text.get(at(first)..at(last.saturating_add(1))).unwrap_or_default()
     }
 
-    /// The first byte of a row.
+    /// Returns the byte offset where the row starts.
     pub fn start(&self, row: u32) -> u32 {
         self.starts.get(row as usize).or(self.starts.last()).copied().unwrap_or_default()
     }
 
-    /// One past the last byte of a row.
+    /// Returns the byte offset after the last byte of the row.
     pub fn end(&self, row: u32) -> u32 {
         self.starts.get(row as usize + 1).or(self.starts.last()).copied().unwrap_or_default()
     }
@@ -47,7 +48,7 @@ impl<'a> RowTable<'a> {
         self.text((row, row))
     }
 
-    /// Whether rows have nothing but white space and signs that end what is above.
+    /// Returns true if the rows contain only white space and closing tokens such as `}`, `end` and `#endif`.
     pub fn is_trivial(&self, rows: RowRange) -> bool {
         self.text(rows).split_inclusive('\n').all(|line| {
             let line = line.trim_ascii();
@@ -61,7 +62,7 @@ impl<'a> RowTable<'a> {
     }
 }
 
-/// `#else`, `#endif  // X`.
+/// Returns true for lines such as `#else` and `#endif  // X`.
 fn is_condition_end(line: &str) -> bool {
     let Some(word) = line.strip_prefix('#').map(str::trim_ascii_start) else { return false };
     let rest = word.strip_prefix("endif").or_else(|| word.strip_prefix("else"));
@@ -69,6 +70,7 @@ fn is_condition_end(line: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("/*") || rest.starts_with("//"))
 }
 
+/// Converts 0-based rows to 1-based lines.
 pub fn to_line_range((first, last): RowRange) -> LineRange {
     LineRange::new(first + 1, last + 1)
 }

@@ -1,8 +1,8 @@
-//! A file in pieces that make sense by themselves: declarations by its syntax tree, windows by blank lines where there is
-//! no tree to go by.
+//! Cuts a file into chunks: declarations from its syntax tree, or windows between blank lines if there is no usable
+//! tree.
 //!
-//! Invariants: the chunks of a file, its summaries left away, cover all of its lines in order, each line once; whatever
-//! the text is, this takes time and memory by its length.
+//! - The chunks of a file, without summaries, cover all of its lines in order, each line once.
+//! - Time and memory are linear in the length of the text, whatever the text is.
 
 mod cut;
 mod lines;
@@ -31,61 +31,63 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{ParsedFile, Parsers};
 
 word_enum!(
-    /// What a chunk is.
+    /// Kind of a chunk.
     ChunkKind {
         Function = "function",
-        /// A class, or what stands in for one: a struct with methods, an `impl`. Of a class in parts, what is between its
-        /// methods.
+        /// A class or its equivalent: a struct with methods, an `impl`. For a class that was split: the code between
+        /// its methods.
         Class = "class",
         Interface = "interface",
-        /// What stands between the declarations of a file; all of a file without any.
+        /// Code between the declarations of a file, or a complete file without declarations.
         Module = "module",
         Type = "type",
         Constant = "constant",
         Test = "test",
-        /// Of a file of settings.
+        /// Part of a configuration file.
         Config = "config",
-        /// A declaration that comes in parts: its head, its fields, the heads of its methods. It lies over its parts.
+        /// Overview of a declaration that was split: its head, its fields and the heads of its methods. Its lines
+        /// overlap the lines of its parts.
         Summary = "summary",
-        /// Lines between blank lines: of an unknown language, of code that does not parse, of what is too long for a chunk.
+        /// Lines between blank lines: for unknown languages, for code that does not parse, and for declarations that
+        /// are too long for one chunk.
         Window = "window",
     }
 );
 
-/// A piece of a file.
+/// Chunk of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
     pub path: String,
-    /// Of a summary those of the whole declaration.
+    /// For a summary: the lines of the whole declaration.
     pub lines: LineRange,
     pub kind: ChunkKind,
-    /// The declared name, empty for windows and modules.
+    /// Declared name; empty for windows and modules.
     pub name: String,
-    /// The name of the class, module or function around it, or empty.
+    /// Name of the enclosing class, module or function; may be empty.
     pub parent: String,
-    /// Exact, by `o200k_base`, of [`Chunk::text`].
+    /// Exact `o200k_base` token count of [`Chunk::text`].
     pub tokens: u32,
-    /// What the file imports, as written, without quotes and white space; on the first chunk of a file only.
+    /// Imports of the file as written, without quotes and white space. Only the first chunk of a file has imports.
     pub imports: Vec<String>,
-    /// The names declared here that others may use: not those inside of functions.
+    /// Names declared in this chunk that other code can use; names inside functions are not included.
     pub exports: Vec<String>,
-    /// The identifiers used here, each once, by first use.
+    /// Identifiers used in this chunk, without duplicates, in the order of first use.
     pub references: Vec<String>,
-    /// Cyclomatic, of all functions in it together; 0 where there is none.
+    /// Sum of the cyclomatic complexity of all functions in the chunk; 0 without functions.
     pub complexity: u32,
-    /// The lines that say what it is: the head of a function; of a class its head, its fields and the heads of its
-    /// methods. Empty where nothing does. In order.
+    /// Line ranges that describe the chunk, in order: the head of a function; for a class, its head, its fields and the
+    /// heads of its methods. May be empty.
     pub outline: Vec<LineRange>,
 }
 
 impl Chunk {
-    /// The chunk's text, taken from its file's: its lines; of a summary its outline.
+    /// Returns the chunk's text, cut from the text of its file. For a summary: the lines of its outline.
     pub fn text(&self, file: &str) -> String {
         select_text(file, self.kind, self.lines, &self.outline)
     }
 }
 
-/// As [`Chunk::text`].
+/// Returns the text of a chunk; see [`Chunk::text`].
 pub(super) fn select_text(file: &str, kind: ChunkKind, lines: LineRange, outline: &[LineRange]) -> String {
     match kind {
         ChunkKind::Summary => select_lines(file, outline),
@@ -93,7 +95,7 @@ pub(super) fn select_text(file: &str, kind: ChunkKind, lines: LineRange, outline
     }
 }
 
-/// The lines of a file that are asked for, in order. Lines end with `\n` only, as in git.
+/// Returns the text of the `wanted` line ranges (sorted). Only `\n` ends a line, as in git.
 fn select_lines(file: &str, wanted: &[LineRange]) -> String {
     let mut wanted = wanted.iter().peekable();
     let mut text = String::new();
@@ -110,8 +112,9 @@ fn select_lines(file: &str, wanted: &[LineRange]) -> String {
     text
 }
 
-/// The chunks of a file, by lines; a summary comes before its parts. None for an empty file. A language comes with its
-/// parser, see [`Language::detect`]; without one, and for what does not parse, the chunks are windows.
+/// Cuts a file into chunks, ordered by line; a summary comes before its parts. Returns no chunks for an empty file.
+///
+/// The chunks are windows if `language` is `None` (see [`Language::detect`]) or if the text does not parse.
 pub fn chunk_file(path: &str, text: &str, language: Option<Language>) -> Vec<Chunk> {
     let cut = cut_text(&mut Parsers::default(), path, text, language);
     let mut uses = cut.uses.names.iter().peekable();
@@ -146,41 +149,42 @@ pub fn chunk_file(path: &str, text: &str, language: Option<Language>) -> Vec<Chu
     chunks
 }
 
-/// A function, class, type, test or constant, however long it is.
+/// Declaration of a function, class, type, test or constant, of any length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Declaration {
     pub kind: ChunkKind,
     /// May be empty.
     pub name: String,
-    /// The name of what it stands in or belongs to, or empty.
+    /// Name of the enclosing item or of the owner type; may be empty.
     pub scope: String,
-    /// With the comments and attributes above it.
+    /// Includes the comments and attributes above the declaration.
     pub lines: LineRange,
-    /// From its first word to where its body begins, a few lines at most.
+    /// From the first word to the start of the body; at most a few lines.
     pub head: LineRange,
 }
 
-/// More tokens than this come in several chunks.
+/// Largest chunk, in `o200k_base` tokens. A longer declaration is split.
 pub const MAX_TOKENS_PER_CHUNK: u32 = cut::MAX_TOKENS_PER_CHUNK;
 
-/// The lines of a chunk, and what it is.
+/// Kind and lines of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkExtent {
     pub kind: ChunkKind,
     pub lines: LineRange,
 }
 
-/// What a file says by its syntax tree; where there is no tree to go by, in which windows it is.
+/// Declarations, imports and chunk ranges of a file. Without a usable syntax tree, it holds only windows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileSyntax {
-    /// Its chunks, summaries left away: all of its lines in order, each once.
+    /// All chunks except summaries; they cover all lines in order, each line once.
     pub chunks: Arc<[ChunkExtent]>,
-    /// By their first line, those in others behind these.
+    /// Ordered by first line; nested declarations follow their parent.
     pub declarations: Arc<[Declaration]>,
-    /// As [`Chunk::imports`].
+    /// Same format as [`Chunk::imports`].
     pub imports: Arc<[String]>,
 }
 
+/// Reads the declarations, imports and chunk ranges of a file. Detects the language from path and text.
 pub fn parse_syntax(parsers: &mut Parsers, path: &str, text: &str) -> FileSyntax {
     let language = Language::detect(path, text.as_bytes());
     let CutFile { pieces, uses: imports, declarations: declared, .. } =
@@ -200,16 +204,16 @@ pub fn parse_syntax(parsers: &mut Parsers, path: &str, text: &str) -> FileSyntax
     }
 }
 
-/// A file in pieces, and what it uses.
+/// A file cut into chunks, with the identifiers it uses.
 pub(super) struct CutFile<'a, U = FileUses<'a>> {
     pub lines: RowTable<'a>,
     pub pieces: Vec<CutPiece<'a>>,
     pub uses: U,
-    /// As [`Syntax::declared`].
+    /// Same order as [`FileSyntax::declarations`].
     pub declarations: Vec<OutlineItem<'a>>,
 }
 
-/// Cuts a file. What is read of the text is borrowed from it.
+/// Cuts a file and reads its identifiers. The results borrow from `text`.
 pub(super) fn cut_text<'a>(
     parsers: &mut Parsers,
     path: &'a str,
@@ -221,7 +225,7 @@ pub(super) fn cut_text<'a>(
     })
 }
 
-/// With what `uses` finds in the syntax tree, where there is one to go by.
+/// Cuts a file. `uses` receives the syntax tree, or `None` if there is no usable tree.
 fn cut_with<'a, U>(
     parsers: &mut Parsers,
     path: &'a str,
@@ -247,7 +251,8 @@ fn cut_with<'a, U>(
     CutFile { lines, pieces, uses: uses(None), declarations: Vec::new() }
 }
 
-/// Whether most of a file makes no sense to its parser and no declarations are found in it.
+/// Returns true if more than half of the text is inside syntax errors and declarations cover less than half of the
+/// lines.
 fn is_broken(source: &ParsedFile<'_>, outline: &Outline<'_>, lines: &RowTable<'_>) -> bool {
     let (mut at, mut wrong) = (0, 0);
     while let Some(node) = source.nodes.get(at) {
@@ -264,7 +269,7 @@ fn is_broken(source: &ParsedFile<'_>, outline: &Outline<'_>, lines: &RowTable<'_
     wrong as usize * 2 > source.text.len() && declared * 2 < lines.count()
 }
 
-/// Whether a file holds settings, by its name.
+/// Returns true if the file name is that of a configuration file.
 fn is_config_file(path: &str) -> bool {
     const EXTENSIONS: [&str; 18] = [
         "cfg",
@@ -302,7 +307,7 @@ fn is_config_file(path: &str) -> bool {
     NAMES.contains(&name) || EXTENSIONS.contains(&ending) || name.starts_with("Dockerfile.") || is_dot_file(name)
 }
 
-/// `.gitignore`, `.rubocop`: settings of a program.
+/// Returns true for names such as `.gitignore` and `.rubocop`: configuration of a program.
 fn is_dot_file(name: &str) -> bool {
     name.strip_prefix('.').is_some_and(|name| !name.contains('.'))
 }

@@ -1,6 +1,6 @@
-//! The declarations of a file, read from its syntax tree: what they are, their names, their lines, what is in what.
+//! Reads the declarations of a file from its syntax tree: kinds, names, rows and nesting.
 //!
-//! Invariant: one pass over the nodes, whatever their nesting; what is inside of functions is not looked at.
+//! - Makes one pass over the nodes, whatever their nesting. Function bodies are not visited.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile};
 
-/// A declaration that may become a chunk.
+/// Declaration that may become a chunk.
 pub struct OutlineItem<'a> {
     pub kind: ChunkKind,
     pub name: &'a str,
-    /// The name of what it stands in or belongs to.
+    /// Name of the enclosing item or of the owner type; may be empty.
     pub scope: &'a str,
-    /// The item it stands in.
+    /// Index of the enclosing item.
     pub parent: Option<usize>,
-    /// With the comments and attributes above it.
+    /// Includes the comments and attributes above the declaration.
     pub rows: RowRange,
-    /// From its first word to where its body begins.
+    /// From the first word to the start of the body.
     pub head: RowRange,
 }
 
@@ -29,37 +29,38 @@ pub struct OutlineItem<'a> {
 pub struct OutlineName<'a> {
     pub text: &'a str,
     pub row: u32,
-    /// Of a field or variable its rows, a few at most; `None` for an item's name.
+    /// Rows of a field or variable, at most a few; `None` for the name of an item.
     pub rows: Option<RowRange>,
-    /// The item whose name it is; else the one it stands in.
+    /// Index of the item with this name; for a field or variable, the enclosing item.
     pub item: Option<usize>,
 }
 
-/// By where they stand.
+/// Outline of a file; items and names are in source order.
 #[derive(Default)]
 pub struct Outline<'a> {
     pub items: Vec<OutlineItem<'a>>,
     pub names: Vec<OutlineName<'a>>,
 }
 
-/// Longer names are none, in bytes.
+/// Longest name in bytes; a longer text is not used as a name.
 const MAX_NAME_BYTES: usize = 120;
-/// Lines of a head or a field that are shown at most.
+/// Largest number of rows that are shown of a declaration's head and of a field.
 const MAX_HEAD_ROWS: u32 = 12;
 const MAX_FIELD_ROWS: u32 = 3;
-/// A constant of C has more lines than this: a table.
+/// A C variable that spans more rows than this is treated as a table and becomes a constant.
 const MIN_TABLE_ROWS: u32 = 3;
-/// Deeper declarators are nonsense.
+/// Deepest nesting of C declarators that is followed; deeper nesting is not real code.
 const MAX_DECLARATORS: usize = 16;
 
-/// A node whose inside is being looked at.
+/// Node whose children are being visited.
 struct OpenOutlineNode<'a> {
     end: usize,
-    /// The innermost item and name around what is inside.
+    /// Innermost enclosing item, and its name.
     item: Option<usize>,
     name: &'a str,
 }
 
+/// Reads the outline of a file in one pass over its syntax nodes.
 pub fn read_outline<'a>(source: &ParsedFile<'a>, facts: &FileFacts) -> Outline<'a> {
     let reader = OutlineReader {
         source,
@@ -83,13 +84,13 @@ struct OutlineReader<'s, 'a> {
     roles: &'static OutlineRoles,
     outline: Outline<'a>,
     open: Vec<OpenOutlineNode<'a>>,
-    /// What wraps the next declaration: its end as an index, its rows.
+    /// Wrapper of the next declaration (for example an `export` statement): end index and rows.
     wrapper: Option<(usize, RowRange)>,
-    /// Comments and attributes just above.
+    /// Rows of the comments and attributes directly above.
     leading: Option<RowRange>,
-    /// The row of the last condition, on which it says what it is about.
+    /// Row of the last preprocessor condition; nodes on this row belong to the condition itself.
     condition_row: Option<u32>,
-    /// The last row on which something else ends.
+    /// Last row on which another node ends.
     code_row: Option<u32>,
 }
 
@@ -126,7 +127,7 @@ impl<'a> OutlineReader<'_, 'a> {
         }
     }
 
-    /// A comment or an attribute on lines of its own leads what comes next, one behind code nothing.
+    /// Records a comment or attribute as leading the next declaration, unless it stands behind code on the same line.
     fn add_leading(&mut self, (first, last): RowRange) {
         let joins = self.leading.filter(|lead| lead.1 + 1 >= first);
         if self.code_row.is_none_or(|row| row < first) || joins.is_some() {
@@ -134,7 +135,7 @@ impl<'a> OutlineReader<'_, 'a> {
         }
     }
 
-    /// Meets a node and says whether to look into it.
+    /// Processes a node and returns true if its children must be visited.
     fn visit(&mut self, at: NodeIndex, node: &Node, role: OutlineRole) -> bool {
         match role {
             OutlineRole::Token | OutlineRole::Leading => {}
@@ -197,7 +198,7 @@ impl<'a> OutlineReader<'_, 'a> {
         self.innermost().is_some_and(|item| self.outline.items[item].kind != ChunkKind::Test)
     }
 
-    /// The name of what is around.
+    /// Returns the name of the innermost enclosing item.
     fn scope(&self) -> &'a str {
         self.open.last().map_or("", |open| open.name)
     }
@@ -208,7 +209,7 @@ impl<'a> OutlineReader<'_, 'a> {
         true
     }
 
-    /// Test code is a test, whatever it is besides.
+    /// Returns [`ChunkKind::Test`] for test code, otherwise `kind`.
     fn kind_or_test(&self, at: NodeIndex, kind: ChunkKind) -> ChunkKind {
         match self.facts.is_test_at(at) || self.is_test_function(at) {
             true => ChunkKind::Test,
@@ -228,7 +229,7 @@ impl<'a> OutlineReader<'_, 'a> {
         let name = self.declared_name(at);
         if matches!(source.language, Language::C | Language::Cpp) {
             if node.field == fields.kind {
-                // `typedef struct a { ... } b;`: that is the declaration.
+                // `typedef struct a { ... } b;`: the typedef is the declaration.
                 let item = self.innermost();
                 self.outline.names.push(OutlineName { text: name, row: node.row, rows: None, item });
                 return true;
@@ -251,7 +252,7 @@ impl<'a> OutlineReader<'_, 'a> {
         let is_test = kind == ChunkKind::Class && self.test_classes.contains(&at);
         let kind = if is_test { ChunkKind::Test } else { self.kind_or_test(at, kind) };
         let item = match source.language == Language::Rust && source.child_by_field(at, fields.name).is_none() {
-            // `impl` declares nothing.
+            // An `impl` block declares no name.
             true => self.add_item(at, kind, name, ""),
             false => self.declare(at, kind, name, ""),
         };
@@ -272,7 +273,8 @@ impl<'a> OutlineReader<'_, 'a> {
         })
     }
 
-    /// A declaration or not, by what is in it.
+    /// Decides by its content whether a node is a declaration, and adds it. Returns true if its children must be
+    /// visited.
     fn add_ambiguous(&mut self, at: NodeIndex, node: &Node) -> bool {
         let (source, fields) = (self.source, &self.roles.fields);
         match source.language {
@@ -311,11 +313,11 @@ impl<'a> OutlineReader<'_, 'a> {
                 if self.roles.calls.contains(source.nodes[child].kind) {
                     return self.add_test_call(at, child, node);
                 }
-                // `namespace a {}` is a statement to the grammar.
+                // The grammar parses `namespace a {}` as a statement.
                 if self.roles.role(source.nodes[child].kind) == OutlineRole::Namespace {
                     return true;
                 }
-                // `a.b = function () {}`, `const b = () => {}`, `b = () => {}` in a class.
+                // `a.b = function () {}`, `const b = () => {}`, or `b = () => {}` in a class.
                 let own = source.child_by_field(at, fields.value).map(|_| at);
                 let holder = own.unwrap_or(child);
                 let value =
@@ -344,7 +346,8 @@ impl<'a> OutlineReader<'_, 'a> {
         false
     }
 
-    /// A function, a class, or a call that is given a function: `memo(() => ...)`.
+    /// Returns the kind of a value that is a function, a class, or a call with a function argument such as `memo(() =>
+    /// ...)`.
     fn value_kind(&self, value: NodeIndex) -> Option<ChunkKind> {
         let (source, roles) = (self.source, self.roles);
         let node = &source.nodes[value];
@@ -369,7 +372,7 @@ impl<'a> OutlineReader<'_, 'a> {
         }
     }
 
-    /// `describe("name", () => { ... })`, `test "name" do ... end`.
+    /// Adds a test block such as `describe("name", () => { ... })` or `test "name" do ... end`.
     fn add_test_call(&mut self, at: NodeIndex, call: NodeIndex, node: &Node) -> bool {
         let (source, roles) = (self.source, self.roles);
         let fields = &roles.fields;
@@ -393,14 +396,14 @@ impl<'a> OutlineReader<'_, 'a> {
         let title = title.map_or("", |title| source.text(title).trim_matches(['"', '\'', '`']));
         let title = if title.len() <= MAX_NAME_BYTES && !title.contains('\n') { title } else { "" };
         let item = self.add_item(at, ChunkKind::Test, title, "");
-        // Its head is its first line.
+        // The head of a test block is its first line.
         if let Some(item) = self.outline.items.get_mut(item) {
             item.head = (node.row, node.row);
         }
         self.enter(node, Some(item), title)
     }
 
-    /// The row where a declaration begins, with what leads it and what wraps it.
+    /// Returns the first row of a declaration including the comments and attributes above it.
     fn take_first_row(&mut self, row: u32) -> u32 {
         let lead = self.leading.take().filter(|lead| lead.1 + 1 >= row);
         lead.map_or(row, |lead| lead.0.min(row))
@@ -415,7 +418,7 @@ impl<'a> OutlineReader<'_, 'a> {
         item
     }
 
-    /// An item without a name that others may use.
+    /// Adds an item without exporting its name.
     fn add_item(&mut self, at: NodeIndex, kind: ChunkKind, name: &'a str, owner: &'a str) -> usize {
         let (source, fields) = (self.source, &self.roles.fields);
         let node = &source.nodes[at];
@@ -424,7 +427,7 @@ impl<'a> OutlineReader<'_, 'a> {
             rows = (rows.0.min(wrapped.0), rows.1.max(wrapped.1));
         }
         let body = source.child_by_field(at, fields.body).or_else(|| {
-            // `const f = () => {`, a struct of Go or C.
+            // `const f = () => {`, or a struct in Go or C.
             let value = [fields.value, fields.kind].into_iter().find_map(|field| source.child_by_field(at, field))?;
             source.child_by_field(value, fields.body)
         });
@@ -448,14 +451,14 @@ impl<'a> OutlineReader<'_, 'a> {
         self.outline.items.len() - 1
     }
 
-    /// A field or variable, perhaps several.
+    /// Adds the names of a field or variable declaration, which may declare several names.
     fn add_fields(&mut self, at: NodeIndex) {
         let source = self.source;
         let name = self.declared_name(at);
         if !name.is_empty() {
             return self.add_field(at, name);
         }
-        // `int a, b;`: those who hold a name are one step below.
+        // `int a, b;`: the nodes with the names are one level below.
         let below: Vec<&str> = source.children(at).map(|child| self.declared_name(child)).collect();
         let mut is_named = false;
         for name in below.into_iter().filter(|name| !name.is_empty()) {
@@ -485,7 +488,7 @@ impl<'a> OutlineReader<'_, 'a> {
             .map_or("", |child| name_or_empty(self.source.text(&self.source.nodes[child])))
     }
 
-    /// The name that a declaration gives, whatever field it stands in.
+    /// Returns the declared name, whatever field holds it; empty if there is none.
     fn declared_name(&self, at: NodeIndex) -> &'a str {
         let (source, fields) = (self.source, &self.roles.fields);
         if let Some(name) = source.child_by_field(at, fields.name) {
@@ -506,7 +509,7 @@ impl<'a> OutlineReader<'_, 'a> {
                 left.map_or("", |left| plain_name(source, left))
             }
             Language::CSharp => {
-                // A field's declaration holds its declarators one step below.
+                // A C# field declaration holds its declarators one level below.
                 let list = source.children(at).find(|&child| source.child_by_field(child, fields.kind).is_some());
                 let first = list
                     .and_then(|list| source.children(list).find_map(|child| source.child_by_field(child, fields.name)));
@@ -517,13 +520,14 @@ impl<'a> OutlineReader<'_, 'a> {
         }
     }
 
-    /// A function's name, and the type it belongs to where its head says so.
+    /// Returns a function's name and its owner type, if the head names one (`Owner::name`, a Go receiver); otherwise an
+    /// empty owner.
     fn function_name(&self, at: NodeIndex) -> (&'a str, &'a str) {
         let (source, fields) = (self.source, &self.roles.fields);
         let mut innermost = at;
         for _ in 0..MAX_DECLARATORS {
             let field = source.child_by_field(innermost, fields.declarator);
-            // References hold their declarator without a field.
+            // A reference declarator holds its inner declarator without a field.
             let held = || {
                 source
                     .children(innermost)
@@ -558,26 +562,27 @@ fn name_or_empty(name: &str) -> &str {
     if name.len() <= MAX_NAME_BYTES && !name.contains('\n') { name } else { "" }
 }
 
-/// The text of a node that is nothing but a name.
+/// Returns the node's text if it is a plain name; otherwise an empty text.
 fn plain_name<'a>(source: &ParsedFile<'a>, at: NodeIndex) -> &'a str {
     let text = source.text_prefix(&source.nodes[at], MAX_NAME_BYTES + 1);
     let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 128);
     if is_name { name_or_empty(text) } else { "" }
 }
 
-/// `module.exports.x`: `x`; nothing for patterns and computed names.
+/// Returns the last part of a path: `module.exports.x` gives `x`. Returns an empty text for patterns and computed
+/// names.
 fn last_word(text: &str) -> &str {
     let word = text.rsplit('.').next().unwrap_or(text).trim_start_matches('#');
     let is_name = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 128);
     if is_name { name_or_empty(word) } else { "" }
 }
 
-/// `MAX_SIZE`.
+/// Returns true for names such as `MAX_SIZE`.
 fn is_constant_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_uppercase() || c == '_') && !name.contains(|c: char| c.is_lowercase())
 }
 
-/// The last row of a node; one that ends with a line end ends on that line.
+/// Returns the last row of a node. A node that ends with a line end ends on that line, not on the next one.
 pub fn last_row(source: &ParsedFile<'_>, node: &Node) -> u32 {
     let ends_line = node.end > node.start && source.text.get(node.end as usize - 1) == Some(&b'\n');
     node.end_row.saturating_sub(u32::from(ends_line)).max(node.row)

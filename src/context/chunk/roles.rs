@@ -1,40 +1,40 @@
-//! What the kinds of syntax nodes are for cutting a file, per language: tables of names, turned once into a role per kind
-//! id.
+//! Maps the syntax node kinds of each language to roles for the outline: tables of kind names, converted once to a role
+//! per kind id.
 //!
-//! Invariant: every name of a table exists in its grammar; a test holds it.
+//! - Every kind name in a table exists in its grammar; a test checks this.
 
 use std::sync::LazyLock;
 
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{KindSet, NAME_KINDS, fields};
 
-/// What a node is for the outline of a file.
+/// Role of a node in the outline of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutlineRole {
-    /// Not to be looked into.
+    /// The node is skipped.
     Other,
-    /// A sign or a word of the language.
+    /// Punctuation or a keyword.
     Token,
-    /// Holds declarations without being one.
+    /// Contains declarations, but is none.
     Scope,
-    /// As [`Role::Scope`], and its first line belongs to the declaration after that.
+    /// Like [`OutlineRole::Scope`]; its first line also belongs to the next declaration.
     Condition,
-    /// As [`Role::Scope`], and a name for what is in it.
+    /// Like [`OutlineRole::Scope`]; its name is the scope of its content.
     Namespace,
-    /// As [`Role::Scope`] inside of a block of tests.
+    /// Like [`OutlineRole::Scope`], but only inside a test block.
     TestScope,
-    /// Belongs to the one declaration in it.
+    /// Belongs to the single declaration that it contains.
     Wrapper,
-    /// Belongs to the declaration after it.
+    /// Belongs to the declaration that follows it.
     Leading,
     Function,
     Class,
     Interface,
     Type,
     Constant,
-    /// Declares a name and is no chunk by itself: a field, a variable.
+    /// Declares a name, but is not a chunk: a field or a variable.
     Field,
-    /// A declaration or not, by what is in it.
+    /// May be a declaration; its content decides.
     Ambiguous,
 }
 
@@ -45,10 +45,10 @@ use OutlineRole::{
 
 type OutlineRoleTable = &'static [(OutlineRole, &'static [&'static str])];
 
-/// A language's roles and the fields that we ask for.
+/// Roles and field ids of a language.
 pub struct OutlineRoles {
     roles: Box<[OutlineRole]>,
-    /// Leaves that are a name.
+    /// Leaf nodes that are names.
     pub names: KindSet,
     pub imports: KindSet,
     pub calls: KindSet,
@@ -94,12 +94,13 @@ impl OutlineRoles {
         }
     }
 
+    /// Returns the role of a node kind id; [`OutlineRole::Scope`] for an unknown id.
     pub fn role(&self, kind: u16) -> OutlineRole {
         self.roles.get(usize::from(kind)).copied().unwrap_or(OutlineRole::Scope)
     }
 }
 
-/// Ruby's symbols name what they are symbols of.
+/// Ruby symbols count as uses of the name.
 const SYMBOLS: &[&str] = &["simple_symbol", "hash_key_symbol"];
 
 const IMPORTS: &[&str] = &[
@@ -114,7 +115,7 @@ const IMPORTS: &[&str] = &[
     "namespace_use_declaration",
 ];
 
-/// Where a file may be imported by a call or a command.
+/// Calls and commands that may import a file.
 const CALLS: &[&str] = &[
     "call_expression",
     "call",
@@ -125,7 +126,7 @@ const CALLS: &[&str] = &[
     "include_once_expression",
 ];
 
-/// May name another file: `mod a;`, `export * from "a"`.
+/// Nodes that may name another file: `mod a;`, `export * from "a"`.
 const MODULES: &[&str] = &["mod_item", "export_statement"];
 const FUNCTIONS: &[&str] = &["arrow_function", "function_expression", "generator_function", "do_block", "block"];
 const STRINGS: &[&str] = &["string", "template_string", "interpreted_string_literal", "encapsed_string", "raw_string"];

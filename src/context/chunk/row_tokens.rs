@@ -1,24 +1,26 @@
-//! The tokens of the rows of a file, every row counted once, however many pieces are tried that have it.
+//! Counts the tokens of row ranges and counts each row only once, although many overlapping ranges are tried.
 //!
-//! Why sums are exact: an encoding cuts a text into pieces before it joins bytes to tokens, and line ends are in one piece
-//! with what is before them, with blank lines behind them and with slashes that follow at once. So a piece ends before every
-//! line that begins with something else, whatever stands above it and below.
+//! The sums are exact. A tokenizer splits text into pieces before it merges bytes into tokens. A line end belongs to
+//! the same piece as the text before it, the blank lines after it and the slashes that follow immediately. So a piece
+//! always ends before a line that begins with another character, whatever stands above or below.
 
 use std::sync::LazyLock;
 
 use super::lines::{RowRange, RowTable};
 use crate::context::tokens::{Encoding, count_tokens};
 
-/// The rows of a text with their tokens by `o200k_base`.
+/// The rows of a text with their `o200k_base` token counts.
 pub struct RowTokens<'s, 'a> {
     lines: &'s RowTable<'a>,
-    /// By row, and for the end: the tokens of all rows above; [`INSIDE`] where a piece may begin in the row above.
+    /// For each row and for the end: the tokens of all rows above, or [`INSIDE_PIECE`] if a piece may span the boundary
+    /// to the row above.
     tokens_above: Vec<u32>,
 }
 
 const INSIDE_PIECE: u32 = u32::MAX;
 
 impl<'s, 'a> RowTokens<'s, 'a> {
+    /// Counts the tokens of all rows once.
     pub fn new(lines: &'s RowTable<'a>) -> Self {
         let count = lines.count();
         let mut tokens_above = Vec::with_capacity(count as usize + 1);
@@ -36,7 +38,7 @@ impl<'s, 'a> RowTokens<'s, 'a> {
         Self { lines, tokens_above }
     }
 
-    /// The tokens of some rows of the text.
+    /// Returns the token count of the rows `first..=last` (0-based).
     pub fn tokens(&self, (first, last): RowRange) -> u32 {
         let is_cut = |row: &u32| self.tokens_above.get(*row as usize).is_some_and(|before| *before != INSIDE_PIECE);
         let mut cuts = (first..=last + 1).filter(is_cut);
@@ -48,15 +50,15 @@ impl<'s, 'a> RowTokens<'s, 'a> {
     }
 }
 
-/// Whether a piece begins with a line, whatever is above it. Not said of all such lines.
+/// Returns true if a tokenizer piece certainly begins at this line. May return false for some lines where one begins.
 fn starts_new_piece(line: &str) -> bool {
     let bytes = line.as_bytes();
     let first = bytes.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
     first.is_some_and(u8::is_ascii_graphic) && bytes.first() != Some(&b'/')
 }
 
-/// The tokens of a text. Most lines begin with some blanks and end with a letter and a line end; these are pieces of which
-/// there are few, and the only ones for which the tokenizer needs its regular expression.
+/// Counts the tokens of a text. Handles leading blanks and trailing line ends with a table: they form few distinct
+/// pieces, and they are the only pieces for which the tokenizer needs its regular expression.
 pub fn count_text(text: &str) -> u32 {
     let (mut text, mut sum) = (text, 0);
     let code = text.trim_end_matches('\n');
@@ -69,7 +71,7 @@ pub fn count_text(text: &str) -> u32 {
     if let Some(&blank) = bytes.first().filter(|byte| matches!(byte, b' ' | b'\t')) {
         let length = bytes.iter().take_while(|byte| **byte == blank).count();
         let next = bytes.get(length).copied().unwrap_or(blank);
-        // The last blank goes with what follows if it can.
+        // The last blank joins the following piece if possible.
         let joins = next.is_ascii_alphabetic() || (blank == b' ' && next.is_ascii_punctuation());
         let own = length - usize::from(joins);
         let parts = if joins { count_run(blank, own) } else { count_run(blank, own - 1).map(|tokens| tokens + 1) };
@@ -82,9 +84,9 @@ pub fn count_text(text: &str) -> u32 {
     sum.saturating_add(u32::try_from(count_tokens(Encoding::O200kBase, text)).unwrap_or(u32::MAX))
 }
 
-/// The tokens of a blank or a line end, so many times; `None` where that is not at hand.
+/// Returns the token count of `length` repetitions of a blank or line end; `None` if the table has no entry.
 fn count_run(byte: u8, length: usize) -> Option<u32> {
-    /// Most lines are not farther to the right.
+    /// Longest run in the table. Few lines have a deeper indentation.
     const MAX_RUN: usize = 64;
     static RUNS: LazyLock<[[u32; MAX_RUN]; 3]> = LazyLock::new(|| {
         [" ", "\t", "\n"]

@@ -9,7 +9,7 @@ fn cut_file(path: &str, code: &str) -> Vec<Chunk> {
     found
 }
 
-/// Whether chunks are all lines of a text in order, summaries left away, and their tokens those of their text.
+/// Checks that the chunks without summaries cover all lines in order, and that each token count is exact.
 fn covers(text: &str, chunks: &[Chunk]) -> Result<(), String> {
     let mut next = 1;
     let mut whole = String::new();
@@ -34,7 +34,7 @@ fn covers(text: &str, chunks: &[Chunk]) -> Result<(), String> {
     Ok(())
 }
 
-/// `start-end kind parent.name`.
+/// Formats chunks as `start-end kind parent.name`.
 fn said(chunks: &[Chunk]) -> Vec<String> {
     let said = |chunk: &Chunk| {
         let dot = if chunk.parent.is_empty() { "" } else { "." };
@@ -220,7 +220,7 @@ fn lines_of_a_megabyte_and_nesting_cost_no_square() {
     }
 }
 
-/// Code of many languages, whole and torn.
+/// Generates valid and broken code in many languages.
 fn code() -> impl Strategy<Value = (&'static str, String)> {
     const PARTS: [&str; 24] = [
         "fn a() {\n",

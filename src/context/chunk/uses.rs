@@ -1,6 +1,6 @@
-//! The identifiers of a file where they stand, and what it imports.
+//! Reads the identifiers of a file with their positions, and its imports.
 //!
-//! Invariant: one pass over the nodes, or over the words of a text without a tree.
+//! - Makes one pass over the syntax nodes, or over the words of a text without a tree.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -9,24 +9,25 @@ use super::roles::OutlineRoles;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
-/// Identifiers have so many bytes.
+/// Length of an identifier in bytes.
 const IDENTIFIER_BYTES: Range<usize> = 2..65;
-/// Imports are not longer, in bytes, a file has no more of them, and braces are not deeper.
+/// Longest import in bytes, most imports per file, and deepest nesting of braces in an import.
 const MAX_IMPORT_BYTES: usize = 400;
 const MAX_IMPORTS: usize = 2_000;
 const MAX_BRACES: usize = 16;
 
-/// An identifier and where it starts, the signs of its language left away.
+/// An identifier without language sigils such as `$`, and its byte offset.
 pub type IdentifierUse<'a> = (u32, &'a str);
 
-/// What a file uses.
+/// Identifiers and imports of a file.
 #[derive(Default)]
 pub struct FileUses<'a> {
-    /// In order.
+    /// In source order.
     pub names: Vec<IdentifierUse<'a>>,
     pub imports: Vec<String>,
 }
 
+/// Reads the identifiers and imports of a file from its syntax tree.
 pub fn read_uses<'a>(source: &ParsedFile<'a>) -> FileUses<'a> {
     let roles = OutlineRoles::for_language(source.language);
     let mut uses = FileUses::default();
@@ -47,7 +48,7 @@ pub fn read_uses<'a>(source: &ParsedFile<'a>) -> FileUses<'a> {
     uses
 }
 
-/// What a file imports, without the rest.
+/// Reads only the imports of a file.
 pub fn read_imports(source: &ParsedFile<'_>) -> Vec<String> {
     let roles = OutlineRoles::for_language(source.language);
     let mut imports = Vec::new();
@@ -72,13 +73,13 @@ fn collect_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex,
     }
 }
 
-/// Each once, and none that is too long.
+/// Removes duplicates, empty imports and imports that are too long.
 fn dedup_imports(imports: &mut Vec<String>) {
     let mut seen = HashSet::new();
     imports.retain(|import| (1..MAX_IMPORT_BYTES).contains(&import.len()) && seen.insert(import.clone()));
 }
 
-/// The words of a text that only code has: `snake_case`, `camelCase`, `called()`.
+/// Reads words that occur only in code from a text without a syntax tree: `snake_case`, `camelCase`, `called()`.
 pub fn read_uses_from_words(text: &str) -> FileUses<'_> {
     let bytes = text.as_bytes();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -104,7 +105,8 @@ pub fn read_uses_from_words(text: &str) -> FileUses<'_> {
     uses
 }
 
-/// A name without the signs of its language, and how many bytes of them are before it; `None` for what is none.
+/// Strips sigils from a name and returns the length of the leading sigils in bytes and the name; `None` if the text is
+/// not an identifier.
 fn parse_identifier(text: &str) -> Option<(u32, &str)> {
     let bare = text.trim_start_matches(['$', '@', '#', ':']);
     let name = bare.trim_end_matches(['?', '!', ':']);
@@ -114,6 +116,7 @@ fn parse_identifier(text: &str) -> Option<(u32, &str)> {
     is_name.then_some(((text.len() - bare.len()) as u32, name))
 }
 
+/// Adds the imports of an import statement.
 fn add_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imports: &mut Vec<String>) {
     let fields = &roles.fields;
     let node = &source.nodes[at];
@@ -143,7 +146,7 @@ fn add_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imp
     }
 }
 
-/// `from a.b import c, d as e`: `a.b.c`, `a.b.d`.
+/// Adds Python imports: `from a.b import c, d as e` gives `a.b.c` and `a.b.d`.
 fn add_python_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imports: &mut Vec<String>) {
     let fields = &roles.fields;
     let module = source
@@ -165,7 +168,7 @@ fn add_python_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeInd
     }
 }
 
-/// What a call imports: `require("x")`, `require_relative "x"`, `source x`.
+/// Returns the file that a call imports: `require("x")`, `require_relative "x"`, `source x`.
 fn import_from_call(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex) -> Option<String> {
     const MAX_CALLEE_BYTES: usize = 24;
     let fields = &roles.fields;
@@ -197,7 +200,7 @@ fn import_from_call(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex
     }
 }
 
-/// `export ... from "x"`, `mod x;`.
+/// Returns the module named by `export ... from "x"` or `mod x;`.
 fn import_from_module(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex) -> Option<String> {
     let fields = &roles.fields;
     match source.language {
@@ -229,7 +232,8 @@ fn strip_whitespace(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
-/// What follows the words that an import begins with; visibility in parentheses is such a word too.
+/// Returns the text after the leading keywords `words`. A visibility in parentheses, as in `pub(crate)`, counts as a
+/// keyword.
 fn strip_keywords<'t>(text: &'t str, words: &[&str]) -> &'t str {
     let mut rest = text.trim_start();
     'words: loop {
@@ -248,7 +252,7 @@ fn strip_keywords<'t>(text: &'t str, words: &[&str]) -> &'t str {
     }
 }
 
-/// `a::{b, c::{d, self}, e as f};`: `a::b`, `a::c::d`, `a::c`, `a::e`.
+/// Expands braces in an import: `a::{b, c::{d, self}, e as f};` gives `a::b`, `a::c::d`, `a::c` and `a::e`.
 fn expand_braces(text: &str, separator: &str, imports: &mut Vec<String>) {
     let mut open: Vec<String> = Vec::new();
     let mut word = String::new();

@@ -1,16 +1,16 @@
-//! Cutting lines at blank ones, where no syntax tree says better.
+//! Cuts rows at blank lines; used without a syntax tree.
 
 use super::lines::{RowRange, RowTable};
 
-/// From here on a window ends at the next blank line, in lines.
+/// Smallest window in lines: from this length a window ends at the next blank line.
 const MIN_WINDOW_LINES: u32 = 30;
-/// No window is longer, in lines: a screen and a half.
+/// Largest window in lines: one and a half screens.
 const MAX_WINDOW_LINES: u32 = 80;
-/// From here on a window ends at the end of its line, in bytes: below 2,000 tokens of code.
+/// Size in bytes from which a window ends at the end of the line; keeps a window of code below 2,000 tokens.
 const MAX_WINDOW_BYTES: usize = 6_000;
 
-/// Cuts rows into windows. Blank lines belong to the window before them; the last window is not much shorter than the
-/// others if it can be helped.
+/// Cuts rows into windows. Blank lines belong to the window before them. Avoids a last window that is much shorter than
+/// the others.
 pub fn cut_windows(lines: &RowTable<'_>, (first, last): RowRange) -> Vec<RowRange> {
     let mut windows = Vec::new();
     let (mut start, mut bytes, mut after_blank) = (first, 0usize, false);

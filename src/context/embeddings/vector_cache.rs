@@ -1,8 +1,12 @@
-//! Vectors on disk: a file for each model and address, by the content of the text that they are of.
+//! Stores embedding vectors on disk: one file per model and address, keyed by the content of the embedded text.
 //!
-//! Invariants: a record is whole or the end of what counts; failing costs time and nothing else; a file does not outgrow
-//! [`MOST_BYTES`]; what was read is not read again to add to it. Layout, little endian: magic, then for each vector its key (16 bytes), how many numbers it has (4), a
-//! checksum (8), and the numbers (4 each).
+//! - The file is valid up to its first incomplete or damaged record.
+//! - A failure costs only time.
+//! - A file does not grow beyond [`MAX_FILE_BYTES`].
+//! - Appending does not read records again that were already read.
+//!
+//! Layout (little endian): magic number, then for each vector its key (16 bytes), its dimension (4), a checksum (8) and
+//! its numbers (4 bytes each).
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -16,27 +20,28 @@ use crate::domain::content_hash;
 
 const MAGIC: &[u8; 8] = b"rdvects1";
 const RECORD_HEADER_BYTES: usize = 28;
-/// A larger file is begun anew, in bytes: 40,000 vectors of 768 numbers.
+/// Largest file in bytes: 40,000 vectors of 768 numbers. A larger file is started anew.
 const MAX_FILE_BYTES: u64 = 128 << 20;
-/// No model's vectors are larger, in numbers.
+/// Largest dimension of a vector; no model has more.
 const MAX_DIMENSIONS: usize = 1 << 16;
 
+/// Vector file of one model and address.
 pub struct VectorCache {
     path: PathBuf,
-    /// How far it was read or written.
+    /// End of the records that were read or written.
     end: Cell<RecordsEnd>,
 }
 
-/// Where what counts ends; nowhere when nothing does.
+/// End of the valid records; 0 if there are none.
 #[derive(Debug, Clone, Copy, Default)]
 struct RecordsEnd {
     at: u64,
-    /// The last record: where it is, and its head.
+    /// Offset and header of the last record.
     last: Option<(u64, [u8; RECORD_HEADER_BYTES])>,
 }
 
 impl RecordsEnd {
-    /// Whether records end there in a file, or have: somebody else may have begun it anew.
+    /// Returns true if records still end there; another process may have started the file anew.
     fn is_still_in(&self, file: &File) -> bool {
         let mut head = [0; RECORD_HEADER_BYTES];
         let is_there = |(at, last)| file.read_exact_at(&mut head, at).is_ok() && head == last;
@@ -45,12 +50,13 @@ impl RecordsEnd {
 }
 
 impl VectorCache {
+    /// Creates a cache in `folder` for the model and address `name`; reads nothing yet.
     pub fn new(folder: &Path, name: &str) -> Self {
         let hash: String = content_hash([name.as_bytes()]).chars().take(24).collect();
         Self { path: folder.join(format!("{hash}.vectors")), end: Cell::default() }
     }
 
-    /// The vectors that are wanted and there; of one size, that of the first.
+    /// Returns the wanted vectors that exist. All have the dimension of the first one found.
     pub fn read(&self, wanted: &HashSet<[u8; 16]>) -> HashMap<[u8; 16], Vec<f32>> {
         let mut found: HashMap<[u8; 16], Vec<f32>> = HashMap::new();
         let mut size = None;
@@ -63,8 +69,8 @@ impl VectorCache {
         found
     }
 
-    /// Calls `take` for each record that counts and is behind a known end, or for all when that is not there any more;
-    /// returns where they end.
+    /// Calls `take` for each valid record after `known`, or for all records if `known` no longer fits the file. Returns
+    /// the end of the valid records.
     fn read_from(&self, known: RecordsEnd, mut take: impl FnMut([u8; 16], Vec<f32>)) -> RecordsEnd {
         let mut magic = [0; MAGIC.len()];
         let Ok(mut file) = disk::open(&self.path, File::options().read(true)) else { return RecordsEnd::default() };
@@ -95,8 +101,8 @@ impl VectorCache {
         end
     }
 
-    /// Adds vectors; a torn record of somebody who died while writing is cut off first. Those that come while another
-    /// process adds its own are not kept: nobody waits for it.
+    /// Appends vectors; first cuts off an incomplete record of a process that died. Stores nothing while another
+    /// process holds the lock, so that nobody waits.
     pub fn add(&self, vectors: &[([u8; 16], Vec<f32>)]) {
         if vectors.is_empty() {
             return;
@@ -121,7 +127,7 @@ impl VectorCache {
                 Err(TryLockError::Error(error)) => return Err(error),
                 Ok(()) => {}
             }
-            // Of what others have added since, only that is read.
+            // Reads only the records that others have added since.
             let mut end = self.read_from(self.end.get(), |_, _| ()).at;
             if end + added.len() as u64 > MAX_FILE_BYTES {
                 end = 0;
@@ -138,7 +144,7 @@ impl VectorCache {
         }
     }
 
-    /// What is there and cannot be added to is taken away.
+    /// Opens the file for appending; removes anything at this path that is not an appendable file.
     fn open_for_append(&self) -> io::Result<File> {
         let open = || disk::open(&self.path, File::options().create(true).append(true).mode(0o600));
         open().or_else(|error| match error.kind() {
@@ -147,7 +153,7 @@ impl VectorCache {
         })
     }
 
-    /// Begins anew.
+    /// Removes all vectors.
     pub fn clear(&self) {
         self.end.take();
         let _ = disk::remove(&self.path);
@@ -232,13 +238,13 @@ mod tests {
         one.add(&[vector(4)]);
         assert_eq!(length(), whole.len() as u64 * 2 - MAGIC.len() as u64, "what was read before is not looked at");
         assert_eq!(keys(), [0; 0]);
-        // Whoever reads it finds out.
+        // A reader detects the damage.
         let other = kept();
         other.read(&all);
         other.add(&[vector(5), vector(6)]);
         assert_eq!(keys(), [5, 6]);
 
-        // What others did meanwhile.
+        // Records that other processes added meanwhile.
         let early = kept();
         early.read(&all);
         other.add(&[vector(7)]);

@@ -1,6 +1,7 @@
-//! The fingerprints of an index's files, for the built-in reviewer's search for copies.
+//! Looks up the clone fingerprints of indexed files for the `duplicate_code` check of the built-in reviewer.
 //!
-//! Found by blob, so that what is known of one tree holds for all others; read as a whole, once for a review.
+//! - Files are looked up by blob id, so fingerprints from one tree are valid for all trees.
+//! - All fingerprints are read at once, once per review.
 
 use std::collections::HashMap;
 
@@ -10,19 +11,19 @@ use crate::domain::OmissionReason;
 use crate::reviewers::analyzer::FingerprintSource;
 use crate::reviewers::analyzer::language::Language;
 
-/// Four bytes for about 13 tokens of the files that were indexed.
+/// Fingerprints of all indexed files by blob id. Takes four bytes per about 13 tokens of indexed code.
 #[derive(Debug)]
 pub struct FingerprintIndex {
     segments: Vec<(Segment, Vec<u32>)>,
-    /// The number of a segment and of a file in it.
+    /// Number of a segment and of a file in it, by blob id.
     locations: HashMap<[u8; 20], (usize, u32)>,
 }
 
 impl Index {
-    /// The fingerprints of all files that were indexed together with those of this tree.
+    /// Reads the fingerprints of all files in the segments of this index, including files of other trees.
     ///
     /// # Errors
-    /// An index that turns out to be damaged.
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn into_fingerprints(self) -> Result<FingerprintIndex, IndexError> {
         let mut segments = Vec::with_capacity(self.segments.len());
         let mut places = HashMap::new();
@@ -32,9 +33,9 @@ impl Index {
                 let place = (at, number as u32);
                 match file.left_out() {
                     None => drop(places.insert(file.blob, place)),
-                    // What git did not have may be there now.
+                    // Git may have the blob now.
                     Some(OmissionReason::Unreadable) => {}
-                    // The same may stand at a path that is not left out.
+                    // The same blob may stand at a path that is not left out: the other entry wins.
                     Some(_) => drop(places.entry(file.blob).or_insert(place)),
                 }
             }
@@ -45,12 +46,13 @@ impl Index {
 }
 
 impl FingerprintSource for FingerprintIndex {
-    /// None for a file that was left out: nobody copies what a program wrote.
+    /// Returns `None` for an unknown file. A file that was left out has no fingerprints, because nobody copies
+    /// generated code by hand.
     fn fingerprints(&self, path: &str, blob: &str) -> Option<&[u32]> {
         let &(at, number) = self.locations.get(&blob_bytes(blob))?;
         let (segment, prints) = self.segments.get(at)?;
         let file = segment.file(number)?;
-        // The same bytes in another language have other tokens.
+        // The same bytes have other tokens in another language.
         let language = |path| Language::detect(path, b"");
         let is_alike = segment.path(file) == path || language(segment.path(file)) == language(path);
         is_alike.then(|| prints.get(file.fingerprint_range()))?

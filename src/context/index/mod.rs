@@ -1,10 +1,10 @@
-//! The index of a repository: its files in chunks, who declares, uses and imports which name, which words stand where, and
-//! the fingerprints that copies are found by.
+//! Index of a repository: files cut into chunks, declared, used and imported names, words, and clone fingerprints.
 //!
-//! A folder per repository, shared by its worktrees and by any number of processes. Files are known by path and blob, so
-//! that a refresh reads only what no earlier one has read; everything comes from a commit's objects.
-//!
-//! Invariants: readers never wait; whatever is wrong with the files of an index, it is rebuilt and never fatal.
+//! - Each repository has one index folder. All worktrees and any number of processes share it.
+//! - A file is identified by its path and blob id, so a refresh reads only new files. All content comes from git
+//!   objects of a commit.
+//! - Readers never wait for a refresh.
+//! - A damaged or outdated index file is never fatal: it is rebuilt.
 
 mod fingerprints;
 mod refresh;
@@ -29,92 +29,94 @@ use segment::{ChunkRecord, NO_NUMBER, NameRole, Segment};
 use view::IndexView;
 pub use words::split_words;
 
-/// A file of an index; valid for the [`Index`] that it came from. Counted by path, from 0.
+/// Number of a file in the [`Index`] that returned it; not valid for another index. Files are numbered by path, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
-/// A chunk of an index; valid for the [`Index`] that it came from. The chunks of a file follow each other.
+/// Number of a chunk in the [`Index`] that returned it; not valid for another index. The chunks of a file have
+/// consecutive numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChunkId(pub u32);
 
-/// A file of the index.
+/// One indexed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexedFile<'a> {
     pub id: FileId,
     pub path: &'a str,
-    /// The blob's id, see [`File::blob_id`].
+    /// Raw blob id; see [`IndexedFile::blob_id`] for the hexadecimal form.
     pub blob: [u8; 20],
     pub lines: u32,
-    /// Of all its chunks but the summaries.
+    /// Total tokens of all chunks except summaries.
     pub tokens: u32,
     pub is_test: bool,
 }
 
 impl IndexedFile<'_> {
-    /// As hexadecimal.
+    /// Returns the blob id in hexadecimal.
     pub fn blob_id(&self) -> String {
         self.blob.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether the blob's id is this one, in hexadecimal.
+    /// Returns true if `id` (hexadecimal) is the id of this file's blob.
     pub fn is_blob(&self, id: &str) -> bool {
         let digit = |number: u8| char::from_digit(u32::from(number), 16).unwrap_or_default() as u8;
         id.bytes().eq(self.blob.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]))
     }
 }
 
-/// The figures of a chunk, at no cost; the rest of it is in [`Index::chunk`].
+/// Location and metrics of a chunk, available without reading from disk. [`Index::chunk`] returns the other fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkMetrics {
     pub file: FileId,
     pub lines: LineRange,
     pub kind: ChunkKind,
     pub tokens: u32,
-    /// Its length for BM25: words, repeated ones included.
+    /// Number of words, repeated words included; the document length for BM25.
     pub words: u32,
     pub complexity: u32,
 }
 
-/// That a word stands in a chunk.
+/// Occurrence of a word in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Posting {
     pub chunk: ChunkId,
-    /// How often, at least 1.
+    /// Number of occurrences; at least 1.
     pub count: u32,
 }
 
-/// How much of a tree an index knows.
+/// Share of a tree that an index covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexCompleteness {
-    /// All of it, but for what is left out on purpose.
+    /// All files of the tree, except those that are left out on purpose.
     Whole,
-    /// It is still being built.
+    /// The index is still being built: `files` of `total` files are indexed.
     Part { files: u32, total: u32 },
-    /// It is the index of another, recent tree: files may have changed since.
+    /// The index belongs to another recent tree; its files may differ from the requested tree.
     Other,
 }
 
-/// How far a refresh is.
+/// Progress of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IndexProgress {
-    /// Another process refreshes the same index.
+    /// Another process is refreshing the same index.
     Waiting,
-    /// Files that are read, of those that have to be.
+    /// `files` of the `total` files that must be read have been read.
     Reading { files: u32, total: u32 },
 }
 
-/// What a refresh did.
+/// Result of a refresh.
 #[derive(Debug)]
 pub struct RefreshReport {
     pub index: Index,
-    /// Files that were read.
+    /// Number of files that were read.
     pub read: u32,
-    /// Files that were known.
+    /// Number of files that an earlier refresh had already indexed.
     pub known: u32,
-    /// What was wrong with the index that was there, to be said once; it is in order now.
+    /// Description of the damage that this refresh repaired; `None` if the old index was sound. To be reported once.
     pub repaired: Option<String>,
 }
 
+/// Error of an index operation.
 #[derive(Debug, Error)]
 pub enum IndexError {
     #[error("cannot {action} {path}: {source}")]
@@ -136,7 +138,7 @@ impl IndexError {
     }
 }
 
-/// A ready index of one tree, or of a part of it.
+/// Index of a complete tree or of a part of it, ready for lookups.
 #[derive(Debug)]
 pub struct Index {
     completeness: IndexCompleteness,
@@ -144,25 +146,29 @@ pub struct Index {
     files: Vec<IndexedFileLocation>,
     left_out: Vec<OmittedFile>,
     chunks: u32,
-    /// By segment and file in it: its number here.
+    /// For each segment, the [`FileId`] number of each of its files; [`NO_NUMBER`](segment::NO_NUMBER) for files
+    /// outside this tree.
     numbers: Vec<Vec<u32>>,
 }
 
-/// Where a file is.
+/// Location of a file in the segments.
 #[derive(Debug, Clone, Copy)]
 struct IndexedFileLocation {
     segment: u32,
     file: u32,
-    /// Its first chunk.
+    /// Number of its first chunk in this index.
     first: u32,
 }
 
 impl Index {
-    /// What is known of a commit's tree; where nothing is, of the tree that was indexed last; `None` without any index.
-    /// Takes a few milliseconds for a million lines: words and names are read when they are asked for.
+    /// Opens the index of the tree of `commit`.
+    ///
+    /// Without an index for this tree, opens the most recently used index of another tree. Returns `None` if there is
+    /// no usable index at all. Takes a few milliseconds for a million lines, because words and names are read on the
+    /// first lookup.
     ///
     /// # Errors
-    /// A folder that cannot be read. A damaged index is none.
+    /// Fails if the tree of `commit` or the folder cannot be read. A damaged index counts as no index.
     pub fn open(folder: &Path, repo: &Repo, commit: &str) -> Result<Option<Self>, IndexError> {
         let own = IndexView::path_of_tree(folder, &repo.tree_id(commit)?);
         if let Some(index) = ignore_damaged(Self::from_view(folder, &own))? {
@@ -176,11 +182,13 @@ impl Index {
         Ok(None)
     }
 
-    /// Reads what is not known of a commit's tree. Waits for another process that does the same. `progress` is called
-    /// every now and then and says whether to go on.
+    /// Indexes the files of the tree of `commit` that are not indexed yet.
+    ///
+    /// Waits while another process refreshes the same index. Calls `progress` repeatedly and stops when it returns
+    /// `Break`.
     ///
     /// # Errors
-    /// A commit that cannot be read, a folder that cannot be written, or `progress` said so.
+    /// Fails if the commit cannot be read, if the folder cannot be written, or if `progress` returns `Break`.
     pub fn refresh(
         folder: &Path,
         repo: &Repo,
@@ -190,7 +198,7 @@ impl Index {
         refresh::refresh(folder, repo, commit, progress)
     }
 
-    /// What keeps any refresh from being written to a folder.
+    /// Returns the error that prevents a refresh from writing to `folder`, or `None` if the folder is writable.
     pub fn find_write_error(folder: &Path) -> Option<IndexError> {
         refresh::find_write_error(folder)
     }
@@ -226,6 +234,7 @@ impl Index {
         Ok(Some(index))
     }
 
+    /// Returns how much of the requested tree this index covers.
     pub fn completeness(&self) -> IndexCompleteness {
         self.completeness
     }
@@ -238,7 +247,7 @@ impl Index {
         (self.files.len() + self.left_out.len()) as u32
     }
 
-    /// By path.
+    /// Iterates over the indexed files, sorted by path.
     pub fn files(&self) -> impl ExactSizeIterator<Item = IndexedFile<'_>> {
         self.files.iter().enumerate().map(|(number, place)| self.to_file(number as u32, *place))
     }
@@ -260,16 +269,17 @@ impl Index {
         }
     }
 
+    /// Returns the file at `path`; `None` if it is not indexed.
     pub fn file_at(&self, path: &str) -> Option<IndexedFile<'_>> {
         let number = self.files.partition_point(|place| self.to_file(0, *place).path < path);
         self.file(FileId(number as u32)).filter(|file| file.path == path)
     }
 
-    /// What a file declares and imports, as [`super::chunk::syntax`] would tell; `None` where it is not in the index by
-    /// this blob.
+    /// Returns the chunks, declarations and imports of a file, equal to [`super::chunk::parse_syntax`]; `None` if the
+    /// index does not hold `path` with this blob id.
     ///
     /// # Errors
-    /// As all lookups.
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn file_syntax(&self, path: &str, blob: &str) -> Result<Option<FileSyntax>, IndexError> {
         let Some(file) = self.file_at(path).filter(|file| file.is_blob(blob)) else { return Ok(None) };
         let Some(place) = self.files.get(file.id.0 as usize) else { return Ok(None) };
@@ -296,23 +306,24 @@ impl Index {
         Ok(Some(FileSyntax { chunks, declarations: declared, imports }))
     }
 
-    /// Files of the tree that are not in the index, and why, by path. Symbolic links and submodules are not named.
+    /// Returns the files of the tree that are not indexed, each with the reason, sorted by path. Symbolic links and
+    /// submodules are not listed.
     pub fn left_out(&self) -> &[OmittedFile] {
         &self.left_out
     }
 
-    /// How many chunks there are; their ids are below.
+    /// Returns the number of chunks; valid [`ChunkId`] numbers are smaller.
     pub fn chunk_count(&self) -> u32 {
         self.chunks
     }
 
-    /// The chunks of a file, by lines; a summary comes before its parts.
+    /// Returns the chunks of a file, ordered by line; a summary comes before its parts.
     pub fn chunks_of(&self, file: FileId) -> impl ExactSizeIterator<Item = ChunkId> + use<> {
         let start = |number: u32| self.files.get(number as usize).map_or(self.chunks, |place| place.first);
         (start(file.0)..start(file.0.saturating_add(1))).map(ChunkId)
     }
 
-    /// The file and the row of a chunk.
+    /// Returns the file, the segment and the segment's record of a chunk.
     fn find_row(&self, chunk: ChunkId) -> Option<(FileId, &Segment, &ChunkRecord)> {
         let number = self.files.partition_point(|place| place.first <= chunk.0).checked_sub(1)?;
         let place = self.files.get(number)?;
@@ -322,6 +333,7 @@ impl Index {
         Some((FileId(number as u32), segment, row))
     }
 
+    /// Returns the metrics of a chunk; `None` for an unknown id.
     pub fn chunk_metrics(&self, chunk: ChunkId) -> Option<ChunkMetrics> {
         let (file, _, row) = self.find_row(chunk)?;
         Some(ChunkMetrics {
@@ -334,10 +346,10 @@ impl Index {
         })
     }
 
-    /// All that is known of a chunk.
+    /// Returns all fields of a chunk; `None` for an unknown id.
     ///
     /// # Errors
-    /// All lookups: an index that turns out to be damaged, see [`IndexError::Damaged`].
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn chunk(&self, chunk: ChunkId) -> Result<Option<Chunk>, IndexError> {
         let Some((file, segment, row)) = self.find_row(chunk) else { return Ok(None) };
         let names = segment.read_names(row)?;
@@ -357,17 +369,26 @@ impl Index {
         }))
     }
 
-    /// Where a name is declared: `exports` has it.
+    /// Returns the chunks whose `exports` contain `name`, in index order.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn definitions(&self, name: &str) -> Result<Vec<ChunkId>, IndexError> {
         self.chunks_by_name(name, NameRole::Export)
     }
 
-    /// Where a name is used: `references` has it.
+    /// Returns the chunks whose `references` contain `name`, in index order.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn references(&self, name: &str) -> Result<Vec<ChunkId>, IndexError> {
         self.chunks_by_name(name, NameRole::Reference)
     }
 
-    /// The chunks, one for a file, whose `imports` have it as it is written.
+    /// Returns the chunks whose `imports` contain `import` exactly as it is written, at most one chunk per file.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn importers(&self, import: &str) -> Result<Vec<ChunkId>, IndexError> {
         self.chunks_by_name(import, NameRole::Import)
     }
@@ -381,7 +402,8 @@ impl Index {
         Ok(found)
     }
 
-    /// The number here of a segment's chunk; `None` when it is of a file that the tree does not have.
+    /// Converts a segment's chunk number to a chunk of this index; `None` if the tree does not contain the chunk's
+    /// file.
     fn to_chunk_id(&self, at: usize, chunk: u32) -> Option<ChunkId> {
         let segment = &self.segments[at];
         let row = segment.chunk(chunk)?;
@@ -389,7 +411,11 @@ impl Index {
         Some(ChunkId(place.first + chunk.checked_sub(segment.file(row.file)?.first_chunk)?))
     }
 
-    /// Where a word of [`words`] stands, by chunk, for BM25. Summaries have none.
+    /// Returns the chunks that contain `word` (in the form of [`split_words`]) with counts for BM25, in index order.
+    /// Summaries have no postings.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn postings(&self, word: &str) -> Result<Vec<Posting>, IndexError> {
         let mut found = Vec::new();
         for (at, segment) in self.segments.iter().enumerate() {
@@ -401,22 +427,31 @@ impl Index {
         Ok(found)
     }
 
-    /// The files in which a name is declared, by path.
+    /// Returns the files that declare `name`, sorted by path.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn files_that_declare(&self, name: &str) -> Result<Vec<FileId>, IndexError> {
         self.collect_files(|segment, found| segment.for_each_named_chunk(name, NameRole::Export, found))
     }
 
-    /// The files in which a name is used, by path.
+    /// Returns the files that use `name`, sorted by path.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn files_that_use(&self, name: &str) -> Result<Vec<FileId>, IndexError> {
         self.collect_files(|segment, found| segment.for_each_named_chunk(name, NameRole::Reference, found))
     }
 
-    /// The files in which a word of [`words`] stands, by path.
+    /// Returns the files that contain `word` (in the form of [`split_words`]), sorted by path.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn files_with(&self, word: &str) -> Result<Vec<FileId>, IndexError> {
         self.collect_files(|segment, found| segment.for_each_posting_of(word, &mut |chunk, _| found(chunk)))
     }
 
-    /// The files of the chunks that are found in each segment.
+    /// Runs `find` on each segment and returns the files of the chunks it reports, sorted and without duplicates.
     fn collect_files(
         &self,
         find: impl Fn(&Segment, &mut dyn FnMut(u32)) -> Result<(), IndexError>,
@@ -425,7 +460,7 @@ impl Index {
         for (segment, numbers) in self.segments.iter().zip(&self.numbers) {
             find(segment, &mut |chunk| {
                 let file = segment.chunk(chunk).and_then(|row| numbers.get(row.file as usize).copied());
-                // The chunks of a file follow each other.
+                // The chunks of a file are consecutive, so comparing with the last file removes most duplicates early.
                 files.extend(
                     file.filter(|file| *file != NO_NUMBER).map(FileId).filter(|file| files.last() != Some(file)),
                 );
@@ -436,7 +471,7 @@ impl Index {
         Ok(files)
     }
 
-    /// The mean of [`Brief::words`] over all chunks but summaries; 0 without any.
+    /// Returns the mean of [`ChunkMetrics::words`] over all chunks except summaries; 0 if there are none.
     pub fn average_words(&self) -> f64 {
         let (mut words, mut count) = (0u64, 0u64);
         for place in &self.files {
@@ -450,10 +485,11 @@ impl Index {
         if count == 0 { 0.0 } else { words as f64 / count as f64 }
     }
 
-    /// A chunk's text, not masked; `None` where its blob is gone.
+    /// Returns the text of a chunk without masking of secrets; `None` if the chunk is unknown or its blob cannot be
+    /// read.
     ///
     /// # Errors
-    /// An index that turns out to be damaged.
+    /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn chunk_text(&self, repo: &Repo, chunk: ChunkId) -> Result<Option<String>, IndexError> {
         let Some(chunk) = self.find_row(chunk) else { return Ok(None) };
         let (file, segment, row) = chunk;
@@ -470,13 +506,13 @@ impl Index {
         Ok(Some(select_text(&String::from_utf8_lossy(&content), row.kind(), lines, &outline)))
     }
 
-    /// Bytes that the index takes on disk.
+    /// Returns the size of the index on disk, in bytes.
     pub fn bytes_on_disk(&self) -> u64 {
         self.segments.iter().map(Segment::bytes_on_disk).sum()
     }
 }
 
-/// A damaged index is none; it is rebuilt by the next refresh.
+/// Turns a damaged or outdated index into `None`; the next refresh rebuilds it.
 fn ignore_damaged(opened: Result<Option<Index>, IndexError>) -> Result<Option<Index>, IndexError> {
     match opened {
         Err(error @ (IndexError::Damaged { .. } | IndexError::Outdated { .. })) => {

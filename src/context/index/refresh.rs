@@ -1,8 +1,8 @@
-//! Bringing an index up to a tree: what is known is kept, the rest is read by several threads, what nobody asks for any
-//! more is taken away.
+//! Updates the index to a tree: keeps known files, reads the other files in several threads, and removes unused data.
 //!
-//! Invariants: one process at a time does this to a folder; at any moment every view in it is whole, or readers find
-//! that out; a process that dies in the midst leaves nothing that is believed.
+//! - Only one process at a time refreshes a folder.
+//! - Every view in the folder is complete at any moment, or readers detect the damage.
+//! - Data of a process that dies during a refresh is never trusted.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
@@ -29,22 +29,26 @@ use crate::reviewers::analyzer::file_fingerprints;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// Larger files are left out, in bytes: no person wrote them, and parsing them takes a gigabyte.
+/// Largest indexed file, in bytes. Larger files are not written by hand, and parsing them takes a gigabyte of memory.
 const MAX_FILE_BYTES: u64 = 1_000_000;
-/// More threads than this only take memory.
+/// Largest number of reader threads. More threads only take memory.
 const MAX_THREADS: usize = 8;
-/// A thread is not worth its start for fewer files.
+/// Files per thread. A thread is not worth its start for fewer files.
 const MIN_FILES_PER_THREAD: usize = 16;
-/// Views of so many trees are kept.
+/// Number of views that are kept; each view belongs to one tree.
 const MAX_VIEWS: usize = 8;
-/// So many segments below this many bytes are made one.
+/// Segments below `MAX_SMALL_SEGMENT_BYTES` are merged when there are more than `MAX_SMALL_SEGMENTS` of them.
 const MAX_SMALL_SEGMENT_BYTES: u64 = 1 << 20;
 const MAX_SMALL_SEGMENTS: usize = 8;
-/// How long one waits before asking again whether another process is done.
+/// Delay between two attempts to take the lock.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 const LOCK_FILE_NAME: &str = "lock";
 
+/// Indexes the missing files of the tree of `commit`; see [`Index::refresh`].
+///
+/// # Errors
+/// As for [`Index::refresh`].
 pub fn refresh(
     folder: &Path,
     repo: &Repo,
@@ -97,7 +101,7 @@ pub fn refresh(
             }
         }
     }
-    // Views whose segments are gone say that something was lost.
+    // A view whose segment is missing shows that data was lost.
     for path in if was_there { IndexView::list_latest(folder)? } else { Vec::new() } {
         match IndexView::read(&path) {
             Ok(Some(view)) if view.segments.iter().all(|name| work.segments.iter().any(|(known, _)| known == name)) => {
@@ -108,7 +112,7 @@ pub fn refresh(
         }
     }
 
-    // To build the table of the tokens takes 50 ms: the files are listed and the first ones parsed meanwhile.
+    // Building the token table takes 50 ms; meanwhile the files are listed and the first files are parsed.
     let _ = std::thread::Builder::new().spawn(|| count_tokens(Encoding::O200kBase, ""));
     let files = repo.tree_files(commit)?;
     work.total = files.len() as u32;
@@ -125,12 +129,12 @@ pub fn refresh(
     Ok(RefreshReport { index, read, known: work.total - read, repaired })
 }
 
-/// Nothing may be left of what cannot be used: it would be in the way of what is rebuilt.
+/// Removes an unusable file, so that it does not block its replacement.
 fn remove_unusable(path: &Path) -> Result<(), IndexError> {
     disk::remove(path).map_err(IndexError::io("remove", path))
 }
 
-/// Until a refresh is through, the mark says to the next one what has been found.
+/// Moves a damaged file to `mark`. The mark tells the next refresh about the damage until a refresh succeeds.
 fn set_aside(path: &Path, mark: &Path) -> Result<(), IndexError> {
     if path == mark || path.symlink_metadata().is_err() {
         return Ok(());
@@ -139,6 +143,7 @@ fn set_aside(path: &Path, mark: &Path) -> Result<(), IndexError> {
     fs::rename(path, mark).or_else(|_| disk::remove(path)).map_err(IndexError::io("remove", path))
 }
 
+/// Tests whether `folder` can be written; see [`Index::find_write_error`].
 pub fn find_write_error(folder: &Path) -> Option<IndexError> {
     let try_out = || {
         create_folder(folder)?;
@@ -156,7 +161,7 @@ fn create_folder(folder: &Path) -> Result<(), IndexError> {
     builder.create(folder).map_err(IndexError::io("make the folder", folder))
 }
 
-/// Waits until this process is the only one that changes the folder. Given up when the file is closed.
+/// Waits for the exclusive lock of the folder. Closing the returned file releases the lock.
 fn lock(folder: &Path, progress: &dyn Fn(IndexProgress) -> ControlFlow<()>) -> Result<File, IndexError> {
     let path = folder.join(LOCK_FILE_NAME);
     let failed = |error| IndexError::io("lock", &path)(error);
@@ -173,7 +178,8 @@ fn lock(folder: &Path, progress: &dyn Fn(IndexProgress) -> ControlFlow<()>) -> R
     }
 }
 
-/// What is in the place of the lock and is none nobody can hold: it is taken away.
+/// Opens the lock file. Removes and recreates anything at this path that cannot be a lock file (for example a folder),
+/// because nobody can hold it.
 fn open_lock(path: &Path) -> Result<File, IndexError> {
     let open = || disk::open(path, File::options().read(true).write(true).create(true).truncate(false));
     let is_no_lock = |error: &io::Error| matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::PermissionDenied);
@@ -184,12 +190,12 @@ fn open_lock(path: &Path) -> Result<File, IndexError> {
     opened.map_err(IndexError::io("lock", path))
 }
 
-/// Says that a view was asked for.
+/// Updates the modification time of a view, which marks it as used.
 fn mark_used(path: &Path) {
     let _ = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-/// A view in the making.
+/// A view that is being built.
 struct RefreshWork<'a> {
     folder: &'a Path,
     tree: &'a str,
@@ -198,7 +204,7 @@ struct RefreshWork<'a> {
     total: u32,
 }
 
-/// What a thread has done.
+/// Message of a reader thread.
 enum ReadEvent {
     Files(u32),
     Segment(String),
@@ -206,12 +212,12 @@ enum ReadEvent {
 }
 
 impl RefreshWork<'_> {
-    /// Takes the files that a segment has already, and returns the numbers of the others.
+    /// Adds the files that a segment already holds to the view and returns the positions of the other files in `files`.
     fn adopt_known_files(&mut self, files: &[TreeFile]) -> Vec<usize> {
         let mut known: HashMap<(&str, [u8; 20]), [u32; 2]> = HashMap::new();
         for (at, (_, segment)) in self.segments.iter().enumerate() {
             for (number, file) in segment.files().iter().enumerate() {
-                // What git did not have may be there now.
+                // Git may have the blob now.
                 if file.left_out() != Some(OmissionReason::Unreadable) {
                     known.insert((segment.path(file), file.blob), [at as u32, number as u32]);
                 }
@@ -266,7 +272,7 @@ impl RefreshWork<'_> {
                             ControlFlow::Break(()) => Err(IndexError::Cancelled),
                         }
                     }
-                    // What there is can be used at once.
+                    // Publish each segment at once, so that readers can use it.
                     ReadEvent::Segment(name) => self.adopt_segment(&name).and_then(|()| self.publish_view()),
                     ReadEvent::Failed(error) => Err(error),
                 };
@@ -289,8 +295,10 @@ impl RefreshWork<'_> {
         Ok(())
     }
 
-    /// Makes one segment of many small ones, and of those of which little is used any more. Given up once nobody waits for
-    /// it: what there is can be used as it is, and the next refresh does it.
+    /// Merges small segments and segments of which less than half is used.
+    ///
+    /// Returns early without a merge when `cancelled` returns true: the segments stay usable and the next refresh
+    /// merges them.
     fn merge_segments(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), IndexError> {
         let mut used = vec![0usize; self.segments.len()];
         for [at, _] in &self.live {
@@ -313,7 +321,7 @@ impl RefreshWork<'_> {
             let segment = &self.segments[at].1;
             match builder.absorb(segment, &|number| wanted.contains(&[at as u32, number]), cancelled) {
                 Ok(()) => {}
-                // What is damaged is rebuilt the next time; until then all of it stays as it is.
+                // The next refresh rebuilds damaged segments; until then, all segments stay unchanged.
                 Err(IndexError::Cancelled | IndexError::Damaged { .. } | IndexError::Outdated { .. }) => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -335,7 +343,7 @@ impl RefreshWork<'_> {
         names.iter().try_for_each(|name| self.adopt_segment(name))
     }
 
-    /// Writes the view of what there is.
+    /// Writes the view of the files that are indexed so far.
     fn publish_view(&mut self) -> Result<(), IndexError> {
         let segments = &self.segments;
         let path = |[at, number]: &[u32; 2]| {
@@ -343,7 +351,7 @@ impl RefreshWork<'_> {
             segment.file(*number).map_or("", |file| segment.path(file))
         };
         self.live.sort_unstable_by(|a, b| path(a).cmp(path(b)));
-        // Only segments of which something is used are named.
+        // Name only the segments that the view uses.
         let mut numbers = vec![None; segments.len()];
         let mut view =
             IndexView { segments: Vec::new(), files: Vec::with_capacity(self.live.len()), total: self.total };
@@ -358,7 +366,7 @@ impl RefreshWork<'_> {
         view.publish(self.folder, self.tree)
     }
 
-    /// Takes away what no view of the latest trees needs.
+    /// Removes the views of old trees and the segments that no kept view needs.
     fn remove_unneeded(&self, own: &Path) -> Result<(), IndexError> {
         let mut needed: HashSet<String> = HashSet::new();
         let mut others = 0;
@@ -379,14 +387,14 @@ impl RefreshWork<'_> {
     }
 }
 
-/// Readers that have it open go on reading it.
+/// Removes a file. Readers that have the file open can still read it.
 fn remove_if_possible(path: &Path) {
     if let Err(error) = disk::remove(path) {
         tracing::debug!(path = %path.display(), %error, "an old part of the index stays for now");
     }
 }
 
-/// The start of a blob's id.
+/// Parses the first 20 bytes of a hexadecimal blob id; invalid digits become 0.
 pub fn blob_bytes(blob: &str) -> [u8; 20] {
     let mut bytes = [0; 20];
     for (byte, digits) in bytes.iter_mut().zip(blob.as_bytes().chunks_exact(2)) {
@@ -396,7 +404,7 @@ pub fn blob_bytes(blob: &str) -> [u8; 20] {
     bytes
 }
 
-/// A thread that reads files into segments.
+/// Reader thread that adds files to segments.
 struct IndexWorker<'a> {
     repo: &'a Repo,
     folder: &'a Path,
@@ -415,7 +423,7 @@ impl<'a> IndexWorker<'a> {
     fn run<'f>(mut self, take: &(dyn Fn() -> Option<&'f TreeFile> + Sync)) {
         while let Some(file) = take() {
             self.add_file(file);
-            // Nobody listens only when all is over.
+            // The receiver is gone only when the refresh has ended.
             let _ = self.done.send(ReadEvent::Files(1));
             if self.builder.is_full() {
                 self.write_segment();
@@ -446,7 +454,7 @@ impl<'a> IndexWorker<'a> {
                 let parsers = &mut self.parsers;
                 let read =
                     || (chunk::cut_text(parsers, &file.path, &text, language), file_fingerprints(&file.path, &content));
-                // One file that upsets us must not take the index of all others with it.
+                // A panic on one file must not stop the indexing of all other files.
                 match std::panic::catch_unwind(AssertUnwindSafe(read)) {
                     Ok((cut, prints)) => {
                         self.builder.add_file(&file.path, blob, &text, is_test_path(&file.path), &cut, &prints);

@@ -1,7 +1,8 @@
-//! Files of sections with checksums: written once, never changed; a section is read when it is asked for.
+//! Reads and writes immutable files of checksummed sections. A section is read on first use.
 //!
-//! Invariants: a file appears whole under its name or not at all; what is read is what was written, or is refused. The
-//! order of bytes is the machine's: another machine's file is of another version.
+//! - A file appears complete under its name or not at all.
+//! - Reading returns the written bytes or an error.
+//! - Numbers have the byte order of the machine. A file from a machine with another byte order is rejected.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,10 +15,11 @@ use super::IndexError;
 use crate::context::disk;
 use crate::reviewers::analyzer::FINGERPRINT_VERSION;
 
-/// The first number is to be raised with any change of what files hold, of how they are cut, and of what words are.
+/// Format version. Increase the upper number with every change of the file contents, of the cutting into chunks, or of
+/// the splitting into words.
 const VERSION: u64 = 6 << 32 | FINGERPRINT_VERSION as u64;
 const MAGIC_NUMBER: u64 = u64::from_ne_bytes(*b"revdeck\x01");
-/// Bytes of a checksum: half of blake3's.
+/// Size of a checksum in bytes: half of a BLAKE3 hash.
 const CHECKSUM_BYTES: usize = 16;
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -36,7 +38,7 @@ struct SectionEntry {
     sum: [u8; CHECKSUM_BYTES],
 }
 
-/// More sections than this are none of ours.
+/// Upper bound for the section count; a larger count shows that the file is damaged or foreign.
 const MAX_SECTIONS: u64 = 16;
 
 fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
@@ -45,7 +47,8 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     sum
 }
 
-/// The bytes of a file, and what stands for its content, as hexadecimal.
+/// Encodes sections as a file. Returns the bytes and the header's checksum in hexadecimal; this checksum identifies the
+/// content.
 pub fn seal(sections: &[&[u8]]) -> (Vec<u8>, String) {
     let head = SealedHeader { magic: MAGIC_NUMBER, version: VERSION, sections: sections.len() as u64 };
     let mut start = (size_of::<SealedHeader>()
@@ -67,7 +70,10 @@ pub fn seal(sections: &[&[u8]]) -> (Vec<u8>, String) {
     (bytes, own.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Puts a file in its place, whole.
+/// Writes a file atomically: writes a temporary file in `folder` and renames it. Returns the path.
+///
+/// # Errors
+/// Fails if the folder cannot be written.
 pub fn publish(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, IndexError> {
     let path = folder.join(name);
     let failed = |action| IndexError::io(action, &path);
@@ -77,13 +83,13 @@ pub fn publish(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, Index
     Ok(path)
 }
 
-/// What a file that turned out to be damaged is called from then on, so that the next refresh knows and says it.
+/// Name that a damaged file gets, so that the next refresh detects and reports the damage.
 pub const DAMAGED_FILE_NAME: &str = "damaged";
 
-/// What names of unfinished files begin with.
+/// Prefix of the names of unfinished files.
 pub const TEMPORARY_PREFIX: &str = ".part-";
 
-/// An open file of sections. It can be read after its name is gone.
+/// Open file of sections. It stays readable after its name is removed.
 #[derive(Debug)]
 pub struct SealedFile {
     path: PathBuf,
@@ -92,11 +98,11 @@ pub struct SealedFile {
 }
 
 impl SealedFile {
-    /// `None` without such a file.
+    /// Opens a file and verifies its header; returns `None` if the file does not exist.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`] for one that is not whole, or that nobody may open; [`IndexError::Outdated`] for one of
-    /// another version.
+    /// Fails with [`IndexError::Damaged`] if the file is incomplete or unreadable, and with [`IndexError::Outdated`] if
+    /// it has another version.
     pub fn open(path: &Path) -> Result<Option<Self>, IndexError> {
         let damaged = |what| IndexError::Damaged { path: path.to_owned(), what };
         let file = match disk::open(path, File::options().read(true)) {
@@ -134,10 +140,11 @@ impl SealedFile {
         Ok(Some(Self { path: path.to_owned(), file, table }))
     }
 
-    /// All of a section.
+    /// Reads a complete section and verifies its checksum.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`]; the file is then set aside as [`DAMAGED`], so that it is missing the next time.
+    /// Fails with [`IndexError::Damaged`] if the section is damaged. The file is then renamed to [`DAMAGED_FILE_NAME`],
+    /// so that it is missing the next time.
     pub fn read_section<T: AnyBitPattern + NoUninit>(&self, number: usize) -> Result<Vec<T>, IndexError> {
         let read = || {
             let section = self.table.get(number).ok_or("a part is missing")?;
@@ -160,11 +167,12 @@ impl SealedFile {
         })
     }
 
+    /// Builds the error for a damaged file.
     pub fn damaged_error(&self, what: &'static str) -> IndexError {
         IndexError::Damaged { path: self.path.clone(), what }
     }
 
-    /// Bytes on disk.
+    /// Returns the size of the file in bytes.
     pub fn bytes_on_disk(&self) -> u64 {
         self.table.last().map_or(0, |last| last.start + last.length)
     }

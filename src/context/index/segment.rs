@@ -1,6 +1,6 @@
-//! A segment: files that were indexed together, their chunks, and the words and names in them. Never changed.
+//! A segment: an immutable file of indexed files, their chunks, and their words and names.
 //!
-//! Files and chunks are read when it is opened; words, where they stand, and the lists of names when they are asked for.
+//! Opening a segment reads its files and chunks. Words, postings and name lists are read on first use.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,9 +14,9 @@ use super::varint::VarintReader;
 use crate::context::chunk::{ChunkKind, RowRange};
 use crate::domain::{LineRange, OmissionReason};
 
-/// No name, no chunk.
+/// Stands for a missing name, chunk or file.
 pub const NO_NUMBER: u32 = u32::MAX;
-/// Lists of chunks by name: who declares, imports, uses it.
+/// Number of [`NameRole`] values: each name has a list of chunks that export, import and reference it.
 pub const NAME_ROLES: usize = 3;
 
 const FILES: usize = 0;
@@ -30,6 +30,7 @@ const LISTS: usize = 7;
 const PRINTS: usize = 8;
 const DECLARED: usize = 9;
 
+/// Record of a file in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct FileRecord {
@@ -40,15 +41,15 @@ pub struct FileRecord {
     pub chunks: u32,
     pub lines: u32,
     pub tokens: u32,
-    /// Of its text; none without chunks.
+    /// Size of its text in bytes; 0 without chunks.
     pub bytes: u32,
-    /// 0, or why it has no chunks.
+    /// 0 for an indexed file; otherwise 1 + the position of the reason in `REASONS`.
     pub reason: u32,
     pub is_test: u32,
-    /// Its fingerprints, for copies of its code.
+    /// Range of its clone fingerprints.
     pub first_fingerprint: u32,
     pub fingerprints: u32,
-    /// What it declares.
+    /// Range of its declarations.
     pub first_declaration: u32,
     pub declarations: u32,
 }
@@ -65,11 +66,13 @@ impl FileRecord {
         OmissionReason::Unreadable,
     ];
 
+    /// Encodes a reason for the field `reason`.
     pub fn reason_code(reason: OmissionReason) -> u32 {
         let known = Self::REASONS.iter().position(|known| *known == reason);
         known.unwrap_or(Self::REASONS.len() - 1) as u32 + 1
     }
 
+    /// Returns the reason why the file is not indexed; `None` for an indexed file.
     pub fn left_out(&self) -> Option<OmissionReason> {
         let at = (self.reason as usize).checked_sub(1)?;
         Some(Self::REASONS.get(at).copied().unwrap_or(OmissionReason::Unreadable))
@@ -88,7 +91,7 @@ impl FileRecord {
     }
 }
 
-/// A declaration, its rows from 0.
+/// Record of a declaration. Rows are 0-based and inclusive; `name` and `scope` are word numbers or [`NO_NUMBER`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct DeclarationRecord {
@@ -107,6 +110,7 @@ impl DeclarationRecord {
     }
 }
 
+/// Record of a chunk. Rows are 0-based and inclusive; `name` and `parent` are word numbers or [`NO_NUMBER`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ChunkRecord {
@@ -119,11 +123,12 @@ pub struct ChunkRecord {
     pub complexity: u32,
     pub name: u32,
     pub parent: u32,
-    /// Where its lists begin.
+    /// Offset of its outline and name lists in the list section, in bytes.
     pub lists: u32,
 }
 
 impl ChunkRecord {
+    /// Returns the 1-based lines.
     pub fn lines(&self) -> LineRange {
         LineRange::new(self.first + 1, self.last + 1)
     }
@@ -133,7 +138,7 @@ impl ChunkRecord {
     }
 }
 
-/// What a chunk's row only refers to.
+/// Names and outline of a chunk, resolved to text. Outline rows are 0-based and inclusive.
 pub struct ChunkNames<'a> {
     pub name: Option<&'a str>,
     pub parent: Option<&'a str>,
@@ -143,7 +148,7 @@ pub struct ChunkNames<'a> {
     pub references: Vec<&'a str>,
 }
 
-/// Which list of chunks a name has.
+/// List in which a name occurs in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameRole {
     Export = 0,
@@ -151,6 +156,7 @@ pub enum NameRole {
     Reference = 2,
 }
 
+/// Open segment; sections after the first three are read on first use.
 #[derive(Debug)]
 pub struct Segment {
     sealed: SealedFile,
@@ -175,13 +181,13 @@ impl WordTable {
     }
 }
 
-/// The stretch that ends at `ends[at]`.
+/// Returns the range that ends at `ends[at]` and starts at the end before it.
 fn range_at(ends: &[u32], at: usize) -> Range<usize> {
     let start = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
     start as usize..ends.get(at).copied().unwrap_or(start) as usize
 }
 
-/// What is asked for the first time is read; if that fails, it is asked for again the next time.
+/// Returns the cell's value and reads it on first use. A failed read is repeated at the next call.
 fn get_or_read<T>(cell: &OnceLock<T>, read: impl FnOnce() -> Result<T, IndexError>) -> Result<&T, IndexError> {
     if let Some(value) = cell.get() {
         return Ok(value);
@@ -201,10 +207,10 @@ impl Segment {
         name.starts_with(Self::PREFIX)
     }
 
-    /// `None` without such a file.
+    /// Opens a segment; returns `None` if the file does not exist.
     ///
     /// # Errors
-    /// [`IndexError::Damaged`].
+    /// Fails with [`IndexError::Damaged`] or [`IndexError::Outdated`] if the file cannot be used.
     pub fn open(path: &Path) -> Result<Option<Self>, IndexError> {
         let Some(sealed) = SealedFile::open(path)? else { return Ok(None) };
         Ok(Some(Self {
@@ -276,22 +282,34 @@ impl Segment {
         Ok(VarintReader(bytes.get(range_at(ends, word)).unwrap_or_default()))
     }
 
-    /// The fingerprints of all its files, see [`FileRow::print_range`].
+    /// Reads the fingerprints of all files; [`FileRecord::fingerprint_range`] is the range of a file.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn read_fingerprints(&self) -> Result<Vec<u32>, IndexError> {
         self.sealed.read_section(PRINTS)
     }
 
-    /// What all its files declare, see [`FileRow::declared_range`].
+    /// Returns the declarations of all files; [`FileRecord::declaration_range`] is the range of a file.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn declarations(&self) -> Result<&[DeclarationRecord], IndexError> {
         get_or_read(&self.declared, || self.sealed.read_section(DECLARED)).map(Vec::as_slice)
     }
 
-    /// A name by its number; empty for [`NONE`].
+    /// Returns a name by its number; empty for [`NO_NUMBER`].
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn name(&self, number: u32) -> Result<&str, IndexError> {
         if number == NO_NUMBER { Ok("") } else { self.word(number) }
     }
 
-    /// The chunks in which a word stands, and how often.
+    /// Calls `found(chunk, count)` for each chunk that contains `word`.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn for_each_posting_of(&self, word: &str, found: &mut dyn FnMut(u32, u32)) -> Result<(), IndexError> {
         if let Some(number) = self.find_word(word)? {
             for_each_term(self.read_postings(number)?, found);
@@ -299,7 +317,10 @@ impl Segment {
         Ok(())
     }
 
-    /// Every word with every chunk in which it stands.
+    /// Calls `found(word, chunk, count)` for each word and each chunk that contains it.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn for_each_posting(&self, found: &mut dyn FnMut(&str, u32, u32)) -> Result<(), IndexError> {
         for number in 0..self.words()?.ends.len() {
             let word = self.word(number as u32)?;
@@ -308,7 +329,10 @@ impl Segment {
         Ok(())
     }
 
-    /// The chunks that a name is a name of.
+    /// Calls `found` for each chunk that has `name` in the given role.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn for_each_named_chunk(
         &self,
         name: &str,
@@ -331,6 +355,10 @@ impl Segment {
         Ok(())
     }
 
+    /// Returns the names and the outline of a chunk.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn read_names(&self, chunk: &ChunkRecord) -> Result<ChunkNames<'_>, IndexError> {
         let lists = get_or_read(&self.lists, || self.sealed.read_section::<u8>(LISTS))?;
         let mut numbers = VarintReader(lists.get(chunk.lists as usize..).unwrap_or_default());

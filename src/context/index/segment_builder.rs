@@ -1,6 +1,6 @@
-//! Making a segment: files in chunks, their names and words as numbers, and where each stands.
+//! Builds a segment: cuts files into chunks, interns names and words, and records every occurrence.
 //!
-//! Invariant: a segment holds a bounded amount of text, so that making one takes a bounded amount of memory.
+//! - A segment holds a bounded amount of text, so building it takes a bounded amount of memory.
 
 use std::iter::Peekable;
 
@@ -11,24 +11,25 @@ use crate::context::chunk::{ChunkKind, CutFile, IdentifierUse, RowRange};
 use crate::context::interner::Interner;
 use crate::domain::OmissionReason;
 
-/// A segment is full from so many bytes of text on.
+/// Text size from which a segment counts as full, in bytes.
 const FULL_SEGMENT_BYTES: usize = 16 << 20;
 
+/// Builder of one segment.
 #[derive(Default)]
 pub struct SegmentBuilder {
     interner: Interner,
-    /// By number of a string: where its words are in `parts`, and how many; `NONE` until they are asked for.
+    /// For each interned string, the start and length of its words in `parts`; `(NO_NUMBER, 0)` until it is split.
     parts_of: Vec<(u32, u32)>,
     parts: Vec<u32>,
     files: Vec<FileRecord>,
     paths: Vec<u8>,
     chunks: Vec<ChunkRecord>,
-    /// By chunk: its lists.
+    /// One entry per chunk.
     lists: Vec<ChunkListEnds>,
     outlines: Vec<RowRange>,
-    /// Exports, imports, references by number, chunk after chunk.
+    /// Interned exports, imports and references, chunk after chunk.
     names: Vec<u32>,
-    /// Word, chunk, how often; by chunk.
+    /// (word, chunk, count), ordered by chunk.
     terms: Vec<(u32, u32, u32)>,
     /// Fingerprints, file after file.
     fingerprints: Vec<u32>,
@@ -36,11 +37,11 @@ pub struct SegmentBuilder {
     declared: Vec<DeclarationRecord>,
     counts: NumberTally,
     references_seen: NumberTally,
-    /// Of the files' texts, whether they were read or taken over.
+    /// Total size of the added file texts, in bytes; includes files that were absorbed from another segment.
     pub(super) bytes: usize,
 }
 
-/// Where the lists of a chunk end.
+/// End positions of the lists of a chunk. Each list starts where the previous list ends.
 #[derive(Clone, Copy, Default)]
 struct ChunkListEnds {
     outline: u32,
@@ -49,7 +50,7 @@ struct ChunkListEnds {
     references: u32,
 }
 
-/// Counts numbers, and forgets all of them at once.
+/// Counter of numbers that can be reset in one step.
 #[derive(Default)]
 struct NumberTally {
     counts: Vec<(u32, u32)>,
@@ -57,7 +58,7 @@ struct NumberTally {
 }
 
 impl NumberTally {
-    /// Whether the number is new.
+    /// Counts `number`; returns true at its first occurrence.
     fn add(&mut self, number: u32) -> bool {
         let at = number as usize;
         if self.slots.len() <= at {
@@ -87,7 +88,7 @@ impl SegmentBuilder {
         self.bytes >= FULL_SEGMENT_BYTES
     }
 
-    /// A file that is not indexed, and why.
+    /// Records a file that is not indexed, with the reason.
     pub fn leave_out(&mut self, path: &str, blob: [u8; 20], reason: OmissionReason) {
         let mut row = self.begin_file(path, blob);
         row.reason = FileRecord::reason_code(reason);
@@ -108,6 +109,7 @@ impl SegmentBuilder {
         }
     }
 
+    /// Adds a file with its chunks, names, words, declarations and fingerprints.
     pub fn add_file(
         &mut self,
         path: &str,
@@ -183,8 +185,8 @@ impl SegmentBuilder {
         self.bytes += text.len();
     }
 
-    /// Takes what a chunk uses and counts the words of its text, which begins at `start` of its file; says how many there
-    /// are.
+    /// Records the identifiers that a chunk uses and counts the words of its text. `start` is the byte offset of `text`
+    /// in the file. Returns the number of words.
     fn add_words<'a>(
         &mut self,
         text: &str,
@@ -200,7 +202,7 @@ impl SegmentBuilder {
                 self.add_reference(name);
             }
             let number = self.interner.intern(run);
-            // Most are.
+            // Most runs are identifiers.
             if uses.next_if(|(at, name)| *at == from && name.len() == run.len()).is_some() {
                 self.add_reference(number);
             }
@@ -226,6 +228,7 @@ impl SegmentBuilder {
         }
     }
 
+    /// Returns the range (start, length) of the words of an interned run in `parts`, splitting the run on first use.
     fn run_words(&mut self, number: u32) -> (u32, u32) {
         const UNKNOWN: (u32, u32) = (NO_NUMBER, 0);
         let at = number as usize;
@@ -246,8 +249,11 @@ impl SegmentBuilder {
         self.parts_of[at]
     }
 
-    /// Takes the files of a segment over, those that are wanted by their number in it; once nobody waits for it, it ends as
-    /// cancelled and is of no use any more.
+    /// Copies the files of `segment` for which `is_wanted` returns true (argument: file number in the segment).
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Cancelled`] when `cancelled` returns true, or if the segment is damaged. The builder is
+    /// then incomplete and must be dropped.
     pub fn absorb(
         &mut self,
         segment: &Segment,
@@ -311,7 +317,7 @@ impl SegmentBuilder {
         })
     }
 
-    /// The segment's bytes and its name.
+    /// Returns the bytes of the segment file and its file name.
     pub fn finish(self) -> (Vec<u8>, String) {
         let Self {
             interner,
@@ -326,7 +332,7 @@ impl SegmentBuilder {
             mut declared,
             ..
         } = self;
-        // Only what stands somewhere is kept, sorted.
+        // Keep only the strings that are used, sorted.
         let mut is_used = vec![false; interner.len()];
         let own = chunks.iter().flat_map(|chunk| [chunk.name, chunk.parent]);
         let own = own.chain(declared.iter().flat_map(|row| [row.name, row.scope])).filter(|name| *name != NO_NUMBER);
@@ -419,7 +425,7 @@ impl SegmentBuilder {
     }
 }
 
-/// The first eight bytes as a number of the same order.
+/// Returns the first eight bytes as a big-endian number, padded with zeros. The numbers sort like the bytes.
 fn sort_prefix(bytes: &[u8]) -> u64 {
     let mut first = [0; 8];
     let length = bytes.len().min(8);
@@ -427,7 +433,7 @@ fn sort_prefix(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// Things sorted by the word they are about, otherwise in the order they had.
+/// Values grouped by word; the original order is kept within a word.
 struct GroupedByWord<T> {
     things: Vec<T>,
     ends: Vec<u32>,
@@ -440,7 +446,7 @@ impl<T> GroupedByWord<T> {
     }
 }
 
-/// In as many steps as there are things.
+/// Groups values by word with a counting sort, in linear time.
 fn group_by_word<T: Copy + Default>(things: Vec<T>, words: usize, word_of: impl Fn(&T) -> u32) -> GroupedByWord<T> {
     let mut ends = vec![0u32; words];
     for thing in &things {
@@ -448,7 +454,7 @@ fn group_by_word<T: Copy + Default>(things: Vec<T>, words: usize, word_of: impl 
     }
     let mut sum = 0;
     for end in &mut ends {
-        // Where the word's things begin, for now.
+        // Holds the start of the word's group until all values are placed.
         sum += std::mem::replace(end, sum);
     }
     let mut sorted = vec![T::default(); things.len()];

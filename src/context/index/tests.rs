@@ -13,7 +13,7 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 use crate::reviewers::analyzer::{FingerprintSource, file_fingerprints};
 
-/// A bare repository with an index's folder beside it.
+/// A bare repository and an index folder.
 struct IndexFixture {
     folder: TempDir,
     git: git2::Repository,
@@ -89,7 +89,7 @@ fn keep_going(_: IndexProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// `path:line` of chunks.
+/// Formats chunks as `path:line`.
 fn places(index: &Index, chunks: &[ChunkId]) -> Vec<String> {
     let place = |chunk: &ChunkId| {
         let brief = index.chunk_metrics(*chunk).expect("a chunk");
@@ -112,7 +112,7 @@ fn sample() -> IndexFixture {
     ])
 }
 
-/// The index knows of every file what cutting it says.
+/// Asserts that the index returns the same data as cutting each file directly.
 fn assert_agrees(sample: &IndexFixture, index: &Index) {
     let repo = sample.repo();
     let known = sample.open().expect("an index").into_fingerprints().expect("sound");
@@ -200,7 +200,7 @@ fn an_index_knows_files_chunks_names_and_words() {
     assert_eq!(tests, ["tests/shape_test.py"]);
 }
 
-/// Code that is long enough to be found when it is copied.
+/// Returns code that is long enough for the clone search.
 fn long() -> String {
     let line = |n| format!("    if path[{n}] > limit.most(side) {{ total += weigh(path, side)?; }}\n");
     format!("fn walk(path: &Path) -> u32 {{\n{}}}\n", (0..9).map(line).collect::<String>())
@@ -237,7 +237,7 @@ fn only_what_is_not_known_is_read() {
     assert_eq!(changed.index.definitions("Meter").expect("sound"), []);
     assert_eq!(changed.index.files_that_declare("Meter").expect("sound"), []);
     assert_eq!(changed.index.definitions("Foot").expect("sound").len(), 1);
-    // Who has the old one open goes on with it, and another worktree may want it still.
+    // An open old index stays usable, and another worktree may still need it.
     assert_eq!(before.definitions("Meter").expect("sound").len(), 1);
     sample.set("src/unit.rs", "pub struct Meter(u32);\n\npub const LIMIT: Meter = Meter(9);\n");
     assert_eq!(sample.refresh().read, 0);
@@ -292,7 +292,7 @@ fn a_damaged_index_is_rebuilt_and_that_is_said_once() {
     for number in 0..files(&sample).len() {
         let path = files(&sample)[number].clone();
         let whole = fs::read(&path).expect("a file");
-        // Cut short, each part flipped, another version, gone.
+        // Missing, empty, truncated, bit-flipped and outdated files.
         let mut broken: Vec<Option<Vec<u8>>> = vec![None, Some(Vec::new()), Some(whole[..whole.len() - 1].to_vec())];
         for at in (0..whole.len()).step_by(whole.len() / 60 + 1) {
             let mut flipped = whole.clone();
@@ -305,7 +305,7 @@ fn a_damaged_index_is_rebuilt_and_that_is_said_once() {
                 None => fs::remove_file(&path).expect("removed"),
             }
             if let Some(index) = sample.open() {
-                // What is read late is found out late; nothing wrong is ever said.
+                // Sections are read late, so damage is found late; but wrong data is never returned.
                 let all = [index.definitions("area"), index.references("area")];
                 let sound = all.iter().all(Result::is_ok)
                     && index.postings("area").is_ok()
@@ -441,7 +441,7 @@ fn nobody_waits_for_small_segments_to_be_merged_and_the_next_one_merges_them() {
     };
     let before = loop {
         let before = segments(&sample);
-        // The file that is read is told of once.
+        // A read file is reported once.
         if add(&mut sample, 1) > 1 {
             break before;
         }
@@ -468,7 +468,7 @@ fn one_at_a_time_refreshes_and_waiting_can_be_given_up() {
     let refused = Index::refresh(&folder, &repo, &commit, &give_up);
     assert!(matches!(refused, Err(IndexError::Cancelled)), "{refused:?}");
     assert_eq!(asked.into_inner().expect("no panic"), [IndexProgress::Waiting]);
-    // Readers do not wait.
+    // Readers do not wait for the lock.
     assert!(sample.open().is_none());
     lock.unlock().expect("unlocked");
     let stopped = Index::refresh(&folder, &repo, &commit, &|_| ControlFlow::Break(()));
@@ -530,7 +530,7 @@ fn files_that_vanish_are_left_out_and_come_back() {
     let refreshed = refresh();
     let vanished = |index: &Index| index.left_out().iter().any(|left| left.reason == OmissionReason::Unreadable);
     assert!(vanished(&refreshed.index) && refreshed.index.file_at("src/unit.rs").is_none());
-    // The text of what is indexed may go as well.
+    // The blob of an indexed file may disappear too.
     let other = sample.git.blob(&sample.files["README.md"].0).expect("a blob").to_string();
     fs::remove_file(sample.git.path().join("objects").join(&other[..2]).join(&other[2..])).expect("removed");
     let readme = refreshed.index.file_at("README.md").expect("indexed");

@@ -1,5 +1,6 @@
-//! Numbers in as few bytes as they need, seven bits in each.
+//! Variable-length encoding of numbers (varint): seven bits per byte, low bits first.
 
+/// Appends a number in one to five bytes.
 pub fn push(bytes: &mut Vec<u8>, mut number: u32) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -8,11 +9,12 @@ pub fn push(bytes: &mut Vec<u8>, mut number: u32) {
     bytes.push(number as u8);
 }
 
-/// Reads what [`push`] wrote; behind the end there are zeros.
+/// Reader of numbers that [`push`] wrote. Returns zeros after the end.
 #[derive(Clone, Copy)]
 pub struct VarintReader<'a>(pub &'a [u8]);
 
 impl VarintReader<'_> {
+    /// Reads the next number; 0 after the end.
     pub fn read(&mut self) -> u32 {
         let (mut number, mut shift) = (0u32, 0);
         while let Some((&byte, rest)) = self.0.split_first() {
@@ -26,11 +28,13 @@ impl VarintReader<'_> {
         number
     }
 
+    /// Skips a number of bytes.
     pub fn skip(&mut self, bytes: usize) {
         self.0 = self.0.get(bytes..).unwrap_or_default();
     }
 
-    /// How many numbers there can still be at most: what says that there are more is not believed.
+    /// Limits an announced `count` to the number of values that the remaining bytes can hold, so that damaged data
+    /// cannot cause a huge loop.
     pub fn bound_count(&self, count: u32) -> usize {
         (count as usize).min(self.0.len())
     }

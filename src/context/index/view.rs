@@ -1,4 +1,4 @@
-//! A view: which files of which segments are a tree's. One small file for each tree that was indexed lately.
+//! A view: a small file that lists which files of which segments form a tree. Each recently indexed tree has one view.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ const COUNTS: usize = 0;
 const SEGMENTS: usize = 1;
 const LIVE: usize = 2;
 
-/// Which files are a tree's.
+/// List of the files of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexView {
-    /// File names of segments.
+    /// File names of the segments.
     pub segments: Vec<String>,
-    /// The number of a segment in `segments` and that of a file in it, by path.
+    /// (position in `segments`, file number in that segment), sorted by path.
     pub files: Vec<[u32; 2]>,
-    /// How many files the tree has; more than `live` has while the index is being built.
+    /// Number of files of the tree; larger than `files.len()` while the index is being built.
     pub total: u32,
 }
 
@@ -33,6 +33,10 @@ impl IndexView {
         self.files.len() == self.total as usize
     }
 
+    /// Writes the view of `tree` atomically.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be written.
     pub fn publish(&self, folder: &Path, tree: &str) -> Result<(), IndexError> {
         let names = self.segments.join("\n");
         let (bytes, _) =
@@ -40,13 +44,16 @@ impl IndexView {
         sealed_file::publish(folder, &format!("{PREFIX}{tree}"), &bytes).map(drop)
     }
 
-    /// `None` without such a file.
+    /// Reads a view; returns `None` if the file does not exist.
+    ///
+    /// # Errors
+    /// Fails with [`IndexError::Damaged`] or [`IndexError::Outdated`] if the file cannot be used.
     pub fn read(path: &Path) -> Result<Option<Self>, IndexError> {
         let Some(sealed) = SealedFile::open(path)? else { return Ok(None) };
         let of = sealed.read_section::<u32>(COUNTS)?.first().copied().unwrap_or_default();
         let names = String::from_utf8(sealed.read_section(SEGMENTS)?).unwrap_or_default();
         let segments: Vec<String> = names.lines().map(str::to_owned).collect();
-        // Names are joined to a folder: no other name than ours is.
+        // The names are joined to a folder path, so only segment names without a path separator are accepted.
         let is_plain = |name: &String| Segment::is_file_name(name) && !name.contains(['/', '\\']);
         if !segments.iter().all(is_plain) {
             return Err(sealed.damaged_error("it names what is no part of an index"));
@@ -54,7 +61,10 @@ impl IndexView {
         Ok(Some(Self { segments, files: sealed.read_section(LIVE)?, total: of }))
     }
 
-    /// The views of a folder, the one that was made or asked for last first.
+    /// Returns the views of a folder, most recently written or used first.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be read.
     pub fn list_latest(folder: &Path) -> Result<Vec<PathBuf>, IndexError> {
         let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
         for (name, path) in list_files(folder)? {
@@ -68,7 +78,10 @@ impl IndexView {
     }
 }
 
-/// The files of an index's folder; none without one.
+/// Returns the name and path of each file in the index folder; empty if the folder does not exist.
+///
+/// # Errors
+/// Fails if the folder cannot be read.
 pub fn list_files(folder: &Path) -> Result<Vec<(String, PathBuf)>, IndexError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,14 +1,14 @@
-//! The words of a text, as they are indexed and searched for: the parts of `camelCase` and `snake_case`, in lower case.
+//! Splits text into the words of the index: the parts of `camelCase` and `snake_case` identifiers in lower case.
 //!
-//! Invariant: the words of a text are those of its identifiers, one after the other.
+//! - The words of a text are the concatenation of the words of its identifiers.
 
-/// Parts have so many bytes; what is longer is no word, such as a key or an encoded picture.
+/// Length of an indexed word in bytes. A longer part is not a word, but for example a key or encoded data.
 const MIN_WORD_BYTES: usize = 2;
 const MAX_WORD_BYTES: usize = 40;
-/// Longer runs of letters are not looked at, in bytes.
+/// Longest run of identifier characters that is split, in bytes; longer runs are ignored.
 pub const MAX_RUN_BYTES: usize = 200;
 
-/// The words of a text, in order: `parseHTTPRequest_2` has `parse`, `http` and `request`.
+/// Returns the words of a text in order: `parseHTTPRequest_2` gives `parse`, `http` and `request`.
 pub fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     for (_, run) in word_runs(text) {
@@ -17,7 +17,7 @@ pub fn split_words(text: &str) -> Vec<String> {
     words
 }
 
-/// Letters, digits, `_` and whatever is not ASCII, without a break, with where they start.
+/// Iterates over runs of letters, digits, `_` and non-ASCII characters, each with its byte offset.
 pub fn word_runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
     const IN_RUN: [bool; 256] = {
         let mut table = [false; 256];
@@ -49,7 +49,7 @@ pub fn word_runs(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The words of a run.
+/// Calls `found` for each word of a run.
 pub fn split_run(run: &str, found: &mut dyn FnMut(&str)) {
     if !run.is_ascii() {
         for piece in run.split(|c: char| !c.is_alphanumeric()).filter(|piece| !piece.is_empty()) {
@@ -82,7 +82,7 @@ pub fn split_run(run: &str, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Whether a part begins: `fooBar`, `HTTPServer`, `utf8Text`.
+/// Returns true if a new part begins at `at`, as in `fooBar`, `HTTPServer` and `utf8Text`.
 fn is_camel_boundary(bytes: &[u8], at: usize) -> bool {
     let (before, here) = (bytes[at - 1], bytes[at]);
     here.is_ascii_uppercase()

@@ -1,15 +1,15 @@
-//! Private keys: where the lines between `BEGIN` and `END` are a key, whatever stands around them (quotes, `\n`, `+`).
+//! Finds private keys: Base64 after a `BEGIN` line, regardless of the characters around it (quotes, `\n`, `+`).
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A key ends within so many bytes of its first line; one of 16,384 bits takes 13 KB.
+/// Maximum distance from the `BEGIN` line to the end of a key, in bytes. A key of 16,384 bits takes 13 KB.
 const MAX_KEY_BYTES: usize = 32 << 10;
-/// Base64 in a key comes in lines of 64; from here on, in bytes, one is enough.
+/// Minimum length of a Base64 run, in bytes, that alone proves a key. Keys have lines of 64 characters.
 const MIN_WHOLE_LINE_BYTES: usize = 40;
-/// Shorter lines, in bytes, where there are several.
+/// Minimum length of a shorter run, in bytes, and the number of such runs that prove a key.
 const MIN_PIECE_BYTES: usize = 16;
 const MIN_PIECES: usize = 3;
 
@@ -22,7 +22,7 @@ fn compile_regex(pattern: &str) -> Regex {
     Regex::new(pattern).unwrap_or_else(|_| unreachable!("a constant"))
 }
 
-/// The Base64 of private keys.
+/// Returns the byte ranges of the Base64 text of private keys.
 pub fn find_private_keys(text: &str) -> Vec<(Range<usize>, &'static str)> {
     let mut found = Vec::new();
     for begin in KEY_BEGIN.find_iter(text) {
@@ -41,7 +41,8 @@ pub fn find_private_keys(text: &str) -> Vec<(Range<usize>, &'static str)> {
     found
 }
 
-/// What of a text without an end still is the key: up to the first line without Base64 behind lines with it.
+/// Returns the part of a text without an `END` line that belongs to the key: up to the first line without Base64 after
+/// lines with Base64.
 fn slice_unterminated_key(rest: &str) -> &str {
     let (mut end, mut begun) = (0, false);
     for line in rest.split_inclusive('\n') {
@@ -62,7 +63,8 @@ fn is_key(body: &str) -> bool {
         || pieces.enumerate().any(|(at, run)| run.len() >= MIN_WHOLE_LINE_BYTES || at + 2 >= MIN_PIECES)
 }
 
-/// Words and paths have the characters of Base64, but seldom of all sorts.
+/// Returns true for a run with digits, upper case and lower case. Words and paths use the characters of Base64, but
+/// seldom all three kinds.
 fn is_base64(run: &str) -> bool {
     let has = |test: fn(&u8) -> bool| run.as_bytes().iter().any(test);
     run.len() >= MIN_PIECE_BYTES

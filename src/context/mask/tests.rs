@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A key of a shape that nobody ever held.
+/// Returns a key of a real shape that nobody ever owned.
 fn key_shape() -> impl Strategy<Value = String> {
     prop_oneof![
         "AKIA[A-Z2-7]{16}",
@@ -22,7 +22,7 @@ fn key_shape() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Lines of the sorts that keys stand in; `KEY` is where.
+/// Kinds of lines in which keys appear. `KEY` marks the place.
 const LINES: [&str; 12] = [
     "let x = \"KEY\";",
     "x = 'KEY'",
@@ -149,11 +149,11 @@ fn private_keys_are_masked_and_nothing_behind_them() {
         (format!("{{\"k\": \"{begin}\\n{base64}\\n{base64}\\n{end}\\n\"}}"), {
             format!("{{\"k\": \"{begin}\\{mask}\\{mask}\\n{end}\\n\"}}")
         }),
-        // Cut off before its end.
+        // The key is cut off before its end.
         (format!("{begin}\n{base64}\n{base64}\nlet unrelatedWord2WithMore = 1;\n\nfn f() {{}}\n"), {
             format!("{begin}\n{mask}\n{mask}\nlet {mask} = 1;\n\nfn f() {{}}\n")
         }),
-        // Code about keys.
+        // Code about keys, without a key.
         (format!("const BEGIN = \"{begin}\";\nfn decodeTheBody(x) {{}}\nconst END = \"{end}\";\n"), {
             format!("const BEGIN = \"{begin}\";\nfn decodeTheBody(x) {{}}\nconst END = \"{end}\";\n")
         }),

@@ -1,7 +1,10 @@
-//! What a task's text names: files by their paths, declarations by names that are no plain words.
+//! Finds the files and declarations that a task's text mentions: files by path, declarations by names that are not
+//! plain words.
 //!
-//! Invariants: time goes by the text's length and by [`MOST`], whatever the tree is; a diff in the text names nothing; what
-//! many files have in common, by path or by name, is named by neither.
+//! - Time depends on the length of the text and on [`MAX_MENTIONS`], not on the size of the tree (apart from one pass
+//!   over its paths).
+//! - A diff in the text mentions nothing.
+//! - A path or a name that fits many files mentions none of them.
 
 mod pieces;
 
@@ -16,51 +19,54 @@ use super::retrieve::unified_diff;
 use super::retrieve::words::Vocabulary;
 use crate::git::TreeFile;
 
-/// So many paths and so many names are looked up, the first of the text: most tasks have a handful.
+/// Most paths and most names that are looked up, first ones first; most tasks have only a few.
 const MAX_MENTIONS: usize = 400;
-/// A name that more files declare is a convention (`new`, `run`), and none of them is meant by it.
+/// Most files that may declare a name. A name with more declarations is a convention (`new`, `run`) and refers to no
+/// particular file.
 const MAX_DECLARING_FILES: usize = 3;
-/// Longer words are data, in bytes.
+/// Longest word in bytes; a longer word is data.
 const MAX_WORD_BYTES: usize = 200;
 
-/// What a text names, as it is written.
+/// Paths and names in a text, as written.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Mentions<'a> {
     paths: Vec<&'a str>,
     names: Vec<Mention<'a>>,
 }
 
-/// A name, and what stands before it: `Store` of `Store::open`.
+/// A name with its qualifier: `Store` is the qualifier in `Store::open`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Mention<'a> {
     pub name: &'a str,
-    /// May be empty.
+    /// Qualifier; may be empty.
     pub owner: &'a str,
 }
 
-/// Files that a task names, and of files the names that it asks for.
+/// Files that a task mentions, and the mentioned names by declaring file.
 #[derive(Debug, Default)]
 pub struct MentionedFiles<'a> {
-    /// By their path.
+    /// Files mentioned by path.
     pub files: BTreeSet<String>,
-    /// By what they declare.
+    /// Mentions by declaring file.
     pub declarations: BTreeMap<String, Vec<Mention<'a>>>,
-    /// What an index of all of the tree knows.
+    /// Mentions that an index of the complete tree has resolved.
     resolved: HashSet<Mention<'a>>,
-    /// Of names that an index knows of a part of the tree, or of another one, the files that declare them, and those that
-    /// declare what stands before them: there may be more.
+    /// For mentions in an incomplete or older index: the known files that declare the name, and those that declare its
+    /// qualifier. There may be more files.
     partial: HashMap<Mention<'a>, (BTreeSet<String>, BTreeSet<String>)>,
-    /// Files that are named unless there are more: worth a look.
+    /// Files that probably declare a mentioned name, unless more declaring files turn up.
     candidates: BTreeSet<String>,
 }
 
 impl MentionedFiles<'_> {
+    /// Iterates over the paths of all mentioned and probable files.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.iter().chain(self.declarations.keys()).chain(&self.candidates).map(String::as_str)
     }
 }
 
 impl<'a> Mentions<'a> {
+    /// Collects the paths and names in a text; ignores diffs.
     pub fn parse(text: &'a str) -> Self {
         let (mut paths, mut names) = (Vec::new(), Vec::new());
         let (mut known_paths, mut known_names) = (HashSet::new(), HashSet::new());
@@ -75,7 +81,7 @@ impl<'a> Mentions<'a> {
                     {
                         paths.push(path);
                     }
-                    // The parts of an address, or of a path, are no names.
+                    // Parts of a URL or a path are not names.
                     if !word.contains('/') {
                         let found = find_names(word, is_quoted).filter(|mention| known_names.insert(*mention));
                         names.extend(found.take(MAX_MENTIONS - names.len()));
@@ -89,7 +95,8 @@ impl<'a> Mentions<'a> {
         Self { paths, names }
     }
 
-    /// The files that are named by their path or by a part of it that begins behind a slash, where it is of one file only.
+    /// Returns the files that are mentioned by their full path, or by an end of it (after a slash) that fits only one
+    /// file.
     fn find_files(&self, tree: &[TreeFile]) -> BTreeSet<String> {
         let last = |path: &'a str| path.rsplit('/').next().unwrap_or(path);
         let mut found: HashMap<&str, Vec<&str>> = self.paths.iter().map(|path| (last(path), Vec::new())).collect();
@@ -109,7 +116,7 @@ impl<'a> Mentions<'a> {
         named.map(|path| (*path).to_owned()).collect()
     }
 
-    /// What is named of a tree, as far as paths and the index tell; the rest is told by [`Mentions::declared`].
+    /// Resolves mentions with the paths of a tree and the index; [`Mentions::resolve_declared`] resolves the rest.
     pub fn resolve_in_tree(&self, tree: &[TreeFile], index: Option<&Index>) -> MentionedFiles<'a> {
         let mut named = MentionedFiles { files: self.find_files(tree), ..MentionedFiles::default() };
         let Some(index) = index.filter(|_| !self.names.is_empty()) else { return named };
@@ -131,7 +138,7 @@ impl<'a> Mentions<'a> {
                     let owned = |paths: BTreeSet<&str>| paths.into_iter().map(str::to_owned).collect();
                     named.partial.insert(*mention, (owned(files), owned(owners)));
                 }
-                // Whoever refreshes it rebuilds it.
+                // The next refresh rebuilds a damaged index.
                 Err(error) => {
                     tracing::warn!("the index is of no use: {error}");
                     break;
@@ -141,8 +148,8 @@ impl<'a> Mentions<'a> {
         named
     }
 
-    /// Adds what no index of all of the tree knows, and the files that are looked at declare by the looks of them: together
-    /// with what is partly known, since a name that many declare names none.
+    /// Resolves the mentions that no complete index has resolved, by the declarations found in `files`. The files known
+    /// from an incomplete index are added, because a name with many declarations mentions no file.
     pub fn resolve_declared(&self, named: &mut MentionedFiles<'a>, files: &[SourceFile], vocabulary: &Vocabulary) {
         let (settled, partly) = (std::mem::take(&mut named.resolved), std::mem::take(&mut named.partial));
         named.candidates.clear();
@@ -171,8 +178,8 @@ impl<'a> Mentions<'a> {
     }
 }
 
-/// Which files a name means that these declare: those that declare what stands before it, or are called so, rather than
-/// others. None where there are too many.
+/// Selects the declaring files that a mention refers to. Prefers files that declare the qualifier or have its name.
+/// Returns nothing if more than [`MAX_DECLARING_FILES`] remain.
 fn select_files<'p>(mention: Mention<'_>, files: &BTreeSet<&'p str>, owners: &BTreeSet<&str>) -> Vec<&'p str> {
     let is_called = |path: &str| {
         let stem = path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default();
@@ -185,7 +192,7 @@ fn select_files<'p>(mention: Mention<'_>, files: &BTreeSet<&'p str>, owners: &BT
 }
 
 impl<'a> MentionedFiles<'a> {
-    /// `files` declare a name, `owners` what stands before it.
+    /// Adds a mention; `files` declare its name, `owners` declare its qualifier.
     fn add_mention(&mut self, mention: Mention<'a>, files: &BTreeSet<&str>, owners: &BTreeSet<&str>) {
         for path in select_files(mention, files, owners) {
             let names = self.declarations.entry(path.to_owned()).or_default();
@@ -196,13 +203,13 @@ impl<'a> MentionedFiles<'a> {
     }
 }
 
-/// What stands between white space and the signs of prose.
+/// Splits text at white space, quotes, commas and semicolons.
 fn split_words(text: &str) -> impl Iterator<Item = &str> {
     let is_between = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';');
     text.split(is_between).filter(|word| (2..=MAX_WORD_BYTES).contains(&word.len()))
 }
 
-/// The path of `path:12`, `path:12:3`, `(path)` and of a path at the end of a sentence.
+/// Strips line numbers, parentheses and punctuation from a path: `path:12`, `path:12:3`, `(path)`, `path.`.
 fn strip_line_number(word: &str) -> &str {
     let is_line = |end: &str| end.bytes().all(|byte| byte.is_ascii_digit());
     let mut path = word.trim_start_matches('(').trim_end_matches(['.', ':', ')', '!', '?']);
@@ -212,7 +219,8 @@ fn strip_line_number(word: &str) -> &str {
     path
 }
 
-/// The names in a word: the last of each `a::b`, `a.b()` and the like. Of plain words only what is quoted or called.
+/// Returns the names in a word: the last part of each chain such as `a::b` or `a.b()`. A plain word counts only if it
+/// is quoted or called.
 fn find_names(word: &str, is_quoted: bool) -> impl Iterator<Item = Mention<'_>> {
     const JOINTS: [&str; 4] = ["::", "->", ".", "#"];
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
@@ -244,7 +252,7 @@ fn find_names(word: &str, is_quoted: bool) -> impl Iterator<Item = Mention<'_>> 
     })
 }
 
-/// `snake_case`, `camelCase`, `PascalCase` of two words: nobody writes so in prose.
+/// Returns true for `snake_case`, `camelCase` and `PascalCase` names of two words, which do not occur in prose.
 fn is_compound_name(name: &str) -> bool {
     let is_snake = name.trim_matches('_').contains('_');
     let humps = name.chars().zip(name.chars().skip(1)).filter(|(a, b)| a.is_lowercase() && b.is_uppercase());

@@ -1,4 +1,5 @@
-//! What is sent of that which a task names: of a file its best passage, of a declaration all of it, of a long one its head.
+//! Builds the context pieces for mentions: the best passages of a mentioned file; a mentioned declaration completely,
+//! or only its head if it is long.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use crate::context::utility::FileUtility;
 use crate::domain::LineRange;
 use crate::reviewers::analyzer::facts::is_test_path;
 
-/// Marks the best pieces of each file that is named by its path, of `most` tokens, and the best one in any case: what it
-/// declares before what stands around that, since its words need not be the task's.
+/// Marks the best pieces of each file that is mentioned by its path, up to `most` tokens per file, and always at least
+/// one piece. Declarations come before other code, because the words of a mentioned file need not match the task.
 pub fn mark_files(pieces: &mut [ContextPiece], named: &MentionedFiles<'_>, most: u32) {
     let mut of_files: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| named.files.contains(&piece.path)) {
@@ -46,14 +47,14 @@ pub fn mark_files(pieces: &mut [ContextPiece], named: &MentionedFiles<'_>, most:
     }
     for at in marked {
         let piece = &mut pieces[at];
-        // What must be there is there in any case.
+        // Keep a stronger need.
         piece.need = piece.need.min(Need::Mentioned);
         piece.score = raise_score(piece.score);
         piece.explanation = extend_reason(&piece.explanation);
     }
 }
 
-/// What the declarations that are named are looked for in.
+/// Inputs for finding the mentioned declarations.
 pub struct MentionQuery<'a> {
     pub mentioned: &'a MentionedFiles<'a>,
     pub task: &'a RetrievalTask,
@@ -63,23 +64,23 @@ pub struct MentionQuery<'a> {
     pub vocabulary: &'a Vocabulary,
     pub weights: &'a RankingWeights,
     pub explain_file: &'a dyn Fn(&RankedFile) -> ScoreExplanation,
-    /// Of a declaration of more tokens the head is told.
+    /// Largest declaration in tokens that is included completely; of a longer one only the head is included.
     pub max_tokens: u32,
     pub count: TokenCounter<'a>,
     pub cancelled: &'a dyn Fn() -> bool,
 }
 
-/// A file that declares what is named.
+/// File that declares a mentioned name.
 struct DeclaringFile<'a> {
     file: &'a SourceFile,
-    /// Where it is ranked.
+    /// Its ranking, if it was ranked.
     ranked: Option<&'a RankedFile>,
     mentions: &'a [Mention<'a>],
 }
 
 impl MentionQuery<'_> {
-    /// The declarations that are named, of files that are ranked or in focus: what a change touches, its diff tells. Some of
-    /// them once it is cancelled.
+    /// Returns pieces of the mentioned declarations in ranked files and focus files. Changed files are left out,
+    /// because the diff shows them. Returns only a part if `cancelled` returns true.
     pub fn collect_declarations(&self) -> Vec<ContextPiece> {
         let wanted = self.declaring_files();
         let of_files = wanted.iter().map(|wanted| (wanted.file.path.clone(), wanted.file.blob.clone()));
@@ -93,7 +94,7 @@ impl MentionQuery<'_> {
         let wanted = declaring.filter_map(|(path, mentions)| {
             let file = self.files.iter().find(|file| file.path == *path)?;
             let known = self.ranked.iter().find(|file| file.path == *path);
-            // Nobody asks for it: a file that may not be sent, or beyond those that are ranked.
+            // Skip files that must not be sent, and files that were neither ranked nor are in focus.
             let is_wanted = known.is_some() || self.task.focus.iter().any(|focus| focus.path == *path);
             is_wanted.then_some(DeclaringFile { file, ranked: known, mentions })
         });
@@ -116,7 +117,7 @@ impl MentionQuery<'_> {
         let worths = known.map(|known| FileUtility::new(known, self.weights));
         let worth_of = |lines: LineRange| match &worths {
             Some(worths) => worths.for_lines(lines).map_or((0.0, 0.0), |worth| (worth.utility, worth.first_bonus)),
-            // What is in focus is not ranked: all of it is worth the same.
+            // A focus file is not ranked: all of its lines have the same utility.
             None => (lines.count() as f32 / file.document.line_count().max(1) as f32, 0.0),
         };
         let piece = |(kind, lines, head): (SectionKind, LineRange, LineRange)| {
@@ -145,7 +146,7 @@ impl MentionQuery<'_> {
     }
 }
 
-/// What is named has a score above that of what is as good as certain; how far above, its own says.
+/// Raises the score of a mentioned piece above [`score::CERTAIN_SCORE`]; its own score decides how far.
 fn raise_score(score: f32) -> f32 {
     score::CERTAIN_SCORE + (1.0 - score::CERTAIN_SCORE) * score
 }
@@ -155,7 +156,8 @@ fn extend_reason(of: &ScoreExplanation) -> Arc<ScoreExplanation> {
     Arc::new(ScoreExplanation { factors: of.factors.clone(), reason: format!("the task names it{reason}") })
 }
 
-/// Where a file declares a name: what it is, its lines and its head. By its syntax tree, else by the looks of it.
+/// Finds the declarations of a name in a file: kind, lines and head. Uses the syntax tree, or else the heuristic
+/// declarations of the document.
 fn find_declarations(
     mention: Mention<'_>,
     declared: &[Declaration],
@@ -225,7 +227,7 @@ mod tests {
             };
             asked.collect_declarations().iter().map(|piece| piece.utility).collect::<Vec<_>>()
         };
-        // All of the file, which is in focus.
+        // The complete focus file.
         assert_eq!((found(true), found(false)), (vec![], vec![1.0]));
     }
 

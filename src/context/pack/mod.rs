@@ -1,7 +1,10 @@
-//! What is sent, under an exact budget: what must be there first, then what is worth most for its tokens.
+//! Packs pieces into sections under an exact token budget: required pieces first, then the greatest utility per token.
 //!
-//! Invariants: the sections together, as they are joined, are never more tokens than the budget; a piece is in whole or
-//! not at all; no line of a file is in two sections; every piece that is not in is in `left_out` with the reason, but where a budget is too small for anything.
+//! Invariants:
+//! - The joined sections never have more tokens than the budget.
+//! - A piece is included completely or not at all.
+//! - No line of a file is in two sections.
+//! - Every piece that is not included is in `left_out` with a reason, unless the budget is too small for any section.
 
 mod sections;
 mod selection;
@@ -25,17 +28,17 @@ use sections::SelectedPieces;
 pub use shared_text::SharedText;
 
 word_enum!(
-    /// What a section is.
+    /// Kind of a section.
     SectionKind {
         Task = "task",
         Diff = "diff",
-        /// The place that the task is about.
+        /// Code around the place that the task is about.
         Focus = "focus",
-        /// What the project says about itself.
+        /// Guidelines of the project.
         Rules = "rules",
-        /// What was learned from earlier findings and fixes.
+        /// Patterns learned from earlier findings and fixes.
         Patterns = "patterns",
-        /// The changed functions that no test reaches.
+        /// Changed functions that no test reaches.
         Untested = "untested",
         Function = "function",
         Module = "module",
@@ -43,77 +46,80 @@ word_enum!(
         Test = "test",
         Documentation = "documentation",
         Window = "window",
-        /// The head of what did not fit.
+        /// Head of code that did not fit.
         Summary = "summary",
-        /// The folders of the tree.
+        /// Folders of the tree.
         Overview = "overview",
     }
 );
 
-/// How much a piece is needed.
+/// Need for a piece. The order of the variants is the order of packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// The task, the diff, the place in focus, and what is as good as certain; in the order they come.
+    /// Required, in the given order: task, diff, focus, and near-certain code.
     Must,
-    /// What the task names: up to half of what is left, the best first; what is more is taken as [`Need::Worth`] is.
+    /// Mentioned by the task. These pieces get up to half of the remaining budget, best first; the rest is treated like
+    /// [`Need::ByUtility`].
     Mentioned,
-    /// What is found just in time: it gets a part of what is left, the best first.
+    /// Keyword snippet. These pieces get a quarter of the remaining budget, best first.
     Snippet,
-    /// Types that the change uses: they get a part of what is left, the best first.
+    /// Type that the change uses. These pieces get a tenth of the remaining budget, best first.
     Type,
-    /// By worth for its tokens.
+    /// Selected by utility per token.
     ByUtility,
-    /// Where there is room left at the end.
+    /// Selected if room is left at the end.
     Filler,
-    /// Compressed, it says nothing any more: it is not taken.
+    /// Not selected: after compression, no word is left.
     Emptied,
 }
 
-/// Something that could be sent.
+/// Piece of text that can be sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContextPiece {
-    /// Empty for what is of no file.
+    /// Path of the file. Empty if the piece belongs to no file.
     pub path: String,
-    /// Lines of the file, in whose text each has its line; without them the piece stands by itself.
+    /// Lines of the file (1-based, inclusive); `text` has one line for each. `None` for a piece that belongs to no
+    /// lines.
     pub lines: Option<LineRange>,
-    /// Of a summary, the lines in whose place it is.
+    /// Lines that a summary replaces. `None` for other pieces.
     pub stands_for: Option<LineRange>,
     pub kind: SectionKind,
     pub text: SharedText,
-    /// Of the text, when they are counted already.
+    /// Tokens of `text`, if they are counted already.
     pub tokens: Option<u32>,
     pub need: Need,
-    /// From 0 to 1.
+    /// Score of relevance, from 0 to 1.
     pub score: f32,
-    /// What it is worth, on any scale.
+    /// Utility, on any scale that is common to all pieces.
     pub utility: f32,
-    /// What it is worth besides when it is the first of its file.
+    /// Extra utility if this is the first piece of its file.
     pub first_bonus: f32,
     pub explanation: Arc<ScoreExplanation>,
 }
 
-/// Why a piece has its score.
+/// Explanation of a score.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoreExplanation {
-    /// The parts of the score, by signal.
+    /// Contribution of each signal to the score.
     pub factors: Vec<(&'static str, f32)>,
-    /// For people.
+    /// Reason in words.
     pub reason: String,
 }
 
-/// Why a piece is not in.
+/// Reason why a piece is not included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExclusionReason {
     Budget,
-    /// The task names more than it may take.
+    /// The task mentions more than its part of the budget.
     Named,
-    /// All of its lines are in another section; of a summary, those that it stands for.
+    /// All lines of the piece, or all lines that a summary replaces, are in another section.
     Contained,
-    /// It was nothing but what compression takes away.
+    /// Compression left nothing of the piece.
     Compressed,
 }
 
 impl ExclusionReason {
+    /// Returns the reason in words.
     pub fn word(self) -> &'static str {
         match self {
             Self::Budget => "over the budget",
@@ -124,7 +130,7 @@ impl ExclusionReason {
     }
 }
 
-/// What takes files and pieces away before anything is packed: since whoever asks wants none of it, or since nobody would.
+/// Filter that removes files and pieces before packing, because the caller excluded them or because they are unlikely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContextFilter {
     Tests,
@@ -132,11 +138,12 @@ pub enum ContextFilter {
     Kinds,
     Types,
     Documents,
-    /// Nobody asked for it to go, but next to nothing speaks for it.
+    /// Nobody excluded the piece, but its score is too low.
     Unlikely,
 }
 
 impl ContextFilter {
+    /// Returns the name of the removed elements.
     pub fn word(self) -> &'static str {
         match self {
             Self::Tests => "tests",
@@ -148,7 +155,7 @@ impl ContextFilter {
         }
     }
 
-    /// `1 test file`, `40 pieces of other kinds`.
+    /// Describes a number of removed elements: `1 test`, `40 pieces of other kinds`.
     pub fn describe_count(self, number: u32) -> String {
         let number = number as usize;
         match self {
@@ -168,39 +175,39 @@ pub struct ContextSection {
     pub path: String,
     pub lines: Option<LineRange>,
     pub kind: SectionKind,
-    /// As it is sent, its title included; ends with a line end.
+    /// Complete text with its title. Ends with a line end.
     pub text: String,
-    /// Of the text, exact.
+    /// Exact number of tokens of `text`.
     pub tokens: u32,
     pub score: f32,
     pub explanation: Arc<ScoreExplanation>,
-    /// How many pieces it is made of.
+    /// Number of pieces in the section.
     pub pieces: u32,
-    /// What tests reached of it, where a report says so.
+    /// Test coverage, if a report has it.
     pub coverage: Option<LineCoverage>,
-    /// The declarations that it has only a part of; those of functions and tests its title tells too.
+    /// Declarations that the section holds only partly. The title names incomplete functions and tests.
     pub cut_declarations: Vec<Declaration>,
-    /// The newest commit that touched its lines, of those that are looked at.
+    /// Newest commit, among those read, that touched the lines.
     pub last_change: Option<LastChange>,
 }
 
 impl ContextSection {
-    /// A line of the file, as it is sent: behind the title and the fence.
+    /// Returns the text of a line of the file (1-based), which comes after the title and the fence.
     pub fn line(&self, number: u32) -> Option<&str> {
         let lines = self.lines.filter(|lines| (lines.start..=lines.end).contains(&number))?;
         self.text.lines().nth((number - lines.start) as usize + 2)
     }
 }
 
-/// A commit, and when it was made.
+/// Last commit that changed some lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastChange {
-    /// Hexadecimal.
+    /// Commit id in hexadecimal.
     pub commit: String,
     pub time: Time,
 }
 
-/// A changed function that no test reaches, by a report.
+/// Changed function that no test reaches according to a coverage report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UntestedFunction {
     pub path: String,
@@ -208,7 +215,7 @@ pub struct UntestedFunction {
     pub lines: LineRange,
 }
 
-/// A piece that is not in.
+/// Piece that is not included.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExcludedPiece {
     pub path: String,
@@ -219,33 +226,33 @@ pub struct ExcludedPiece {
     pub reason: ExclusionReason,
 }
 
-/// What is sent, and what is not.
+/// Result of packing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PackedContext {
-    /// In the order in which they are sent.
+    /// Sections in the order in which they are sent.
     pub sections: Vec<ContextSection>,
     pub left_out: Vec<ExcludedPiece>,
-    /// Of all sections joined, exact.
+    /// Exact number of tokens of all sections joined.
     pub total_tokens: u32,
     pub budget: u32,
-    /// Pieces that are in.
+    /// Number of included pieces.
     pub included: u32,
-    /// How the code was compressed to have more of it.
+    /// Strength of compression, if code was compressed to fit more of it.
     pub compression: Option<Strength>,
     pub untested: Vec<UntestedFunction>,
-    /// How much filters took away of the files that lead and of what is in them.
+    /// Number of files and pieces that filters removed.
     pub filtered: BTreeMap<ContextFilter, u32>,
-    /// What was done without, and why; a line each.
+    /// Notes about missing inputs, one line each.
     pub notes: Vec<String>,
 }
 
 impl PackedContext {
-    /// What is sent.
+    /// Returns the complete text that is sent.
     pub fn text(&self) -> String {
         join_sections(&self.sections)
     }
 
-    /// With what is sent before it in any case, by which the budget grows.
+    /// Puts `front` before the sections. The budget grows by the tokens of these pieces.
     pub fn prepend_pieces(mut self, front: &[ContextPiece], count: TokenCounter<'_>) -> Self {
         let own = self.total_tokens;
         let sections = front.iter().map(|piece| {
@@ -259,7 +266,7 @@ impl PackedContext {
         self
     }
 
-    /// From 0 to 1.
+    /// Returns the used share of the budget, from 0 to 1.
     pub fn utilization(&self) -> f32 {
         self.total_tokens as f32 / self.budget.max(1) as f32
     }
@@ -269,7 +276,7 @@ fn join_sections(sections: &[ContextSection]) -> String {
     sections.iter().map(|section| section.text.as_str()).collect()
 }
 
-/// The best piece of each file of which one is wanted, by path.
+/// Returns the index of the best wanted piece of each file, sorted by path.
 pub fn find_best_per_file(pieces: &[ContextPiece], is_wanted: &dyn Fn(&ContextPiece) -> bool) -> Vec<usize> {
     let mut best: BTreeMap<&str, (usize, f32)> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate().filter(|(_, piece)| is_wanted(piece)) {
@@ -281,15 +288,16 @@ pub fn find_best_per_file(pieces: &[ContextPiece], is_wanted: &dyn Fn(&ContextPi
     best.into_values().map(|(at, _)| at).collect()
 }
 
-/// How a token count is had.
+/// Function that counts the tokens of a text.
 pub type TokenCounter<'a> = &'a dyn Fn(&str) -> usize;
 
-/// Takes pieces and makes sections of them, in at most `budget` tokens.
+/// Packs pieces into sections with at most `budget` tokens.
 pub fn pack(pieces: &[ContextPiece], budget: u32, count: TokenCounter<'_>) -> PackedContext {
     pack_unless_cancelled(&|| false, pieces, budget, count).unwrap_or_default()
 }
 
-/// The same; `None` once it is cancelled. Half a million pieces, those of 100 files of a megabyte, take seconds.
+/// Does the same as [`pack`], but returns `None` after cancellation. Half a million pieces (100 files of a megabyte
+/// each) take seconds.
 pub fn pack_unless_cancelled(
     cancelled: &dyn Fn() -> bool,
     pieces: &[ContextPiece],
@@ -298,8 +306,8 @@ pub fn pack_unless_cancelled(
 ) -> Option<PackedContext> {
     let prices = price_pieces(pieces, count);
     let mut room = budget;
-    // Prices are sums of parts; joined, parts are a few tokens more or less. What is sent is counted as a whole, and with
-    // less room tried again when it is too much.
+    // Prices are sums of parts, and joined text may have a few tokens more or fewer. The final text is therefore
+    // counted as a whole; if it is too large, packing is repeated with less room.
     loop {
         let (taken, excluded) = selection::select_pieces(pieces, &prices, room, cancelled)?;
         let mut sections = order_sections(sections::build_sections(pieces, &taken));
@@ -328,18 +336,18 @@ pub fn pack_unless_cancelled(
     }
 }
 
-/// What would be sent, by prices alone.
+/// Estimated result of packing, from prices only.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackPlan {
-    /// The pieces that are taken, by their numbers.
+    /// Indexes of the selected pieces.
     pub taken: Vec<usize>,
-    /// Tokens, about as many.
+    /// Approximate number of tokens used.
     pub used: u32,
     /// Tokens of code that does not fit.
     pub excluded_tokens: u64,
 }
 
-/// As [`pack_unless`] takes pieces, in a fraction of its time.
+/// Selects pieces like [`pack_unless_cancelled`], in a fraction of its time. `None` after cancellation.
 pub fn plan_packing(
     cancelled: &dyn Fn() -> bool,
     pieces: &[ContextPiece],
@@ -364,7 +372,7 @@ fn list_excluded_pieces(
     let left = excluded.into_iter().map(|(at, reason)| {
         let piece = &pieces[at];
         let (mut lines, mut tokens) = (piece.lines, prices[at].text);
-        // Another piece may have its end or its beginning.
+        // Another piece may already contain its beginning or its end.
         if let Some((own, rest)) = lines.and_then(|own| Some((own, taken.uncovered_span(&piece.path, own)?)))
             && rest != own
         {
@@ -377,15 +385,16 @@ fn list_excluded_pieces(
     left
 }
 
-/// What a piece costs, in tokens.
+/// Price of a piece in tokens.
 #[derive(Debug, Clone, Copy)]
 struct TokenPrice {
     text: u32,
-    /// Its title and its fences; pieces that touch pay it once.
+    /// Tokens of the title and the fences. Pieces that touch pay them once.
     head: u32,
 }
 
-/// What each piece costs. Heads of a file whose line numbers are as long cost the same: an encoding cuts digits by threes.
+/// Computes the price of each piece. Titles of a file whose line numbers have the same lengths cost the same, because
+/// an encoding splits numbers into groups of three digits.
 fn price_pieces<'a>(pieces: &'a [ContextPiece], count: TokenCounter<'_>) -> Vec<TokenPrice> {
     let length = |line: u32| line.checked_ilog10().unwrap_or(0);
     let mut heads = HashMap::new();
@@ -405,22 +414,22 @@ fn price_pieces<'a>(pieces: &'a [ContextPiece], count: TokenCounter<'_>) -> Vec<
 }
 
 impl TokenPrice {
-    /// What some lines of its piece cost: by their bytes, since nothing is counted that may not be sent, and a token for
-    /// the one that is cut.
+    /// Returns the price of some lines of the piece. It is estimated by bytes, because text that may not be sent is not
+    /// counted; one token is added for the cut.
     fn for_lines(self, piece: &ContextPiece, lines: LineRange) -> u32 {
         let Some(own) = piece.lines.filter(|own| *own != lines) else { return self.text };
         let bytes = slice_lines(&piece.text, own.start, lines).len() as u64;
         (u64::from(self.text) * bytes / piece.text.len().max(1) as u64) as u32 + 1
     }
 
-    /// What it adds where it closes the gap between two sections.
+    /// Returns the least additional price, which applies if the piece closes the gap between two sections.
     fn min_tokens(self) -> u32 {
         self.text.saturating_sub(self.head)
     }
 }
 
-/// What must be there stays in front; of the other files the strongest comes first and the second strongest last, since
-/// models overlook what stands in the middle, where fillers are.
+/// Orders sections for sending. Required text about the task stays first. Of the other files, the best comes first and
+/// the second best last, because models overlook the middle; fillers stand there.
 fn order_sections(sections: Vec<(ContextSection, Need)>) -> Vec<ContextSection> {
     let (must, mut others): (Vec<_>, Vec<_>) = sections.into_iter().partition(|(section, need)| {
         use SectionKind::{Diff, Focus, Patterns, Rules, Task, Untested};
@@ -430,7 +439,7 @@ fn order_sections(sections: Vec<(ContextSection, Need)>) -> Vec<ContextSection> 
     let fillers: Vec<_> = others.extract_if(.., |(section, _)| is_filler(section.kind)).collect();
     let best = find_best_scores(&others);
     let strength = |section: &ContextSection| best.get(section.path.as_str()).copied().unwrap_or(section.score);
-    // Sections of a file stay together, by line; files by their best one.
+    // Sections of a file stay together, sorted by line. Files are sorted by their best section.
     others.sort_by(|(a, _), (b, _)| {
         strength(b).total_cmp(&strength(a)).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines)))
     });

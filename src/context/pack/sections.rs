@@ -1,4 +1,4 @@
-//! From pieces that are taken to sections: lines that touch or overlap become one.
+//! Merges selected pieces into sections: lines that touch or overlap become one section.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -8,37 +8,38 @@ use crate::context::mask::Mask;
 use crate::context::text::{choose_fence, format_path, slice_lines};
 use crate::domain::LineRange;
 
-/// What is taken so far.
+/// Pieces selected so far.
 pub(super) struct SelectedPieces {
     numbers: Vec<usize>,
     is_in: HashSet<usize>,
     used: u32,
     room: u32,
-    /// By path.
+    /// Selected lines by path.
     lines: HashMap<String, LineRanges>,
 }
 
-/// Lines as ranges that neither touch nor overlap: each one's last line by its first.
+/// Set of lines as ranges that neither touch nor overlap: the last line by the first line, both inclusive.
 #[derive(Default)]
 struct LineRanges(BTreeMap<u32, u32>);
 
 impl LineRanges {
-    /// The range in which a line is.
+    /// Returns the range that contains a line.
     fn containing_range(&self, line: u32) -> Option<(u32, u32)> {
         let (start, end) = self.0.range(..=line).next_back()?;
         (*end >= line).then_some((*start, *end))
     }
 
-    /// Of some lines, from the first that is in none to the last; `None` where all are.
+    /// Returns the range from the first line of `lines` outside of the set to the last one. `None` if the set contains
+    /// all.
     fn uncovered_span(&self, lines: LineRange) -> Option<LineRange> {
         let start = self.containing_range(lines.start).map_or(lines.start, |(_, end)| end + 1);
         let end = self.containing_range(lines.end).map_or(lines.end, |(start, _)| start - 1);
         (start <= end).then(|| LineRange::new(start, end))
     }
 
-    /// The ranges that some lines would be one with, in order.
+    /// Returns the ranges that touch or overlap `lines`, in order.
     fn touching_ranges(&self, lines: LineRange) -> Vec<(u32, u32)> {
-        // By their ends they are in the same order.
+        // Ranges do not overlap, so they have the same order by end as by start.
         let from_the_last = self.0.range(..=lines.end.saturating_add(1)).rev();
         let touching = from_the_last.take_while(|(_, end)| end.saturating_add(1) >= lines.start);
         let mut touching: Vec<(u32, u32)> = touching.map(|(start, end)| (*start, *end)).collect();
@@ -46,7 +47,7 @@ impl LineRanges {
         touching
     }
 
-    /// Of some lines, those that are in none.
+    /// Returns the parts of `lines` outside of the set.
     fn gaps(&self, lines: LineRange) -> Vec<LineRange> {
         let (mut gaps, mut next) = (Vec::new(), lines.start);
         for (start, end) in self.touching_ranges(lines) {
@@ -61,6 +62,7 @@ impl LineRanges {
         gaps
     }
 
+    /// Adds lines, and joins the ranges that they touch.
     fn insert(&mut self, lines: LineRange) {
         let (mut start, mut end) = (lines.start, lines.end);
         for (other_start, other_end) in self.touching_ranges(lines) {
@@ -72,29 +74,35 @@ impl LineRanges {
 }
 
 impl SelectedPieces {
+    /// Creates an empty selection with `room` tokens.
     pub fn new(room: u32) -> Self {
         Self { numbers: Vec::new(), is_in: HashSet::new(), used: 0, room, lines: HashMap::new() }
     }
 
+    /// Returns the number of tokens used so far.
     pub fn used(&self) -> u32 {
         self.used
     }
 
+    /// Returns true if lines of the file are selected.
     pub fn has_file(&self, path: &str) -> bool {
         self.lines.contains_key(path)
     }
 
-    /// The pieces that are in.
+    /// Returns the indexes of the selected pieces, in order of selection.
     pub fn piece_indexes(&self) -> &[usize] {
         &self.numbers
     }
 
-    /// Of some lines, from the first that is not taken to the last; `None` where all are.
+    /// Returns the range from the first unselected line of `lines` to the last one. `None` if all are selected.
     pub fn uncovered_span(&self, path: &str, lines: LineRange) -> Option<LineRange> {
         self.lines.get(path).map_or(Some(lines), |taken| taken.uncovered_span(lines))
     }
 
-    /// Takes a piece when there is room for it below `most`.
+    /// Selects a piece if the total stays within `most` tokens.
+    ///
+    /// # Errors
+    /// Returns the reason for the exclusion if the piece does not fit or its lines are selected already.
     pub fn try_add(
         &mut self,
         at: usize,
@@ -120,8 +128,7 @@ impl SelectedPieces {
         Ok(())
     }
 
-    /// Makes lines of a file a part of what is taken when there is room below `most` for a head and what those of them cost
-    /// that are not there yet.
+    /// Adds lines of a file if the price of the missing lines and of a title fits within `most`.
     fn add_lines(
         &mut self,
         path: &str,
@@ -137,7 +144,7 @@ impl SelectedPieces {
         if gaps.is_empty() {
             return Err(ExclusionReason::Contained);
         }
-        // Of the heads of all that becomes one section, one is left.
+        // Sections that become one keep only one title.
         let text: u32 = gaps.into_iter().map(cost).sum();
         let tokens = (text + head).saturating_sub(joined as u32 * head);
         if self.used + tokens > most.min(self.room) {
@@ -149,7 +156,7 @@ impl SelectedPieces {
     }
 }
 
-/// A section around a text: its title, and fences that nothing in the text or the title can end.
+/// Formats a section: a title, and fences that nothing in the text or the title can end.
 pub(super) fn format_section(path: &str, lines: Option<LineRange>, kind: SectionKind, text: &str) -> String {
     let title = match (path, lines) {
         ("", _) => String::new(),
@@ -166,15 +173,15 @@ pub(super) fn format_section(path: &str, lines: Option<LineRange>, kind: Section
     }
 }
 
-/// Whether a section quotes code.
+/// Returns true if sections of this kind have fences.
 pub(super) fn is_fenced(kind: SectionKind) -> bool {
     use SectionKind::{Diff, Overview, Patterns, Rules, Task, Untested};
     !matches!(kind, Task | Rules | Patterns | Untested | Overview | Diff)
 }
 
-/// The sections of the taken pieces, each with the strongest need of its pieces; not counted yet. A line that several
-/// pieces have is told by the one that is needed most, of those by the one that was taken first: it may be compressed in
-/// the others.
+/// Builds the sections of the selected pieces, with the strongest need among their pieces. Tokens are not counted yet.
+/// If several pieces contain a line, its text comes from the piece with the strongest need, and among equal needs from
+/// the piece selected first, because others may be compressed.
 pub(super) fn build_sections(pieces: &[ContextPiece], taken: &SelectedPieces) -> Vec<(ContextSection, Need)> {
     let mut sections = Vec::new();
     let mut by_path: BTreeMap<&str, Vec<(LineRange, &ContextPiece)>> = BTreeMap::new();
@@ -203,8 +210,8 @@ pub(super) fn build_sections(pieces: &[ContextPiece], taken: &SelectedPieces) ->
     sections
 }
 
-/// What is told of a file by pieces in the order in which they were taken: texts and their first lines, in order, each line
-/// of the file once.
+/// Assigns each line of a file to one piece. `of_file` is in order of selection. Returns texts with their first lines,
+/// in order.
 fn assign_lines<'a>(of_file: &[(LineRange, &'a ContextPiece)]) -> Vec<(u32, &'a str)> {
     let mut by_need: Vec<&(LineRange, &ContextPiece)> = of_file.iter().collect();
     by_need.sort_by_key(|(_, piece)| piece.need);
@@ -218,7 +225,8 @@ fn assign_lines<'a>(of_file: &[(LineRange, &'a ContextPiece)]) -> Vec<(u32, &'a 
     told
 }
 
-/// One section of pieces that touch; it is what its strongest piece is. Not counted yet.
+/// Builds one section from pieces that touch. Kind, score and explanation come from the piece with the highest score.
+/// Tokens are not counted yet.
 pub(super) fn build_section(pieces: &[&ContextPiece], lines: Option<LineRange>, text: &str) -> ContextSection {
     let strongest = pieces.iter().max_by(|a, b| a.score.total_cmp(&b.score));
     let (path, kind, score, because) = match strongest {

@@ -1,4 +1,4 @@
-//! Which pieces are taken.
+//! Selects the pieces to send.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,20 +6,20 @@ use std::collections::BinaryHeap;
 use super::sections::SelectedPieces;
 use super::{ContextPiece, ExclusionReason, Need, SectionKind, TokenPrice};
 
-/// Of what is left after the pieces that must be there, what the task names may take the half.
+/// Divisor of the budget left after required pieces: mentioned pieces may use half of it.
 const MENTIONED_BUDGET_DIVISOR: u32 = 2;
-/// Of what is left then, what is found just in time may take a quarter.
+/// Divisor of the budget left after mentioned pieces: snippets may use a quarter of it.
 const SNIPPET_BUDGET_DIVISOR: u32 = 4;
-/// Of what is left then, types may take so much, from 0 to 1.
+/// Share of the budget left after snippets that types may use, from 0 to 1.
 const TYPES_BUDGET_SHARE: f32 = 0.1;
-/// An overview is worth having where so many tokens are left, a summary where so many are.
+/// Minimum number of tokens left for an overview, and for a summary.
 const MIN_OVERVIEW_ROOM: u32 = 1_000;
 const MIN_SUMMARY_ROOM: u32 = 500;
 
-/// Whether anybody still waits is looked at each time that so many offers were looked at: a few milliseconds' work.
+/// Number of offers between two checks for cancellation: a few milliseconds of work.
 const CANCEL_CHECK_INTERVAL: usize = 4_096;
 
-/// What is taken, and of the pieces that are not why; `None` once it is cancelled.
+/// Selects pieces within `room` tokens. Returns them with the reasons for all others. `None` after cancellation.
 pub(super) fn select_pieces(
     pieces: &[ContextPiece],
     prices: &[TokenPrice],
@@ -55,7 +55,7 @@ struct PieceSelector<'a> {
     pieces: &'a [ContextPiece],
     prices: &'a [TokenPrice],
     room: u32,
-    /// What the task names may take.
+    /// Limit for mentioned pieces, in tokens.
     for_named: u32,
     taken: SelectedPieces,
     excluded: Vec<(usize, ExclusionReason)>,
@@ -70,14 +70,15 @@ impl PieceSelector<'_> {
         (0..self.pieces.len()).filter(|at| self.pieces[*at].need == need).collect()
     }
 
-    /// The best first.
+    /// Returns the indexes of pieces with a need, highest score first.
     fn sorted_by_score(&self, need: Need) -> Vec<usize> {
         let mut found = self.with_need(need);
         found.sort_by(|a, b| self.pieces[*b].score.total_cmp(&self.pieces[*a].score).then(a.cmp(b)));
         found
     }
 
-    /// Takes what is needed so, the best first, up to `most`; returns what is beyond that.
+    /// Selects pieces with a need, best first, while the total stays within `most` tokens. Returns those that do not
+    /// fit.
     fn select_up_to(&mut self, need: Need, most: u32) -> Vec<usize> {
         let mut beyond = Vec::new();
         for at in self.sorted_by_score(need) {
@@ -90,12 +91,12 @@ impl PieceSelector<'_> {
         beyond
     }
 
-    /// Takes a piece where there is room for it below `most`.
+    /// Selects a piece if the total stays within `most` tokens, else records why not. Returns true if it was selected.
     fn try_select(&mut self, at: usize, most: u32) -> bool {
         let (piece, price) = (&self.pieces[at], self.prices[at]);
         let taken = self.taken.try_add(at, piece, price, most);
         if let Err(reason) = taken {
-            // Of what is too much by itself nothing else that is named is in the way.
+            // A piece that is too large alone was not excluded because of other mentioned pieces.
             let has_place = piece.need == Need::Mentioned && price.text + price.head <= self.for_named;
             let is_named = has_place && reason == ExclusionReason::Budget;
             self.excluded.push((at, if is_named { ExclusionReason::Named } else { reason }));
@@ -103,7 +104,7 @@ impl PieceSelector<'_> {
         taken.is_ok()
     }
 
-    /// The worth of a piece by token.
+    /// Returns the utility per token of a piece.
     fn utility_per_token(&self, at: usize, is_first: bool) -> f32 {
         let (piece, price) = (&self.pieces[at], self.prices[at]);
         let worth = piece.utility + if is_first { piece.first_bonus } else { 0.0 };
@@ -111,7 +112,7 @@ impl PieceSelector<'_> {
         if rate.is_finite() { rate } else { 0.0 }
     }
 
-    /// Takes pieces by what they are worth for their tokens. `None` once it is cancelled.
+    /// Selects pieces by utility per token. `None` after cancellation.
     fn select_by_utility(&mut self, offered: &[usize], cancelled: &dyn Fn() -> bool) -> Option<()> {
         let offer = |at: &usize| RatedPiece { rate: self.utility_per_token(*at, true), at: *at, is_first: true };
         let mut offers: BinaryHeap<RatedPiece> = offered.iter().map(offer).collect();
@@ -125,7 +126,7 @@ impl PieceSelector<'_> {
                 true => offers.push(RatedPiece { rate: self.utility_per_token(at, false), at, is_first: false }),
                 false => drop(self.try_select(at, self.room)),
             }
-            // Most pieces never fit: they are taken out unsorted, each time that the room has halved.
+            // Most pieces never fit. They are removed unsorted each time the room has halved.
             let left = self.remaining();
             if left < sifted / 2 {
                 sifted = left;
@@ -141,7 +142,7 @@ impl PieceSelector<'_> {
         Some(())
     }
 
-    /// Takes what is worth having where room is left.
+    /// Selects fillers if enough room is left.
     fn select_fillers(&mut self) {
         for at in self.with_need(Need::Filler) {
             let needed = match self.pieces[at].kind {
@@ -160,13 +161,13 @@ impl PieceSelector<'_> {
     }
 }
 
-/// A piece that may be taken next.
+/// Piece that may be selected next.
 #[derive(PartialEq)]
 struct RatedPiece {
-    /// Worth by token.
+    /// Utility per token.
     rate: f32,
     at: usize,
-    /// It was rated as the first of its file.
+    /// True if the rate includes the bonus for the first piece of a file.
     is_first: bool,
 }
 

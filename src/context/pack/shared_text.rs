@@ -1,9 +1,10 @@
-//! The text of a piece: its own, or a part of one that others share.
+//! Text of a piece: its own, or a range of a text that several pieces share.
 
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+/// Byte range of a shared text. It dereferences to `str`.
 #[derive(Clone)]
 pub struct SharedText {
     shared: Arc<str>,
@@ -11,7 +12,7 @@ pub struct SharedText {
 }
 
 impl SharedText {
-    /// Bytes of a text; nothing where there are none.
+    /// Creates a text from a byte range of `whole`. An invalid range gives an empty text.
     pub fn from_range(whole: &Arc<str>, range: Range<usize>) -> Self {
         Self { shared: Arc::clone(whole), range }
     }

@@ -1,4 +1,4 @@
-//! What holds for whatever is packed.
+//! Tests the invariants of packing for arbitrary pieces.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use rstest::rstest;
 
 use super::*;
 
-/// A token for each four bytes, begun ones included: good enough to hold sums against, and it needs no table.
+/// Counts one token for each four bytes, rounded up. This is enough to check sums and needs no vocabulary.
 fn count(text: &str) -> usize {
     text.len().div_ceil(4)
 }
 
-/// As where nothing is known of any file.
+/// Packs the pieces with the test's counter.
 fn packed(pieces: &[ContextPiece], budget: u32) -> PackedContext {
     pack(pieces, budget, &count)
 }
@@ -75,7 +75,7 @@ proptest! {
             prop_assert_eq!(section.tokens as usize, count(&section.text));
         }
         prop_assert!(seen.values().all(|times| *times == 1), "a line is sent twice");
-        // Whole or not at all: what is not in is left out, and what is neither would be lost.
+        // A piece is included completely or left out; anything else would be lost.
         let is_in = |piece: &ContextPiece| {
             let lines = piece.lines.expect("pieces of files");
             (lines.start..=lines.end).all(|line| seen.contains_key(&(piece.path.clone(), line)))
@@ -133,14 +133,14 @@ fn what_must_be_there_comes_before_what_is_worth_more(#[case] need: Need, #[case
     assert_eq!(found.left_out.iter().map(|left| left.reason).collect::<Vec<_>>(), [ExclusionReason::Budget]);
 }
 
-/// `path:start-end` of what is sent.
+/// Formats the sections as `path:start-end`.
 fn places(packed: &PackedContext) -> Vec<String> {
     let place =
         |section: &ContextSection| section.lines.map(|lines| format!("{}:{}-{}", section.path, lines.start, lines.end));
     packed.sections.iter().filter_map(place).collect()
 }
 
-/// A piece that leaves `room` of a budget, whatever it is.
+/// A piece that leaves `room` tokens of a budget.
 fn ballast(budget: u32, room: u32) -> ContextPiece {
     let piece = piece("0", 1, 1, Need::Must, 1.0);
     let head = count(&sections::format_section(&piece.path, piece.lines, piece.kind, "")) as u32;
@@ -168,7 +168,7 @@ fn what_is_there_in_the_middle_is_not_paid_twice_and_keeps_its_text() {
     let said = |line: u32| if is_of_a_method(line) { file_line("a", line) } else { compressed(line) };
     let expected: String = (1..=40).map(said).collect();
     let expected = sections::format_section("a", Some(LineRange::new(1, 40)), SectionKind::Window, &expected);
-    // Sums of parts are a few tokens more.
+    // Sums of parts are a few tokens higher.
     let found = packed(&pieces, count(&expected) as u32 + 4);
     assert_eq!(found.text(), expected);
     assert_eq!((found.included, found.sections[0].pieces), (3, 3));
@@ -186,7 +186,7 @@ fn what_the_task_names_takes_half_of_what_is_left() {
     pieces.extend(["e", "f"].map(|path| piece(path, 1, 10, Need::ByUtility, 0.1)));
     let price = packed(&pieces[..1], 1_000).total_tokens;
     for (room, expected, left_out) in [
-        // Of four places one is taken already, and of three the half is not two.
+        // One of four places is taken already, and half of three is less than two.
         (4, "a c e f", &[("d", ExclusionReason::Named), ("b", ExclusionReason::Named)][..]),
         (5, "a c d e f", &[("b", ExclusionReason::Named)]),
         (6, "a b c d e f", &[]),
@@ -290,7 +290,7 @@ fn a_summary_stands_for_a_chunk_that_does_not_fit(#[case] budget: u32, #[case] e
     (summary.kind, summary.lines, summary.stands_for) =
         (SectionKind::Summary, None, Some(LineRange::new(20, 19 + lines)));
     let large = piece("b", 20, 19 + lines, Need::ByUtility, 0.4);
-    // That its file is there does not tell what the chunk is.
+    // Another piece of the file does not replace the summary of this chunk.
     let pieces = vec![piece("b", 1, 10, Need::ByUtility, 0.5), large, summary];
     let found = packed(&pieces, budget);
     let kinds = found.sections.iter().flat_map(|section| vec![section.kind.word(); section.pieces as usize]);

@@ -1,7 +1,7 @@
-//! A file as the ranking sees it: its words by line, what it declares and imports, and the passages it is cut into.
+//! The document of a file for the ranking: its words by line, its declared and imported names, and its passages.
 //!
-//! Invariants: the passages of a document cover all of its lines, in order, each line once; reading takes time by the
-//! text's length whatever it is.
+//! - The passages of a document cover all of its lines in order, each line once.
+//! - Reading takes time linear in the length of the text.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -9,58 +9,59 @@ use std::sync::OnceLock;
 use super::words::{MAX_LINE_BYTES, Vocabulary, Word, identifiers};
 use crate::context::disk_cache::{PackedReader, PackedWriter};
 
-/// A passage has at most so many lines: measured with 5, 8, 10 and 16; shorter ones find fewer lines for the same price
-/// because each stands alone, longer ones pay for lines that nobody changed.
+/// Longest passage in lines. Measured with 5, 8, 10 and 16: shorter passages find fewer relevant lines for the same
+/// price, because each stands alone; longer passages spend tokens on lines that nobody changed.
 const MAX_PASSAGE_LINES: usize = 8;
-/// A blank line or a declaration ends a passage that has so many lines.
+/// Passage length in lines from which a blank line or a declaration ends a passage.
 const MIN_PASSAGE_LINES: usize = 3;
 
-/// Where a passage is: lines from 0, the end not included.
+/// Lines of a passage, 0-based; `end` is exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passage {
     pub start: u32,
     pub end: u32,
 }
 
-/// A file's words.
+/// Words, names and passages of a file.
 #[derive(Debug)]
 pub struct Document {
-    /// Words, repeated ones included.
+    /// Number of words, repeated words included.
     length: u32,
     words: OnceLock<LineWords>,
-    /// What `words` are made of when they are asked for.
+    /// Source of `words` for an unpacked document; decoded on first use.
     packed: Option<PackedWords>,
-    /// How often each word stands in it, by word.
+    /// (word, number of occurrences), sorted by word.
     pub counts: Vec<(Word, u32)>,
-    /// Names with the lines that declare them, by line.
+    /// (line, declared name), sorted by line; lines are 0-based.
     pub declarations: Vec<(u32, Word)>,
-    /// By line, whether it imports something.
+    /// For each line: true if it is an import.
     pub imports: Vec<bool>,
-    /// The words of the lines that import something.
+    /// Words of the import lines.
     pub imported: Vec<Word>,
     pub passages: Vec<Passage>,
 }
 
-/// Words by line.
+/// Words of each line.
 #[derive(Debug, Default)]
 struct LineWords {
     words: Vec<Word>,
-    /// Where the words of each line begin; and their number.
+    /// Start of each line's words, followed by the number of words.
     starts: Vec<u32>,
 }
 
-/// Words by line, as [`Document::pack`] writes them.
+/// Words of each line in the encoding of [`Document::pack`].
 #[derive(Debug)]
 struct PackedWords {
-    /// The distinct words, in the order in which they come.
+    /// Distinct words in the order of first use.
     names: Vec<Word>,
     lines: Vec<u8>,
 }
 
 impl Document {
-    /// To be raised with any change of what is read of a text: documents are kept packed.
+    /// Encoding version, part of the cache key. Increase it with every change of what is read from a text.
     pub const VERSION: &str = "2";
 
+    /// Reads a text.
     pub fn read(text: &str, vocabulary: &mut Vocabulary) -> Self {
         let mut words = LineWords { words: Vec::new(), starts: vec![0] };
         let (mut declarations, mut imports, mut imported) = (Vec::new(), Vec::new(), Vec::new());
@@ -102,7 +103,7 @@ impl Document {
         }
     }
 
-    /// All of it, in bytes that [`Document::unpack`] understands.
+    /// Encodes the document; [`Document::unpack`] decodes it.
     pub fn pack(&self, vocabulary: &Vocabulary) -> Vec<u8> {
         let LineWords { words, starts } = self.words();
         let mut numbers: HashMap<Word, u32> = HashMap::new();
@@ -137,7 +138,8 @@ impl Document {
         bytes
     }
 
-    /// The document that was packed: the same words get the same numbers as if the text were read. `None` for other bytes.
+    /// Decodes a packed document. Words get the same numbers as if the text were read again. Returns `None` for invalid
+    /// bytes.
     pub fn unpack(bytes: &[u8], vocabulary: &mut Vocabulary) -> Option<Self> {
         let mut reader = PackedReader(bytes);
         let words = reader.read_count()?;
@@ -181,12 +183,12 @@ impl Document {
         self.imports.len() as u32
     }
 
-    /// The length for BM25: words, repeated ones included.
+    /// Returns the document length for BM25: words, repeated words included.
     pub fn word_count(&self) -> u32 {
         self.length
     }
 
-    /// The words of a line, counted from 0.
+    /// Returns the words of a 0-based line.
     pub fn line_words(&self, number: u32) -> &[Word] {
         let LineWords { words, starts } = self.words();
         let at = number as usize;
@@ -198,7 +200,7 @@ impl Document {
         self.counts.binary_search_by_key(&word, |(word, _)| *word).is_ok()
     }
 
-    /// The names that it declares, each once.
+    /// Returns the declared names without duplicates.
     pub fn declared_names(&self) -> Vec<Word> {
         let mut names: Vec<Word> = self.declarations.iter().map(|(_, word)| *word).collect();
         names.sort_unstable();
@@ -233,7 +235,7 @@ fn count_words(words: impl Iterator<Item = Word>) -> Vec<(Word, u32)> {
     counts
 }
 
-/// What a line means for where passages end.
+/// Properties of a line that decide where a passage ends.
 struct LineShape {
     is_blank: bool,
     closes: bool,
@@ -257,7 +259,7 @@ fn cut_passages(lines: &[LineShape]) -> Vec<Passage> {
     passages
 }
 
-/// Whether a line names another file or module.
+/// Returns true if a line imports another file or module.
 fn is_import(code: &str) -> bool {
     const IMPORT_PREFIXES: [&str; 10] =
         ["import ", "use ", "from ", "#include", "require", "using ", "pub use ", "mod ", "pub mod ", "load "];
@@ -268,11 +270,11 @@ fn is_import(code: &str) -> bool {
 
 struct LineDeclaration<'a> {
     name: &'a str,
-    /// Something with a body: a function, a type, not a variable.
+    /// True for a declaration with a body (function, type); false for a variable.
     is_body: bool,
 }
 
-/// What a line declares, by the looks of it, in any language: good enough to rank by, and it needs no parser.
+/// Finds the declaration in a line with a heuristic for all languages. Good enough for ranking, and needs no parser.
 fn find_declaration(code: &str, indent: usize) -> Option<LineDeclaration<'_>> {
     const BODY_KEYWORDS: [&str; 17] = [
         "fn",

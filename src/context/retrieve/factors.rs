@@ -1,8 +1,9 @@
-//! The figures that the ranking weighs, by name: of files, and of passages within a file.
+//! Figures (features) that the ranking weights, by name: figures of files, and figures of passages within a file.
 //!
-//! Invariants: all are finite, and 0 where nothing is known; the weights in `assets/retrieval.toml` have the same names.
+//! - All figures are finite; a figure is 0 where nothing is known.
+//! - `assets/retrieval.toml` has a weight for each field name.
 
-/// A struct of `f32` that knows the names of its fields.
+/// Defines a struct of `f32` fields that also lists the field names.
 macro_rules! factors {
     ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $field:ident),* $(,)? }) => {
         $(#[$about])*
@@ -22,128 +23,130 @@ macro_rules! factors {
 }
 
 factors!(
-    /// What speaks for a file. `_first` is 1 / (rank + 2) by that figure: reciprocal ranks are how signals of unlike
-    /// scales are put together.
+    /// Figures of a file. A field with the suffix `_first` is 1 / (rank + 2) by that figure; reciprocal ranks combine
+    /// signals on different scales. A field with the suffix `_part` is the figure divided by the highest of all files.
     FileFactors {
-        /// The probability that it changes when the given files do, from the commits of each: the recent ones count most.
+        /// Probability that the file changes together with the given files, from the commits of each given file; recent
+        /// commits count most.
         together,
-        /// The highest of one given file.
+        /// Highest such probability for a single given file.
         together_most,
-        /// As `together`, small commits counting more.
+        /// Like `together`, but small commits count more.
         together_small,
-        /// How often its commits changed a given file.
+        /// Fraction of the file's commits that also changed a given file.
         together_back,
-        /// How recent the latest of those commits is.
+        /// Recency weight of the latest common commit.
         together_latest,
-        /// How many there were.
+        /// Number of common commits.
         together_count,
         together_first,
-        /// `together`, in proportion to the highest of all files.
+        /// `together` divided by the highest of all files.
         together_part,
         together_log,
-        /// Its folder's part in those commits.
+        /// Weight of the file's folder in the common commits.
         together_folder,
-        /// Commits whose lines have words as the task's changed it.
+        /// Similarity of the task's words to the lines of commits that changed the file.
         alike,
         alike_first,
-        /// BM25 of the words by role, in proportion to all of them.
+        /// BM25 score of the words in each role, divided by the total weight of the role.
         removed,
         added,
         changed,
         near,
         enclosing,
-        /// BM25 of the parts of words.
+        /// BM25 score of the parts of words.
         parts,
         parts_first,
         parts_part,
         words_first,
         words_part,
-        /// Its best passage.
+        /// Score of the file's best passage.
         passage,
         passage_first,
         passage_part,
-        /// One by the number of files that have the rarest word of a role.
+        /// Inverse document frequency of the rarest matching word in each role: 1 / number of files with the word.
         rare_removed,
         rare_added,
         rare_changed,
         rare_near,
         rare_enclosing,
-        /// The same of names that changed lines declare.
+        /// The same for names that changed lines declare.
         rare_declared,
-        /// It declares words of changed lines.
+        /// The file declares words of changed lines.
         declares,
         declares_edited,
-        /// One by the number of files that declare it.
+        /// Sum of 1 / number of files that declare the name.
         declares_alone,
-        /// It uses names that changed lines declare.
+        /// The file uses names that changed lines declare.
         uses_declared,
-        /// A given file imports it: by the root of how many it imports.
+        /// A given file imports the file: 1 / square root of the number of its imports.
         imported,
-        /// It imports a given file: by the root of how many of those that lead do.
+        /// The file imports a given file: 1 / square root of the number of leading files that import it.
         importing,
-        /// A line of a given file that imports something names it; a line of it a given file. In any language.
+        /// `imported_word`: an import line of a given file contains the file's name. `importing_word`: an import line
+        /// of the file contains the name of a given file. Works in every language.
         imported_word,
         importing_word,
         same_folder,
-        /// How near its folder is to one of a given file.
+        /// Proximity of its folder to the folder of a given file.
         folder,
-        /// How much its path has in common with that of a given file.
+        /// Similarity of its path to the path of a given file.
         path,
         path_first,
-        /// A test and what it tests.
+        /// The file is the test of a given file, or a given file is its test.
         pair,
         is_test,
-        /// A test while no given file is one.
+        /// The file is a test and no given file is a test.
         is_missing_test,
         same_language,
-        /// How often and how recently it changed.
+        /// Frequency and recency of its changes.
         changes,
         changes_first,
         latest,
         size,
-        /// `together` and words in one.
+        /// Product of `together` and the word figures.
         together_and_words,
-        /// How near its nearest piece is to the change, in what vectors say it means: from 0 to 1; 0 without them.
+        /// Similarity of its nearest chunk to the change by embedding vectors, from 0 to 1; 0 without vectors.
         meaning,
         meaning_first,
     }
 );
 
 factors!(
-    /// What speaks for a passage, given that its file is right.
+    /// Figures of a passage, under the assumption that its file is relevant.
     PassageFactors {
-        /// Words of the query that stand in it, by role.
+        /// Total weight of the query words in the passage, by role.
         removed,
         added,
         changed,
         near,
         enclosing,
         parts,
-        /// The line that is most like one that was taken away, and like one around changes.
+        /// Highest similarity of a line to a removed line, and to a line around changes.
         like_removed,
         like_near,
-        /// How many lines are.
+        /// Sum of the squared similarities of all lines to removed lines.
         likes_removed,
-        /// How many lines have words of a role.
+        /// Sum over the lines of the rarity of the rarest query word in each role.
         lines_removed,
         lines_added,
         lines_changed,
         rare_removed,
         rare_added,
         rare_changed,
-        /// It declares words of changed lines, or the names around them.
+        /// The passage declares words of changed lines, or names that enclose changes.
         declares,
         declares_enclosing,
-        /// It stands in something of a name that is looked for.
+        /// The passage is inside a declaration whose name is a query word.
         inside,
         has_declaration,
         words_first,
         words_part,
         like_first,
-        /// Those of the passages beside it.
+        /// Same figures of the neighbouring passages.
         beside_words,
         beside_past,
-        /// What commits did to its lines, see [`super::history::LinePast`].
+        /// Changes of the passage's lines by earlier commits; see [`super::history::LineHistory`].
         past,
         past_together,
         past_alike,
@@ -156,12 +159,12 @@ factors!(
         place,
         tokens,
         lines,
-        /// As that of files, of the piece that it is of.
+        /// Like [`FileFactors::meaning`], for the chunk that overlaps the passage.
         meaning,
     }
 );
 
-/// A figure that is 1 or 0.
+/// Converts a condition to 1 or 0.
 pub fn to_figure(is_so: bool) -> f32 {
     f32::from(u8::from(is_so))
 }

@@ -1,6 +1,6 @@
-//! What speaks for each file: history, words, references, paths.
+//! Computes the figures of each file from history, words, references and paths.
 //!
-//! Invariants: pure; the same files, history and task give the same figures.
+//! - Pure: the same files, history and task give the same figures.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,45 +13,45 @@ use super::task::{IdfTable, Query, WORD_ROLES, WordRole};
 use super::words::{Vocabulary, Word, WordMap};
 use crate::context::parallel;
 
-/// A file that may be relevant.
+/// File that may be relevant.
 pub struct CandidateFile<'a> {
     pub path: &'a str,
     pub document: &'a Arc<Document>,
     pub is_given: bool,
 }
 
-/// A commit before the task, and what it has to do with it.
+/// Relation of an earlier commit to the task.
 #[derive(Debug, Clone, Copy)]
 pub struct CommitRelation {
-    /// Of the history's commits.
+    /// Position in the commits of the history.
     pub commit: usize,
-    /// It changed given files: by how recent it is among their commits.
+    /// Weight of the commit for the given files: higher if it is recent among their commits.
     pub together: f32,
-    /// Its words are like the task's.
+    /// Similarity of the commit's words to the task's words.
     pub alike: f32,
 }
 
-/// The files' figures, and what the commits had to do with the task, the newest first.
+/// Figures of all files, and the relations of the commits to the task, newest first.
 pub struct FileEvidence {
     pub factors: Vec<FileFactors>,
     pub relations: Vec<CommitRelation>,
 }
 
-/// Half the weight, in commits of a given file.
+/// Half-life of a common commit's weight, in commits of a given file.
 const TOGETHER_HALF_LIFE: f32 = 15.0;
-/// Half the weight of a change, in commits of the repository.
+/// Half-life of a change's weight, in commits of the repository.
 const CHANGES_HALF_LIFE: f32 = 150.0;
-/// Commits whose words are most like the task's.
+/// Number of most similar commits that count.
 const MAX_SIMILAR_COMMITS: usize = 40;
-/// Passages are looked at in so many of the best files by words, and half as many by parts and by history.
+/// Number of best files by words whose passages are scored; half as many by word parts and by history.
 const MAX_FILES_WITH_PASSAGES: usize = 200;
-/// BM25's saturation and its part of the length.
+/// BM25 parameters: term saturation (`k1`) and length normalization (`b`).
 const BM25_K1: f32 = 1.2;
 const BM25_B: f32 = 0.75;
-/// How much the words of each role count for when they are put in one.
+/// Weights of the roles in the combined word score.
 const ROLE_WEIGHTS: [f32; WORD_ROLES] = [2.0, 1.0, 1.0, 0.4, 1.5];
 
-/// Of each file, what speaks for it. `before` are the history's commits that the task has behind it, the newest first.
+/// Computes the figures of each file. `before` lists the commits in `history` that precede the task, newest first.
 pub fn compute_file_factors(
     files: &[CandidateFile<'_>],
     given: &[&str],
@@ -88,7 +88,7 @@ pub fn compute_file_factors(
     FileEvidence { factors, relations }
 }
 
-/// Writes 1 / (rank + 2) for the first 500 by a figure; those without it get none.
+/// Writes 1 / (rank + 2) for the first 500 files by a figure; files without the figure keep 0.
 fn assign_reciprocal_ranks(
     factors: &mut [FileFactors],
     figure: impl Fn(usize, &FileFactors) -> f32,
@@ -119,7 +119,7 @@ fn add_history_factors(
     }
     let given: HashSet<PathId> = given.iter().filter_map(|path| history.find_path(path)).collect();
     let alike = compute_commit_similarities(query, history, before, vocabulary);
-    // By given file: how many of its commits have been seen, their weight, and each other file's part in it.
+    // For each given file: number of its commits seen, their total weight, and the weight shared with each other file.
     let mut by_given: HashMap<PathId, (u32, f32, HashMap<usize, f32>)> = HashMap::new();
     let mut folders: HashMap<&str, f32> = HashMap::new();
     let mut commits = vec![0.0f32; files.len()];
@@ -174,7 +174,7 @@ fn add_history_factors(
             factors[*file].alike += (alike / most).powi(2) / (changed.len() as f32).sqrt();
         }
     }
-    // In the order of the paths: sums of floats depend on it.
+    // Sort by path, because the sum of floats depends on the order.
     let mut by_given: Vec<_> = by_given.into_iter().collect();
     by_given.sort_by_key(|(path, _)| *path);
     for (_, (_, total, others)) in by_given {
@@ -205,7 +205,8 @@ fn add_history_factors(
     relations
 }
 
-/// Of each commit, how much its words are like the task's: the rare ones among commits, by the root of its length.
+/// Computes for each commit the similarity of its words to the task's words: the sum of the matching words' inverse
+/// commit frequencies, divided by the square root of the commit's length.
 fn compute_commit_similarities(
     query: &Query,
     history: &History,
@@ -214,7 +215,7 @@ fn compute_commit_similarities(
 ) -> Vec<f32> {
     let edited = query.words.iter().filter(|word| query.roles.get(**word) & !(1 << WordRole::Near as u8) != 0);
     let mut words: HashMap<u32, f32> = edited.map(|word| (fingerprint(vocabulary.name(*word)), 0.0)).collect();
-    // Nearly all words of the history are none of the task's: a look at some bits tells of most.
+    // Few words of the history occur in the task: a bit table rejects most of them quickly.
     let mut beginnings = vec![false; 1 << 16];
     words.keys().for_each(|word| beginnings[(word >> 16) as usize] = true);
     let words_of = |at: &usize| {

@@ -1,22 +1,24 @@
-//! What earlier commits changed, for the ranking: which files together, at which lines, in which words.
+//! History of a repository for the ranking: which files commits changed together, at which lines, and with which words.
 //!
-//! Invariants: commits are by time, the newest first; nothing here reads git or a clock.
+//! - Commits are ordered by time, newest first.
+//! - This module reads neither git nor a clock.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::domain::LineRange;
 use crate::git::Hunk;
 
-/// Commits that change more files say little about which belong together: moves, licences, formatting.
+/// Most files of a commit that counts for joint changes. Larger commits (moves, licences, formatting) say little about
+/// which files belong together.
 pub const MAX_FILES_PER_COMMIT: usize = 60;
-/// So many words of a commit's lines are kept; one with more is about everything, and its words are dropped.
+/// Most words kept of a commit. A commit with more words is about everything, and its words are dropped.
 pub const MAX_WORDS_PER_COMMIT: usize = 1_500;
 
-/// A path of a history.
+/// Number of a path in a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PathId(pub u32);
 
-/// What a commit did with a file.
+/// Kind of change of a file in a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touch {
     Added,
@@ -24,24 +26,24 @@ pub enum Touch {
     Deleted,
 }
 
-/// A file that a commit changed.
+/// File that a commit changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastFile {
     pub path: PathId,
     pub touch: Touch,
-    /// By line. Without context; a side without lines names the line before.
+    /// Hunks without context, ordered by line. A side without lines names the line before.
     pub hunks: Vec<Hunk>,
 }
 
-/// A commit that changed something; merges change nothing.
+/// Commit with its changes; a merge commit has none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastCommit {
     pub files: Vec<PastFile>,
-    /// The identifiers of the lines that it added or removed, by [`fingerprint`], in order, each once.
+    /// Identifiers of the added and removed lines as [`fingerprint`]s, sorted and without duplicates.
     pub words: Vec<u32>,
 }
 
-/// Stands for an identifier in what is kept of a commit: two that collide make a commit look slightly more alike.
+/// Hashes an identifier (32-bit FNV-1a). A collision only makes a commit look slightly more similar.
 pub fn fingerprint(identifier: &str) -> u32 {
     let mut hash = 0x811c_9dc5u32;
     for byte in identifier.bytes() {
@@ -50,12 +52,12 @@ pub fn fingerprint(identifier: &str) -> u32 {
     hash
 }
 
-/// The history that a commit has behind it.
+/// History of the ancestors of a commit.
 #[derive(Debug, Default)]
 pub struct History {
     paths: Vec<Box<str>>,
     path_ids: HashMap<Box<str>, PathId>,
-    /// The newest first.
+    /// Newest first.
     pub commits: Vec<PastCommit>,
 }
 
@@ -82,8 +84,10 @@ impl History {
         self.paths.len()
     }
 
-    /// What each path is called now: a file that vanished in the commit in which one of the same name appeared elsewhere
-    /// has moved there. `walk` is called for each commit among `which` (the newest first) with the names at its time.
+    /// Calls `visit` with the position in `which`, the commit, and the renames up to that commit, for each commit in
+    /// `which` (newest first).
+    ///
+    /// A rename is detected if a commit deletes one file and adds a file with the same name elsewhere.
     pub fn walk(&self, which: &[usize], mut visit: impl FnMut(usize, &PastCommit, &RenameMap)) {
         let mut moves = RenameMap::default();
         for (age, at) in which.iter().enumerate() {
@@ -94,13 +98,14 @@ impl History {
     }
 }
 
-/// Where files of the past are today.
+/// Maps past paths of files to their current paths.
 #[derive(Debug, Default)]
 pub struct RenameMap {
     renames: HashMap<PathId, PathId>,
 }
 
 impl RenameMap {
+    /// Returns the current path of a file; the same path if it was not renamed.
     pub fn current_path(&self, path: PathId) -> PathId {
         self.renames.get(&path).copied().unwrap_or(path)
     }
@@ -113,7 +118,7 @@ impl RenameMap {
         let name = |path: PathId| history.path(path).rsplit('/').next().unwrap_or_default();
         let mut gone: HashMap<&str, Option<PathId>> = HashMap::new();
         for file in of(Touch::Deleted) {
-            // Two of a name: nobody knows which one it was.
+            // Two deleted files have this name, so the origin is ambiguous.
             gone.entry(name(file.path)).and_modify(|known| *known = None).or_insert(Some(file.path));
         }
         let mut taken = HashSet::new();
@@ -127,8 +132,9 @@ impl RenameMap {
     }
 }
 
-/// Which of a file's commits, the newest first, was the last to touch some of its lines: how many are newer. `None` where
-/// none did, or where they come behind one of which the lines are not known. Merges are passed over, as in [`line_past`].
+/// Returns the position of the last commit that touched one of `lines`, in the file's commits (newest first). Returns
+/// `None` if no commit did, or if an earlier position is behind a commit without known lines. Merges are skipped, as in
+/// [`compute_line_history`].
 pub fn find_last_touch<'a>(lines: LineRange, commits: impl Iterator<Item = &'a PastFile>) -> Option<usize> {
     let (mut first, mut last) = (i64::from(lines.start), i64::from(lines.end));
     for (age, file) in commits.enumerate() {
@@ -141,7 +147,7 @@ pub fn find_last_touch<'a>(lines: LineRange, commits: impl Iterator<Item = &'a P
         let mut shift = 0;
         for hunk in &file.hunks {
             let (start, lines) = (i64::from(hunk.new_start), i64::from(hunk.new_lines));
-            // Where lines are gone, they stood behind the line that is named.
+            // A hunk that only removes lines names the line before them.
             let (touches, is_before) = match lines {
                 0 => (start >= first && start < last, start < first),
                 _ => (start <= last && start + lines > first, start + lines <= first),
@@ -158,38 +164,39 @@ pub fn find_last_touch<'a>(lines: LineRange, commits: impl Iterator<Item = &'a P
     None
 }
 
-/// How recent commits bear on a line.
+/// Recency-weighted commit history of a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LineHistory {
-    /// How often and how recently it was changed.
+    /// Frequency and recency of its changes.
     pub changed: f32,
-    /// The same, by commits that also changed the given files.
+    /// The same for commits that also changed given files.
     pub together: f32,
-    /// The same, by commits whose words are like the task's.
+    /// The same for commits whose words are similar to the task's words.
     pub alike: f32,
-    /// When it was changed last, from 1 (by the file's latest commit) towards 0.
+    /// Recency of its last change: 1 for the file's latest commit, falling towards 0.
     pub latest: f32,
 }
 
-/// A commit of a file's past, and what it has to do with the task.
+/// Commit of a file with its relation to the task.
 #[derive(Debug, Clone, Copy)]
 pub struct FileCommit<'a> {
     pub file: &'a PastFile,
-    /// How many files the commit changed.
+    /// Number of files that the commit changed.
     pub size: usize,
     pub together: f32,
     pub alike: f32,
 }
 
-/// So many of a file's commits are followed back.
+/// Most commits of a file that are followed back.
 const MAX_COMMITS_PER_FILE: usize = 40;
 
-/// Of each line of a file with `lines` lines, its past: each commit's hunks are held against the lines as they were
-/// then, the newest first, and lines are followed back through it. Merges are passed over, so that it may be off by
-/// what they moved.
+/// Computes the history of each line of a file with `lines` lines.
+///
+/// Compares each commit's hunks with the lines as they were then, newest commit first, and maps the lines back through
+/// the hunks. Merges are skipped, so positions may be off by the lines that merges moved.
 pub fn compute_line_history(lines: u32, commits: &[FileCommit<'_>]) -> Vec<LineHistory> {
     let mut past = vec![LineHistory::default(); lines as usize];
-    // Where each line was at that time, from 1; 0 before it was there.
+    // 1-based number of each line at the current commit; 0 if the line did not exist.
     let mut places: Vec<i64> = (1..=i64::from(lines)).collect();
     for (age, commit) in commits.iter().take(MAX_COMMITS_PER_FILE).enumerate() {
         let recent = 0.5f32.powf(age as f32 / 10.0);
@@ -211,8 +218,8 @@ pub fn compute_line_history(lines: u32, commits: &[FileCommit<'_>]) -> Vec<LineH
     past
 }
 
-/// From where lines are to where they were before a commit's hunks. Both are in order, so that it takes time by how many
-/// there are of the one and of the other. `touched` is told as of [`before`], with the number of the line.
+/// Maps line numbers back to before a commit's hunks. Both lists are sorted, so the time is linear in their lengths.
+/// Calls `touched` with the index of the line and the share of [`map_line_back`].
 fn map_lines_back(places: &mut [i64], hunks: &[Hunk], mut touched: impl FnMut(usize, f32)) {
     let (mut ahead, mut shift, mut line) = (hunks, 0, 0);
     while let Some(place) = places.get(line).copied() {
@@ -237,18 +244,18 @@ fn map_lines_back(places: &mut [i64], hunks: &[Hunk], mut touched: impl FnMut(us
     }
 }
 
-/// The first line that [`before`] may say a hunk touched.
+/// Returns the first line for which [`map_line_back`] may report a touch by the hunk.
 fn first_touched(hunk: &Hunk) -> i64 {
     (i64::from(hunk.new_start) - 1).max(1)
 }
 
-/// The last line that [`before`] may say a hunk touched.
+/// Returns the last line for which [`map_line_back`] may report a touch by the hunk.
 fn last_touched(hunk: &Hunk) -> i64 {
     i64::from(hunk.new_start) + i64::from(hunk.new_lines.max(1))
 }
 
-/// Where a line was before a commit's hunks, 0 when it was not there; those before had moved it by `shift`. `touched` is
-/// told how much of a change it saw: 1 for a change of the line, half for one right beside it.
+/// Maps one line back to before a commit's hunks; returns 0 if the line did not exist. `shift` is the offset from the
+/// hunks above. Calls `touched` with 1 for a change of the line and 0.5 for a change next to it.
 fn map_line_back(place: i64, mut shift: i64, hunks: &[Hunk], mut touched: impl FnMut(f32)) -> i64 {
     for hunk in hunks {
         let (new_start, new_lines) = (i64::from(hunk.new_start), i64::from(hunk.new_lines));
@@ -290,7 +297,7 @@ mod tests {
 
     use super::*;
 
-    /// Hunks in order, each `gap` unchanged lines behind the one before.
+    /// Generates ordered hunks, each `gap` unchanged lines after the previous one.
     fn hunks(shapes: &[(u32, u32, u32)]) -> Vec<Hunk> {
         let (mut old, mut new) = (1, 1);
         let hunk = |(gap, old_lines, new_lines): &(u32, u32, u32)| {

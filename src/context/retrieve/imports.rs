@@ -1,16 +1,17 @@
-//! What the given files import, and what imports them: one step, in both directions.
+//! Computes the import figures: files that the given files import, and files that import them; one step in each
+//! direction.
 //!
-//! Invariant: pure; a file that neither imports a given one nor is imported by one has zeros.
+//! - Pure. A file without an import relation to a given file gets 0.
 
 use std::collections::{HashMap, HashSet};
 
 use super::factors::FileFactors;
 use super::files::CandidateFile;
 
-/// Asks for what each of some files imports, by path.
+/// Returns for each path the files that it imports.
 type ImportLookup<'a> = &'a dyn Fn(&[&str]) -> Vec<Vec<String>>;
 
-/// Writes who is imported by a given file.
+/// Sets the figure of the files that a given file imports.
 pub fn add_imported_factors(
     files: &[CandidateFile<'_>],
     given: &[&str],
@@ -30,7 +31,7 @@ pub fn add_imported_factors(
     }
 }
 
-/// Writes who imports a given file, of those that lead.
+/// Sets the figure of the leading files that import a given file.
 pub fn add_importing_factors(
     files: &[CandidateFile<'_>],
     leading: &[usize],
@@ -67,7 +68,7 @@ mod tests {
         let document = Arc::new(Document::read("", &mut Vocabulary::default()));
         let file = |path| CandidateFile { path, document: &document, is_given: path == "given" };
         let files = ["given", "a", "b", "c", "d", "e"].map(file);
-        // The given file imports four; two of those that lead import it, one of them is imported by it as well.
+        // The given file imports four files; two leading files import it, and it imports one of these two.
         let ask = |paths: &[&str]| -> Vec<Vec<String>> {
             let of = |path: &&str| match *path {
                 "given" => vec!["a", "b", "x", "y"],

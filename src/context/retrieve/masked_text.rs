@@ -1,6 +1,7 @@
-//! The passages of a file as they may be sent, with their tokens.
+//! The masked passages of a file, as they may be sent, with their token counts.
 //!
-//! Invariants: there is a text for each passage of the document, in order; it has as many lines as the passage, or none.
+//! - There is one text per passage of the document, in order.
+//! - A text has as many lines as its passage, or none.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,16 +10,17 @@ use super::document::{Document, Passage};
 use super::words::identifiers;
 use crate::domain::LineRange;
 
-/// Texts one after the other, and how many tokens each is.
+/// Concatenated texts with their token counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PassageTexts {
     pub all: Arc<str>,
-    /// Where each text ends.
+    /// End offset of each text in `all`.
     pub ends: Vec<u32>,
     pub tokens: Vec<u32>,
 }
 
 impl PassageTexts {
+    /// Concatenates texts and counts their tokens.
     pub fn from_texts<'a>(texts: impl Iterator<Item = &'a str>, count: &dyn Fn(&str) -> usize) -> Self {
         let (mut all, mut ends, mut tokens) = (String::new(), Vec::new(), Vec::new());
         for text in texts {
@@ -29,7 +31,7 @@ impl PassageTexts {
         Self { all: all.into(), ends, tokens }
     }
 
-    /// Where the text of a passage is.
+    /// Returns the byte range of a passage's text in `all`.
     pub fn byte_range(&self, number: usize) -> Range<usize> {
         let start = number.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
         match start.zip(self.ends.get(number)) {
@@ -42,8 +44,8 @@ impl PassageTexts {
         self.all.get(self.byte_range(number)).unwrap_or_default()
     }
 
-    /// Where the text of some lines is, the texts being those of these passages, and its tokens: as a sum over passages,
-    /// of one that is cut by bytes.
+    /// Returns the byte range and the tokens of `lines` (1-based), where the texts belong to `passages`. The token
+    /// count is a sum over passages; a partly covered passage counts in proportion to its bytes.
     pub fn locate_lines(&self, passages: &[Passage], lines: LineRange) -> (Range<usize>, u32) {
         let first = passages.partition_point(|passage| passage.end < lines.start);
         let last = passages.partition_point(|passage| passage.end < lines.end).min(passages.len().saturating_sub(1));
@@ -72,18 +74,18 @@ impl PassageTexts {
     }
 }
 
-/// What is told of a file.
+/// Masked texts and token counts of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MaskedFile {
     pub texts: Arc<PassageTexts>,
-    /// Tokens of the passages as they stand in the file: the ranking goes by these.
+    /// Tokens of the unmasked passages; the ranking uses these.
     pub tokens: Vec<u32>,
-    /// Of each passage, whether it declares a type.
+    /// For each passage: true if it declares a type.
     pub declares_type: Vec<bool>,
 }
 
 impl MaskedFile {
-    /// A file as it is.
+    /// Builds the passages of a file without masking.
     pub fn from_text(document: &Document, text: &str, count: &dyn Fn(&str) -> usize) -> Self {
         let lines = PassageLines::new(text);
         let texts =
@@ -95,8 +97,7 @@ impl MaskedFile {
         }
     }
 
-    /// A file of which some lines may not be told: `said` has what stands in their place, by lines from 1, the last one
-    /// included.
+    /// Builds the passages of a file with secrets. `said` returns the masked text of a line range (1-based, inclusive).
     pub fn with_masked_lines(
         document: &Document,
         text: &str,
@@ -128,14 +129,14 @@ impl<'a> PassageLines<'a> {
         Self { text, starts: starts.collect() }
     }
 
-    /// Lines from 0, the end not included.
+    /// Returns the text of the lines `start..end` (0-based).
     fn get(&self, start: u32, end: u32) -> &'a str {
         let at = |line: u32| self.starts.get(line as usize).copied().unwrap_or(self.text.len());
         self.text.get(at(start)..at(end)).unwrap_or_default()
     }
 }
 
-/// Of each passage, whether a line of it declares a type.
+/// Returns for each passage whether one of its lines declares a type.
 fn find_type_passages(document: &Document, lines: &PassageLines<'_>) -> Vec<bool> {
     const TYPES: [&str; 9] = ["class", "struct", "enum", "trait", "interface", "type", "record", "union", "typedef"];
     let mut types = vec![false; document.passages.len()];

@@ -1,12 +1,12 @@
-//! Which code bears on a change: files first, then the passages in them, by history, words, references and paths.
+//! Ranks files, and the passages in them, by relevance to a change: history, words, references and paths.
 //!
-//! In two steps. Each file gets the probability that it belongs to the change, from figures ([`factors`]) that
-//! [`weights`] weighs; signals of unlike scales enter as reciprocal ranks too. Of the files that lead, each passage gets
-//! its part of what is relevant in its file. Both together say how much a passage is worth, and [`super::pack`] takes what
-//! is worth most for its tokens.
+//! The ranking has two steps. First, each file gets the probability that it belongs to the change: figures
+//! ([`factors`]) are weighted by [`weights`]; signals on different scales also enter as reciprocal ranks. Then each
+//! passage of the leading files gets its share of the file's relevance. Probability and share give the utility of a
+//! passage, and [`super::pack`] selects the passages with the highest utility per token.
 //!
-//! Invariants: pure, no clock and no chance: the same files, history and task give the same ranking; no figure and no
-//! score is ever NaN.
+//! - The ranking is pure: no clock, no randomness. The same files, history and task give the same ranking.
+//! - No figure and no score is ever NaN.
 
 pub mod document;
 pub mod factors;
@@ -38,58 +38,58 @@ use words::Vocabulary;
 
 use super::parallel;
 
-/// Passages are weighed in so many of the files that lead.
+/// Number of leading files whose passages are ranked.
 const MAX_LEADING_FILES: usize = 100;
 
-/// A file that is looked at.
+/// File that the ranking considers.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
     pub path: String,
-    /// Of its content, as hexadecimal.
+    /// Blob id in hexadecimal.
     pub blob: String,
     pub document: Arc<Document>,
 }
 
-/// What the ranking goes by.
+/// Inputs of the ranking.
 pub struct RankingInput<'a> {
     pub files: &'a [SourceFile],
     pub history: &'a History,
-    /// The history's commits that the searched tree has behind it, the newest first.
+    /// Positions of the commits in `history` that are ancestors of the searched tree, newest first.
     pub ancestors: &'a [usize],
-    /// What is told of files; asked for those that lead.
+    /// Returns the masked texts of files; called for the leading files.
     pub mask_files: &'a dyn Fn(&[&SourceFile]) -> Vec<MaskedFile>,
-    /// Files that are ranked wherever they stand, by path; as many as lead at most.
+    /// Paths of files that are ranked at any position; at most as many as there are leading files.
     pub named: &'a HashSet<&'a str>,
-    /// Whether a file may be among those that lead, by path; asked for the best first, once.
+    /// Returns true if a file may be a leading file; called once per path, best file first.
     pub wanted: &'a dyn Fn(&str) -> bool,
-    /// What each of some files imports of the tree, by path; asked for the given ones and for those that lead.
+    /// Returns for each path the files of the tree that it imports; called for the given files and the leading files.
     pub imports: &'a dyn Fn(&[&str]) -> Vec<Vec<String>>,
 }
 
-/// A file with its passages.
+/// Ranked file with its passages.
 #[derive(Debug, Clone)]
 pub struct RankedFile {
     pub path: String,
     pub blob: String,
     pub document: Arc<Document>,
     pub masked: MaskedFile,
-    /// That it belongs to the change, from 0 to 1.
+    /// Probability that the file belongs to the change, from 0 to 1.
     pub probability: f32,
     pub factors: FileFactors,
-    /// By line.
+    /// Ordered by line.
     pub passages: Vec<RankedPassage>,
 }
 
-/// A passage of a file.
+/// Ranked passage of a file.
 #[derive(Debug, Clone)]
 pub struct RankedPassage {
     pub range: Passage,
-    /// Its part of what is relevant in its file; those of a file make 1.
+    /// Share of the file's relevance, from 0 to 1; the shares of a file add up to 1.
     pub share: f32,
     pub factors: PassageFactors,
 }
 
-/// The files that lead and those that are named, the best first.
+/// Ranks the leading files and the mentioned files, best first.
 pub fn rank_files(
     task: &RetrievalTask,
     sources: &RankingInput<'_>,
@@ -189,7 +189,7 @@ pub fn rank_files(
     ranked
 }
 
-/// The same files by other weights.
+/// Ranks the same files with other weights.
 pub fn rerank(files: &[RankedFile], weights: &RankingWeights) -> Vec<RankedFile> {
     let mut files = files.to_vec();
     let factors: Vec<FileFactors> = files.iter().map(|file| file.factors).collect();
@@ -208,7 +208,7 @@ fn sort_by_probability(files: &mut [RankedFile]) {
     files.sort_by(|a, b| b.probability.total_cmp(&a.probability).then_with(|| a.path.cmp(&b.path)));
 }
 
-/// Reciprocal ranks of all signals together: decides which files are looked at closely.
+/// Adds up the reciprocal ranks of all signals; decides which files are leading files.
 fn fuse_reciprocal_ranks(factors: &FileFactors) -> f32 {
     2.0 * factors.together_first
         + factors.alike_first
@@ -224,7 +224,8 @@ fn fuse_reciprocal_ranks(factors: &FileFactors) -> f32 {
         + 0.05 * factors.declares
 }
 
-/// Of each file, that it belongs to the change: a logistic function of its weighed figures and of how far it leads.
+/// Computes for each file the probability that it belongs to the change: a logistic function of its weighted figures
+/// and its lead over the other files.
 fn compute_probabilities(factors: &[FileFactors], weights: &RankingWeights) -> Vec<f32> {
     let sum = |factors: &FileFactors| -> f32 {
         factors.values().iter().zip(&weights.files).map(|(figure, weight)| figure * weight).sum()
@@ -237,7 +238,7 @@ fn compute_probabilities(factors: &[FileFactors], weights: &RankingWeights) -> V
     odds.map(|odds| 1.0 / (1.0 + (-odds).exp())).collect()
 }
 
-/// The softmax of the weighed figures.
+/// Computes the share of each passage: the softmax of the weighted figures.
 fn compute_shares(factors: &[PassageFactors], weights: &RankingWeights) -> Vec<f32> {
     let sum = |factors: &PassageFactors| -> f32 {
         factors.values().iter().zip(&weights.passages).map(|(figure, weight)| figure * weight).sum()
@@ -249,7 +250,7 @@ fn compute_shares(factors: &[PassageFactors], weights: &RankingWeights) -> Vec<f
     odds.iter().map(|odds| odds / all.max(f32::MIN_POSITIVE)).collect()
 }
 
-/// Of each of some files, its commits, the newest first.
+/// Collects the commits of each file, newest first.
 fn collect_file_commits<'a>(
     sources: &'a RankingInput<'_>,
     relations: &[files::CommitRelation],

@@ -1,6 +1,6 @@
-//! What speaks for each passage of a file: words, lines like the changed ones, declarations, the past of its lines.
+//! Computes the figures of each passage of a file: words, similarity to changed lines, declarations, and line history.
 //!
-//! Invariants: pure; figures compare the passages of one file, not those of different files.
+//! - Pure. Figures compare passages of one file, not passages of different files.
 
 use std::sync::Arc;
 
@@ -10,38 +10,38 @@ use super::history::{LineHistory, Touch};
 use super::task::{GivenDocument, IdfTable, Query, old_line_range};
 use super::words::{Vocabulary, Word, WordMap};
 
-/// So many lines are compared with.
+/// Most lines that passages are compared with.
 const MAX_EXAMPLE_LINES: usize = 400;
-/// Lines beside a hunk that others may be like.
+/// Lines on each side of a hunk that serve as examples.
 const CONTEXT_LINES: u32 = 2;
 
-/// The lines that those of other files are compared with.
+/// Lines that the lines of candidate files are compared with.
 #[derive(Debug, Default)]
 pub struct ExampleLines {
     removed: ExampleIndex,
     near: ExampleIndex,
 }
 
-/// Lines by their words.
+/// Index of lines by word.
 #[derive(Debug, Default)]
 struct ExampleIndex {
-    /// The rarity of each line's words together.
+    /// Total rarity of each line's words.
     sums: Vec<f32>,
-    /// Of each word, the number of its list, from 1; 0 for none.
+    /// For each word: 1 + position of its list in `with_word`; 0 if no line has the word.
     lists: WordMap<u32>,
-    /// Lines that have a word.
+    /// Lines that contain the word.
     with_word: Vec<Vec<u32>>,
 }
 
-/// A line that is compared: its words, each once, and how rare they are.
+/// Line that is compared: its distinct words with their rarity.
 #[derive(Debug, Default)]
 struct ComparedLine {
     words: Vec<(Word, f32)>,
-    /// All rarities together.
+    /// Total rarity.
     sum: f32,
 }
 
-/// What a comparison works with: by line, what it has in common, and the lines that have something.
+/// Scratch memory of a comparison: the shared rarity for each line, and the lines that share a word.
 #[derive(Debug, Default)]
 struct OverlapScratch {
     sums: Vec<f32>,
@@ -67,7 +67,7 @@ impl ExampleIndex {
         found
     }
 
-    /// How much a line has in common with the one that is most like it, from 0 to 1; short and common lines have less.
+    /// Returns the similarity to the most similar line, from 0 to 1. Short lines and lines of common words get less.
     fn best_similarity(&self, line: &ComparedLine, common: &mut OverlapScratch) -> f32 {
         if line.words.len() < 2 {
             return 0.0;
@@ -111,6 +111,7 @@ fn distinct_words(line: &[Word]) -> Vec<Word> {
 }
 
 impl ExampleLines {
+    /// Collects the removed lines of the change and the lines around its hunks.
     pub fn from_given(known: &[GivenDocument<'_>], rarity: &IdfTable, vocabulary: &mut Vocabulary) -> Self {
         let (mut removed, mut near): (Vec<Vec<Word>>, Vec<Vec<Word>>) = Default::default();
         for GivenDocument { given, document } in known {
@@ -133,13 +134,13 @@ impl ExampleLines {
         Self { removed: ExampleIndex::build(removed, rarity), near: ExampleIndex::build(near, rarity) }
     }
 
-    /// Whether a line has a word.
+    /// Returns true if an example line contains the word.
     fn has_word(&self, word: Word) -> bool {
         self.removed.lists.get(word) != 0 || self.near.lists.get(word) != 0
     }
 }
 
-/// Of each passage of a file, what speaks for it.
+/// Computes the figures of each passage of a file.
 pub fn compute_passage_factors(
     document: &Arc<Document>,
     past: &[LineHistory],

@@ -1,8 +1,8 @@
-//! What a path says by itself: whether it is code, whether it is a test, what it is about.
+//! Classifies paths: code, tests, file extension and subject.
 
 use crate::reviewers::analyzer::language::Language;
 
-/// Endings of files that are code, besides those of languages that are parsed.
+/// Extensions of code files that have no parser here.
 const CODE_EXTENSIONS: [&str; 65] = [
     "asm", "astro", "clj", "cljc", "cljs", "cmake", "coffee", "cr", "cu", "cuh", "d", "dart", "el", "elm", "erl", "ex",
     "exs", "f90", "fs", "fsx", "glsl", "gql", "gradle", "graphql", "groovy", "hlsl", "hrl", "hs", "jl", "kt", "kts",
@@ -11,11 +11,12 @@ const CODE_EXTENSIONS: [&str; 65] = [
     "wgsl", "zig",
 ];
 
+/// Returns true if the path is that of a code file.
 pub fn is_code(path: &str) -> bool {
     Language::detect(path, b"").is_some() || CODE_EXTENSIONS.contains(&extension(path).to_ascii_lowercase().as_str())
 }
 
-/// The ending, which stands for the language.
+/// Returns the file extension, which stands for the language.
 pub fn extension(path: &str) -> &str {
     file_name(path).rsplit_once('.').map_or("", |(_, ending)| ending)
 }
@@ -28,15 +29,15 @@ pub fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// 1 for the same folder, less for each step from one to the other.
+/// Returns 1 for the same folder and less for each step between the folders.
 pub fn folder_proximity(a: &str, b: &str) -> f32 {
     let steps = |path: &str| path.split('/').count();
     let common = a.split('/').zip(b.split('/')).take_while(|(a, b)| a == b).count();
     1.0 / (1.0 + (steps(a) + steps(b) - 2 * common) as f32)
 }
 
-/// Whether a path looks like that of a test, as a figure of the ranking: `latest.rs` looks like one too, and the weights
-/// were fitted on that. What a file is told to be is [`crate::provider::builtin::facts::is_test_path`]'s to say.
+/// Returns true if a path looks like a test, as a ranking figure. It also matches `latest.rs`, and the weights were
+/// fitted with that. The function `is_test_path` of the built-in analyzer classifies files for the user.
 pub fn is_test(path: &str) -> bool {
     let path = path.to_lowercase();
     let is_folder = |part: &str| {
@@ -53,7 +54,7 @@ pub fn is_test(path: &str) -> bool {
         || stem.starts_with("test-")
 }
 
-/// What a file is about, by its name: the same for `parser.rs`, `parser_test.rs` and `ParserTests.rs`.
+/// Returns the subject of a file by its name: the same for `parser.rs`, `parser_test.rs` and `ParserTests.rs`.
 pub fn subject(path: &str) -> String {
     let name = file_name(path);
     let mut subject = name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_lowercase();
@@ -67,7 +68,7 @@ pub fn subject(path: &str) -> String {
     rest.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// Names that say nothing about what is in a file.
+/// Returns true for names that say nothing about the content of a file.
 pub fn is_generic_name(subject: &str) -> bool {
     matches!(subject, "" | "index" | "mod" | "init" | "main" | "lib" | "utils" | "util" | "types")
 }

@@ -1,4 +1,4 @@
-//! What is known of the change whose surroundings are looked for, and the words that follow from it.
+//! The change whose context is searched, and the query words derived from it.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -9,15 +9,15 @@ use super::history::Touch;
 use super::words::{Vocabulary, Word, WordMap, split_identifier};
 use crate::git::Hunk;
 
-/// So many words of a kind are looked for, the rarest first.
+/// Most words per role; the rarest are kept.
 const MAX_WORDS_PER_ROLE: usize = 200;
-/// Lines around a hunk whose words count as its surroundings.
+/// Lines on each side of a hunk whose words count as near.
 const CONTEXT_LINES: u32 = 4;
 
-/// The ranking goes by so many given files: nothing that belongs to more can be told from what does not.
+/// Most given files that the ranking uses. With more files, related files can no longer be told from unrelated files.
 pub const MAX_GIVEN_FILES: usize = 200;
 
-/// Lines that a change takes away and puts in.
+/// Removed and added lines of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenFileHunk {
     pub range: Hunk,
@@ -25,24 +25,24 @@ pub struct GivenFileHunk {
     pub added: Vec<String>,
 }
 
-/// A file that is known to change.
+/// File that the change contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenFile {
     pub path: String,
     pub touch: Touch,
-    /// By line of the tree that is searched.
+    /// Ordered by line of the searched tree.
     pub hunks: Vec<GivenFileHunk>,
 }
 
-/// A place that the task is about, without a change there.
+/// Position that the task is about, without a change there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Focus {
     pub path: String,
-    /// Counted from 1; without one all of the file.
+    /// 1-based line; `None` for the whole file.
     pub line: Option<u32>,
 }
 
-/// What the surroundings are looked for of.
+/// Query of the ranking: changed files, focus positions and text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetrievalTask {
     pub given: Vec<GivenFile>,
@@ -51,14 +51,14 @@ pub struct RetrievalTask {
 }
 
 impl RetrievalTask {
-    /// The paths that are given: they are not looked for.
+    /// Returns the given paths; the ranking does not search them.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         let given = self.given.iter().map(|given| given.path.as_str());
         given.chain(self.focus.iter().map(|focus| focus.path.as_str()))
     }
 
-    /// The task with no more given files than the ranking goes by, those that change most, and the paths of the others:
-    /// they are not looked for either.
+    /// Keeps the given files that change most, up to [`MAX_GIVEN_FILES`]. Returns the task and the paths of the dropped
+    /// files, which are not searched either.
     pub fn split_leading(mut self) -> (Self, HashSet<String>) {
         if self.given.len() <= MAX_GIVEN_FILES {
             return (self, HashSet::new());
@@ -73,25 +73,25 @@ impl RetrievalTask {
     }
 }
 
-/// What part a word has in the task.
+/// Role of a word in the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WordRole {
-    /// Taken away, and not put in again.
+    /// Removed, and not added again.
     Removed,
-    /// Put in, and not there before.
+    /// Added, and not there before.
     Added,
-    /// In changed lines, before and after.
+    /// In changed lines on both sides.
     Changed,
-    /// Around changed lines.
+    /// In the lines around changes.
     Near,
-    /// The names of the functions and classes around changes.
+    /// Name of a function or class that encloses a change.
     Enclosing,
 }
 
-/// How many roles there are.
+/// Number of roles.
 pub const WORD_ROLES: usize = 5;
 
-/// How rare words are among the files that are looked at.
+/// Inverse document frequencies of words among the searched files.
 #[derive(Debug, Default)]
 pub struct IdfTable {
     pub files: f32,
@@ -101,12 +101,13 @@ pub struct IdfTable {
 }
 
 impl IdfTable {
+    /// Counts the files that contain each word, word part and path part.
     pub fn from_documents<'a>(
         files: impl Iterator<Item = (&'a str, &'a Document)>,
         vocabulary: &mut Vocabulary,
     ) -> Self {
         let mut words: WordMap<u32> = WordMap::default();
-        // How many files have it, and the last of them.
+        // (number of files, last counted file).
         let mut parts: WordMap<(u32, u32)> = WordMap::default();
         let mut paths: HashMap<Word, u32> = HashMap::new();
         let mut total = 0u32;
@@ -134,51 +135,55 @@ impl IdfTable {
         }
     }
 
-    /// As of BM25: from near 0 for a word of every file to about 9 for one that is in none.
+    /// Returns the BM25 inverse document frequency of a word: near 0 for a word in every file, about 9 for a word in no
+    /// file.
     pub fn word(&self, word: Word) -> f32 {
         self.words.get(word.0 as usize).copied().unwrap_or(8.0)
     }
 
+    /// Returns the inverse document frequency of a word part.
     pub fn part(&self, word: Word) -> f32 {
         self.parts.get(word.0 as usize).copied().unwrap_or(6.0)
     }
 
+    /// Returns the inverse document frequency of a path part.
     pub fn path(&self, word: Word) -> f32 {
         self.paths.get(&word).copied().unwrap_or(5.0)
     }
 }
 
-/// A given file in the tree that is searched; without a document when it is not in it.
+/// Given file with its document in the searched tree; `None` if the tree does not contain the file.
 pub struct GivenDocument<'a> {
     pub given: &'a GivenFile,
     pub document: Option<&'a Arc<Document>>,
 }
 
-/// The words that are looked for.
+/// Weighted words of the query.
 #[derive(Debug, Default)]
 pub struct Query {
-    /// Each word's weights, by role.
+    /// Weights of each word by role.
     pub weights: WordMap<[f32; WORD_ROLES]>,
-    /// By role: all weights together, at least 1.
+    /// Total weight by role; at least 1.
     pub totals: [f32; WORD_ROLES],
-    /// Each word once.
+    /// Distinct words.
     pub words: Vec<Word>,
-    /// Of each word, a bit for each role.
+    /// For each word: a bit per role.
     pub roles: WordMap<u8>,
-    /// Weights of the parts of the words, and of the words of the task's text.
+    /// Weights of the parts of the words and of the words in the task's text.
     pub parts: WordMap<f32>,
     pub parts_total: f32,
-    /// Of each word that there is, whether one of its parts has a weight.
+    /// For each word of the vocabulary: true if one of its parts has a weight.
     pub has_parts: WordMap<bool>,
-    /// The names of the given files, as imports have them.
+    /// Names of the given files, as they appear in imports.
     pub stems: HashSet<Word>,
-    /// Names that are declared in changed lines.
+    /// Names declared in changed lines.
     pub declared: HashSet<Word>,
-    /// Words of the lines in which the given files import something.
+    /// Words of the import lines of the given files.
     pub imported: HashSet<Word>,
 }
 
 impl Query {
+    /// Collects and weights the words of the given files, the focus positions and the text.
     pub fn from_task(
         known: &[GivenDocument<'_>],
         focus: &[(&Focus, &Arc<Document>)],
@@ -211,7 +216,7 @@ impl Query {
                             count(near, document.line_words(line));
                         }
                     }
-                    // By line.
+                    // The declarations are sorted by line.
                     let before = |line: u32| document.declarations.partition_point(|(declared, _)| *declared < line);
                     let (first, last) = (before(start), before(end));
                     let above = document.declarations[..before(start.saturating_add(1))].iter().rev().take(2);
@@ -220,7 +225,7 @@ impl Query {
                     query.declared.extend(inside.iter().map(|(_, name)| *name));
                 }
                 if given.touch == Touch::Deleted {
-                    // Whoever uses them is left without.
+                    // Users of these names lose the declaration.
                     let gone = Document::read(&hunk.removed.join("\n"), vocabulary);
                     query.declared.extend(gone.declarations.iter().map(|(_, name)| *name));
                 }
@@ -243,7 +248,8 @@ impl Query {
             }
             query.add_file_name(&focus.path, Some(document), vocabulary);
         }
-        // A word on both sides is a changed one, and besides taken away or put in when that side has twice as many.
+        // A word on both sides has the role `Changed`. It also keeps the role of the side that has at least twice as
+        // many.
         let (before, after) = (removed.clone(), added.clone());
         for (word, count) in &before {
             let Some(other) = after.get(word) else { continue };
@@ -311,7 +317,7 @@ impl Query {
         let weighed: Vec<(Word, f32)> = counts.into_iter().map(weigh).collect();
         weighed.iter().for_each(|(part, weight)| *self.parts.get_mut(*part) = *weight);
         let mut weights: Vec<f32> = weighed.into_iter().map(|(_, weight)| weight).collect();
-        // Sums of floats depend on their order, that of a map is another each time.
+        // The sum of floats depends on the order, and the order of a hash map varies.
         weights.sort_by(f32::total_cmp);
         self.parts_total = weights.iter().sum::<f32>().max(1.0);
         for word in vocabulary.words() {
@@ -319,7 +325,7 @@ impl Query {
         }
     }
 
-    /// How much of the query stands in some words, by role; each word counts once.
+    /// Returns the total weight of the query words in `words` by role; each word counts once.
     pub fn overlap(&self, words: impl Iterator<Item = Word>) -> [f32; WORD_ROLES] {
         let mut found = [0.0; WORD_ROLES];
         let mut seen: Vec<Word> = Vec::new();
@@ -339,7 +345,7 @@ impl Query {
     }
 }
 
-/// The lines of a hunk's old side, from 0, the end not included.
+/// Returns the lines of a hunk's old side: 0-based, end exclusive.
 pub fn old_line_range(hunk: &Hunk) -> (u32, u32) {
     let start = match hunk.old_lines {
         0 => hunk.old_start,

@@ -1,4 +1,4 @@
-//! The ranking over small trees in memory, as tables.
+//! Table tests of the ranking over small trees in memory.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn hunk(old_start: u32, old_lines: u32, new_start: u32, new_lines: u32) -> Hunk 
     Hunk { old_start, old_lines, new_start, new_lines }
 }
 
-/// A change of one line of a file.
+/// Returns a change of one line of a file.
 fn change(path: &str, line: u32, removed: &str, added: &str) -> GivenFile {
     let hunk =
         GivenFileHunk { range: hunk(line, 1, line, 1), removed: vec![removed.into()], added: vec![added.into()] };
@@ -55,7 +55,7 @@ fn ranked(files: &[(&str, &str)], history: &History, task: &RetrievalTask) -> Ve
     rank_files(task, &sources, RankingWeights::built_in(), &mut vocabulary)
 }
 
-/// Commits, the newest first, each by the files that it changed.
+/// Returns commits, newest first, each described by the files that it changed.
 fn history(commits: &[&[&str]]) -> History {
     let mut history = History::default();
     for paths in commits {
@@ -149,7 +149,7 @@ fn a_file_that_moved_keeps_its_past() {
 
 #[test]
 fn lines_are_followed_back_through_commits() {
-    // The newest commit put two lines behind line 1, the one before changed what is now line 5 (then line 3).
+    // The newest commit inserted two lines after line 1; the commit before changed the present line 5 (then line 3).
     let mut history = History::default();
     let path = history.intern_path("a");
     let file = |hunks| PastFile { path, touch: Touch::Modified, hunks };

@@ -1,15 +1,16 @@
-//! A unified diff in a text, as git and diff write it: what a task may be told by.
+//! Parses unified diffs, as git and diff write them, inside a task's text.
 
 use super::history::Touch;
 use super::task::{GivenFile, GivenFileHunk, old_line_range};
 use crate::git::Hunk;
 
-/// The changes that a text holds; none of a text without a diff. What is malformed is passed over.
+/// Returns the changes in a text; empty without a diff. Malformed parts are skipped.
 pub fn parse_unified_diff(text: &str) -> Vec<GivenFile> {
     scan_diff(text, &mut |_| {})
 }
 
-/// The lines of the old side that the diffs in a text have, changed or not, by path: from 0, the end not included.
+/// Returns the line ranges of the old side that the diffs in a text show, context included, with their paths: 0-based,
+/// end exclusive.
 pub fn list_shown_lines(text: &str) -> Vec<(String, (u32, u32))> {
     let mut lines = Vec::new();
     scan_diff(text, &mut |seen| {
@@ -20,7 +21,7 @@ pub fn list_shown_lines(text: &str) -> Vec<(String, (u32, u32))> {
     lines
 }
 
-/// The lines of a text that belong to no diff in it.
+/// Returns the lines of a text outside of all diffs.
 pub fn lines_outside_diffs(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     scan_diff(text, &mut |seen| {
@@ -31,7 +32,7 @@ pub fn lines_outside_diffs(text: &str) -> Vec<&str> {
     lines
 }
 
-/// A text with what `instead` says in place of a file's diff.
+/// Replaces the diff of each file for which `instead` returns a text.
 pub fn replace_file_diffs(text: &str, instead: &mut dyn FnMut(&str) -> Option<String>) -> String {
     let mut lines: Vec<(&str, Option<usize>)> = Vec::new();
     let files = scan_diff(text, &mut |seen| {
@@ -54,7 +55,7 @@ pub fn replace_file_diffs(text: &str, instead: &mut dyn FnMut(&str) -> Option<St
     left.join("\n") + end
 }
 
-/// The file whose diff follows what git says before it, if the first of some lines belongs to that.
+/// Returns the file whose diff follows the git header lines, if `lines` starts with such header lines.
 fn find_announced_file(lines: &[(&str, Option<usize>)]) -> Option<usize> {
     const EXTENDED_HEADERS: [&str; 10] = [
         "diff --git ",
@@ -73,17 +74,18 @@ fn find_announced_file(lines: &[(&str, Option<usize>)]) -> Option<usize> {
     *file
 }
 
-/// What is seen on the way through a text.
+/// Event of a scan through a text.
 enum UnifiedDiffEvent<'a, 'p> {
-    /// A line, and the number of the file whose diff it belongs to, if it does to any; [`REFUSED`] of one that cannot be.
+    /// A line with the number of the file whose diff contains it; `None` outside of diffs; [`REFUSED_FILE`] for a path
+    /// outside of any repository.
     Line(&'a str, Option<usize>),
-    /// A hunk of a file as far as it is there, unchanged lines included.
+    /// A hunk of a file as far as its lines are present, context included.
     Hunk(&'p str, Hunk),
 }
 
 fn scan_diff<'a>(text: &'a str, see: &mut dyn FnMut(UnifiedDiffEvent<'a, '_>)) -> Vec<GivenFile> {
     let mut files: Vec<GivenFile> = Vec::new();
-    // Of the last file.
+    // Number of the last file.
     let mut number: Option<usize> = None;
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -130,7 +132,7 @@ fn scan_diff<'a>(text: &'a str, see: &mut dyn FnMut(UnifiedDiffEvent<'a, '_>)) -
                     Some(("\\", _)) => {}
                     _ => {
                         (before, after) = (before.saturating_sub(1), after.saturating_sub(1));
-                        // What says that the rest is cut off is none.
+                        // A note that the rest was cut off is not a context line.
                         is_there += u32::from(line.is_empty() || line.starts_with(' '));
                         kept_before += u32::from(!is_begun);
                         kept_after += u32::from(is_begun);
@@ -149,22 +151,22 @@ fn scan_diff<'a>(text: &'a str, see: &mut dyn FnMut(UnifiedDiffEvent<'a, '_>)) -
     files
 }
 
-/// The number of no file: its path leads out of any repository.
+/// Number for a file with a path that leads out of the repository.
 const REFUSED_FILE: usize = usize::MAX;
 
-/// `a/src/main.rs`, with what may stand behind it.
+/// Parses a path such as `a/src/main.rs`; ignores a timestamp after a tab.
 fn parse_path<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let path = text.split('\t').next().unwrap_or(text).trim_end();
     let path = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')).unwrap_or(path);
     (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path))
 }
 
-/// Whether a path is one of a repository: relative, and nowhere up.
+/// Returns true for a relative path without `..`.
 fn is_repository_path(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('/') && path.split('/').all(|part| part != "..")
 }
 
-/// `@@ -1,2 +3,4 @@`.
+/// Parses `@@ -1,2 +3,4 @@`.
 fn parse_hunk_header(line: &str) -> Option<Hunk> {
     let mut sides = line.strip_prefix("@@ ")?.split(' ');
     let mut side = |mark: char| {
@@ -176,8 +178,7 @@ fn parse_hunk_header(line: &str) -> Option<Hunk> {
     Some(Hunk { old_start, old_lines, new_start, new_lines })
 }
 
-/// The lines between the unchanged ones at the beginning and the end; a side that is left without any names the line
-/// before.
+/// Removes leading and trailing context lines from a hunk. A side without remaining lines names the line before.
 fn trim_context(place: Hunk, before: u32, after: u32) -> Hunk {
     let side = |start: u32, lines: u32| {
         let left = lines.saturating_sub(before + after);

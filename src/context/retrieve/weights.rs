@@ -1,6 +1,6 @@
-//! What the figures weigh: read from `assets/retrieval.toml`, where it stands what was measured with them.
+//! Weights of the ranking's figures, read from `assets/retrieval.toml`; that file also records the measurements.
 //!
-//! Invariants: every figure has a weight, and every weight a figure; all are finite.
+//! - Each figure has exactly one weight; all weights are finite.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -10,10 +10,10 @@ use thiserror::Error;
 
 use super::factors::{FileFactors, PassageFactors};
 
-/// The weights that are part of the program.
+/// Weights embedded in the program.
 const BUILT_IN: &str = include_str!("../../../assets/retrieval.toml");
 
-/// What is wrong with weights.
+/// Error in a weights file.
 #[derive(Debug, Error)]
 pub enum WeightsError {
     #[error("retrieval.toml: {0}")]
@@ -24,23 +24,24 @@ pub enum WeightsError {
     Unknown { table: &'static str, name: String },
 }
 
-/// What the ranking weighs by.
+/// Weights of the ranking.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankingWeights {
     pub calibration: Calibration,
     pub files: Vec<f32>,
     pub passages: Vec<f32>,
-    /// What the first passage of a file is worth by itself, against all of the file's relevant lines: breadth against
-    /// depth.
+    /// Value of the first passage of a file relative to all relevant lines of the file: a higher value prefers breadth
+    /// over depth.
     pub first: f32,
 }
 
-/// Each signal by itself, to compare with: grep for the words of changed lines, BM25, the graph of references.
+/// Rankings by a single signal, for comparison: grep for words of changed lines, BM25, and the reference graph.
 pub struct SingleSignals;
 
 impl SingleSignals {
-    /// Grep counts lines with words of changed lines, rare words first; BM25 weighs the words and their parts; the graph
-    /// follows imports, declarations and uses one step in both directions.
+    /// Returns the single-signal rankings with their names. Grep counts lines with words of changed lines, rare words
+    /// first. BM25 weights the words and their parts. The graph follows imports, declarations and uses one step in both
+    /// directions.
     pub fn all_weights() -> Vec<(&'static str, RankingWeights)> {
         vec![
             (
@@ -78,7 +79,7 @@ impl SingleSignals {
 }
 
 impl RankingWeights {
-    /// Some figures, alike; nothing for breadth, which costs a single signal its lines.
+    /// Gives equal weight to some figures and no weight to breadth, because breadth costs a single signal its lines.
     fn from_figures(files: &[&str], passages: &[&str]) -> Self {
         let weigh = |names: &[&str], known: &[&str]| -> Vec<f32> {
             known.iter().map(|name| if names.contains(name) { 2.0 } else { 0.0 }).collect()
@@ -92,16 +93,16 @@ impl RankingWeights {
     }
 }
 
-/// From the sums of figures to probabilities: the sums say which file is the better one, and how far a file leads says
-/// how sure that is.
+/// Converts the sum of a file's weighted figures to a probability. The sum tells which file is better; the lead of a
+/// file tells how certain this is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
-    /// What a file's own sum weighs.
+    /// Weight of the file's own sum.
     pub own: f32,
-    /// What its lead weighs: the logarithm of its part in the softmax over all files that lead.
+    /// Weight of the file's lead: the logarithm of its share in the softmax over all leading files.
     pub lead: f32,
     pub bias: f32,
-    /// The power of the probability by which passages are paid for: above 1 the likely files get more of the budget.
+    /// Exponent of the probability in the utility of passages; above 1, likely files get more of the budget.
     pub confidence: f32,
 }
 
@@ -118,12 +119,19 @@ struct WeightTables {
 }
 
 impl RankingWeights {
-    /// Those of the program.
+    /// Returns the embedded weights.
+    ///
+    /// # Panics
+    /// Panics if the embedded file is invalid; a test parses it.
     pub fn built_in() -> &'static Self {
         static WEIGHTS: OnceLock<RankingWeights> = OnceLock::new();
         WEIGHTS.get_or_init(|| Self::parse(BUILT_IN).unwrap_or_else(|_| unreachable!("a test reads it")))
     }
 
+    /// Parses a weights file.
+    ///
+    /// # Errors
+    /// Fails if the text is not valid TOML, or if a weight is missing, unknown or not finite.
     pub fn parse(text: &str) -> Result<Self, WeightsError> {
         let tables: WeightTables = toml::from_str(text)?;
         Ok(Self {

@@ -1,30 +1,31 @@
-//! Words of code: identifiers, their parts, and small numbers that stand for them while one question is answered.
+//! Splits code into identifiers and their parts, and maps them to small numbers while one query is answered.
 //!
-//! Invariants: a number is valid for the [`Vocabulary`] that gave it; the same texts in the same order give the same numbers.
+//! - A number is valid only for the [`Vocabulary`] that returned it.
+//! - The same texts in the same order get the same numbers.
 
 use std::ops::Range;
 
 use crate::context::interner::Interner;
 
-/// Longer identifiers are data, in bytes.
+/// Longest identifier in bytes; a longer word is data.
 const MAX_IDENTIFIER_BYTES: usize = 80;
-/// Longer lines are data as well: nothing in them is read, in bytes.
+/// Longest line that is read, in bytes; a longer line is data.
 pub const MAX_LINE_BYTES: usize = 2_000;
 
-/// An identifier, or a part of one.
+/// Number of an identifier or of a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Word(pub u32);
 
-/// Identifiers by number, and the parts each consists of.
+/// Interned identifiers with their parts.
 #[derive(Debug, Default)]
 pub struct Vocabulary {
     names: Interner,
     parts: Vec<Word>,
-    /// By word, where its parts are in `parts`.
+    /// For each word: the range of its parts in `parts`.
     places: Vec<Range<u32>>,
 }
 
-/// Figures of words, had without hashing: the ranking asks for them of each word of each file.
+/// Values by word in a vector; avoids hashing, because the ranking reads them for each word of each file.
 #[derive(Debug, Clone, Default)]
 pub struct WordMap<T>(Vec<T>);
 
@@ -33,6 +34,7 @@ impl<T: Copy + Default> WordMap<T> {
         self.0.get(word.0 as usize).copied().unwrap_or_default()
     }
 
+    /// Returns the mutable value of a word and grows the vector if necessary.
     pub fn get_mut(&mut self, word: Word) -> &mut T {
         let at = word.0 as usize;
         if self.0.len() <= at {
@@ -52,7 +54,7 @@ impl<T> IntoIterator for WordMap<T> {
 }
 
 impl Vocabulary {
-    /// The number of an identifier; the next one when it is new.
+    /// Returns the number of an identifier; a new identifier gets the next number.
     pub fn intern(&mut self, text: &str) -> Word {
         let word = Word(self.names.intern(text));
         if word.0 as usize == self.places.len() {
@@ -69,12 +71,12 @@ impl Vocabulary {
         word
     }
 
-    /// All that have been seen.
+    /// Iterates over all interned words.
     pub fn words(&self) -> impl Iterator<Item = Word> + use<> {
         (0..self.places.len() as u32).map(Word)
     }
 
-    /// An identifier that has been seen.
+    /// Returns the number of an identifier that is already interned.
     pub fn find(&self, text: &str) -> Option<Word> {
         self.names.find(text).map(Word)
     }
@@ -83,18 +85,19 @@ impl Vocabulary {
         self.names.resolve(word.0)
     }
 
-    /// `max_line` and `MaxLine` have the parts `max` and `line`; a plain word has itself.
+    /// Returns the parts of a word: `max_line` and `MaxLine` have the parts `max` and `line`. A word of one part is its
+    /// own part.
     pub fn parts(&self, word: Word) -> &[Word] {
         let place = self.places.get(word.0 as usize).cloned().unwrap_or_default();
         self.parts.get(place.start as usize..place.end as usize).unwrap_or_default()
     }
 
-    /// The identifiers of a line.
+    /// Interns the identifiers of a line.
     pub fn intern_line(&mut self, line: &str) -> Vec<Word> {
         identifiers(line).map(|name| self.intern(name)).collect()
     }
 
-    /// The parts of the identifiers in a path, each once.
+    /// Interns the identifiers of a path and returns their parts, without duplicates.
     pub fn intern_path(&mut self, path: &str) -> Vec<Word> {
         let words = self.intern_line(path);
         let mut parts: Vec<Word> = words.iter().flat_map(|word| self.parts(*word).to_vec()).collect();
@@ -104,7 +107,8 @@ impl Vocabulary {
     }
 }
 
-/// The identifiers of a line, numbers and single characters left away. None of a line that is too long to be code.
+/// Iterates over the identifiers of a line, without numbers and single characters. A line that is too long to be code
+/// has none.
 pub fn identifiers(line: &str) -> impl Iterator<Item = &str> {
     let line = if line.len() <= MAX_LINE_BYTES { line } else { "" };
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
@@ -113,12 +117,12 @@ pub fn identifiers(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether an identifier is its only part.
+/// Returns true if an identifier is its only part.
 fn is_single_part(identifier: &str) -> bool {
     identifier.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
-/// The parts of `camelCase`, `PascalCase`, `HTTPServer` and `snake_case`, lower-cased.
+/// Returns the lower-case parts of `camelCase`, `PascalCase`, `HTTPServer` and `snake_case`.
 pub fn split_identifier(identifier: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for_each_part(identifier, |part| parts.push(part.to_owned()));

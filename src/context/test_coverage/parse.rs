@@ -1,24 +1,26 @@
-//! A report as text becomes what it says of files.
+//! Parses the text of a coverage report.
 //!
-//! Invariants: a report takes time and memory that grow with its length and no worse, whatever stands in it; what a file is
-//! called there is looked at once for each time that it is named, not for each of its lines.
+//! - Time and memory are linear in the length of the report, whatever it contains.
+//! - A file name is processed once per mention, not once per line.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use super::{TestCoverage, UNKNOWN_FOLDER};
 
-/// No file has more lines.
+/// Largest line number that is accepted.
 const MAX_LINE_NUMBER: u32 = u32::MAX >> 1;
-/// Longer paths are none, in bytes.
+/// Longest path in bytes.
 const MAX_PATH_BYTES: usize = 4_096;
-/// What the paths of a report come to at most, in bytes: a source before each name may make gigabytes of a few megabytes.
+/// Largest total length of the paths of a report in bytes. A source prefix before each name could turn a few megabytes
+/// into gigabytes.
 const MAX_TOTAL_PATH_BYTES: usize = 32 << 20;
-/// Between two questions whether somebody still waits so many lines or tags are read: a millisecond's worth.
+/// Lines or tags between two calls of `cancelled`; takes about a millisecond.
 const CANCEL_CHECK_INTERVAL: usize = 4_096;
 
 impl TestCoverage {
-    /// Reads a report of either kind; `root` is where the paths in it begin that are absolute. `None` once `cancelled`.
+    /// Parses a report of either format. `root` is the folder in which absolute paths of the report lie. Returns `None`
+    /// if `cancelled` returns true.
     pub fn parse(text: &str, root: &Path, cancelled: &dyn Fn() -> bool) -> Option<Self> {
         let root = format!("{}/", root.display());
         let mut covered = match text.trim_start().starts_with('<') {
@@ -26,7 +28,7 @@ impl TestCoverage {
             false => parse_lcov(text, &root, cancelled)?,
         };
         for lines in covered.files.values_mut() {
-            // A line that several tests or classes name was reached when one of them says so.
+            // If several tests or classes list a line, it is covered if one of them covers it.
             lines.sort_unstable_by_key(|(line, reached)| (*line, !reached));
             lines.dedup_by_key(|(line, _)| *line);
         }
@@ -76,17 +78,17 @@ fn parse_cobertura(text: &str, root: &str, cancelled: &dyn Fn() -> bool) -> Opti
         match (name.starts_with('/'), is_the_only_one) {
             (true, _) => inner.to_owned(),
             (false, true) => join_source(&source, inner, root).unwrap_or_else(|| inner.to_owned()),
-            // Of several sources nothing says which one a class is from.
+            // With several sources, a class does not tell which source it belongs to.
             (false, false) => format!("{UNKNOWN_FOLDER}{inner}"),
         }
     }))
 }
 
-/// Lines by what the report calls their files.
+/// Collects lines by the file names of a report.
 #[derive(Default)]
 struct CoverageBuilder<'t> {
     files: HashMap<&'t str, Vec<(u32, bool)>>,
-    /// What is read of the file that was named last; of none where it has no name.
+    /// Name and lines of the file being read; lines of a file without a name are skipped.
     name: &'t str,
     lines: Vec<(u32, bool)>,
 }
@@ -113,7 +115,7 @@ impl<'t> CoverageBuilder<'t> {
         }
     }
 
-    /// By the paths that `path` makes of what files are called.
+    /// Finishes the collection; `path` converts a file name to a path.
     fn finish(mut self, path: impl Fn(&str) -> String) -> TestCoverage {
         self.finish_file();
         let mut files: HashMap<String, Vec<(u32, bool)>> = HashMap::new();
@@ -131,12 +133,12 @@ impl<'t> CoverageBuilder<'t> {
     }
 }
 
-/// A path without what leads to the repository.
+/// Strips the repository root from a path.
 fn strip_root<'p>(path: &'p str, root: &str) -> &'p str {
     path.strip_prefix(root).unwrap_or(path).trim_start_matches("./")
 }
 
-/// What `source` and `name` are below the root; `None` where that is elsewhere.
+/// Joins `source` and `name` relative to the root; `None` if the result lies outside.
 fn join_source(source: &str, name: &str, root: &str) -> Option<String> {
     match source.strip_prefix(root) {
         Some(inside) => Some(format!("{inside}{name}")),
@@ -144,7 +146,7 @@ fn join_source(source: &str, name: &str, root: &str) -> Option<String> {
     }
 }
 
-/// The value of an attribute of a tag.
+/// Returns the value of a tag's attribute.
 fn attribute_value<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
     tag.match_indices(name).find_map(|(at, _)| {
         let is_whole = tag.get(..at)?.ends_with(char::is_whitespace);

@@ -1,9 +1,13 @@
-//! Where reports lie about: in the snapshot, else in the worktree, where test runs leave them.
+//! Finds coverage reports in the snapshot, and otherwise in the worktree, where test runs leave them.
 //!
-//! Invariants: a report in the worktree tells of files that stand there as in the snapshot, and have since it was written;
-//! a report is read up to a bound, once for each content: what it says is kept, and is the same as what would be read;
-//! what it names is held against the files of the tree. Where there is none, looking for one is all that is done. Of a file
-//! is found out once whether it stands: whoever asks twice is answered the same, whatever is written meanwhile.
+//! - A report in the worktree counts only for files that are the same in worktree and snapshot and have not changed
+//!   since the report was written.
+//! - A report is read up to a size limit and once per content. The parsed form is cached and equals what a new read
+//!   would give.
+//! - File names of a report are matched with the files of the tree.
+//! - Without a report, the only cost is looking for one.
+//! - Each file is checked only once for changes, so that repeated questions get the same answer although files are
+//!   being written.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -17,7 +21,7 @@ use crate::context::disk_cache::{CacheKey, DiskCache};
 use crate::domain::content_hash;
 use crate::git::{EntryKind, Repo, TreeFile, TreeListingEntry};
 
-/// Where reports are usually written.
+/// Usual paths of reports.
 const REPORT_PATHS: [&str; 12] = [
     "lcov.info",
     "coverage/lcov.info",
@@ -32,22 +36,22 @@ const REPORT_PATHS: [&str; 12] = [
     "target/site/cobertura/coverage.xml",
     "build/reports/cobertura.xml",
 ];
-/// Folders in which any `.lcov` is a report.
+/// Folders in which every `.lcov` file is a report.
 const LCOV_FOLDERS: [&str; 3] = ["", "coverage", "target/coverage"];
-/// More reports are not read.
+/// Most reports that are used.
 const MAX_REPORTS: usize = 50;
-/// Larger reports are not read, in bytes: that of a million lines is about half of it.
+/// Largest report in bytes; the report of a million lines has about half of this size.
 const MAX_REPORT_BYTES: u64 = 32 << 20;
-/// Bytes of what reports say that are kept: a report of a million lines says about one million.
+/// Largest cache in bytes; the parsed report of a million lines takes about one megabyte.
 const MAX_CACHE_BYTES: u64 = 16 << 20;
-/// To be raised with any change of how a report is read, and of what is kept of it.
+/// Cache version. Increase it with every change of the parser or of the encoding.
 const RECORD_VERSION: &str = "2";
 
-/// The reports of a repository, the likeliest first. None is read before somebody asks what it says.
+/// Reports of a repository, most likely first. A report is read on first use.
 #[derive(Debug)]
 pub struct CoverageReports {
     root: PathBuf,
-    /// Nothing is kept without one.
+    /// Cache folder; without one nothing is cached.
     folder: Option<PathBuf>,
     reports: Vec<CoverageReport>,
 }
@@ -56,28 +60,29 @@ pub struct CoverageReports {
 struct CoverageReport {
     source: ReportSource,
     parsed: OnceCell<Option<ParsedReport>>,
-    /// Of one in the worktree: by path whether the file stands there of which it tells.
+    /// For a report in the worktree: whether the file at each path is unchanged.
     unchanged: RefCell<HashMap<String, bool>>,
 }
 
 #[derive(Debug)]
 enum ReportSource {
-    /// With its blob.
+    /// Blob id of the report.
     Tree(String),
     Worktree(PathBuf),
 }
 
-/// What a report says.
+/// Parsed report.
 #[derive(Debug)]
 struct ParsedReport {
-    /// See [`Covered::pack`].
+    /// Encoding of [`TestCoverage::pack`].
     packed: Vec<u8>,
-    /// `None` of one that is of the tree, as the files that it tells of are.
+    /// Modification time; `None` for a report from the tree, which matches the tree's files.
     modified: Option<SystemTime>,
 }
 
 impl CoverageReports {
-    /// Those among `entries`, which are all of a tree by path, and those in the worktree. What they say is kept in `folder`.
+    /// Finds the reports in `entries` (the complete tree, sorted by path) and in the worktree. Parsed reports are
+    /// cached in `folder`.
     pub fn find(repo: &Repo, entries: &[TreeListingEntry], folder: Option<&Path>) -> Self {
         let root = repo.root();
         let in_tree = REPORT_PATHS.iter().filter_map(|place| {
@@ -99,7 +104,8 @@ impl CoverageReports {
         self.reports.is_empty()
     }
 
-    /// What the first report that says anything of `wanted` files says of them. `tree` is all code of the tree, by path.
+    /// Returns the coverage of the `wanted` files from the first report that contains any of them. `tree` lists all
+    /// code files of the tree, sorted by path.
     pub fn find_coverage(
         &self,
         repo: &Repo,
@@ -136,7 +142,7 @@ impl CoverageReports {
         })
     }
 
-    /// What a report says. One that nobody waited for to the end is read when it is asked for again.
+    /// Returns the parsed report, parsing it on first use. A cancelled parse is repeated at the next call.
     fn parse_report<'r>(
         &self,
         repo: &Repo,
@@ -164,7 +170,7 @@ impl CoverageReports {
         let of_blob =
             || repo.blob_size(&id).is_ok_and(|size| size <= MAX_REPORT_BYTES).then(|| repo.blob(&id).ok()).flatten();
         let shelf = DiskCache::open(self.folder.as_deref(), "coverage", MAX_CACHE_BYTES);
-        // Paths in it may begin with the root.
+        // Paths in the report may begin with the root.
         let key = CacheKey::from_parts(&["coverage", RECORD_VERSION, &self.root.to_string_lossy(), sort, &id]);
         let is_whole = |packed: &Vec<u8>| TestCoverage::unpack(packed, &|_| None).is_some();
         let packed = match shelf.get(key).filter(is_whole) {
@@ -181,14 +187,14 @@ impl CoverageReports {
     }
 }
 
-/// The files of a tree that somebody wants to know something of.
+/// Matches file names of reports with the wanted files of a tree.
 struct ReportPathResolver<'p> {
-    /// By path.
+    /// Sorted by path.
     tree: &'p [TreeFile],
-    /// All files of the names that are wanted.
+    /// All files that have the name of a wanted file.
     paths: HashSet<&'p str>,
     by_name: HashMap<&'p str, Vec<&'p str>>,
-    /// Of these, in bytes.
+    /// Length of the longest of these paths, in bytes.
     longest: usize,
 }
 
@@ -209,8 +215,8 @@ impl<'p> ReportPathResolver<'p> {
         self.tree.get(at)
     }
 
-    /// The file that a report means. It may have been written on another machine, then its path only ends like the file's,
-    /// or from inside of a folder, then the file's path ends like it.
+    /// Resolves a path of a report. A report from another machine has a longer path that ends like the file's path; a
+    /// report written in a subfolder has a shorter path.
     fn resolve(&self, path: &str) -> Option<&'p str> {
         let of_name = self.by_name.get(file_name(path))?;
         let ends = |other: &&&str, tail| other.strip_suffix(tail).is_some_and(|rest| rest.ends_with('/'));
@@ -233,7 +239,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The `.lcov` files of a folder, by name.
+/// Returns the `.lcov` files of a folder, sorted by name.
 fn list_lcov_files(folder: &Path) -> Vec<PathBuf> {
     const MAX_FOLDER_ENTRIES: usize = 10_000;
     let entries =
@@ -248,7 +254,7 @@ fn is_report_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|data| data.is_file() && data.len() <= MAX_REPORT_BYTES)
 }
 
-/// An ordinary file of bounded size, and when it was written.
+/// Reads a regular file of limited size; returns its content and modification time.
 fn read_bounded(path: &Path) -> Option<(Vec<u8>, SystemTime)> {
     if !is_report_file(path) {
         return None;
@@ -304,7 +310,7 @@ mod tests {
         assert_eq!(one.resolve("src/a.rs"), None, "nobody wants to know");
     }
 
-    /// A worktree with a file of which a report tells.
+    /// A worktree with a report and a file that it covers.
     struct CoverageFixture {
         folder: tempfile::TempDir,
         repo: Repo,

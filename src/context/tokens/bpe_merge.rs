@@ -1,18 +1,19 @@
-//! Joins the bytes of a piece to tokens: of all neighbours that are a word together, those of the lowest rank first.
+//! Merges the bytes of a piece into tokens (BPE): of all adjacent pairs that form a word, the pair with the lowest rank
+//! is merged first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::vocabulary::{BpeVocabulary, NO_RANK, utf8_length};
 
-/// The longest piece that fits into a [`Row`], in bytes.
+/// Longest piece in bytes that [`ShortMerger`] can merge.
 pub const MAX_SHORT_PIECE_BYTES: usize = 255;
 const POSITIONS: usize = MAX_SHORT_PIECE_BYTES + 1;
 const BLOCK: usize = 16;
 
-/// In place of a rank and a place, where nothing can be joined.
+/// Value of a position without a mergeable pair; larger than every packed rank and position.
 const NO_PAIR: i32 = NO_RANK << 8;
-/// The places behind all places, and before them.
+/// Next and previous position of each position.
 const NEXT: [u8; POSITIONS] = offsets_by(1);
 const BEFORE: [u8; POSITIONS] = offsets_by(u8::MAX);
 
@@ -26,18 +27,20 @@ const fn offsets_by(step: u8) -> [u8; POSITIONS] {
     places
 }
 
-/// Joins short pieces, without a heap: the least of each block is kept, and the least of these looked for each time.
+/// Merges short pieces without a heap: keeps the minimum of each block of pairs and searches the minimum of all blocks
+/// for each merge.
 pub struct ShortMerger {
-    /// Of the token that begins here.
+    /// Rank of the token that starts at this position.
     ranks: [i32; POSITIONS],
-    /// Of the token that begins here and the next one together: the rank, and this place in the last byte.
+    /// Rank of the pair of the token at this position and the next token, shifted left by 8 bits, with the position in
+    /// the low byte; [`NO_PAIR`] if the pair is not a word.
     pair_ranks: [i32; POSITIONS],
     least: [i32; POSITIONS / BLOCK],
     next: [u8; POSITIONS],
     before: [u8; POSITIONS],
     length: usize,
     count: usize,
-    /// While the row is filled: the last token, if it may be joined with what follows.
+    /// Last token while the piece is filled in, if it may be merged with the following token.
     open: Option<usize>,
 }
 
@@ -57,7 +60,7 @@ impl Default for ShortMerger {
 }
 
 impl ShortMerger {
-    /// How many tokens a piece of 1 to [`ROW`] bytes becomes.
+    /// Merges a piece of 1 to [`MAX_SHORT_PIECE_BYTES`] bytes and returns its number of tokens.
     pub fn merge_piece(&mut self, words: &BpeVocabulary, piece: &[u8]) -> usize {
         self.clear(piece.len());
         self.fill(words, piece);
@@ -71,7 +74,7 @@ impl ShortMerger {
         self.count
     }
 
-    /// Where the tokens of the piece that was joined last end.
+    /// Returns the end offsets of the tokens of the last piece.
     pub fn token_ends(&self) -> impl Iterator<Item = usize> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -103,7 +106,7 @@ impl ShortMerger {
         }
     }
 
-    /// A token from a place to another one, by its rank.
+    /// Adds a token with the bytes `at..end` and a rank.
     fn push_token(&mut self, words: &BpeVocabulary, piece: &[u8], at: usize, end: usize, rank: i32) {
         self.ranks[at] = rank;
         if end - at > 1 {
@@ -117,8 +120,8 @@ impl ShortMerger {
         self.count += 1;
     }
 
-    /// A byte, or two of them that are sure to become one: all words that have one of them at an end, and what is beside it,
-    /// come later.
+    /// Adds one byte, or two bytes that are certain to be merged: every word that spans the border between one of them
+    /// and its other neighbour has a higher rank. Returns the end position.
     fn push_byte(&mut self, words: &BpeVocabulary, piece: &[u8], at: usize) -> usize {
         if let Some([first, second]) = piece[at..].first_chunk()
             && first.is_ascii()
@@ -134,9 +137,11 @@ impl ShortMerger {
         at + 1
     }
 
-    /// A character of more bytes. It becomes a token if it is a word, and all words that have a part of it and something
-    /// beside it come later: until then, all that joins its parts is inside it. If there are no such words and it is none,
-    /// its bytes are joined with each other and nothing else.
+    /// Adds a multi-byte character and returns its end position.
+    ///
+    /// If the character is a word and all words that span one of its borders have a higher rank, it becomes one token:
+    /// until then, all merges of its bytes stay inside it. If it is no word and no word spans its borders, its bytes
+    /// are merged only with each other.
     fn push_character(&mut self, words: &BpeVocabulary, piece: &[u8], start: usize, end: usize) -> usize {
         let across = words.min_crossing_rank(piece, start, end);
         let rank = words.word_rank(piece, start, end);
@@ -158,7 +163,7 @@ impl ShortMerger {
         end
     }
 
-    /// Joins the bytes of a character that is no word.
+    /// Merges the bytes of a character that is not a word.
     fn merge_inside(&mut self, words: &BpeVocabulary, piece: &[u8], start: usize, end: usize) {
         for left in (2..end - start).rev() {
             let least = min_rank(&self.pair_ranks[start..end - 1]);
@@ -169,7 +174,7 @@ impl ShortMerger {
             self.pair_ranks[gone] = NO_PAIR;
             self.pair_ranks[at] = NO_PAIR;
             if left == 2 {
-                // Both are the character together.
+                // The two remaining tokens form the whole character, which is not a word.
                 self.pair_ranks[start] = NO_PAIR;
                 return;
             }
@@ -195,14 +200,14 @@ impl ShortMerger {
         min_rank(&blocks[block])
     }
 
-    /// What two tokens are together: by the places of both, and the end.
+    /// Returns the packed pair value of the token at `at` and the token at `next`, which ends at `end`.
     #[inline]
     fn pair_rank(&self, words: &BpeVocabulary, piece: &[u8], [at, next, end]: [usize; 3]) -> i32 {
         words.merged_rank(piece, [at, end], [self.ranks[at], self.ranks[next]]) << 8 | at as i32
     }
 
-    /// Joins the tokens that are the least together. Gives the places of the token before, of the new one, of the one that is
-    /// none any more, and of the next one.
+    /// Merges the pair with the minimal value. Returns the positions of the previous token, the merged token, the
+    /// removed token and the following token.
     fn link_pair(&mut self, least: i32) -> [usize; 4] {
         let at = usize::from(least as u8);
         let gone = usize::from(self.next[at]);
@@ -214,11 +219,11 @@ impl ShortMerger {
         [usize::from(self.before[at]), at, gone, after]
     }
 
-    /// Joins the tokens that are the least together; what is the least then.
+    /// Merges the pair with the minimal value and returns the new minimum.
     fn merge_pair<const MANY: bool>(&mut self, words: &BpeVocabulary, piece: &[u8], least: i32) -> i32 {
         let [before, at, gone, after] = self.link_pair(least);
-        // What changes is written first and looked up then: to read many places at once just after one of them was
-        // written takes a core longer than both.
+        // Write the changed entries first and do the lookups afterwards: reading many entries right after writing one
+        // of them takes a core longer than both steps.
         let changed = [if at > 0 { before } else { at }, at, gone];
         for place in changed {
             self.pair_ranks[place] = NO_PAIR;
@@ -246,7 +251,7 @@ impl ShortMerger {
         least
     }
 
-    /// The least of all, after some places changed.
+    /// Updates the minima of the blocks with changed positions and returns the overall minimum.
     fn update_blocks(&mut self, changed: [usize; 3]) -> i32 {
         let mut all = min_rank(&self.least);
         for (index, place) in changed.into_iter().enumerate() {
@@ -272,12 +277,12 @@ fn min_rank(of: &[i32]) -> i32 {
     of.iter().fold(NO_PAIR, |least, next| least.min(*next))
 }
 
-/// Joins pieces of any length: a heap of what can be joined, by rank and place, over a list of what there is.
+/// Merges pieces of any length with a heap of mergeable pairs (rank and position) over a linked list of tokens.
 #[derive(Default)]
 pub struct HeapMerger {
-    /// Of the token that begins here.
+    /// Rank of the token that starts at this position.
     ranks: Vec<i32>,
-    /// Of the token that begins here and the next one together.
+    /// Rank of the pair of the token at this position and the next token.
     pair_ranks: Vec<i32>,
     next: Vec<u32>,
     before: Vec<u32>,
@@ -285,7 +290,7 @@ pub struct HeapMerger {
 }
 
 impl HeapMerger {
-    /// How many tokens a piece becomes.
+    /// Merges a piece and returns its number of tokens.
     pub fn merge_piece(&mut self, words: &BpeVocabulary, piece: &[u8]) -> usize {
         self.fill(words, piece);
         let mut count = piece.len();
@@ -299,7 +304,7 @@ impl HeapMerger {
         count
     }
 
-    /// Where the tokens of the piece that was joined last end.
+    /// Returns the end offsets of the tokens of the last piece.
     pub fn token_ends(&self) -> impl Iterator<Item = usize> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -326,7 +331,7 @@ impl HeapMerger {
         self.heap = heap.into();
     }
 
-    /// Joins the token at a place and the next one.
+    /// Merges the token at a position with the next token.
     fn merge_pair(&mut self, words: &BpeVocabulary, piece: &[u8], at: usize) {
         let gone = self.next[at] as usize;
         let after = self.next[gone];
@@ -340,7 +345,7 @@ impl HeapMerger {
         }
     }
 
-    /// What the token at a place and the next one are together.
+    /// Computes the pair rank of the token at a position and the next token, and adds the pair to the heap.
     fn update_pair_rank(&mut self, words: &BpeVocabulary, piece: &[u8], at: usize) {
         let next = self.next[at] as usize;
         self.pair_ranks[at] = match self.next.get(next) {
@@ -382,7 +387,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// The row begins with characters, the heap with bytes. Windows may begin and end inside of characters.
+        /// The short merger starts with characters, the heap merger with bytes. Windows may begin and end inside a
+        /// character.
         #[test]
         fn a_row_joins_what_a_heap_joins(
             text in prop_oneof![any::<String>(), "[а-яо ]{1,90}", "[अ-हा-्]{1,60}", "[一-龥]{1,60}", "[a-zA-Zé]{1,200}", "[!-/ ]{1,200}"],

@@ -1,13 +1,13 @@
-//! Counts of texts that have much in common: what was counted once is not counted again.
+//! Caches token counts of paragraphs, for texts that have many paragraphs in common.
 //!
-//! Invariants: a count is that of [`super::count`], whatever was counted before.
+//! - A count always equals that of [`super::count_tokens`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 
 use super::{Encoding, counter, scale_count};
 
-/// What the paragraphs of texts count for, by a hash of each.
+/// Token counts of paragraphs by hash.
 pub struct TokenCountCache {
     encoding: Encoding,
     counts: RefCell<HashMap<[u8; 16], u32>>,
@@ -18,7 +18,7 @@ impl TokenCountCache {
         Self { encoding, counts: RefCell::default() }
     }
 
-    /// As [`super::count`].
+    /// Returns the same count as [`super::count_tokens`].
     pub fn count_tokens(&self, text: &str) -> usize {
         let mut known = self.counts.borrow_mut();
         let counter = counter(self.encoding);
@@ -31,9 +31,10 @@ impl TokenCountCache {
     }
 }
 
-/// A text in parts that count for the same together as apart. No token goes on behind a line end but with other line ends,
-/// with blanks or, behind signs, with slashes: whatever else begins a line begins a part. What is beyond ASCII may be a
-/// blank.
+/// Splits a text into parts whose token counts add up to the count of the text.
+///
+/// After a line end, a token continues only with more line ends, with blanks, or, after punctuation, with slashes. So a
+/// line that begins with another ASCII character begins a part. A non-ASCII character may be a blank and begins none.
 fn split_paragraphs(text: &str) -> impl Iterator<Item = &str> {
     let begins = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
     let starts = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end + 1);

@@ -1,30 +1,36 @@
-//! Counts the tokens of any text, exactly and in a time by its length.
+//! Counts the tokens of a text exactly, in time linear in its length.
 //!
-//! A text is cut into pieces as everywhere, and the bytes of each piece are joined by rank as everywhere. Two things make
-//! that fast. A piece is cut again between two bytes that no word has next to each other, as no token goes across. And a
-//! long rest is joined in windows. Why that is exact: a row of tokens is what the encoding makes of a piece if, and only if,
-//! each two neighbours are what it makes of both together. (Take the first join across a border between two tokens. Up to it
-//! all joins between these two were those that they alone would have seen, and so is this one: alone they would have been
-//! joined as well.) Inside a window neighbours are, and where two windows meet it is checked; where it is not so, the border
-//! is moved, then the windows are made larger, and at last the piece is joined in one go.
+//! As in every BPE tokenizer, the text is split into pieces and the bytes of each piece are merged by rank. Two
+//! techniques make this fast:
+//!
+//! - A piece is also cut between two bytes that are adjacent in no word, because no token spans them.
+//! - A long part without such a border is merged in overlapping windows.
+//!
+//! Windows are exact for this reason: a sequence of tokens is the encoding of a piece if and only if each pair of
+//! neighbours is the encoding of their joint bytes. (Consider the first merge across a border between two tokens. Up to
+//! this merge, all merges inside the two tokens were those that the pair alone would see, and so is this merge: the
+//! pair alone would have merged as well.) Inside a window the neighbours fulfil this condition. At the border of two
+//! windows it is checked; if it fails, the border is moved, then the windows are enlarged, and finally the whole part
+//! is merged at once.
 
 use super::bpe_merge::{HeapMerger, MAX_SHORT_PIECE_BYTES, ShortMerger};
 use super::pretokenizer::{Pretokenizer, SplitRules};
 use super::vocabulary::{BpeVocabulary, NO_RANK, utf8_length};
 
-/// Longer pieces are seldom words; those that are become one token by joining as well.
+/// Longest piece in bytes that is looked up as a whole word. Longer words are rare; merging turns them into one token
+/// as well.
 const MAX_LIKELY_WORD_BYTES: usize = 128;
-/// A large window, in bytes.
+/// Size of a large window in bytes.
 const LARGE_WINDOW_BYTES: usize = 2 << 10;
-/// Where a window ends says something about its last tokens; its last fifth is left to the next one.
+/// The last tokens of a window may depend on its end, so the last fifth of a window is left to the next window.
 const OVERLAP_DIVISOR: usize = 5;
-/// Borders that are tried where two windows meet.
+/// Most borders that are tried between two windows.
 const MAX_BORDER_TRIES: usize = 16;
 
-/// So many windows are kept.
+/// Number of cached windows.
 const MAX_CACHED_WINDOWS: usize = 8;
 
-/// An encoding's words, and how it cuts texts into pieces.
+/// Token counter of one encoding: its vocabulary and its rules for splitting text.
 pub struct Counter {
     cutter: Pretokenizer,
     words: BpeVocabulary,
@@ -39,10 +45,12 @@ struct MergeScratch {
 }
 
 impl Counter {
+    /// Builds the counter from the build script's vocabulary table.
     pub fn new(words: &[u8], rules: SplitRules) -> Self {
         Self { cutter: Pretokenizer::new(rules), words: BpeVocabulary::new(words) }
     }
 
+    /// Returns the exact number of tokens.
     pub fn count_tokens(&self, text: &str) -> usize {
         let (mut start, mut count) = (0, 0);
         let mut joining = MergeScratch::default();
@@ -64,7 +72,7 @@ impl Counter {
         }
     }
 
-    /// A long piece, cut where no token goes across.
+    /// Counts a long piece, which is first cut where no token can span.
     fn count_long_piece(&self, piece: &[u8], joining: &mut MergeScratch) -> usize {
         let (mut start, mut count) = (0, 0);
         while start < piece.len() {
@@ -78,14 +86,14 @@ impl Counter {
         count
     }
 
-    /// Whether no token goes across a place.
+    /// Returns true if no token can span the position `at`.
     fn is_border(&self, piece: &[u8], at: usize) -> bool {
         at == piece.len()
             || self.words.is_border(piece[at - 1], piece[at])
             || self.words.is_apart(piece, at, at + utf8_length(piece[at]))
     }
 
-    /// What has no such borders.
+    /// Counts a part without such borders.
     fn count_unbroken(&self, part: &[u8], joining: &mut MergeScratch) -> usize {
         if part.len() <= MAX_SHORT_PIECE_BYTES {
             return joining.row.merge_piece(&self.words, part);
@@ -97,7 +105,7 @@ impl Counter {
             .unwrap_or_else(|| joining.heap.merge_piece(&self.words, part))
     }
 
-    /// `None` where windows of this size do not meet.
+    /// Counts a part in windows of `size` bytes; `None` if two windows cannot be joined.
     fn count_in_windows(&self, part: &[u8], size: usize, joining: &mut MergeScratch) -> Option<usize> {
         let (mut start, mut count) = (0, 0);
         let window = |start: usize| &part[start..part.len().min(start + size)];
@@ -123,7 +131,8 @@ impl Counter {
 }
 
 impl MergeScratch {
-    /// Where the tokens of a piece end. Windows of a text that repeats itself are alike: the last few are kept.
+    /// Returns the end offsets of the tokens of a piece. The last few windows are cached, because repetitive text has
+    /// equal windows.
     fn token_ends(&mut self, words: &BpeVocabulary, piece: &[u8]) -> &[usize] {
         let found = self.windows.iter().position(|(known, _)| known == piece);
         let index = found.unwrap_or_else(|| {

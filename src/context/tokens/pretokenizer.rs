@@ -1,26 +1,28 @@
-//! How the encodings cut texts into the pieces that tokens are joined in: their regular expressions by hand.
+//! Splits text into pieces before the BPE merges: a hand-written version of the encodings' regular expressions.
 //!
-//! An automaton of their classes builds a state for nearly every character of a text of many scripts, and throws them away
-//! again; here a table says of what sort a character is. Invariant: the pieces of the expressions, whatever the text,
-//! in a time by its length.
+//! - Gives the same pieces as the expressions for every text, in linear time.
+//! - Reason for the hand-written code: an automaton of these character classes builds a state for nearly every
+//!   character of a text in many scripts and discards it again. Here a table gives the class of a character.
 
 use super::sorts::{BLANK, BLOCK, BLOCKS, LEAD, LETTER, LINE_END, LOWER, NUMBER, SIGN, UPPER};
 
-/// The digits of a piece.
+/// Most digits of a piece.
 const MAX_DIGITS: usize = 3;
 
+/// Splitting rules of an encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SplitRules {
     O200k,
     Cl100k,
 }
 
+/// Splitter of text into the pieces of an encoding.
 pub struct Pretokenizer {
     rules: SplitRules,
     classes: CharClasses,
 }
 
-/// The letters of a word, if it has some: where they end, and whether the last of them may end a word by case.
+/// Letters of a word: their end, and whether the last letter may end a word by its case.
 enum LetterRun {
     None,
     Upper(usize),
@@ -32,7 +34,7 @@ impl Pretokenizer {
         Self { rules, classes: CharClasses::new() }
     }
 
-    /// Where the piece ends that starts in a text at a place before its end.
+    /// Returns the end of the piece that starts at `start`, which must be before the end of the text.
     pub fn find_piece_end(&self, text: &str, start: usize) -> usize {
         let (sort, length) = self.classes.class_at(text, start);
         let behind = start + length;
@@ -48,7 +50,7 @@ impl Pretokenizer {
         })
     }
 
-    /// Where characters of a sort end.
+    /// Returns the end of the run of characters in any of the classes `sort`.
     fn find_class_end(&self, sort: u8, text: &str, start: usize) -> usize {
         let mut at = start;
         loop {
@@ -60,7 +62,7 @@ impl Pretokenizer {
         }
     }
 
-    /// A contraction; or letters, and what leads them.
+    /// Matches a contraction, or letters with an optional leading character.
     fn match_word(&self, text: &str, start: usize, behind: usize, sort: u8) -> Option<usize> {
         let contraction = contraction_length(text, start);
         if contraction > 0 {
@@ -72,7 +74,7 @@ impl Pretokenizer {
             .filter(|end| !is_led || *end > behind)
     }
 
-    /// Letters by case, what leads them, and a contraction.
+    /// Matches letters by case with an optional leading character and an optional contraction.
     fn match_word_by_case(&self, text: &str, start: usize, behind: usize, sort: u8) -> Option<usize> {
         let is_letter = sort & (UPPER | LOWER) != 0;
         let end = match sort & LEAD {
@@ -83,7 +85,7 @@ impl Pretokenizer {
             0 => return None,
             _ => match self.match_letters(text, behind) {
                 LetterRun::Lower(end) => end,
-                // A mark leads letters as well as it is one, and ends a word.
+                // A combining mark can lead letters and can also end a word.
                 _ if is_letter => behind,
                 LetterRun::Upper(end) => end,
                 LetterRun::None => return None,
@@ -92,7 +94,7 @@ impl Pretokenizer {
         Some(end + contraction_length(text, end))
     }
 
-    /// Upper letters and then lower ones, of which there is one at least; or else upper ones.
+    /// Matches upper-case letters followed by at least one lower-case letter, or else only upper-case letters.
     fn match_letters(&self, text: &str, start: usize) -> LetterRun {
         let (mut at, mut end) = (start, start);
         loop {
@@ -133,7 +135,8 @@ impl Pretokenizer {
         end + text.as_bytes()[end..].iter().take_while(|byte| is_tail(byte)).count()
     }
 
-    /// White space up to its last line end; without one all of it, but its last character if something comes behind it.
+    /// Matches white space up to its last line end. Without a line end: all of it, except its last character if other
+    /// text follows.
     fn match_blanks(&self, text: &str, start: usize) -> usize {
         let (mut at, mut last, mut line_end) = (start, start, None);
         loop {
@@ -151,10 +154,10 @@ impl Pretokenizer {
     }
 }
 
-/// The sorts of all characters, from the table of the build script.
+/// Classes of all characters, from the build script's table.
 struct CharClasses {
     ascii: [u8; 128],
-    /// By the characters' first bits: their block.
+    /// Block number by the high bits of the character.
     places: &'static [u8],
     blocks: &'static [u8],
 }
@@ -168,7 +171,7 @@ impl CharClasses {
         sorts
     }
 
-    /// The sort of the character at a place, and its length; no sort behind the end of the text.
+    /// Returns the classes of the character at an offset and its length in bytes; (0, 0) at the end of the text.
     fn class_at(&self, text: &str, at: usize) -> (u8, usize) {
         match text.as_bytes().get(at) {
             Some(byte) if byte.is_ascii() => (self.ascii[usize::from(*byte)], 1),
@@ -183,7 +186,7 @@ impl CharClasses {
     }
 }
 
-/// The length of `'s` and the like at a place of a text, in any case; 0 without one.
+/// Returns the length in bytes of a contraction such as `'s` at an offset, in any case; 0 if there is none.
 fn contraction_length(text: &str, at: usize) -> usize {
     let Some([b'\'', rest @ ..]) = text.as_bytes().get(at..) else { return 0 };
     match rest {
@@ -203,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// The expressions, but for what looks ahead at the end of white space.
+    /// The expressions without the lookahead at the end of white space.
     const O200K: &str = concat!(
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
         r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
@@ -219,7 +222,7 @@ mod tests {
         while let Some(found) = expression.find_at(text, at) {
             at = found.end();
             let last = found.as_str().chars().next_back().filter(|last| last.is_whitespace());
-            // White space before other text, unless a line end is its last character, lets its last character go.
+            // White space before other text gives up its last character, unless this is a line end.
             let last = last.filter(|last| !matches!(last, '\r' | '\n') && last.len_utf8() < found.len());
             at -= last.filter(|_| at < text.len()).map_or(0, char::len_utf8);
             pieces.push(&text[found.start()..at]);
@@ -245,7 +248,7 @@ mod tests {
 
     #[test]
     fn every_character_is_cut_as_the_expressions_cut_it() {
-        // Behind the second plane there are but signs, Chinese and what selects variants.
+        // After the second plane there are only symbols, Chinese characters and variation selectors.
         for some in ('\0'..'\u{20100}').chain('\u{e0000}'..'\u{e0200}').collect::<Vec<char>>().chunks(4096) {
             assert_cut_alike(&some.iter().flat_map(|c| [*c, 'a', ' ']).collect::<String>());
         }

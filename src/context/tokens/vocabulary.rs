@@ -1,58 +1,59 @@
-//! The words of an encoding: which one two others are together, what two bytes next to each other may become, and which of
-//! them some bytes are.
+//! Vocabulary of an encoding: finds the rank of a byte sequence and of the merge of two words, and tells which bytes
+//! can be adjacent in a word.
 //!
-//! Each word is made of two others, always the same ones: words are made in the order of their ranks, and all that joins the
-//! bytes of one before it is made lies inside it. So tokens are told by rank alone, and no byte is looked at to join them.
+//! Each word is always merged from the same two words, because merges happen in the order of ranks and all merges
+//! before it lie inside the word. So two ranks identify a merge, and the bytes need not be compared.
 
 use std::ops::RangeInclusive;
 
 use super::word_starts::WordStarts;
 
-/// No word. All ranks are less, and a byte is left for whoever sorts by ranks and places.
+/// Stands for no word; larger than every rank. Leaves 8 bits free for a position beside the rank.
 pub const NO_RANK: i32 = i32::MAX >> 8;
 
-/// Words up to this length, in bytes, are their own tag.
+/// Longest word in bytes whose bytes fit into its own hash tag.
 const MAX_SHORT_WORD_BYTES: usize = 5;
-/// The bits of a rank.
+/// Number of bits of a rank.
 const RANK_BITS: u32 = 18;
-/// How many bits of a hash say whether anything may have it: as many as fit into the second cache of a core.
+/// Number of hash bits of the filter; the filter fits into the L2 cache of a core.
 const FILTER_BITS: u32 = 22;
 
+/// Words of an encoding with their ranks.
 pub struct BpeVocabulary {
-    /// By byte: its rank.
+    /// Rank of each byte.
     bytes: [i32; 256],
-    /// By two bytes.
+    /// Facts about each pair of bytes.
     pairs: Box<[BytePair]>,
     starts: WordStarts,
-    /// By the bytes of words of four to [`SHORT`].
+    /// Words of 4 to [`MAX_SHORT_WORD_BYTES`] bytes, keyed by their bytes.
     short: RankTable,
-    /// By the ranks of two words that have more bytes together, and by these bytes.
+    /// Longer words: the first table is keyed by the ranks of a word's two halves, the second by its bytes.
     joined: RankTable,
     whole: RankTable,
-    /// A bit for each hash in the tables, as far as it goes: most of what is looked for is not there.
+    /// Filter with one bit per hash prefix in the tables; most lookups find nothing and end here.
     filter: Box<[u64]>,
-    /// All words, and by rank where each begins; and the end.
+    /// All words concatenated, and the start of each word by rank, followed by the end.
     text: Vec<u8>,
     begins: Vec<u32>,
     longest: usize,
 }
 
-/// What words have two bytes next to each other.
+/// Facts about the words that contain two adjacent bytes.
 #[derive(Clone, Copy)]
 struct BytePair {
-    /// The one that they are, or [`NONE`].
+    /// Rank of the two bytes as a word, or [`NO_RANK`].
     rank: i32,
-    /// Of the last byte of a character and the first one of another character: the least rank of a word that has both, and
-    /// starts inside the first character; or ends inside the second one.
+    /// For the last byte of one character and the first byte of the next: the lowest rank of a word that contains both
+    /// and starts inside the first character, or ends inside the second.
     starts_inside: i32,
     ends_inside: i32,
-    /// Those that start with both and go on, in [`Starts`]; 0 if there are none.
+    /// Row in [`WordStarts`] of the longer words that start with the two bytes; 0 if there are none.
     row: u16,
     is_inside: bool,
 }
 
 impl BpeVocabulary {
-    /// From the table of the build script.
+    /// Builds the vocabulary from the build script's table.
     pub fn new(table: &[u8]) -> Self {
         let (halves, _) = table.as_chunks::<6>();
         let halves = halves
@@ -141,17 +142,18 @@ impl BpeVocabulary {
         }
     }
 
-    /// The rank of a byte.
+    /// Returns the rank of a byte.
     pub fn byte_rank(&self, byte: u8) -> i32 {
         self.bytes[usize::from(byte)]
     }
 
-    /// The rank of the word that two bytes are, or [`NONE`].
+    /// Returns the rank of two bytes as a word, or [`NO_RANK`].
     pub fn pair_rank(&self, first: u8, second: u8) -> i32 {
         self.pairs[pair_index(first, second)].rank
     }
 
-    /// The rank of the word that two words are together, or [`NONE`]: by their bytes in a piece, and by their ranks.
+    /// Returns the rank of the merge of two words, or [`NO_RANK`]. The words are given by their bytes in `piece` and by
+    /// their ranks.
     #[inline]
     pub fn merged_rank(&self, piece: &[u8], [start, end]: [usize; 2], [left, right]: [i32; 2]) -> i32 {
         match end - start {
@@ -165,7 +167,7 @@ impl BpeVocabulary {
         }
     }
 
-    /// The rank of the word that a text's bytes from a place to another one are, or [`NONE`].
+    /// Returns the rank of the bytes `start..end` as a word, or [`NO_RANK`].
     pub fn word_rank(&self, text: &[u8], start: usize, end: usize) -> i32 {
         match end - start {
             1 => self.byte_rank(text[start]),
@@ -203,13 +205,13 @@ impl BpeVocabulary {
         self.filter[index] & bit != 0
     }
 
-    /// Whether no word has two bytes next to each other, so that no token goes from one to the other.
+    /// Returns true if the two bytes are adjacent in no word, so that no token spans them.
     pub fn is_border(&self, first: u8, second: u8) -> bool {
         !self.pairs[pair_index(first, second)].is_inside
     }
 
-    /// The least rank of a word that has a part of a character and something beside it: up to that rank, all that joins its
-    /// parts is inside it.
+    /// Returns the lowest rank of a word that contains a part of the character `start..end` and an adjacent byte. Below
+    /// this rank, all merges of the character's bytes stay inside it.
     pub fn min_crossing_rank(&self, text: &[u8], start: usize, end: usize) -> i32 {
         let before = if start > 0 { self.pairs[pair_index(text[start - 1], text[start])].ends_inside } else { NO_RANK };
         let behind =
@@ -217,8 +219,8 @@ impl BpeVocabulary {
         before.min(behind)
     }
 
-    /// Whether a character of many bytes, if one begins here, is not joined with what is around it: it is no word, and no word
-    /// has a part of it and something beside it.
+    /// Returns true if a multi-byte character stands at `start..end` that is never merged with its neighbours: it is no
+    /// word, and no word contains a part of it and an adjacent byte.
     pub fn is_apart(&self, text: &[u8], start: usize, end: usize) -> bool {
         start + 1 < end
             && end <= text.len()
@@ -227,7 +229,7 @@ impl BpeVocabulary {
     }
 }
 
-/// The length of the character that begins with a byte; 1 for one that begins none.
+/// Returns the byte length of the UTF-8 character that begins with `byte`; 1 if no character begins with it.
 pub fn utf8_length(byte: u8) -> usize {
     match byte {
         ..=0xbf => 1,
@@ -241,7 +243,7 @@ fn pair_index(first: u8, second: u8) -> usize {
     usize::from(u16::from_be_bytes([first, second]))
 }
 
-/// All words, one behind the other, and where each begins; and the end.
+/// Returns all words concatenated and the start of each word, followed by the end.
 fn unpack_words(halves: impl Iterator<Item = [usize; 2]>) -> (Vec<u8>, Vec<u32>) {
     let (mut text, mut begins) = (Vec::new(), vec![0]);
     for [left, right] in halves {
@@ -257,21 +259,22 @@ fn unpack_words(halves: impl Iterator<Item = [usize; 2]>) -> (Vec<u8>, Vec<u32>)
     (text, begins)
 }
 
-/// What is looked for in a [`Table`].
+/// Search key of a [`RankTable`].
 #[derive(Clone, Copy)]
 struct WordKey {
-    /// As many bits as there are above a rank.
+    /// Tag with as many bits as remain beside a rank.
     tag: u64,
     hash: u64,
 }
 
 impl WordKey {
-    /// No others have this tag.
+    /// Returns the key of a merge of two words; its tag is unique.
     fn from_ranks(left: i32, right: i32) -> Self {
         Self::from_tag((left as u64) << RANK_BITS | right as u64)
     }
 
-    /// The bytes of a short word with a 1 behind them, which no other short one has; or a part of the hash.
+    /// Returns the key of a word. For a short word the tag is unique: its bytes followed by a 1 bit. For a longer word
+    /// the tag is a part of the hash.
     fn from_bytes(text: &[u8], start: usize, end: usize) -> Self {
         let length = end - start;
         if length > MAX_SHORT_WORD_BYTES {
@@ -290,7 +293,7 @@ impl WordKey {
         Self::from_tag(u64::from_le_bytes(eight) & (end - 1) | end)
     }
 
-    /// The bit of its hash, and among which 64 it is.
+    /// Returns the word index and the bit mask of this key in the filter.
     fn filter_bit(self) -> (usize, u64) {
         let bit = self.hash >> (u64::BITS - FILTER_BITS);
         (bit as usize / 64, 1 << (bit % 64))
@@ -301,7 +304,7 @@ impl WordKey {
     }
 }
 
-/// A hash of five bytes or more, whose first bits are the best.
+/// Hashes at least five bytes; the high bits are the best distributed.
 fn hash_word(word: &[u8]) -> u64 {
     let mix = |hash: u64, part: u64| (hash.rotate_left(29) ^ part).wrapping_mul(0x517c_c1b7_2722_0a95);
     let length = word.len() as u64;
@@ -317,11 +320,11 @@ fn hash_word(word: &[u8]) -> u64 {
     if rest.is_empty() { hash } else { mix(hash, u64::from_le_bytes(*last)) }
 }
 
-/// Ranks by key.
+/// Hash table from keys to ranks.
 struct RankTable {
-    /// A tag, and behind it the rank: at the place of the hash, or the next free one. 0 is free.
+    /// Tag and rank in each slot, with linear probing; 0 marks a free slot.
     slots: Box<[u64]>,
-    /// How many bits of a hash are not of its place.
+    /// Number of hash bits that are not part of the slot index.
     shift: u32,
 }
 
@@ -339,7 +342,7 @@ impl RankTable {
         self.slots[place] = key.tag << RANK_BITS | rank as u64;
     }
 
-    /// The rank of the first word that has a key's tag and is the right one, or [`NONE`].
+    /// Returns the rank of the first entry with the key's tag for which `is_right` returns true, or [`NO_RANK`].
     fn find(&self, key: WordKey, is_right: impl Fn(usize) -> bool) -> i32 {
         let mut place = (key.hash >> self.shift) as usize;
         loop {

@@ -1,17 +1,19 @@
-//! How words start: by their first two bytes and the third one, which of them there are, and the ranks of those that end there.
+//! Table of word starts: which third bytes follow the first two bytes of a word, and the ranks of the words of three
+//! bytes.
 //!
-//! What is next to each other in a text is next to each other here as well; a hash would scatter it over a megabyte.
+//! Neighbouring starts are adjacent in memory; a hash table would scatter them over a megabyte.
 
 use super::vocabulary::NO_RANK;
 
+/// Table of word starts.
 #[derive(Default)]
 pub struct WordStarts {
     rows: Vec<StartRow>,
-    /// Of the words of three bytes, by row and third byte; [`NONE`] for what is but the start of words.
+    /// Ranks of the words of three bytes, by row and third byte; [`NO_RANK`] for a start that is not a word itself.
     ranks: Vec<i32>,
 }
 
-/// By third byte: whether words go on with it, and how many such starts there are before each 64 of them.
+/// For one row: a bit per third byte that occurs, and the number of starts before each group of 64 bits.
 #[derive(Clone, Copy, Default)]
 struct StartRow {
     bits: [u64; 4],
@@ -19,7 +21,7 @@ struct StartRow {
 }
 
 impl WordStarts {
-    /// Of words by their row, which has their first two bytes, and their third byte.
+    /// Builds the table from (row, third byte) pairs; a row number stands for the first two bytes of a word.
     pub fn new(starts: impl Iterator<Item = (u16, u8)>) -> Self {
         let mut rows = vec![StartRow::default()];
         for (row, third) in starts {
@@ -43,7 +45,8 @@ impl WordStarts {
         }
     }
 
-    /// The rank of a word of three bytes, [`NONE`] if it is but the start of others, and nothing if no word starts so.
+    /// Returns the rank of a word of three bytes, [`NO_RANK`] for a start that is not a word, and `None` if no word
+    /// starts with these bytes.
     pub fn find(&self, row: u16, third: u8) -> Option<i32> {
         self.position(row, third).map(|place| self.ranks[place])
     }

@@ -1,24 +1,27 @@
-//! The arguments of a call as a model wrote them: JSON, or what it took for it. Each mistake is answered with one line
-//! that says how to do it right.
+//! Parses the arguments of a tool call, which a model wrote as JSON. Each mistake gets a one-line answer with the
+//! correct form.
 
 use serde_json::{Map, Value};
 
 use super::{ToolError, quote};
 use crate::domain::ToolSpec;
 
-/// Longer arguments are no question, in bytes.
+/// Largest arguments in bytes; longer text is not a question.
 const MAX_ARGUMENT_BYTES: usize = 64 << 10;
-/// More pages nobody reads.
+/// Largest page number; a model that needs more pages must ask more narrowly.
 const MAX_PAGE_NUMBER: u32 = 100;
 
-/// The arguments of one call.
+/// Arguments of one call.
 pub struct ToolArguments {
     tool: String,
     values: Map<String, Value>,
 }
 
 impl ToolArguments {
-    /// Reads them; a name that the tool does not have is a mistake.
+    /// Parses the arguments.
+    ///
+    /// # Errors
+    /// Fails if the text is too long, is not one JSON object, or has an argument that the tool does not know.
     pub fn parse(spec: &ToolSpec, text: &str) -> Result<Self, ToolError> {
         let tool = spec.name.clone();
         if text.len() > MAX_ARGUMENT_BYTES {
@@ -26,7 +29,7 @@ impl ToolArguments {
                 "the arguments of {tool} are longer than {MAX_ARGUMENT_BYTES} bytes"
             )));
         }
-        // Some providers send nothing where there is nothing to say.
+        // Some providers send an empty text for no arguments.
         let text = if text.trim().is_empty() { "{}" } else { text };
         let value: Value = serde_json::from_str(text).map_err(|error| {
             let what = if error.is_eof() { "end too early" } else { "are no valid JSON" };
@@ -49,6 +52,10 @@ impl ToolArguments {
         Ok(Self { tool, values })
     }
 
+    /// Takes a text argument; `None` if it is absent.
+    ///
+    /// # Errors
+    /// Fails if the value is not a string.
     pub fn take_text(&mut self, name: &str) -> Result<Option<String>, ToolError> {
         match self.values.remove(name) {
             None => Ok(None),
@@ -57,23 +64,33 @@ impl ToolArguments {
         }
     }
 
-    /// A text that must be there, and not be blank.
+    /// Takes a text argument that must be present and not blank.
+    ///
+    /// # Errors
+    /// Fails if the value is absent, blank or not a string.
     pub fn take_required_text(&mut self, name: &str) -> Result<String, ToolError> {
         self.take_text(name)?
             .filter(|text| !text.trim().is_empty())
             .ok_or_else(|| ToolError::failed(format!("{} needs `{name}`", self.tool)))
     }
 
-    /// A whole number from 1 on.
+    /// Takes a whole number from 1; `None` if it is absent.
+    ///
+    /// # Errors
+    /// Fails if the value is not a whole number from 1.
     pub fn take_number(&mut self, name: &str) -> Result<Option<u32>, ToolError> {
         let Some(value) = self.values.remove(name) else { return Ok(None) };
-        // Some models write every number with a point.
+        // Some models write every number with a decimal point.
         let whole =
             value.as_u64().or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && *n > 0.0).map(|n| n as u64));
         let number = whole.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
         number.map(Some).ok_or_else(|| self.wrong_type(name, "a whole number from 1 on", &value))
     }
 
+    /// Takes a boolean argument; false if it is absent.
+    ///
+    /// # Errors
+    /// Fails if the value is not a boolean.
     pub fn take_flag(&mut self, name: &str) -> Result<bool, ToolError> {
         match self.values.remove(name) {
             None => Ok(false),
@@ -82,7 +99,10 @@ impl ToolArguments {
         }
     }
 
-    /// The page that is asked for; the first when none is.
+    /// Takes the requested page number; 1 if it is absent.
+    ///
+    /// # Errors
+    /// Fails if the value is not a whole number from 1 to [`MAX_PAGE_NUMBER`].
     pub fn take_page(&mut self) -> Result<u32, ToolError> {
         match self.take_number("page")?.unwrap_or(1) {
             page if page <= MAX_PAGE_NUMBER => Ok(page),
@@ -108,7 +128,7 @@ mod tests {
         ToolArguments::parse(&ToolSpec { name: "tool".into(), description: String::new(), parameters }, text)
     }
 
-    /// All four read; the answer to the first mistake.
+    /// Reads all four kinds of arguments and returns the text of the first mistake.
     fn mistake(text: &str) -> Option<String> {
         let read = || {
             let mut arguments = parse(text)?;

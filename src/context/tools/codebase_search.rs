@@ -1,8 +1,8 @@
-//! `codebase_search`: lines of the snapshot that hold a text or match a regular expression.
+//! The tool `codebase_search`: finds lines of the snapshot that contain a text or match a regular expression.
 //!
-//! No question about a secret is answered: of a masked line counts what matches beside its secrets, which would match
-//! whatever they are. So whether a file is worth masking can be seen in its own text. The search takes time that grows with
-//! the text and the pattern, never worse ([`regex`]); the larger a pattern, the less text it is looked for in.
+//! - A search never reveals a secret. In a masked line only text outside the secrets can match, and the match must not
+//!   depend on the secrets. So a file's own unmasked text shows whether masking it is worthwhile.
+//! - Search time is linear in text and pattern size (guaranteed by [`regex`]). A larger pattern searches less text.
 
 use std::ops::ControlFlow;
 
@@ -22,26 +22,28 @@ use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolOutcome, ToolSpec};
 use crate::git::TreeListingEntry;
 
-/// Characters of a query.
+/// Longest query in characters.
 const MAX_QUERY_CHARS: usize = 1_000;
-/// A compiled pattern of this many bytes is searched in all of the budget, one of twice as many in half of it. Few ask
-/// for more than 2 KB (`fn \w+\(.*parse` takes less than 1); patterns made to be slow take 1 ms per MB for every 10 bytes.
+/// Compiled pattern size in bytes that may search the whole budget; twice the size searches half of the budget, and so
+/// on. Few patterns need more than 2 KB (`fn \w+\(.*parse` needs less than 1 KB). Patterns designed to be slow take 1
+/// ms per MB for every 10 bytes.
 const FULL_BUDGET_PATTERN_BYTES: usize = 2 << 10;
-/// Larger patterns are refused, in bytes: `.{400}` fits, `.{1000}` does not.
+/// Largest compiled pattern in bytes: `.{400}` fits, `.{1000}` does not.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
-/// Classes such as `\w` are so many times larger with all the letters of the world.
+/// Factor by which Unicode makes classes such as `\w` larger.
 const UNICODE_SIZE_FACTOR: usize = 8;
-/// A compiled text, in bytes.
+/// Largest compiled text query in bytes.
 const MAX_TEXT_PATTERN_BYTES: usize = 1 << 20;
-/// Matches shown of a file, unless it is the only one asked for.
+/// Most matches shown per file, unless the search names a single file.
 const MAX_MATCHES_PER_FILE: usize = 20;
-/// Of a long line so much is shown before the match, in bytes.
+/// Bytes shown before the match in a long line.
 const BYTES_BEFORE_MATCH: usize = 120;
-/// Ends of a text that are not those of each line in it: `\A`, `\z`, and `^` and `$` where flags were turned off.
+/// Assertions for the start and end of the whole text instead of a line: `\A`, `\z`, and `^` and `$` with flags turned
+/// off.
 const WHOLE_TEXT_ANCHORS: [Look; 4] = [Look::Start, Look::End, Look::StartLF, Look::EndLF];
-/// Between two questions whether to stop so many bytes are searched.
+/// Bytes searched between two calls of `cancelled`.
 const CANCEL_CHECK_BYTES: usize = 16 << 10;
-/// What stands further on in a line is not searched, in bytes: no person wrote such a line.
+/// Bytes searched of each line; longer lines are not written by hand.
 const MAX_SEARCHED_LINE_BYTES: usize = 64 << 10;
 
 pub fn spec() -> ToolSpec {
@@ -62,10 +64,10 @@ pub fn spec() -> ToolSpec {
     )
 }
 
-/// What is looked for, and in how many bytes.
+/// Compiled query with its search budget.
 struct CodeSearchPattern {
     pattern: Regex,
-    /// Whether it matters to the pattern what stands before and behind a match.
+    /// True if the pattern has assertions, so that text around a match matters.
     looks_around: bool,
     budget: u64,
 }
@@ -88,14 +90,14 @@ impl CodeSearchPattern {
         if WHOLE_TEXT_ANCHORS.into_iter().any(|end| assertions.contains(end)) {
             return Err(ToolError::failed("matches lie within one line: its ends are ^ and $"));
         }
-        // How slow a pattern may be is told by its size without the letters of the world.
+        // The size of the pattern without Unicode classes tells how slow it can be.
         let (pattern, budget) = match Self::compile_within(query, PatternAlphabet::Ascii, FULL_BUDGET_PATTERN_BYTES) {
             Ok((pattern, budget)) => (
                 compile_pattern(query, PatternAlphabet::Unicode, MAX_PATTERN_BYTES * UNICODE_SIZE_FACTOR)
                     .unwrap_or(pattern),
                 budget,
             ),
-            // Or it is about such letters.
+            // The pattern may need Unicode.
             Err(regex::Error::Syntax(_)) => {
                 Self::compile_within(query, PatternAlphabet::Unicode, FULL_BUDGET_PATTERN_BYTES * UNICODE_SIZE_FACTOR)
                     .map_err(wrong)?
@@ -105,7 +107,8 @@ impl CodeSearchPattern {
         Ok(Self { pattern, looks_around: !assertions.is_empty(), budget })
     }
 
-    /// A pattern of `size` bytes, or of twice as many with half the budget, and so on; and the budget.
+    /// Compiles a pattern within `size` bytes, or within twice the size and half the budget, and so on. Returns the
+    /// pattern and its search budget in bytes.
     fn compile_within(query: &str, alphabet: PatternAlphabet, mut size: usize) -> Result<(Regex, u64), regex::Error> {
         let (largest, mut budget) = (size * (MAX_PATTERN_BYTES / FULL_BUDGET_PATTERN_BYTES), MAX_SCAN_BYTES);
         loop {
@@ -116,8 +119,8 @@ impl CodeSearchPattern {
         }
     }
 
-    /// A line as it is shown when it matches; a long one from shortly before the match on. `is_masked` of one that is not as
-    /// it stands in the file.
+    /// Returns the display form of a line if it matches; a long line starts shortly before the match. `is_masked` says
+    /// that the line differs from the file because secrets are replaced.
     fn match_line(&self, line: &str, is_masked: bool) -> Option<String> {
         let searched = line.as_bytes().get(..MAX_SEARCHED_LINE_BYTES).unwrap_or(line.as_bytes());
         let start = match is_masked {
@@ -135,7 +138,8 @@ impl CodeSearchPattern {
         })
     }
 
-    /// Where a masked line matches whatever its secrets are: the match has nothing of one, and does not look at any.
+    /// Returns where a masked line matches independently of its secrets: the match neither contains nor looks at a
+    /// secret.
     fn match_beside_secrets(&self, line: &str) -> Option<usize> {
         unmasked_ranges(line).into_iter().take_while(|part| part.start < MAX_SEARCHED_LINE_BYTES).find_map(|part| {
             let end = part.end.min(MAX_SEARCHED_LINE_BYTES);
@@ -146,7 +150,7 @@ impl CodeSearchPattern {
                 0 => 0,
                 start => start + line.get(start..)?.chars().next()?.len_utf8(),
             };
-            // What is cut off here is no end of a line: a match that reaches it does not count.
+            // The cut is not a real line end: a match that reaches it does not count.
             let text = line.as_bytes().get(..end).filter(|text| start <= text.len())?;
             let matched = self.pattern.shortest_match_at(text, start)?;
             let counts = matched < end || end == line.len();
@@ -154,13 +158,13 @@ impl CodeSearchPattern {
         })
     }
 
-    /// Whether a file is worth a closer look.
+    /// Returns true if the file may contain a match.
     fn may_match(&self, mut content: &[u8], cancelled: &dyn Fn() -> bool) -> Result<bool, ToolError> {
         while !content.is_empty() {
             if cancelled() {
                 return Err(ToolError::cancelled());
             }
-            // Up to a line end, so that no match is cut in two.
+            // Cut after a line end, so that no match is split.
             let end = content
                 .get(CANCEL_CHECK_BYTES..)
                 .and_then(|rest| memchr::memchr(b'\n', rest))
@@ -176,7 +180,7 @@ impl CodeSearchPattern {
     }
 }
 
-/// What classes such as `\w` hold.
+/// Characters that classes such as `\w` contain.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PatternAlphabet {
     Ascii,
@@ -188,7 +192,7 @@ fn compile_pattern(pattern: &str, alphabet: PatternAlphabet, size: usize) -> Res
     builder.multi_line(true).crlf(true).unicode(alphabet == PatternAlphabet::Unicode).size_limit(size).build()
 }
 
-/// What a pattern asks of what stands around a match; nothing of one that is none.
+/// Returns the look-around assertions of a pattern; empty for an invalid pattern.
 fn find_assertions(pattern: &str) -> LookSet {
     let parsed = |unicode| {
         let mut builder = regex_syntax::ParserBuilder::new();
@@ -198,7 +202,7 @@ fn find_assertions(pattern: &str) -> LookSet {
     parsed.map_or_else(LookSet::empty, |parsed| parsed.properties().look_set())
 }
 
-/// `\n` and its like in a pattern.
+/// Returns true if the pattern contains an escaped line end such as `\n`.
 fn has_line_end(pattern: &str) -> bool {
     let mut escaped = false;
     pattern.chars().any(|c| {
@@ -208,7 +212,8 @@ fn has_line_end(pattern: &str) -> bool {
     })
 }
 
-/// The last line of a message about a pattern says what is wrong; the others draw it.
+/// Describes a pattern error in one line. The last line of the `regex` message states the problem; the other lines draw
+/// it.
 fn describe_error(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(_) => "the pattern is too large: use smaller repetitions".to_owned(),
@@ -223,11 +228,11 @@ fn describe_error(error: &regex::Error) -> String {
     }
 }
 
-/// Which files are searched.
+/// Files to search.
 enum CodeSearchScope {
     AllFiles,
     File(String),
-    /// With a slash at the end.
+    /// Folder path with a trailing slash.
     Below(String),
     Glob(Gitignore),
 }
@@ -246,7 +251,7 @@ impl CodeSearchScope {
             return Ok(Self::Below(path + "/"));
         }
         let mut builder = GitignoreBuilder::new("");
-        // `src/a` is that place and not one of this name anywhere, which is what `**/` is for.
+        // `src/a` means this place and not any `src/a` in the tree; `**/` is available for that.
         let glob = if path.contains('/') { format!("/{path}") } else { path.clone() };
         let added = builder.add_line(None, glob.trim_start_matches('!')).map(drop);
         match added.and_then(|()| builder.build()) {
@@ -265,6 +270,10 @@ impl CodeSearchScope {
     }
 }
 
+/// Runs the tool.
+///
+/// # Errors
+/// Fails if an argument is invalid, if no file matches `path`, or when `cancelled` returns true.
 pub fn run(
     toolbox: &mut Toolbox,
     arguments: &mut ToolArguments,
@@ -286,7 +295,7 @@ pub fn run(
     let wanted = |entry: &TreeListingEntry| scope.includes(entry);
     let scanned =
         scan_files((repo, files), sieve.as_ref(), query.budget, &wanted, cancelled, &mut |entry, content| {
-            // As what is shown of it.
+            // The same conversion as for the displayed text.
             let unmasked = String::from_utf8_lossy(content);
             if !query.may_match(unmasked.as_bytes(), cancelled)? {
                 return Ok(ControlFlow::Continue(()));

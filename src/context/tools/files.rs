@@ -1,9 +1,11 @@
-//! The snapshot's tree, and the way from what a model calls a path to a file that it may see.
+//! Lists the files of the snapshot and resolves a path from a model to a file that the model may see.
 //!
-//! What is refused: paths that lead out of the repository (absolute, `..`, `.git`, links leading out), files that hold
-//! secrets by their name ([`is_secret_file`]), and files that the snapshot's own `.gitignore` files ignore, unless the
-//! change under review is about them. (The snapshot has such a file only because somebody added it nevertheless. What is
-//! ignored is as a rule built, private, or both; who wants it reviewed changes it.)
+//! These paths are refused:
+//!
+//! - paths that lead out of the repository (absolute, `..`, `.git`, links to outside),
+//! - files whose name indicates secrets ([`is_secret_file`]),
+//! - files that the snapshot's `.gitignore` files ignore, unless the change under review contains them. Such a file is
+//!   in the snapshot only because it was added by force; ignored files are usually generated or private.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,24 +19,26 @@ use crate::context::text::{escape_fences, escape_unsafe};
 use crate::domain::text::path_from_bytes;
 use crate::git::{Changeset, EntryKind, Repo, TreeFile, TreeListing, TreeListingEntry};
 
-/// No file has a longer path, in bytes.
+/// Longest path in bytes.
 const MAX_PATH_BYTES: usize = 4096;
-/// Files of the same name that are told when there is none at a path.
+/// Most files of the same name that are suggested for a path that does not exist.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// The files of a snapshot.
+/// Files of a snapshot.
 pub struct VisibleFiles {
     entries: Vec<TreeListingEntry>,
-    /// Whether `entries` is all of the tree.
+    /// True if `entries` covers the complete tree.
     pub complete: bool,
     changed: HashSet<String>,
-    /// From what is shown of a path to its entry, where the two differ: control characters, fences, tags.
+    /// Maps the displayed form of a path to its entry, for paths whose displayed form differs: control characters,
+    /// fences, tags.
     escaped_paths: HashMap<String, usize>,
-    /// Changed files first, then what is near them.
+    /// Entry positions; changed files first, then files near them.
     nearest: Vec<u32>,
 }
 
 impl VisibleFiles {
+    /// Builds the list of visible files from a tree listing and the change under review.
     pub fn new(listing: TreeListing, change: &Changeset) -> Self {
         let TreeListing { entries, complete } = listing;
         let changed: HashSet<String> = change.files.iter().map(|file| file.path.clone()).collect();
@@ -50,18 +54,18 @@ impl VisibleFiles {
         Self { entries, complete, changed, escaped_paths, nearest }
     }
 
-    /// All files, those first that the change is about, then those in the same folders, then those below the same folder
-    /// of the root, and the rest.
+    /// Iterates over all files: changed files first, then files in the same folders, then files below the same
+    /// top-level folder, then all others.
     pub fn nearest(&self) -> impl Iterator<Item = &TreeListingEntry> {
         self.nearest.iter().filter_map(|at| self.entries.get(*at as usize))
     }
 
-    /// All of the tree, by path.
+    /// Returns the complete tree, sorted by path.
     pub fn entries(&self) -> &[TreeListingEntry] {
         &self.entries
     }
 
-    /// Files of code that may be seen, by path.
+    /// Returns the visible code files, sorted by path.
     pub fn code_files(&self) -> Vec<TreeFile> {
         let is_code = |entry: &&TreeListingEntry| {
             entry.kind == EntryKind::File && is_code(&entry.path) && self.withheld_reason(entry).is_none()
@@ -70,12 +74,12 @@ impl VisibleFiles {
         self.entries.iter().filter(is_code).map(file).collect()
     }
 
-    /// Whether the change under review is about a file.
+    /// Returns true if the change under review contains the file.
     pub fn is_changed(&self, path: &str) -> bool {
         self.changed.contains(path)
     }
 
-    /// Why a file is not shown; `None` when it may be.
+    /// Returns the reason why a file must not be shown; `None` if it may be shown.
     pub fn withheld_reason(&self, entry: &TreeListingEntry) -> Option<&'static str> {
         if is_secret_file(&entry.path) {
             return Some("by its name it holds secrets");
@@ -83,7 +87,10 @@ impl VisibleFiles {
         (entry.is_ignored && !self.is_changed(&entry.path)).then_some("the project's .gitignore ignores it")
     }
 
-    /// The file that a path names.
+    /// Returns the file at `path`.
+    ///
+    /// # Errors
+    /// Fails if `path` is not valid, or if it does not name a file that may be shown.
     pub fn find_file(&self, repo: &Repo, path: &str) -> Result<&TreeListingEntry, ToolError> {
         let path = normalize_path(path)?;
         if path.is_empty() {
@@ -100,7 +107,10 @@ impl VisibleFiles {
         }
     }
 
-    /// The entries below a folder.
+    /// Returns the normalized path of a folder and the entries below it.
+    ///
+    /// # Errors
+    /// Fails if `path` is not valid or does not name a folder.
     pub fn find_folder(&self, repo: &Repo, path: &str) -> Result<(String, &[TreeListingEntry]), ToolError> {
         let path = normalize_path(path)?;
         let range = self.range_below(&path);
@@ -117,7 +127,7 @@ impl VisibleFiles {
         }
     }
 
-    /// What a link says, as one line; the words of a stranger.
+    /// Returns the target text of a symbolic link as one line. The text is untrusted.
     pub fn link_text(repo: &Repo, entry: &TreeListingEntry) -> String {
         let is_long = repo.blob_size(&entry.id).is_ok_and(|size| size > MAX_PATH_BYTES as u64);
         let bytes = if is_long { None } else { repo.blob(&entry.id).ok() };
@@ -139,7 +149,7 @@ impl VisibleFiles {
         start..start + rest.partition_point(|entry| entry.path.starts_with(&inside))
     }
 
-    /// What to say of a path at which there is no file.
+    /// Builds the answer for a path without a file.
     fn missing_file_error(&self, repo: &Repo, path: &str) -> ToolError {
         if !self.range_below(path).is_empty() {
             return ToolError::failed(format!("{} is a folder; list_files shows what is in it", quote(path)));
@@ -164,7 +174,7 @@ impl VisibleFiles {
         ToolError::failed(format!("there is no {} in the snapshot{hint}", quote(path)))
     }
 
-    /// What to say of a link instead of following it; `rest` is what was asked for behind it.
+    /// Builds the answer for a symbolic link, which is not followed. `rest` is the remaining path after the link.
     fn link_error(&self, repo: &Repo, entry: &TreeListingEntry, rest: &str) -> ToolError {
         let text = Self::link_text(repo, entry);
         let said = format!("{} is a symbolic link to {}", quote(&entry.path), quote(&text));
@@ -183,8 +193,10 @@ fn submodule_error(entry: &TreeListingEntry) -> ToolError {
     ToolError::failed(format!("{} is a submodule; the snapshot does not hold its files", quote(&entry.path)))
 }
 
-/// A path relative to the root, with single slashes; empty for the root. Everything that could mean a place outside is
-/// refused, also where the tree could not hold it anyway.
+/// Normalizes a path: relative to the root, single slashes; empty for the root.
+///
+/// # Errors
+/// Fails for every path that could mean a place outside the repository, even if the tree cannot contain it.
 pub fn normalize_path(path: &str) -> Result<String, ToolError> {
     if path.len() > MAX_PATH_BYTES || path.contains('\0') {
         return Err(ToolError::failed("no file has such a path"));

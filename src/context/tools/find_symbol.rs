@@ -1,4 +1,4 @@
-//! `find_symbol`: where a name is defined and where it is used, in the languages of the built-in reviewer.
+//! The tool `find_symbol`: lists where a name is defined and used, in the languages of the built-in reviewer.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -18,11 +18,11 @@ use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolSpec};
 use crate::reviewers::analyzer::language::Language;
 
-/// Longer names, in bytes, are none.
+/// Longest name in bytes.
 const MAX_NAME_BYTES: usize = 200;
-/// Bytes of files that are parsed for one call; two seconds' worth.
+/// Bytes of files that are parsed per call; takes about two seconds.
 const MAX_PARSED_BYTES: usize = 12 << 20;
-/// Places that are listed; a name that has more is better asked for in a folder, with `codebase_search`.
+/// Most occurrences that are listed. For a more frequent name, `codebase_search` in one folder is better.
 const MAX_OCCURRENCES: usize = 4_000;
 
 pub fn spec() -> ToolSpec {
@@ -47,6 +47,10 @@ struct FoundSymbol {
     text: String,
 }
 
+/// Runs the tool.
+///
+/// # Errors
+/// Fails if an argument is invalid or when `cancelled` returns true.
 pub fn run(
     toolbox: &mut Toolbox,
     arguments: &mut ToolArguments,
@@ -59,7 +63,7 @@ pub fn run(
     let (repo, files, texts, parsers) = (&toolbox.repo, &toolbox.files, &mut toolbox.texts, &mut toolbox.parsers);
     let (mut found, mut parsed, mut unparsed, mut is_over_budget) = (Vec::new(), 0, 0, false);
     let may_name = |entry: &crate::git::TreeListingEntry| {
-        // A script without an ending is known by its content only.
+        // A script without a file extension is recognized only by its content.
         Language::detect(&entry.path, b"").is_some() || !entry.path.rsplit('/').next().is_some_and(|n| n.contains('.'))
     };
     let sieve = IndexPrefilter::for_name(toolbox.index.as_ref(), name);
@@ -77,7 +81,7 @@ pub fn run(
             let text = texts.get(repo, entry)?;
             let bytes = text.as_str().as_bytes();
             let Ok(source) = parsers.parse(&entry.path, language, bytes) else {
-                // Of what only a secret has nothing is told.
+                // Text that occurs only inside a secret is not reported.
                 let mut parts = unmasked_ranges(text.as_str()).into_iter();
                 unparsed +=
                     usize::from(parts.any(|part| bytes.get(part).is_some_and(|part| finder.find(part).is_some())));
@@ -98,7 +102,7 @@ pub fn run(
         format_count(definitions, "definition"),
         format_count(found.len() - definitions, "reference")
     );
-    // Definitions first; within each the nearest to the change.
+    // Definitions first; within each group, the nearest to the change first.
     found.sort_by_key(|found| !is_definition(found));
     let paths: HashSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
     let mut remarks = toolbox.line_metadata.find_remarks(repo, files, &paths, cancelled);
@@ -143,7 +147,7 @@ pub fn run(
     }
 }
 
-/// The name itself of `Parser::parse`, `parser.parse()`, `$parse`.
+/// Returns the last name of `Parser::parse`, `parser.parse()` or `$parse`.
 fn parse_name(asked: &str) -> Result<&str, ToolError> {
     let name = asked.trim().trim_end_matches("()");
     let name = name.rsplit(['.', ':', '/', '\\', '>']).next().unwrap_or(name);

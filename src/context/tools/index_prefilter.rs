@@ -1,6 +1,6 @@
-//! Which files a search need not read, because the index knows that they do not have what is looked for.
+//! Uses the index to find files that a search need not read because they cannot match.
 //!
-//! Invariant: a file is only left away when reading it would find nothing; where the index cannot tell, it is read.
+//! - A file is skipped only if reading it would find nothing. If the index cannot tell, the file is read.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::context::chunk::ChunkKind;
 use crate::context::index::{FileId, Index, IndexError, IndexedFile, split_words};
 use crate::git::TreeListingEntry;
 
-/// The files that may have something, as an index knows them.
+/// Files of an index that may contain the search target.
 pub struct IndexPrefilter<'a> {
     index: &'a Index,
     files: HashSet<FileId>,
@@ -18,12 +18,12 @@ pub struct IndexPrefilter<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PrefilterTarget {
     Text,
-    /// A name, as a syntax tree has it: of files without one the index does not know them all.
+    /// A name in a syntax tree. For a file without a tree the index does not have all names.
     Name,
 }
 
 impl<'a> IndexPrefilter<'a> {
-    /// For files that hold a text; `None` where that takes a look at all of them.
+    /// Selects the files that may contain `text`; `None` if the index cannot narrow the search.
     pub fn for_text(index: Option<&'a Index>, text: &str) -> Option<Self> {
         let index = index?;
         let wanted = whole_words(text);
@@ -39,10 +39,10 @@ impl<'a> IndexPrefilter<'a> {
         Some(Self { index, files, target: PrefilterTarget::Text })
     }
 
-    /// For files in which a name is defined or used; `None` where that takes a look at all of them.
+    /// Selects the files that may define or use `name`; `None` if the index cannot narrow the search.
     pub fn for_name(index: Option<&'a Index>, name: &str) -> Option<Self> {
         let index = index?;
-        // Others stand in the index in another form.
+        // The index stores other names in another form.
         let is_plain = (2..=64).contains(&name.len())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && !name.starts_with(|first: char| first.is_ascii_digit());
@@ -56,7 +56,7 @@ impl<'a> IndexPrefilter<'a> {
         Some(Self { index, files: warn_if_damaged(found)?.into_iter().collect(), target: PrefilterTarget::Name })
     }
 
-    /// Whether a file has to be read.
+    /// Returns true if the file must be read.
     pub fn may_match(&self, entry: &TreeListingEntry) -> bool {
         let known = self.index.file_at(&entry.path).filter(|file| file.is_blob(&entry.id));
         known.is_none_or(|file| {
@@ -70,12 +70,13 @@ impl<'a> IndexPrefilter<'a> {
     }
 }
 
-/// A damaged index is none; whoever refreshes it next rebuilds it.
+/// Logs an index error and returns `None`; the next refresh rebuilds a damaged index.
 fn warn_if_damaged<T>(found: Result<T, IndexError>) -> Option<T> {
     found.inspect_err(|error| tracing::warn!(%error, "a search goes on without the index")).ok()
 }
 
-/// The words that whatever holds this text has: those that do not touch its ends, where they could be parts of others.
+/// Returns the words that any text containing `text` must have. Words that touch an end of `text` are left out, because
+/// they may be parts of longer words.
 fn whole_words(text: &str) -> Vec<String> {
     let is_end = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '_';
     let (Some(first), Some(last)) = (text.find(is_end), text.rfind(is_end)) else { return Vec::new() };

@@ -1,7 +1,7 @@
-//! What is said of places besides their text: when their lines changed last, and what tests reach of them.
+//! Finds notes about lines: when the lines changed last, and how much of them tests cover.
 //!
-//! Invariants: it is found out once for a toolbox, so that the same call gets the same answer; of the history only what is
-//! kept is looked at, and where nothing is, nothing is said.
+//! - The data is loaded once per toolbox, so that the same call gets the same answer.
+//! - Only cached history is used. Without cached history there is no note about changes.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -16,27 +16,27 @@ use crate::context::test_coverage::{CoverageReports, TestCoverage};
 use crate::domain::LineRange;
 use crate::git::{Repo, TreeFile};
 
-/// Hunks of the past that are looked at for one call: a tenth of a second's work.
+/// Most past hunks that are examined per call; takes about a tenth of a second.
 const MAX_HUNKS: usize = 20_000_000;
 
-/// Where it is found out.
+/// Sources of the notes, loaded on first use.
 pub struct LineMetadata {
-    /// The commit whose history is told.
+    /// Commit whose history is used.
     tip: String,
     folder: Option<PathBuf>,
     past: OnceCell<Option<(RepoHistory, Vec<usize>)>>,
-    /// With all code of the tree, where there are any.
+    /// Coverage reports with the code files of the tree; the list is empty without reports.
     reports: OnceCell<(CoverageReports, Vec<TreeFile>)>,
 }
 
 impl LineMetadata {
-    /// Of a snapshot. Facts about the repository are kept in `folder`.
+    /// Creates the sources for a snapshot. `folder` is the cache folder of the repository.
     pub fn new(base: &str, snapshot: &str, folder: Option<PathBuf>) -> Self {
         let tip = history_tip(base, snapshot).to_owned();
         Self { tip, folder, past: OnceCell::new(), reports: OnceCell::new() }
     }
 
-    /// What can be said of some files.
+    /// Collects the notes for some files.
     pub fn find_remarks<'a>(
         &'a self,
         repo: &'a Repo,
@@ -61,7 +61,7 @@ impl LineMetadata {
     }
 }
 
-/// What can be said of places in some files.
+/// Notes about lines of some files.
 pub struct LineRemarks<'a> {
     files: &'a VisibleFiles,
     changes: Option<LastChangeLookup<'a>>,
@@ -69,7 +69,8 @@ pub struct LineRemarks<'a> {
 }
 
 impl LineRemarks<'_> {
-    /// What there is to say of some lines. Those of a changed file are not those of a commit.
+    /// Returns the notes about `lines`. A changed file gets no note about its last change, because its lines differ
+    /// from the commit's lines.
     pub fn describe_lines(&mut self, path: &str, lines: LineRange) -> Vec<String> {
         let changes = self.changes.as_mut().filter(|_| !self.files.is_changed(path));
         let change = changes.and_then(|changes| changes.find_for_lines(path, lines));

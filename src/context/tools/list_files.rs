@@ -1,4 +1,4 @@
-//! `list_files`: a folder's files and folders, with what the folders hold.
+//! The tool `list_files`: lists the files and folders of a folder, with sizes and counts.
 
 use std::ops::ControlFlow;
 
@@ -13,9 +13,9 @@ use crate::domain::ToolSpec;
 use crate::domain::text::format_count;
 use crate::git::{EntryKind, Repo, TreeListingEntry};
 
-/// Levels shown of a folder when none are asked for.
+/// Default number of levels.
 const DEFAULT_DEPTH: u32 = 2;
-/// Deeper trees are made to be deep.
+/// Largest number of levels; real trees are not deeper.
 const MAX_DEPTH: u32 = 64;
 
 pub fn spec() -> ToolSpec {
@@ -32,6 +32,10 @@ pub fn spec() -> ToolSpec {
     )
 }
 
+/// Runs the tool.
+///
+/// # Errors
+/// Fails if an argument is invalid or the folder does not exist.
 pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolOutput, ToolError> {
     let path = arguments.take_text("path")?.unwrap_or_default();
     let depth = arguments.take_number("depth")?.unwrap_or(DEFAULT_DEPTH).min(MAX_DEPTH);
@@ -58,7 +62,7 @@ struct ListingContext<'a> {
     depth: u32,
 }
 
-/// One level: `entries` are all below one folder, whose path takes `skip` bytes.
+/// Lists one level. All `entries` are below one folder; `skip` is the length of its path including the slash, in bytes.
 fn list_level(
     listed: &ListingContext<'_>,
     mut entries: &[TreeListingEntry],

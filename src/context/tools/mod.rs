@@ -1,10 +1,12 @@
-//! The tools that a model may call while it reviews: read-only, answered from the snapshot alone.
+//! Read-only tools that a model may call during a review, answered from the snapshot.
 //!
-//! Invariants: nothing outside of the snapshot's tree is read, whatever a path says; the same call gets the same answer,
-//! today and when a journal is replayed, but for what is known of a line besides: when it changed last is told where that is
-//! kept, what tests reach where a report lies about; each answer is at most [`MAX_ANSWER`], masked, and without a byte that a terminal
-//! obeys. An index saves reading files and changes no answer, but that a search which would reach its limit gets further.
-//! Arguments are a stranger's: what cannot be understood is answered with how to do it right.
+//! - Tools read only the snapshot's tree, whatever path a call names.
+//! - The same call gets the same answer, also when a journal is replayed. Exceptions are notes about lines: the last
+//!   change is shown only if the history is cached, and test coverage only if a report exists.
+//! - An answer has at most [`MAX_ANSWER_BYTES`] bytes, is masked, and contains no terminal control bytes.
+//! - An index only saves reading files. It does not change an answer, except that a search may get further before it
+//!   reaches its limit.
+//! - Arguments are untrusted input; an invalid argument gets an answer that explains the correct form.
 
 mod arguments;
 mod codebase_search;
@@ -39,13 +41,13 @@ use crate::git::{Changeset, GitError, Repo};
 use crate::reviewers::Reviewer;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// Bytes of an answer: about 8,000 tokens, a ninth of the default window.
+/// Largest answer in bytes: about 8,000 tokens, a ninth of the default window.
 pub const MAX_ANSWER_BYTES: usize = 32 << 10;
-/// Characters of an answer's summary.
+/// Longest summary of an answer, in characters.
 const MAX_SUMMARY_CHARS: usize = 160;
 
 word_enum!(
-    /// The tools by their names.
+    /// Names of the tools.
     Tool {
         ReadFile = "read_file",
         CodebaseSearch = "codebase_search",
@@ -53,15 +55,15 @@ word_enum!(
         FindSymbol = "find_symbol",
         ShowDiff = "show_diff",
         StaticFindings = "static_findings",
-        /// Carried out by whoever keeps the findings.
+        /// Executed by the engine, which stores the findings.
         ReportFindings = "report_findings",
-        /// Carried out by whoever ends the review.
+        /// Executed by the engine, which ends the review.
         Finish = "finish",
     }
 );
 
 impl Tool {
-    /// What a model is told of the tool.
+    /// Returns the tool's description for the model.
     pub fn spec(self) -> ToolSpec {
         match self {
             Self::ReadFile => read_file::spec(),
@@ -80,32 +82,32 @@ impl Tool {
     }
 }
 
-/// What a model is answered.
+/// Answer to a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
     pub text: String,
     pub outcome: ToolOutcome,
-    /// One line for a person.
+    /// One-line description for a person.
     pub summary: String,
-    /// Lines of the snapshot's files that the answer puts before the model.
+    /// Lines of snapshot files that the answer shows to the model.
     pub shown: Vec<(String, LineRange)>,
 }
 
-/// What a toolbox answers from.
+/// Inputs of a [`Toolbox`].
 pub struct ToolboxSetup {
     pub repo: Repo,
-    /// Empty when all of the snapshot is new.
+    /// Empty if the whole snapshot is new.
     pub base_commit: String,
     pub snapshot_commit: String,
     pub change: Changeset,
-    /// The built-in reviewer of this snapshot, for `static_findings`.
+    /// Built-in reviewer of this snapshot, used by `static_findings`.
     pub reviewer: Box<dyn Reviewer>,
     pub mask: Mask,
-    /// Where facts about this repository are kept.
+    /// Cache folder for facts about this repository.
     pub folder: Option<PathBuf>,
 }
 
-/// The tools of one review.
+/// Tools of one review.
 pub struct Toolbox {
     repo: Repo,
     base_commit: String,
@@ -115,30 +117,30 @@ pub struct Toolbox {
     parsers: Parsers,
     line_metadata: LineMetadata,
     reviewer: Box<dyn Reviewer>,
-    /// What the built-in reviewer reports, once it was asked.
+    /// Findings of the built-in reviewer, after its first run.
     findings: Option<Vec<Finding>>,
-    /// Of all of the snapshot's tree: it saves reading files, and changes no answer.
+    /// Index of the complete snapshot tree; saves reading files and does not change answers.
     index: Option<Index>,
 }
 
-/// Why a call ends without what it asked for.
+/// Reason why a call ends without the requested result.
 struct ToolError {
     outcome: ToolOutcome,
     text: String,
 }
 
 impl ToolError {
-    /// The model can do it better.
+    /// Creates an error that the model can correct.
     fn failed(text: impl Into<String>) -> Self {
         Self { outcome: ToolOutcome::Failed, text: text.into() }
     }
 
-    /// It is not allowed.
+    /// Creates an error for a request that is not allowed.
     fn refused(text: impl Into<String>) -> Self {
         Self { outcome: ToolOutcome::Refused, text: text.into() }
     }
 
-    /// There is a better answer than what was asked for.
+    /// Creates an answer that replaces the requested one, for example the target of a symbolic link.
     fn redirected(text: impl Into<String>) -> Self {
         Self { outcome: ToolOutcome::Answered, text: text.into() }
     }
@@ -148,7 +150,7 @@ impl ToolError {
     }
 }
 
-/// What a tool has to say.
+/// Successful result of a tool.
 struct ToolOutput {
     text: String,
     summary: String,
@@ -156,10 +158,10 @@ struct ToolOutput {
 }
 
 impl Toolbox {
-    /// Lists the snapshot's tree; everything else is read when it is asked for.
+    /// Creates a toolbox. Lists the snapshot's tree; file contents are read on demand.
     ///
     /// # Errors
-    /// A snapshot that cannot be read.
+    /// Fails if the snapshot cannot be read.
     pub fn new(setup: ToolboxSetup) -> Result<Self, GitError> {
         let ToolboxSetup { repo, base_commit, snapshot_commit, change, reviewer, mask, folder } = setup;
         let files = VisibleFiles::new(repo.list_tree(&snapshot_commit)?, &change);
@@ -179,21 +181,21 @@ impl Toolbox {
         })
     }
 
-    /// From now on searches leave away the files that this index, which must be of all of the snapshot's tree, knows not
-    /// to have what is looked for.
+    /// Sets the index that searches use to skip files that cannot match. The index must cover the complete snapshot
+    /// tree.
     pub fn set_index(&mut self, index: Index) {
         self.index = Some(index);
     }
 
-    /// What a model is told of its tools.
+    /// Returns the descriptions of all tools for the model.
     pub fn specs() -> Vec<ToolSpec> {
         Tool::ALL.iter().map(|tool| tool.spec()).collect()
     }
 
-    /// Answers a call. Asks `cancelled` between files and between lines, and stops within a second; the answer then says
-    /// so and nothing else.
+    /// Answers a call. Calls `cancelled` between files and between lines and stops within a second after it returns
+    /// true; the answer then only reports the cancellation.
     pub fn run(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> ToolResult {
-        // Files are a stranger's as well: what makes an analysis panic costs this call and nothing else.
+        // Files are untrusted input: a panic in the analysis fails only this call.
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(call, cancelled)));
         let answered = answered.unwrap_or_else(|_| {
             self.parsers = Parsers::default();
@@ -207,7 +209,7 @@ impl Toolbox {
                 (stopped.text, stopped.outcome, summary, Vec::new())
             }
         };
-        // File names and what a model writes may hold secrets as well.
+        // File names and text written by the model may contain secrets.
         let text = truncate_answer(&mask.mask_key_shapes(&text));
         let summary = mask.mask_key_shapes(&summary);
         ToolResult { text, outcome, summary: format_line(&summary).chars().take(MAX_SUMMARY_CHARS).collect(), shown }
@@ -231,7 +233,7 @@ impl Toolbox {
     }
 }
 
-/// What somebody wrote, in a sentence: one line, not too long.
+/// Quotes foreign text for a sentence: one line, at most 200 characters.
 fn quote(text: &str) -> String {
     let short: String = text.chars().take(200).collect();
     let dots = if short.len() < text.len() { "…" } else { "" };
@@ -244,7 +246,7 @@ const _: () = {
     moves_to_another_thread::<Toolbox>();
 };
 
-/// Tools keep within their pages; what masking made longer is cut here.
+/// Truncates an answer that masking made longer than [`MAX_ANSWER_BYTES`].
 fn truncate_answer(text: &str) -> String {
     const NOTE: &str = "\n(The rest did not fit.)";
     match text.len() <= MAX_ANSWER_BYTES {

@@ -1,15 +1,16 @@
-//! Answers in pages: the same lines in the same order always fall on the same pages, and no page grows too long.
+//! Splits answers into pages. The same lines in the same order always fall on the same pages, and each page has a
+//! bounded size.
 
 use std::ops::ControlFlow;
 
 use crate::domain::LineRange;
 
-/// Bytes of a page: about 6,000 tokens.
+/// Largest page in bytes: about 6,000 tokens.
 pub const MAX_PAGE_BYTES: usize = 24 << 10;
-/// Lines of a page.
+/// Largest page in lines.
 pub const MAX_PAGE_LINES: usize = 400;
 
-/// Takes all lines of an answer, and keeps those of one page.
+/// Receives all lines of an answer and keeps the lines of one page.
 pub struct Pager {
     wanted: u32,
     current: u32,
@@ -17,18 +18,19 @@ pub struct Pager {
     bytes: usize,
     heading: String,
     text: String,
-    /// Whether there is a page behind the wanted one.
+    /// True if a page follows the wanted one.
     pub has_more: bool,
 }
 
 impl Pager {
-    /// Pages count from 1.
+    /// Creates a pager for the page `wanted`, counted from 1.
     pub fn new(wanted: u32) -> Self {
         let (heading, text) = (String::new(), String::new());
         Self { wanted, current: 1, lines: 0, bytes: 0, heading, text, has_more: false }
     }
 
-    /// Adds a line, without its end. `Break` when the wanted page is full and this line was the first of the next.
+    /// Adds a line without its line end. Returns `Break` if the wanted page is full and this line would start the next
+    /// page.
     pub fn push(&mut self, line: &str) -> ControlFlow<()> {
         if self.lines > 0 && (self.lines >= MAX_PAGE_LINES || self.bytes + line.len() + 1 > MAX_PAGE_BYTES) {
             self.current += 1;
@@ -48,13 +50,14 @@ impl Pager {
         ControlFlow::Continue(())
     }
 
-    /// Adds a line below a heading, which is added first where the line before stood below another, or on another page.
+    /// Adds a line below a heading. Repeats the heading if the previous line had another heading or stood on another
+    /// page.
     pub fn push_below(&mut self, heading: &str, line: &str) -> ControlFlow<()> {
         let is_below = self.heading == heading;
         let (lines, bytes) = if is_below { (1, line.len() + 1) } else { (2, heading.len() + line.len() + 2) };
         let is_full = self.lines > 0 && (self.lines + lines > MAX_PAGE_LINES || self.bytes + bytes > MAX_PAGE_BYTES);
         if is_full {
-            // So that no heading is alone at the end of a page.
+            // Prevents a lone heading at the end of a page.
             self.lines = MAX_PAGE_LINES;
         }
         if is_full || !is_below {
@@ -64,27 +67,28 @@ impl Pager {
         self.push(line)
     }
 
-    /// Whether the last line fell on the wanted page.
+    /// Returns true if the last line fell on the wanted page.
     pub fn is_on_wanted_page(&self) -> bool {
         self.current == self.wanted
     }
 
-    /// The page; `None` when there is nothing on it.
+    /// Returns the text of the page; `None` if the page is empty.
     pub fn text(&self) -> Option<&str> {
         (!self.text.is_empty()).then_some(self.text.as_str())
     }
 
-    /// Pages there are, as far as was looked.
+    /// Returns the number of pages seen so far.
     pub fn page_count(&self) -> u32 {
         self.current.min(self.wanted)
     }
 }
 
-/// Lines put before a model, neighbours joined.
+/// Line ranges shown to the model; adjacent ranges are merged.
 #[derive(Default)]
 pub struct ShownLines(pub Vec<(String, LineRange)>);
 
 impl ShownLines {
+    /// Adds a line range and merges it with the last range if they touch.
     pub fn add(&mut self, path: &str, lines: LineRange) {
         match self.0.last_mut() {
             Some((last, range)) if last == path && lines.start <= range.end + 1 && range.start <= lines.end + 1 => {

@@ -1,4 +1,4 @@
-//! `read_file`: lines of a file, with their numbers.
+//! The tool `read_file`: shows lines of a file with line numbers.
 
 use std::ops::ControlFlow;
 
@@ -26,12 +26,16 @@ pub fn spec() -> ToolSpec {
     )
 }
 
+/// Runs the tool.
+///
+/// # Errors
+/// Fails if an argument is invalid or the file must not or cannot be shown.
 pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolOutput, ToolError> {
     let path = arguments.take_required_text("path")?;
     let (start, end) = (arguments.take_number("start_line")?.unwrap_or(1), arguments.take_number("end_line")?);
     let entry = toolbox.files.find_file(&toolbox.repo, &path)?;
     let text = toolbox.texts.get(&toolbox.repo, entry)?;
-    // A changed file is text for the review, whatever its bytes look like.
+    // A changed file is reviewed as text, whatever its bytes look like.
     if text.is_binary && !toolbox.files.is_changed(&entry.path) {
         let bytes = toolbox.repo.blob_size(&entry.id).unwrap_or_default();
         return Err(ToolError::failed(format!(

@@ -1,4 +1,4 @@
-//! `report_findings` and `finish`: what a model is told of them. The engine carries them out.
+//! Descriptions of the tools `report_findings` and `finish` for the model. The engine executes them.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Looking through the contents of many files, within a budget that depends on nothing but the snapshot.
+//! Scans the contents of many files within a budget that depends only on the snapshot.
 
 use std::ops::ControlFlow;
 
@@ -9,12 +9,12 @@ use crate::context::text::{MAX_TEXT_BYTES, is_binary};
 use crate::domain::text::format_count;
 use crate::git::{Repo, TreeListingEntry};
 
-/// Bytes that one call reads at most: five seconds' worth (measured on 100,000 packed files).
+/// Bytes that one call reads at most; takes about five seconds (measured with 100,000 packed files).
 pub const MAX_SCAN_BYTES: u64 = 512 << 20;
-/// A file counts as this many bytes at least: opening it costs as much as reading them.
+/// Smallest cost of a file in bytes: opening a file costs as much as reading this many bytes.
 const MIN_FILE_COST_BYTES: u64 = 4 << 10;
 
-/// What a scan did not look into.
+/// Counts of searched and skipped files.
 #[derive(Default)]
 pub struct ScanSummary {
     files: usize,
@@ -25,14 +25,14 @@ pub struct ScanSummary {
     is_over_budget: bool,
 }
 
-/// Is handed a file and its content, and says whether to go on.
+/// Callback for a file and its content; `Break` ends the scan.
 pub type VisitFile<'a> = dyn FnMut(&TreeListingEntry, &[u8]) -> Result<ControlFlow<()>, ToolError> + 'a;
 
-/// Hands the files that may be seen and are text to `visit`, the nearest to the change first, until it breaks or `budget`
-/// bytes are read. What `sieve` leaves away counts as if it were read, so that the same files are looked at without it.
+/// Calls `visit` for each visible text file, nearest to the change first, until it breaks or `budget` bytes are read.
+/// Files that `sieve` excludes count as read, so the same files are visited without an index.
 ///
 /// # Errors
-/// When `cancelled` says so.
+/// Fails when `cancelled` returns true, or with an error of `visit`.
 pub fn scan_files(
     (repo, files): (&Repo, &VisibleFiles),
     sieve: Option<&IndexPrefilter<'_>>,
@@ -83,12 +83,12 @@ pub fn scan_files(
 }
 
 impl ScanSummary {
-    /// Whether no file was wanted.
+    /// Returns true if no file matched `wanted`.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
-    /// What a reader of the results must know, a line each.
+    /// Returns notes about files that were not searched, one per line.
     pub fn notes(&self) -> String {
         let mut notes = String::new();
         if self.is_over_budget {

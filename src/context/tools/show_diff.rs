@@ -1,4 +1,4 @@
-//! `show_diff`: what the change under review changes.
+//! The tool `show_diff`: shows the diff of the change under review.
 
 use serde_json::json;
 
@@ -29,6 +29,10 @@ pub fn spec() -> ToolSpec {
     )
 }
 
+/// Runs the tool.
+///
+/// # Errors
+/// Fails if an argument is invalid, if the diff cannot be shown, or when `cancelled` returns true.
 pub fn run(
     toolbox: &mut Toolbox,
     arguments: &mut ToolArguments,
@@ -61,7 +65,7 @@ struct DiffPages {
     shown: ShownLines,
 }
 
-/// The list of the changed files and those left out, then the diffs until the page is full.
+/// Adds the list of changed and left-out files, then the diffs, until the page is full.
 fn push_all_diffs(toolbox: &Toolbox, pages: &mut DiffPages, cancelled: &dyn Fn() -> bool) -> Result<(), ToolError> {
     let change = &toolbox.change;
     let heading = format!("Changed: {}", format_count(change.files.len(), "file"));
@@ -110,12 +114,12 @@ fn push_file_diff(toolbox: &Toolbox, path: &str, pages: &mut DiffPages) -> Resul
             reason => Err(ToolError::failed(format!("{} changed, but is not under review: {reason}", quote(path)))),
         };
     }
-    // Says as well what is wrong with the path.
+    // Reports also a problem with the path.
     toolbox.files.find_file(&toolbox.repo, path)?;
     Err(ToolError::failed(format!("{} did not change; read_file shows it", quote(path))))
 }
 
-/// Whether the page is full.
+/// Adds the diff rows of a file. Returns true if the page is full.
 fn push_diff_rows(toolbox: &Toolbox, file: &FileChange, pages: &mut DiffPages) -> Result<bool, ToolError> {
     if is_secret_file(&file.path) || file.old_path.as_deref().is_some_and(is_secret_file) {
         return Err(withheld_error(&file.path));
@@ -139,7 +143,7 @@ fn file_heading(toolbox: &Toolbox, file: &FileChange) -> String {
     format!("### {}", diff::format_file_title(file, toolbox.texts.mask()))
 }
 
-/// What was deleted, from the base.
+/// Adds the text of a deleted file, read from the base commit.
 fn push_deleted_file(toolbox: &Toolbox, path: &str, pages: &mut DiffPages) -> Result<(), ToolError> {
     if is_secret_file(path) {
         return Err(withheld_error(path));

@@ -1,4 +1,5 @@
-//! `static_findings`: what the built-in reviewer reports of the change. It runs once, when it is first asked.
+//! The tool `static_findings`: lists the findings of the built-in reviewer in the change. The reviewer runs once, at
+//! the first call.
 
 use serde_json::json;
 
@@ -23,6 +24,10 @@ pub fn spec() -> ToolSpec {
     )
 }
 
+/// Runs the tool.
+///
+/// # Errors
+/// Fails if an argument is invalid, if the analysis fails, or when `cancelled` returns true.
 pub fn run(
     toolbox: &mut Toolbox,
     arguments: &mut ToolArguments,
@@ -61,12 +66,12 @@ pub fn run(
     Ok(ToolOutput { text, summary, shown: Vec::new() })
 }
 
-/// The changed file that a path names.
+/// Returns the changed file that a path names.
 fn find_changed_file(toolbox: &Toolbox, path: String) -> Result<String, ToolError> {
     if toolbox.files.is_changed(&path) {
         return Ok(path);
     }
-    // It may be called as it is shown. Says as well what is wrong with the path.
+    // The path may be in its displayed form. The lookup also reports a problem with the path.
     let entry = toolbox.files.find_file(&toolbox.repo, &path)?;
     if toolbox.files.is_changed(&entry.path) {
         return Ok(entry.path.clone());
@@ -96,7 +101,7 @@ fn review(
         Ok(report) => Ok(report.findings),
         Err(ReviewerError::Cancelled) => Err(ToolError::cancelled()),
         Err(ReviewerError::Failed { summary, .. }) => {
-            // It may name folders of this machine.
+            // The message may contain local folder names.
             tracing::warn!(%summary, "static analysis failed when a model asked for it");
             Err(ToolError::failed("static analysis failed; go on without it"))
         }

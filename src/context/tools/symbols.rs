@@ -1,4 +1,4 @@
-//! Where a file defines a name and where it only uses it, by its syntax tree. Comments and texts are neither.
+//! Finds definitions and references of a name in a file's syntax tree. Comments and strings do not count.
 
 use std::sync::LazyLock;
 
@@ -7,24 +7,24 @@ use crate::domain::LineRange;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{KindSet, NAME_KINDS, NodeIndex, ParsedFile, field_id};
 
-/// What a place of a name is.
+/// Role of a name at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SymbolRole {
-    /// With the sort of thing that is defined.
+    /// The name is defined here; the value is the kind of definition.
     Definition(&'static str),
     Reference,
 }
 
-/// A name in a file.
+/// Occurrence of a name in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SymbolOccurrence {
     pub line: u32,
-    /// All of what is defined; of a reference its line.
+    /// 1-based lines: the whole definition, or the line of a reference.
     pub lines: LineRange,
     pub role: SymbolRole,
 }
 
-/// Kinds of nodes that define what their name says, in any language, and the sort of it. A test holds each against a
+/// Node kinds that define a name, in all languages, grouped by the kind of definition. A test checks each against a
 /// grammar.
 const DEFINING_KINDS: &[(&str, &[&str])] = &[
     (
@@ -142,7 +142,7 @@ const DEFINING_KINDS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What stands between a name and what it defines: declarators of C, lists of names.
+/// Nodes between a name and its definition: C declarators, lists of names.
 const DECLARATOR_KINDS: &[&str] = &[
     "pointer_declarator",
     "function_declarator",
@@ -157,10 +157,10 @@ const DECLARATOR_KINDS: &[&str] = &[
     "property_element",
 ];
 
-/// Types of C and C++ that are only named where they have no body.
+/// C and C++ types that are definitions only if they have a body.
 const BODY_KINDS: &[&str] = &["struct_specifier", "union_specifier", "enum_specifier", "class_specifier"];
 
-/// How far up the definition of a name may be.
+/// Most parent steps from a name to its definition.
 const MAX_PARENT_STEPS: usize = 6;
 
 struct SymbolKinds {
@@ -168,10 +168,10 @@ struct SymbolKinds {
     through: KindSet,
     with_body: KindSet,
     function_declarator: KindSet,
-    /// Their name is their first child, in no field.
+    /// Definitions whose name is the first child without a field.
     name_first: KindSet,
     defining: Vec<(&'static str, KindSet)>,
-    /// The fields in which what is defined stands.
+    /// Fields that hold the defined name.
     fields: Vec<u16>,
     body: u16,
 }
@@ -190,7 +190,7 @@ static SYMBOL_KINDS: LazyLock<Vec<SymbolKinds>> = LazyLock::new(|| {
     Language::ALL.into_iter().map(shapes).collect()
 });
 
-/// Where a file names `name`, one place for a line: the first definition on it where there is one.
+/// Finds the occurrences of `name`, at most one per line: the first definition on the line, otherwise a reference.
 pub fn find_occurrences(source: &ParsedFile<'_>, name: &str) -> Vec<SymbolOccurrence> {
     let Some(shapes) = SYMBOL_KINDS.get(source.language.index()) else { return Vec::new() };
     let mut places: Vec<SymbolOccurrence> = Vec::new();
@@ -213,12 +213,12 @@ pub fn find_occurrences(source: &ParsedFile<'_>, name: &str) -> Vec<SymbolOccurr
     places
 }
 
-/// A name without the signs of its language.
+/// Strips language sigils from a name.
 pub fn strip_sigils(name: &str) -> &str {
     name.trim_start_matches(['$', '@', '#'])
 }
 
-/// With what is defined.
+/// Returns the role of a name node and, for a definition, the defining node.
 fn classify_occurrence(
     source: &ParsedFile<'_>,
     shapes: &SymbolKinds,
@@ -238,13 +238,13 @@ fn classify_occurrence(
                 shapes.with_body.contains(node.kind) && source.child_by_field(parent, shapes.body).is_none();
             return match (is_named_only, is_function) {
                 (true, _) => REFERENCE,
-                // `int f(void);` is written as a variable is.
+                // `int f(void);` has the syntax of a variable declaration.
                 (false, true) => (SymbolRole::Definition("function"), Some(parent)),
                 (false, false) => (SymbolRole::Definition(sort), Some(parent)),
             };
         }
         is_function |= is_its_name && shapes.function_declarator.contains(node.kind);
-        // Lists and some declarators have no field for what they hold.
+        // Lists and some declarators have no field for their content.
         if !shapes.through.contains(node.kind) || !(is_its_name || field == 0) {
             return REFERENCE;
         }
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
     use crate::reviewers::analyzer::source::Parsers;
 
-    /// `line sort` of each place of `name`; `-` for a reference.
+    /// Formats each occurrence of `name` as `line kind`; `-` for a reference.
     fn found(path: &str, code: &str, name: &str) -> Vec<String> {
         let language = Language::detect(path, code.as_bytes()).expect("a language");
         let mut parsers = Parsers::default();
@@ -347,7 +347,7 @@ mod tests {
                 "fn it(\n    a: u8,\n) -> u8 {\n    a\n}\n\nfn g() {\n    it(\n        1,\n    );\n}\n",
                 &[(1, 5), (8, 8)][..],
             ),
-            // These end with the line's end.
+            // The node ends with the line end.
             ("a.c", Language::C, "#define it 1\nint y = it;\n", &[(1, 1), (2, 2)]),
             ("a.c", Language::C, "#define it(x) \\\n    (x)\nint y;\n", &[(1, 2)]),
             ("a.cpp", Language::Cpp, "#define it 1\n\nint y;\n", &[(1, 1)]),

@@ -1,4 +1,4 @@
-//! Texts of the snapshot's files, masked; kept for the next call, which is often about the same files.
+//! Cache of the masked texts of snapshot files. The next call is often about the same files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,12 +8,13 @@ use crate::context::mask::Mask;
 use crate::context::text::{BlobText, MAX_TEXT_BYTES, ReadTextError, format_size};
 use crate::git::{Repo, TreeListingEntry};
 
-/// More is forgotten, in bytes of text.
+/// Cached text in bytes above which the cache is emptied.
 const MAX_CACHED_BYTES: usize = 32 << 20;
 
+/// Cache of masked texts by path.
 pub struct MaskedTextCache {
     mask: Mask,
-    /// By path: what is masked depends on it.
+    /// Keyed by path, because masking depends on the path.
     texts: HashMap<String, Arc<BlobText>>,
     bytes: usize,
 }
@@ -27,7 +28,10 @@ impl MaskedTextCache {
         self.mask
     }
 
-    /// A file's text, binary ones included.
+    /// Returns the masked text of a file, also of a binary file.
+    ///
+    /// # Errors
+    /// Fails if the file is too large or git cannot read it.
     pub fn get(&mut self, repo: &Repo, entry: &TreeListingEntry) -> Result<Arc<BlobText>, ToolError> {
         if let Some(text) = self.texts.get(&entry.path) {
             return Ok(Arc::clone(text));
@@ -45,7 +49,8 @@ impl MaskedTextCache {
     }
 }
 
-/// Why a file cannot be shown. What git says names folders of this machine, and is not for a model.
+/// Builds the answer for a file that cannot be read. A git error may contain local folder names and is not shown to the
+/// model.
 pub fn unreadable_error(path: &str, unread: ReadTextError) -> ToolError {
     let path = quote(path);
     ToolError::failed(match unread {

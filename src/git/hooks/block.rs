@@ -1,25 +1,29 @@
-//! The lines that revdeck puts into a hook: made, found again, and taken out.
+//! Formats, finds and removes the block of lines that revdeck adds to a hook.
 //!
-//! Invariants: pure; what is put into a file and taken out again leaves its bytes as they were. The block is a whole number of
-//! lines in the file's own line ends, found by its first and its last line, so that it can be told from what others wrote
-//! around it. In a script it can neither fail nor write nor keep anything of its caller open.
+//! Invariants:
+//! - The functions are pure.
+//! - Inserting and removing the block restores the original bytes.
+//! - The block consists of whole lines with the file's own line ends. Its first and last line identify it among the
+//!   lines of other authors.
+//! - In a script, the block cannot fail, print anything, or keep an open file of its caller.
 
 use std::ops::Range;
 
-/// How the first and the last line begin.
+/// Prefix of the block's first line.
 const BEGIN_MARKER: &[u8] = b"# >>> revdeck >>> ";
+/// Prefix of the block's last line.
 const END_MARKER: &[u8] = b"# <<< revdeck <<<";
-/// Of the file without the block, so that it can be told whether somebody has changed it since.
+/// Length of the hash of the file without the block, in hexadecimal digits. The hash shows later edits of the file.
 const HASH_DIGITS: usize = 12;
 
-/// How the block came into its file; a word in its first line.
+/// Way in which the block came into its file; stored as text in the block's first line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockOrigin {
-    /// There was no file.
+    /// revdeck created the file.
     CreatedFile,
-    /// There was one, and it stays as it is around the block.
+    /// The block was inserted into an existing file.
     Inserted,
-    /// There was one that the block cannot stand in: it was moved aside and is called after the block.
+    /// The existing file could not take the block; it was moved aside and is called after the block.
     MovedAside,
 }
 
@@ -39,28 +43,29 @@ impl BlockOrigin {
     }
 }
 
-/// What is written in.
+/// Language of the file with the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookLanguage {
     Shell,
-    /// The settings of lefthook.
+    /// Settings file of lefthook.
     Yaml,
 }
 
-/// What a hook calls.
+/// The command that a hook runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCall {
-    /// revdeck's own file. Without one, or where it is gone, `revdeck` in `PATH` is called, and without that nothing.
+    /// Path of the revdeck program. When it is `None` or the file is missing, the hook calls `revdeck` from `PATH`; if
+    /// that is missing too, the hook does nothing.
     pub program: Option<Vec<u8>>,
-    /// `REVDECK_HOME` for callers that do not have it, such as programs with windows.
+    /// Value of `REVDECK_HOME` for callers that do not set it, such as graphical programs.
     pub home: Option<Vec<u8>>,
 }
 
 impl HookCall {
-    /// The command; a hook's caller waits only for `revdeck hook run`, which returns at once.
+    /// Returns the lines of the command. The hook's caller waits only for `revdeck hook run`, which returns at once.
     fn script_lines(&self, language: HookLanguage) -> Vec<Vec<u8>> {
         let mut lines: Vec<Vec<u8>> = Vec::new();
-        // The husky of before v9 runs a hook a second time, with this set the first time around.
+        // husky before v9 runs a hook twice; it sets this variable in the first run.
         let guard: &[u8] = match language {
             HookLanguage::Shell => b"[ -n \"${husky_skip_init-}\" ] || (",
             HookLanguage::Yaml => b"(",
@@ -105,12 +110,12 @@ impl HookCall {
         lines
     }
 
-    /// `around` with the block in it, where a line begins or at the end.
+    /// Inserts the block into `around` at a line start or at the end.
     pub fn insert_into(&self, around: &[u8], at: usize, origin: BlockOrigin, language: HookLanguage) -> Vec<u8> {
         self.insert_with_hash(around, at, origin, language, &content_hash(around))
     }
 
-    /// A file with the block as it would be put in today; what is known of edits stays known.
+    /// Rewrites the block with the current command; the stored hash is kept, so that later edits are still detected.
     pub fn update_block(&self, found: &HookBlock, language: HookLanguage) -> Vec<u8> {
         self.insert_with_hash(&found.around, found.at, found.origin, language, &found.hash)
     }
@@ -126,7 +131,7 @@ impl HookCall {
         let (before, after) = around.split_at(at.min(around.len()));
         let end: &[u8] = if detect_line_ending(around) == LineEnding::CrLf { b"\r\n" } else { b"\n" };
         let block = self.block_lines(origin, hash, language).join(end);
-        // After a last line without an end the block has none either: so it can be told when it is taken out.
+        // When the last line has no line end, the block gets none either, so that removing it restores the file.
         let unended = !before.is_empty() && !before.ends_with(b"\n");
         match unended {
             true => [before, end, &block, after].concat(),
@@ -135,38 +140,38 @@ impl HookCall {
     }
 }
 
-/// A block in a file.
+/// A block found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookBlock {
     pub origin: BlockOrigin,
-    /// The file without it.
+    /// The file without the block.
     pub around: Vec<u8>,
-    /// Where it stood in `around`.
+    /// Byte offset of the block in `around`.
     pub at: usize,
-    /// Of the file when the block was put in.
+    /// Hash of the file without the block, from the time of its installation.
     hash: String,
     pub state: BlockState,
-    /// The file that it calls.
+    /// Path of the program that the block calls.
     pub program: Option<Vec<u8>>,
 }
 
-/// What became of the rest of the file since the block was put in.
+/// State of the rest of the file since the block was inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockState {
     Untouched,
     Edited,
 }
 
-/// What a look for a block came to.
+/// Result of a search for the block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BlockSearch {
     None,
     Found(HookBlock),
-    /// One of its lines is there, and not the other.
+    /// Only a part of the block exists, or its first line is not valid.
     Damaged,
 }
 
-/// Looks for the block in a file.
+/// Searches a file for the block.
 pub fn find_block(content: &[u8]) -> BlockSearch {
     let (mut first, mut last): (Option<Range<usize>>, Option<Range<usize>>) = (None, None);
     let mut start = 0;
@@ -207,7 +212,7 @@ fn content_hash(content: &[u8]) -> String {
     hash
 }
 
-/// A text as one word of the shell.
+/// Quotes a text as a shell word.
 fn quote_for_shell(text: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'\''];
     for byte in text {
@@ -220,7 +225,7 @@ fn quote_for_shell(text: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// The program in the lines of a block.
+/// Parses the path of the program from the lines of a block.
 fn parse_program(lines: &[u8]) -> Option<Vec<u8>> {
     let lines = lines.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let word = lines.filter_map(|line| line.strip_prefix(b"revdeck='")).find_map(|rest| rest.strip_suffix(b"'"))?;
@@ -247,16 +252,17 @@ enum LineEnding {
     CrLf,
 }
 
-/// How the first line of a file ends.
+/// Returns the line ending of a file's first line.
 fn detect_line_ending(content: &[u8]) -> LineEnding {
     let first = content.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
     if first.ends_with(b"\r\n") { LineEnding::CrLf } else { LineEnding::Lf }
 }
 
-/// Where in an existing script the block may stand: behind its first line when that names a shell, at its beginning when
-/// nothing is named and git has the shell run it; `None` when it is no script of a shell that takes the block.
+/// Returns the byte offset for the block in an existing script: after a first line that names a shell, or 0 for a
+/// script without a first `#!` line, which git runs with the shell. Returns `None` when the script cannot take the
+/// block.
 ///
-/// At the beginning, because what a script does last may be to leave: `exit`, `exec`.
+/// The block stands at the beginning, because a script may end early, for example with `exit` or `exec`.
 pub fn insertion_offset(script: &[u8]) -> Option<usize> {
     if script.contains(&0) || is_polyglot(script) {
         return None;
@@ -266,7 +272,7 @@ pub fn insertion_offset(script: &[u8]) -> Option<usize> {
         let text = std::str::from_utf8(script).is_ok_and(|text| !text.starts_with('\u{feff}'));
         return text.then_some(0);
     };
-    // Where it matters, the system takes a carriage return for a part of the name.
+    // On systems with `#!` support, a carriage return is a part of the program's name.
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = if cfg!(windows) { line.trim_ascii_end() } else { line };
     let mut words = std::str::from_utf8(line).ok()?.split([' ', '\t']).filter(|word| !word.is_empty());
@@ -280,7 +286,7 @@ pub fn insertion_offset(script: &[u8]) -> Option<usize> {
     matches!(shell.as_str(), "sh" | "bash" | "dash" | "ash" | "ksh" | "mksh").then_some(first.len())
 }
 
-/// A script of the shell that has another program run the same file: for that program the block would be nonsense.
+/// Returns true for a shell script that runs the same file with another program; the block would be invalid there.
 fn is_polyglot(script: &[u8]) -> bool {
     let lines = script.split(|byte| *byte == b'\n');
     lines.into_iter().any(|line| {

@@ -1,16 +1,19 @@
-//! The hook that asks for a review of every commit: put into a repository, looked at, and taken out again.
+//! Installs, inspects and uninstalls the git hook that requests a review of every commit.
 //!
-//! Invariants: nothing outside of the repository is written; what was there runs on as before, with its exit code; what is
-//! taken out leaves the bytes and the mode that were there, or, when somebody has edited the file since, everything but
-//! our own lines. A hook that is there is never without its file, whenever we are killed.
+//! Invariants:
+//! - Nothing outside of the repository is written.
+//! - An existing hook runs as before, with its exit code.
+//! - Uninstalling restores the original bytes and mode. When a person edited the file since, only revdeck's own lines
+//!   are removed.
+//! - A hook that existed has its file at every moment, even when revdeck is killed.
 //!
-//! | what is there | what is done |
+//! | existing hook | action |
 //! |---|---|
-//! | nothing | a script of our own |
-//! | a script of the shell | our lines behind its first one |
-//! | anything else: another language, a program, a link, a script that is switched off | it is moved to `NAME.before-revdeck`, and a script of ours calls it last |
+//! | none | create a script |
+//! | a shell script | insert revdeck's lines after its first line |
+//! | another language, a program, a link, a disabled script | move it to `NAME.before-revdeck`; a new script calls it |
 //! | husky from v9 on | as above, for `.husky/post-commit` |
-//! | a hook of lefthook | an entry in `lefthook-local.yml` |
+//! | a hook of lefthook | add an entry to `lefthook-local.yml` |
 //! | a hook of pre-commit | as above, for `post-commit.legacy`, which pre-commit runs first |
 
 mod block;
@@ -26,14 +29,14 @@ use block::{BlockSearch, BlockState, HookBlock, HookLanguage};
 pub use location::HookManager;
 use location::{HookLocation, read_hook, with_suffix};
 
-/// The hook's name.
+/// Name of the hook.
 const HOOK_NAME: &str = "post-commit";
-/// What a hook that is moved aside is called.
+/// File suffix of a hook that was moved aside.
 const ASIDE_SUFFIX: &str = "before-revdeck";
-/// A file that we made, without the block.
+/// Content, without the block, of a file that revdeck creates.
 const SCRIPT_HEAD: &[u8] = b"#!/bin/sh\n";
 
-/// Why a hook cannot be put in or taken out.
+/// Error that prevents installing or uninstalling the hook.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
     #[error(transparent)]
@@ -44,7 +47,7 @@ pub enum HookError {
     NoGit { source: std::io::Error },
     #[error("git does not say where the hooks of {} are: {what}", path.display())]
     Refused { path: PathBuf, what: String },
-    /// With the file of settings that says so.
+    /// The hooks are outside of the repository; `origin` is the settings file with `core.hooksPath`.
     #[error("the hooks are in {}, outside of this repository{}", folder.display(),
         origin.as_ref().map_or(String::new(), |origin| format!(" (core.hooksPath in {origin})")))]
     Outside { folder: PathBuf, origin: Option<String> },
@@ -65,7 +68,7 @@ impl HookError {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
-    /// What somebody can do about it.
+    /// Returns a sentence with a remedy; `None` when there is no specific remedy.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Git(error) => return error.hint(),
@@ -94,80 +97,83 @@ impl HookError {
     }
 }
 
-/// What putting a hook in comes to.
+/// Result of installing the hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookInstallation {
     pub file: PathBuf,
     pub manager: HookManager,
     pub outcome: InstallOutcome,
-    /// Others may get the file with the repository.
+    /// True when the file is part of the repository, so that other people can get it.
     pub is_shared: bool,
-    /// The file as it is now, or would be.
+    /// Content of the file after the installation.
     pub content: Vec<u8>,
 }
 
-/// What was done, or would be.
+/// Change made by the installation, or that a dry run would make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstallOutcome {
     Unchanged,
-    /// The block was there and named another program.
+    /// The block existed and was rewritten, for example because it named another program.
     Updated,
     CreatedFile,
     Inserted,
-    /// What was there is in this file now.
+    /// The existing hook was moved to this file.
     MovedAside(PathBuf),
 }
 
-/// Whether to change anything.
+/// Choice between applying a change and a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookWriteMode {
     Apply,
     DryRun,
 }
 
-/// A file that the hook was taken out of.
+/// A file from which the hook was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookRemoval {
     pub file: PathBuf,
     pub left: HookRemainder,
 }
 
-/// What is left of a file.
+/// Remainder of the file after the removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookRemainder {
-    /// Nothing: it was ours.
+    /// No file; revdeck had created it.
     Nothing,
-    /// What was there before, byte for byte.
+    /// The original file, byte for byte.
     AsBefore,
-    /// Somebody has edited it since: everything but our lines.
+    /// The file without revdeck's lines; a person edited it after the installation.
     Edited,
-    /// As [`Left::Edited`]; it goes on to call the hook that was moved aside.
+    /// Like [`HookRemainder::Edited`]; the file still calls the hook that was moved aside.
     EditedWithCall,
 }
 
-/// A hook that is there.
+/// A file with the hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledHook {
     pub file: PathBuf,
-    /// Whether git, or who looks after the hooks, runs this file.
+    /// True when git or the hook manager runs this file.
     pub runs: bool,
     pub edited: bool,
-    /// The revdeck that it calls; `None` for the one in `PATH`.
+    /// The revdeck program that the hook calls; `None` for the program in `PATH`.
     pub program: Option<PathBuf>,
 }
 
-/// How it stands with the hook.
+/// Status of the hook in a repository.
 #[derive(Debug)]
 pub struct HookStatus {
     pub present: Vec<InstalledHook>,
-    /// Files with a part of our lines.
+    /// Files with a part of revdeck's lines.
     pub damaged: Vec<PathBuf>,
-    /// Who looks after the hooks; an error where none can be put in.
+    /// The hook manager; an error when the hook cannot be installed.
     pub manager: Result<HookManager, HookError>,
 }
 
 impl HookCall {
-    /// A call of the program, with the home that it has now.
+    /// Creates a call of `program` with `home` as its `REVDECK_HOME`.
+    ///
+    /// # Errors
+    /// Returns an error when a path contains a line break.
     pub fn new(program: &Path, home: Option<&Path>) -> Result<Self, HookError> {
         for path in [Some(program), home].into_iter().flatten() {
             if path_bytes::from_path(path).contains(&b'\n') {
@@ -177,14 +183,18 @@ impl HookCall {
         Ok(Self { program: Some(path_bytes::from_path(program)), home: home.map(path_bytes::from_path) })
     }
 
-    /// For a file that others get with the repository: names no place of this machine.
+    /// Creates a call without paths of this machine, for a file that other people get with the repository.
     fn new_portable() -> Self {
         Self { program: None, home: None }
     }
 }
 
 impl Repo {
-    /// Puts the hook in, or says what that would do. Twice is as once.
+    /// Installs the hook; a dry run only reports the change. Installing it again changes nothing.
+    ///
+    /// # Errors
+    /// Returns an error when the repository has no worktree, when its hooks are outside of it, or when a file cannot
+    /// take the hook or be written.
     pub fn install_hook(&self, call: &HookCall, really: HookWriteMode) -> Result<HookInstallation, HookError> {
         let place = self.hook_location()?;
         let portable = HookCall::new_portable();
@@ -214,7 +224,7 @@ impl Repo {
                 InstallOutcome::CreatedFile => replace_file(file, &content, 0o755)?,
                 InstallOutcome::Updated | InstallOutcome::Inserted => replace_file(file, &content, mode(file)?)?,
                 InstallOutcome::MovedAside(aside) => {
-                    // The file is there under one of its names at every moment.
+                    // The hard link keeps the hook's file present under one of its names at every moment.
                     if fs::hard_link(file, aside).is_err() {
                         fs::rename(file, aside).map_err(HookError::io("move aside", file))?;
                     }
@@ -231,7 +241,7 @@ impl Repo {
         })
     }
 
-    /// How the block gets into a file that others wrote.
+    /// Inserts the block into an existing file, or plans to move the file aside.
     fn insert_beside(
         &self,
         call: &HookCall,
@@ -258,7 +268,7 @@ impl Repo {
         };
         let first_line = content.iter().position(|byte| *byte == b'\n').map_or(content.len(), |end| end + 1);
         let at = match place.manager {
-            // Runs it with `sh`, whatever its first line and its mode say.
+            // husky runs the hook with `sh`, regardless of its first line and its mode.
             HookManager::Husky if is_link => return Err(by_hand("it is a symbolic link")),
             HookManager::Husky => Some(if content.starts_with(b"#!") { first_line } else { 0 }),
             _ if is_link || !is_executable(file) => None,
@@ -281,7 +291,10 @@ impl Repo {
         ))
     }
 
-    /// Takes the hook out of every file that has it.
+    /// Removes the hook from every file that contains it; a dry run only reports the files.
+    ///
+    /// # Errors
+    /// Returns an error when a file is damaged, or cannot be read or written.
     pub fn uninstall_hook(&self, really: HookWriteMode) -> Result<Vec<HookRemoval>, HookError> {
         let mut removed = Vec::new();
         for file in self.hook_files() {
@@ -316,7 +329,10 @@ impl Repo {
         Ok(removed)
     }
 
-    /// How it stands with the hook.
+    /// Returns the status of the hook.
+    ///
+    /// # Errors
+    /// Returns an error when the repository has no worktree or a file cannot be read.
     pub fn hook_status(&self) -> Result<HookStatus, HookError> {
         self.worktree_root()?;
         let place = self.hook_location();
@@ -339,7 +355,7 @@ impl Repo {
 }
 
 impl HookLocation {
-    /// Whether who looks after the hooks runs this file as it is.
+    /// Returns true when git or the hook manager runs this file in its present state.
     fn is_active(&self, file: &Path) -> bool {
         match self.manager {
             HookManager::Git | HookManager::PreCommit => is_executable(file),
@@ -348,7 +364,8 @@ impl HookLocation {
     }
 }
 
-/// A script that ends as the hook that was moved aside, which git would have run only if it is executable.
+/// Returns a script that calls the hook that was moved aside and returns its exit code. Like git, the script runs the
+/// hook only when it is executable.
 fn wrapper_script(aside: &Path) -> Vec<u8> {
     let name = aside.file_name().unwrap_or_default().to_string_lossy();
     let tail = format!("hook=\"${{0%/*}}/{name}\"\n[ -x \"$hook\" ] || exit 0\nexec \"$hook\" \"$@\"\n");
@@ -384,7 +401,7 @@ fn mode(_file: &Path) -> Result<u32, HookError> {
     Ok(0o755)
 }
 
-/// Puts a file in the place of what is there, in one step.
+/// Replaces a file atomically.
 fn replace_file(file: &Path, content: &[u8], mode: u32) -> Result<(), HookError> {
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(HookError::io("make", folder))?;

@@ -1,4 +1,4 @@
-//! What becomes something else between the look at a worktree and the reading of its files.
+//! Tests files that are replaced between the scan of a worktree and the read.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use super::*;
 
 const WRITE_MODE: BlobWriteMode = BlobWriteMode::WriteObjects { max_file_bytes: 1 << 20 };
 
-/// What a file becomes.
+/// Replacement of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileReplacement {
     Nothing,
@@ -39,7 +39,7 @@ fn replace_with(path: &Path, into: FileReplacement) {
     }
 }
 
-/// A repository with a commit of `kept.rs`, and of `moved.rs` where that is tracked; then both are changed.
+/// Creates a repository with a commit of `kept.rs`, and of `moved.rs` when `is_tracked`; then changes both files.
 fn sample(attributes: &str, is_tracked: bool) -> (tempfile::TempDir, Repo) {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("outside"), "nobody's business\n").expect("a file");
@@ -65,7 +65,7 @@ fn sample(attributes: &str, is_tracked: bool) -> (tempfile::TempDir, Repo) {
     (folder, repo)
 }
 
-/// The paths of an overlay, with what is there.
+/// Lists the paths of an overlay with the kind of their entries.
 fn describe_overlay(frozen: &UncommittedChanges) -> Vec<String> {
     let sort = |leaf: &Option<TreeLeaf>| match leaf {
         None => "gone",

@@ -1,4 +1,4 @@
-//! What an edit does, read off its forms.
+//! Classifies an edit by its two forms.
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
@@ -31,7 +31,8 @@ fn is_hole(token: &FormToken, wanted: Placeholder) -> bool {
     matches!(token, FormToken::Hole { kind, .. } if *kind == wanted)
 }
 
-/// Whether a token is the name of what is called: a function's, or a kept one before a parenthesis.
+/// Returns true if the token is the name of a called function: a function placeholder, or a kept name before a
+/// parenthesis.
 fn is_callee(tokens: &[FormToken], at: usize) -> bool {
     let is_name = token_text(&tokens[at]).starts_with(|c: char| c.is_alphabetic() || c == '_');
     let is_called = tokens.get(at + 1).is_some_and(|next| token_text(next) == "(")
@@ -39,7 +40,7 @@ fn is_callee(tokens: &[FormToken], at: usize) -> bool {
     is_hole(&tokens[at], Placeholder::FunctionName) || is_name && is_called
 }
 
-/// Whether a place is between the parentheses of a call.
+/// Returns true if the position is between the parentheses of a call.
 fn is_in_arguments(tokens: &[FormToken], at: usize) -> bool {
     let mut open = Vec::new();
     for (index, token) in tokens.iter().enumerate().take(at) {
@@ -54,7 +55,7 @@ fn is_in_arguments(tokens: &[FormToken], at: usize) -> bool {
     open.last() == Some(&true)
 }
 
-/// Names an edit by what differs between its forms.
+/// Classifies an edit by the difference between its forms.
 pub(super) fn classify_edit(broken: &Form, fixed: &Form, change: StructuralChange) -> EditKind {
     let (old, new) = (broken.tokens(), fixed.tokens());
     let ops = capture_diff_slices(Algorithm::Myers, old, new);

@@ -1,4 +1,5 @@
-//! From an edit of a file to pairs of forms, from the smallest site that changed up to the statement, at each detail.
+//! Converts an edit of a file to pairs of forms, from the smallest changed site up to the statement, at each level of
+//! detail.
 
 use super::classify::classify_edit;
 use super::declaration_heads::is_head;
@@ -15,15 +16,15 @@ use crate::knowledge::privacy_gate;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{NodeIndex, Parsers};
 
-/// Larger files are not learned from: nobody wrote them by hand. In bytes, as in [`crate::git`].
+/// Maximum file size in bytes, the same as in [`crate::git`]; larger files are not written by hand.
 const MAX_BYTES: usize = 1 << 20;
-/// Sites that are learned of one change: the smallest, and what is around it up to the statement. Own.
+/// Maximum number of sites learned per change: the smallest ones, and the enclosing statement.
 const MAX_SITES_PER_CHANGE: usize = 3;
-/// Nodes between a change and the statement at most.
+/// Maximum number of nodes between a change and its statement.
 const MAX_ANCESTOR_STEPS: usize = 32;
 
-/// What an edit of a file teaches. Nothing where one side does not parse, where nothing but layout, comments, names or what
-/// no form tells changed, and where the gate refuses the forms.
+/// Extracts the forms that an edit of a file teaches. Returns nothing if one side does not parse, if only layout,
+/// comments, names or unwritten parts changed, or if the gate refuses the forms.
 pub fn extract_edits(parsers: &mut Parsers, language: Language, before: &[u8], after: &[u8]) -> Vec<LearnedEdit> {
     if before.len().max(after.len()) > MAX_BYTES || before == after {
         return Vec::new();
@@ -39,7 +40,7 @@ pub fn extract_edits(parsers: &mut Parsers, language: Language, before: &[u8], a
     let mut learned: Vec<LearnedEdit> = Vec::new();
     let (mut hunk, mut first, mut within) = (0, 0, None);
     for piece in &pieces {
-        // Changes in one statement are one change.
+        // Differences in one statement are one change.
         let statement = enclosing_statement(&old, at(piece));
         if within.replace(statement) != Some(statement) {
             hunk += usize::from(learned.len() > first);
@@ -68,7 +69,7 @@ pub fn extract_edits(parsers: &mut Parsers, language: Language, before: &[u8], a
     learned
 }
 
-/// The statement that a node is or stands in.
+/// Returns the enclosing statement of a node, which may be the node itself.
 fn enclosing_statement(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> NodeIndex {
     let is_statement = |node: &NodeIndex| marks.has_role(*node, STATEMENT | HEAD);
     std::iter::successors(Some(node), |&node| marks.parent(node))
@@ -77,17 +78,17 @@ fn enclosing_statement(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> NodeIndex 
         .unwrap_or(node)
 }
 
-/// What happened between the sides of a [`Pair`], as far as the trees say it.
+/// Relation between the sides of a [`SitePair`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StructuralChange {
-    /// Something in it.
+    /// The change is inside the node.
     Inside,
     Wrapped,
     Added,
     Removed,
 }
 
-/// An old site and the new nodes in its place.
+/// Old site and the new nodes in its place.
 struct SitePair {
     old: NodeIndex,
     new: Vec<NodeIndex>,
@@ -114,7 +115,7 @@ fn pair_sites(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, piece: &TreeChan
     pairs.into_iter().filter(is_sound).collect()
 }
 
-/// The sites around a change, the smallest first, up to the first statement.
+/// Returns the sites around a change, smallest first, up to the first statement.
 fn pair_enclosing_sites(
     old: &NodeMarks<'_, '_>,
     new: &NodeMarks<'_, '_>,
@@ -130,7 +131,7 @@ fn pair_enclosing_sites(
         let is_last = old.has_role(left, STATEMENT | HEAD);
         let are = |is: fn(&NodeMarks<'_, '_>, NodeIndex) -> bool| is(old, left) && is(new, right);
         if are(is_site) || are(is_head) {
-            // Of many, the two smallest and the statement.
+            // If there are many sites, keep the two smallest and the statement.
             if rungs.len() == MAX_SITES_PER_CHANGE {
                 rungs.pop();
             }
@@ -155,7 +156,7 @@ fn build_forms(
     if !write_form(old, pair.old, detail, &[], &mut numbers, &mut broken) {
         return None;
     }
-    // What the broken form does not tell, the fixed one does not tell either.
+    // An expression that the broken form does not write out is not written out in the fixed form either.
     let untold = numbers.expressions();
     for &node in &pair.new {
         if !write_form(new, node, detail, &untold, &mut numbers, &mut fixed) {
@@ -165,9 +166,9 @@ fn build_forms(
     Some((Form::new(broken).ok()?, Form::new(fixed).ok()?))
 }
 
-/// Whether the two differ in something that they tell: not only in which expression, block or arguments are meant, nor in a
-/// name or a literal that is another one now, and neither of which stands elsewhere in the forms. Where nothing stays of
-/// what changed inside, code was replaced and no mistake mended.
+/// Returns true if the forms differ in something that they show. A different unwritten expression, block or argument
+/// list is not enough. A changed name or literal that stands nowhere else in the forms is not enough either. If a
+/// change inside a site keeps no token, the code was replaced, not corrected.
 fn is_worth_learning(broken: &Form, fixed: &Form, change: StructuralChange) -> bool {
     let (old, new) = (broken.tokens(), fixed.tokens());
     let is_untold = |before: &FormToken, after: &FormToken| match (before, after) {

@@ -1,4 +1,4 @@
-//! From a node to its form: the tokens in order, placeholders numbered by their first appearance.
+//! Writes the form of a node: its tokens in order, with placeholders numbered by first appearance.
 
 use super::AbstractionDetail;
 use super::declaration_heads::{HeadExclusion, classify_head_child, is_head};
@@ -7,13 +7,13 @@ use super::vocabulary::{hash_fnv1a, mix_digests};
 use crate::knowledge::form::{Form, FormToken, MAX_TOKENS, Placeholder};
 use crate::reviewers::analyzer::source::NodeIndex;
 
-/// Which placeholders were given out, for what.
+/// Assigned placeholder numbers, by what they stand for.
 pub(super) struct PlaceholderNumbers {
     seen: [(Placeholder, u64, u16); MAX_PLACEHOLDERS],
     used: usize,
 }
 
-/// Broken and fixed form together.
+/// Maximum number of placeholders in a broken and a fixed form together.
 const MAX_PLACEHOLDERS: usize = 2 * MAX_TOKENS;
 
 impl Default for PlaceholderNumbers {
@@ -23,7 +23,8 @@ impl Default for PlaceholderNumbers {
 }
 
 impl PlaceholderNumbers {
-    /// The number of a thing among those of its kind, from 1. The caller asks at most [`MAX`] times.
+    /// Returns the number of a thing among those of its kind (1-based). The caller asks for at most
+    /// [`MAX_PLACEHOLDERS`] things.
     fn assign(&mut self, kind: Placeholder, ident: u64) -> u16 {
         let mut last = 0;
         for &(seen, other, number) in &self.seen[..self.used] {
@@ -41,7 +42,7 @@ impl PlaceholderNumbers {
         last + 1
     }
 
-    /// The expressions that were given a number.
+    /// Returns the digests of the expressions that have a number.
     pub fn expressions(&self) -> Vec<u64> {
         let seen = self.seen[..self.used].iter();
         seen.filter(|(kind, ..)| *kind == Placeholder::Expression).map(|&(_, ident, _)| ident).collect()
@@ -52,14 +53,14 @@ impl PlaceholderNumbers {
     }
 }
 
-/// One token as the tree has it.
+/// Token as found in the tree.
 pub(super) enum TreeToken {
     Kept(super::vocabulary::TokenId),
     Hole(Placeholder, u64),
 }
 
-/// Calls `each` with the tokens of a node and the node that each stands for, until it says stop. The expressions in
-/// `untold` are EXPRESSION wherever they stand.
+/// Calls `each` with the tokens of a node and the node that each token stands for, until `each` returns false.
+/// Expressions in `untold` become EXPRESSION everywhere. Returns false if `each` stopped the walk.
 fn visit_tokens(
     marks: &NodeMarks<'_, '_>,
     site: NodeIndex,
@@ -103,7 +104,7 @@ fn visit_tokens(
     true
 }
 
-/// Parentheses stay, where there are some.
+/// Visits an argument list as ARGS, with its parentheses if it has any.
 fn visit_args(marks: &NodeMarks<'_, '_>, node: NodeIndex, each: &mut impl FnMut(TreeToken, NodeIndex) -> bool) -> bool {
     let hole = TreeToken::Hole(Placeholder::Args, marks.subtree_digest(node));
     let ends = marks.opening_token(node, "(").zip(marks.children(node).last());
@@ -115,14 +116,14 @@ fn visit_args(marks: &NodeMarks<'_, '_>, node: NodeIndex, each: &mut impl FnMut(
     }
 }
 
-/// What a form comes to: equal for equal forms.
+/// Digest of a form; equal forms have equal digests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SiteDigest {
     pub digest: u64,
     pub tokens: usize,
-    /// The node that the first token stands for.
+    /// Node that the first token stands for.
     pub first: NodeIndex,
-    /// The node that the last token before the first BODY stands for: what is said of the site is said up to there.
+    /// Node that the last token before the first BODY stands for; the reported lines of a site end there.
     pub head: NodeIndex,
 }
 
@@ -130,7 +131,7 @@ fn digest_hole(kind: Placeholder, number: u16) -> u64 {
     mix_digests(kind as u64 + 1, u64::from(number))
 }
 
-/// The digest of a site's form; `None` when it has no form.
+/// Returns the digest of a site's form; `None` if the form is too long.
 pub(super) fn digest_site(
     marks: &NodeMarks<'_, '_>,
     site: NodeIndex,
@@ -164,7 +165,7 @@ pub(super) fn digest_site(
     is_whole.then_some(found)
 }
 
-/// The digest of a form: that of every site which has it.
+/// Returns the digest of a form, equal to the digest of every site with this form.
 pub fn digest_form(form: &Form) -> u64 {
     form.tokens().iter().fold(0, |all, token| {
         let token = match token {
@@ -175,7 +176,7 @@ pub fn digest_form(form: &Form) -> u64 {
     })
 }
 
-/// Writes a node's tokens behind those that are there; `false` when they are too many. For `untold` see [`tokens`].
+/// Appends the tokens of a node to `into`. Returns false if there are too many. See [`visit_tokens`] for `untold`.
 pub(super) fn write_form(
     marks: &NodeMarks<'_, '_>,
     site: NodeIndex,

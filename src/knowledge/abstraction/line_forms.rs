@@ -1,4 +1,4 @@
-//! What stands on lines that somebody says something about.
+//! Finds the form of given lines, for example of a finding.
 
 use super::node_marks::{NodeMark, NodeMarks};
 use super::node_roles::BLOCK;
@@ -8,13 +8,13 @@ use crate::domain::LineRange;
 use crate::knowledge::form::Form;
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
-/// Nodes between code and the site that it is in, at most. Own: deeper is no code that somebody wrote.
+/// Maximum number of nodes between code and its site; deeper code is not written by hand.
 const MAX_SITE_STEPS: usize = 256;
 
-/// A file's code by its lines. Made once of a file, however often it is asked.
+/// Code of a file by line. Built once per file, for any number of queries.
 pub struct LineForms<'s, 'a> {
     marks: NodeMarks<'s, 'a>,
-    /// The nodes that tokens are made of, in document order.
+    /// Nodes that tokens are made of, in document order.
     leaves: Vec<NodeIndex>,
 }
 
@@ -37,14 +37,14 @@ impl<'s, 'a> LineForms<'s, 'a> {
         Self { marks, leaves }
     }
 
-    /// The form of the smallest site that all code of these lines is in. `None` where there is no code, more than a
-    /// statement, or nothing that says something.
+    /// Returns the form of the smallest site that contains all code of these lines. `None` if there is no code, more
+    /// than one statement, or no informative form.
     pub fn form_at(&self, lines: LineRange) -> Option<Form> {
         let nodes = &self.marks.source.nodes;
         let (start, end) = (lines.start.saturating_sub(1), lines.end.saturating_sub(1));
         let first = self.leaves.partition_point(|&leaf| nodes[leaf].end_row < start);
         let after = self.leaves.partition_point(|&leaf| nodes[leaf].row <= end);
-        // A line that is only the end of a block is about no code.
+        // Lines that hold only the end of a block may have no leaves.
         let those = self.leaves.get(first..after)?;
         let (mut node, last) = (*those.first()?, *those.last()?);
         let mut steps = 0;

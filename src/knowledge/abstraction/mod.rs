@@ -1,12 +1,14 @@
-//! From code to forms, by syntax tree: what an edit teaches, and where in a file a form could stand.
+//! Converts code to forms by its syntax tree: which forms an edit teaches, and which places of a file have a form.
 //!
-//! Invariants: what the parser did not understand, or stands beside such a thing, has no form; equal code has equal forms,
-//! and so has code that differs in names, literals, comments and layout only; whatever the file, the work is bounded by its
-//! size. What comes out of [`edits`] was held against the [gate](super::gate).
+//! - Code that the parser did not understand, and code next to it, has no form.
+//! - Code that differs only in names, literals, comments and layout has equal forms.
+//! - The work is bounded by the size of the file.
+//! - Forms from [`extract_edits`] have passed the [gate](super::privacy_gate).
 //!
-//! `kinds` says what the kinds of nodes are, `vocabulary` which tokens stay, `marks` reads a tree once, `walk` makes forms of
-//! it, `sites` names the places that have one, `heads` says which declarations are among them, `places` finds the one of some
-//! lines, `pieces` compares two trees, `edits` makes pairs of forms of what differs, `classify` names it.
+//! Modules: `node_roles` maps node kinds to roles, `vocabulary` lists the tokens that stay, `node_marks` reads a tree
+//! once, `form_writer` writes forms, `sites` finds the places with a form, `declaration_heads` finds the heads of
+//! declarations, `line_forms` finds the form of given lines, `tree_diff` compares two trees, `edits` makes pairs of
+//! forms from the differences, `classify` names the edit.
 
 mod classify;
 mod declaration_heads;
@@ -28,12 +30,12 @@ use super::form::{Form, FormToken};
 use super::pattern::EditKind;
 use crate::domain::LineRange;
 
-/// How much of a site its form tells.
+/// Level of detail of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AbstractionDetail {
-    /// All but what is long.
+    /// Everything is written out, except long parts.
     Full,
-    /// What stands in an expression is EXPRESSION unless it is a name or a literal, blocks are BODY.
+    /// Blocks become BODY, and parts of an expression become EXPRESSION unless they are names or literals.
     Outline,
 }
 
@@ -41,34 +43,34 @@ impl AbstractionDetail {
     pub const ALL: [Self; 2] = [Self::Full, Self::Outline];
 }
 
-/// Tokens of a form at least. Own: less is in every line.
+/// Minimum number of tokens in a form; shorter forms match almost every line.
 pub const MIN_FORM_TOKENS: usize = 3;
 
-/// What one place of an edit teaches at one level.
+/// Pair of forms that one place of an edit teaches at one level of detail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnedEdit {
     pub broken: Form,
-    /// Empty where code is to go.
+    /// Fixed form; empty when the code is to be removed.
     pub fixed: Form,
     pub edit: EditKind,
     pub detail: AbstractionDetail,
-    /// Of the old side, counted from 1: where the change is.
+    /// Lines of the change on the old side (1-based, inclusive).
     pub lines: LineRange,
-    /// Which change of the file it is from, counted from 0. Several sites and levels are learned of one change: they share
-    /// it, and count as one edit.
+    /// Index of the change in the file (0-based). A change can teach several sites and levels of detail, which count
+    /// as one edit.
     pub hunk: usize,
 }
 
-/// Whether a form is more than brackets around names: it has a word or an operator, or some length.
+/// Returns true if a form is more than brackets around names: it has a word or an operator, or a certain length.
 pub fn is_informative(form: &Form) -> bool {
-    /// Own: `FUNCTION_NAME ( VARIABLE , VARIABLE_2 )` and more.
+    /// Minimum length in tokens for a form without words: `FUNCTION_NAME ( VARIABLE , VARIABLE_2 )` has 6.
     const LONG: usize = 6;
     let says = |token: &FormToken| matches!(token, FormToken::Kept(_)) && !is_bracket(token);
     let count = form.tokens().len();
     count >= MIN_FORM_TOKENS && (count >= LONG || form.tokens().iter().any(says))
 }
 
-/// Whether a token only holds others together.
+/// Returns true if a token only groups or separates other tokens.
 fn is_bracket(token: &FormToken) -> bool {
     const BRACKETS: &[&str] = &["(", ")", "[", "]", "{", "}", ",", ";", ".", ":", "::", "$", "->"];
     matches!(token, FormToken::Kept(text) if BRACKETS.contains(&&**text))

@@ -1,7 +1,8 @@
-//! A parsed file with what each node is in a form: kept, a placeholder, or looked into; read once, from the last node to the
-//! first, so that a node finds what is below it done.
+//! Marks each node of a parsed file with its role in a form: kept, replaced by a placeholder, or descended into. The
+//! tree is read once, from the last node to the first, so that the children of a node are done before the node.
 //!
-//! Invariants: the work is in the size of the file, whatever is in it; nothing here holds text.
+//! - The work is proportional to the size of the file, whatever it contains.
+//! - No text is stored.
 
 use super::AbstractionDetail;
 use super::node_roles::{
@@ -12,48 +13,49 @@ use super::vocabulary::{KeywordTokens, StdlibName, TokenId, TokenVocabulary, has
 use crate::knowledge::form::Placeholder;
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
-/// Tokens of an expression inside of another one, of a block and of a list of arguments that are told at full detail. Own:
-/// a shape longer than this is hardly seen twice.
+/// Maximum number of tokens that are written out at full detail: of an expression inside another one here, and of a
+/// value, a block and an argument list below. Longer shapes are hardly ever seen twice.
 const MAX_EXPRESSION_TOKENS: u16 = 12;
 const MAX_VALUE_TOKENS: u16 = 24;
 const MAX_BLOCK_TOKENS: u16 = 12;
 const MAX_ARGS_TOKENS: u16 = 20;
-/// The same of arguments in outline: three with their commas and parentheses.
+/// Maximum number of tokens of an argument list that is written out in outline: three arguments with commas and
+/// parentheses.
 const MAX_OUTLINE_ARGS_TOKENS: u16 = 8;
-/// Bytes of a string, a number or the like that are read to tell it from others. Longer ones are told by what is in
-/// them and their length, so that strings in strings are not read over and over.
+/// Maximum length in bytes of a literal whose text is hashed. A longer one is hashed by its children and its length,
+/// so that nested strings are not read repeatedly.
 const MAX_HASHED_BYTES: u32 = 256;
-/// Steps up from a name to what says its role. Own; paths are shorter.
+/// Maximum number of steps up from a name to the node that decides its role; real paths are shorter.
 const MAX_ROLE_STEPS: usize = 8;
 
-/// What a node is in a form, when nothing around it stands for it.
+/// Role of a node in a form, if no enclosing node replaces it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeMark {
-    /// Its children are.
+    /// The node is replaced by its children.
     Descend,
-    /// Nothing: comments, line ends.
+    /// The node is left out: comments, line ends.
     Skipped,
     Kept(TokenId),
     KeptTwo(TokenId, TokenId),
     Hole(Placeholder),
 }
 
-/// What a node stands for by itself, by detail.
+/// Placeholder that replaces a node, by level of detail.
 #[derive(Debug, Clone, Copy, Default)]
 struct NodeFolds([Option<Placeholder>; AbstractionDetail::ALL.len()]);
 
-/// The marks of a file.
+/// Marks of a file.
 pub(super) struct NodeMarks<'s, 'a> {
     pub source: &'s ParsedFile<'a>,
     pub kinds: &'static NodeRoles,
     pub vocabulary: &'static TokenVocabulary,
     marks: Vec<NodeMark>,
     folds: Vec<NodeFolds>,
-    /// Equal for equal code, whatever its layout and comments.
+    /// Digests of the nodes, equal for code that differs only in layout and comments.
     idents: Vec<u64>,
-    /// Holds something that the parser could not make sense of.
+    /// True for nodes that contain a syntax error.
     broken: Vec<bool>,
-    /// Of each node, if anything is broken.
+    /// For each node, the result of `is_understood`; empty if the file has no syntax error.
     understood: Vec<bool>,
 }
 
@@ -83,10 +85,12 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
         marks
     }
 
+    /// Returns the roles of a node.
     pub fn roles(&self, node: NodeIndex) -> NodeRoleBits {
         self.kinds.roles_of(self.source.nodes[node].kind)
     }
 
+    /// Returns true if a node has at least one of these roles.
     pub fn has_role(&self, node: NodeIndex, bits: NodeRoleBits) -> bool {
         self.roles(node) & bits != 0
     }
@@ -95,34 +99,37 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
         self.marks[node]
     }
 
+    /// Returns the placeholder that replaces a node inside a larger site; `None` if the node is written out.
     pub fn fold(&self, node: NodeIndex, detail: AbstractionDetail) -> Option<Placeholder> {
         self.folds[node].0[detail as usize]
     }
 
+    /// Returns a digest of the node that ignores layout and comments.
     pub fn subtree_digest(&self, node: NodeIndex) -> u64 {
         self.idents[node]
     }
 
+    /// Returns true if the node contains a syntax error.
     pub fn is_broken(&self, node: NodeIndex) -> bool {
         self.broken[node]
     }
 
-    /// Whether the parser understood the statement that a node is in, and those beside it.
+    /// Returns true if the parser understood the statement around a node and its neighbors.
     pub fn is_understood(&self, node: NodeIndex) -> bool {
         self.understood.get(node).is_none_or(|&is_understood| is_understood)
     }
 
-    /// The parent; `None` of the root.
+    /// Returns the parent; `None` for the root.
     pub fn parent(&self, node: NodeIndex) -> Option<NodeIndex> {
         (node > 0).then(|| self.source.nodes[node].parent as usize)
     }
 
-    /// Children that are code.
+    /// Returns the children that are code.
     pub fn children(&self, node: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
         self.source.children(node).filter(|&child| self.marks[child] != NodeMark::Skipped)
     }
 
-    /// Whether its first child that is code is this unnamed token.
+    /// Returns the first child that is code if it is the unnamed token `text`.
     pub fn opening_token(&self, node: NodeIndex, text: &str) -> Option<TokenId> {
         match self.marks[self.children(node).next()?] {
             NodeMark::Kept(kept) if self.vocabulary.text(kept) == text => Some(kept),
@@ -130,7 +137,7 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
         }
     }
 
-    /// As [`Self::is_understood`], with what was found of its parent.
+    /// Computes [`Self::is_understood`]; the parent's value must be known.
     fn compute_understood(&self, node: NodeIndex) -> bool {
         let Some(parent) = self.parent(node).filter(|_| !self.is_broken(node)) else { return false };
         if !self.has_role(node, STATEMENT) && !self.has_role(parent, LIST | BLOCK) {
@@ -185,7 +192,7 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
             return NodeMark::Skipped;
         }
         if !this.is_named() {
-            // Some have children: what the grammar writes there is not all.
+            // Some unnamed nodes have children, which the grammar's token does not cover.
             return match self.vocabulary.tokens(this.kind) {
                 KeywordTokens::None => NodeMark::Skipped,
                 KeywordTokens::One(kept) => NodeMark::Kept(kept),
@@ -202,7 +209,7 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
             return NodeMark::Descend;
         }
         let role = if bits & TYPE_NAME != 0 { Placeholder::TypeName } else { self.find_name_role(node) };
-        // Longer than any name of the list.
+        // A longer text is longer than any name of the list.
         let text = if this.end - this.start <= 64 { self.source.text(this) } else { "" };
         let is_kept = |name: &StdlibName| {
             name.everywhere
@@ -217,7 +224,7 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
         self.parent(node).is_some_and(|parent| self.has_role(parent, MEMBER | CALL))
     }
 
-    /// Whether a name is in the path that a head names: nothing is called there.
+    /// Returns true if a name is in the path of an import; nothing is called there.
     fn is_imported(&self, node: NodeIndex) -> bool {
         let up = std::iter::successors(self.parent(node), |&node| self.parent(node));
         up.take(MAX_ROLE_STEPS)
@@ -225,16 +232,16 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
             .is_some_and(|node| self.has_role(node, IMPORT))
     }
 
-    /// Whether a name is the last of a member access.
+    /// Returns true if a name is the last part of a member access.
     fn is_last_name(&self, node: NodeIndex) -> bool {
         self.parent(node).is_some_and(|parent| self.has_role(parent, MEMBER) && self.is_naming_parent(node))
     }
 
-    /// Whether a node says what its parent, a [`MEMBER`], names.
+    /// Returns true if a node is the name that its parent, a [`MEMBER`], refers to.
     fn is_naming_parent(&self, node: NodeIndex) -> bool {
         let (fields, field) = (&self.kinds.fields, self.source.nodes[node].field);
         match field {
-            // A wrapper without fields: its first child, of a path its last.
+            // A wrapper without fields: the first child, or the last one of a path.
             0 => {
                 let parent = self.source.nodes[node].parent as usize;
                 node == parent + 1 || self.source.nodes[node].end_index == self.source.nodes[parent].end_index
@@ -243,7 +250,7 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
         }
     }
 
-    /// What a name names.
+    /// Returns the placeholder for a name by its role: function, type or variable.
     fn find_name_role(&self, name: NodeIndex) -> Placeholder {
         let fields = &self.kinds.fields;
         let mut node = name;
@@ -275,7 +282,7 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
         Placeholder::Variable
     }
 
-    /// What a node of this many tokens stands for where it is not itself the site.
+    /// Returns the placeholder that replaces a node with `weight` tokens inside a larger site.
     fn compute_fold(
         &self,
         node: NodeIndex,
@@ -295,7 +302,7 @@ impl<'s, 'a> NodeMarks<'s, 'a> {
         }
         if bits & ARGS != 0 {
             let most = match outline {
-                // Of a function's head only whether it has parameters.
+                // In outline, the head of a function shows only whether it has parameters.
                 true if above & HEAD != 0 => 2,
                 true => MAX_OUTLINE_ARGS_TOKENS,
                 false => MAX_ARGS_TOKENS,

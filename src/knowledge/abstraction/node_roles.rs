@@ -1,7 +1,7 @@
-//! What the kinds of syntax nodes are to the abstraction: one table for all grammars, as they name alike what is alike,
-//! and a few names that mean something else in one of them.
+//! Maps kinds of syntax nodes to their roles: one table for all grammars, because they name similar things alike, and
+//! a few exceptions per language.
 //!
-//! Invariant: every name of a table exists in a grammar; a test holds it.
+//! - Every name in a table exists in a grammar (tested).
 
 use std::sync::OnceLock;
 
@@ -10,48 +10,49 @@ use crate::reviewers::analyzer::source::field_id;
 
 pub(super) type NodeRoleBits = u32;
 
-/// Neither code nor to be looked into.
+/// Node that is not code and is not descended into.
 pub(super) const COMMENT: NodeRoleBits = 1;
-/// One STRING, whatever is in it.
+/// Node that becomes one STRING, whatever it contains.
 pub(super) const STRING: NodeRoleBits = 1 << 1;
-/// One NUMBER. A character by itself is one, too: it is compared by its value, as a string often must not be.
+/// Node that becomes one NUMBER. A single character is a NUMBER too: code may compare it by value, which is often
+/// wrong for strings.
 pub(super) const NUMBER: NodeRoleBits = 1 << 2;
-/// May be a site, and an EXPRESSION where it stands in another.
+/// Expression: may be a site, and may become EXPRESSION inside another node.
 pub(super) const EXPRESSION: NodeRoleBits = 1 << 3;
-/// An expression that says little by itself: what stands in it is told as if it stood alone.
+/// Expression that says little by itself: its contents are written as if they stood alone.
 pub(super) const THIN: NodeRoleBits = 1 << 4;
-/// A site, and where the way up from a change ends.
+/// Statement: a site, and the end of the way up from a change.
 pub(super) const STATEMENT: NodeRoleBits = 1 << 5;
-/// A BODY.
+/// Block of statements, which may become BODY.
 pub(super) const BLOCK: NodeRoleBits = 1 << 6;
-/// Arguments or parameters, perhaps ARGS.
+/// List of arguments or parameters, which may become ARGS.
 pub(super) const ARGS: NodeRoleBits = 1 << 7;
-/// Wraps one argument or element.
+/// Wrapper of one argument or element.
 pub(super) const ITEM: NodeRoleBits = 1 << 8;
-/// The name in it is that of a function.
+/// Call; the name in it is a function name.
 pub(super) const CALL: NodeRoleBits = 1 << 9;
-/// Declares a function.
+/// Declaration of a function.
 pub(super) const FUNCTION: NodeRoleBits = 1 << 10;
-/// The names straight in it are those of types.
+/// Node whose direct names are type names.
 pub(super) const TYPE: NodeRoleBits = 1 << 11;
-/// A path or member access: its last name is what it names.
+/// Path or member access; its last name is the one that it refers to.
 pub(super) const MEMBER: NodeRoleBits = 1 << 12;
-/// Its children are statements.
+/// Node whose children are statements.
 pub(super) const LIST: NodeRoleBits = 1 << 13;
-/// Not a statement that is missing or needless: a declaration, an import.
+/// Declaration or import, which is never a missing or needless statement.
 pub(super) const DECLARATION: NodeRoleBits = 1 << 14;
-/// Type names by themselves.
+/// Node that is a type name by itself.
 pub(super) const TYPE_NAME: NodeRoleBits = 1 << 15;
-/// Nothing but brackets around what is a site itself.
+/// Brackets around an expression, without a form of their own.
 pub(super) const BRACKETS: NodeRoleBits = 1 << 16;
-/// Its head is a site: it declares something.
+/// Declaration whose head is a site.
 pub(super) const HEAD: NodeRoleBits = 1 << 17;
-/// A head that names a path.
+/// Head that names a path.
 pub(super) const IMPORT: NodeRoleBits = 1 << 19;
-/// Stands before what is declared, and is a site by itself.
+/// Annotation before a declaration; a site of its own.
 pub(super) const ANNOTATION: NodeRoleBits = 1 << 18;
 
-/// Bits with the names of the kinds that have them, one space between.
+/// Roles with the node kinds that have them, separated by one space.
 type NodeRoleTable = &'static [(NodeRoleBits, &'static str)];
 
 const COMMON_ROLES: NodeRoleTable = &[
@@ -236,7 +237,7 @@ const COMMON_ROLES: NodeRoleTable = &[
     ),
 ];
 
-/// What is said in addition of one grammar, and of which the common table is not true.
+/// Returns the roles that a language adds, and the node kinds for which the common table does not apply.
 fn language_overrides(language: Language) -> (NodeRoleTable, &'static [&'static str]) {
     match language {
         Language::Python => (&[(EXPRESSION | MEMBER, "attribute")], &["pair"]),
@@ -256,7 +257,7 @@ fn language_overrides(language: Language) -> (NodeRoleTable, &'static [&'static 
     }
 }
 
-/// Fields that the names of things stand in; 0 where the language has none.
+/// Ids of the fields that hold names; 0 if the language has no such field.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NodeFieldIds {
     pub function: u16,
@@ -278,7 +279,7 @@ pub(super) struct NodeFieldIds {
     pub constructor: u16,
 }
 
-/// A language's meaning of kinds and fields.
+/// Roles of node kinds and ids of fields in one language.
 pub(super) struct NodeRoles {
     bits: Box<[NodeRoleBits]>,
     pub fields: NodeFieldIds,
@@ -286,7 +287,7 @@ pub(super) struct NodeRoles {
 
 impl NodeRoles {
     pub fn for_language(language: Language) -> &'static Self {
-        // A review asks for one or two of them, and each takes a while.
+        // Built on first use: a review needs one or two languages, and each takes a while.
         static ALL: [OnceLock<NodeRoles>; Language::ALL.len()] = [const { OnceLock::new() }; Language::ALL.len()];
         ALL[language.index()].get_or_init(|| Self::new(language))
     }
@@ -327,6 +328,7 @@ impl NodeRoles {
         Self { bits: bits.collect(), fields }
     }
 
+    /// Returns the roles of a node kind; 0 for a kind without a role.
     pub fn roles_of(&self, kind: u16) -> NodeRoleBits {
         self.bits.get(usize::from(kind)).copied().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! The places of a file that have a form: what a pattern can be held against.
+//! Finds the places in a file that have a form, so that a pattern can be compared with them.
 
 use super::declaration_heads::is_head;
 use super::form_writer::{PlaceholderNumbers, SiteDigest, digest_site, write_form};
@@ -9,27 +9,27 @@ use crate::domain::LineRange;
 use crate::knowledge::form::Form;
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
-/// What stands at a place.
+/// Kind of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeSiteKind {
-    /// A statement or an expression.
+    /// Statement or expression.
     Code,
-    /// What declares something, without its body.
+    /// Declaration without its body.
     Head,
 }
 
-/// A place of a file at one level of detail.
+/// Place in a file at one level of detail.
 pub struct CodeSite<'m> {
     marks: &'m NodeMarks<'m, 'm>,
     pub node: NodeIndex,
     pub kind: CodeSiteKind,
     pub detail: AbstractionDetail,
-    /// [`super::form_digest`] of its form. Forms that differ may have the same in a file that was made for it: whoever
-    /// reports something compares [`Site::form`].
+    /// [`super::digest_form`] of the site's form. A crafted file can contain different forms with equal digests, so a
+    /// caller that reports something must compare [`CodeSite::form`].
     pub digest: u64,
-    /// Of its form.
+    /// Number of tokens in the form.
     pub tokens: usize,
-    /// From its first token to where its first block begins.
+    /// Lines from the first token to the start of the first block.
     pub lines: LineRange,
 }
 
@@ -39,8 +39,8 @@ impl CodeSite<'_> {
     }
 }
 
-/// Calls `each` with the sites whose lines are among those asked for, all when none are given, in document order; a site
-/// comes once per level at which its form differs.
+/// Calls `each` with the sites whose lines overlap `within` (`None` for all), in document order. A site comes once
+/// per level of detail at which its form differs.
 pub fn visit_sites(source: &ParsedFile<'_>, within: Option<&[LineRange]>, each: &mut dyn FnMut(&CodeSite<'_>)) {
     let marks = NodeMarks::new(source);
     let within = within.map(sort_ranges);
@@ -73,7 +73,7 @@ pub fn visit_sites(source: &ParsedFile<'_>, within: Option<&[LineRange]>, each: 
     }
 }
 
-/// The ranges by their start, without those that are within another: their ends are in order, too.
+/// Sorts ranges by start and drops ranges inside other ranges, so that the ends are sorted, too.
 fn sort_ranges(ranges: &[LineRange]) -> Vec<LineRange> {
     let mut ranges = ranges.to_vec();
     ranges.sort_unstable_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
@@ -81,13 +81,13 @@ fn sort_ranges(ranges: &[LineRange]) -> Vec<LineRange> {
     ranges
 }
 
-/// Whether any of the ranges has a line of these; the ranges are [`in_order`].
+/// Returns true if any range overlaps these lines. The ranges come from [`sort_ranges`].
 fn overlaps_any(ranges: &[LineRange], lines: LineRange) -> bool {
     let at = ranges.partition_point(|range| range.end < lines.start);
     ranges.get(at).is_some_and(|range| range.start <= lines.end)
 }
 
-/// Whether forms are made of a node, and as what.
+/// Returns the kind of site that a node is; `None` if it has no form.
 fn classify_site(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> Option<CodeSiteKind> {
     match () {
         () if is_site(marks, node) => Some(CodeSiteKind::Code),
@@ -96,7 +96,7 @@ fn classify_site(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> Option<CodeSiteK
     }
 }
 
-/// Whether a node is code with a form: a statement or an expression that was understood, with what is around it.
+/// Returns true if a node is a statement or expression that the parser understood, including its surroundings.
 pub(super) fn is_site(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> bool {
     let bits = marks.roles(node);
     bits & (EXPRESSION | STATEMENT) != 0
@@ -105,7 +105,7 @@ pub(super) fn is_site(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> bool {
         && marks.is_understood(node)
 }
 
-/// The canonical form of a node.
+/// Builds the canonical form of a node; `None` if it is too long.
 pub(super) fn build_form(marks: &NodeMarks<'_, '_>, node: NodeIndex, detail: AbstractionDetail) -> Option<Form> {
     let mut tokens = Vec::new();
     let is_whole = write_form(marks, node, detail, &[], &mut PlaceholderNumbers::default(), &mut tokens);

@@ -1,4 +1,4 @@
-//! What is learned of an edit, language by language, and which place of a file has which form.
+//! Tests the forms learned from edits in each language, and the form of each place.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -12,7 +12,7 @@ fn learned(language: Language, before: &str, after: &str) -> Vec<String> {
     edits.iter().map(|edit| format!("{}: {} => {}", edit.edit.word(), edit.broken, edit.fixed)).collect()
 }
 
-/// In a function of the language.
+/// Wraps code in a function of the language.
 fn around(language: Language, code: &str) -> String {
     let indented = |code: &str| code.lines().map(|line| format!("    {line}\n")).collect::<String>();
     match language {
@@ -282,10 +282,10 @@ fn what_is_made_to_take_long_is_done_soon() {
         (Python, strings.clone(), strings.replace('1', "2 + 3")),
         (Python, wide, other),
     ] {
-        // What is learned of it is not the matter.
+        // The test is about time; the result does not matter.
         extract_edits(&mut Parsers::default(), language, before.as_bytes(), after.as_bytes());
     }
-    // Something that is not understood, and everything else far below the statement that it does not stand beside.
+    // A syntax error, and all other code in a statement that does not stand next to it.
     let broken = format!("a = 1\nb = 2\nx = {}1{}\na = 1\nb = 2\ndef (:\n", "[\n".repeat(40_000), "]\n".repeat(40_000));
     let source = Parsers::default().parse("", Python, broken.as_bytes()).expect("parses");
     let mut found = 0;
@@ -296,7 +296,7 @@ fn what_is_made_to_take_long_is_done_soon() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Code that differs in names, literals, comments and layout only has the same forms.
+    /// Code that differs only in names, literals, comments and layout has the same forms.
     #[test]
     fn forms_know_no_names(name in "[a-z]{3,8}_x", other in "[a-z]{3,8}_y", text in "[a-z ]{0,9}", number in 0u32..999) {
         let code = |name: &str, other: &str, text: &str, number: u32, gap: &str| {

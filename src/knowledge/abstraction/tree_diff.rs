@@ -1,7 +1,7 @@
-//! What differs between two trees: the smallest pairs of nodes that hold all of a change, statements put in, statements taken
-//! out. By the digests of subtrees, so that layout and comments are no change.
+//! Compares two trees: finds the smallest pairs of nodes that contain a whole change, inserted statements and removed
+//! statements. Compares digests of subtrees, so that layout and comments make no difference.
 //!
-//! Invariant: each pair of nodes is compared once; how much is compared at once is bounded.
+//! - Each pair of nodes is compared once; the size of a single comparison is bounded.
 
 use std::ops::Range;
 
@@ -12,32 +12,33 @@ use super::node_roles::{DECLARATION, LIST};
 use super::sites::is_site;
 use crate::reviewers::analyzer::source::NodeIndex;
 
-/// Changes of a file at most. Own: what changes a file in more places is no fix of one thing.
+/// Maximum number of changes in a file; a file with more changes is not a fix of one thing.
 const MAX_TREE_CHANGES: usize = 256;
-/// Children times children that are compared at once: what differs in a list of more than a thousand on both sides is
-/// made by a program.
+/// Maximum number of child pairs compared at once. If both lists differ in more than a thousand children, a program
+/// made the change.
 const MAX_COMPARED_CELLS: usize = 1 << 20;
-/// Statements put in or taken out at once that are looked at. Own: more are a new feature and not a missing statement.
+/// Maximum number of adjacent statements that count as inserted or removed; more are a new feature, not a missing
+/// statement.
 const MAX_STATEMENTS: usize = 3;
-/// Statements on a side of which some were rewritten and some are new, that are paired by what they have in common.
+/// Maximum number of statements per side for pairing rewritten statements by common tokens.
 const MAX_ALIGNED: usize = 8;
 
-/// One change. Nodes of the old tree first.
+/// Change between two trees. Nodes of the old tree come first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TreeChange {
-    /// All of it is below these.
+    /// The whole change is inside these two nodes.
     Changed(NodeIndex, NodeIndex),
-    /// The old statements stand now in the new one.
+    /// The new statement contains the old statement, and possibly old statements after it.
     Wrapped(NodeIndex, NodeIndex),
-    /// New statements before an old one, which stands there still.
+    /// Statements were inserted before an old statement, which is unchanged.
     InsertedBefore { old: NodeIndex, new: Vec<NodeIndex>, next: NodeIndex },
-    /// New statements after the last one.
+    /// Statements were inserted after the last statement.
     InsertedAfter { old: NodeIndex, previous: NodeIndex, new: Vec<NodeIndex> },
-    /// A statement is gone.
+    /// A statement was removed.
     Removed(NodeIndex),
 }
 
-/// The changes from `old` to `new`, in no order that means something.
+/// Finds the changes from `old` to `new`, in no particular order.
 pub(super) fn diff_trees(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>) -> Vec<TreeChange> {
     let mut found = Vec::new();
     let mut open = vec![(0, 0)];
@@ -50,7 +51,7 @@ pub(super) fn diff_trees(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>) -> Ve
     found
 }
 
-/// Compares the children of two nodes that differ and are of the same kind.
+/// Compares the children of two nodes that differ and have the same kind.
 fn compare_children(
     old: &NodeMarks<'_, '_>,
     new: &NodeMarks<'_, '_>,
@@ -76,7 +77,7 @@ fn compare_children(
                 found.push(TreeChange::Changed(gone, come));
             }
             _ => {
-                // Not to be told apart below: the whole of it is the change.
+                // The children cannot be matched, so the whole node is the change.
                 found.push(TreeChange::Changed(left, right));
                 return;
             }
@@ -87,7 +88,7 @@ fn compare_children(
 
 type DifferingRanges = (Range<usize>, Range<usize>);
 
-/// Where two lists differ.
+/// Returns the ranges in which two lists differ; `None` if the comparison is too large.
 fn find_differing_ranges(
     old: &NodeMarks<'_, '_>,
     new: &NodeMarks<'_, '_>,
@@ -111,14 +112,15 @@ fn find_differing_ranges(
     Some(runs.collect())
 }
 
-/// Whether a change in one of them is told by what is below: of a kind, and not told as one token.
+/// Returns true if a change between the nodes can be found in their children: same kind, and neither is written as
+/// one token.
 fn is_comparable(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, left: NodeIndex, right: NodeIndex) -> bool {
     old.source.nodes[left].kind == new.source.nodes[right].kind
         && old.mark(left) == NodeMark::Descend
         && new.mark(right) == NodeMark::Descend
 }
 
-/// A run of a list of statements that is not pair by pair of a kind.
+/// Compares a differing range in a list of statements that does not match pair by pair.
 fn diff_statement_list(
     old: &NodeMarks<'_, '_>,
     new: &NodeMarks<'_, '_>,
@@ -165,7 +167,7 @@ fn diff_statement_list(
     }
 }
 
-/// Whether some statements stand now, all of them, in another one.
+/// Returns true if all of these statements are now inside another statement.
 fn is_wrapped(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, gone: &[NodeIndex], come: NodeIndex) -> bool {
     let is_below = |node: NodeIndex| {
         new.source.descendants(come).any(|other| new.subtree_digest(other) == old.subtree_digest(node))
@@ -175,7 +177,7 @@ fn is_wrapped(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, gone: &[NodeInde
         && gone.iter().all(|&node| is_site(old, node) && is_below(node))
 }
 
-/// Whether two nodes have half of their tokens in common, of the first ones.
+/// Returns true if the first tokens of two nodes agree by at least half.
 fn is_similar(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, left: NodeIndex, right: NodeIndex) -> bool {
     const MAX_COMPARED_LEAVES: usize = 64;
     let leaves = |marks: &NodeMarks<'_, '_>, node: NodeIndex| -> Vec<u64> {
@@ -193,7 +195,7 @@ fn is_similar(old: &NodeMarks<'_, '_>, new: &NodeMarks<'_, '_>, left: NodeIndex,
     2 * common.count() >= most
 }
 
-/// Whether these are statements that may be missing or needless, and few.
+/// Returns true if these are few statements that may be missing or needless.
 fn is_learnable(marks: &NodeMarks<'_, '_>, statements: &[NodeIndex]) -> bool {
     (1..=MAX_STATEMENTS).contains(&statements.len())
         && statements.iter().all(|&node| is_site(marks, node) && !marks.has_role(node, DECLARATION))

@@ -1,4 +1,4 @@
-//! The tokens of a language that stay, numbered: what its grammar writes itself, and the names of the list.
+//! Numbers the tokens of a language that stay in forms: the grammar's own tokens and the names of the published list.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -6,33 +6,33 @@ use std::sync::OnceLock;
 use crate::knowledge::stdlib_names::{self, StdlibSection};
 use crate::reviewers::analyzer::language::Language;
 
-/// The number of a kept token in its [`Vocabulary`].
+/// Index of a kept token in its [`TokenVocabulary`].
 pub(super) type TokenId = u32;
 
-/// What is kept of one language.
+/// Kept tokens of one language.
 pub(super) struct TokenVocabulary {
     texts: Vec<Box<str>>,
     digests: Vec<u64>,
     names: HashMap<&'static str, StdlibName>,
-    /// By kind of an unnamed node: its tokens; `not in` are two.
+    /// Tokens by kind of unnamed node; `not in` has two.
     kinds: Vec<KeywordTokens>,
 }
 
-/// A name of the list, and where it is kept.
+/// Name of the list, with the places where it is kept.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct StdlibName {
     pub kept: TokenId,
     pub everywhere: bool,
-    /// Where it is called, or last in a path.
+    /// Kept where it is called, or last in a path.
     pub called: bool,
-    /// Anywhere in a path.
+    /// Kept anywhere in a path.
     pub in_paths: bool,
 }
 
-/// What an unnamed node is written as.
+/// Tokens of an unnamed node.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KeywordTokens {
-    /// Line ends and the like.
+    /// No token, for example a line end.
     None,
     One(TokenId),
     Two(TokenId, TokenId),
@@ -95,12 +95,12 @@ impl TokenVocabulary {
     }
 }
 
-/// FNV-1a, the same on every machine.
+/// Computes the FNV-1a hash, which is the same on every machine.
 pub(super) fn hash_fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Two digests in order as one.
+/// Combines two digests; the order matters.
 pub(super) fn mix_digests(left: u64, right: u64) -> u64 {
     let mixed = (left.rotate_left(5) ^ right).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 29)

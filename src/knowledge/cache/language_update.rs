@@ -1,4 +1,5 @@
-//! What learning, outcomes and imports do to one language's patterns. Nothing here reads or writes a file.
+//! Applies observations, outcomes and imports to the patterns of one language in memory. This module reads and writes
+//! no files.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -16,63 +17,63 @@ use crate::knowledge::pattern::{
 use crate::knowledge::{builtin_patterns, rank};
 use crate::reviewers::analyzer::language::Language;
 
-/// Months of which outcomes are kept. Own: two years.
+/// Maximum number of months with outcomes: two years.
 pub(super) const MAX_MONTHS: usize = 24;
 
 word_enum!(
-    /// What became of a finding that was raised because of a pattern.
+    /// Outcome of a finding that a pattern raised.
     PatternOutcomeKind {
-        /// It was addressed; of a false alarm: dismissed.
+        /// The finding was addressed; for a false alarm: dismissed.
         Success = "success",
-        /// It was dismissed; of a false alarm: addressed.
+        /// The finding was dismissed; for a false alarm: addressed.
         Failure = "failure",
     }
 );
 
-/// Something that teaches a pattern.
+/// Observation that teaches a pattern.
 #[derive(Debug, Clone)]
 pub struct PatternObservation {
     pub language: Language,
     pub stance: PatternStance,
     pub broken: Form,
-    /// Empty for a false alarm.
+    /// Fixed form; empty for a false alarm.
     pub fixed: Form,
     pub edit: EditKind,
-    /// Of the finding, or what one would be raised as.
+    /// Kind of the finding, or the kind under which the pattern is raised.
     pub kind: Kind,
     pub evidence: PatternEvidence,
-    /// The commit, fix or finding that taught it, by its id. It counts once for a pattern; only a salted digest is kept.
+    /// Id of the commit, fix or finding. It counts once per pattern; only a salted digest is stored.
     pub source: String,
-    /// When that was.
+    /// Time of the observation.
     pub at: Time,
 }
 
-/// An outcome of a pattern.
+/// Outcome of one pattern.
 #[derive(Debug, Clone)]
 pub struct PatternOutcome {
     pub language: Language,
     pub pattern: PatternId,
     pub outcome: PatternOutcomeKind,
-    /// The finding, by its id. It counts once for a pattern and an outcome.
+    /// Id of the finding. It counts once per pattern and outcome.
     pub source: String,
 }
 
-/// What came of learning.
+/// Result of learning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LearningSummary {
-    /// Patterns that were not known.
+    /// Number of new patterns.
     pub new: usize,
-    /// Observations of known ones.
+    /// Number of observations of known patterns.
     pub again: usize,
-    /// Observations that had been counted before.
+    /// Number of observations that were counted before.
     pub counted: usize,
-    /// Of patterns that somebody does not want to have.
+    /// Number of observations of forgotten patterns.
     pub forgotten: usize,
-    /// Of a history, when as many as are told apart were counted of the language.
+    /// Number of observations from history that were skipped, because the language has as many digests as are kept.
     pub too_much: usize,
-    /// Of forms that the gate does not let through.
+    /// Number of observations whose forms the gate refused.
     pub refused: usize,
-    /// Patterns that had to go.
+    /// Number of evicted patterns.
     pub evicted: usize,
 }
 
@@ -88,22 +89,22 @@ impl std::ops::AddAssign for LearningSummary {
     }
 }
 
-/// What came of merging patterns from elsewhere.
+/// Result of merging patterns from another machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct MergeSummary {
     pub new: usize,
-    /// Known ones of which more is known now.
+    /// Number of known patterns that gained information.
     pub more: usize,
     pub unchanged: usize,
     pub forgotten: usize,
     pub evicted: usize,
 }
 
-/// One language's file while the lock is held.
+/// Change to one language's file while the lock is held.
 pub(super) struct LanguageUpdate<'a> {
     pub document: KnowledgeFile,
     pub language: Language,
-    /// Of this machine.
+    /// Origin of this machine.
     pub origin: &'a str,
     pub now: Time,
     pub lines: Vec<event_log::PatternEvent>,
@@ -121,7 +122,8 @@ impl LanguageUpdate<'_> {
             || self.find_builtin(id).is_some()
     }
 
-    /// The pattern as it is kept here; one of the base begins without its curated count, which is added at each read.
+    /// Returns the stored pattern. A curated pattern is stored without its curated count, which is added at each
+    /// read.
     pub fn entry(&mut self, id: &PatternId) -> Option<&mut Pattern> {
         if self.document.forgotten.contains_key(id) {
             return None;
@@ -134,11 +136,11 @@ impl LanguageUpdate<'_> {
         self.document.patterns.get_mut(id)
     }
 
-    /// Something happened to a pattern: the file is to be written.
+    /// Logs an event of a pattern and marks the file as changed.
     pub fn log_event(&mut self, event: PatternEventKind, id: &PatternId, count: u32) {
         self.is_changed = true;
         let language = self.language.name();
-        // One line says that it was seen a thousand times.
+        // One line covers repeated events of a pattern.
         match self.lines.last_mut().filter(|line| line.event == event && line.pattern == *id) {
             Some(line) => line.count = line.count.saturating_add(count),
             None => self.lines.push(event_log::PatternEvent {
@@ -151,8 +153,8 @@ impl LanguageUpdate<'_> {
         }
     }
 
-    /// Whether this is the first time that a source says this of a pattern or a kind. The digest is salted with this
-    /// machine's id: it does not tell others which commits were seen.
+    /// Returns true if this source says this about the pattern or kind for the first time. The digest is salted with
+    /// this machine's id, so that it does not reveal which commits were seen.
     fn remember_source(&mut self, what: &str, source: &str, id: &str) -> bool {
         let digest = self.digest_salted([what, source, id]);
         self.document.remember_digest(digest)
@@ -163,11 +165,11 @@ impl LanguageUpdate<'_> {
         u64::from_str_radix(&content_hash(salted)[..16], 16).unwrap_or_default()
     }
 
-    /// Changes what this machine has counted of a pattern.
+    /// Changes this machine's count of a pattern.
     fn update_count(&mut self, id: &PatternId, change: impl FnOnce(&mut PatternCount)) {
         let origin = self.origin.to_owned();
         let Some(Pattern { counts, .. }) = self.entry(id) else { return };
-        // Room is made for this machine's own count: whoever counted least goes.
+        // Make room for this machine's count: the origin with the lowest frequency is removed.
         if counts.len() >= MAX_ORIGINS && !counts.contains_key(&origin) {
             let least = counts.iter().min_by_key(|(_, count)| count.frequency).map(|(name, _)| name.clone());
             least.map(|name| counts.remove(&name));
@@ -175,25 +177,26 @@ impl LanguageUpdate<'_> {
         change(counts.entry(origin).or_default());
     }
 
+    /// Counts an observation, or creates a pattern for it, and updates `learned`.
     pub fn learn(&mut self, observation: &PatternObservation, learned: &mut LearningSummary) {
         let name = self.language.name();
         let (broken, fixed) = (observation.broken.to_string(), observation.fixed.to_string());
         let PatternObservation { stance, edit, kind, evidence, at, .. } = *observation;
-        // As of an import: a clock that goes wrong must not make a pattern recent for ever.
+        // A wrong clock must not make a pattern recent forever; imports apply the same rule.
         let at = at.min(self.now);
         let id = stance.pattern_id(name, kind, &broken, &fixed);
         if self.document.forgotten.contains_key(&id) {
             learned.forgotten += 1;
             return;
         }
-        // History can be read again and again: an edit that drove out the digest of another one would have it count again.
+        // History can be read repeatedly. If a new digest replaced an old one, the old edit would count again.
         let is_too_much = evidence == PatternEvidence::History && self.document.is_full();
         if is_too_much && !self.document.has_counted(self.digest_salted(["seen", &observation.source, id.as_str()])) {
             learned.too_much += 1;
             return;
         }
         if !self.remember_source("seen", &observation.source, id.as_str()) {
-            // That it was seen counts once, but what is known of it can get better.
+            // A sighting counts once, but its evidence can become stronger.
             if let Some(known) = self.entry(&id) {
                 let better = rank::stronger_evidence(known.evidence, evidence);
                 self.is_changed |= std::mem::replace(&mut known.evidence, better) != better;
@@ -228,6 +231,7 @@ impl LanguageUpdate<'_> {
         }
     }
 
+    /// Counts an outcome and returns true if it is new and the pattern is known.
     pub fn record_outcome(&mut self, happened: &PatternOutcome) -> bool {
         let PatternOutcome { pattern: id, outcome, source, .. } = happened;
         if self.entry(id).is_none() || !self.remember_source(outcome.word(), source, id.as_str()) {
@@ -237,7 +241,7 @@ impl LanguageUpdate<'_> {
         true
     }
 
-    /// Counts a verdict by its kind; whether it is new. The caller has asked the gate.
+    /// Counts a verdict by kind and returns true if it is new. The caller has asked the gate.
     pub fn record_verdict(&mut self, judged: &KindVerdict) -> bool {
         let is_new = self.remember_source(judged.verdict.word(), &judged.source, judged.kind.word());
         if is_new {
@@ -248,7 +252,7 @@ impl LanguageUpdate<'_> {
         is_new
     }
 
-    /// Counts what a finding came to.
+    /// Counts the outcome of a finding.
     fn count_outcome(&mut self, id: &PatternId, outcome: PatternOutcomeKind) {
         let month = self.now.strftime("%Y-%m").to_string();
         if let Some(pattern) = self.entry(id) {
@@ -272,13 +276,14 @@ impl LanguageUpdate<'_> {
         self.log_event(event, id, 1);
     }
 
+    /// Merges a pattern from another machine and updates `merged`.
     pub fn merge(&mut self, theirs: &Pattern, merged: &mut MergeSummary) {
         let id = &theirs.id;
         if self.document.forgotten.contains_key(id) {
             merged.forgotten += 1;
             return;
         }
-        // What this machine has seen it knows better than any file.
+        // This machine knows its own counts better than any file.
         let mut theirs = theirs.clone();
         if theirs.counts.remove(self.origin).is_some() && theirs.counts.is_empty() {
             merged.unchanged += 1;
@@ -304,7 +309,8 @@ impl LanguageUpdate<'_> {
         }
     }
 
-    /// Takes out what says nothing more than the base does and what there is no room for.
+    /// Removes stored patterns that add nothing to the curated ones, and patterns beyond the limit. Returns the
+    /// number of evicted patterns.
     pub fn evict_surplus(&mut self) -> usize {
         let says_nothing = |pattern: &Pattern| {
             pattern.origin == PatternOrigin::Base
@@ -323,7 +329,8 @@ impl LanguageUpdate<'_> {
         let others = self.document.patterns.values().filter(|pattern| !base.contains(&pattern.id));
         let evicted: Vec<PatternId> =
             rank::select_evicted(others, self.now, room).into_iter().map(|pattern| pattern.id.clone()).collect();
-        // What came and went in one change was never there: a long history would drive all other lines out.
+        // A pattern that came and went in one change was never stored. Without this, a long history would drive out
+        // all other log lines.
         let gone: HashSet<&PatternId> = evicted.iter().collect();
         self.lines.retain(|line| !gone.contains(&line.pattern) || self.document.is_from_file(&line.pattern));
         for id in &evicted {

@@ -1,17 +1,21 @@
-//! What was learned on this machine: `<home>/knowledge_cache/<language>_accumulated.json`.
+//! Stores what was learned on this machine: `<home>/knowledge_cache/<language>_accumulated.json`.
 //!
-//! Invariants: one writer at a time, by a lock whose file is never unlinked; a file is the old or the new one, never half
-//! of one; the same commit, fix or finding counts once, and of a history only as much as can be told apart; at most [`MOST_PATTERNS`] of a language, the least useful out
-//! first (see [`super::rank::evicted`]); what was forgotten is neither learned nor merged again; a read makes nothing.
+//! - One writer at a time, guarded by a lock whose file is never unlinked.
+//! - Writes are atomic: a reader sees the old or the new file, never a part.
+//! - The same commit, fix or finding counts once; from a history only as much as can be told apart by digests.
+//! - At most [`MAX_PATTERNS_PER_LANGUAGE`] patterns per language; the least useful are removed first (see
+//!   [`super::rank::select_evicted`]).
+//! - A forgotten pattern is neither learned nor merged again.
+//! - Reading creates no files.
 //!
-//! | file | for |
+//! | file | content |
 //! |---|---|
-//! | `<language>_accumulated.json` | patterns, tombstones of forgotten ones, counts of kinds, digests of what was counted; see `document` |
-//! | `metrics.jsonl`, `metrics.1.jsonl` | what happened to patterns, see [`super::metrics`] |
-//! | `origin` | the random id under which this machine counts |
-//! | `lock` | held while something is changed |
-//! | `*.damaged`, `*.damaged-N` | files that could not be read, set aside |
-//! | `notices` | that they were, until a person is told |
+//! | `<language>_accumulated.json` | patterns, tombstones, tallies by kind, digests; see `knowledge_file` |
+//! | `metrics.jsonl`, `metrics.1.jsonl` | events of patterns, see [`super::event_log`] |
+//! | `origin` | random id under which this machine counts |
+//! | `lock` | held during changes |
+//! | `*.damaged`, `*.damaged-N` | unreadable files, set aside |
+//! | `notices` | messages about such files, until a person has seen them |
 
 mod language_update;
 
@@ -34,27 +38,27 @@ use crate::reviewers::analyzer::language::Language;
 use crate::store::StoreError;
 use crate::store::files::{self, ExistingPolicy};
 
-/// Patterns of a language, those that came with revdeck among them. From the issue.
+/// Maximum number of patterns per language, including curated ones; a project requirement.
 pub const MAX_PATTERNS_PER_LANGUAGE: usize = 1000;
-/// Damaged files of one name that are kept. Own.
+/// Maximum number of damaged files kept under one name.
 const MAX_DAMAGED_FILES: u32 = 9;
 
-/// The cache in its folder. Opening makes nothing.
+/// Knowledge cache in its folder. Opening creates no files.
 #[derive(Debug)]
 pub struct KnowledgeCache {
     folder: PathBuf,
 }
 
-/// What is known of a language.
+/// Knowledge about one language.
 #[derive(Debug, Default)]
 pub struct LanguageKnowledge {
     pub patterns: Vec<Pattern>,
     pub kinds: KindTallies,
-    /// What a person does not want to have, and since when.
+    /// Patterns that the user forgot, with the time.
     pub forgotten: BTreeMap<PatternId, Time>,
 }
 
-/// The lock; given up on drop. The file is never unlinked.
+/// Lock on the cache, released on drop. The lock file is never unlinked.
 struct KnowledgeCacheLock {
     file: File,
 }
@@ -65,7 +69,8 @@ impl Drop for KnowledgeCacheLock {
     }
 }
 
-/// Of declarations only those are kept that may become hints: the others would fill the store.
+/// Returns true if the observation is worth storing. Of declarations, only those that may become hints are stored;
+/// the others would fill the cache.
 fn is_useful(observation: &PatternObservation) -> bool {
     observation.edit != EditKind::WrongDeclaration
         || is_wrong_import(observation.language.name(), &observation.broken, &observation.fixed)
@@ -76,7 +81,8 @@ impl KnowledgeCache {
         Self { folder: folder.into() }
     }
 
-    /// What had to be set aside since this was asked last, by whatever process, a line each: for whoever has a person to tell.
+    /// Takes the messages about files that were set aside since the last call, by any process. For callers that can
+    /// show them to a person.
     pub fn take_notices(&self) -> Vec<String> {
         let path = self.folder.join(NOTICES_FILE);
         if !path.exists() {
@@ -96,7 +102,7 @@ impl KnowledgeCache {
         Ok(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
     }
 
-    /// Keeps a line for [`Self::notices`]. The caller holds the lock.
+    /// Stores a message for [`Self::take_notices`]. The caller holds the lock.
     fn append_notice(&self, line: String) -> Result<(), KnowledgeError> {
         let mut lines = self.read_notices()?;
         lines.push(line);
@@ -105,13 +111,21 @@ impl KnowledgeCache {
         Ok(files::write_atomically(&self.folder.join(NOTICES_FILE), text.as_bytes(), ExistingPolicy::Replace)?)
     }
 
-    /// The patterns of a language, see [`Self::known`].
+    /// Returns the patterns of a language, see [`Self::load_language`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cache cannot be read, or if a newer revdeck wrote it.
     pub fn patterns(&self, language: Language) -> Result<Vec<Pattern>, KnowledgeError> {
         self.load_language(language).map(|known| known.patterns)
     }
 
-    /// What is known of a language. The patterns are in the order of their ids: the base with what is known of it here, what
-    /// was learned and what was imported. Muted ones are among them, forgotten ones are not.
+    /// Loads the knowledge about a language. Patterns are sorted by id: curated patterns with their local counts,
+    /// learned patterns and imported patterns. Muted patterns are included, forgotten ones are not.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cache cannot be read, or if a newer revdeck wrote it.
     pub fn load_language(&self, language: Language) -> Result<LanguageKnowledge, KnowledgeError> {
         let document = self.read(language)?;
         let mut all = document.patterns;
@@ -120,7 +134,7 @@ impl KnowledgeCache {
                 let mut merged = curated.clone();
                 if let Some(known) = all.remove(&curated.id) {
                     merged.merge(&known);
-                    // The curated count is no machine's and takes nobody's place.
+                    // The curated count belongs to no machine and takes no machine's place.
                     let mut counts = known.counts;
                     counts.append(&mut curated.counts.clone());
                     merged = Pattern {
@@ -145,7 +159,11 @@ impl KnowledgeCache {
         })
     }
 
-    /// Counts observations, and makes patterns of those that are new.
+    /// Counts observations and creates patterns for new ones.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cache cannot be read or written, or if a newer revdeck wrote it.
     pub fn learn(&self, observations: &[PatternObservation], now: Time) -> Result<LearningSummary, KnowledgeError> {
         let mut learned = LearningSummary::default();
         let mut admitted = Vec::with_capacity(observations.len());
@@ -166,7 +184,11 @@ impl KnowledgeCache {
         Ok(LearningSummary { evicted, ..learned })
     }
 
-    /// Counts what became of findings, each once; how many were new.
+    /// Counts the outcomes of findings, each once. Returns the number of new outcomes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cache cannot be read or written, or if a newer revdeck wrote it.
     pub fn record_outcomes(&self, outcomes: &[PatternOutcome], now: Time) -> Result<usize, KnowledgeError> {
         let mut counted = 0;
         self.update_by_language(
@@ -180,7 +202,11 @@ impl KnowledgeCache {
         Ok(counted)
     }
 
-    /// Counts by kind what was decided about findings, each once for a verdict; how many were new.
+    /// Counts verdicts on findings by kind, each finding once per verdict. Returns the number of new verdicts.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cache cannot be read or written, or if a newer revdeck wrote it.
     pub fn record_verdicts(&self, judged: &[KindVerdict], now: Time) -> Result<usize, KnowledgeError> {
         let admitted: Vec<&KindVerdict> =
             judged.iter().filter(|judged| privacy_gate::admit_kind(judged.kind.word()).is_ok()).collect();
@@ -196,13 +222,20 @@ impl KnowledgeCache {
         Ok(counted)
     }
 
-    /// Begins to count a kind anew; what was counted is not counted again. Whether anything was.
+    /// Resets the tally of a kind; verdicts counted before do not count again. Returns true if there was a tally.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cache cannot be read or written, or if a newer revdeck wrote it.
     pub fn forget_kind(&self, language: Language, kind: Kind, now: Time) -> Result<bool, KnowledgeError> {
         self.update_kinds(language, now, |kinds| kinds.remove(&kind).is_some())
     }
 
-    /// Keeps a kind that is counted from being lowered, or has it lowered again when it is always dismissed. Whether it was
-    /// otherwise.
+    /// Prevents a counted kind from being lowered, or allows it again. Returns true if this changed the tally.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cache cannot be read or written, or if a newer revdeck wrote it.
     pub fn mute_kind(
         &self,
         language: Language,
@@ -231,7 +264,11 @@ impl KnowledgeCache {
         Ok(is_changed)
     }
 
-    /// Code matched these patterns just now.
+    /// Records that code matched these patterns at `now`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cache cannot be read or written, or if a newer revdeck wrote it.
     pub fn record_matches(&self, language: Language, patterns: &[PatternId], now: Time) -> Result<(), KnowledgeError> {
         self.update_by_language(
             patterns,
@@ -247,10 +284,12 @@ impl KnowledgeCache {
         .map(drop)
     }
 
-    /// Takes patterns out for good: they are neither learned nor merged again. How many were there.
+    /// Removes patterns for good: they are neither learned nor merged again. Returns the number of removed patterns.
     ///
     /// # Errors
-    /// [`KnowledgeError::NoPattern`] with the first that is not known; then none is forgotten.
+    ///
+    /// Returns [`KnowledgeError::NoPattern`] with the first unknown pattern, and then forgets none; also fails if the
+    /// cache cannot be read or written.
     pub fn forget(&self, language: Language, patterns: &[PatternId], now: Time) -> Result<usize, KnowledgeError> {
         let mut gone = 0;
         self.update_known(language, patterns, now, |change, id| {
@@ -263,10 +302,12 @@ impl KnowledgeCache {
         Ok(gone)
     }
 
-    /// Keeps patterns from being used, or has them used again. How many were not so already.
+    /// Stops patterns from being used, or allows it again. Returns the number of changed patterns.
     ///
     /// # Errors
-    /// As [`Self::forget`].
+    ///
+    /// Returns [`KnowledgeError::NoPattern`] with the first unknown pattern, and then changes none; also fails if the
+    /// cache cannot be read or written.
     pub fn mute(
         &self,
         language: Language,
@@ -289,7 +330,7 @@ impl KnowledgeCache {
         Ok(changed)
     }
 
-    /// Takes in patterns from elsewhere that were checked, see [`super::exchange`].
+    /// Merges checked patterns from another machine, see [`super::exchange`].
     pub(super) fn merge(&self, patterns: &[(Language, Pattern)], now: Time) -> Result<MergeSummary, KnowledgeError> {
         let mut merged = MergeSummary::default();
         let evicted = self.update_by_language(
@@ -303,8 +344,12 @@ impl KnowledgeCache {
         Ok(MergeSummary { evicted, ..merged })
     }
 
-    /// Removes everything that was learned, counted, imported, muted and forgotten, and this machine's id. What is left
-    /// is the empty lock file, and what is none of revdeck's.
+    /// Removes everything that was learned, counted, imported, muted and forgotten, and this machine's id. Keeps the
+    /// empty lock file and files that are not revdeck's. Returns the number of removed files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot be locked or read, or if a file cannot be removed.
     pub fn wipe(&self) -> Result<usize, KnowledgeError> {
         if !self.folder.is_dir() {
             return Ok(0);
@@ -328,7 +373,11 @@ impl KnowledgeCache {
         Ok(removed)
     }
 
-    /// The id under which this machine counts; `None` before anything was learned.
+    /// Returns the id under which this machine counts; `None` before anything was learned.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read.
     pub fn origin(&self) -> Result<Option<String>, KnowledgeError> {
         let text = files::read(&self.folder.join(ORIGIN_FILE))?.and_then(|bytes| String::from_utf8(bytes).ok());
         Ok(text.map(|text| text.trim_end().to_owned()).filter(|id| is_origin(id)))
@@ -338,7 +387,7 @@ impl KnowledgeCache {
         self.folder.join(format!("{}{PATTERN_FILE_SUFFIX}", language.name()))
     }
 
-    /// The language's file. A damaged one is set aside, and a person is told.
+    /// Reads the file of a language. Sets a damaged file aside and leaves a notice.
     fn read(&self, language: Language) -> Result<KnowledgeFile, KnowledgeError> {
         match self.parse_file(language)? {
             Ok(document) => Ok(document),
@@ -350,7 +399,7 @@ impl KnowledgeCache {
         }
     }
 
-    /// As [`Self::read`], for whoever holds the lock.
+    /// Reads the file like [`Self::read`]; the caller holds the lock.
     fn read_locked(&self, language: Language) -> Result<KnowledgeFile, KnowledgeError> {
         match self.parse_file(language)? {
             Ok(document) => Ok(document),
@@ -394,7 +443,7 @@ impl KnowledgeCache {
         Ok(KnowledgeCacheLock { file })
     }
 
-    /// This machine's id; made when there is none. The caller holds the lock.
+    /// Returns this machine's id and creates it if needed. The caller holds the lock.
     fn ensure_origin(&self) -> Result<String, KnowledgeError> {
         if let Some(origin) = self.origin()? {
             return Ok(origin);
@@ -408,7 +457,7 @@ impl KnowledgeCache {
         Ok(origin)
     }
 
-    /// Changes a language's file; the caller holds the lock. How many patterns had to go.
+    /// Changes the file of a language and returns the number of evicted patterns. The caller holds the lock.
     fn update_language(
         &self,
         language: Language,
@@ -430,14 +479,14 @@ impl KnowledgeCache {
             .map_err(|source| StoreError::Encode { what: "the knowledge of a language", source })?;
         self.remove_temporaries();
         files::write_atomically(&self.path(language), &bytes, ExistingPolicy::Replace)?;
-        // What is learned is stored: that the figures are not must not make it look otherwise.
+        // The patterns are stored already, so a failure to write the log is not an error.
         if let Err(error) = event_log::append_events(&self.folder, &change.lines) {
             tracing::warn!("knowledge: {error}");
         }
         Ok(evicted)
     }
 
-    /// Removes what a killed process left half-written. The caller holds the lock: nobody is writing now.
+    /// Removes temporary files of killed processes. The caller holds the lock, so no other process is writing.
     fn remove_temporaries(&self) {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(files::TEMPORARY_PREFIX) {
@@ -446,7 +495,7 @@ impl KnowledgeCache {
         }
     }
 
-    /// Changes the files of all languages that something is about. How many patterns had to go.
+    /// Changes the files of all languages of the items. Returns the number of evicted patterns.
     fn update_by_language<T>(
         &self,
         items: &[T],
@@ -470,7 +519,7 @@ impl KnowledgeCache {
         Ok(evicted)
     }
 
-    /// Does something to patterns that are all known.
+    /// Applies a change to patterns if all of them are known.
     fn update_known(
         &self,
         language: Language,
@@ -498,7 +547,7 @@ fn newer_version_error(path: PathBuf, found: u32) -> KnowledgeError {
     StoreError::Newer { path, found, known: FORMAT_VERSION }.into()
 }
 
-/// Whether a text is the id of a machine that counts.
+/// Returns true if the text is the id of a machine.
 pub(super) fn is_origin(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.strip_prefix("m_").is_some_and(|rest| rest.len() == 26 && rest.bytes().all(is_plain))

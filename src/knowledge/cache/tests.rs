@@ -21,7 +21,7 @@ fn form(text: &str) -> Form {
     text.parse().expect("a form")
 }
 
-/// A mistake that is none of the base.
+/// Returns a mistake that is not a curated pattern.
 fn seen(source: &str) -> PatternObservation {
     PatternObservation {
         language: PYTHON,
@@ -270,7 +270,7 @@ fn merging_is_the_larger_of_each_origin() {
 #[test]
 fn a_language_has_a_thousand_patterns_at_most() {
     let (_home, cache) = cache();
-    // Numbers of arguments in different places: all forms differ.
+    // The kinds of arguments differ by position, so all forms differ.
     let broken = |n: usize| {
         let bits: Vec<&str> = (0..11).map(|bit| if n >> bit & 1 == 0 { "NUMBER" } else { "STRING" }).collect();
         form(&format!("FUNCTION_NAME ( {} )", bits.join(" , ")))
@@ -289,14 +289,14 @@ fn a_language_has_a_thousand_patterns_at_most() {
     assert_eq!(cache.patterns(PYTHON).expect("patterns").len(), MAX_PATTERNS_PER_LANGUAGE);
     let kept = learned(&cache);
     assert!(kept.iter().any(|one| one.total_count().frequency == 4), "what was seen often stays");
-    // A line for each that is there, none for what came and went.
+    // The log has a line for each stored pattern and none for evicted ones.
     let lines = fs::read_to_string(cache.folder.join("metrics.jsonl")).expect("figures");
     assert!(
         lines.lines().count() <= MAX_PATTERNS_PER_LANGUAGE && !lines.contains("evicted"),
         "{}",
         lines.lines().count()
     );
-    // What was counted before does not come back as something new.
+    // Observations counted before do not come back as new ones.
     assert_eq!(cache.learn(&all, time_at_day(0)).expect("learned").counted, all.len());
 }
 
@@ -343,12 +343,12 @@ fn a_history_that_is_too_long_to_be_told_apart_counts_up_to_there() {
         change.learn(&seen(source), &mut learned);
     }
     assert_eq!(learned, LearningSummary { new: 1, too_much: 2, counted: 1, ..LearningSummary::default() });
-    // What was decided here counts all the same.
+    // Decisions of this machine count nevertheless.
     change.learn(&PatternObservation { evidence: PatternEvidence::Addressed, ..seen("f 1") }, &mut learned);
     assert_eq!(learned.again, 1);
 }
 
-/// A dismissal.
+/// Returns a dismissal.
 fn dismissed(kind: Kind, source: &str) -> PatternObservation {
     PatternObservation {
         stance: PatternStance::FalseAlarm,
@@ -398,7 +398,7 @@ fn verdicts_count_once_by_kind_and_those_that_may_be_grave_do_not() {
     assert_eq!(lowers(), None);
     cache.mute_kind(PYTHON, Kind::LongMethod, MuteAction::Unmute, time_at_day(1)).expect("unmuted");
     assert_eq!(lowers(), Some(5));
-    // That it was right once ends it, until it is forgotten.
+    // One correct finding ends the lowering, until the kind is forgotten.
     cache.record_verdicts(&[judged(Kind::LongMethod, Addressed, 6)], time_at_day(2)).expect("counted");
     assert_eq!(lowers(), None);
     assert!(cache.forget_kind(PYTHON, Kind::LongMethod, time_at_day(3)).expect("forgotten"));
@@ -421,7 +421,7 @@ fn a_false_alarm_is_about_one_kind_and_can_fail() {
     assert_eq!(of_kind(Kind::MagicNumbers), one, "neither says anything of the other");
     assert_eq!(one.total_count(), PatternCount { frequency: 2, successes: 1, failures: 0 });
     assert_eq!(of_kind(Kind::DeadCode).total_count(), PatternCount { frequency: 3, successes: 2, failures: 0 });
-    // Nor does what others say of another kind.
+    // Counts of another kind from elsewhere change nothing either.
     let mut foreign = of_kind(Kind::DeadCode);
     foreign.counts = BTreeMap::from([(
         "m_01jd3z8q6m7s5v2k4t9xwb1c0a".to_owned(),
@@ -451,7 +451,7 @@ fn a_damaged_file_is_set_aside_and_said_once() {
     cache.learn(&[seen("commit 1")], time_at_day(0)).expect("learned");
     for (n, damage) in ["", "{\"version\":1,\"patterns\":[", "\u{0}"].into_iter().enumerate() {
         fs::write(cache.path(PYTHON), damage).expect("damaged");
-        // A worker that reads it first has nobody to tell.
+        // A worker that reads the file first cannot tell a person.
         assert!(learned(&KnowledgeCache::open(&cache.folder)).is_empty());
         assert_eq!(cache.take_notices().len(), 1, "{damage:?}");
         assert!(learned(&cache).is_empty() && cache.take_notices().is_empty());

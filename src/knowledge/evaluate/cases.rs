@@ -1,8 +1,9 @@
-//! Where one-line fixes come from: a folder of tasks with their solutions, the histories of repositories, or two folders of
-//! files before and after.
+//! Reads one-line fixes from a folder of tasks with solutions, from the histories of repositories, or from two
+//! folders of files before and after a fix.
 //!
-//! Invariants: cases are in the order of time, as far as the source tells; only what names them is held, a case's text
-//! is read when it is asked for. Nothing that is read is written anywhere.
+//! - Cases are ordered by time, as far as the source has times.
+//! - Only the location of a case is kept in memory; its text is read on demand.
+//! - Nothing that is read is written anywhere.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,22 +19,22 @@ use crate::knowledge::history_mining::{MAX_FILES_PER_FIX, is_code, is_fix};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// Larger files are no cases, in bytes: nobody wrote them by hand.
+/// Maximum file size in bytes; larger files are not written by hand.
 const MAX_BYTES: u64 = 1 << 20;
-/// Of a repository's fixes the newest part that is the test: one in so many.
+/// Divisor of the test part: the newest quarter of a source's cases.
 const TEST_FRACTION: usize = 4;
 
-/// A fix of one line.
+/// One-line fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixCase {
     pub language: Language,
     pub before: Vec<u8>,
     pub after: Vec<u8>,
-    /// The line that was fixed, from 1.
+    /// Fixed line (1-based).
     pub line: u32,
 }
 
-/// What names a case.
+/// Location of a case.
 #[derive(Debug, Clone)]
 enum FixCaseLocation {
     Task { task: PathBuf, solution: PathBuf, language: Language },
@@ -41,31 +42,35 @@ enum FixCaseLocation {
     Pair { before: PathBuf, line: u32, fixed: Vec<u8> },
 }
 
-/// The cases of a source, oldest first, and where the later part begins.
+/// Cases of a source, oldest first, and the start of the later part.
 pub struct FixCases {
     places: Vec<FixCaseLocation>,
     split: usize,
     repos: Vec<Mutex<Repo>>,
 }
 
-/// Which part of a source is asked about.
+/// Part of a source on which the evaluation runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvaluationSplit {
-    /// Learn from the earlier part, ask about the later one.
+    /// Learns from the earlier part and tests on the later one.
     Test,
-    /// The later part is put away; of the earlier one the later part is asked about. For tuning.
+    /// Leaves the later part out and splits the earlier part again; for tuning.
     Validation,
 }
 
 impl FixCases {
-    /// Whether a folder has tasks as [`Cases::of_folder`] reads them; a repository may be around it.
+    /// Returns true if a folder has tasks for [`FixCases::from_folder`]; the folder may also be inside a repository.
     pub fn is_task_folder(folder: &Path) -> bool {
         find_datasets(folder).is_ok_and(|datasets| !datasets.is_empty())
     }
 
-    /// The tasks in a folder of CodRep's layout: `Tasks/N.txt` has the fixed line, an empty line and the file before;
-    /// `Solutions/N.txt` has the number of the line that was replaced, from 1. Of several folders of tasks the one with
-    /// the largest number is the later part; of one, the last quarter of its tasks is.
+    /// Reads tasks from a folder in CodRep's layout. `Tasks/N.txt` holds the fixed line, an empty line and the file
+    /// before the fix; `Solutions/N.txt` holds the number of the replaced line (1-based). Of several task folders,
+    /// the one with the largest number is the later part; of a single one, the last quarter of its tasks.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a folder cannot be read, or if there are too few cases.
     pub fn from_folder(folder: &Path, language: Language, part: EvaluationSplit) -> Result<Self, EvaluateError> {
         let mut datasets = find_datasets(folder)?;
         if part == EvaluationSplit::Validation && datasets.len() > 2 {
@@ -84,9 +89,13 @@ impl FixCases {
         Self { places, split: 0, repos: Vec::new() }.with_split(last, part, folder)
     }
 
-    /// The fixes of one line in the histories of repositories, in one order of time: commits that say they fix something,
-    /// and of their files those of which they replace one line by one other. The newest quarter is the later part. Of all
-    /// languages if none is given.
+    /// Finds one-line fixes in the histories of repositories, merged in order of time: commits that say they fix
+    /// something, and of their files those in which one line is replaced by one other. The newest quarter is the
+    /// later part. `None` for `language` means all languages.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a history cannot be read, or if there are too few cases.
     pub fn from_repositories(
         repos: Vec<Repo>,
         commits: usize,
@@ -98,14 +107,18 @@ impl FixCases {
         for (number, repo) in repos.iter().enumerate() {
             fixes.extend(find_one_line_fixes(repo, number, commits, language)?);
         }
-        // Those of one moment as they were.
+        // The sort is stable: fixes of the same time keep their order.
         fixes.sort_by_key(|(made, _)| *made);
         let places = fixes.into_iter().map(|(_, place)| place).collect();
         Self { places, split: 0, repos: repos.into_iter().map(Mutex::new).collect() }.with_split(None, part, &source)
     }
 
-    /// All that some sources have to learn from, and to ask about the files of two folders: of those that have one name in
-    /// both, the pairs whose code differs in one line.
+    /// Combines all cases of `sources` as the earlier part. The later part has the files with the same name in both
+    /// folders whose code differs in exactly one line.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a folder cannot be read, or if no pair differs in one line.
     pub fn from_pairs(sources: Vec<Self>, broken: &Path, fixed: &Path) -> Result<Self, EvaluateError> {
         let mut all = Self { places: Vec::new(), split: 0, repos: Vec::new() };
         for source in sources {
@@ -149,17 +162,17 @@ impl FixCases {
         Ok(self)
     }
 
-    /// The numbers of the cases to learn from.
+    /// Returns the indexes of the cases to learn from.
     pub fn training_range(&self) -> std::ops::Range<usize> {
         0..self.split
     }
 
-    /// The numbers of the cases to ask about.
+    /// Returns the indexes of the cases to test.
     pub fn test_range(&self) -> std::ops::Range<usize> {
         self.split..self.places.len()
     }
 
-    /// A case; none if it is not what it should be: no such line, too large, of no language.
+    /// Reads a case. `None` if the line does not exist, the file is too large, or its language is unknown.
     pub fn read_case(&self, number: usize) -> Option<FixCase> {
         match self.places.get(number)? {
             FixCaseLocation::Task { task, solution, language } => {
@@ -181,7 +194,7 @@ impl FixCases {
     }
 }
 
-/// The fixes of one line in a repository's history from HEAD with when they were made, oldest first.
+/// Finds the one-line fixes in a repository's history from HEAD with their times, oldest first.
 fn find_one_line_fixes(
     repo: &Repo,
     number: usize,
@@ -224,7 +237,7 @@ fn read_task(task: &[u8], solution: &[u8], language: Language) -> Option<FixCase
     replace_line(before, line, fixed, language)
 }
 
-/// The case of a file one line of which is replaced.
+/// Builds the case of a file with one replaced line.
 fn replace_line(before: &[u8], line: u32, fixed: &[u8], language: Language) -> Option<FixCase> {
     let mut start = 0;
     for _ in 1..line {
@@ -237,8 +250,8 @@ fn replace_line(before: &[u8], line: u32, fixed: &[u8], language: Language) -> O
     Some(FixCase { language, before: before.to_vec(), after, line }).filter(|_| !old.trim_ascii().is_empty())
 }
 
-/// The line whose code differs between two files, counted from 1 in the first, and its text in the second. Blank lines,
-/// comments and layout are no difference.
+/// Finds the only line whose code differs between two files: its number in the first file (1-based) and its text in
+/// the second. Blank lines, comments and layout make no difference.
 fn find_changed_line(parsers: &mut Parsers, name: &str, before: &[u8], after: &[u8]) -> Option<(u32, Vec<u8>)> {
     let language = Language::detect(name, before)?;
     let mut lines = |text: &[u8]| -> Option<Vec<(u32, Vec<u8>)>> {
@@ -258,7 +271,7 @@ fn find_changed_line(parsers: &mut Parsers, name: &str, before: &[u8], after: &[
     is_one.then(|| after.split(|byte| *byte == b'\n').nth(fixed as usize - 1).map(|text| (line, text.to_vec())))?
 }
 
-/// The folders that have tasks: this one, or those in it or in its `Datasets`, by number.
+/// Finds the folders with tasks: this folder, or its subfolders or those of its `Datasets`, sorted by number.
 fn find_datasets(folder: &Path) -> Result<Vec<PathBuf>, EvaluateError> {
     let has_tasks = |folder: &Path| folder.join("Tasks").is_dir() && folder.join("Solutions").is_dir();
     if has_tasks(folder) {
@@ -270,7 +283,7 @@ fn find_datasets(folder: &Path) -> Result<Vec<PathBuf>, EvaluateError> {
     Ok(all)
 }
 
-/// The names in a folder by the number in them, then by themselves.
+/// Lists the names in a folder, sorted by the number in the name, then by name.
 fn list_numbered(folder: &Path) -> Result<Vec<String>, EvaluateError> {
     let failed = |error| EvaluateError::Folder { path: folder.to_owned(), error };
     let mut names = Vec::new();

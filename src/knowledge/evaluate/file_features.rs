@@ -1,4 +1,4 @@
-//! A file as the evaluation sees it: its lines of code, their tokens, and the forms that begin on them.
+//! Extracts features of a file for the evaluation: its lines of code, their tokens, and the forms that begin on them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -7,18 +7,18 @@ use crate::knowledge::abstraction::{AbstractionDetail, CodeSiteKind, visit_sites
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{KindSet, NAME_KINDS, Node, ParsedFile};
 
-/// What no grammar of ours calls code.
+/// Node kinds of comments in all supported grammars.
 const COMMENTS: &[&str] = &["comment", "line_comment", "block_comment", "html_comment", "hash_bang_line"];
 
-/// A number that stands for a form.
+/// Index of a form.
 pub type FormNumber = u32;
 
-/// The tokens of a file's code in order, each with its line from 1; comments are none.
+/// Returns the tokens of a file's code in order, each with its line (1-based), without comments.
 pub fn code_tokens<'s>(source: &'s ParsedFile<'_>) -> impl Iterator<Item = (u32, &'s [u8])> {
     code_leaves(source).map(|node| (node.row + 1, source.bytes(node)))
 }
 
-/// The nodes of the tokens.
+/// Returns the nodes of the tokens.
 fn code_leaves<'s>(source: &'s ParsedFile<'_>) -> impl Iterator<Item = &'s Node> {
     let comments = &leaf_kinds(source.language).comments;
     let mut at = 0;
@@ -35,13 +35,13 @@ fn code_leaves<'s>(source: &'s ParsedFile<'_>) -> impl Iterator<Item = &'s Node>
     })
 }
 
-/// Kinds of nodes that are told apart.
+/// Node kinds of comments and names.
 struct LeafKinds {
     comments: KindSet,
     names: KindSet,
 }
 
-/// Made once per language: it asks the grammar about each of its kinds.
+/// Returns the kinds of a language. Built once, because it asks the grammar about every kind.
 fn leaf_kinds(language: Language) -> &'static LeafKinds {
     static ALL: std::sync::LazyLock<Vec<LeafKinds>> = std::sync::LazyLock::new(|| {
         let kinds = |language| LeafKinds {
@@ -53,22 +53,22 @@ fn leaf_kinds(language: Language) -> &'static LeafKinds {
     &ALL[language.index()]
 }
 
-/// All lines, blank ones among them; what ends the last one begins none.
+/// Returns the number of lines, including blank ones. A final line feed starts no new line.
 pub fn line_count(text: &[u8]) -> usize {
     memchr::memchr_iter(b'\n', text).count() + usize::from(!text.ends_with(b"\n"))
 }
 
-/// The lines on which code begins, in order; the others are blank or comments.
+/// Returns the lines on which code begins, in order; all other lines are blank or comments.
 pub fn code_lines(source: &ParsedFile<'_>) -> Vec<u32> {
     let mut lines: Vec<u32> = code_tokens(source).map(|(line, _)| line).collect();
-    // In order but for grammars whose nodes overlap.
+    // Tokens are in order except in grammars with overlapping nodes.
     lines.sort_unstable();
     lines.dedup();
     lines
 }
 
-/// The lines on which a statement or an expression begins that has a form, in order. On the others are imports,
-/// packages, heads of classes and functions, fields without a value, brackets.
+/// Returns the lines on which a statement or expression with a form begins, in order. Other lines hold imports,
+/// packages, heads of classes and functions, fields without a value, or brackets.
 pub fn statement_lines(source: &ParsedFile<'_>) -> Vec<u32> {
     let mut lines = Vec::new();
     visit_sites(source, None, &mut |site| {
@@ -81,14 +81,14 @@ pub fn statement_lines(source: &ParsedFile<'_>) -> Vec<u32> {
     lines
 }
 
-/// What a form is looked up by: equal forms of two languages are two.
+/// Combines a form's digest with its language, so that equal forms of two languages differ.
 pub fn hash_form_key(language: Language, digest: u64) -> u64 {
     let name = language.name().bytes();
     digest ^ name.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// What a line is told by beside its forms: how many tokens begin on it, and how much of it stands nowhere else in the file,
-/// names, and pairs of names one behind the other.
+/// Features of a line besides its forms: the number of tokens that begin on it, and the number of its names and pairs
+/// of adjacent names that occur only once in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineFeatures {
     tokens: u32,
@@ -96,7 +96,7 @@ pub struct LineFeatures {
     pairs: u32,
 }
 
-/// The looks of the lines of code. Of names only how often they stand there is told.
+/// Extracts the features of the lines of code. Of names, only their number of occurrences is used.
 pub fn extract_line_features(source: &ParsedFile<'_>) -> BTreeMap<u32, LineFeatures> {
     let kinds = leaf_kinds(source.language);
     let mut lines: BTreeMap<u32, LineFeatures> = BTreeMap::new();
@@ -123,21 +123,22 @@ pub fn extract_line_features(source: &ParsedFile<'_>) -> BTreeMap<u32, LineFeatu
     lines
 }
 
-/// Numbers that [`forms`] gives beside those of forms: of what kind a site is, at what detail, and in how many places of the
-/// file its form stands; that a line has any form; how many tokens begin on it; how many names and pairs of it stand once.
+/// Number of shared features, which [`collect_line_forms`] gives after the forms: the kind of a site, its level of
+/// detail and the number of places of its form; that a line has a form; the token count of the line; the number of
+/// its unique names and pairs.
 pub const SHARED_FEATURES: usize = UNIQUE_PAIR_FEATURE + MAX_FEATURE_COUNT;
 const HAS_FORM_FEATURE: usize = 2 * AbstractionDetail::ALL.len() * (MAX_PLACE_BUCKET + 1);
 const TOKEN_COUNT_FEATURE: usize = HAS_FORM_FEATURE + 1;
 const UNIQUE_NAME_FEATURE: usize = TOKEN_COUNT_FEATURE + MAX_FEATURE_COUNT;
 const UNIQUE_PAIR_FEATURE: usize = UNIQUE_NAME_FEATURE + MAX_FEATURE_COUNT;
-/// Places by powers of two; from 128 on they are as many.
+/// Maximum bucket for the number of places, by powers of two; 128 or more places fall into the last one.
 const MAX_PLACE_BUCKET: usize = 7;
-/// What of a line is counted, from 0; more are as many as the most.
+/// Number of values per counted feature, from 0; larger counts fall into the last one.
 const MAX_FEATURE_COUNT: usize = 40;
 
-/// By line the forms that begin on it, of those that have a number; each once, in order. With each comes the number that
-/// all forms like it share: what stands once in a file tells more than what stands everywhere. With each line come the
-/// numbers that all lines like it share: a line with names that stand nowhere else is fixed alone more often.
+/// Returns the known forms that begin on each line, sorted and without duplicates. For each form, a feature shared by
+/// similar forms is added: a form that is unique in the file says more than a common one. For each line, features
+/// shared by similar lines are added: a line with unique names is fixed alone more often.
 pub fn collect_line_forms(
     source: &ParsedFile<'_>,
     looks: &BTreeMap<u32, LineFeatures>,
@@ -188,7 +189,7 @@ mod tests {
         let text = "import a.b.C;\nimport a.d.E;\nclass F { // g\n  C c = x.y(x.y, E);\n}\n";
         let look = |(line, LineFeatures { tokens, names, pairs })| (line, tokens, names, pairs);
         let lines: Vec<_> = with(text, extract_line_features).into_iter().map(look).collect();
-        // Of line 4 the name c, and the pairs C c, c x, y x, y E; x y stands twice.
+        // Line 4 has the unique name c and the unique pairs C c, c x, y x and y E; the pair x y occurs twice.
         assert_eq!(lines, [(1, 7, 1, 2), (2, 7, 1, 2), (3, 3, 1, 0), (4, 14, 1, 4), (5, 1, 0, 0)]);
     }
 

@@ -1,22 +1,24 @@
-//! How well learned patterns point at buggy lines, measured on fixes of one line.
+//! Measures how well learned patterns point at buggy lines, on one-line fixes.
 //!
-//! A source's fixes are in the order of time. From the earlier part patterns are learned, and how telling each is; of
-//! every fix of the later part the lines of the file before it are ranked. Of a ranking is measured how often the line
-//! that was fixed is among its first five. Beside the patterns stand
+//! The fixes of a source are ordered by time. Patterns and their weights are learned from the earlier part. For every
+//! fix of the later part, the lines of the file before the fix are ranked. The measure is how often the fixed line is
+//! among the first five. The patterns are compared with
 //!
-//! - *chance, any line*: five different lines of the file, drawn blindly: five by their number, the mean over the cases;
-//! - *chance, line of code*: the same among the lines of code. A line is one of code when code begins on it; blank lines
-//!   and comments are none, a bracket by itself is one;
-//! - *trigrams*: the lines that surprise a model of three tokens most, trained on the files of the learning part;
-//! - *1,000 patterns*: only as many as a language's store keeps, the most frequent ones.
+//! - *chance, any line*: five distinct lines of the file, drawn blindly; computed from the number of lines, as the
+//!   mean over the cases;
+//! - *chance, line of code*: the same among the lines of code. A line is a line of code if code begins on it; blank
+//!   lines and comments are not, a bracket alone is;
+//! - *trigrams*: the lines that surprise a trigram model most, trained on the files of the learning part;
+//! - *1,000 patterns*: only as many patterns as the cache keeps per language, the most frequent ones.
 //!
-//! Of public fixes of one line almost half are of declarations: imports, packages, heads of classes and functions, fields.
-//! So all figures are told of all fixes and of those of statements, where the strictest chance stands beside: five of the
-//! lines on which a statement or an expression begins. And a small file cannot tell much: of twenty lines chance has a
-//! quarter. So those of statements are told by size of file as well.
+//! Almost half of the public one-line fixes change declarations: imports, packages, heads of classes and functions,
+//! fields. Therefore all results are given for all fixes and for fixes of statements. For the latter, the strictest
+//! chance is given too: five of the lines on which a statement or an expression begins. A small file proves little:
+//! in twenty lines, chance finds a quarter. Therefore the results for statements are also given by file size.
 //!
-//! Invariants: nothing of the later part is learned from; a later case is passed over when its file before or after, or its
-//! pair of lines, is in the earlier part; equal sources give equal figures.
+//! - Nothing of the later part is learned from.
+//! - A later case is skipped if its file before or after the fix, or its pair of lines, is in the earlier part.
+//! - Equal sources give equal results.
 
 pub mod cases;
 mod file_features;
@@ -42,16 +44,16 @@ use super::pattern::EditKind;
 use crate::git::GitError;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// Places in a file that a ranking has.
+/// Number of lines at the top of a ranking that count as hits.
 pub const TOP_LINES: usize = 5;
-/// Patterns of a language that are kept, as in the store.
+/// Number of patterns kept per language, as in the cache.
 pub const MAX_KEPT_PATTERNS: usize = 1_000;
-/// Where sizes of files are told apart, in lines of code. Own.
+/// Bounds of the file size classes, in lines of code.
 pub const SIZE_BOUNDS: [usize; 3] = [50, 100, 300];
-/// Cases that are read at once, by all threads together.
+/// Number of cases read per batch, by all threads together.
 const CASES_PER_BATCH: usize = 256;
 
-/// Why nothing could be measured.
+/// Reason why nothing could be measured.
 #[derive(Debug, Error)]
 pub enum EvaluateError {
     #[error("{}: {cases} fixes of one line are too few to learn from some and to ask about others", source_path.display())]
@@ -62,22 +64,22 @@ pub enum EvaluateError {
     Git(#[from] GitError),
 }
 
-/// How much is looked at; spread evenly over the cases.
+/// Limits of an evaluation; cases are sampled evenly.
 #[derive(Debug, Clone, Copy)]
 pub struct EvaluationPlan {
-    /// Cases to learn from, at most.
+    /// Maximum number of cases to learn from.
     pub learn: usize,
-    /// Cases to ask about, at most.
+    /// Maximum number of cases to test.
     pub ask: usize,
-    /// Files that the trigrams are trained on, at most: they grow with every file.
+    /// Maximum number of training files for the trigrams, whose memory grows with every file.
     pub trigram_files: usize,
 }
 
-/// How often the line was among the first five, and of how many cases.
+/// Number of cases, and how often the fixed line was among the first five.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RankingHits {
     pub cases: usize,
-    /// Expected, of chance.
+    /// Number of hits; for chance, the expected number.
     pub hits: f64,
 }
 
@@ -87,14 +89,14 @@ impl RankingHits {
         self.hits += hits;
     }
 
-    /// 0 to 1; 0 of no cases.
+    /// Returns the share of hits, from 0 to 1; 0 without cases.
     pub fn rate(&self) -> f64 {
         self.hits / self.cases.max(1) as f64
     }
 }
 
-/// The figures of one ranking: of all cases, of those whose line begins a statement or an expression, and of these by size
-/// of file in the order of [`SIZES`], smaller than the first of them first.
+/// Results of one ranking: for all cases, for cases whose line begins a statement or an expression, and for the
+/// latter by file size in the order of [`SIZE_BOUNDS`], starting with files below the first bound.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RankingRow {
     pub all: RankingHits,
@@ -102,8 +104,8 @@ pub struct RankingRow {
     pub by_size: [RankingHits; SIZE_BOUNDS.len() + 1],
 }
 
-/// A later case: lines of its file, those of code among them, those on which a statement or an expression begins, and
-/// whether its own is such a one.
+/// Line counts of a later case: all lines, lines of code, and lines on which a statement or an expression begins.
+/// `is_statement` tells if the fixed line is one of the latter.
 #[derive(Debug, Clone, Copy)]
 struct CaseLineCounts {
     any: usize,
@@ -122,52 +124,52 @@ impl RankingRow {
     }
 }
 
-/// What was learned of one language.
+/// Statistics of the learning part of one source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrainingStats {
-    /// Fixes that were read, and of these those that taught something.
+    /// Number of fixes read; `telling` is the number of those that taught something.
     pub fixes: usize,
     pub telling: usize,
-    /// Of statements and expressions.
+    /// Number of patterns of statements and expressions.
     pub patterns: usize,
     pub declarations: usize,
-    /// Different broken forms of these of statements and expressions.
+    /// Number of distinct broken forms of statements and expressions.
     pub forms: usize,
-    /// Patterns with a token that is neither the language's, nor a placeholder, nor in the list.
+    /// Number of patterns with a token that is neither a language's token, nor a placeholder, nor in the list.
     pub leaks: usize,
 }
 
 impl TrainingStats {
-    /// 0 to 1.
+    /// Returns the share of patterns that leak, from 0 to 1.
     pub fn leak_rate(&self) -> f64 {
         self.leaks as f64 / (self.patterns + self.declarations).max(1) as f64
     }
 }
 
-/// What was measured of one source.
+/// Results for one source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatternEvaluation {
     pub learned: TrainingStats,
-    /// Later cases that were passed over because they are in the earlier part.
+    /// Number of later cases skipped because they are also in the earlier part.
     pub shared: usize,
-    /// Later cases that are none: their file cannot be parsed, or the line has no code.
+    /// Number of invalid later cases: the file cannot be parsed, or the line has no code.
     pub unread: usize,
-    /// Of statements and expressions: what reviews raise.
+    /// Result of the patterns of statements and expressions, which reviews use.
     pub patterns: RankingRow,
-    /// The most frequent of these.
+    /// Result of the most frequent [`MAX_KEPT_PATTERNS`] of these patterns.
     pub kept: RankingRow,
-    /// With what was learned of declarations.
+    /// Result of all patterns, including those of declarations.
     pub with_declarations: RankingRow,
     pub trigrams: RankingRow,
-    /// Five of all lines of the file, blank ones and comments among them.
+    /// Chance with five of all lines, including blank lines and comments.
     pub chance_of_any: RankingRow,
-    /// Five of the lines of code.
+    /// Chance with five of the lines of code.
     pub chance: RankingRow,
-    /// Five of the lines on which a statement or an expression begins.
+    /// Chance with five of the lines on which a statement or an expression begins.
     pub chance_of_statements: RankingRow,
 }
 
-/// Measures one source. `progress` is told of what is done, now and then.
+/// Evaluates one source. Calls `progress` from time to time with the current step and its count.
 pub fn evaluate_patterns(
     cases: &FixCases,
     plan: EvaluationPlan,
@@ -230,14 +232,14 @@ pub fn evaluate_patterns(
     measured
 }
 
-/// At most `most` of some numbers, evenly spread.
+/// Samples at most `most` numbers of a range, evenly spread.
 fn sample_evenly(numbers: std::ops::Range<usize>, most: usize) -> Vec<usize> {
     let (all, most) = (numbers.len(), most.min(numbers.len()));
     (0..most).map(|at| numbers.start + at * all / most).collect()
 }
 
-/// Works on cases with all processors and hands over what comes of them in their order; cases that cannot be read are
-/// left out.
+/// Works on cases with several threads and passes the results on in case order. Cases that cannot be read are left
+/// out.
 fn map_cases_in_order<T: Send>(
     cases: &FixCases,
     numbers: &[usize],
@@ -262,7 +264,7 @@ fn map_cases_in_order<T: Send>(
     }
 }
 
-/// The broken forms of patterns by digest, and what each tells.
+/// Broken forms of patterns by digest, with their weights.
 struct WeightedForms {
     numbers: NumberMap<u64, FormNumber>,
     weights: FormWeights,
@@ -331,11 +333,11 @@ fn train_trigrams(cases: &FixCases, numbers: &[usize], progress: &mut dyn FnMut(
     model
 }
 
-/// What came of one later case.
+/// Result of one later case.
 enum CaseResult {
     Shared,
     Unread,
-    /// Whether each ranking has the line among its first places.
+    /// For each ranking, true if the fixed line is among the first lines.
     Ranked {
         asked: CaseLineCounts,
         patterns: [bool; 3],
@@ -391,8 +393,8 @@ mod tests {
     use super::*;
     use crate::reviewers::analyzer::language::Language;
 
-    /// Fixes of one mistake in files of many lines, in CodRep's layout: what was learned of the first folder points at the
-    /// mistakes of the second one.
+    /// Writes fixes of one mistake in long files, in CodRep's layout. The patterns of the first folder point at the
+    /// mistakes of the second.
     fn corpus(folder: &std::path::Path) {
         for (dataset, range) in [(1, 0..40), (2, 0..10)] {
             for name in ["Tasks", "Solutions"] {
@@ -423,7 +425,7 @@ mod tests {
     fn what_was_learned_points_at_the_mistake_and_nothing_leaks() {
         let folder = tempfile::tempdir().expect("a folder");
         corpus(folder.path());
-        // One that is in both parts.
+        // A case in both parts.
         let copy = |name: &str| {
             let (from, to) = (format!("Dataset1/{name}/0.txt"), format!("Dataset2/{name}/0.txt"));
             fs::copy(folder.path().join(from), folder.path().join(to)).map(drop).expect("a copy");

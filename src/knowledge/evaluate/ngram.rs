@@ -1,19 +1,19 @@
-//! The baseline: a trigram model over tokens, with interpolated Witten-Bell smoothing. Lines are ranked by how much
-//! their tokens surprise it, as the mean per token.
+//! Provides the baseline: a trigram model over tokens with interpolated Witten-Bell smoothing. Lines are ranked by
+//! the mean surprise of their tokens.
 //!
-//! Invariant: it sees the files of the learning part and nothing else; a token that these do not have is the unknown one.
+//! - The model sees only the files of the learning part. A token that is not in these files is the unknown token.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Different tokens that are told apart, so that three of them fit into 63 bits; the rest is the unknown token.
+/// Maximum size of the vocabulary, so that three tokens fit into 63 bits; further tokens are unknown.
 const MAX_VOCABULARY: usize = (1 << 21) - 1;
-/// The token that no file of the learning part has.
+/// Token that no file of the learning part has.
 const UNKNOWN: u32 = 0;
-/// Stands before a file's first token, twice. It is never predicted.
+/// Token before the start of a file, used twice. It is never predicted.
 const BEGIN: u32 = 1;
 
-/// Spreads a key that is a number already; nothing here comes from who could choose collisions to any profit.
+/// Hasher for keys that are numbers. Nobody gains from collisions here, so a fast hash is enough.
 #[derive(Default)]
 pub struct NumberHasher(u64);
 
@@ -38,17 +38,17 @@ impl Hasher for NumberHasher {
     }
 }
 
-/// A map whose keys are numbers.
+/// Map with numbers as keys.
 pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
 
-/// What followed a context: how often anything, and how many different tokens.
+/// Counts of a context: how often any token followed, and how many distinct tokens.
 #[derive(Debug, Clone, Copy, Default)]
 struct ContextCounts {
     times: u32,
     kinds: u32,
 }
 
-/// The model.
+/// Trigram model.
 #[derive(Debug, Default)]
 pub struct Trigrams {
     words: HashMap<Box<[u8]>, u32>,
@@ -98,7 +98,7 @@ impl Trigrams {
         word
     }
 
-    /// How surprising each token of a file is where it stands, in nats.
+    /// Calls `each` with the index and the surprise of each token, in nats.
     pub fn visit_surprise<'a>(&self, tokens: impl Iterator<Item = &'a [u8]>, each: &mut dyn FnMut(usize, f64)) {
         let (mut first, mut second) = (BEGIN, BEGIN);
         for (at, token) in tokens.enumerate() {
@@ -108,7 +108,7 @@ impl Trigrams {
         }
     }
 
-    /// Never 0: every token of the vocabulary, and the unknown one, has its share.
+    /// Returns the probability of a token. It is never 0: every known token and the unknown one have a share.
     fn likelihood(&self, first: u32, second: u32, word: u32) -> f64 {
         let flat = 1.0 / (self.words.len() + 2) as f64;
         let one = interpolate(get_count(&self.one, &word), self.all, flat);
@@ -122,7 +122,7 @@ impl Trigrams {
     }
 }
 
-/// Counts one more; whether it was the first.
+/// Increments a count and returns true if it was 0.
 fn increment(count: &mut u32) -> bool {
     *count += 1;
     *count == 1
@@ -136,7 +136,7 @@ fn get_context<K: std::hash::Hash + Eq>(contexts: &NumberMap<K, ContextCounts>, 
     contexts.get(key).copied().unwrap_or_default()
 }
 
-/// Witten and Bell: a context that was followed by many different tokens leaves much to the shorter one.
+/// Interpolates by Witten and Bell: a context with many distinct followers gives more weight to the shorter context.
 fn interpolate(times: f64, context: ContextCounts, shorter: f64) -> f64 {
     let kinds = f64::from(context.kinds);
     match context.times {

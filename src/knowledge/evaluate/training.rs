@@ -1,6 +1,6 @@
-//! What the earlier part teaches: its patterns, and what the later part must not share with it.
+//! Trains on the earlier part: collects its patterns, and the fingerprints that later cases must not share.
 //!
-//! Invariant: a pattern's forms came through the gate as everywhere; nothing of a case is kept but forms and hashes.
+//! - The forms of a pattern passed the gate as usual; only forms and hashes of a case are kept.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,12 +14,13 @@ use crate::knowledge::privacy_gate;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// What of the earlier part the later one must not share, as hashes.
+/// Hashes of the earlier cases, to exclude copies from the later part.
 #[derive(Default)]
 pub struct CaseFingerprints(HashSet<u64>);
 
 impl CaseFingerprints {
-    /// What a case shares with its copies: the file before, the file after, or the pair of lines, white space aside.
+    /// Hashes the parts that copies of a case share: the file before, the file after, and the pair of lines without
+    /// white space.
     fn fingerprint_case(case: &FixCase) -> [u64; 3] {
         let line = |text: &[u8]| -> Vec<u8> {
             let lines = text.split(|byte| *byte == b'\n').nth(case.line.saturating_sub(1) as usize);
@@ -29,6 +30,7 @@ impl CaseFingerprints {
         [hash_bytes(&case.before), hash_bytes(&case.after), hash_bytes(&pair)]
     }
 
+    /// Returns true if the case shares a file or its pair of lines with an earlier case.
     pub fn contains(&self, case: &FixCase) -> bool {
         Self::fingerprint_case(case).iter().any(|key| self.0.contains(key))
     }
@@ -40,7 +42,7 @@ fn hash_bytes(bytes: &[u8]) -> u64 {
     first.iter().fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
 
-/// A pattern that was learned: language, broken and fixed form, and how many fixes taught it.
+/// Learned pattern with its language, its broken form and the number of fixes that taught it.
 pub struct TrainedPattern {
     pub language: Language,
     pub broken: Form,
@@ -48,14 +50,15 @@ pub struct TrainedPattern {
     fixes: u32,
 }
 
-/// All patterns of the earlier part, the most frequent first.
+/// Patterns of the earlier part, most frequent first.
 pub struct TrainedPatterns {
     pub patterns: Vec<TrainedPattern>,
-    /// Fixes that taught something, and leaks.
+    /// Number of fixes that taught something, and number of leaks.
     pub learned: TrainingStats,
 }
 
 impl TrainedPatterns {
+    /// Learns patterns and fingerprints from the given cases.
     pub fn learn(
         cases: &FixCases,
         numbers: &[usize],
@@ -90,7 +93,7 @@ impl TrainedPatterns {
     }
 }
 
-/// Whether a form has a token that is somebody's own.
+/// Returns true if a form has a token that is not allowed in forms.
 fn has_leak(language: Language, form: &Form) -> bool {
     let is_own = |token: &FormToken| {
         let alone = Form::new(vec![token.clone()]);

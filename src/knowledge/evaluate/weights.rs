@@ -1,24 +1,26 @@
-//! How telling each form is: what was learned of where, in a file that was fixed, the fix was.
+//! Learns a weight for each form: how well the form points at the fixed line of a file.
 //!
-//! A line's score is the sum over the forms of patterns that begin on it, and over what these and the line share with others
-//! (see [`forms`](super::file::forms)). Of every fix the lines of its file compete
-//! (softmax over scores), and the weights move so that the line that was fixed wins: a form gains where it was fixed, and
-//! loses where it stood beside. One pass in the order of time, with steps that get shorter by form (AdaGrad).
+//! The score of a line is the sum of the weights of the forms that begin on it, and of the shared features of these
+//! forms and of the line (see [`collect_line_forms`](super::file_features::collect_line_forms)). In each fix, the
+//! lines of the file compete (softmax over the scores), and the weights move so that the fixed line wins: a form
+//! gains weight where it was fixed, and loses weight on other lines. Training is one pass in order of time, with a
+//! learning rate that falls per form (AdaGrad).
 //!
-//! Invariant: only fixes of the learning part move a weight.
+//! - Only fixes of the learning part change a weight.
 
 use std::collections::BTreeMap;
 
 use super::file_features::FormNumber;
 
-/// Own, tuned on the validation part: how far the first step goes.
+/// Learning rate of the first step, tuned on the validation part.
 const LEARNING_RATE: f32 = 0.06;
-/// What a form's gradients count at least, so that rare forms move by [`STEP`] times their gradient and no more.
+/// Lower bound of the accumulated gradient norm of a form, so that a rare form moves by at most [`LEARNING_RATE`]
+/// times its gradient divided by this bound.
 const MIN_GRADIENT_NORM: f32 = 0.3;
-/// Lines that got less than this of the probability teach nothing.
+/// Gradients below this value are ignored.
 const MIN_GRADIENT: f32 = 1e-4;
 
-/// Weights by form.
+/// Weights of forms and features.
 #[derive(Debug, Clone)]
 pub struct FormWeights {
     weights: Vec<f32>,
@@ -26,16 +28,22 @@ pub struct FormWeights {
 }
 
 impl FormWeights {
-    /// Of so many forms, none of which tells anything yet.
+    /// Creates weights of 0 for `forms` forms.
     pub fn new(forms: usize) -> Self {
         Self { weights: vec![0.0; forms], squares: vec![0.0; forms] }
     }
 
+    /// Returns the sum of the weights of the forms.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a form number is out of range.
     pub fn score(&self, forms: &[FormNumber]) -> f32 {
         forms.iter().map(|form| self.weights[*form as usize]).sum()
     }
 
-    /// Learns from one fix: the forms by line, how many lines of code have none, and the line that was fixed.
+    /// Learns from one fix: `lines` holds the forms by line, `others` is the number of code lines without forms, and
+    /// `fixed` is the fixed line.
     pub fn learn(&mut self, lines: &BTreeMap<u32, Vec<FormNumber>>, others: usize, fixed: u32) {
         let scores: Vec<f32> = lines.values().map(|forms| self.score(forms)).collect();
         let most = scores.iter().copied().fold(0.0, f32::max);
@@ -54,7 +62,7 @@ impl FormWeights {
         }
     }
 
-    /// The lines that the most telling forms point at, best first, the upper one of equals.
+    /// Returns the `count` lines with the highest scores, best first; of equal scores, the upper line first.
     pub fn rank_lines(&self, lines: &BTreeMap<u32, Vec<FormNumber>>, count: usize) -> Vec<u32> {
         let mut scored: Vec<(f32, u32)> = lines.iter().map(|(line, forms)| (self.score(forms), *line)).collect();
         scored.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
@@ -75,7 +83,7 @@ mod tests {
         }
         assert_eq!(weights.rank_lines(&file, 1), [2]);
         assert!(weights.score(&[1]) > 0.0 && weights.score(&[0]) < 0.0, "{weights:?}");
-        // Equal scores: from the top.
+        // Equal scores are ordered from the top.
         assert_eq!(weights.rank_lines(&BTreeMap::from([(7, vec![0]), (4, vec![0]), (9, vec![0])]), 2), [4, 7]);
     }
 }

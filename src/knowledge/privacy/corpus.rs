@@ -1,5 +1,6 @@
-//! Real edits of other repositories, their paths with a colon between, and so many of the newest commits of each; a folder
-//! of CodRep's layout stands for a repository, too:
+//! Runs the privacy tests over real edits from other repositories: `REVDECK_LEAK_REPOS` lists their paths, separated
+//! by colons, and `REVDECK_LEAK_COMMITS` is the number of newest commits to read from each. A folder in CodRep's
+//! layout can replace a repository.
 //! ```text
 //! REVDECK_LEAK_REPOS=~/src/a:~/src/b.git:~/codrep/Datasets REVDECK_LEAK_COMMITS=5000 \
 //!     cargo test --release --lib knowledge::privacy::corpus -- --ignored --nocapture
@@ -17,7 +18,7 @@ use crate::knowledge::history_mining;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// Observations that are learned at once.
+/// Number of observations learned at once.
 const OBSERVATIONS_PER_BATCH: usize = 5_000;
 
 struct Corpus {

@@ -1,6 +1,6 @@
-//! The words that a form may hold besides those of the list, written down by hand.
+//! Lists the words that a form may hold besides the published names, written by hand.
 
-/// The keywords of a language, and what else its grammar writes in letters.
+/// Returns the keywords of a language and the other words in its grammar.
 pub(super) fn keywords(language: &str) -> &'static str {
     match language {
         "rust" => {

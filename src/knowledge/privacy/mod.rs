@@ -1,8 +1,9 @@
-//! The promise, tested: no word of anybody's code gets into a form. What a form may hold is written down here once more, by
-//! hand and not from the grammars, so that neither they nor the gate are asked about themselves.
+//! Tests the privacy promise: no word of a user's code gets into a form. The allowed content of forms is written down
+//! here a second time, by hand and not from the grammars, so that the test does not depend on the grammars or the
+//! gate.
 //!
-//! `keywords` and `templates` are what the tests go by, `kept` reads what is stored, told and exported, `corpus` does it all
-//! over real edits.
+//! `keywords` and `templates` are the test data, `stored_text` reads what is stored, sent and exported, `corpus` runs
+//! everything over real edits.
 
 mod corpus;
 mod keywords;
@@ -25,7 +26,7 @@ use crate::git::Repo;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// Says of every word of a form whether it may be there.
+/// Words that forms of each language may contain.
 struct AllowedWords(BTreeMap<&'static str, HashSet<&'static str>>);
 
 impl AllowedWords {
@@ -36,12 +37,12 @@ impl AllowedWords {
         Self(stdlib_names::languages().map(|language| (language, words(language).collect())).collect())
     }
 
-    /// The words of a form that may not be there.
+    /// Returns the words of a form that are not allowed.
     fn find_leaks<'f>(&self, language: Language, form: &'f Form) -> Vec<&'f str> {
         self.disallowed_words(language.name(), form)
     }
 
-    /// The same by a language's name; of none, all are.
+    /// Returns the disallowed words by language name; in an unknown language, no word is allowed.
     fn disallowed_words<'f>(&self, language: &str, form: &'f Form) -> Vec<&'f str> {
         let none = HashSet::new();
         let words = self.0.get(language).unwrap_or(&none);
@@ -58,14 +59,14 @@ impl AllowedWords {
     }
 }
 
-/// The words of a text, by letters, whatever they are: names, numbers, parts of strings and comments.
+/// Splits a text into words of letters, digits and underscores: names, numbers, parts of strings and comments.
 fn split_words(text: &[u8]) -> HashSet<String> {
     let text = String::from_utf8_lossy(text);
     let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     words.map(str::to_owned).collect()
 }
 
-/// What was looked at, and found.
+/// Statistics and leaks found.
 #[derive(Default)]
 struct LeakTally {
     edits: usize,
@@ -88,7 +89,7 @@ impl LeakTally {
                 for word in allowed.find_leaks(language, form) {
                     self.leaks.push(format!("{language:?}: {word:?} in {form}"));
                 }
-                // The same the other way round, and with the text as it is stored.
+                // Check again in the other direction, with the text as it is stored.
                 for word in split_words(form.to_string().as_bytes()).intersection(&source) {
                     let is_placeholder = word == "_" || matches!(word.parse(), Ok(FormToken::Hole { .. }));
                     let is_allowed =
@@ -111,7 +112,8 @@ impl LeakTally {
     }
 }
 
-/// All forms that a file has: they pass, so that it is not the gate that keeps the promise.
+/// Checks that all forms of a file are allowed and pass the gate, so that the promise does not depend on the gate.
+/// Returns the number of forms.
 fn assert_sites_pass(allowed: &AllowedWords, parsers: &mut Parsers, path: &str, text: &[u8]) -> usize {
     let Some(language) = Language::detect(path, text) else { return 0 };
     let Ok(source) = parsers.parse(path, language, text) else { return 0 };
@@ -131,7 +133,7 @@ fn assert_sites_pass(allowed: &AllowedWords, parsers: &mut Parsers, path: &str, 
     count
 }
 
-/// What the first tree tells of the second file must change nothing of it.
+/// Checks that parsing two files as a pair gives the same tree for the second file as parsing it alone.
 fn assert_pair_is_two_files(parsers: &mut Parsers, language: Language, before: &[u8], after: &[u8]) {
     let Ok([_, paired]) = parsers.parse_pair(language, before, after) else { return };
     let alone = parsers.parse("", language, after).expect("what parses as one of a pair");
@@ -161,7 +163,7 @@ fn no_word_of_this_repository_gets_into_a_form() {
     }
     assert!(count > 5_000, "{count} sites");
     assert!(tally.edits > 200, "{} edits", tally.edits);
-    // Of a package there is no history.
+    // A published package has no history.
     if let Ok(repo) = Repo::discover(root) {
         history_mining::visit_fixed_files(&repo, 50, &mut |file| {
             let learned = extract_edits(&mut parsers, file.language, &file.before, &file.after);
@@ -173,7 +175,7 @@ fn no_word_of_this_repository_gets_into_a_form() {
     tally.assert_nothing_leaked();
 }
 
-/// The same file with some mistakes in it, several at a time.
+/// Returns copies of the file with several mistakes each.
 fn mutants(text: &[u8]) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(text);
     let swaps =
@@ -243,7 +245,7 @@ proptest! {
         prop_assert!(tally.leaks.is_empty(), "{:?}", tally.leaks);
     }
 
-    /// Whatever a file is, nothing of it gets out, and nothing fails.
+    /// Whatever a file contains, nothing of it gets out and nothing fails.
     #[test]
     fn no_word_of_noise_gets_into_a_form(before in "[a-z(){}\\[\\];:=.,<>\"'`#$@!&|\\n 0-9]{0,200}", cut in 0usize..200) {
         let (allowed, mut parsers, mut tally) = (AllowedWords::new(), Parsers::default(), LeakTally::default());

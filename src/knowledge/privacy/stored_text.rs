@@ -1,7 +1,7 @@
-//! What is kept, told and given away, read word by word: every file of the store, the hints of a prompt, an export.
+//! Reads every stored, sent or exported text word by word: all files of the cache, the hints of a prompt, an export.
 //!
-//! Whatever was learned from, each word has to be a token of a form that may be there, or one of revdeck's own: the keys,
-//! the words of fixed lists, ids, times and the prose that is written down here.
+//! Whatever was learned from, each word must be an allowed token of a form or a word of revdeck: a key, a word of a
+//! fixed list, an id, a time, or the prose listed here.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -25,23 +25,24 @@ use crate::reviewers::analyzer::language::Language;
 const KEYS: &str = "version language patterns forgotten learned id stance edit kind description broken fixed instruction \
                     evidence origin counts frequency successes failures first_seen last_seen last_matched months related \
                     group muted at event pattern count kinds dismissed addressed files";
-/// What descriptions, instructions and hints are written with.
+/// Words in descriptions, instructions and hints.
 const PROSE: &str = "Abstract Known Learned Look a abstract alarm alarms and anything argument as became call \
                      capitals check code condition declaration dismissed do earlier else error false findings fixes \
                      for from handling here if in is it known look meant missing mistake needed needless not operator \
                      out put report reported right seen something stand statement take taken the times type unless \
                      value was what whether with words wrong";
-/// How often patterns were seen where [`Kept::tell`] has them told, and how often they were right.
+/// Counts that [`StoredTextAudit::check_hints`] gives to patterns. `SAMPLE_FIGURES` are the numbers that then appear
+/// in the text.
 const SAMPLE_COUNT: PatternCount = PatternCount { frequency: 777, successes: 77, failures: 0 };
 const SAMPLE_FIGURES: [&str; 2] = ["777", "100"];
 
-/// A store with what was learned, and what was found in it that may not be there.
+/// Cache with learned patterns, and the leaks found in it.
 pub(super) struct StoredTextAudit {
     home: tempfile::TempDir,
     cache: KnowledgeCache,
     waiting: Vec<PatternObservation>,
     sources: usize,
-    /// Texts that were read.
+    /// Number of texts read.
     pub read: usize,
     pub leaks: Vec<String>,
 }
@@ -53,7 +54,7 @@ impl StoredTextAudit {
         Self { home, cache, waiting: Vec::new(), sources: 0, read: 0, leaks: Vec::new() }
     }
 
-    /// Takes in what a file taught: its edits, and places where something was dismissed.
+    /// Adds what a file taught: its edits, and forms of dismissed findings.
     pub fn add_observations(
         &mut self,
         language: Language,
@@ -87,7 +88,7 @@ impl StoredTextAudit {
         self.waiting.len()
     }
 
-    /// Learns what was taken in, and reads all that is kept and told of it.
+    /// Learns the pending observations and checks all stored and sent texts.
     pub fn learn_and_check(&mut self, allowed: &AllowedWords) {
         self.cache.learn(&std::mem::take(&mut self.waiting), time_at_day(1)).expect("learned");
         self.check_folder(allowed, &self.home.path().join("knowledge_cache"));
@@ -101,7 +102,8 @@ impl StoredTextAudit {
         }
     }
 
-    /// As [`Self::learn`], with all that can happen to patterns before, and what is given away.
+    /// Runs [`Self::learn_and_check`], then all other operations on patterns, an export and an import, and checks
+    /// everything again.
     pub fn check_all(&mut self, allowed: &AllowedWords) {
         self.learn_and_check(allowed);
         for language in Language::ALL {
@@ -151,7 +153,7 @@ impl StoredTextAudit {
         }
     }
 
-    /// The hints that a prompt gets of a pattern, were it the best of all.
+    /// Checks the hints for a pattern as if it were the best of all.
     fn check_hints(&mut self, allowed: &AllowedWords, language: Language, mut pattern: Pattern) {
         pattern.counts.values_mut().for_each(|count| *count = SAMPLE_COUNT);
         (pattern.group, pattern.muted) = (None, false);
@@ -184,7 +186,7 @@ impl StoredTextAudit {
             Value::String(text) => {
                 self.read += 1;
                 let is_allowed = match key {
-                    // See below.
+                    // Checked by `check_pattern`.
                     "broken" | "fixed" | "description" | "instruction" => true,
                     "learned" => is_digits(text, 16),
                     _ => is_own_word(text),
@@ -197,7 +199,7 @@ impl StoredTextAudit {
         }
     }
 
-    /// The forms and texts of a pattern.
+    /// Checks the forms and texts of a pattern.
     fn check_pattern(&mut self, allowed: &AllowedWords, language: &str, fields: &Map<String, Value>) {
         let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
         for form in ["broken", "fixed"].map(text) {
@@ -230,7 +232,7 @@ impl StoredTextAudit {
     }
 }
 
-/// Whether a text is a word of a fixed list, an id, a time or a month.
+/// Returns true if a text is a word of a fixed list, an id, a time or a month.
 fn is_own_word(text: &str) -> bool {
     let lists = [
         PatternStance::ALL.iter().map(|word| word.word()).collect::<Vec<_>>(),

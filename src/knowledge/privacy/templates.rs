@@ -1,11 +1,11 @@
-//! Code before and after an edit, to be filled with whatever somebody may have written.
+//! Provides code before and after an edit as templates, to be filled with arbitrary words.
 
 use proptest::prelude::*;
 
 use crate::reviewers::analyzer::language::Language;
 
-/// Code of every language with a place for a name (`N`), another (`M`), a type (`T`), a string's content (`S`), a number (`9`)
-/// and a comment (`C`), and what becomes of it.
+/// Code of every language before and after an edit, with slots for a name (`N`), another name (`M`), a type (`T`),
+/// the content of a string (`S`), a number (`9`) and a comment (`C`).
 pub(super) const TEMPLATES: &[(Language, &str, &str)] = &[
     (
         Language::Rust,
@@ -74,7 +74,7 @@ pub(super) const TEMPLATES: &[(Language, &str, &str)] = &[
     ),
 ];
 
-/// What somebody may have written: secrets, names as ours, letters of all the world.
+/// Generates words that a user might write: secrets, names that look like placeholders, non-ASCII letters.
 pub(super) fn arbitrary_words() -> impl Strategy<Value = [String; 6]> {
     let name = || {
         prop_oneof![
@@ -91,7 +91,7 @@ pub(super) fn arbitrary_words() -> impl Strategy<Value = [String; 6]> {
 }
 
 pub(super) fn fill_template(template: &str, [n, m, t, s, number, comment]: &[String; 6]) -> String {
-    // A letter that stands alone is a place.
+    // A letter that stands alone is a slot.
     let chars: Vec<char> = template.chars().collect();
     let is_word = |at: Option<&char>| at.is_some_and(|c| c.is_alphanumeric() || *c == '_');
     let mut filled = String::new();

@@ -1,7 +1,10 @@
-//! What reviews did, what they cost and what became of their findings: records in, figures out.
+//! Computes metrics from records: the runs, their cost and the outcome of their findings.
 //!
-//! Invariants: pure, imports `domain` only; what is not known is `None` and never 0; a finding counts once in the totals
-//! and once for each kind, reviewer and run that reported it; sums of runs are the sums of their records.
+//! Invariants:
+//! - Pure: only `domain` is imported.
+//! - An unknown value is `None` and never 0.
+//! - A finding counts once in the totals, and once for each kind, reviewer and run that reported it.
+//! - Sums over runs are the sums of their records.
 
 mod precision;
 mod series;
@@ -19,16 +22,16 @@ use crate::domain::{
     RunRecord, RunStatus, Scope, Source, Time, Usage,
 };
 
-/// What is on record.
+/// Records from which metrics are computed.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricsInput<'a> {
-    /// The newest first.
+    /// Newest first.
     pub runs: &'a [RunRecord],
     pub findings: &'a [FindingFact<'a>],
     pub handed: &'a [LedgerDelivery],
 }
 
-/// A finding as figures need it.
+/// Finding with the fields that metrics need.
 #[derive(Debug, Clone, Copy)]
 pub struct FindingFact<'a> {
     pub id: &'a str,
@@ -36,16 +39,16 @@ pub struct FindingFact<'a> {
     pub last_run: &'a str,
     pub kind: Kind,
     pub status: FindingStatus,
-    /// Who set the status, and when; `None` while nobody has.
+    /// Actor that set the status, and the time. `None` if nobody has.
     pub decided: Option<(Actor, Time)>,
 }
 
-/// Which runs count.
+/// Selection of the runs to count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunSelection {
-    /// Those asked for since then.
+    /// Only runs requested at this time or later.
     pub since: Option<Time>,
-    /// This one alone.
+    /// Only this run.
     pub run: Option<RunId>,
 }
 
@@ -56,32 +59,32 @@ impl RunSelection {
     }
 }
 
-/// All figures.
+/// All metrics.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Metrics {
     pub totals: MetricsTotals,
-    /// The newest first.
+    /// Newest first.
     pub runs: Vec<RunMetrics>,
-    /// Most findings first.
+    /// Kinds with most findings first.
     pub by_kind: Vec<KindMetrics>,
-    /// By name.
+    /// Sorted by name.
     pub by_reviewer: Vec<ReviewerMetrics>,
     pub series: MetricsSeries,
 }
 
-/// What became of findings.
+/// Number of findings by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct OutcomeCounts {
     pub found: u32,
-    /// Named to an assistant.
+    /// Named in a ledger to an assistant.
     pub surfaced: u32,
     pub open: u32,
     pub unresolved: u32,
-    /// Both sorts.
+    /// Claimed and confirmed ones.
     pub addressed: u32,
-    /// Addressed by the word of a person or an assistant.
+    /// Addressed according to a person or an assistant.
     pub claimed: u32,
-    /// Addressed by what a later review saw.
+    /// Addressed according to a later review.
     pub confirmed: u32,
     pub dismissed: u32,
     pub obsolete: u32,
@@ -106,12 +109,13 @@ impl OutcomeCounts {
         }
     }
 
+    /// Returns the precision of these findings.
     pub fn precision(&self) -> Precision {
         Precision::from_counts(self.addressed, self.dismissed)
     }
 }
 
-/// One run.
+/// Metrics of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunMetrics {
     pub run_id: RunId,
@@ -119,51 +123,51 @@ pub struct RunMetrics {
     pub created_at: Time,
     pub source: Source,
     pub scope: Scope,
-    /// Who was asked, with model and effort.
+    /// Requested reviewer, with model and effort.
     pub reviewer: String,
     pub model: String,
     pub reasoning_effort: String,
-    /// Who answered; empty where nobody is asked in turns.
+    /// Reviewers that answered. Empty for a reviewer without turns.
     pub answered_by: Vec<ReviewerUsage>,
-    /// Workers that took it on, those of the run that it goes on from included.
+    /// Number of started workers, including those of the run that it resumed.
     pub attempt: u32,
-    /// How often it was taken up again after its worker or its reviewer had failed.
+    /// Number of times the run was resumed after its worker or its reviewer failed.
     pub resumed: u32,
     pub phase_timings: PhaseTimings,
     pub tokens: Usage,
     pub tokens_spent: u64,
     pub tokens_saved: u64,
-    /// In US dollars; `None` when tokens were spent and no price is known.
+    /// Cost in US dollars. `None` if tokens were spent but no price is known.
     pub cost: Option<f64>,
-    /// Tokens of its largest request; `None` without a request.
+    /// Tokens of the largest request. `None` without a request.
     pub window_peak: Option<u64>,
     pub follow_ups: u32,
-    /// Later requests that it answered: while it was on its way, and after it had ended.
+    /// Later requests that the run answered while it was active (adopted) and after it ended (reused).
     pub adopted: u32,
     pub reused: u32,
     pub hunks_covered: u32,
     pub hunks_carried: u32,
-    /// Why it was started, or why not.
+    /// Reason of the decision to start it or not.
     pub decision: String,
     pub cancel_reason: Option<CancelReason>,
     pub superseded_by: Option<RunId>,
-    /// The run that stands for it, and the one that it goes on from.
+    /// Run that a skipped duplicate points to, and run from which this run carried over most.
     pub reused_from: Option<RunId>,
     pub carried_over_from: Option<RunId>,
     pub error_class: Option<ErrorClass>,
-    /// When an assistant was first told of its result.
+    /// Time when an assistant first received its result.
     pub surfaced_at: Option<Time>,
     pub findings: OutcomeCounts,
 }
 
-/// All runs together.
+/// Metrics of all runs together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MetricsTotals {
-    /// Reviews begun: every run but the skipped ones.
+    /// Number of started reviews: all runs except skipped ones.
     pub launched: u32,
-    /// Requests that a run on its way answered.
+    /// Requests answered by an active run.
     pub adopted: u32,
-    /// Requests that a completed run answered.
+    /// Requests answered by a completed run.
     pub reused: u32,
     pub skipped: u32,
     pub active: u32,
@@ -176,24 +180,24 @@ pub struct MetricsTotals {
     pub resumed: u32,
     pub follow_ups: u32,
     pub hunks_covered: u32,
-    /// Hunks that were not sent again, since an earlier run had covered them as they are.
+    /// Hunks that were not sent again, because an earlier run had covered them unchanged.
     pub hunks_carried: u32,
     pub tokens: Usage,
     pub tokens_spent: u64,
-    /// An estimate: what reviewing again would have cost.
+    /// Estimated tokens that further reviews would have cost.
     pub tokens_saved: u64,
-    /// In US dollars, of the runs whose price is known.
+    /// Cost in US dollars of the runs whose price is known.
     pub cost: f64,
     pub runs_without_price: u32,
-    /// Ledgers handed to an assistant, and their tokens.
+    /// Ledgers delivered to an assistant, and their tokens.
     pub ledgers: u32,
     pub ledger_tokens: u64,
-    /// Each finding once.
+    /// Each finding counts once.
     pub findings: OutcomeCounts,
     pub precision: Precision,
 }
 
-/// The findings of one kind.
+/// Metrics of the findings of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KindMetrics {
     pub kind: Kind,
@@ -201,7 +205,7 @@ pub struct KindMetrics {
     pub precision: Precision,
 }
 
-/// The runs and findings of one reviewer. A run whose reviewer was replaced counts for who gave most of its answers.
+/// Metrics of one reviewer. A run with several reviewers counts for the one that gave most of its answers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReviewerMetrics {
     pub reviewer: String,
@@ -212,7 +216,7 @@ pub struct ReviewerMetrics {
     pub precision: Precision,
 }
 
-/// Counts everything. Days are those of `zone`.
+/// Computes all metrics of the selected runs. Days are those of `zone`.
 pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &RunSelection, zone: &TimeZone) -> Metrics {
     let chosen: Vec<&RunRecord> = facts.runs.iter().filter(|run| selection.contains(run)).collect();
     let told = SurfacedItems::from_deliveries(facts.handed);
@@ -225,7 +229,7 @@ pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &RunSelection, zone:
         runs[run as usize].findings.count_finding(&facts.findings[finding as usize], surfaced(finding));
     }
     for (metrics, run) in runs.iter_mut().zip(&chosen) {
-        // A record names a part of very many findings, and counts all of them.
+        // A record may name only a part of very many findings, but it counts all of them.
         metrics.findings.found = metrics.findings.found.max(run.finding_counts.total());
     }
     let mut distinct: Vec<u32> = reported.iter().map(|(_, finding)| *finding).collect();
@@ -256,7 +260,7 @@ pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &RunSelection, zone:
     }
 }
 
-/// What assistants were told.
+/// Runs and findings that ledgers told assistants about, with the time for runs.
 struct SurfacedItems<'a> {
     runs: HashMap<&'a RunId, Time>,
     findings: HashSet<&'a str>,
@@ -275,7 +279,7 @@ impl<'a> SurfacedItems<'a> {
     }
 }
 
-/// Which run reported which finding, by their places in the two lists: each pair once, in order.
+/// Returns pairs of the indexes of a run and of a finding that it reported, without duplicates, in order.
 fn pair_runs_with_findings(runs: &[&RunRecord], findings: &[FindingFact<'_>]) -> Vec<(u32, u32)> {
     let places = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let run_at: HashMap<&str, u32> =
@@ -297,7 +301,7 @@ fn pair_runs_with_findings(runs: &[&RunRecord], findings: &[FindingFact<'_>]) ->
     pairs
 }
 
-/// How often a run was taken up again. One that goes on from an earlier run counts its workers on from there.
+/// Returns the number of times a run was resumed. Its worker count includes those of the run that it resumed.
 fn count_resumes(run: &RunRecord, attempts: &HashMap<&RunId, u32>) -> u32 {
     let before = run.resumed_from.as_ref().and_then(|from| attempts.get(from)).copied().unwrap_or(1);
     run.attempt.saturating_sub(before)
@@ -382,7 +386,7 @@ fn sum_totals<'a>(
     totals
 }
 
-/// Who a run counts for: whoever gave most of its answers, of equals the last.
+/// Returns the reviewer that a run counts for: the one with most answers, the last among equals.
 fn main_reviewer(run: &RunRecord) -> &str {
     let most = run.answered_by.iter().max_by_key(|answerer| answerer.turns);
     most.map_or(&run.reviewer, |answerer| &answerer.reviewer)

@@ -1,21 +1,22 @@
-//! How much of what was decided about was worth raising.
+//! Computes the precision of findings: the share of decided findings that were worth raising.
 
 use serde::Serialize;
 
 use crate::domain::wilson_lower_bound;
 
-/// Findings that were addressed against those that were dismissed. What is open or obsolete says nothing.
+/// Addressed findings compared with dismissed ones. Open and obsolete findings do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Precision {
     pub addressed: u32,
     pub dismissed: u32,
-    /// Addressed of all that were decided, 0 to 1; `None` when none was.
+    /// Share of addressed among decided findings, from 0 to 1. `None` if none was decided.
     pub share: Option<f64>,
-    /// The share is at least this with a confidence of 95 %: two of two prove less than 200 of 200.
+    /// Lower bound of the share with a confidence of 95 % (Wilson score): two of two prove less than 200 of 200.
     pub at_least: Option<f64>,
 }
 
 impl Precision {
+    /// Computes the precision from the numbers of addressed and dismissed findings.
     pub fn from_counts(addressed: u32, dismissed: u32) -> Self {
         let decided = f64::from(addressed) + f64::from(dismissed);
         let is_known = decided > 0.0;
@@ -27,7 +28,7 @@ impl Precision {
         }
     }
 
-    /// How many findings were decided about.
+    /// Returns the number of decided findings.
     pub fn decided_count(&self) -> u32 {
         self.addressed.saturating_add(self.dismissed)
     }
@@ -39,7 +40,7 @@ mod tests {
 
     use super::*;
 
-    /// Bounds worked out apart from this code, to six digits.
+    /// Bounds computed independently of this code, to six digits.
     #[rstest]
     #[case::nothing_decided(0, 0, None, None)]
     #[case::one_of_one(1, 0, Some(1.0), Some(0.206_549))]

@@ -1,4 +1,4 @@
-//! Figures over time, in steps that fit the span: for sparklines.
+//! Computes metrics over time for sparklines, in steps that fit the time span.
 
 use jiff::tz::TimeZone;
 use jiff::{ToSpan, Zoned};
@@ -7,41 +7,41 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{Time, word_enum};
 
 word_enum!(
-    /// How long a point of a series is.
+    /// Length of a point of a series.
     Step { Hour = "hour", Day = "day", Week = "week", Month = "month" }
 );
 
-/// Figures over time; a step in which nothing happened has a point, too.
+/// Metrics over time. A step without any event has a point too.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MetricsSeries {
     pub step: Option<Step>,
-    /// The oldest first.
+    /// Oldest first.
     pub points: Vec<SeriesPoint>,
 }
 
-/// What happened in one step. Tokens count where the run was asked for, decisions where they were made.
+/// Metrics of one step. Tokens count at the time of the run's request, decisions at the time of the decision.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SeriesPoint {
     pub start: Time,
-    /// Runs asked for.
+    /// Number of requested runs.
     pub runs: u32,
-    /// Findings reported for the first time.
+    /// Number of findings reported for the first time.
     pub findings: u32,
     pub tokens_spent: u64,
     pub tokens_saved: u64,
-    /// Findings whose last word is from this step.
+    /// Findings whose last decision is in this step.
     pub addressed: u32,
     pub dismissed: u32,
-    /// Addressed of these decisions, 0 to 1; `None` when there was none.
+    /// Share of addressed among these decisions, from 0 to 1. `None` if there are none.
     pub addressed_share: Option<f64>,
 }
 
-/// More points than this say nothing that fewer do not; the oldest are left out.
+/// Maximum number of points. More add no information; the oldest are left out.
 const MAX_POINTS: usize = 600;
 const HOUR_MS: i64 = 3_600_000;
 
 impl Step {
-    /// The shortest one that makes a few dozen points of a span.
+    /// Returns the shortest step that gives a few dozen points for a time span.
     fn for_span(first: Time, last: Time) -> Self {
         match last.as_millisecond().saturating_sub(first.as_millisecond()) / HOUR_MS {
             ..48 => Self::Hour,
@@ -51,7 +51,7 @@ impl Step {
         }
     }
 
-    /// The beginning of the step that a moment is in.
+    /// Returns the start of the step that contains a moment.
     fn truncate(self, at: Time, zone: &TimeZone) -> Option<Zoned> {
         let at = at.to_zoned(zone.clone());
         let date = at.date();
@@ -78,7 +78,7 @@ impl Step {
 }
 
 impl MetricsSeries {
-    /// Empty points from the earliest of these moments to the latest.
+    /// Creates empty points from the earliest to the latest of the moments.
     pub(super) fn from_times(moments: impl Iterator<Item = Time> + Clone, zone: &TimeZone) -> Self {
         let (Some(first), Some(last)) = (moments.clone().min(), moments.max()) else { return Self::default() };
         let step = Step::for_span(first, last);
@@ -103,13 +103,13 @@ impl MetricsSeries {
         Self { step: Some(step), points: points.into() }
     }
 
-    /// The point that a moment is in.
+    /// Returns the point that contains a moment.
     pub(super) fn point_at(&mut self, moment: Time) -> Option<&mut SeriesPoint> {
         let behind = self.points.partition_point(|point| point.start <= moment);
         behind.checked_sub(1).and_then(|at| self.points.get_mut(at))
     }
 
-    /// Once everything is counted.
+    /// Computes the shares after everything is counted.
     pub(super) fn compute_shares(&mut self) {
         for point in &mut self.points {
             point.addressed_share = super::Precision::from_counts(point.addressed, point.dismissed).share;

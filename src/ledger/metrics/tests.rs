@@ -1,4 +1,4 @@
-//! Tables of the figures.
+//! Tests the metrics with tables.
 
 use rstest::rstest;
 
@@ -19,7 +19,8 @@ fn finding_id(number: u8) -> FindingId {
     format!("f_{number:016x}").parse().expect("an id")
 }
 
-/// A completed run of the built-in reviewer, asked for `number` hours after the others; change what matters.
+/// Returns a completed run of the built-in reviewer, requested `number` hours after the first one. Change the fields
+/// that matter.
 fn run(number: u8) -> RunRecord {
     let created = time_at(i64::from(number) * 3600);
     let record = serde_json::json!({
@@ -38,8 +39,8 @@ fn build_answerer(reviewer: &str, turns: u32) -> ReviewerUsage {
     ReviewerUsage { reviewer: reviewer.into(), turns, ..ReviewerUsage::default() }
 }
 
-/// What a finding of a table is: its number, the runs that reported it first and last, its kind, its status and who set
-/// it.
+/// Finding of a table: its number, the runs that reported it first and last, its kind, its status and the actor that
+/// set the status.
 type FindingSpec = (u8, u8, u8, Kind, FindingStatus, Option<Actor>);
 
 fn measure_runs(
@@ -145,7 +146,7 @@ fn a_run_that_goes_on_from_another_was_resumed_once_more() {
     let mut second = RunRecord { attempt: 3, resumed_from: Some(run_id(1)), ..run(2) };
     assert_eq!(measure_all(&[waits, first.clone()]).totals.resumed, 1);
     assert_eq!(measure_all(&[second.clone(), first.clone()]).totals.resumed, 2);
-    // What it carried over besides is another matter.
+    // Its other carried hunks do not count here.
     second.carried_over_from = Some(run_id(1));
     second.coverage.hunks_carried = 4;
     assert_eq!(measure_all(&[second.clone(), first.clone()]).totals.resumed, 2);
@@ -181,13 +182,13 @@ fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
         run(1),
     ];
     let rows: [FindingSpec; 6] = [
-        // Reported by all three runs: first and last by its row, in between by the record.
+        // All three runs reported it: the first and the last by the table, the middle one by the record.
         (2, 1, 3, Kind::Security, S::Addressed, Some(Actor::Engine)),
         (1, 1, 2, Kind::Security, S::Addressed, Some(Actor::User)),
         (3, 1, 1, Kind::Security, S::Dismissed, Some(Actor::User)),
         (4, 1, 1, Kind::DeadCode, S::Unresolved, Some(Actor::Engine)),
         (5, 2, 2, Kind::DeadCode, S::Obsolete, Some(Actor::Engine)),
-        // Of a run that is not on record any more.
+        // The run is not on record any more.
         (6, 9, 9, Kind::DeadCode, S::Open, None),
     ];
     let surfaced = [build_delivery(5, Some(1), &[2, 3], 90), build_delivery(9, Some(1), &[2], 60)];

@@ -1,25 +1,26 @@
-//! A text as anchors see it: each line as what makes it the same code, and how much it says.
+//! Represents a text for anchors: each line as a hash of its words and a weight.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::domain::LineRange;
 
-/// The lines of a text, counted from 1. Two lines are the same when they differ in white space only, as
-/// [`crate::domain::text::normalize_code`] has it.
+/// Lines of a text, 1-based. Two lines are equal if they differ in white space only, as in
+/// [`crate::domain::text::normalize_code`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HashedLines {
     lines: Vec<HashedLine>,
 }
 
-/// One line; of a blank one both are 0.
+/// One line. Both values are 0 for a blank line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct HashedLine {
     hash: u64,
-    /// Letters and digits: a brace says nothing, a call says something.
+    /// Number of letters and digits. A brace weighs nothing.
     weight: u32,
 }
 
 impl HashedLines {
+    /// Splits a text into lines and hashes each line.
     pub fn from_text(text: &[u8]) -> Self {
         if text.is_empty() {
             return Self::default();
@@ -28,7 +29,7 @@ impl HashedLines {
         Self { lines: text.split(|&byte| byte == b'\n').map(HashedLine::from_bytes).collect() }
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub fn len(&self) -> u32 {
         u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
     }
@@ -37,7 +38,7 @@ impl HashedLines {
         self.lines.is_empty()
     }
 
-    /// What a line says; 0 for a blank one and for one that is not there.
+    /// Returns the hash of a line (1-based). 0 for a blank line and outside of the text.
     pub(super) fn hash(&self, line: u32) -> u64 {
         self.line(line).hash
     }
@@ -50,17 +51,17 @@ impl HashedLines {
         (line as usize).checked_sub(1).and_then(|index| self.lines.get(index)).copied().unwrap_or_default()
     }
 
-    /// The lines of a range that are not blank, as far as there are any.
+    /// Returns the numbers of the lines in a range that are not blank.
     pub(super) fn nonblank_lines(&self, range: LineRange) -> impl DoubleEndedIterator<Item = u32> + '_ {
         (range.start.max(1)..=range.end.min(self.len())).filter(|&line| self.hash(line) != 0)
     }
 
-    /// Letters and digits of a range.
+    /// Returns the number of letters and digits in a range.
     pub(super) fn range_weight(&self, range: LineRange) -> u64 {
         self.nonblank_lines(range).map(|line| u64::from(self.weight(line))).sum()
     }
 
-    /// Whether two ranges are the same code.
+    /// Returns true if two ranges hold the same code, apart from white space and blank lines.
     pub fn is_same(&self, range: LineRange, other: &Self, there: LineRange) -> bool {
         let here = self.nonblank_lines(range).map(|line| self.hash(line));
         here.eq(other.nonblank_lines(there).map(|line| other.hash(line)))
@@ -79,7 +80,7 @@ impl HashedLine {
         }
         match words {
             0 => Self::default(),
-            // 0 is for blank lines alone.
+            // The hash 0 is reserved for blank lines.
             _ => Self { hash: hasher.finish().max(1), weight },
         }
     }

@@ -1,10 +1,10 @@
-//! Lines of one version of a file in another one, by what was edited between them.
+//! Maps lines of one version of a file to another version, by the edits between them.
 
 use super::line_hashes::HashedLines;
 use crate::domain::LineRange;
 
-/// Lines that differ, counted from 1, as a unified diff without context has them: a side with no lines names the line
-/// before. Of one file they are in order and share no line.
+/// Edit as in a unified diff without context, 1-based. A side without lines names the line before. The edits of a file
+/// are in order and do not overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnchorEdit {
     pub old_start: u32,
@@ -14,13 +14,13 @@ pub struct AnchorEdit {
 }
 
 impl AnchorEdit {
-    /// The lines that are new; `None` where lines only went.
+    /// Returns the range of added lines. `None` if the edit only removes lines.
     pub fn added_lines(&self) -> Option<LineRange> {
         let last = self.new_start.saturating_add(self.new_lines);
         (self.new_lines > 0).then(|| LineRange::new(self.new_start, last.saturating_sub(1)))
     }
 
-    /// The same edit seen from the other side.
+    /// Returns the edit in the opposite direction.
     pub fn reversed(self) -> Self {
         Self {
             old_start: self.new_start,
@@ -31,7 +31,7 @@ impl AnchorEdit {
     }
 }
 
-/// An edit as two spans: first line, and the line after the last.
+/// Edit as two spans, each from the first line to the line after the last one.
 #[derive(Debug, Clone, Copy)]
 struct EditSpans {
     old: (u32, u32),
@@ -49,29 +49,29 @@ impl From<AnchorEdit> for EditSpans {
 }
 
 impl EditSpans {
-    /// Whether it puts one line in the place of each.
+    /// Returns true if each old line is replaced by exactly one new line.
     fn is_line_by_line(&self) -> bool {
         self.old.1 - self.old.0 == self.new.1 - self.new.0
     }
 }
 
-/// What became of lines in their own file.
+/// Result of mapping lines within their file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappedLines {
-    /// The same code, perhaps further up or down.
+    /// The same code, perhaps at other line numbers.
     Unchanged(LineRange),
-    /// Other code stands between what was around them; `stayed` of their `of` letters and digits did.
+    /// Other code is at its place. `stayed` of its `of` letters and digits are unchanged.
     Changed { lines: LineRange, unchanged_weight: u64, total_weight: u64 },
-    /// Nothing stands where they stood, after line `after` (0 for the top of the file).
+    /// Nothing is at its place, after line `after` (0 for the top of the file).
     Gone { after: u32 },
 }
 
-/// Where `lines` of `old` stand in `new`, which differs by `edits`.
+/// Maps `lines` of `old` to `new`, which differs by `edits`.
 pub fn map_lines(old: &HashedLines, new: &HashedLines, edits: &[AnchorEdit], lines: LineRange) -> MappedLines {
     let (first, last) = (lines.start, lines.end);
     let before = edits.partition_point(|&edit| EditSpans::from(edit).old.1 <= first);
     let until = edits.partition_point(|&edit| EditSpans::from(edit).old.0 <= last);
-    // How far the lines after an edit have moved.
+    // Returns the new number of a line after an edit.
     let moved = |line: u32, edit: Option<&AnchorEdit>| match edit.copied().map(EditSpans::from) {
         Some(edit) => (line + edit.new.1).saturating_sub(edit.old.1),
         None => line,
@@ -87,7 +87,7 @@ pub fn map_lines(old: &HashedLines, new: &HashedLines, edits: &[AnchorEdit], lin
         true => top.new.0,
         false => moved(first, earlier),
     };
-    // The line after the last.
+    // The line after the last one.
     let end = match bottom_spans.old.1 > last {
         true if bottom_spans.is_line_by_line() => bottom_spans.new.0 + (last + 1 - bottom_spans.old.0),
         true => bottom_spans.new.1,
@@ -110,7 +110,7 @@ pub fn map_lines(old: &HashedLines, new: &HashedLines, edits: &[AnchorEdit], lin
     MappedLines::Changed { lines: region, unchanged_weight: of.saturating_sub(removed), total_weight: of }
 }
 
-/// The same code somewhere in a region: only white space around it or in it changed.
+/// Finds the same code in a region, in case only white space around it or in it changed.
 fn find_same_code(old: &HashedLines, lines: LineRange, new: &HashedLines, region: LineRange) -> Option<LineRange> {
     let wanted: Vec<u64> = old.nonblank_lines(lines).map(|line| old.hash(line)).collect();
     if wanted.is_empty() {
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    /// The edits between two texts, one letter a line.
+    /// Returns the edits between two texts. Each letter is a line.
     pub fn edits(old: &str, new: &str) -> Vec<AnchorEdit> {
         let (old, new): (Vec<char>, Vec<char>) = (old.chars().collect(), new.chars().collect());
         super::super::tests::edits(&old, &new)

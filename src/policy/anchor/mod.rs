@@ -1,8 +1,8 @@
-//! Anchors follow the code: where lines of one snapshot stand in another.
+//! Locates anchors: finds where lines of one snapshot are in another.
 //!
-//! Only contents count, so an edit, a rename, a move, a rebase, a squash and a revert are all the same to it. Code is the
-//! same when it differs in white space only. Lines that were edited are [`Stand::Changed`] and never taken for the same;
-//! what cannot be told is not guessed: the answer is `None`.
+//! Only content counts, so edits, renames, moves, rebases, squashes and reverts need no special handling. Code is the
+//! same if it differs in white space only. Edited lines are [`AnchorLocation::Changed`] and never count as the same. If
+//! the answer is uncertain, it is `None`.
 
 mod line_hashes;
 mod line_mapping;
@@ -14,28 +14,28 @@ pub use moved_code::{AddedLines, MovedCode};
 
 use crate::domain::LineRange;
 
-/// Less than this cannot be told from other code of the same sort, so it is looked for together with what stands around
-/// it. Letters and digits; own: `return None` or `except: pass` stand in every second function.
+/// Minimum weight (letters and digits) of code that is searched alone. Code with less weight looks like other code, so
+/// it is searched together with the lines around it: `return None` or `except: pass` occur in every second function.
 const MIN_SEARCHABLE_WEIGHT: u64 = 16;
-/// So many lines above, or below, come along then, and fewer where the first of them did not; own: the head of a small
-/// function is among them.
+/// Maximum number of lines above or below that are searched together with it; fewer are tried too. The number is large
+/// enough to include the head of a small function.
 const MAX_CONTEXT_LINES: usize = 4;
 
-/// What became of lines.
+/// Location of anchored lines in another snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnchorLocation {
-    /// The same code, here.
+    /// The same code is here.
     Unchanged { path: String, lines: LineRange },
-    /// Other code stands here in its place, or it was edited on its way here.
+    /// Other code replaced it here, or it was edited and moved here.
     Changed { path: String, lines: LineRange },
-    /// The file is there and the code is not; it stood after line `after` (0 for the top).
+    /// The file exists, but the code is gone. It was after line `after` (0 for the top).
     Deleted { path: String, after: u32 },
-    /// Neither is there.
+    /// The file is gone too.
     FileGone,
 }
 
 impl AnchorLocation {
-    /// Where the code is now, or what took its place.
+    /// Returns the path and the lines of the code, or of the code that replaced it. `None` if it is gone.
     pub fn place(&self) -> Option<(&str, LineRange)> {
         match self {
             Self::Unchanged { path, lines } | Self::Changed { path, lines } => Some((path, *lines)),
@@ -44,7 +44,7 @@ impl AnchorLocation {
     }
 }
 
-/// A file as it is now, and how it came from what it was.
+/// Current version of a file, and the edits that led to it.
 #[derive(Debug, Clone, Copy)]
 pub struct CurrentFile<'a> {
     pub path: &'a str,
@@ -52,11 +52,11 @@ pub struct CurrentFile<'a> {
     pub edits: &'a [AnchorEdit],
 }
 
-/// Where `lines` of `old`, a file called `path`, stand now. `now` is that file today, under whatever name; `None` when it
-/// is gone. `added` gives what the change added in all of its files and is asked only when the lines are not where they
-/// were; it answers `None` when that cannot be looked through.
+/// Locates `lines` (1-based) of `old`, a file that was called `path`. `now` is the current version of the file under
+/// any name, or `None` if it is gone. `added` returns the lines that the change added in all files, or `None` if they
+/// cannot be searched. It is called only if most of the lines are not in their file any more.
 ///
-/// `None` when the lines are no lines of the file, or when nobody can tell.
+/// Returns `None` if `lines` is outside of the file or the location is uncertain.
 pub fn locate_anchor<'a>(
     old: &HashedLines,
     path: &str,
@@ -94,7 +94,7 @@ pub fn locate_anchor<'a>(
 }
 
 impl AddedLines {
-    /// Where lines went, told by themselves or, where they say too little, by the lines around them.
+    /// Searches the added lines for `lines` alone, or together with the lines around them if they weigh too little.
     fn find_with_context(&self, old: &HashedLines, lines: LineRange, near: (&str, u32)) -> Option<MovedCode> {
         if old.range_weight(lines) >= MIN_SEARCHABLE_WEIGHT {
             return self.find(old, lines, near);

@@ -1,4 +1,4 @@
-//! Code that went to another place: looked for among the lines that a change added.
+//! Finds moved code among the lines that a change added.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use super::line_hashes::HashedLines;
 use crate::domain::LineRange;
 
-/// Lines that occur more often than this among the added ones tell no place from another; own.
+/// Maximum number of occurrences of a line among the added lines. A more frequent line does not identify a place.
 const MAX_OCCURRENCES: usize = 64;
-/// Code that moved and was edited on the way: so much of it, in percent of its letters and digits, is still the same;
-/// own: a block of five lines of which one was edited.
+/// Minimum share of unchanged letters and digits, in percent, of code that was moved and edited: a block of five lines
+/// of which one was edited has this share.
 const MIN_SIMILARITY_PERCENT: u64 = 80;
-/// Less than this is no code that could be recognised after it was edited. Letters and digits, lines; own.
+/// Minimum weight (letters and digits) and number of lines of code that can be found again after an edit.
 const MIN_SIMILAR_WEIGHT: u64 = 40;
 const MIN_SIMILAR_LINES: usize = 3;
 
-/// The lines that a change added, in all of its files.
+/// Lines that a change added, in all files.
 #[derive(Debug, Clone, Default)]
 pub struct AddedLines {
     files: Vec<AddedFile>,
-    /// From what a line says to its file and number, in the order in which they were added.
+    /// File index and line number of each occurrence, by the hash of the line, in the order of addition.
     places: HashMap<u64, Vec<(usize, u32)>>,
 }
 
@@ -27,21 +27,21 @@ pub struct AddedLines {
 struct AddedFile {
     path: String,
     code: Arc<HashedLines>,
-    /// By line.
+    /// Added ranges, sorted.
     added: Vec<LineRange>,
 }
 
-/// Where code was found.
+/// Location of moved code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MovedCode {
-    /// The same code.
+    /// The code is the same.
     Exact { path: String, lines: LineRange },
-    /// Nearly the same.
+    /// The code is nearly the same.
     Similar { path: String, lines: LineRange },
 }
 
 impl AddedLines {
-    /// The lines that a file has now and had not before, in their order. A path is added once.
+    /// Adds the lines of a file that the change added, in order. Call it once for each path.
     pub fn add(&mut self, path: &str, code: Arc<HashedLines>, added: impl IntoIterator<Item = LineRange>) {
         let added: Vec<LineRange> = added.into_iter().collect();
         let file = self.files.len();
@@ -51,23 +51,25 @@ impl AddedLines {
         self.files.push(AddedFile { path: path.to_owned(), code, added });
     }
 
-    /// Where `lines` of `old` went: the same code, the nearest to `line` of `path` of several; else code of which most is
-    /// the same.
+    /// Finds where `lines` of `old` moved. The same code is preferred; among several places, the one nearest to `line`
+    /// of `path` is returned. Otherwise, code that is mostly the same is returned.
     pub fn find(&self, old: &HashedLines, lines: LineRange, (path, line): (&str, u32)) -> Option<MovedCode> {
         let wanted: Vec<u32> = old.nonblank_lines(lines).collect();
         self.find_exact(old, &wanted, (path, line)).or_else(|| self.find_similar(old, &wanted))
     }
 
-    /// The lines of a file that are not blank.
+    /// Returns the numbers of the lines in a range of a file that are not blank.
     pub(super) fn nonblank_lines_in(&self, path: &str, lines: LineRange) -> impl Iterator<Item = u32> + '_ {
         let file = self.files.iter().find(|file| file.path == path);
         file.into_iter().flat_map(move |file| file.code.nonblank_lines(lines))
     }
 
+    /// Returns the occurrences of a line's hash among the added lines.
     fn occurrences(&self, hash: u64) -> &[(usize, u32)] {
         self.places.get(&hash).map_or(&[], Vec::as_slice)
     }
 
+    /// Finds the same code, starting from its rarest line.
     fn find_exact(&self, old: &HashedLines, wanted: &[u32], (path, line): (&str, u32)) -> Option<MovedCode> {
         let (index, hits) = wanted
             .iter()
@@ -79,14 +81,14 @@ impl AddedLines {
         let found = hits.filter_map(|&(file, at)| {
             let lines = self.match_block(file, at, old, wanted, index)?;
             let file = self.files.get(file)?;
-            // Code that stood there before has not moved there.
+            // Most of the code must be added. Code that was there before has not moved there.
             (self.added_weight(file, lines) * 2 > file.code.range_weight(lines)).then_some((file, lines))
         });
         let (file, lines) = found.min_by_key(|(file, lines)| (file.path != path, lines.start.abs_diff(line)))?;
         Some(MovedCode::Exact { path: file.path.clone(), lines })
     }
 
-    /// The lines of a file that are `wanted`, whose line number `index` stands at `at`.
+    /// Matches `wanted` around line `at` of a file, where its element `index` is. Returns the matched range.
     fn match_block(&self, file: usize, at: u32, old: &HashedLines, wanted: &[u32], index: usize) -> Option<LineRange> {
         let code = &self.files.get(file)?.code;
         let (before, after) = wanted.split_at_checked(index)?;
@@ -108,6 +110,7 @@ impl AddedLines {
         Some(LineRange::new(ends(&mut up, &mut before.iter().rev())?, last))
     }
 
+    /// Returns the number of letters and digits of the added lines in a range.
     fn added_weight(&self, file: &AddedFile, lines: LineRange) -> u64 {
         let shared = file.added.iter().filter(|range| range.overlaps(lines));
         shared
@@ -115,14 +118,14 @@ impl AddedLines {
             .sum()
     }
 
-    /// The stretch of added lines that has most of the code.
+    /// Finds the range of added lines that contains most of the code.
     fn find_similar(&self, old: &HashedLines, wanted: &[u32]) -> Option<MovedCode> {
         let (&first, &last) = (wanted.first()?, wanted.last()?);
         let weight = wanted.iter().map(|&line| u64::from(old.weight(line))).sum::<u64>();
         if weight < MIN_SIMILAR_WEIGHT || wanted.len() < MIN_SIMILAR_LINES {
             return None;
         }
-        // Each line votes for where the first one would be.
+        // Each line votes for a place of the first line.
         let mut votes: HashMap<(usize, i64), u64> = HashMap::new();
         for &line in wanted {
             let hits = self.occurrences(old.hash(line));
@@ -136,7 +139,7 @@ impl AddedLines {
         let (&(file, start), _) =
             votes.iter().max_by_key(|((file, start), weight)| (**weight, std::cmp::Reverse((*file, *start))))?;
         let file = self.files.get(file)?;
-        // Lines may have come in between, or gone.
+        // Lines may have been inserted or removed in between.
         let slack = i64::from(last - first) / 4 + 1;
         let from = u32::try_from(start - slack).unwrap_or(1).max(1);
         let to = u32::try_from(start + i64::from(last - first) + slack).ok()?;

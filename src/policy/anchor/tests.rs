@@ -1,4 +1,4 @@
-//! Random edits of random files against a brute-force answer: every line has a number of its own that goes with it.
+//! Compares random edits of random files with a brute-force answer. Every line has a number that moves with it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::*;
 
-/// The edits between two sequences.
+/// Returns the edits between two sequences.
 pub(super) fn edits<T: Ord + std::hash::Hash + Eq>(old: &[T], new: &[T]) -> Vec<AnchorEdit> {
     let edit = |old_index: usize, old_lines: usize, new_index: usize, new_lines: usize| AnchorEdit {
         old_start: (old_index + usize::from(old_lines > 0)) as u32,
@@ -29,7 +29,7 @@ pub(super) fn edits<T: Ord + std::hash::Hash + Eq>(old: &[T], new: &[T]) -> Vec<
     edits
 }
 
-/// A line: its number, and whether it says anything that no other line says.
+/// A line: its number, and whether its text is unique.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct TaggedLine {
     id: u32,
@@ -63,7 +63,7 @@ impl EditOp {
     }
 }
 
-/// Files of numbered lines being edited.
+/// Numbered lines of files under edit.
 #[derive(Debug, Clone)]
 struct EditBench {
     files: FilesByNumber,
@@ -134,13 +134,13 @@ fn op() -> impl Strategy<Value = EditOp> {
     ]
 }
 
-/// What is asked of the mapping: files before and after, who was renamed or removed, an anchor.
+/// One test of the mapping: files before and after, renamed and removed files, and an anchor.
 #[derive(Debug, Clone)]
 struct AnchorCase {
     before: FilesByNumber,
     after: FilesByNumber,
     ops: Vec<EditOp>,
-    /// Files that are called something else now, and files that are gone with all that is in them.
+    /// Renamed files, and files that were removed with their content.
     renamed: Vec<usize>,
     gone: Vec<usize>,
     file: usize,
@@ -205,14 +205,14 @@ impl AnchorCase {
         &self.before[&self.file][self.anchor.start as usize - 1..self.anchor.end as usize]
     }
 
-    /// Where a line is now: file and number.
+    /// Returns the current file and number of a line.
     fn current_position(&self, line: TaggedLine) -> Option<(usize, u32)> {
         self.after.iter().find_map(|(file, lines)| {
             lines.iter().position(|other| other.id == line.id).map(|at| (*file, at as u32 + 1))
         })
     }
 
-    /// The anchored lines in one piece, if they are.
+    /// Returns the anchored lines if they are still in one piece.
     fn expected_whole(&self) -> Option<AnchorLocation> {
         let places: Vec<_> = self.anchored().iter().map(|line| self.current_position(*line)).collect::<Option<_>>()?;
         let (file, first) = *places.first()?;
@@ -221,8 +221,8 @@ impl AnchorCase {
         together.then(|| AnchorLocation::Unchanged { path: self.name(file), lines })
     }
 
-    /// The first and last line that may have to do with the anchor, where nothing was moved: what stands between its
-    /// nearest neighbours that are still there. The second is less than the first when nothing does.
+    /// Returns the first and last line that may belong to the anchor if nothing was moved: the lines between its
+    /// nearest remaining neighbours. The second is less than the first if there are none.
     fn gap(&self) -> (u32, u32) {
         let old = &self.before[&self.file];
         let here = |line: &TaggedLine| self.current_position(*line).map(|(_, line)| line);

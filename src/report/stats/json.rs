@@ -1,12 +1,12 @@
-//! The figures as one JSON object.
+//! Encodes the statistics as one JSON object.
 
 use serde_json::{Value, json as value};
 
 use crate::ledger::metrics::{Metrics, RunSelection};
 use crate::report::json::build_versioned;
 
-/// What `stats --format json` prints: `since`, `totals`, `runs`, `by_kind`, `by_reviewer`, `series`. Every key is always
-/// there; `null` is what is not known.
+/// Encodes the output of `stats --format json`: `since`, `totals`, `runs`, `by_kind`, `by_reviewer`, `series`.
+/// Every key is always present; `null` stands for an unknown value.
 pub fn encode_stats(metrics: &Metrics, selection: &RunSelection) -> Value {
     let mut runs = value!(metrics.runs);
     for run in runs.as_array_mut().into_iter().flatten() {

@@ -1,6 +1,7 @@
-//! The figures of a store: read together here, in words here, as text in [`text`], as JSON in [`json`].
+//! Gathers the statistics of a store and describes them in words; [`text`] renders them as text, [`json`] as
+//! JSON.
 //!
-//! Invariant: one pass over each file of the store and no file of a single run, except for the one that is asked about.
+//! - Each file of the store is read once. No journal of a single run is read, except that of the selected run.
 
 mod json;
 mod text;
@@ -22,7 +23,11 @@ use crate::ledger::metrics::{
 use crate::review::JournalMetrics;
 use crate::store::{FindingRow, Store, StoreError, StoreView};
 
-/// Reads what the store knows and counts it. Days are those of `zone`.
+/// Reads the store and computes its metrics. Day boundaries are those of `zone`.
+///
+/// # Errors
+///
+/// Returns an error if a file of the store cannot be read.
 pub fn gather_metrics(
     store: &Store,
     view: &StoreView,
@@ -57,7 +62,8 @@ pub fn gather_metrics(
     Ok(compute_metrics(&MetricsInput { runs: &runs, findings: &findings, handed: &handed }, selection, zone))
 }
 
-/// What the journal of a run tells that its record does not: it has not ended, or an older version wrote it.
+/// Fills timings and answers that the run record lacks from the run's journal. A record lacks them while the run
+/// is active, or if an older version wrote it.
 fn fill_from_journal(store: &Store, run: &mut RunRecord) -> Result<(), StoreError> {
     let measured = JournalMetrics::from_journal(run, &store.read_journal(&run.run_id)?);
     let timings = measured.apply_to_timings(run.phase_timings);
@@ -69,18 +75,18 @@ fn fill_from_journal(store: &Store, run: &mut RunRecord) -> Result<(), StoreErro
     Ok(())
 }
 
-/// A name and what is said about it, part by part.
+/// A named line of statistics with its parts.
 pub struct StatsFact {
     pub name: &'static str,
     pub parts: Vec<String>,
 }
 
-/// `42 launched`, unless it is nothing.
+/// Formats `42 launched`; returns `None` for zero.
 fn format_unless_zero(n: u32, what: &str) -> Option<String> {
     (n > 0).then(|| format!("{} {what}", format_short_count(u64::from(n))))
 }
 
-/// All together in words, the most telling first.
+/// Describes all metrics in words, the most informative first. Facts without parts are left out.
 pub fn describe_metrics(metrics: &Metrics) -> Vec<StatsFact> {
     let totals = &metrics.totals;
     let mut facts = vec![
@@ -171,15 +177,16 @@ fn describe_precision(precision: &Precision) -> Vec<String> {
     ]
 }
 
-/// A line of a chart: a value for each column, what fills a cell when no value has to, and the sum in words.
+/// One line of the chart over time: a value per column, and the total as text.
 pub struct StatsChart {
     pub name: &'static str,
     pub values: Vec<Option<f64>>,
+    /// Value of a full cell; `None` means the greatest value.
     pub max: Option<f64>,
     pub total: String,
 }
 
-/// What happened over time, in at most `width` columns; lines in which nothing ever happened are left out.
+/// Builds the charts over time, each at most `width` columns wide. Charts without any value are left out.
 pub fn build_charts(metrics: &Metrics, width: usize) -> Vec<StatsChart> {
     type PointValue = fn(&SeriesPoint) -> u64;
     let (points, totals) = (&metrics.series.points, &metrics.totals);

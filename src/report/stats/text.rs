@@ -1,4 +1,4 @@
-//! The figures as text for a person: calm, aligned, at most 80 columns unless the terminal is wider.
+//! Renders the statistics as aligned text, at most 80 columns wide unless the terminal is wider.
 
 use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
@@ -13,18 +13,18 @@ use crate::report::figures::{
 };
 use crate::report::text_style::{TextOptions, TextStyle};
 
-/// Columns of a text that goes to no terminal.
+/// Width in columns of text that does not go to a terminal.
 const DEFAULT_WIDTH: usize = 80;
-/// A wider text is harder to read.
+/// Greatest width in columns; wider text is harder to read.
 const MAX_WIDTH: usize = 110;
-/// Columns of a name before what is said about it, and of a sum behind a chart.
+/// Columns of a field name, and of the total behind a chart.
 const NAME: usize = 13;
 const SUM: usize = 6;
-/// Fewer decisions than this say little about a kind or a reviewer. Own: with so many a share of one half is between a
-/// quarter and three quarters.
+/// Fewest decisions that make the precision of a kind or a reviewer meaningful. Chosen here: with 10 decisions a
+/// share of one half lies between about one quarter and three quarters.
 pub const MIN_TELLING_DECISIONS: u32 = 10;
 
-/// All figures, or those of the one run that was asked about.
+/// Renders all statistics, or those of the run in `one`.
 pub fn render_stats(look: &TextOptions, metrics: &Metrics, one: Option<&RunMetrics>, zone: &TimeZone) -> String {
     let page = StatsText { look, width: look.width.unwrap_or(DEFAULT_WIDTH).clamp(40, MAX_WIDTH) };
     if let Some(run) = one {
@@ -45,7 +45,8 @@ pub fn render_stats(look: &TextOptions, metrics: &Metrics, one: Option<&RunMetri
     text
 }
 
-/// From when to when a series goes, in words: `by day, Mar 4 to Mar 9`.
+/// Describes the step and the range of a series: `by day, Mar 4 to Mar 9`. Returns an empty string for an empty
+/// series.
 pub fn describe_span(series: &MetricsSeries, zone: &TimeZone) -> String {
     let (Some(step), Some(first), Some(last)) = (series.step, series.points.first(), series.points.last()) else {
         return String::new();
@@ -62,7 +63,8 @@ pub fn describe_span(series: &MetricsSeries, zone: &TimeZone) -> String {
     }
 }
 
-/// How much a precision deserves to be looked at: colour only where it says something.
+/// Returns the style of a precision; colour only if the precision is below one half and enough decisions support
+/// it.
 fn precision_style(precision: &Precision) -> TextStyle {
     match (precision.share, precision.decided_count()) {
         (Some(share), MIN_TELLING_DECISIONS..) if share < 0.5 => TextStyle::Notice,
@@ -76,7 +78,8 @@ struct StatsText<'a> {
 }
 
 impl StatsText<'_> {
-    /// A name, and parts between dots, broken between parts; one that is too long for a line is broken between words.
+    /// Formats a name and its parts with separators between them. Lines break between parts; a part too long for a
+    /// line breaks between words.
     fn format_field(&self, name: &str, parts: &[String]) -> String {
         let dot = self.look.separator();
         let room = self.width.saturating_sub(NAME);
@@ -115,7 +118,7 @@ impl StatsText<'_> {
         let room = self.width.saturating_sub(2 + NAME + SUM + 2);
         let blocks = if self.look.ascii { &ASCII_BLOCKS } else { &BLOCKS };
         let charts = build_charts(metrics, room);
-        // One column is no course of time.
+        // A chart with one column shows no development.
         if charts.iter().all(|chart| chart.values.len() < 2) {
             return String::new();
         }
@@ -128,7 +131,8 @@ impl StatsText<'_> {
         text
     }
 
-    /// Figures by name; `more` are the headings of columns of their own, which the rows have figures for.
+    /// Renders outcome figures by name. `more` holds the headings of extra columns; each row brings the text for
+    /// these columns.
     fn render_table<'t>(
         &self,
         title: &str,
@@ -165,7 +169,7 @@ impl StatsText<'_> {
         text
     }
 
-    /// One run.
+    /// Renders the statistics of one run.
     fn render_run(&self, run: &RunMetrics) -> String {
         let named =
             |parts: &[&str]| parts.iter().copied().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
@@ -220,7 +224,7 @@ impl StatsText<'_> {
     }
 }
 
-/// Why a run ended, where that needs a word.
+/// Describes why a run ended early; empty for an ordinary end.
 fn describe_ending(run: &RunMetrics) -> Vec<String> {
     let mut parts = Vec::new();
     let reason = run.cancel_reason.filter(|reason| *reason != CancelReason::Superseded);
@@ -249,7 +253,7 @@ fn describe_run_tokens(run: &RunMetrics) -> Vec<String> {
     parts
 }
 
-/// Later requests that the run answered, and what went with it.
+/// Describes the later requests that the run answered.
 fn describe_answered(run: &RunMetrics) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(super::format_unless_zero(run.adopted, "adopted"));

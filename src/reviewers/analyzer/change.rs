@@ -1,7 +1,8 @@
-//! What a change adds or makes worse, and nothing that was there before.
+//! Reports the smells that a change adds or makes worse, without smells that existed before.
 //!
-//! A smell of the new version counts when the change touches its lines, and it is new or its figure grew. "New" is
-//! told by what it is about, not by where it stands: code that moved or a function that got another name is not new.
+//! - A smell of the new version counts if the change touches its lines, and it is new or its figure grew.
+//! - Smells of both versions are matched by subject and code, not by line: moved code and renamed functions are not
+//!   new.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -15,12 +16,16 @@ use crate::domain::{Kind, LineRange};
 use crate::git::Hunk;
 
 impl Builtin {
-    /// The smells that a change of one file adds or makes worse, by line. `old` gives the path and text before; it is
-    /// asked only when the new version has smells in the hunks, and answers `None` for an added file: all of it is new.
-    /// Copies are not looked for here but across the whole change.
+    /// Returns the smells that a change of one file adds or makes worse, sorted by line.
+    ///
+    /// `old` returns path and text of the previous version, or `None` for an added file, in which everything is new. It
+    /// is called only if the new version has smells in `hunks`. Copies are not searched here but across the whole
+    /// change.
     ///
     /// # Errors
-    /// See [`Unread`]; a version before that cannot be read is none.
+    ///
+    /// Returns [`AnalyzeError`] if the new version cannot be analyzed. A previous version that cannot be analyzed
+    /// counts as missing.
     pub fn review_change(
         &self,
         parsers: &mut Parsers,
@@ -45,25 +50,26 @@ impl Builtin {
             }
             None => touched,
         };
-        // Only now: what was there before takes no place of what is new.
+        // Limit the learned smells only now, so that old smells do not use up the limit.
         learned_rules::keep_surest(&mut worse, &surest);
         Ok(worse)
     }
 }
 
-/// Lines, ready to be asked often.
+/// Set of line ranges, prepared for many overlap queries.
 pub(super) struct LineSet(Vec<LineRange>);
 
 impl LineSet {
-    /// The lines that a change added or changed. A deletion alone makes nothing worse.
+    /// Collects the lines that the hunks add or change. A pure deletion adds no line: it makes nothing worse.
     pub fn from_hunks(hunks: &[Hunk]) -> Self {
         Self::from_ranges(hunks.iter().filter(|hunk| hunk.new_lines > 0).map(Hunk::new_range))
     }
 
+    /// Builds the set from ranges in any order.
     pub fn from_ranges(lines: impl Iterator<Item = LineRange>) -> Self {
         let mut lines: Vec<LineRange> = lines.collect();
         lines.sort_unstable();
-        // From each range on its end is the largest so far.
+        // Raise each end to the largest end so far, so that a query needs only one binary search.
         let mut last = 0;
         for range in &mut lines {
             last = range.end.max(last);
@@ -72,25 +78,29 @@ impl LineSet {
         Self(lines)
     }
 
+    /// Returns whether any range has a line in `first..=last`.
     pub fn overlaps(&self, first: u32, last: u32) -> bool {
         let before = self.0.partition_point(|range| range.start <= last);
         before.checked_sub(1).and_then(|at| self.0.get(at)).is_some_and(|range| range.end >= first)
     }
 }
 
-/// The old version, with what of it still stands in the new one taken out.
+/// Old version of a file, which matches its smells with the smells of the new version.
 struct OldVersion<'a> {
     builtin: &'a Builtin,
     functions: HashMap<&'a str, &'a Function>,
     classes: HashMap<&'a str, &'a Class>,
     smells: &'a [Smell],
-    /// Old smells without a counterpart among the untouched new ones, the first in the file last; what is used is taken
-    /// out when it is met.
+    /// Indices into `smells` by kind, subject and code. Each list is reversed, so its last entry is the first in the
+    /// file. Used entries are removed when a lookup meets them.
     by_both: HashMap<(Kind, Rc<str>, Rc<str>), Vec<usize>>,
+    /// As `by_both`, by kind and subject.
     by_subject: HashMap<(Kind, Rc<str>), Vec<usize>>,
+    /// As `by_both`, by kind and code.
     by_code: HashMap<(Kind, Rc<str>), Vec<usize>>,
-    /// Those with a figure, by kind and figure.
+    /// Smells with a figure, as (kind, sortable bits of the figure, index).
     by_figure: BTreeSet<(Kind, u64, usize)>,
+    /// For each old smell, true once it has a counterpart in the new version.
     used: Vec<bool>,
 }
 
@@ -108,7 +118,7 @@ impl<'a> OldVersion<'a> {
             by_figure: BTreeSet::new(),
             used: vec![false; old.smells.len()],
         };
-        // The last comes first out of a `Vec`; reversed, the first in the file is taken first.
+        // Insert in reverse order: lookups read the last entry, so the first smell in the file is matched first.
         for (index, smell) in old.smells.iter().enumerate().rev() {
             let (kind, subject): (Kind, Rc<str>) = (smell.kind, smell.subject.as_str().into());
             let code = old_lines.identity(smell.anchor);
@@ -124,7 +134,8 @@ impl<'a> OldVersion<'a> {
         before
     }
 
-    /// The old smell that is this one: the same subject and code, the same subject, the same code.
+    /// Finds the old smell that matches `smell`, and marks it as used. Tries equal subject and code, then equal
+    /// subject, then equal code.
     fn match_smell(&mut self, smell: &Smell, code: Rc<str>) -> Option<usize> {
         let (kind, used) = (smell.kind, &self.used);
         let subject: Rc<str> = smell.subject.as_str().into();
@@ -135,6 +146,7 @@ impl<'a> OldVersion<'a> {
         Some(found)
     }
 
+    /// Returns the touched smells that are new or whose figure grew, with both figures in their texts.
     fn select_worsened(mut self, touched: Vec<Smell>, new: &FileReport, text: &[u8]) -> Vec<Smell> {
         let mut lines = Anchors::new(text);
         let matched: Vec<Option<usize>> =
@@ -166,7 +178,7 @@ impl<'a> OldVersion<'a> {
         worsened
     }
 
-    /// Whether the figure of a smell is worse than it was, by more than a trifle.
+    /// Returns whether the figure grew, and by at least the factor `grading.min_growth`.
     fn has_grown(&self, old: &Smell, new: &Smell) -> bool {
         match (old.figure, new.figure) {
             (Some(old), Some(new)) => new > old && new >= old * self.builtin.limits().grading.min_growth,
@@ -174,7 +186,7 @@ impl<'a> OldVersion<'a> {
         }
     }
 
-    /// Figures before and after, for classes.
+    /// Adds the figures before and after the change to the texts of a class smell.
     fn add_class_figures(&self, smell: &mut Smell, old: Option<&Class>, new: Option<&Class>) {
         let (Some(old), Some(class)) = (old, new) else { return };
         let grown: Vec<String> = god_class::exceeded_limits(class, self.builtin.limits())
@@ -198,8 +210,8 @@ impl<'a> OldVersion<'a> {
         smell.explanation = format!("With this change the class grew {grown}. {}", smell.explanation);
     }
 
-    /// An old smell of the same kind whose subject is gone and whose figure is not smaller: the subject has a new name.
-    /// Of several the one with the nearest figure.
+    /// Finds an unused old smell of the same kind with an equal or larger figure, and marks it as used: its subject was
+    /// renamed. Of several, takes the one with the nearest figure.
     fn match_renamed(&mut self, smell: &Smell) -> Option<usize> {
         let wanted = (smell.kind, to_sortable_bits(smell.figure?), 0);
         while let Some(&found) = self.by_figure.range(wanted..).next().filter(|(kind, ..)| *kind == smell.kind) {
@@ -211,7 +223,7 @@ impl<'a> OldVersion<'a> {
         None
     }
 
-    /// Figures before and after, for smells of functions.
+    /// Adds the figures before and after the change to the texts of a function smell.
     fn add_function_figures(&self, smell: &mut Smell, old: Option<&Function>, new: Option<&Function>) {
         let (Some(old), Some(function)) = (old, new) else { return };
         let grown: Vec<String> = match smell.kind {
@@ -242,7 +254,7 @@ impl<'a> OldVersion<'a> {
     }
 }
 
-/// The first of a list that is not used, from its end; the used ones go.
+/// Returns the last index in `list` that is not used, after removing used indices from its end.
 fn find_unused(list: Option<&mut Vec<usize>>, used: &[bool]) -> Option<usize> {
     let list = list?;
     while list.last().is_some_and(|&index| used[index]) {
@@ -251,7 +263,7 @@ fn find_unused(list: Option<&mut Vec<usize>>, used: &[bool]) -> Option<usize> {
     list.last().copied()
 }
 
-/// Figures are not negative: their bits are in their order.
+/// Returns the bits of a figure. Figures are never negative, so the bits sort like the figures.
 fn to_sortable_bits(figure: f64) -> u64 {
     figure.max(0.0).to_bits()
 }
@@ -275,7 +287,7 @@ mod tests {
         format!("def {name}():\n{body}\n")
     }
 
-    /// The titles of what a change adds or worsens; the hunks are what the line diff says.
+    /// Returns the titles of the smells that a change adds or makes worse. The hunks come from a line diff.
     fn titles(old: Option<&str>, new: &str) -> Vec<String> {
         let mut limits = Limits::default();
         limits.duplicate_code.enabled = false;
@@ -401,7 +413,7 @@ mod tests {
         let mut before = OldVersion::new(&old, b"x\n", &[], b"x\n", &builtin);
         let taken: Vec<Option<usize>> = (1..=many).map(|line| before.match_smell(&smell(line), "x".into())).collect();
         assert_eq!(taken, (0..many as usize).map(Some).collect::<Vec<_>>(), "the first in the file first");
-        // Every list is read once: what is used is gone from it, but for the last that was taken.
+        // Each list is read once: used entries are removed, except the last one that was matched.
         let left: usize = before.by_both.values().map(Vec::len).sum();
         assert_eq!(left, 1);
         assert_eq!((before.match_smell(&smell(1), "x".into()), before.match_renamed(&smell(1))), (None, None));

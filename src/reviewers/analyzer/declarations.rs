@@ -1,26 +1,26 @@
-//! What the parts of a declaration say: names, receivers, parameters, fields, and whether it is test code.
+//! Reads the parts of declarations: names, receivers, parameters, fields, and marks of test code.
 
 use super::language::Language;
 use super::node_kinds::{self, NodeKinds};
 use super::source::{Node, NodeIndex, ParsedFile};
 
-/// A closure that counts for itself.
+/// Name of a listed closure without a name.
 pub(super) const ANONYMOUS: &str = "(anonymous)";
 
-/// The head of a function with a body.
+/// Head of a function with a body.
 pub(super) struct FunctionHead<'a> {
-    /// Empty for an anonymous one.
+    /// Empty for an anonymous function.
     pub name: &'a str,
-    /// The type of a Go method.
+    /// Receiver type of a Go method.
     pub receiver: Option<&'a str>,
-    /// The leaf at which lizard sees the function begin.
+    /// Leaf at which the function begins for lizard.
     pub starts_at: NodeIndex,
-    /// The node from which on decisions are the function's.
+    /// Node from which on decisions count for the function.
     pub counts_from: NodeIndex,
     pub parameters: Option<NodeIndex>,
 }
 
-/// Reads the head of the function at `index`; `None` when it has no body.
+/// Reads the head of the function at `index`; `None` if it has no body, except in Ruby.
 pub(super) fn parse_head<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: NodeIndex) -> Option<FunctionHead<'a>> {
     let fields = &spec.fields;
     let body = source.child_by_field(index, fields.body);
@@ -79,14 +79,14 @@ fn first_leaf(source: &ParsedFile<'_>, mut index: NodeIndex) -> NodeIndex {
     index
 }
 
-/// The declarator that has the parameters; `None` for what only looks like a function: a class or a namespace behind a
-/// macro.
+/// Finds the declarator with the parameters; `None` if the node only looks like a function: a class or a namespace
+/// after a macro.
 fn function_declarator(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex) -> Option<NodeIndex> {
     let mut at = source.child_by_field(index, spec.fields.declarator)?;
-    // Pointers and references to the result stand around it; some name their declarator, some just hold it.
+    // Declarators of pointers and references wrap it, some in a `declarator` field and some as a plain child.
     for _ in 0..MAX_DECLARATORS {
         if source.child_by_field(at, spec.fields.parameters).is_some() {
-            // `int (*f(int))(char)`: the inner one is the function.
+            // `int (*f(int))(char)`: the inner declarator is the function.
             let inner = source.child_by_field(at, spec.fields.declarator);
             match inner.and_then(|inner| nested_declarator(source, spec, inner)) {
                 Some(nested) => at = nested,
@@ -103,7 +103,8 @@ fn function_declarator(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeInd
     None
 }
 
-/// `TEST_CASE("name") { ... }`: a block behind a call without a semicolon is the body of a function that a macro makes.
+/// Reads the head of `TEST_CASE("name") { ... }`: a block after a call without a semicolon is the body of a function
+/// that a macro defines.
 pub(super) fn parse_macro_head<'a>(
     source: &ParsedFile<'a>,
     spec: &NodeKinds,
@@ -123,7 +124,7 @@ pub(super) fn parse_macro_head<'a>(
     })
 }
 
-/// Deeper declarators are nonsense.
+/// Maximum depth of nested declarators. Deeper ones do not occur in real code.
 const MAX_DECLARATORS: usize = 16;
 
 fn nested_declarator(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex) -> Option<NodeIndex> {
@@ -133,7 +134,7 @@ fn nested_declarator(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex
         .find(|&below| source.nodes[below].is_named() && source.child_by_field(below, spec.fields.parameters).is_some())
 }
 
-/// `(s *Server[T])`: `Server`.
+/// Returns the type of a receiver: `Server` for `(s *Server[T])`.
 fn receiver_type<'a>(source: &ParsedFile<'a>, receiver: NodeIndex) -> Option<&'a str> {
     let text = source.text(&source.nodes[receiver]).trim_start_matches('(').trim_end_matches(')');
     let last = text.rsplit([' ', '*']).find(|word| !word.is_empty())?;
@@ -185,14 +186,15 @@ fn complete_javascript_head<'a>(
     }
 }
 
-/// `module.exports.x`: `x`; a quoted key without its quotes; nothing for patterns and computed names.
+/// Returns the last segment of a name: `x` for `module.exports.x`, a quoted key without its quotes, and the empty
+/// string for patterns and computed names.
 fn last_name_segment(text: &str) -> &str {
     let word = text.trim_matches(['"', '\'', '`']).rsplit('.').next().unwrap_or(text);
     let is_name = word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '#' | '-' | ':' | '/'));
     if is_name && word.len() <= 80 { word } else { "" }
 }
 
-/// The last row of a node; a node that ends with a line end ends on that line.
+/// Returns the last row of a node (0-based), without trailing white space.
 pub(super) fn last_row(source: &ParsedFile<'_>, node: &Node) -> u32 {
     let mut end = node.end as usize;
     let mut row = node.end_row;
@@ -203,7 +205,7 @@ pub(super) fn last_row(source: &ParsedFile<'_>, node: &Node) -> u32 {
     row.max(node.row)
 }
 
-/// How many parameters a list has, the receiver left out.
+/// Counts the parameters in a list, without the receiver.
 pub(super) fn count_parameters(
     source: &ParsedFile<'_>,
     spec: &NodeKinds,
@@ -240,7 +242,7 @@ pub(super) fn count_parameters(
     count
 }
 
-/// The name of a class, of the type of a Rust `impl`, of a Go struct; `None` for what is no class after all.
+/// Returns the name of a class, of the type of a Rust `impl` or of a Go struct; `None` if the node is not a class.
 pub(super) fn class_name<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: NodeIndex) -> Option<&'a str> {
     let fields = &spec.fields;
     let name = source.child_by_field(index, fields.name);
@@ -273,7 +275,7 @@ pub(super) fn class_name<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: N
     }
 }
 
-/// How many fields a declaration makes.
+/// Counts the fields that a declaration declares.
 pub(super) fn count_fields(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex) -> u32 {
     let text = source.bytes(&source.nodes[index]);
     let has_word = |word: &str| {
@@ -307,7 +309,7 @@ pub(super) fn count_fields(source: &ParsedFile<'_>, spec: &NodeKinds, index: Nod
                 }
                 below += 1;
             }
-            // An embedded type has no name of its own.
+            // An embedded type has no field name of its own.
             if source.language == Language::Go { count.max(1) } else { count }
         }
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
@@ -319,7 +321,7 @@ pub(super) fn count_fields(source: &ParsedFile<'_>, spec: &NodeKinds, index: Nod
     }
 }
 
-/// `self.x = ...`, `this.x = ...`, `@x = ...`: `x`.
+/// Returns the field name in `self.x = ...`, `this.x = ...` or `@x = ...`: `x`.
 pub(super) fn assigned_field<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: NodeIndex) -> Option<&'a str> {
     let left = source.child_by_field(index, spec.fields.left)?;
     let text = source.text(&source.nodes[left]);
@@ -333,14 +335,15 @@ pub(super) fn assigned_field<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, inde
     is_name.then_some(name)
 }
 
-/// Whether a call is one of `name` (which may carry its class): `name(..)`, `self.name(..)`, `this.name(..)`.
+/// Returns whether a call is one of the function `name`, which may be qualified by its class: `name(..)`,
+/// `self.name(..)`, `this.name(..)`.
 pub(super) fn is_call_to(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex, name: &str) -> bool {
     let (class, simple) = name.rsplit_once('.').map_or((None, name), |(class, simple)| (Some(class), simple));
     let fields = &spec.fields;
     let bytes = |at: NodeIndex| source.bytes(&source.nodes[at]);
     if let Some(function) = source.child_by_field(index, fields.function) {
         let text = bytes(function);
-        // In some languages a bare name is never a method of one's own class.
+        // In Python, Rust and Go a bare name never calls a method of the own class.
         let is_bare = class.is_none() || !matches!(source.language, Language::Python | Language::Rust | Language::Go);
         if is_bare && text == simple.as_bytes() {
             return true;
@@ -356,7 +359,7 @@ pub(super) fn is_call_to(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeI
         && receiver.is_none_or(|receiver| matches!(bytes(receiver), b"this" | b"self" | b"$this"))
 }
 
-/// A label after `break` or `continue`.
+/// Returns whether a child of `break` or `continue` is a label.
 pub(super) fn is_label(source: &ParsedFile<'_>, child: NodeIndex) -> bool {
     let node = &source.nodes[child];
     if !node.is_named() {
@@ -368,7 +371,7 @@ pub(super) fn is_label(source: &ParsedFile<'_>, child: NodeIndex) -> bool {
     }
 }
 
-/// A string that stands as a statement of its own: documentation, or code that is commented out.
+/// Returns whether a triple-quoted Python string is a statement of its own: documentation, or disabled code.
 pub(super) fn is_doc_string(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex) -> bool {
     let node = &source.nodes[index];
     let parent = &source.nodes[node.parent as usize];
@@ -382,7 +385,7 @@ pub(super) fn is_doc_string(source: &ParsedFile<'_>, spec: &NodeKinds, index: No
         }
 }
 
-/// An attribute or annotation that makes a test of what follows.
+/// Returns whether an attribute or annotation marks the next item as test code.
 pub(super) fn is_test_attribute(source: &ParsedFile<'_>, node: &Node) -> bool {
     let text = source.text(node);
     match source.language {
@@ -414,16 +417,16 @@ pub(super) fn is_test_attribute(source: &ParsedFile<'_>, node: &Node) -> bool {
     }
 }
 
-/// Whether the modifiers inside of a declaration say so.
+/// Returns whether an attribute inside a declaration marks it as test code.
 pub(super) fn has_test_attribute(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex) -> bool {
-    // Annotations come first, but they are met after the declaration that holds them.
+    // Annotations are the first children, but they are visited after the declaration that contains them.
     source.children(index).take(4).any(|child| {
         let node = &source.nodes[child];
         spec.flags(node.kind) & node_kinds::ATTRIBUTE != 0 && is_test_attribute(source, node)
     })
 }
 
-/// Whether nothing but white space, comments and further attributes stands in a text between an attribute and its item.
+/// Returns whether the text between an attribute and its item has only white space, comments and other attributes.
 pub(super) fn has_only_attributes(between: &[u8]) -> bool {
     std::str::from_utf8(between).is_ok_and(|text| {
         text.lines().map(str::trim).all(|line| {
@@ -432,7 +435,7 @@ pub(super) fn has_only_attributes(between: &[u8]) -> bool {
     })
 }
 
-/// Names that test runners look for.
+/// Returns whether test runners select functions of this name.
 pub(super) fn is_test_name(language: Language, name: &str) -> bool {
     let follows =
         |prefix: &str| name.strip_prefix(prefix).is_some_and(|rest| !rest.starts_with(|c: char| c.is_lowercase()));
@@ -446,7 +449,7 @@ pub(super) fn is_test_name(language: Language, name: &str) -> bool {
     }
 }
 
-/// Classes that test runners look for.
+/// Returns whether test runners select a class, by its name or its base class.
 pub(super) fn is_test_class(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex, name: &str) -> bool {
     let node = &source.nodes[index];
     let head_end = source.child_by_field(index, spec.fields.body).map_or(node.end, |body| source.nodes[body].start);
@@ -458,11 +461,11 @@ pub(super) fn is_test_class(source: &ParsedFile<'_>, spec: &NodeKinds, index: No
     }
 }
 
-/// `describe(..)`, `it(..)`, `test(..)` with a function.
+/// Returns whether a call is `describe(..)`, `it(..)`, `test(..)` or similar, with a function as an argument.
 pub(super) fn is_test_block(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex) -> bool {
     const MAX_NAME_BYTES: usize = "beforeEach.".len();
     let Some(function) = source.child_by_field(index, spec.fields.function) else { return false };
-    // A name can be as long as the file, and hold another one, and so on.
+    // A called expression can be as long as the file and contain further calls, so only its start is read.
     let name = source.text_prefix(&source.nodes[function], MAX_NAME_BYTES).as_bytes();
     let name = name.split(|byte| *byte == b'.').next().unwrap_or(name);
     matches!(name, b"describe" | b"it" | b"test" | b"suite" | b"beforeEach" | b"afterEach" | b"beforeAll" | b"afterAll")

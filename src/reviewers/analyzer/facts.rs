@@ -1,29 +1,29 @@
-//! What several smells need to know about a file: its functions and classes, with their figures.
+//! Functions and classes of a file with their metrics, shared by several smells.
 
 use super::source::{NodeIndex, ParsedFile};
 
-/// A function, method, closure with a name, or the like. Lines count from 1.
+/// A function, a method or a listed closure, with its metrics. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
     pub node: NodeIndex,
-    /// With the enclosing classes: `Parser.parse`; `(anonymous)` for a closure that counts for itself.
+    /// Name with the enclosing class: `Parser.parse`. `(anonymous)` for a listed closure without a name.
     pub name: String,
     pub line_start: u32,
     pub line_end: u32,
-    /// Code lines: neither blank nor comment.
+    /// Number of code lines: lines that are neither blank nor comment.
     pub nloc: u32,
     pub cyclomatic: u32,
     pub cognitive: u32,
     pub parameters: u32,
     pub nesting: u32,
-    /// The class it stands in.
+    /// Index in [`FileFacts::classes`] of the class around it.
     pub class: Option<usize>,
-    /// The function it stands in.
+    /// Index in [`FileFacts::functions`] of the function around it.
     pub outer: Option<usize>,
     pub is_test: bool,
 }
 
-/// A class, struct with methods, trait, interface or module that holds functions.
+/// A class, a struct with methods, a trait, an interface or a module with functions. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Class {
     pub node: NodeIndex,
@@ -36,35 +36,36 @@ pub struct Class {
     pub is_test: bool,
 }
 
-/// The facts of one file.
+/// Functions, classes and test code of one file.
 #[derive(Debug, Clone, Default)]
 pub struct FileFacts {
     /// In document order.
     pub functions: Vec<Function>,
     pub classes: Vec<Class>,
-    /// For every node the innermost function it stands in; `NONE` outside of functions.
+    /// For every node, the index of the innermost function around it; [`FileFacts::NO_FUNCTION`] outside of functions.
     pub innermost_function: Vec<u32>,
-    /// Parts of the file that are test code though not every function of it is a test (`#[cfg(test)] mod`), as ranges of
-    /// node indices, end excluded, in document order; none overlaps another.
+    /// Parts of the file that are test code as a whole, such as `#[cfg(test)] mod`: ranges of node indices, end
+    /// exclusive, in document order and without overlaps.
     pub test_ranges: Vec<(u32, u32)>,
-    /// The whole file is test code, by its path.
+    /// True if the path says that the whole file is test code.
     pub is_test_file: bool,
 }
 
 impl FileFacts {
+    /// Function index of a node outside of functions.
     pub const NO_FUNCTION: u32 = u32::MAX;
 
-    /// Reads a parsed file once.
+    /// Collects the facts of a parsed file in one pass.
     pub fn from_parsed(source: &ParsedFile<'_>) -> Self {
         super::metrics::collect_facts(source)
     }
 
-    /// The innermost function around a node.
+    /// Returns the innermost function around a node.
     pub fn function_at(&self, node: NodeIndex) -> Option<&Function> {
         self.functions.get(*self.innermost_function.get(node)? as usize)
     }
 
-    /// Whether a node is test code: of a test file, inside of a test function or of a part for tests.
+    /// Returns whether a node is test code: in a test file, a test function or a test range.
     pub fn is_test_at(&self, node: NodeIndex) -> bool {
         if self.is_test_file || self.function_at(node).is_some_and(|function| function.is_test) {
             return true;
@@ -75,9 +76,9 @@ impl FileFacts {
     }
 }
 
-/// Whether a file is test code by its name or a folder on its way: `tests/`, `test_x.py`, `x_test.go`, `x.spec.ts`,
-/// `XTest.java`, `x_spec.rb`, `x.unittest.cpp`, `testutil.rs`, `__tests__/`, benchmarks, fixtures and examples' tests
-/// alike.
+/// Returns whether a path is one of test code, by its file name or one of its folders: `tests/`, `test_x.py`,
+/// `x_test.go`, `x.spec.ts`, `XTest.java`, `x_spec.rb`, `x.unittest.cpp`, `testutil.rs`, `__tests__/`. Folders of
+/// benchmarks and fixtures count too.
 pub fn is_test_path(path: &str) -> bool {
     let mut parts = path.split('/').rev();
     let name = parts.next().unwrap_or(path);

@@ -1,4 +1,4 @@
-//! Smells become findings: an identity that outlives the run, and the code they speak of.
+//! Converts smells into findings: adds an id that is stable across runs, and the quoted code.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -7,8 +7,10 @@ use super::smells::Smell;
 use crate::domain::anchors::{Anchors, compute_code_identity, truncate_quote};
 use crate::domain::{Finding, FindingId, FindingStatus, Kind, RunId, Time};
 
-/// The findings of one file for a run, in the order of the smells. `text` is the text that the smells were found in;
-/// equal anchors are told apart by their order from the top.
+/// Converts the smells of one file into findings of a run, in the order of `smells`.
+///
+/// `text` is the text in which the smells were found. Smells of one kind with the same code get different ids, by their
+/// order from the top of the file.
 pub fn to_findings(smells: &[Smell], path: &str, text: &[u8], run_id: &RunId, now: Time) -> Vec<Finding> {
     let mut anchors = Anchors::new(text);
     let mut order: Vec<(usize, &Smell)> = smells.iter().enumerate().collect();
@@ -16,7 +18,8 @@ pub fn to_findings(smells: &[Smell], path: &str, text: &[u8], run_id: &RunId, no
     let mut seen: HashMap<(Kind, Rc<str>), u32> = HashMap::new();
     let mut findings: Vec<(usize, Finding)> = Vec::with_capacity(smells.len());
     for (place, smell) in order {
-        // What must not be quoted must not be guessed from the id either: a short secret could be tried out.
+        // A redacted smell takes its id from the redacted quote: an id made from the code would let an attacker test
+        // guesses of a short secret.
         let (identity, quoted_code) = match &smell.quote {
             Some(quote) => (compute_code_identity(quote).into(), truncate_quote(quote)),
             None => (anchors.identity(smell.anchor), anchors.quote(smell.anchor)),
@@ -94,7 +97,7 @@ mod tests {
         assert!(!serde_json::to_string(&findings)?.contains("hunter2"));
         assert_eq!(findings[4].quoted_code.lines().count(), Finding::MAX_QUOTE_LINES);
         assert_eq!(findings[0].detail_ref, format!("outputs/{run}.json#{}", findings[0].finding_id));
-        // The same code further down, indented: the same finding.
+        // The same code on another line with another indentation gives the same finding.
         let moved = to_findings(&[smell(2, 2, None)], "a.py", b"\n    a  = 1\n", &run, now);
         assert_eq!(moved[0].finding_id, findings[0].finding_id);
         Ok(())

@@ -1,4 +1,4 @@
-//! Files and folders without a repository, for `revdeck smells`.
+//! Analyzes files and folders outside of a repository, for `revdeck smells`.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::smells::duplicate_code::index::CloneIndex;
 use super::source::Parsers;
 use super::{AnalyzeError, Builtin, FileReport};
 
-/// A path that was named and could not be read.
+/// Error for a path argument that cannot be read.
 #[derive(Debug, Error)]
 #[error("cannot read {path}: {source}")]
 pub struct FolderError {
@@ -19,18 +19,18 @@ pub struct FolderError {
     source: std::io::Error,
 }
 
-/// What was read and what was not.
+/// Result of analyzing files and folders.
 #[derive(Debug, Default)]
 pub struct FolderReport {
-    /// By path.
+    /// Sorted by path.
     pub files: Vec<FileReport>,
-    /// Files of ours that could not be read, with why. By path.
+    /// Files in a supported language that could not be read, each with the error. Sorted by path.
     pub unreadable: Vec<(PathBuf, String)>,
-    /// What was named, or is of a language that we read, and was passed over, with why. By path.
+    /// Skipped path arguments and skipped files in a supported language, each with the reason. Sorted by path.
     pub left_out: Vec<(PathBuf, String)>,
 }
 
-/// A file that is to be read.
+/// A file that waits for its analysis.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct QueuedFile {
     size: u64,
@@ -38,7 +38,7 @@ struct QueuedFile {
     found: FileOrigin,
 }
 
-/// How we came to a file.
+/// Origin of a file in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum FileOrigin {
     Named,
@@ -51,16 +51,20 @@ fn too_large_reason(max_file_bytes: u64) -> String {
     format!("it is larger than max_file_bytes, {max_file_bytes}")
 }
 
-/// More threads gain little: reading and parsing share the memory bus.
+/// Number of worker threads. More threads gain little: reading and parsing share the memory bus.
 const WORKER_THREADS: usize = 2;
 
 impl Builtin {
-    /// Reads files and folders, these as `ignore` walks them: what .gitignore names and hidden files are left out, a
-    /// named file is not. Only ordinary files (named links are followed) of at most `max_file_bytes` are opened: a pipe
-    /// would never end, a device may not either.
+    /// Analyzes files and folders.
+    ///
+    /// Folders are walked with the `ignore` crate: hidden files and files that .gitignore names are skipped. A file
+    /// given as an argument is not. Only regular files of at most `max_file_bytes` bytes are opened, because reading a
+    /// pipe or a device may never end. Symbolic links are followed only if they are arguments.
     ///
     /// # Errors
-    /// A named path that does not exist or cannot be read.
+    ///
+    /// Returns [`FolderError`] if the metadata of an argument cannot be read, for example because the path does not
+    /// exist.
     pub fn analyze_paths(&self, paths: &[PathBuf], max_file_bytes: u64) -> Result<FolderReport, FolderError> {
         let (mut todo, mut left_out) = (Vec::new(), Vec::new());
         for path in paths {
@@ -77,7 +81,7 @@ impl Builtin {
         }
         todo.sort_by(|a, b| (&a.path, a.found).cmp(&(&b.path, b.found)));
         todo.dedup_by(|a, b| a.path == b.path);
-        // Taken from the end: the largest first, so that no thread is left with one at last.
+        // Workers pop from the end, so the largest file comes first and no thread processes it alone at the end.
         todo.sort_by_key(|queued| queued.size);
         let queue = Mutex::new(todo);
         let (mut report, copies) = std::thread::scope(|scope| {
@@ -147,7 +151,7 @@ impl Builtin {
     }
 }
 
-/// The content; `None` when there is more of it than allowed, whatever its size was said to be.
+/// Reads a file; `None` if it holds more than `max_file_bytes` bytes, whatever its metadata said.
 fn read_bounded(path: &Path, max_file_bytes: u64) -> std::io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(max_file_bytes.saturating_add(1)).read_to_end(&mut text)?;
@@ -163,7 +167,7 @@ fn collect_files(
     for entry in ignore::WalkBuilder::new(folder).require_git(false).build().flatten() {
         let Some(kind) = entry.file_type().filter(|kind| !kind.is_dir() && !kind.is_symlink()) else { continue };
         let known = Language::detect(&entry.path().to_string_lossy(), b"").is_some();
-        // Files without an ending may say in their first line what they are; they are few.
+        // A file without an extension may name its language in its first line. Such files are few.
         if !known && (entry.path().extension().is_some() || !kind.is_file()) {
             continue;
         }

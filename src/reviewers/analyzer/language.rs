@@ -1,8 +1,8 @@
-//! The languages that the built-in reviewer reads, and how it recognises them.
+//! Languages that the built-in reviewer supports, and their detection.
 
 use std::path::Path;
 
-/// A language with its grammar.
+/// A supported language, with its own tree-sitter grammar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Language {
@@ -38,11 +38,12 @@ impl Language {
         Self::Bash,
     ];
 
+    /// Returns the position in [`Language::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
 
-    /// What it is called in file names and on the command line; TSX is TypeScript.
+    /// Returns the name for file names and the command line. TSX has the name of TypeScript.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rust => "rust",
@@ -60,7 +61,8 @@ impl Language {
         }
     }
 
-    /// By the file name's ending; for a file without one, by its `#!` line. A `.h` is C++ when its lines say so.
+    /// Detects the language by the extension of the file name or, without an extension, by the `#!` line of `content`.
+    /// A `.h` file is C++ if it has lines that only C++ has.
     pub fn detect(path: &str, content: &[u8]) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
         if let Some(extension) = Path::new(name).extension().and_then(|extension| extension.to_str()) {
@@ -104,7 +106,7 @@ impl Language {
         })
     }
 
-    /// The grammar.
+    /// Returns the tree-sitter grammar.
     pub fn grammar(self) -> tree_sitter::Language {
         match self {
             Self::Rust => tree_sitter_rust::LANGUAGE.into(),
@@ -124,7 +126,7 @@ impl Language {
     }
 }
 
-/// Whether a header has lines that only C++ has.
+/// Returns whether the first 256 KiB of a header contain text that only C++ has.
 fn is_cpp_header(content: &[u8]) -> bool {
     const MAX_HEADER_BYTES: usize = 256 * 1024;
     const LINE_STARTS: [&[u8]; 9] = [

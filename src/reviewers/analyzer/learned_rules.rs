@@ -1,8 +1,8 @@
-//! What earlier code taught, as the built-in reviewer asks for it: it is given by whoever makes the reviewer, and the
-//! reviewer knows nothing of where it comes from.
+//! Rules learned from earlier reviews, as an interface for the built-in reviewer. The creator of the reviewer provides
+//! the implementation; the reviewer knows nothing about its source.
 //!
-//! Invariants: lessons add findings of the lowest priority and lower others by one step. They hide nothing, and lower
-//! nothing that [may be grave](Kind::is_never_lowered).
+//! - Learned rules add findings of the lowest priority, and lower the priority of other findings by one step.
+//! - They remove no finding, and never lower a kind for which [`Kind::is_never_lowered`] holds.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,44 +12,46 @@ use super::change::LineSet;
 use super::smells::Smell;
 use super::source::ParsedFile;
 
-/// Of one file so many places at most are told, the surest: a hint that stands everywhere is none. Own.
+/// Maximum number of learned smells per file, most confident first: a hint at every place is of no use. Own choice.
 const MAX_LEARNED_SMELLS_PER_FILE: usize = 5;
 
-/// Somebody who remembers what was corrected and what was dismissed.
+/// Rules learned from corrections and dismissals.
 pub trait LearnedRules: Send + Sync {
-    /// The places of a file whose code is like what was corrected before, the surest first. No two share a line.
+    /// Finds the places of a file whose code resembles code that was corrected before, most confident first. No two
+    /// places share a line.
     fn find_mistakes(&self, source: &ParsedFile<'_>) -> Vec<LearnedMatch>;
 
-    /// Of kinds with lines, whether such findings are always dismissed, and which; in their order.
+    /// Returns, for each kind and line range in `asked` and in the same order, the rule by which users always dismiss
+    /// such findings; `None` if there is no such rule.
     fn find_dismissed(&self, source: &ParsedFile<'_>, asked: &[(Kind, LineRange)]) -> Vec<Option<DismissalRule>>;
 
-    /// Where in a file the code of a pattern's mistake stands, worth a finding or not; none when the pattern is not in use:
-    /// then nobody looks for what it found.
+    /// Returns the lines of a file that match a pattern's mistake, including matches that are not worth a finding.
+    /// `None` if the pattern is not in use: then nobody searches for its findings.
     fn locate_pattern(&self, pattern: &PatternId, source: &ParsedFile<'_>) -> Option<Vec<LineRange>>;
 }
 
-/// Which findings are always dismissed.
+/// Rule by which findings are always dismissed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DismissalRule {
-    /// Those of the kind about code of this shape.
+    /// Findings of the kind about code of this shape.
     Shape,
-    /// Those of the kind, whatever the code: so many were.
+    /// All findings of the kind; the number says how many were dismissed.
     Kind(u32),
 }
 
-/// A place that is like a mistake which was corrected before. The texts are made from abstract forms: they hold none of
-/// the code that was learned from, and none of the code they are about.
+/// A place that resembles a mistake which was corrected before. The texts are made from abstract forms: they contain
+/// neither the code that the rule was learned from nor the code of this place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnedMatch {
     pub pattern: PatternId,
     pub kind: Kind,
     pub confidence: Confidence,
     pub lines: LineRange,
-    /// One line.
+    /// A single line.
     pub title: String,
-    /// What it was learned from, with the pattern's id.
+    /// Evidence for the pattern, with the pattern's id.
     pub evidence: String,
-    /// What to do, one line.
+    /// Advice as a single line.
     pub instruction: String,
 }
 
@@ -74,7 +76,8 @@ impl LearnedMatch {
     }
 }
 
-/// All smells that a file's lessons add, the surest first: none where a smell of the kind says it already.
+/// Converts all matches of learned rules in a file to smells, most confident first. Skips a match if a smell of the
+/// same problem overlaps its lines.
 pub(super) fn find_learned_smells(lessons: &dyn LearnedRules, source: &ParsedFile<'_>, smells: &[Smell]) -> Vec<Smell> {
     let mut said: HashMap<Kind, LineSet> = HashMap::new();
     let mut is_said = |lesson: &LearnedMatch| {
@@ -88,8 +91,8 @@ pub(super) fn find_learned_smells(lessons: &dyn LearnedRules, source: &ParsedFil
     mistakes.map(LearnedMatch::into_smell).collect()
 }
 
-/// Leaves of the smells that lessons added a few. `surest` are the first lines of all that the file has, the surest first;
-/// no two of them share a line.
+/// Keeps at most [`MAX_LEARNED_SMELLS_PER_FILE`] of the learned smells in `smells`. `surest` holds the first lines of
+/// all learned smells of the file, most confident first; no two of them share a line.
 pub(super) fn keep_surest(smells: &mut Vec<Smell>, surest: &[u32]) {
     let is_learned = |smell: &&Smell| smell.pattern.is_some();
     let there: HashSet<u32> = smells.iter().filter(is_learned).map(|smell| smell.line_start).collect();
@@ -98,7 +101,8 @@ pub(super) fn keep_surest(smells: &mut Vec<Smell>, surest: &[u32]) {
     smells.retain(|smell| !is_learned(&smell) || told.contains(&smell.line_start));
 }
 
-/// A model calls an error that is ignored a defect, the smell has a name of its own.
+/// Maps kinds that name the same problem to one kind: a model reports an ignored error as a defect, while the smell has
+/// its own kind.
 fn normalize_kind(kind: Kind) -> Kind {
     match kind {
         Kind::ErrorHandling => Kind::MissingErrorHandling,
@@ -106,7 +110,7 @@ fn normalize_kind(kind: Kind) -> Kind {
     }
 }
 
-/// Lowers what is always dismissed by one step, and says so.
+/// Lowers the priority of always dismissed smells by one step, and adds the reason to the explanation.
 pub(super) fn lower_dismissed<'s>(
     lessons: &dyn LearnedRules,
     source: &ParsedFile<'_>,
@@ -154,7 +158,7 @@ mod tests {
     use crate::reviewers::analyzer::limits::Limits;
     use crate::reviewers::analyzer::source::Parsers;
 
-    /// Finds every line that has a word, and has everything dismissed.
+    /// Matches every line that contains `wrong`, and treats all findings as dismissed.
     struct FakeLearnedRules(Kind);
 
     impl LearnedRules for FakeLearnedRules {

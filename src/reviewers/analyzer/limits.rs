@@ -1,17 +1,17 @@
-//! The thresholds of the smells: `assets/smells.toml`, embedded, with the user's own values laid over it.
-//! Unit, default and source of every value stand beside it in that file.
+//! Thresholds of the smells: the embedded `assets/smells.toml`, overridden by the user's values. The TOML file
+//! documents unit, default and source of every value.
 
 use serde::Deserialize;
 use thiserror::Error;
 
-/// The embedded defaults, as text, for `config show`.
+/// Text of the embedded defaults, for `config show`.
 pub const DEFAULT_SMELLS_TOML: &str = include_str!("../../../assets/smells.toml");
 
-/// Thresholds that cannot be used.
+/// Error for thresholds that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{origin}: {message}")]
 pub struct LimitsError {
-    /// The file the values come from.
+    /// File of the bad values.
     pub origin: String,
     pub message: String,
 }
@@ -26,7 +26,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// All thresholds, a table per smell.
+    /// All thresholds: the rules for grading, and one table per smell.
     Limits {
         grading: Grading,
         long_method: LongMethod,
@@ -41,7 +41,7 @@ tables! {
         tight_coupling: TightCoupling,
         hardcoded_configuration: HardcodedConfiguration,
     }
-    /// How a figure's distance from its limit becomes a priority.
+    /// Rules that turn the ratio of a figure to its limit into a priority.
     Grading { medium_ratio: f64, high_ratio: f64, min_growth: f64, test_factor: f64 }
     LongMethod { enabled: bool, max_code_lines: u32 }
     ComplexFunctions { enabled: bool, max_cyclomatic: u32, max_cognitive: u32, max_nesting: u32, max_parameters: u32 }
@@ -117,17 +117,20 @@ tables! {
 }
 
 impl Limits {
-    /// The defaults with the given files laid over them in order: pairs of a file's name and its text.
+    /// Builds the thresholds from the defaults and `layers`, pairs of a file name and its TOML text. A later layer
+    /// overrides earlier ones.
     ///
     /// # Errors
-    /// A text that is no TOML, an unknown key or a value of a wrong type; the error names the file.
+    ///
+    /// Returns [`LimitsError`] with the name of the file if its text is not TOML, has an unknown key or has a value of
+    /// a wrong type.
     pub fn from_layers<'a>(layers: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, LimitsError> {
         let mut all = parse_table("assets/smells.toml", DEFAULT_SMELLS_TOML)?;
         let mut last = "assets/smells.toml";
         for (origin, text) in layers {
             merge_tables(&mut all, parse_table(origin, text)?);
             last = origin;
-            // Checked after each layer, so that the error names the file that brought it.
+            // Validate after each layer, so that the error names the file with the bad value.
             all.clone().try_into::<Self>().map_err(|error| to_limits_error(origin, &error))?;
         }
         all.try_into().map_err(|error| to_limits_error(last, &error))
@@ -136,7 +139,7 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        // A test holds that the embedded file is sound; there is nothing a user could do about it.
+        // A test checks the embedded file; a user could not fix an error in it.
         #[allow(clippy::expect_used)]
         Self::from_layers([]).expect("assets/smells.toml is embedded and checked by a test")
     }

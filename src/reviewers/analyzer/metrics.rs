@@ -1,36 +1,39 @@
-//! Functions, classes and their figures, read from the flat nodes in one pass.
+//! Collects functions, classes and their metrics from the flat nodes in one pass.
 //!
-//! # What is counted
+//! # Definitions
 //!
-//! Code lines (nloc) and cyclomatic complexity follow lizard, which reads tokens and no tree. A function's lines begin
-//! at its name (`func` in Go, the parenthesis in JavaScript) and end with its body; a line belongs to the function in
-//! which its first token stands, and the line of the name counts for the function as well. Comments, blank lines, doc
-//! strings and the lines of the preprocessor are no code lines. One more path is: `if`, `for`, `while`, `case`, `catch`
-//! and their like, `&&`, `||`, `?`, an `#if`, the `for` and `if` of a comprehension, `except` and `finally`, the default
-//! of a parameter in JavaScript.
+//! Lines of code (nloc) and cyclomatic complexity follow lizard, which reads tokens and builds no tree:
 //!
-//! Which closures are functions of their own is lizard's choice too: in JavaScript, TypeScript and Go they are, in the
-//! other languages they count into the function around them, as do local functions in C, C++ and C#.
+//! - The lines of a function begin at its name (`func` in Go, the parenthesis in JavaScript) and end with its body.
+//! - A line belongs to the function in which its first token stands. The line of the name counts for the function too.
+//! - Comments, blank lines, doc strings and lines of the preprocessor are not lines of code.
+//! - Each of these adds one path: `if`, `for`, `while`, `case`, `catch` and similar keywords, `&&`, `||`, `?`, `#if`,
+//!   the `for` and `if` of a comprehension, `except` and `finally`, the default value of a parameter in JavaScript.
+//! - In JavaScript, TypeScript and Go a closure is a function of its own. In the other languages it counts into the
+//!   enclosing function, as do local functions in C, C++ and C#.
 //!
 //! Rust's cyclomatic complexity follows rust-code-analysis (every match arm, every `?`, `loop`), without the 1 that it
 //! adds for each closure. Cognitive complexity follows SonarSource's white paper (G. Ann Campbell, version 1.7), per
-//! listed function. Nesting counts control structures inside each other; `else if` is not deeper than its `if`.
+//! listed function. Nesting is the depth of control structures inside each other; an `else if` is not deeper than its
+//! `if`.
 //!
-//! # Where we and the others differ, and why
+//! # Differences from other tools
 //!
-//! Held against lizard 1.24 on flask, requests, httpx, fastapi (Python), express, lodash (JavaScript), gin, hugo (Go),
-//! gson (Java), redis (C), fmt and nlohmann json (C++), and against rust-code-analysis 0.0.25 on ripgrep and tokio:
+//! Compared with lizard 1.24 on flask, requests, httpx, fastapi (Python), express, lodash (JavaScript), gin, hugo (Go),
+//! gson (Java), redis (C), fmt and nlohmann json (C++), and with rust-code-analysis 0.0.25 on ripgrep and tokio:
 //!
-//! - lizard loses its place in code that its token machines do not know (a return type that spans lines in Python, an
-//!   optimistic arrow function in JavaScript, a field with an initializer inside of an anonymous class in Java, a macro
-//!   between a C++ function's head and body): its function then ends too soon or takes the next one in.
-//! - In C, `a && (b = c)` is a path less for lizard, which takes `&& ... =` for the declaration of a reference. We follow
-//!   that rule for C++, where such references exist, and not for C.
-//! - A triple-quoted Python string is no code line for lizard behind any token but a few; for us where it is a statement.
-//! - `#if` with an `#else` that repeats an opening brace, and macros that hide braces, upset both trees and tokens.
-//! - Java's type arguments with annotations (`<@Nullable ? extends T>`) hold a `?` that lizard counts.
-//! - Words behind a dot that are keywords elsewhere (`promise.catch(...)`) are paths for lizard, not for us.
-//! - rust-code-analysis counts only the first line of a string that spans lines; to us all of them are code.
+//! - lizard loses its position in code that its token machines do not know (a return type over several lines in Python,
+//!   an optimistic arrow function in JavaScript, a field with an initializer inside an anonymous class in Java, a macro
+//!   between head and body of a C++ function). Its function then ends too early or includes the next one.
+//! - In C, lizard counts one path less for `a && (b = c)`: it takes `&& ... =` for the declaration of a reference. This
+//!   module follows the rule in C++, where such references exist, and not in C.
+//! - For lizard, a triple-quoted Python string is code only after one of a few tokens. Here it is code unless it is a
+//!   statement.
+//! - `#if` with an `#else` that repeats an opening brace, and macros that hide braces, confuse both trees and tokens.
+//! - lizard counts the `?` in Java's annotated type arguments (`<@Nullable ? extends T>`).
+//! - lizard counts a path for a word after a dot that is a keyword elsewhere (`promise.catch(...)`). This module does
+//!   not.
+//! - rust-code-analysis counts only the first line of a string over several lines. This module counts all of them.
 
 use std::collections::HashMap;
 
@@ -40,24 +43,24 @@ use super::language::Language;
 use super::node_kinds::{self, FunctionNesting, KindFlags, NodeKinds};
 use super::source::{Node, NodeIndex, ParsedFile};
 
-/// Where we are in the tree: what holds below a node until its end.
+/// State that applies to all nodes below a node, until its end.
 struct NestingFrame {
     end: u32,
-    /// The listed function; `Facts::NONE` outside.
+    /// Index of the listed function; [`FileFacts::NO_FUNCTION`] outside of functions.
     function: u32,
-    /// Cognitive nesting level.
+    /// Nesting level for cognitive complexity.
     level: u32,
-    /// Control structures inside each other.
+    /// Depth of control structures inside each other.
     depth: u32,
 }
 
-/// A function of which not all tokens have been seen.
+/// A function or class of which not all nodes have been visited, by its index.
 struct OpenNode {
     end: u32,
     function: u32,
 }
 
-/// A run of logical operators: the expression they stand in and the last one.
+/// The logical operators of one expression: the end of the expression and the kind of the last operator.
 struct LogicalRun {
     end: u32,
     last: u16,
@@ -74,29 +77,29 @@ struct MetricsCollector<'s, 'a> {
     spec: &'static NodeKinds,
     facts: FileFacts,
     frames: Vec<NestingFrame>,
-    /// Functions whose name or keyword comes later, and the node from which on the lines are theirs.
+    /// Functions whose name or keyword comes later, as (first node whose lines belong to the function, function).
     announced: Vec<(u32, u32)>,
-    /// Functions that own the lines, innermost last.
+    /// Functions that own lines of code, innermost last.
     owners: Vec<OpenNode>,
-    /// The node from which on decisions count, per function.
+    /// For each function, the node from which on decisions count.
     counts_from: Vec<u32>,
-    /// Functions that call themselves, counted once.
+    /// For each function, true once a call to itself was counted.
     recursive: Vec<bool>,
     logic: Vec<LogicalRun>,
-    /// Open classes.
+    /// Classes around the current node, innermost last.
     classes: Vec<OpenNode>,
-    /// Fields made by assignment: class and name.
+    /// Fields created by assignment, as (class, field name).
     assigned: Vec<(u32, &'a str)>,
     class_by_name: HashMap<&'a str, u32>,
-    /// The parts of classes in nodes, for their code lines.
+    /// Parts of classes for their lines of code, as (class, first row, last row).
     parts: Vec<(u32, u32, u32)>,
-    /// One bit per line of the file: code stands on it.
+    /// One bit per row of the file, set if code stands on it.
     code_rows: Vec<u64>,
-    /// The first row that no token has claimed.
+    /// First row that no token has claimed.
     next_row: u32,
-    /// Nodes before this byte are the preprocessor's.
+    /// End of the current preprocessor directive in bytes; nodes before it belong to the directive.
     directive_end: u32,
-    /// The end of the last attribute that said "test"; what follows it at once is test code.
+    /// End of the last attribute that marks test code, in bytes. The item directly after it is test code.
     test_mark: Option<u32>,
 }
 
@@ -173,11 +176,12 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         }
     }
 
-    /// Lines of the preprocessor are no code lines; its conditions are decisions, as lizard has it.
+    /// Returns whether a node belongs to a preprocessor directive, whose lines are not code. Counts conditional
+    /// directives as decisions, as lizard does.
     fn is_directive(&mut self, index: NodeIndex, node: &Node) -> bool {
         let is_leaf = node.end_index as usize == index + 1;
         if node.start < self.directive_end {
-            // What a directive holds ends with it, but for the branches of a conditional.
+            // The nodes of a directive end with it, except the branches of a conditional.
             return is_leaf || node.end <= self.directive_end;
         }
         if !is_leaf || self.source.text.get(node.start as usize) != Some(&b'#') {
@@ -206,7 +210,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         true
     }
 
-    /// Opens the nesting level of a control structure below its head.
+    /// Opens the nesting level of a control structure at each node below its head.
     fn enter_branch(&mut self, index: NodeIndex, node: &Node) {
         if !node.is_named() || self.spec.fields.is_head(node.field) {
             return;
@@ -219,7 +223,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         if bits & node_kinds::IF != 0 && self.is_else_if(parent) {
             return;
         }
-        // The branch of an `else if` lies below the first `if`, which has opened the level.
+        // The branch of an `else if` is below the first `if`, which has already opened the level.
         let Some(&NestingFrame { function, level, depth, .. }) = self.frames.last() else { return };
         let is_catch_or_ternary = bits & node_kinds::NESTS == 0;
         self.frames.push(NestingFrame {
@@ -237,7 +241,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
             || (bits & node_kinds::IF != 0 && node.field == self.spec.fields.alternative && node.field != 0)
     }
 
-    /// A node that means something.
+    /// Handles a node whose kind has a meaning for the metrics.
     fn visit_node(&mut self, index: NodeIndex, node: &Node, bits: KindFlags) {
         if bits & (node_kinds::FUNCTION | node_kinds::BLOCK) != 0 {
             self.visit_function(index, node, bits);
@@ -328,7 +332,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         }
         let class = match head.receiver {
             Some(receiver) => Some(self.find_or_add_class(receiver, index)),
-            // A class that stands around a function that stands around this one is not this one's class.
+            // A class outside of the enclosing function is not the class of this function.
             None => self.classes.last().map(|open| open.function).filter(|&class| {
                 self.facts.functions.get(outer as usize).is_none_or(|outer| {
                     self.facts.classes.get(class as usize).is_some_and(|class| class.node > outer.node)
@@ -374,9 +378,9 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         self.frames.push(NestingFrame { end: node.end_index, function, level: 0, depth: 0 });
     }
 
-    /// Whether an attribute just before a node said that it is test code.
+    /// Returns whether an attribute directly before a node marks it as test code, and then consumes the mark.
     fn take_test_mark(&mut self, index: NodeIndex, node: &Node) -> bool {
-        // Java's and C#'s modifiers stand inside of the declaration, Rust's attributes before it.
+        // Modifiers of Java and C# are inside the declaration; attributes of Rust are before it.
         if matches!(self.source.language, Language::Java | Language::CSharp) {
             return declarations::has_test_attribute(self.source, self.spec, index);
         }
@@ -424,7 +428,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         let in_test = marked
             || self.facts.test_ranges.last().is_some_and(|&(_, end)| (index as u32) < end)
             || declarations::is_test_class(self.source, self.spec, index, name);
-        // Only where a type's parts may stand apart are equal names one class.
+        // Equal names are one class only in languages in which a type may have several parts.
         let class = if matches!(self.source.language, Language::Rust | Language::Go) {
             self.find_or_add_class(name, index)
         } else {
@@ -434,7 +438,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         let last_row = declarations::last_row(self.source, node);
         if let Some(class) = self.facts.classes.get_mut(class as usize) {
             class.is_test |= in_test;
-            // The largest part stands for all.
+            // The largest part gives the node and the lines of the class.
             if last_row - node.row >= class.line_end - class.line_start {
                 (class.node, class.line_start, class.line_end) = (index, node.row + 1, last_row + 1);
             }
@@ -490,7 +494,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
 
     fn is_reference(&self, index: NodeIndex) -> bool {
         let from = self.source.nodes[index].end as usize;
-        // Tokens are told apart by their neighbours: `==`, `<=`, `!=` and the like are no `=`.
+        // An `=` next to certain characters belongs to another operator: `==`, `<=`, `!=` and similar.
         let rest = &self.source.text[from..];
         for (at, byte) in rest.iter().enumerate().take(2_000) {
             match byte {
@@ -538,7 +542,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         }
     }
 
-    /// Gives the rows of a token that no earlier token has claimed to the function it stands in.
+    /// Assigns the rows of a token that no earlier token has claimed to the innermost function that owns lines.
     fn claim_rows(&mut self, node: &Node, bits: KindFlags, index: NodeIndex) {
         if bits & node_kinds::STRING != 0 && declarations::is_doc_string(self.source, self.spec, index) {
             self.next_row = self.next_row.max(node.end_row + 1);
@@ -585,7 +589,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
                 }
             }
         }
-        // Nodes lie within each other or apart: what does not begin within the last range is a range of its own.
+        // Nodes are nested or disjoint: a range that does not begin within the last kept range is separate.
         self.facts.test_ranges.sort_unstable_by_key(|&(start, end)| (start, std::cmp::Reverse(end)));
         let mut covered = 0;
         self.facts.test_ranges.retain(|&(start, end)| {

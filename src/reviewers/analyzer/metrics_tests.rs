@@ -1,10 +1,11 @@
-//! Functions and their exact figures, per language.
+//! Tests for functions and their exact metrics, per language.
 
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// `name lines nloc cyclomatic cognitive parameters nesting`, a line per function.
+/// Formats the functions as `name lines nloc cyclomatic cognitive parameters nesting`, one per line, with `test` at the
+/// end for test code.
 fn figures(path: &str, code: &str) -> String {
     let language = Language::detect(path, code.as_bytes()).expect("a language of ours");
     let mut parsers = Parsers::default();

@@ -1,6 +1,7 @@
-//! The built-in reviewer: eleven smells over tree-sitter syntax trees, offline.
+//! Built-in reviewer: finds eleven code smells in tree-sitter syntax trees, without network access.
 //!
-//! A file is parsed once, its tree flattened once into [`source::Node`]s, and every smell reads that array.
+//! Each file is parsed once, and its tree is flattened once into an array of [`source::Node`]s. Every smell reads that
+//! array.
 
 mod change;
 mod declarations;
@@ -38,7 +39,7 @@ use smells::hardcoded_configuration::HardcodedValues;
 use smells::{InFileClones, Smell};
 use source::{ParsedFile, Parsers};
 
-/// The built-in reviewer with its thresholds, and what it was taught.
+/// Built-in reviewer with its thresholds and, optionally, the rules learned from earlier reviews.
 #[derive(Clone, Default)]
 pub struct Builtin {
     limits: Limits,
@@ -52,26 +53,26 @@ impl fmt::Debug for Builtin {
     }
 }
 
-/// What was found in one file.
+/// Result of analyzing one file.
 #[derive(Debug, Clone)]
 pub struct FileReport {
     pub path: String,
     pub language: Language,
-    /// By line.
+    /// Sorted by first line, then kind, then last line.
     pub smells: Vec<Smell>,
-    /// In document order, with their figures.
+    /// In document order, with their metrics.
     pub functions: Vec<Function>,
     pub classes: Vec<Class>,
-    /// What of the file must not be shown.
+    /// Redactor for the secrets of the file, which must not be shown.
     pub redactor: FileRedactor,
 }
 
-/// Why a file was not read.
+/// Reason why a file was not analyzed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AnalyzeError {
     #[error("it is of no language that revdeck reads")]
     UnknownLanguage,
-    /// Parsing it would take more work or memory than a file of its size may.
+    /// Parsing needs more parser steps or memory than the limit for a file of this size.
     #[error("it is too complex to parse")]
     TooComplex,
     #[error("the analysis failed on it; that is a fault of revdeck")]
@@ -83,7 +84,7 @@ impl Builtin {
         Self { limits, lessons: None }
     }
 
-    /// With what earlier code taught.
+    /// Returns the reviewer with `lessons`, the rules learned from earlier code.
     #[must_use]
     pub fn with_learned_rules(self, lessons: Arc<dyn LearnedRules>) -> Self {
         Self { lessons: Some(lessons), ..self }
@@ -93,18 +94,20 @@ impl Builtin {
         &self.limits
     }
 
-    /// Reads one file with all eleven smells.
+    /// Analyzes one file with all enabled smells and with the learned rules.
     ///
     /// # Errors
-    /// See [`Unread`].
+    ///
+    /// Returns [`AnalyzeError`] if the language is unknown, the file is too complex to parse, or the parser fails.
     pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Result<FileReport, AnalyzeError> {
         let (mut report, surest) = self.analyze(parsers, path, text, InFileClones::Reported)?;
         learned_rules::keep_surest(&mut report.smells, &surest);
         Ok(report)
     }
 
-    /// What of a file must not be shown: keys by their shape, secrets by their name, passwords in addresses. Nothing for
-    /// files that are not in one of our languages but what [`redact`] finds.
+    /// Finds the secrets of a file: keys with the shape of a provider's key, values with the name of a secret, and
+    /// passwords in URLs. If the language is unknown or the file cannot be parsed, only keys with a known shape are
+    /// found, as in [`redact`].
     pub fn redactor(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> FileRedactor {
         let source = Language::detect(path, text).and_then(|language| parsers.parse(path, language, text).ok());
         source.map_or_else(
@@ -117,20 +120,21 @@ impl Builtin {
         HardcodedValues::scan(source, facts, &self.limits).into_redactor()
     }
 
-    /// Hides in the smells of a file what must not be shown, and has them heed what was learned.
+    /// Redacts the secrets in `smells` of one file, and applies the learned dismissals.
     fn redact_and_lower(&self, source: &ParsedFile<'_>, facts: &FileFacts, smells: &mut [Smell]) {
         self.build_redactor(source, facts).redact_smells(smells, source.text);
         self.lower_dismissed(source, smells);
     }
 
-    /// Has smells of a file heed what was learned: see [`lessons`].
+    /// Lowers the priority of smells that users always dismiss: see [`learned_rules::lower_dismissed`].
     fn lower_dismissed<'s>(&self, source: &ParsedFile<'_>, smells: impl IntoIterator<Item = &'s mut Smell>) {
         if let Some(known) = &self.lessons {
             learned_rules::lower_dismissed(known.as_ref(), source, smells);
         }
     }
 
-    /// With all that lessons add; of these the first lines, for [`lessons::leave_a_few`].
+    /// Analyzes one file and adds every match of the learned rules. The second value holds the first lines of these
+    /// matches, most confident first, for [`learned_rules::keep_surest`].
     fn analyze(
         &self,
         parsers: &mut Parsers,

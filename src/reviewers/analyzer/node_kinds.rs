@@ -1,6 +1,7 @@
-//! What the kinds of syntax nodes mean, per language: tables of names, turned once into a word of bits per kind id.
+//! Maps the node kinds of each language to their meaning for the metrics: tables of kind names, compiled once into bit
+//! flags per kind id.
 //!
-//! Invariant: every name of a table exists in its grammar; a test holds it.
+//! Invariant: every name in a table exists in its grammar; a test checks it.
 
 use std::sync::LazyLock;
 
@@ -9,92 +10,92 @@ use super::source::fields;
 
 pub(super) type KindFlags = u32;
 
-/// A function with a name of its own, listed with its figures when it has a body.
+/// Function with its own entry and metrics, if it has a body.
 pub(super) const FUNCTION: KindFlags = 1;
-/// A closure that counts into the function around it.
+/// Closure that counts into the enclosing function.
 pub(super) const LAMBDA: KindFlags = 1 << 1;
-/// Holds methods and fields.
+/// Container of methods and fields.
 pub(super) const CLASS: KindFlags = 1 << 2;
-/// Neither code nor to be looked into.
+/// Comment: not code, and its children are skipped.
 pub(super) const COMMENT: KindFlags = 1 << 3;
-/// All of its lines are code, also where no leaf stands on them.
+/// String: all of its lines are code, even lines without a leaf node.
 pub(super) const STRING: KindFlags = 1 << 4;
-/// One more path through the function (cyclomatic complexity).
+/// Decision: one more path through the function (cyclomatic complexity).
 pub(super) const DECISION: KindFlags = 1 << 5;
-/// A control structure inside of which one is nested.
+/// Control structure that counts for the nesting depth.
 pub(super) const NESTS: KindFlags = 1 << 6;
-/// +1 and the nesting level for cognitive complexity, and nests.
+/// Adds 1 plus the nesting level to cognitive complexity, and opens a nesting level.
 pub(super) const STRUCTURAL: KindFlags = 1 << 7;
-/// `else`, `elif`: +1 for cognitive complexity whatever the nesting level.
+/// `else`, `elif`: adds 1 to cognitive complexity at any nesting level.
 pub(super) const ELSE: KindFlags = 1 << 8;
-/// `if`: straight below an else it is an `else if`.
+/// `if`: directly below an `else` it is an `else if`.
 pub(super) const IF: KindFlags = 1 << 9;
-/// Wraps the branch after an `else`.
+/// Wrapper of the branch after an `else`.
 pub(super) const ELSE_CLAUSE: KindFlags = 1 << 10;
-/// A binary expression, perhaps a logical one.
+/// Binary expression, possibly a logical one.
 pub(super) const BINARY: KindFlags = 1 << 11;
 /// `&&`, `||`, `and`, `or`: sequences of them count for cognitive complexity.
 pub(super) const LOGICAL: KindFlags = 1 << 12;
-/// `break` or `continue`: +1 for cognitive complexity when a label follows.
+/// `break` or `continue`: adds 1 to cognitive complexity if a label follows.
 pub(super) const JUMP: KindFlags = 1 << 13;
-/// `goto`.
+/// `goto`: adds 1 to cognitive complexity.
 pub(super) const GOTO: KindFlags = 1 << 14;
-/// A conditional expression: its `?` is a decision.
+/// Conditional expression: its `?` is a decision.
 pub(super) const TERNARY: KindFlags = 1 << 15;
-/// `?`, a decision below a [`TERNARY`].
+/// `?`: a decision below a [`TERNARY`].
 pub(super) const QUESTION: KindFlags = 1 << 16;
-/// A parameter or pattern with a default: its `=` is a decision.
+/// Parameter or pattern with a default value: its `=` is a decision.
 pub(super) const DEFAULTED: KindFlags = 1 << 17;
-/// `=`, a decision below a [`DEFAULTED`].
+/// `=`: a decision below a [`DEFAULTED`].
 pub(super) const EQUALS: KindFlags = 1 << 18;
-/// A field, or several, of the class around it.
+/// Declaration of one or several fields of the enclosing class.
 pub(super) const FIELD: KindFlags = 1 << 19;
-/// A name in a [`FIELD`]: each is one field.
+/// Name in a [`FIELD`]: each name is one field.
 pub(super) const FIELD_NAME: KindFlags = 1 << 20;
-/// Perhaps `self.x = ...`: makes a field where the language declares none.
+/// Assignment, possibly `self.x = ...`, which creates a field.
 pub(super) const ASSIGNMENT: KindFlags = 1 << 21;
-/// Perhaps says that what follows is test code.
+/// Attribute that may mark the next item as test code.
 pub(super) const ATTRIBUTE: KindFlags = 1 << 22;
-/// A call.
+/// Call.
 pub(super) const CALL: KindFlags = 1 << 23;
-/// A `else` below it is none: conditional expressions, `case`.
+/// Node whose own `else` does not count: conditional expressions, `case`.
 pub(super) const NO_ELSE: KindFlags = 1 << 24;
-/// Rust's `mod`, where `#[cfg(test)]` may stand.
+/// Rust's `mod`, which may have `#[cfg(test)]`.
 pub(super) const MODULE: KindFlags = 1 << 25;
-/// Not a line of code though it has text: line ends as tokens.
+/// Token with text that is not code: a line end.
 pub(super) const LAYOUT: KindFlags = 1 << 26;
-/// A statement that is nothing but an expression: a string in it is a doc string.
+/// Statement that is only an expression: a string in it is a doc string.
 pub(super) const EXPRESSION_STATEMENT: KindFlags = 1 << 27;
-/// Not a parameter of its own: the receiver, separators.
+/// Child of a parameter list that is not a parameter: the receiver, separators.
 pub(super) const NO_PARAMETER: KindFlags = 1 << 28;
-/// Parentheses do not end a run of logical operators.
+/// Parentheses, which do not end a sequence of logical operators.
 pub(super) const PARENTHESES: KindFlags = 1 << 29;
-/// A block: outside of functions perhaps one that a macro makes.
+/// Block: outside of functions it may be the body of a function that a macro defines.
 pub(super) const BLOCK: KindFlags = 1 << 30;
 
 type KindTable = &'static [(KindFlags, &'static [&'static str])];
 
-/// Unnamed kinds, written as they stand in the code, and named kinds.
+/// Kinds of anonymous nodes, written as in the code, and kinds of named nodes.
 struct KindTables {
     tokens: KindTable,
     nodes: KindTable,
 }
 
-/// How a language's functions are written.
+/// How functions inside of functions count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FunctionNesting {
-    /// A function's figures begin at its name; functions inside of a function count into it (C, C++, C#).
+    /// Metrics begin at the function's name; inner functions count into the outer one (C, C++, C#).
     Flat,
-    /// A function's figures begin at its name or keyword; functions inside of it count for themselves.
+    /// Metrics begin at the function's name or keyword; inner functions have their own metrics.
     Nested,
 }
 
-/// A language's meaning of kinds and fields.
+/// Meaning of the node kinds and fields of one language.
 pub(super) struct NodeKinds {
     bits: Box<[KindFlags]>,
     pub style: FunctionNesting,
     pub fields: Fields,
-    /// Lines that begin with `#` are the preprocessor's.
+    /// True if lines that begin with `#` belong to the preprocessor.
     pub preprocessor: bool,
 }
 
@@ -108,7 +109,8 @@ fields! {
 }
 
 impl Fields {
-    /// Whether a field belongs to the head of a control structure and not to what is nested in it.
+    /// Returns whether a field belongs to the head of a control structure, so that its node is not nested in the
+    /// structure.
     pub fn is_head(&self, field: u16) -> bool {
         field != 0
             && [

@@ -1,7 +1,9 @@
-//! The built-in reviewer as a [`Reviewer`]: a change's files by themselves, then copies in the whole snapshot.
+//! Implements [`Reviewer`] for the built-in smells: reviews each changed file alone, then searches copies in the whole
+//! snapshot.
 //!
-//! Invariants: everything is read from the snapshot's objects; the report is in the order of the unit's files however
-//! many threads read them; a file that makes the analysis panic costs this file and nothing else.
+//! - All content comes from the objects of the snapshot.
+//! - The report follows the order of the files in the unit, for any number of threads.
+//! - A panic during the analysis of a file loses the result of this file only.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,45 +26,45 @@ use crate::domain::{
 use crate::git::{FileChange, FilterSettings, GitError, Repo, TreeFile};
 use crate::reviewers::{Reviewer, ReviewerError, ReviewerFile, ReviewerReport, ReviewerUnit};
 
-/// Raised when the rules report something else for the same code and thresholds within a version of the package.
+/// Version of the rules. Raise it if the same code and thresholds give other findings within one package version.
 const RULES_VERSION: u32 = 5;
 
-/// Files in a unit. Measured: one durable write per finding and file costs less than the reading from here on, and a
-/// killed worker repeats at most a tenth of a second.
+/// Number of files in a unit. Measured: from this size on, one durable write per finding and file costs less than
+/// reading the files, and a killed worker repeats at most 0.1 s of work.
 const FILES_PER_UNIT: usize = 32;
 
-/// Fewer files than this are read by one thread: starting another would cost more than it saves.
+/// Minimum number of files for a second thread. Below it, starting the thread costs more than it saves.
 const MIN_FILES_FOR_SECOND_THREAD: usize = 4;
 
-/// Stack of the second thread, in bytes.
+/// Stack size of the second thread, in bytes.
 const THREAD_STACK_BYTES: usize = 8 << 20;
 
-/// Above this many bytes of changed files their syntax trees are not all held at once: copies are then looked for among
-/// the changed files only, by fingerprints.
+/// Maximum total size of changed files whose syntax trees are held at once, in bytes. Above it, copies are searched
+/// only among the changed files, by fingerprints.
 const MAX_CHANGED_BYTES: usize = 4 << 20;
 
-/// Changes whenever the same code could lead to other findings: 16 hexadecimal digits over the rules and the thresholds
-/// in force (`smells` as TOML).
+/// Returns a version that changes whenever the same code could lead to other findings: 16 hexadecimal digits of a hash
+/// of the package version, the rules version and the thresholds in force (`smells`, TOML).
 ///
-/// What was learned is no part of it on purpose: it grows with every finding that is settled, and nothing that was
-/// reviewed would stay reviewed. Lessons add hints of the lowest priority and hide nothing, so a review that had fewer of
-/// them is as good; code that changes meets all that is known by then.
+/// The learned rules are not part of the version on purpose. They grow with every settled finding, so no earlier review
+/// would stay valid. They only add hints of the lowest priority and hide nothing, so a review with fewer rules is as
+/// good. Changed code is reviewed with all rules known by then.
 pub fn policy_version(smells: &str) -> String {
     let rules = RULES_VERSION.to_le_bytes();
     let version = env!("CARGO_PKG_VERSION").as_bytes();
     content_hash([b"builtin".as_slice(), version, &rules, smells.as_bytes()]).chars().take(16).collect()
 }
 
-/// Where a snapshot is and what a review of it may read.
+/// Snapshot to review, and the files in which a review may search.
 #[derive(Debug, Clone)]
 pub struct ReviewedSnapshot {
     pub run_id: RunId,
     pub commit: String,
-    /// What takes files out of a review, for the files that copies are looked for in.
+    /// Filter that excludes files from a review; it also limits the files that are searched for copies.
     pub filter: FilterSettings,
 }
 
-/// The built-in reviewer of one run.
+/// Built-in reviewer of one run.
 pub struct BuiltinReviewer {
     repo: Mutex<Repo>,
     snapshot: ReviewedSnapshot,
@@ -71,7 +73,7 @@ pub struct BuiltinReviewer {
     policy_version: String,
 }
 
-/// What became of a file.
+/// Result of the review of one file.
 enum FileOutcome {
     Reviewed { findings: Vec<Finding>, lines: u32 },
     LeftOut { reason: OmissionReason, note: Option<String> },
@@ -91,8 +93,8 @@ impl FileOutcome {
     }
 }
 
-/// The report about files of which each has one outcome; a file without one, because the thread that had it is gone, was
-/// not read.
+/// Builds the report from the outcomes of `files`, at most one per file. A file without an outcome, because its thread
+/// died, counts as not read.
 fn build_report(files: &[FileChange], done: Vec<(usize, FileOutcome)>) -> ReviewerReport {
     let mut outcomes: Vec<Option<FileOutcome>> = files.iter().map(|_| None).collect();
     for (index, outcome) in done {
@@ -118,10 +120,11 @@ fn build_report(files: &[FileChange], done: Vec<(usize, FileOutcome)>) -> Review
 }
 
 impl BuiltinReviewer {
-    /// A reviewer of `snapshot` with the thresholds `smells`, as TOML.
+    /// Creates a reviewer of `snapshot` with the thresholds `smells` (TOML).
     ///
     /// # Errors
-    /// Thresholds that cannot be used.
+    ///
+    /// Returns [`LimitsError`] if the thresholds cannot be used.
     pub fn new(repo: Repo, snapshot: ReviewedSnapshot, smells: &str) -> Result<Self, LimitsError> {
         let limits = Limits::from_layers([("the settings in force", smells)])?;
         Ok(Self {
@@ -133,13 +136,14 @@ impl BuiltinReviewer {
         })
     }
 
-    /// With what earlier code taught.
+    /// Returns the reviewer with `lessons`, the rules learned from earlier code.
     #[must_use]
     pub fn with_learned_rules(self, lessons: Arc<dyn LearnedRules>) -> Self {
         Self { builtin: self.builtin.with_learned_rules(lessons), ..self }
     }
 
-    /// With what is known of the snapshot's files; what is not is read, as far as a review's budget goes.
+    /// Returns the reviewer with `known`, a source of fingerprints of the snapshot's files. Fingerprints that it lacks
+    /// are computed, up to the budget of the search.
     #[must_use]
     pub fn with_fingerprints(self, known: Option<Arc<dyn FingerprintSource>>) -> Self {
         Self { known, ..self }
@@ -196,7 +200,7 @@ impl BuiltinReviewer {
         Ok(build_report(files, done))
     }
 
-    /// What became of one file, whatever happens.
+    /// Reviews one file. A panic becomes a failed outcome.
     fn review_file(&self, parsers: &mut Parsers, file: &FileChange) -> FileOutcome {
         match catch_unwind(AssertUnwindSafe(|| self.load_and_review(parsers, file))) {
             Ok(outcome) => outcome,
@@ -227,7 +231,7 @@ impl BuiltinReviewer {
         }
     }
 
-    /// Run ids and times are set by whoever called.
+    /// Converts smells to findings. The caller of the reviewer sets the final run ids and times.
     fn build_findings(&self, smells: &[Smell], path: &str, text: &[u8]) -> Vec<Finding> {
         to_findings(smells, path, text, &self.snapshot.run_id, Time::UNIX_EPOCH)
     }
@@ -239,7 +243,7 @@ impl BuiltinReviewer {
             if cancelled() {
                 return Err(ReviewerError::Cancelled);
             }
-            // What cannot be read was told of when the file was reviewed by itself.
+            // The review of the single file has already reported that it cannot be read.
             let Ok(text) = self.blob(&file.new_blob) else { continue };
             let Some(language) = Language::detect(&file.path, &text) else { continue };
             bytes += text.len();
@@ -283,7 +287,7 @@ impl BuiltinReviewer {
         Ok(report)
     }
 
-    /// Copies among the changed files, when they are too many to be held at once.
+    /// Searches copies among the changed files only, for files that are too large to be held at once.
     fn find_clones_among_changed(
         &self,
         files: &[FileChange],
@@ -361,7 +365,7 @@ impl Reviewer for BuiltinReviewer {
     }
 }
 
-/// The files of a commit that copies are looked for in.
+/// Returns the files of a commit in which copies are searched.
 fn list_searched_files(repo: &Repo, commit: &str, filter: &FilterSettings) -> Result<Vec<TreeFile>, GitError> {
     let mut judge = repo.review_filter(commit, filter)?;
     let mut files = repo.tree_files(commit)?;
@@ -370,7 +374,7 @@ fn list_searched_files(repo: &Repo, commit: &str, filter: &FilterSettings) -> Re
     Ok(files)
 }
 
-/// The lines that a change added or changed.
+/// Returns the lines that a change added or changed.
 fn added_lines(file: &FileChange) -> Vec<LineRange> {
     file.hunks.iter().filter(|hunk| hunk.new_lines > 0).map(|hunk| hunk.new_range()).collect()
 }

@@ -1,4 +1,5 @@
-//! A parsed file as a flat array of syntax nodes in document order, so that a smell is a loop and not a tree walk.
+//! Represents a parsed file as a flat array of syntax nodes in document order, so that a smell is a loop and not a tree
+//! walk.
 
 mod memory_limit;
 mod parsers;
@@ -7,24 +8,25 @@ pub use parsers::Parsers;
 
 use super::language::Language;
 
-/// The index of a [`Node`] in [`Source::nodes`].
+/// Index of a [`Node`] in [`ParsedFile::nodes`].
 pub type NodeIndex = usize;
 
-/// One syntax node, named or not. The children of node `i` start at `i + 1`; the next sibling is at `end_index`.
+/// A syntax node, named or anonymous. The children of node `i` start at `i + 1`; the next sibling is at `end_index`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
+    /// Kind id of the grammar.
     pub kind: u16,
-    /// The field the node fills in its parent; 0 for none.
+    /// Field id in the parent; 0 for none.
     pub field: u16,
     pub flags: u8,
-    /// The parent's index; its own for the root.
+    /// Index of the parent; the root is its own parent.
     pub parent: u32,
     /// One past the last node of its subtree.
     pub end_index: u32,
-    /// Bytes, end excluded.
+    /// Byte range in the text, end exclusive.
     pub start: u32,
     pub end: u32,
-    /// Lines, counted from 0.
+    /// Rows of the start and the end, 0-based.
     pub row: u32,
     pub end_row: u32,
 }
@@ -37,7 +39,7 @@ impl Node {
         self.flags & Self::NAMED != 0
     }
 
-    /// Whether the parser could not make sense of it, or missed it.
+    /// Returns whether the parser could not interpret the text of the node, or inserted it as missing.
     pub fn is_error(&self) -> bool {
         self.flags & Self::ERROR != 0
     }
@@ -49,8 +51,8 @@ pub struct ParsedFile<'a> {
     pub language: Language,
     pub text: &'a [u8],
     pub nodes: Vec<Node>,
-    /// The stretches of the text that are UTF-8, with where they start: checked once and not with every node, which for
-    /// nodes in nodes is the square.
+    /// Parts of the text that are valid UTF-8, with their start bytes. The check runs once per file: a check per node
+    /// takes quadratic time for nested nodes.
     valid: Vec<(usize, &'a str)>,
 }
 
@@ -66,17 +68,18 @@ impl<'a> ParsedFile<'a> {
         Self { path, language, text, nodes, valid }
     }
 
-    /// The bytes of a node.
+    /// Returns the bytes of a node.
     pub fn bytes(&self, node: &Node) -> &'a [u8] {
         &self.text[node.start as usize..node.end as usize]
     }
 
-    /// The text of a node; empty when it is not UTF-8.
+    /// Returns the text of a node; empty if it is not UTF-8.
     pub fn text(&self, node: &Node) -> &'a str {
         self.slice_text(node.start as usize, node.end as usize)
     }
 
-    /// At most about `bytes` bytes from the start of a node, for what is told by how it begins.
+    /// Returns about the first `bytes` bytes of a node, cut at a character boundary, for checks that need only its
+    /// beginning.
     pub fn text_prefix(&self, node: &Node, bytes: usize) -> &'a str {
         let (start, end) = (node.start as usize, node.end as usize);
         let cut = (start + bytes).min(end);
@@ -90,7 +93,7 @@ impl<'a> ParsedFile<'a> {
         stretch.and_then(|&(at, text)| text.get(start - at..end.checked_sub(at)?)).unwrap_or("")
     }
 
-    /// The indices of a node's children, unnamed ones included.
+    /// Returns the indices of a node's children, anonymous ones included.
     pub fn children(&self, parent: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
         let end = self.nodes[parent].end_index as usize;
         let mut next = parent + 1;
@@ -103,11 +106,12 @@ impl<'a> ParsedFile<'a> {
         })
     }
 
-    /// The child of the same parent that ends where a node begins. Over all nodes of a file this takes as many steps as
-    /// there are nodes: each lies on the last edge of one sibling only.
+    /// Returns the previous sibling of a node, anonymous ones included; `None` for a first child. Calls for all nodes
+    /// of a file together take as many steps as there are nodes, because each node is on the last edge of only one
+    /// sibling.
     pub fn prev_sibling(&self, index: NodeIndex) -> Option<NodeIndex> {
         let parent = self.nodes[index].parent;
-        // The node just before is the parent, or the last one inside of the sibling.
+        // The node at `index - 1` is the parent, or the last node inside the sibling.
         let mut at = index.checked_sub(1).filter(|&at| at != parent as usize)?;
         while self.nodes[at].parent != parent {
             at = self.nodes[at].parent as usize;
@@ -115,24 +119,24 @@ impl<'a> ParsedFile<'a> {
         Some(at)
     }
 
-    /// The indices of everything below a node.
+    /// Returns the indices of all nodes below a node.
     pub fn descendants(&self, parent: NodeIndex) -> std::ops::Range<NodeIndex> {
         parent + 1..self.nodes[parent].end_index as usize
     }
 
-    /// The child in a field, see [`Fields`].
+    /// Returns the first child with this field id (see [`field_id`]); `None` for field 0.
     pub fn child_by_field(&self, parent: NodeIndex, field: u16) -> Option<NodeIndex> {
         (field != 0).then(|| self.children(parent).find(|&child| self.nodes[child].field == field))?
     }
 }
 
-/// A set of node kinds of one language, made from their names; asking is one bit test.
+/// Set of node kinds of one language, built from their names. A lookup tests one bit.
 #[derive(Debug, Clone, Default)]
 pub struct KindSet(Vec<u64>);
 
 impl KindSet {
-    /// The kinds with these names; a kind may have several ids, all are taken. Names of unnamed nodes are written as
-    /// they stand in the code (`"&&"`).
+    /// Builds the set of the kinds with these names. A kind may have several ids; the set has all of them. Names of
+    /// anonymous nodes are written as in the code (`"&&"`).
     pub fn new(language: Language, names: &[&str]) -> Self {
         let grammar = language.grammar();
         let mut bits = vec![0u64; grammar.node_kind_count().div_ceil(64)];
@@ -149,15 +153,15 @@ impl KindSet {
     }
 }
 
-/// The id of a field by its name; 0 when the language has no such field.
+/// Returns the id of a field by its name; 0 if the language has no such field.
 pub fn field_id(language: Language, name: &str) -> u16 {
     language.grammar().field_id_for_name(name).map_or(0, |id| id.get())
 }
 
-/// `Fields`: the ids of a language's fields by short names; 0 where the language has none.
+/// Defines `Fields`: the ids of a language's fields under short names; 0 for fields that the language lacks.
 macro_rules! fields {
     ($visibility:vis, $($name:ident = $text:literal),+ $(,)?) => {
-        /// Ids of the fields we ask for; 0 where the language has none.
+        /// Ids of the fields that this module reads; 0 if the language has no such field.
         #[derive(Debug, Clone, Copy)]
         $visibility struct Fields { $(pub $name: u16),+ }
 
@@ -170,7 +174,7 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// Leaves that are a name, in any language.
+/// Kinds of leaf nodes that are names, in all languages.
 pub const NAME_KINDS: &[&str] = &[
     "identifier",
     "type_identifier",

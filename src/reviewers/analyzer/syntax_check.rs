@@ -1,11 +1,11 @@
-//! Whether a suggested change leaves a file that can still be parsed.
+//! Checks that a suggested change leaves a file that can still be parsed.
 
 use super::language::Language;
 use super::source::{Node, Parsers};
 
-/// Whether a file has, after a change, no more places that its grammar cannot make sense of than before. Partial trees
-/// are ordinary, so a count is compared and not asked for none. `true` for languages that are not ours, and where
-/// nothing can be compared because the grammar gives up on the text before.
+/// Returns whether `after` has at most as many syntax errors as `before`. Files with some errors are common, so the
+/// counts are compared instead of requiring none. Also returns `true` for an unknown language, and if the parser gives
+/// up on `before`.
 pub fn has_no_new_syntax_errors(path: &str, before: &str, after: &str) -> bool {
     let Some(language) = Language::detect(path, before.as_bytes()) else { return true };
     let mut parsers = Parsers::default();

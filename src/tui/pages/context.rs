@@ -1,7 +1,8 @@
-//! The page of a run's context: the list of `revdeck context`, rules, what was learned, the change, the code around it, with
-//! how much of the budget each takes, and what was left out.
+//! Builds the context page of a run: the sections of `revdeck context` (rules, learned patterns, the change, the
+//! code around it), the share of the budget that each takes, and the omitted pieces.
 //!
-//! Invariants: a column that has no room is left away, the least important first; where and why are wrapped, never cut.
+//! - Columns without room are dropped, the least important first.
+//! - Locations and reasons are wrapped, never cut.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -14,17 +15,17 @@ use super::{NAMES, format_thousands};
 use crate::domain::{ContextRecord, ContextRecordSection, RunStatus, text};
 use crate::report::figures::format_short_count;
 
-/// Columns of the bar at most: further apart, two shares are not compared.
+/// Greatest width of the bar in columns; a wider bar makes shares hard to compare.
 const MAX_BAR_COLUMNS: usize = 100;
-/// Columns that a place is worth before others get any, those with a reason beside it, and those beyond which it takes
-/// none from a reason.
+/// Columns of a location: minimum before other columns get room, minimum beside a reason, maximum beside a
+/// reason.
 const LOCATION_COLUMNS: [usize; 3] = [24, 30, 44];
-/// On a screen with fewer rows than this the list begins further up.
+/// On a screen with fewer rows, the list starts further up.
 const MIN_TALL_ROWS: u16 = 30;
-/// Columns of figures, the gap before them included.
+/// Columns of figures, including the gap before them.
 const TOKENS: usize = 8;
 const SCORE: usize = 8;
-/// Between a place or a figure and the words behind it.
+/// Columns between a location or a figure and the text behind it.
 const GAP_COLUMNS: usize = 2;
 
 pub fn render_context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
@@ -86,7 +87,7 @@ pub fn render_context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) 
     }
 }
 
-/// There is no context: why.
+/// Returns the reason why there is no context.
 fn empty_reason(page: &TurnsPage) -> &'static str {
     match page.run.status {
         _ if !page.conversation.turns.is_empty() => {
@@ -95,7 +96,7 @@ fn empty_reason(page: &TurnsPage) -> &'static str {
         }
         RunStatus::Pending => "Waiting for a worker.",
         status if !status.is_terminal() => "Nothing has been sent yet.",
-        // The journal was cleaned away with `store prune`, or no worker came as far as asking.
+        // The journal was removed by `store prune`, or no worker sent a request.
         _ if page.run.tokens.total() > 0 => "The journal of this run is no longer kept: what it sent cannot be shown.",
         _ => "Nothing was sent in this run.",
     }
@@ -110,7 +111,7 @@ fn describe_compression(word: &str) -> &str {
     }
 }
 
-/// What a section is for, as the bar shows it.
+/// Share of the context, as the bar shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ContextShare {
     Change,
@@ -141,8 +142,9 @@ impl ContextShare {
     }
 }
 
-/// Tokens of each part in the order of [`Part::ALL`]: together the budget, or what was sent if that were more. Code has
-/// what is not listed and the few tokens by which joined sections differ from their sum.
+/// Computes the tokens of each share in the order of [`ContextShare::ALL`]. The sum is the budget, or the sent
+/// tokens if they exceed it. The code share includes unlisted sections and the few tokens by which joined
+/// sections differ from their sum.
 fn compute_shares(context: &ContextRecord) -> [u64; 4] {
     let total = u64::from(context.total_tokens);
     let of = |part: ContextShare| {
@@ -154,8 +156,8 @@ fn compute_shares(context: &ContextRecord) -> [u64; 4] {
     [change, total - change - project, project, u64::from(context.budget).saturating_sub(total)]
 }
 
-/// How many of `width` cells each share takes: those that are there have at least one as long as there is room, and what
-/// was sent ends where its sum does.
+/// Distributes `width` cells over the shares. A share above zero gets at least one cell while there is room. The
+/// running sum is rounded, so rounding errors do not add up.
 fn allocate_cells(shares: &[u64; 4], width: usize) -> [usize; 4] {
     let whole = shares.iter().sum::<u64>().max(1) as u128;
     let mut cells = [0; 4];
@@ -169,7 +171,7 @@ fn allocate_cells(shares: &[u64; 4], width: usize) -> [usize; 4] {
     cells
 }
 
-/// Tokens of the budget, in words and as a bar.
+/// Renders the tokens and the budget as text and as a bar.
 fn render_budget(app: &App, context: &ContextRecord, shares: &[u64; 4], width: usize, doc: &mut Doc) {
     let (total, budget) = (u64::from(context.total_tokens), u64::from(context.budget));
     let said =
@@ -184,8 +186,9 @@ fn render_budget(app: &App, context: &ContextRecord, shares: &[u64; 4], width: u
     doc.push(bar);
 }
 
-/// What the signs of the bar mean, and their tokens: what is said of it below the bar, and at the end. On a short screen it
-/// takes a line of the list: without the tokens where they are too much for that, and nothing where it would be more.
+/// Builds the legend of the bar with token counts; returns the lines below the bar and the lines at the end of
+/// the page. On a short screen, only a legend of one line stays below the bar (without token counts if they do
+/// not fit), and the full legend moves to the end.
 fn build_legend(app: &App, shares: &[u64; 4], width: usize) -> (Vec<DocLine>, Vec<DocLine>) {
     let whole = build_legend_lines(app, shares, width, true);
     if app.rows >= MIN_TALL_ROWS || whole.len() == 1 {
@@ -213,14 +216,14 @@ fn build_legend_lines(app: &App, shares: &[u64; 4], width: usize, has_tokens: bo
     lines
 }
 
-/// Where the columns of a list are.
+/// Column widths of a list.
 struct ContextColumns {
     number: usize,
     place: usize,
-    /// 0 without this column.
+    /// 0 if the column is dropped.
     kind: usize,
     has_score: bool,
-    /// Else reasons stand below places, or behind those that are short.
+    /// If false, reasons stand below the locations, or behind short ones.
     has_reason: bool,
 }
 
@@ -240,7 +243,7 @@ impl ContextColumns {
         let [worth, beside, most] = LOCATION_COLUMNS;
         let wanted =
             widest(&|entry| entry_name(entry).width() + format_lines(entry).width() + GAP_COLUMNS).clamp(worth, most);
-        // A reason beside its place is worth more than the kind, for it saves a line.
+        // A reason beside its location saves a line, so the kind column is dropped first.
         for kind in [kind, 0] {
             let Some(reason) = reason else { break };
             let room = width.saturating_sub(least + kind + SCORE + GAP_COLUMNS + reason);
@@ -260,12 +263,12 @@ impl ContextColumns {
     }
 }
 
-/// What is of no file goes by its kind.
+/// Returns the path of an entry, or its kind if it belongs to no file.
 fn entry_name(entry: &ContextRecordSection) -> &str {
     if entry.path.is_empty() { &entry.kind } else { &entry.path }
 }
 
-/// `:12-40`.
+/// Formats the lines of an entry: `:12-40`; empty without lines.
 fn format_lines(entry: &ContextRecordSection) -> String {
     match entry.start_line {
         0 => String::new(),
@@ -274,7 +277,7 @@ fn format_lines(entry: &ContextRecordSection) -> String {
     }
 }
 
-/// `src/doc.rs:12-40`, broken behind slashes and, where a name takes all there is, before its lines.
+/// Wraps `src/doc.rs:12-40` after slashes, and before the line range if a name fills the width.
 fn wrap_location(entry: &ContextRecordSection, width: usize) -> Vec<String> {
     let lines = format_lines(entry);
     let name = text::sanitize_line(entry_name(entry));
@@ -290,7 +293,7 @@ fn pad_end(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// A title with the names of the columns, and a row for each entry.
+/// Renders a title with column names and a row per entry.
 fn render_list(app: &App, title: &str, entries: &[ContextRecordSection], width: usize, doc: &mut Doc) {
     doc.push_blank();
     if entries.is_empty() {
@@ -376,7 +379,7 @@ mod tests {
 
     #[test]
     fn the_bar_is_as_wide_as_it_may_be_and_shows_all_that_is_there() {
-        // Shares of change, code, project and what is free; cells.
+        // Shares of change, code, project and free; expected cells.
         for (shares, width, expected) in [
             ([0, 0, 0, 0], 10, [0, 0, 0, 0]),
             ([0, 0, 0, 500], 10, [0, 0, 0, 10]),
@@ -417,7 +420,7 @@ mod tests {
     fn shares_add_up_to_the_budget_whatever_is_listed() {
         let section =
             |kind: &str, tokens| ContextRecordSection { kind: kind.into(), tokens, ..ContextRecordSection::default() };
-        // The rest of what the change stands in is code around it.
+        // Tokens of the change's other sections count as code.
         let sections = vec![section("diff", 300), section("focus", 50), section("rules", 100), section("function", 9)];
         for (budget, total_tokens, expected) in [
             (1_000, 460, [300, 60, 100, 540]),

@@ -1,4 +1,4 @@
-//! The page of a fix: what it is, who made it, what its review says, and the patch.
+//! Builds the page of a fix: state, author, the review of the fix, and the patch.
 
 use super::{NAMES, render_diff};
 use crate::domain::{Fix, FixStatus, text};
@@ -18,7 +18,7 @@ fn role_of_status(status: FixStatus) -> Role {
     }
 }
 
-/// One line about the fix of a finding, for the finding's page.
+/// Renders one line about the fix of a finding, for the finding's page.
 pub fn render_state(app: &App, fix: &Fix, width: usize, doc: &mut Doc) {
     let dot = format!(" {} ", app.glyphs.dot);
     let mut parts = vec![match fix.status {

@@ -1,4 +1,4 @@
-//! The page of a pattern, of a language's patterns, and of no knowledge at all.
+//! Builds the pages of a pattern, of a language, and of an empty knowledge view.
 
 use std::borrow::Cow;
 
@@ -18,12 +18,12 @@ use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::knowledge::{KnowledgeView, LanguagePatterns, LearningMode, PatternLibrary, RankedPattern};
 use crate::tui::theme::Role;
 
-/// Columns of a bar of success at most.
+/// Greatest width of the success bar in columns.
 const MAX_BAR_COLUMNS: usize = 40;
-/// Months of which the bars tell at most: as many as are kept.
+/// Greatest number of months in the bars, equal to the number of stored months.
 const MAX_MONTHS: i32 = 24;
 
-/// The page in `width` columns.
+/// Builds the page, `width` columns wide.
 pub fn build_knowledge_page(app: &App, view: &KnowledgeView, width: usize) -> Doc {
     let mut doc = Doc::default();
     let Some(library) = &view.library else {
@@ -51,7 +51,7 @@ fn key_label(app: &App, action: Action) -> String {
     app.keymap.key_of(KeyContext::Knowledge, action).map_or_else(String::new, |key| key.to_string())
 }
 
-/// What knowledge is, and how it grows.
+/// Explains what knowledge is and how it grows.
 fn render_empty(library: &PatternLibrary, width: usize, doc: &mut Doc) {
     let width = width.min(92);
     doc.push(DocLine::styled(Role::Strong, "Nothing is known yet"));
@@ -103,7 +103,7 @@ fn render_learning_off(width: usize, doc: &mut Doc) {
     );
 }
 
-/// How the patterns of a language stand.
+/// Renders the figures of a language's patterns.
 fn render_language(app: &App, shelf: &LanguagePatterns, width: usize, doc: &mut Doc) {
     let mut figures = KnowledgeTotals::default();
     for known in &shelf.patterns {
@@ -255,7 +255,7 @@ fn render_pattern(app: &App, library: &PatternLibrary, known: &RankedPattern, wi
     }
 }
 
-/// The description; of one that only tells the forms, which stand below, what is left.
+/// Returns the description, or a shorter text if the description only repeats the forms, which are shown below.
 fn build_headline(pattern: &Pattern) -> Cow<'_, str> {
     let made = pattern.parse_forms().map(|(broken, fixed)| {
         descriptions::build_description(pattern.stance, pattern.edit, pattern.kind, &broken, &fixed)
@@ -295,7 +295,7 @@ fn describe_inclusion(known: &RankedPattern) -> &'static str {
     }
 }
 
-/// What is certain of a rate, what is likely, and the rest; then how many it is of.
+/// Renders a success rate as a bar (lower bound, rate, rest), then the number of outcomes.
 fn render_rate(
     app: &App,
     (successes, failures): (u64, u64),
@@ -321,7 +321,7 @@ fn render_rate(
     doc.push_field("", NAMES, Role::Muted, &outcomes.join(&dot), width);
 }
 
-/// A bar of `cells`: what is certain, what is likely, the rest.
+/// Builds a bar of `cells` columns: lower bound, rate, rest.
 fn build_bar(line: DocLine, app: &App, share: Option<f64>, bound: Option<f64>, cells: usize) -> DocLine {
     let of = |share: Option<f64>| (share.unwrap_or(0.0).clamp(0.0, 1.0) * cells as f64).round() as usize;
     let (certain, likely) = (of(bound), of(share).max(of(bound)));
@@ -330,7 +330,7 @@ fn build_bar(line: DocLine, app: &App, share: Option<f64>, bound: Option<f64>, c
         .with_span(Role::Empty, &app.glyphs.empty.repeat(cells - likely))
 }
 
-/// The rate of success month by month; a month without outcomes is a gap.
+/// Renders the success rate by month; a month without outcomes is a gap.
 fn render_months(app: &App, months: &std::collections::BTreeMap<String, MonthlyOutcomes>, width: usize, doc: &mut Doc) {
     let counted: Vec<(i32, &MonthlyOutcomes)> =
         months.iter().filter_map(|(name, month)| Some((parse_month(name)?, month))).collect();
@@ -357,14 +357,14 @@ fn render_months(app: &App, months: &std::collections::BTreeMap<String, MonthlyO
     );
 }
 
-/// The number of a month such as `2026-11`, from year 0; none of what is no month.
+/// Parses a month such as `2026-11` into a month number counted from year 0; `None` if the text is not a month.
 fn parse_month(name: &str) -> Option<i32> {
     let (year, month) = name.split_once('-')?;
     let (year, month): (i32, i32) = (year.parse().ok()?, month.parse().ok()?);
     ((1970..10_000).contains(&year) && (1..=12).contains(&month)).then_some(year * 12 + month - 1)
 }
 
-/// Broken and fixed form as a small diff in which the tokens that differ stand out.
+/// Renders the broken and the fixed form as a small diff and highlights the tokens that differ.
 fn render_forms(app: &App, pattern: &Pattern, width: usize, doc: &mut Doc) {
     let [broken, fixed] = [&pattern.broken, &pattern.fixed].map(|form| parse_tokens(form));
     if pattern.stance == PatternStance::FalseAlarm {
@@ -378,12 +378,12 @@ fn render_forms(app: &App, pattern: &Pattern, width: usize, doc: &mut Doc) {
 fn parse_tokens(form: &str) -> Vec<String> {
     match form.parse::<Form>() {
         Ok(form) => form.tokens().iter().map(|token| text::sanitize_line(&token.to_string()).into_owned()).collect(),
-        // No form, and shown all the same: whoever looks is to see what is there.
+        // An invalid form is shown as plain words, so that the user sees the content.
         Err(_) => text::sanitize_line(form).split_whitespace().map(str::to_owned).collect(),
     }
 }
 
-/// A token, and whether the other side does not have it.
+/// Token and its mark: changed if the other side lacks it.
 type MarkedToken<'a> = (&'a str, TokenMark);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -396,10 +396,10 @@ fn mark_all_same(tokens: &[String]) -> Vec<MarkedToken<'_>> {
     tokens.iter().map(|token| (token.as_str(), TokenMark::Same)).collect()
 }
 
-/// The tokens of both sides, those marked that are in no longest common subsequence.
+/// Marks the tokens of both sides that are not in a longest common subsequence.
 fn mark_differences<'a>(before: &'a [String], after: &'a [String]) -> (Vec<MarkedToken<'a>>, Vec<MarkedToken<'a>>) {
     let (rows, columns) = (before.len(), after.len());
-    // How many tokens the ends from here on have in common. A form has 64 tokens at most.
+    // Length of the common subsequence of the rests from `i` and `j`; a form has at most 64 tokens.
     let mut common = vec![vec![0_u16; columns + 1]; rows + 1];
     for i in (0..rows).rev() {
         for j in (0..columns).rev() {
@@ -427,7 +427,7 @@ fn mark_differences<'a>(before: &'a [String], after: &'a [String]) -> (Vec<Marke
     (old, new)
 }
 
-/// One side, wrapped between tokens. Tokens that differ have the colour of the side.
+/// Renders one side, wrapped between tokens; changed tokens have the colour of the side.
 fn render_form(sign: &str, role: Role, fill: Option<Role>, tokens: &[MarkedToken<'_>], width: usize, doc: &mut Doc) {
     if tokens.is_empty() {
         return;
@@ -442,7 +442,7 @@ fn render_form(sign: &str, role: Role, fill: Option<Role>, tokens: &[MarkedToken
         }
         let role = if *state == TokenMark::Changed { role } else { Role::Normal };
         if used > 2 {
-            // A blank between two tokens that differ belongs to both.
+            // A blank between two changed tokens has their colour.
             let between = line.spans.last().filter(|last| last.role == role).map_or(Role::Normal, |_| role);
             line.spans.push(DocSpan { role: between, text: " ".to_owned() });
             used += 1;

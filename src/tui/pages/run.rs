@@ -1,4 +1,4 @@
-//! The pages of a run, of a file of a run, and of a run's journal.
+//! Builds the pages of a run, of a file of a run, and of a run's journal.
 
 use super::super::activity::ActivityState;
 use super::super::app::App;
@@ -31,7 +31,7 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         doc.push_blank();
         doc.push_paragraph(Role::Bad, &run.error_summary, width);
     }
-    // The row of the list is newer than the record while the run works.
+    // While the run works, the list row is newer than the record.
     let row = app.view.run_index(run.run_id.as_str()).map(|index| app.view.run(index));
     let coverage = row.map_or(
         (run.coverage.files_covered, run.coverage.files_total, run.coverage.hunks_covered, run.coverage.hunks_total),
@@ -81,7 +81,7 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     if run.tokens.total() == 0 && run.window_peak == 0 && run.reviewer == "builtin" {
         doc.push_field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
     } else {
-        // The record of a run that works may not know yet what its worker knows.
+        // The record of a working run may lag behind its worker's heartbeat.
         let now = app.pulse(run.run_id.as_str());
         let (tokens, cost) = now.map_or((run.tokens, run.cost), |pulse| (pulse.tokens, pulse.cost));
         doc.push_field("spent", NAMES, Role::Normal, &format_spent(&tokens, cost), width);
@@ -111,7 +111,7 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     }
 }
 
-/// Reports of a model that did not hold against the code: how many, and unfolded which and why.
+/// Renders the rejected reports: their number, and unfolded each report with its reason.
 fn render_set_aside(app: &App, rejected: &[RejectedReport], width: usize, doc: &mut Doc) {
     if rejected.is_empty() {
         return;
@@ -153,7 +153,7 @@ fn format_spent(tokens: &Usage, cost: f64) -> String {
     parts.join(", ")
 }
 
-/// `name  ━━━━━────  3 of 12`.
+/// Renders `name  ━━━━━────  3 of 12`.
 fn render_gauge(app: &App, name: &str, part: u32, whole: u32, width: usize, doc: &mut Doc) {
     let label = format!("  {part} of {whole}");
     let room = width.saturating_sub(NAMES + label.len()).min(32);

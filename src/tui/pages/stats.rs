@@ -1,4 +1,4 @@
-//! The page of figures: what reviews did and cost, what happened over time, how precise kinds and reviewers are.
+//! Builds the statistics page: work and cost of reviews, charts over time, precision by kind and reviewer.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -12,21 +12,21 @@ use crate::ledger::metrics::{Metrics, OutcomeCounts, Precision};
 use crate::report::figures::{format_brief, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_span};
 
-/// The column of names before facts and charts, and that of sums behind charts.
+/// Columns of names before facts and charts, and of totals behind charts.
 const NAMES: usize = 14;
 const SUM: usize = 8;
-/// A chart is no wider: further apart, two days are not compared.
+/// Greatest width of a chart in columns; a wider chart makes days hard to compare.
 const MAX_CHART_COLUMNS: usize = 120;
-/// Widths of the columns of a table: found, addressed, dismissed, precision, at least.
+/// Column widths of a table: found, addressed, dismissed, precision, at least.
 const FIGURE_COLUMNS: [usize; 5] = [9, 11, 11, 11, 10];
 const BY_KIND: &str = "By kind";
 const BY_REVIEWER: &str = "By reviewer";
-/// The columns that only reviewers have.
+/// Headings of the columns that only the reviewers table has.
 const REVIEWER_COLUMNS: &str = "   runs  tokens";
-/// A bar of precision is as wide as there is room, within these.
+/// Smallest and greatest width of a precision bar in columns.
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=40;
 
-/// The page in `width` columns.
+/// Builds the page, `width` columns wide.
 pub fn build_stats_page(app: &App, stats: &StatsPage, width: usize) -> Doc {
     let mut doc = Doc::default();
     if let Some(why) = &stats.trouble {
@@ -66,7 +66,7 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
             );
         }
     }
-    // The figures of both tables stand below each other where there is room for that.
+    // The figures of both tables are aligned if there is room.
     let longest = |names: &mut dyn Iterator<Item = usize>, title: &str| names.max().unwrap_or(0).max(title.width());
     let kind_names = longest(&mut metrics.by_kind.iter().map(|kind| kind.kind.word().width()), BY_KIND);
     let reviewer_names = longest(&mut metrics.by_reviewer.iter().map(|one| one.reviewer.width()), BY_REVIEWER);
@@ -91,10 +91,11 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
     render_table(&app.glyphs, (BY_REVIEWER, REVIEWER_COLUMNS), &reviewers, (reviewer_names, width), doc);
 }
 
-/// Name, figures of columns that only this table has, and what every table shows.
+/// Name, text of extra columns, outcomes, precision.
 type StatsTableRow<'a> = (String, String, &'a OutcomeCounts, &'a Precision);
 
-/// A title and the names of the columns that only this table has; rows; the columns that names want, and all there are.
+/// Renders a table. `own` holds the headings of extra columns; `wanted` is the width of the name column, `width`
+/// that of the page.
 fn render_table(
     glyphs: &Glyphs,
     (title, own): (&str, &str),
@@ -140,7 +141,7 @@ fn render_table(
     }
 }
 
-/// What is certain, what is likely, and the rest.
+/// Appends a bar of a precision: lower bound, share, rest.
 fn with_precision_bar(line: DocLine, glyphs: &Glyphs, precision: &Precision, width: usize) -> DocLine {
     let cells = |share: Option<f64>| (share.unwrap_or(0.0) * width as f64).round() as usize;
     let (certain, likely) = (cells(precision.at_least), cells(precision.share));

@@ -1,6 +1,6 @@
-//! The page of a run's turns: what was spent, how full the window was, and for each turn what was asked and answered.
+//! Builds the turns page of a run: cost, use of the window, and the request and response of each turn.
 //!
-//! A turn is three lines: its figures, what was asked, what came back. Unfolded it says all that is known of it.
+//! A folded turn has three lines: figures, request, response. Unfolded it shows everything known about the turn.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -14,17 +14,17 @@ use super::window::{self, format_compact};
 use super::{format_brief, format_dollars, format_reported_location, format_thousands, priority_label};
 use crate::domain::{RunStatus, StopReason, ToolOutcome, TurnPhase, Usage, WindowUse, text};
 
-/// From here on a turn's figures stand in one line under the names of their columns.
+/// Fewest columns for figures in one line under column headings.
 const MIN_WIDE_COLUMNS: usize = 66;
-/// On a screen with fewer rows than this the turns begin further up.
+/// On a screen with fewer rows, the turns start further up.
 const MIN_TALL_ROWS: u16 = 30;
-/// The column of names above the turns.
+/// Columns of names above the turns.
 const NAMES: usize = 8;
-/// What is said of a turn stands to the right of this.
+/// Indentation of the text of a turn.
 const INDENT: usize = 4;
-/// The column of names within a turn.
+/// Columns of names within a turn.
 const WORDS: usize = 10;
-/// Lines of a text that are shown when it is unfolded.
+/// Most lines of an unfolded text.
 const MAX_TEXT_LINES: usize = 120;
 
 pub fn render_turns(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
@@ -37,7 +37,7 @@ pub fn render_turns(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
     render_spent(app, conversation.cost(), &conversation.usage(), width, doc);
     let limit = turns.last().map_or(0, |turn| turn.window.limit);
     doc.push_heading("Window", &if limit > 0 { format!("limit {}", format_thousands(limit)) } else { String::new() });
-    // A run that has ended has all the turns it will ever have.
+    // A finished run gets no further turns.
     let ended = page.run.status.is_terminal();
     let expected = if ended { 0 } else { app.session.max_turns };
     let short = app.rows < MIN_TALL_ROWS;
@@ -67,12 +67,12 @@ pub fn render_turns(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
     }
 }
 
-/// There are no turns: why.
+/// Explains why there are no turns.
 fn render_empty(page: &TurnsPage, width: usize, doc: &mut Doc) {
     let why = match page.run.status {
         RunStatus::Pending => "Waiting for a worker.",
         status if !status.is_terminal() => "Nothing has been asked yet.",
-        // The journal was cleaned away with `store prune`, or no worker came as far as asking.
+        // The journal was removed by `store prune`, or no worker sent a request.
         _ if page.run.tokens.total() > 0 => "The journal of this run is no longer kept: its turns cannot be shown.",
         _ => "Nothing was asked in this run.",
     };
@@ -83,7 +83,7 @@ fn render_empty(page: &TurnsPage, width: usize, doc: &mut Doc) {
     }
 }
 
-/// Money and tokens so far, each against its budget where there is one.
+/// Renders cost and tokens so far, each against its budget if there is one.
 fn render_spent(app: &App, cost: f64, usage: &Usage, width: usize, doc: &mut Doc) {
     let RunBudget { cost: most_cost, tokens: most_tokens } = app.session.budget;
     let of = |most: Option<String>| most.map_or_else(String::new, |most| format!(" of {most}"));
@@ -108,7 +108,7 @@ fn render_spent(app: &App, cost: f64, usage: &Usage, width: usize, doc: &mut Doc
     doc.push_field("", NAMES, Role::Muted, &parts.join(", "), width);
 }
 
-/// `cost        $0.42 of $2.00   ━━━━━──────────  21 %`.
+/// Renders `cost        $0.42 of $2.00   ━━━━━──────────  21 %`.
 fn render_gauge_line(app: &App, name: &str, said: &str, share: Option<f64>, width: usize, doc: &mut Doc) {
     let mut line = DocLine::styled(Role::Muted, &format!("{name:<NAMES$}")).with_span(Role::Normal, said);
     let room = width.saturating_sub(NAMES + said.width() + 3 + 7).min(24);
@@ -124,7 +124,7 @@ fn render_gauge_line(app: &App, name: &str, said: &str, share: Option<f64>, widt
     doc.push(line);
 }
 
-/// Widths of the columns of figures: input, cached, output, seconds, new findings.
+/// Column widths: input, cached, output, seconds, new findings.
 const FIGURE_COLUMNS: [usize; 5] = [7, 8, 7, 8, 6];
 
 fn render_heading(width: usize, turns: usize, doc: &mut Doc) {
@@ -141,7 +141,7 @@ fn render_heading(width: usize, turns: usize, doc: &mut Doc) {
     doc.push(line);
 }
 
-/// The line of figures, which stands for the turn.
+/// Renders the figures of a turn; this line is the title of the turn's fold.
 fn render_figures(app: &App, turn: &Turn, width: usize, doc: &mut Doc) {
     let key = FoldKey::Turn(turn.number);
     let sign = if app.open_folds.contains(&key) { app.glyphs.unfolded } else { app.glyphs.folded };
@@ -194,7 +194,7 @@ fn phase_label(phase: TurnPhase) -> &'static str {
     }
 }
 
-/// `0.8 s`, `14 s`, `3 min`.
+/// Formats milliseconds: `0.8 s`, `14 s`, `3 min`.
 fn format_elapsed(ms: u64) -> String {
     if ms < 9_950 {
         format!("{:.1} s", ms as f64 / 1000.0)
@@ -203,7 +203,7 @@ fn format_elapsed(ms: u64) -> String {
     }
 }
 
-/// What was asked and what came back, a line each.
+/// Renders request and response, one line each.
 fn render_folded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut Doc) {
     let room = width.saturating_sub(INDENT + WORDS);
     let put = |word: &str, role: Role, said: &str, room: usize| -> DocLine {
@@ -228,7 +228,7 @@ fn render_folded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut Do
         true if answer.calls.is_empty() => (Role::Warn, "nothing"),
         true => (Role::Muted, "with calls of tools only"),
     };
-    // Where both do not fit side by side the tools are what is said of an answer that is nothing but calls.
+    // If both do not fit side by side, an answer without text shows only its tool calls.
     let line = match room.saturating_sub(tail) {
         room @ 20.. => put("answered", role, said, room),
         _ if answer.text.text.is_empty() => put("answered", Role::Muted, &tools, room),
@@ -246,7 +246,7 @@ fn describe_no_answer(turn: &Turn, ended: bool) -> &'static str {
     }
 }
 
-/// `3 tools, 1 refused`.
+/// Summarizes tool calls: `3 tools, 1 refused`.
 fn summarize_tools(turn: &Turn, answer: &TurnAnswer) -> String {
     let count = turn.tools.len().max(answer.calls.len());
     if count == 0 {
@@ -262,7 +262,7 @@ fn summarize_tools(turn: &Turn, answer: &TurnAnswer) -> String {
     words.join(", ")
 }
 
-/// All that is known of a turn.
+/// Renders everything known about a turn.
 fn render_unfolded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut Doc) {
     let mut part = TurnWriter { width, ellipsis: app.glyphs.ellipsis, doc };
     part.push_long_text("asked", Role::Muted, &turn.asked);
@@ -303,7 +303,7 @@ fn render_unfolded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut 
     }
     part.push_text("window", Role::Muted, &describe_window(&turn.window, turn.slid_messages));
     if let Some(answer) = turn.answer() {
-        // 0: nothing came before the end.
+        // 0 means that no byte came before the end.
         let first = match answer.first_ms {
             0 => String::new(),
             ms => format!("first byte after {}, ", format_elapsed(ms)),
@@ -360,7 +360,7 @@ fn describe_stop(stop: StopReason) -> Option<&'static str> {
     }
 }
 
-/// `41,204 of 70,000: 6,100 pinned, 812 summarized, 34,292 kept; 12 messages, 3 masked, 8 slid out`.
+/// Describes `41,204 of 70,000: 6,100 pinned, 812 summarized, 34,292 kept; 12 messages, 3 masked, 8 slid out`.
 fn describe_window(window: &WindowUse, slid: Option<u32>) -> String {
     let about = if window.approximate { "about " } else { "" };
     let mut said = format!("{about}{} of {}", format_thousands(window.tokens), format_thousands(window.limit));
@@ -384,7 +384,7 @@ fn describe_window(window: &WindowUse, slid: Option<u32>) -> String {
     said
 }
 
-/// A person stopped the run after this turn.
+/// Renders the pauses that the user made after this turn.
 fn render_pauses(app: &App, turn: &Turn, doc: &mut Doc) {
     let clock = |time: crate::domain::Time| time.to_zoned(app.zone.clone()).strftime("%H:%M").to_string();
     for (from, until) in &turn.pauses {
@@ -396,7 +396,7 @@ fn render_pauses(app: &App, turn: &Turn, doc: &mut Doc) {
     }
 }
 
-/// What is said of a turn: a name on the left, text on the right, wrapped under itself.
+/// Writes the fields of a turn: a name on the left, wrapped text on the right.
 struct TurnWriter<'a> {
     width: usize,
     ellipsis: &'static str,
@@ -418,7 +418,7 @@ impl TurnWriter<'_> {
         }
     }
 
-    /// A text of several lines; of a long one the beginning.
+    /// Pushes a text of several lines, cut after [`MAX_TEXT_LINES`].
     fn push_long_text(&mut self, word: &str, role: Role, said: &TruncatedText) {
         let (mut shown, mut more) = (0, said.omitted_bytes);
         let mut word = word;
@@ -427,7 +427,7 @@ impl TurnWriter<'_> {
                 more += line.len() + 1;
                 continue;
             }
-            // Code keeps its indentation, prose has none.
+            // Code keeps its indentation.
             let indent = line.len() - line.trim_start().len();
             let indent = indent.min(self.text_columns() / 2);
             for part in wrap_words(line, self.text_columns() - indent) {

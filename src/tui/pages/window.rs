@@ -1,6 +1,7 @@
-//! What a reviewer's window holds: a bar for one turn, a chart over all of them, and what the signs mean.
+//! Renders the use of a reviewer's window: a bar for one turn, a chart over all turns, and the legend.
 //!
-//! Invariant: a part that is there has at least one cell, and the cells never add up to more than the bar is wide.
+//! - A share above zero has at least one cell while cells are left.
+//! - The cells never add up to more than the bar's width.
 
 use super::super::doc::{Doc, DocLine, DocSpan, wrap_words};
 use super::super::glyphs::Glyphs;
@@ -9,12 +10,13 @@ use super::super::turns::Turn;
 use crate::domain::WindowUse;
 use crate::report::figures::{format_brief, format_thousands};
 
-/// The column of numbers at the left of the chart.
+/// Columns of numbers at the left of the chart.
 const GUTTER: usize = 6;
-/// A turn is at most so many columns wide, the gap included.
+/// Greatest width of a turn in columns, including the gap.
 const MAX_TURN_COLUMNS: usize = 4;
 
-/// The parts of a window in the order of a bar: what stays, what stands for what went, what was said last.
+/// Shares of a window in the order of a bar: pinned messages, summaries of removed ones, masked results, recent
+/// messages, free space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WindowShare {
     Pinned,
@@ -39,8 +41,8 @@ impl WindowShare {
     }
 }
 
-/// How many of `cells` each part takes, in the order of [`Part::ALL`]. Masked results are a line each, which is less
-/// than a cell: they get one.
+/// Distributes `cells` over the shares, in the order of [`WindowShare::ALL`]. Masked results take less than a
+/// cell and get one.
 fn allocate_cells(window: &WindowUse, cells: usize) -> [usize; 5] {
     let share = |tokens: u64| {
         let share =
@@ -61,7 +63,7 @@ fn allocate_cells(window: &WindowUse, cells: usize) -> [usize; 5] {
     [pinned, summarized, masked, kept, cells - pinned - summarized - masked - kept]
 }
 
-/// The bar of one turn, `width` columns wide.
+/// Appends the bar of one turn, `width` columns wide.
 pub fn build_bar(glyphs: &Glyphs, window: &WindowUse, width: usize, mut line: DocLine) -> DocLine {
     for (part, count) in WindowShare::ALL.into_iter().zip(allocate_cells(window, width)) {
         let (sign, role, _) = part.appearance(glyphs);
@@ -70,7 +72,7 @@ pub fn build_bar(glyphs: &Glyphs, window: &WindowUse, width: usize, mut line: Do
     line
 }
 
-/// What the signs of the bars mean, in as many lines as it takes.
+/// Renders the legend of the bars, wrapped to `width`.
 pub fn render_legend(glyphs: &Glyphs, width: usize, doc: &mut Doc) {
     let start = || DocLine::styled(Role::Normal, &" ".repeat(GUTTER));
     let (mut line, mut used) = (start(), GUTTER);
@@ -89,23 +91,23 @@ pub fn render_legend(glyphs: &Glyphs, width: usize, doc: &mut Doc) {
     doc.push(line);
 }
 
-/// One column of the chart: the fullest window of the turns that share it.
+/// Column of the chart: the fullest window of the turns that share it.
 #[derive(Debug, Clone, Copy, Default)]
 struct ChartColumn {
     tokens: u64,
     is_peak: bool,
 }
 
-/// How turns become columns.
+/// Mapping of turns to columns.
 struct ChartScale {
-    /// Between nothing and the limit.
+    /// Rows between zero and the limit.
     rows: usize,
-    /// The most a window may hold: the height of the chart.
+    /// Limit of the window in tokens; the top of the chart.
     limit: u64,
-    /// Columns per turn, the gap included; 1 when several turns share one.
+    /// Columns per turn, including the gap; 1 if several turns share a column.
     step: usize,
     columns: Vec<ChartColumn>,
-    /// Turns that share a column.
+    /// Number of turns that share a column.
     share: usize,
 }
 
@@ -132,7 +134,7 @@ impl ChartScale {
         if self.step > 1 { self.step - 1 } else { 1 }
     }
 
-    /// Eighths of a row.
+    /// Returns the height of a column in eighths of a row.
     fn level(&self, column: &ChartColumn) -> usize {
         let eighths = column.tokens as u128 * (self.rows * 8) as u128 / u128::from(self.limit);
         let level = usize::try_from(eighths).unwrap_or(usize::MAX);
@@ -144,8 +146,8 @@ fn find_peak<'a>(turns: &[&'a Turn]) -> Option<&'a Turn> {
     turns.iter().copied().rev().max_by_key(|turn| turn.window.tokens)
 }
 
-/// The use of the window over the turns, with the limit as a line `rows` rows above nothing, the peak marked and told in
-/// words. `expected` turns have a place, so that the chart does not move while a run works.
+/// Renders the use of the window over the turns. The limit is a line `rows` rows above zero; the peak is marked
+/// and described. Space for `expected` turns keeps the chart stable while a run works.
 pub fn render_chart(glyphs: &Glyphs, turns: &[&Turn], expected: u32, (width, rows): (usize, usize), doc: &mut Doc) {
     let (Some(scale), Some(peak)) = (ChartScale::fit(turns, expected, (width, rows)), find_peak(turns)) else { return };
     let over = scale.columns.iter().any(|column| column.tokens > scale.limit);
@@ -166,7 +168,8 @@ pub fn render_chart(glyphs: &Glyphs, turns: &[&Turn], expected: u32, (width, row
     }
 }
 
-/// Row 0 is the lowest; the one at the limit is its line, the one above that is for what goes beyond.
+/// Builds a row of the chart. Row 0 is the lowest; row `scale.rows` is the limit line, the row above shows values
+/// beyond the limit.
 fn build_row(glyphs: &Glyphs, scale: &ChartScale, row: usize) -> DocLine {
     let limit = scale.rows;
     let label = match row {
@@ -209,7 +212,8 @@ fn build_row(glyphs: &Glyphs, scale: &ChartScale, row: usize) -> DocLine {
     DocLine { spans: pieces, ..DocLine::default() }
 }
 
-/// The numbers of the first turn and of each fifth, as far as there is a blank between them.
+/// Builds the axis: the numbers of the first turn and of every fifth turn, as far as they fit with a blank
+/// between them.
 fn build_axis(scale: &ChartScale) -> DocLine {
     let mut text = String::new();
     for column in 0..scale.columns.len() {
@@ -222,7 +226,7 @@ fn build_axis(scale: &ChartScale) -> DocLine {
     DocLine::styled(Role::Faint, &text)
 }
 
-/// `812`, `41.2k`, `512k`, `1.2M`.
+/// Formats a count: `812`, `41.2k`, `512k`, `1.2M`.
 pub fn format_compact(n: u64) -> String {
     match n {
         1_000..100_000 => format!("{}.{}k", n / 1_000, n % 1_000 / 100),
@@ -312,11 +316,11 @@ mod tests {
     fn a_chart_of_any_width_holds_any_number_of_turns() {
         for turns in [1_usize, 2, 19, 20, 21, 100, 999] {
             let uses: Vec<WindowUse> = (0..turns).map(|turn| window(turn as u64 * 700 % 80_000, 70_000)).collect();
-            // No page is narrower.
+            // The narrowest page has 20 columns.
             for width in [20_usize, 41, 80, 200] {
                 let shown = drawn(&UNICODE, &uses, 20, width, 5);
                 assert!(shown.len() <= 12, "{turns} in {width}: {}", shown.len());
-                // The last number may stand out by its digits.
+                // The digits of the last number may exceed the width.
                 let widest = shown.iter().map(|line| line.chars().count()).max().unwrap_or(0);
                 assert!(widest <= width + 3, "{turns} turns in {width}: {widest}\n{}", shown.join("\n"));
             }

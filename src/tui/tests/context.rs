@@ -1,4 +1,4 @@
-//! The page of a run's context: what was sent, what was left out, why there may be nothing, and the key between them.
+//! Tests the context page of a run: sent pieces, omitted pieces, empty pages, and the key that switches.
 
 use rstest::rstest;
 use unicode_width::UnicodeWidthStr;
@@ -81,7 +81,7 @@ fn one_key_shows_what_was_left_out_and_what_was_sent_again() {
     for (keys, portion, heading, footer) in [
         ("", ContextListing::Sent, "17 sections sent", " s left out "),
         ("G s", ContextListing::LeftOut, "431 pieces left out", " s sent "),
-        // Another tab, and back: it is as it was left.
+        // Another tab and back: the listing is unchanged.
         ("l h", ContextListing::LeftOut, "431 pieces left out", " s sent "),
         ("s", ContextListing::Sent, "17 sections sent", " s left out "),
     ] {
@@ -92,7 +92,7 @@ fn one_key_shows_what_was_left_out_and_what_was_sent_again() {
     }
     desk.press(&mut app, "s");
     assert!(shown(&app).contains("… and 423 more, none of them stronger"), "{}", shown(&app));
-    // Where there is no context, the key says so.
+    // Without a context, the key shows a notice.
     desk.press(&mut app, "h s");
     assert_eq!((app.tab, app.context_listing), (Tab::Turns, ContextListing::LeftOut));
     assert!(screen(&app).contains("this page lists no context"), "{}", screen(&app));
@@ -223,7 +223,7 @@ fn nothing_is_lost_and_nothing_too_wide_at_any_width() {
                 let squeeze = |text: &str| text.split_whitespace().collect::<String>();
                 let page = squeeze(&shown(&app));
                 for entry in sections.iter().take(1) {
-                    // Figures stand between a place and the rest of it.
+                    // Figures stand between a location and its continuation.
                     let name = entry.path.rsplit('/').next().unwrap_or_default();
                     let found = page.contains(name) || name.len() > 40 && page.matches('x').count() >= 70;
                     assert!(found && page.contains("4G"), "{page} at {columns}");

@@ -1,4 +1,4 @@
-//! The key for fixes, and how a fix is shown.
+//! Tests the key for fixes and the fix pages.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn fix_id() -> FixId {
     format!("fx_{:026}", 1).parse().expect("an id")
 }
 
-/// A fix of the first finding.
+/// Builds a fix of the first finding.
 fn fix(status: FixStatus) -> Fix {
     let mut fix: Fix = serde_json::from_value(serde_json::json!({
         "fix_id": fix_id(), "status": "working", "created_at": "2026-03-04T05:06:07Z",
@@ -182,7 +182,7 @@ fn the_finding_and_the_patch_say_how_it_stands() {
     let loaded = PageData::Fix(Box::new(FixPage { fix: fix(FixStatus::Offered), diffs: vec![diff] }));
     send(&mut app, AppMessage::Loaded { subject, tab: Tab::Fix, loaded: Box::new(loaded) });
     insta::assert_snapshot!("fix_with_its_patch", screen(&app));
-    // The offer is gone: so is its tab.
+    // Without the fix its tab is gone.
     let commands = send(&mut app, AppMessage::Fixes(Arc::default()));
     assert_eq!(app.tab, Tab::Page, "{commands:?}");
 }

@@ -1,4 +1,4 @@
-//! What keys and other messages come to.
+//! Tests the effects of keys and other messages.
 
 use rstest::rstest;
 
@@ -21,7 +21,7 @@ fn quits(commands: &[AppCommand]) -> bool {
 
 #[test]
 fn motions_take_counts_and_single_digits_are_panes() {
-    // Keys, focus and row afterwards; 60 findings, the findings have the focus at first.
+    // Keys, expected focus and row. The list has 60 findings and the focus.
     for (keys, focus, row) in [
         ("j j k", Pane::Findings, 1),
         ("1 2 j", Pane::Findings, 12),
@@ -59,7 +59,7 @@ fn a_count_is_typed_in_one_go() {
     assert!(app.count.is_some());
     at(&mut app, PendingCount::TIMEOUT_MS, AppMessage::Tick);
     assert!(app.count.is_none() && !app.has_running_clock());
-    // Whoever went to two panes and looks around there goes one down in the second.
+    // After the timeout the digits are pane keys, and `j` moves one row.
     press(&mut app, "1 2");
     at(&mut app, PendingCount::TIMEOUT_MS, AppMessage::Input(TerminalInput::Key("j".parse().expect("a key"))));
     assert_eq!((app.focus, app.finding_cursor.selected), (Pane::Findings, 1));
@@ -99,7 +99,7 @@ fn a_long_error_can_be_read_to_its_end(#[case] columns: u16, #[case] rows: u16) 
     assert!(shown.lines().count() == usize::from(rows) && shown.contains("Findings"), "{shown}");
     press(&mut app, "j");
     assert!(!screen(&app).contains("review again"));
-    // What is wrong with the store stays, and leaves the lists their rows.
+    // A store problem stays visible and leaves the lists their rows.
     send(&mut app, AppMessage::StoreTrouble(error.to_owned()));
     assert!(words(&screen(&app)).contains(error), "{}", screen(&app));
 }
@@ -185,7 +185,7 @@ fn the_selection_sticks_to_ids_while_data_changes() {
     press(&mut app, "G k k");
     let before = selected(&app);
     let place = app.finding_cursor.selected - app.finding_cursor.offset;
-    // A new run with five new findings comes in above.
+    // A new run with five new findings arrives above.
     let (old, new) = (run_id(1), run_id(9));
     let mut builder = StoreViewBuilder::default();
     builder.run(RunRow { status: RunStatus::Reviewing, ..run_row(&new) });

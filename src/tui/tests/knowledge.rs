@@ -1,4 +1,4 @@
-//! The knowledge view: how it is opened, read and left, what its keys ask for, and how it looks.
+//! Tests the knowledge view: opening, reading, leaving, requests of its keys, screens.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn time_at_day(days: i64) -> Time {
     Time::from_millisecond(NOW - days * DAY).unwrap_or_default()
 }
 
-/// A pattern with forms, seen so often, with so many successes and failures.
+/// Builds a pattern with forms, times seen, successes and failures.
 fn pattern(
     language: Language,
     edit: EditKind,
@@ -63,7 +63,7 @@ fn shelf(language: Language, patterns: Vec<Pattern>) -> LanguagePatterns {
     LanguagePatterns { language, patterns: patterns.into_iter().map(known).collect(), lowered: Vec::new() }
 }
 
-/// Three languages, of every origin and both stances.
+/// Builds a library of three languages with every origin and both stances.
 fn library() -> PatternLibrary {
     let month = |successes, failures| MonthlyOutcomes { successes, failures };
     let python = Language::Python;
@@ -135,7 +135,7 @@ fn orders(commands: &[AppCommand]) -> Vec<&KnowledgeOrder> {
         .collect()
 }
 
-/// The description of the selected pattern.
+/// Returns the description of the selected pattern.
 fn chosen(app: &App) -> String {
     let chosen = app.knowledge.as_ref().and_then(|view| view.selected_pattern());
     chosen.map_or_else(String::new, |(_, known)| known.pattern.description.clone())
@@ -149,7 +149,7 @@ fn is_open(app: &App) -> bool {
 fn what_is_known_at_two_sizes() {
     for (columns, rows) in [(160, 48), (80, 24)] {
         let mut app = open_knowledge(columns, rows, library());
-        // Past the language to the pattern that has most to tell.
+        // Past the language to the pattern with the most facts.
         press(&mut app, "] j");
         assert_snapshot!(format!("knowledge-{columns}x{rows}"), screen(&app));
         press(&mut app, "Tab G");
@@ -197,12 +197,12 @@ fn it_is_read_when_it_is_opened_and_when_somebody_asks() {
     assert_eq!(orders(&press(&mut app, "r")), [&KnowledgeOrder::Read]);
     send(&mut app, AppMessage::Knowledge(known));
     assert_eq!(screen(&app), before, "the same patterns draw nothing new");
-    // Somebody has changed it: what was done meanwhile stays said.
+    // Another process changed the patterns: the notice about a local change stays.
     app.show_notice(NoticeLevel::Success, "muted");
     assert_eq!(orders(&send(&mut app, AppMessage::KnowledgeChanged)), [&KnowledgeOrder::Read]);
     send(&mut app, AppMessage::Knowledge(Arc::new(library())));
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "muted"));
-    // What comes after the view was left is nobody's.
+    // Replies after the view was closed are ignored.
     press(&mut app, "Esc");
     send(&mut app, AppMessage::Knowledge(Arc::default()));
     assert!(!is_open(&app));
@@ -330,7 +330,7 @@ fn muting_shows_after_it_is_stored() {
     let mut after = library();
     let known = after.languages.iter_mut().flat_map(|shelf| &mut shelf.patterns);
     known.filter(|known| known.pattern.id == *pattern).for_each(|known| known.pattern.muted = true);
-    // Less useful now: it stands elsewhere, and stays selected.
+    // A less useful pattern moves in the list and stays selected.
     after.languages[1].patterns.rotate_left(1);
     let selected = chosen(&app);
     send(&mut app, AppMessage::Knowledge(Arc::new(after)));
@@ -394,12 +394,12 @@ fn an_export_asks_where_to_and_before_it_replaces() {
     assert_eq!(orders(&commands), [&KnowledgeOrder::Export { path, existing: ExportOverwrite::Replace }]);
     send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Done("6 patterns in /tmp/team file.json".into())));
     assert!(screen(&app).contains("6 patterns in /tmp/team file.json"));
-    // Who was asked something else meanwhile answers that.
+    // A confirmation that is already open is not replaced.
     press(&mut app, "j D");
     send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Exists("/tmp/team file.json".into())));
     assert!(screen(&app).contains("Forget this pattern for good?") && screen(&app).contains("export again"));
     press(&mut app, "Esc");
-    // Nothing typed is nothing asked for.
+    // An empty path requests nothing.
     assert!(press(&mut app, "e Ctrl-u Enter").is_empty());
     assert!(press(&mut app, "e Esc").is_empty() && is_open(&app));
 }

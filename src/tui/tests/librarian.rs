@@ -1,4 +1,4 @@
-//! What the knowledge view's orders do to files, and what is read back.
+//! Tests the effect of knowledge requests on files, and what is read back.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::tui::knowledge::{
 use crate::tui::knowledge_worker::{CacheWatcher, KnowledgeWorker};
 use crate::tui::page_data::PageData;
 
-/// A librarian whose home, store and cache are in a folder of their own.
+/// Knowledge worker with home, store and cache in a temporary folder.
 struct KnowledgeFixture {
     folder: tempfile::TempDir,
     librarian: KnowledgeWorker,
@@ -29,7 +29,7 @@ fn moment() -> Time {
     Time::from_millisecond(NOW).expect("a moment")
 }
 
-/// A pattern, learned from a finding.
+/// Adds a pattern learned from a finding.
 fn store_pattern(cache: &KnowledgeCache) -> PatternId {
     let (broken, fixed) = ("FUNCTION_NAME ( NUMBER )", "FUNCTION_NAME_2 ( NUMBER )");
     let observation = PatternObservation {
@@ -63,7 +63,7 @@ impl KnowledgeFixture {
         Self { folder, librarian }
     }
 
-    /// With a pattern that came from a finding.
+    /// Creates a worker with one learned pattern.
     fn with_pattern() -> (Self, PatternId) {
         let desk = Self::new();
         let id = store_pattern(&desk.librarian.cache);
@@ -132,7 +132,7 @@ fn muting_and_forgetting_are_stored() {
     let order = KnowledgeOrder::Forget { language: Language::Python, pattern: id.clone() };
     assert!(matches!(desk.librarian.execute(&order), Some(KnowledgeOutcome::Done(_))));
     assert_eq!(is_muted(&desk.read(), &id), None);
-    // Somebody else forgot it meanwhile: that is no crash and no silence.
+    // Another process forgot the pattern: an outcome is still reported.
     assert!(desk.librarian.execute(&order).is_some());
 }
 
@@ -192,12 +192,12 @@ fn the_newest_finding_of_a_pattern_says_where_it_was() {
     assert_eq!((place.path.as_str(), place.line), ("new.py", 31));
 }
 
-/// A test that waits for nothing fails after this.
+/// Time after which a waiting test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[test]
 fn what_others_learn_or_mute_is_seen() {
-    // Not there yet: what makes it is seen as well.
+    // The folder does not exist yet; its creation is noticed too.
     let desk = KnowledgeFixture::new();
     let (touched, touches) = channel();
     let mut eye = CacheWatcher::new(&desk.librarian.folder, touched).expect("notifications");

@@ -1,4 +1,4 @@
-//! The page of a finding tells what became of it: where it went, who says it is fixed, what is offered.
+//! Tests the history on a finding's page: moves, claims, offers.
 
 use super::support::*;
 use crate::domain::{Actor, Disposition, FindingStatus, Kind, RunId, RunRecord, Time, TriageAction};
@@ -6,7 +6,7 @@ use crate::policy::MuteOffer;
 use crate::tui::message::{AppMessage, Tab};
 use crate::tui::page_data::{CodeRelocation, FindingPage, PageData};
 
-/// The screen with the page of the selected finding, changed.
+/// Returns the screen with a changed page of the selected finding.
 fn render_with(change: impl FnOnce(&mut FindingPage)) -> String {
     let mut app = showing(160, 80, view());
     let subject = app.subject.clone();

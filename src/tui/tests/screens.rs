@@ -1,4 +1,4 @@
-//! Whole screens at two sizes.
+//! Tests whole screens at two sizes.
 
 use insta::assert_snapshot;
 
@@ -12,7 +12,7 @@ use crate::tui::{draw, glyphs};
 
 const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
 
-/// Takes the screen at both sizes.
+/// Takes a snapshot of the screen at both sizes.
 fn both(name: &str, make: impl Fn(u16, u16) -> App) {
     for (columns, rows) in SIZES {
         let app = make(columns, rows);

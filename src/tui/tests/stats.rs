@@ -1,4 +1,4 @@
-//! The page of figures: how it is asked for, kept up to date and left, and how it looks.
+//! Tests the statistics page: requests, updates, leaving, screens.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::tui::message::{AppCommand, AppMessage};
 
 const DAY: i64 = 86_400_000;
 
-/// Three weeks of reviews, offline and by a model.
+/// Builds metrics of three weeks of reviews, offline and by a model.
 fn figures() -> Metrics {
     let at = |ms: i64| Time::from_millisecond(ms).unwrap_or_default();
     let runs: Vec<RunRecord> = (0..40)
@@ -107,7 +107,7 @@ fn the_page_is_asked_for_once_and_again_when_the_store_has_changed_meanwhile() {
         let commands = send(app, AppMessage::StoreRead { view: Arc::clone(&view), written: 0 });
         (stats_requests(&commands).len(), view)
     };
-    // While the first figures are on their way, changes are remembered and not asked about one by one.
+    // While the first request is pending, changes are remembered and not requested one by one.
     assert_eq!(viewed(&mut app).0, 0);
     let (count, newest) = viewed(&mut app);
     assert_eq!(count, 0);
@@ -118,7 +118,7 @@ fn the_page_is_asked_for_once_and_again_when_the_store_has_changed_meanwhile() {
     assert!(stats_requests(&send(&mut app, AppMessage::Stats(Ok(Arc::new(figures()))))).is_empty());
     assert_eq!(screen(&app), before, "the same figures draw nothing new");
     assert_eq!(viewed(&mut app).0, 1, "nothing is on its way: the next change is asked about");
-    // What comes after the page was left is nobody's.
+    // Replies after the page was closed are ignored.
     press(&mut app, "Esc");
     assert!(matches!(app.overlay, Overlay::None));
     assert!(stats_requests(&send(&mut app, AppMessage::Stats(Ok(Arc::new(figures()))))).is_empty());
@@ -153,7 +153,7 @@ fn every_key_that_leaves_it_leaves_it_and_the_others_scroll() {
     let end = seen[5];
     assert_eq!((&seen[..4], seen[6], seen[7], seen[8]), (&[0, 1, 2, 1][..], end, 0, 0), "{seen:?}");
     assert!(end > seen[4] && screen(&app).contains("launched"));
-    // A larger screen shows all of it, from the top.
+    // A larger screen shows the whole page from the top.
     press(&mut app, "G");
     send(&mut app, AppMessage::Resized { columns: 160, rows: 60 });
     assert_eq!(offset(&app), 0);

@@ -1,4 +1,4 @@
-//! A cockpit with a few runs and findings, and keys for it.
+//! Provides a cockpit with a few runs and findings, and functions that press its keys.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub fn finding_id(n: u32) -> String {
     format!("f_{n:016}")
 }
 
-/// A run that looks ordinary; change what matters.
+/// Returns an ordinary run row for a test to adapt.
 pub fn run_row(id: &str) -> RunRow<'_> {
     RunRow {
         id,
@@ -103,7 +103,7 @@ pub fn finding_row<'a>(id: &'a str, run: &'a str) -> FindingRow<'a> {
     }
 }
 
-/// Three runs, of which one is superseded, and six findings, of which two are decided.
+/// Builds a view of three runs (one superseded) and six findings (two decided).
 pub fn view() -> Arc<StoreView> {
     let (a, b, c) = (run_id(3), run_id(2), run_id(1));
     let mut builder = StoreViewBuilder::default();
@@ -196,14 +196,14 @@ pub fn view() -> Arc<StoreView> {
     complete(builder)
 }
 
-/// Builders make complete views.
+/// Builds a view and asserts that it is complete.
 pub fn complete(builder: StoreViewBuilder) -> Arc<StoreView> {
     let view = builder.build();
     assert!(view.complete, "a built view is a whole one");
     view
 }
 
-/// Many findings in one run.
+/// Builds a view with many findings in one run.
 pub fn many(findings: u32) -> Arc<StoreView> {
     let run = run_id(1);
     let mut builder = StoreViewBuilder::default();
@@ -219,14 +219,14 @@ pub fn send(app: &mut App, message: AppMessage) -> Vec<AppCommand> {
     update(app, NOW, message)
 }
 
-/// An app that shows a view.
+/// Creates an app that shows a view.
 pub fn showing(columns: u16, rows: u16, view: Arc<StoreView>) -> App {
     let mut app = app(columns, rows);
     send(&mut app, AppMessage::StoreRead { view, written: 0 });
     app
 }
 
-/// Presses keys: names as in a keymap, separated by blanks.
+/// Presses keys, named as in a keymap and separated by blanks.
 pub fn press(app: &mut App, keys: &str) -> Vec<AppCommand> {
     let mut commands = Vec::new();
     for name in keys.split_whitespace() {
@@ -241,7 +241,7 @@ pub fn type_text(app: &mut App, text: &str) -> Vec<AppCommand> {
     send(app, AppMessage::Input(TerminalInput::Paste(text.to_owned())))
 }
 
-/// Plays the store: answers an order as it would.
+/// Plays the store: answers triage orders. Returns the number of stored decisions.
 pub fn store(app: &mut App, commands: Vec<AppCommand>) -> usize {
     let mut stored = 0;
     for command in commands {
@@ -274,7 +274,7 @@ pub fn store(app: &mut App, commands: Vec<AppCommand>) -> usize {
     stored
 }
 
-/// The page of a finding as the loader would make it.
+/// Builds the page of a finding as the loader would.
 pub fn page(n: u32, run: u32) -> Box<PageData> {
     let (Ok(finding_id), Ok(run_id)) = (finding_id(n).parse(), run_id(run).parse::<crate::domain::RunId>()) else {
         unreachable!("made-up ids are ids")
@@ -320,7 +320,7 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
     })))
 }
 
-/// The screen as text, blanks at line ends cut.
+/// Returns the screen as text without trailing blanks.
 pub fn screen(app: &App) -> String {
     let mut buffer = Buffer::empty(Rect::new(0, 0, app.columns, app.rows));
     draw(app, &mut buffer);

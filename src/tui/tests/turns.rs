@@ -1,4 +1,4 @@
-//! Runs that talk to a model, read from journals that a store wrote: their turns, what they do this moment, keys.
+//! Tests runs that talk to a model, read from journals in a store: turns, activity, keys.
 
 use insta::assert_snapshot;
 use ratatui::buffer::Buffer;
@@ -25,7 +25,7 @@ use sample::{Fate, Written};
 
 const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
 
-/// A store in which runs were written as their workers would, and what reads it.
+/// Store with runs written as workers write them, and its loader.
 pub(super) struct TurnsFixture {
     _folder: tempfile::TempDir,
     pub(super) store: Store,
@@ -57,7 +57,7 @@ impl TurnsFixture {
         app
     }
 
-    /// What the threads would tell after a change of the store.
+    /// Sends the messages that the threads would send after a change of the store.
     pub(super) fn refresh(&mut self, app: &mut App) {
         let view = self.store.view().expect("a view");
         let commands = send(app, AppMessage::StoreRead { view, written: 0 });
@@ -79,7 +79,7 @@ impl TurnsFixture {
         rest
     }
 
-    /// Reads what is asked for; returns the other commands.
+    /// Executes the load commands; returns the other commands.
     fn carry_out(&mut self, app: &mut App, commands: Vec<AppCommand>) -> Vec<AppCommand> {
         let mut rest = Vec::new();
         for command in commands {
@@ -106,7 +106,7 @@ impl TurnsFixture {
         rest
     }
 
-    /// What the only run sent with its first request.
+    /// Opens the context of the only run.
     pub(super) fn context(&mut self, columns: u16, rows: u16) -> App {
         let mut app = self.turns(columns, rows);
         self.press(&mut app, "l");
@@ -114,7 +114,7 @@ impl TurnsFixture {
         app
     }
 
-    /// The turns of the only run.
+    /// Opens the turns of the only run.
     fn turns(&mut self, columns: u16, rows: u16) -> App {
         let mut app = self.app(columns, rows);
         self.press(&mut app, "1 l l");
@@ -123,7 +123,7 @@ impl TurnsFixture {
     }
 }
 
-/// Builds the page again, as after a change of its width.
+/// Rebuilds the page, as after a change of its width.
 fn rebuild(app: &mut App) {
     app.doc_width = 0;
     send(app, AppMessage::Tick);
@@ -264,7 +264,7 @@ fn runs_say_what_they_do_in_the_list() {
     });
 }
 
-/// The colour that a text on the screen has, and the one that a meaning has.
+/// Returns the colour of a text on the screen and the colour of a role.
 fn colours(app: &App, text: &str, role: Role) -> (Option<ratatui::style::Color>, Option<ratatui::style::Color>) {
     let mut buffer = Buffer::empty(Rect::new(0, 0, app.columns, app.rows));
     draw(app, &mut buffer);
@@ -315,12 +315,12 @@ fn time_passes_on_the_screen_only_while_a_run_works_and_moves_nothing_else() {
 #[test]
 fn a_run_without_turns_has_no_tab_for_them() {
     let mut app = showing(160, 48, view());
-    // The first step unfolds what it superseded.
+    // The first step unfolds the superseded runs.
     press(&mut app, "1 l l");
     assert!(!screen(&app).contains("Turns") && !screen(&app).contains("Context"));
     press(&mut app, "l");
     assert_eq!(app.tab, Tab::Diff);
-    // The run of a model below it has one, and leaving it leaves the tab.
+    // The run of a model below has turns; leaving the run leaves the tab.
     press(&mut app, "h h j j l l");
     assert_eq!(app.tab, Tab::Turns);
     press(&mut app, "1 k");
@@ -335,7 +335,7 @@ fn keys_go_from_turn_to_turn_open_and_close_them_and_read_long_ones() {
         Some(FoldKey::Turn(number)) => number,
         _ => 0,
     };
-    // Keys, the chosen turn, the open ones.
+    // Keys, selected turn, open turns.
     for (keys, chosen, open) in [
         ("j", 1, &[][..]),
         ("j", 2, &[]),
@@ -354,7 +354,7 @@ fn keys_go_from_turn_to_turn_open_and_close_them_and_read_long_ones() {
         folds.sort_unstable();
         assert_eq!((turn(&app), folds.as_slice()), (chosen, open), "{keys}");
     }
-    // Every line can be reached with j alone, also on a small screen, and the chosen turn is always in sight.
+    // `j` alone reaches every line, even on a small screen, and the selected turn is always visible.
     let mut app = desk.turns(80, 24);
     desk.press(&mut app, "4 g Enter g");
     let (mut seen, height) = (vec![false; app.doc.lines.len()], app.pane_height(Pane::Detail));
@@ -388,7 +388,7 @@ fn a_page_that_is_read_again_keeps_what_is_open_and_where_one_is() {
     desk.refresh(&mut app);
     assert_eq!((app.scroll, app.fold, &app.open_folds), (scroll, fold, &open));
     assert!(app.doc.lines.len() > lines, "the new turn is there");
-    // At its end the end stays in sight.
+    // At the end of the page the end stays visible.
     desk.press(&mut app, "G");
     let at_end = |app: &App| app.scroll + app.pane_height(Pane::Detail) == app.doc.lines.len();
     assert!(at_end(&app));
@@ -402,7 +402,7 @@ fn a_page_that_is_read_again_keeps_what_is_open_and_where_one_is() {
 fn p_pauses_the_selected_run_or_lets_it_go_on() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Completed, Fate::Paused, Fate::Receiving]);
     let mut app = desk.app(160, 48);
-    // The newest stands on top.
+    // The newest run is on top.
     for (keys, wanted) in
         [("1 g p", Some((2, true))), ("j p", Some((1, false))), ("j p", None), ("2 p", Some((2, true)))]
     {
@@ -434,7 +434,7 @@ fn the_wish_to_pause_shows_before_the_worker_heeds_it() {
     pulse.set_state(now(), crate::store::HeartbeatState::Paused);
     desk.beat(&mut app);
     assert!(screen(&app).contains("turn 7: paused") && !app.has_running_clock());
-    // A worker that is gone leaves no pulse; the wish stays.
+    // A dead worker leaves no heartbeat; the pause request stays.
     desk.written.clear();
     desk.refresh(&mut app);
     assert!(screen(&app).contains("‖ paused"), "{}", screen(&app));
@@ -532,11 +532,11 @@ fn a_journal_becomes_turns_whatever_is_missing_in_it() {
         tokens: 9,
         result: String::new(),
     };
-    // Nothing before the first turn belongs to one.
+    // Entries before the first turn belong to no turn.
     take(&mut conversation, RunEvent::Paused);
     take(&mut conversation, RunEvent::Resumed);
     assert!(conversation.turns.is_empty());
-    // A worker died with turn 2, an answer to turn 2 was of no use, the entries of turn 3 came without its question.
+    // A worker died in turn 2, a response to turn 2 was unusable, and turn 3 has no request entry.
     for event in [
         asked(1),
         answered(1, 0.1),
@@ -568,7 +568,7 @@ fn a_journal_becomes_turns_whatever_is_missing_in_it() {
     assert_eq!((conversation.usage().input, conversation.usage().output), (300, 15));
     assert_eq!(conversation.turns[1].findings[0].report, FindingReportKind::Repeated);
     assert!(conversation.failure.is_none(), "what failed was tried again");
-    // What did not change is shared with what was read before.
+    // Unchanged turns are shared with the earlier state.
     let before = conversation.clone();
     take(&mut conversation, tool(3));
     let shared = |at: usize| std::sync::Arc::ptr_eq(&before.turns[at], &conversation.turns[at]);

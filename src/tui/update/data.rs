@@ -1,5 +1,5 @@
-//! New data: the view, filtered rows, a run's files. Selections are found again by id, and what is on screen stays
-//! where it is.
+//! Applies new data: the view, filtered rows, the files of a run. Selections are restored by id and keep their
+//! position on the screen.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListStat
 use crate::domain::{FindingStatus, RunStatus};
 use crate::store::StoreView;
 
-/// Up to here filtering takes less time than telling another thread to do it.
+/// Up to this number of findings, filtering here is faster than a request to the filter thread.
 const MAX_INLINE_FILTER_FINDINGS: usize = 4_000;
 
-/// The store was read: take the runs over at once, the findings as soon as they are filtered.
+/// Applies a new view of the store: runs at once, findings after filtering.
 pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &mut Vec<AppCommand>) {
     app.trouble = (!view.notices.is_empty()).then(|| view.notices.join(" · "));
-    // Decisions that were stored before the store was read are in the view.
+    // The view contains every decision stored before it was read.
     if written >= app.decisions.written && !app.overrides.statuses.is_empty() {
         Arc::make_mut(&mut app.overrides).statuses.clear();
     }
@@ -33,7 +33,7 @@ pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &
     request_filter(app, view, commands);
 }
 
-/// Filters the findings of `view`; view and rows are taken over together.
+/// Filters the findings of `view`; view and rows are replaced together.
 fn request_filter(app: &mut App, view: Arc<StoreView>, commands: &mut Vec<AppCommand>) {
     app.filter_requested += 1;
     let serial = app.filter_requested;
@@ -50,7 +50,7 @@ fn request_filter(app: &mut App, view: Arc<StoreView>, commands: &mut Vec<AppCom
     }
 }
 
-/// The filter changed: the list is made again, and what was kept although decided goes.
+/// Applies a changed filter and unpins the findings that were kept visible after a decision.
 pub fn refilter(app: &mut App, commands: &mut Vec<AppCommand>) {
     app.filter = FindingFilter::parse(&app.filter_text);
     if !app.overrides.pinned.is_empty() {
@@ -66,7 +66,7 @@ pub fn refilter(app: &mut App, commands: &mut Vec<AppCommand>) {
     request_filter(app, Arc::clone(&app.view), commands);
 }
 
-/// What a run reported: all of it is shown when the filter still asks for the run.
+/// Applies the list of findings that a run reported, if the filter still names the run.
 pub fn apply_reported(app: &mut App, run: String, findings: Vec<String>, commands: &mut Vec<AppCommand>) {
     if app.filter.named_runs().any(|named| named == run) {
         let nothing = findings.is_empty();
@@ -79,7 +79,7 @@ pub fn apply_reported(app: &mut App, run: String, findings: Vec<String>, command
     }
 }
 
-/// Rows and the view that they are rows of.
+/// Replaces view and rows, unless a newer result was already applied.
 pub fn apply_filtered(app: &mut App, serial: u64, view: Arc<StoreView>, rows: Vec<u32>) {
     if serial <= app.filter_applied {
         return;
@@ -88,7 +88,7 @@ pub fn apply_filtered(app: &mut App, serial: u64, view: Arc<StoreView>, rows: Ve
     let selected = app.selected_finding().map(|finding| finding.id.to_owned());
     let same_view = Arc::ptr_eq(&view, &app.view);
     let run = app.selected_run().map(|run| run.id.to_owned());
-    // A selected finding that is no longer in the list hands over to the next one that is.
+    // If the selected finding left the list, the next listed one is selected.
     let near = selected.as_deref().and_then(|id| view.finding_index(id)).and_then(|index| u32::try_from(index).ok());
     let shown_before = finding_page_key(app);
     app.view = view;
@@ -109,14 +109,14 @@ pub fn apply_filtered(app: &mut App, serial: u64, view: Arc<StoreView>, rows: Ve
     }
 }
 
-/// What a page of the selected finding depends on.
+/// Returns the facts on which the page of the selected finding depends.
 fn finding_page_key(app: &App) -> Option<(String, String, FindingStatus, u32)> {
     let DetailSubject::Finding(id) = &app.subject else { return None };
     let row = app.finding_by_id(id)?;
     Some((row.id.to_owned(), row.last_run.to_owned(), row.status, row.line_start))
 }
 
-/// The first rows are here: start where there is something to decide.
+/// Sets the focus when the first rows arrive: the runs, if no finding is listed.
 fn set_first_focus(app: &mut App) {
     if app.findings.is_empty() {
         app.focus = Pane::Runs;
@@ -124,7 +124,7 @@ fn set_first_focus(app: &mut App) {
     }
 }
 
-/// The list of runs from the view: superseded ones below what replaced them, folded away unless opened.
+/// Rebuilds the list of runs. Superseded runs stand below the run that replaced them, folded unless opened.
 pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
     let view = &app.view;
     app.active.clear();
@@ -157,7 +157,7 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
         }
     }
     let height = app.pane_height(Pane::Runs);
-    // A selected run that was folded away hands over to what replaced it.
+    // If the selected run was folded away, its replacement is selected.
     let at = selected.and_then(|id| app.view.run_index(id)).and_then(|index| {
         position_of_run(app, index)
             .or_else(|| superseding_run(&app.view, index).and_then(|root| position_of_run(app, root)))
@@ -172,7 +172,7 @@ fn position_of_run(app: &App, index: usize) -> Option<usize> {
     app.runs.iter().position(|entry| entry.index as usize == index)
 }
 
-/// The run that stands for this one in the list: the last of the chain that superseded it.
+/// Returns the run at the end of the chain of superseding runs; `None` if the run was not superseded.
 fn superseding_run(view: &StoreView, index: usize) -> Option<usize> {
     let mut at = index;
     for _ in 0..64 {
@@ -185,10 +185,10 @@ fn superseding_run(view: &StoreView, index: usize) -> Option<usize> {
     (at != index).then_some(at)
 }
 
-/// Selects a run, for instance the one that a request came to.
+/// Selects a run, for example the answer to a request.
 pub fn select_run(app: &mut App, id: &str) {
     let Some(index) = app.view.run_index(id) else {
-        // The store has it, the view has not yet.
+        // The store has the run; the view does not have it yet.
         app.awaited_run = Some(id.to_owned());
         return;
     };
@@ -197,7 +197,7 @@ pub fn select_run(app: &mut App, id: &str) {
     app.run_cursor.select(at, app.runs.len(), height);
 }
 
-/// The view is another one: pages that could say something else now are read again.
+/// Marks the page as stale if the new view may change it.
 fn mark_stale_detail(app: &mut App, same_finding: bool) {
     let stale = match (&app.detail, app.tab) {
         (None, _) => false,
@@ -208,7 +208,7 @@ fn mark_stale_detail(app: &mut App, same_finding: bool) {
             status.is_none_or(|status| !status.is_terminal()) || is_showing_active_run(app)
         }
         (Some(_), Tab::Log) => app.has_active_runs() || is_showing_active_run(app),
-        // Its patch changes with the fixes, not with the view.
+        // The patch changes with the fixes, not with the view.
         (Some((DetailSubject::Finding(_), ..)), Tab::Turns | Tab::Context | Tab::Fix)
         | (Some((DetailSubject::Nothing, ..)), _) => false,
     };
@@ -223,7 +223,7 @@ fn mark_stale_detail(app: &mut App, same_finding: bool) {
     }
 }
 
-/// Whether the page on screen was read while its run had not ended.
+/// Returns true if the page was read before its run ended.
 fn is_showing_active_run(app: &App) -> bool {
     use super::super::page_data::PageData;
     let status = match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
@@ -237,14 +237,14 @@ fn is_showing_active_run(app: &App) -> bool {
     status.is_some_and(|status: RunStatus| !status.is_terminal())
 }
 
-/// The files of a run as far as its findings tell them, until the run's output is read.
+/// Sets the files of a run from its findings, until the run's output is read.
 pub fn set_files_from_view(app: &mut App, run: &str) {
     let known_before = app.files_run == run;
     let selected = app.selected_file().map(|file| file.path.clone());
     let mut files: BTreeMap<&str, [u32; 4]> = BTreeMap::new();
     if let Some(wanted) = app.view.run_index(run) {
         let view = &app.view;
-        // Findings are in the order of the runs that last reported them.
+        // Findings are sorted by the run that last reported them.
         let place = |index: usize| view.run_index(view.finding(index).last_run).unwrap_or(usize::MAX);
         let count = view.finding_count();
         let (mut low, mut high) = (0, count);
@@ -265,7 +265,7 @@ pub fn set_files_from_view(app: &mut App, run: &str) {
     set_files(app, rows, if known_before { selected } else { None });
 }
 
-/// The files of a run as its output or its journal tells them.
+/// Applies the files of a run from its output.
 pub fn apply_files(app: &mut App, run: &str, files: Option<Vec<FileListRow>>) {
     if run != app.files_requested {
         return;
@@ -286,14 +286,15 @@ fn set_files(app: &mut App, files: Vec<FileListRow>, selected: Option<String>) {
     }
 }
 
-/// Opening a run: all of its findings are shown, each with its present status.
+/// Filters the list for all findings of a run, with any status.
 pub fn show_run(app: &mut App, run: &str, commands: &mut Vec<AppCommand>) {
     let terms = terms_without(app, &["run:", "path:", "status:", "s:"]);
     app.filter_text = format!("{terms}run:{run}");
     refilter(app, commands);
 }
 
-/// Opening a file: its findings are shown that pass the rest of the filter; after a run those that are undecided.
+/// Filters the list for the findings of a file and keeps the other terms; after a run filter, only undecided
+/// findings.
 pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<AppCommand>) {
     let all_of_a_run =
         app.filter_text.split_whitespace().any(|word| word.starts_with("run:")) && !app.filter_text.contains("status:");
@@ -303,7 +304,7 @@ pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<AppCommand>) {
     notify_if_empty(app);
 }
 
-/// The terms of the filter that are of none of these sorts, each with a space behind it.
+/// Returns the filter terms without these prefixes, each followed by a space.
 fn terms_without(app: &App, sorts: &[&str]) -> String {
     let terms = app.filter_text.split_whitespace();
     terms.filter(|term| !sorts.iter().any(|sort| term.starts_with(sort))).flat_map(|term| [term, " "]).collect()
@@ -315,7 +316,7 @@ fn notify_if_empty(app: &mut App) {
     }
 }
 
-/// Makes sure that what was decided just now stays in sight although the filter would not show it.
+/// Pins a finding that was decided just now, so that it stays visible although the filter excludes it.
 pub fn pin_finding(known: &mut FilterOverrides, id: &str) {
     known.pinned.insert(id.to_owned());
 }

@@ -1,4 +1,4 @@
-//! The key for fixes: what it asks depends on the fix that the selected finding has.
+//! Handles the key for fixes; the action depends on the fix of the selected finding.
 
 use super::super::app::{App, ConfirmAction, Menu, MenuChoice, MenuItem, NoticeLevel, Overlay};
 use super::super::fixes::{FixIndex, FixOrder, FixPlan};
@@ -8,7 +8,8 @@ use super::keys;
 use crate::domain::{FindingId, Fix, FixStatus, text};
 use crate::runner::Runner;
 
-/// The key was pressed: marked findings are to be fixed; of a selected one the menu of its fix opens, if it has one.
+/// Handles the key: opens the menu of the selected finding's fix, else requests a fix of the marked or selected
+/// findings.
 pub fn handle_key(app: &mut App, commands: &mut Vec<AppCommand>) {
     let targets = collect_targets(app);
     if targets.is_empty() {
@@ -26,13 +27,13 @@ pub fn handle_key(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
 }
 
-/// Asks who would make it; the question comes with the answer.
+/// Requests the reviewer for a fix; the confirmation follows with the reply.
 fn request_plan(app: &mut App, findings: Vec<FindingId>, commands: &mut Vec<AppCommand>) {
     app.show_notice(NoticeLevel::Info, format!("looking at who can fix it{}", app.glyphs.ellipsis));
     commands.push(AppCommand::PlanFix(findings));
 }
 
-/// The marked findings that are not decided, else the selected one.
+/// Returns the marked findings, else the selected one.
 fn collect_targets(app: &mut App) -> Vec<FindingId> {
     keys::commit_mark_range(app);
     app.mark_range_start = None;
@@ -70,12 +71,12 @@ fn build_menu(app: &App, fix: &Fix) -> Menu {
         FixStatus::Working | FixStatus::Reviewing => vec![drop("stop making it")],
         FixStatus::Dropped | FixStatus::Failed => vec![again()],
     };
-    // Looked at already: what is next is first.
+    // If the patch is already on the screen, the next item is preselected.
     let at = usize::from(app.tab == Tab::Fix && items.len() > 1 && matches!(items[0].choice, MenuChoice::ShowFix));
     Menu { title: "Fix", items, selected: at }
 }
 
-/// Undo or redo came to a fix: asks for the whole step, its files and its findings.
+/// Asks to undo or redo a step that was a fix: its files and its findings together.
 pub fn confirm_step(app: &mut App, fix: &Fix) {
     let (id, size) = (fix.fix_id.clone(), fix.format_diff_stat());
     let (text, order) = match fix.status {
@@ -87,7 +88,7 @@ pub fn confirm_step(app: &mut App, fix: &Fix) {
     super::confirm_if_idle(app, ConfirmAction::Fix(order), text, "that step is of a fix: ask for it again");
 }
 
-/// Who would make a fix is known: asks whether to.
+/// Asks for confirmation when the reviewer of the fix is known.
 pub fn confirm_plan(app: &mut App, plan: Result<FixPlan, String>) {
     let plan = match plan {
         Ok(plan) => plan,
@@ -114,7 +115,7 @@ pub fn confirm_plan(app: &mut App, plan: Result<FixPlan, String>) {
     );
 }
 
-/// Sends an order off.
+/// Sends a request and shows a notice.
 pub fn send_order(app: &mut App, order: FixOrder, commands: &mut Vec<AppCommand>) {
     let what = match &order {
         FixOrder::Make(_) => "asking for a fix",
@@ -129,7 +130,7 @@ pub fn send_order(app: &mut App, order: FixOrder, commands: &mut Vec<AppCommand>
     commands.push(AppCommand::Fix(order));
 }
 
-/// Says that a fix has come to its end since the fixes were read last.
+/// Shows a notice if a fix has ended since the last read.
 pub fn notify_ended(app: &mut App, fixes: &FixIndex) {
     let Some(fix) = fixes.ended_since(&app.fixes) else { return };
     match fix.status {
@@ -140,7 +141,7 @@ pub fn notify_ended(app: &mut App, fixes: &FixIndex) {
     }
 }
 
-/// An order was carried out.
+/// Shows the result of a fix request.
 pub fn show_result(app: &mut App, result: Result<Fix, String>) {
     let fix = match result {
         Ok(fix) => fix,

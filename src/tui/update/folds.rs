@@ -1,13 +1,13 @@
-//! Parts of a page that can be shown or hidden: going from one to the next, opening and closing.
+//! Moves between the folds of a page, opens and closes them.
 //!
-//! Invariant: a step moves the choice to the next part when all of this one was in sight, else the page by a line; so all
-//! of it can be read with the keys that go up and down.
+//! - A step selects the next fold only if the current one is fully visible, else it scrolls by one line. So the
+//!   up and down keys reach every line.
 
 use super::super::app::{App, Pane};
 use super::super::doc::DocFold;
 use super::rebuild_page;
 
-/// The chosen fold, or the first one in sight: its place among the folds.
+/// Returns the index of the selected fold, else of the first visible one.
 pub fn selected_fold(app: &App) -> Option<usize> {
     let folds = &app.doc.folds;
     let chosen = app.fold.and_then(|key| folds.iter().position(|fold| fold.key == key));
@@ -21,7 +21,7 @@ fn is_visible(app: &App, fold: &DocFold) -> bool {
     (app.scroll..app.scroll + app.pane_height(Pane::Detail)).contains(&fold.line)
 }
 
-/// So many steps down (or up).
+/// Moves by a number of steps.
 pub fn move_by(app: &mut App, steps: usize, down: bool) {
     for _ in 0..steps.min(10_000) {
         let before = (app.scroll, app.fold);
@@ -37,9 +37,9 @@ fn move_one(app: &mut App, down: bool) {
     let bottom = app.scroll + app.pane_height(Pane::Detail);
     let next = match (selected_fold(app), down) {
         (None, _) => None,
-        // The first one in sight was only going to be chosen.
+        // The first visible fold was not selected yet.
         (Some(at), _) if app.fold != Some(folds[at].key) => folds.get(at),
-        // Down from a part of which all was in sight, up to a neighbour that is.
+        // Down from a fully visible fold; up only to a visible neighbour.
         (Some(at), true) => folds.get(at + 1).filter(|next| next.line <= bottom),
         (Some(at), false) => at.checked_sub(1).and_then(|at| folds.get(at)).filter(|fold| is_visible(app, fold)),
     };
@@ -55,14 +55,14 @@ fn move_one(app: &mut App, down: bool) {
     }
 }
 
-/// Moves the page as far as it takes to see the whole part that begins at `line`, its first line always.
+/// Scrolls until the fold at `line` is fully visible; its first line has precedence.
 fn scroll_to_fold(app: &mut App, line: usize) {
     let end = app.doc.folds.iter().map(|fold| fold.line).find(|next| *next > line).unwrap_or(app.doc.lines.len());
     let height = app.pane_height(Pane::Detail);
     app.scroll = app.scroll.max(end.saturating_sub(height)).min(line);
 }
 
-/// Chooses a fold by its number from 0, the last one for those beyond; moves the page to it if it `must_show`.
+/// Selects a fold by its 0-based index (clamped to the last one); scrolls to it if `must_show`.
 pub fn select_fold(app: &mut App, at: usize, must_show: bool) {
     let Some(fold) = app.doc.folds.get(at.min(app.doc.folds.len().saturating_sub(1))).copied() else { return };
     app.fold = Some(fold.key);
@@ -71,7 +71,7 @@ pub fn select_fold(app: &mut App, at: usize, must_show: bool) {
     }
 }
 
-/// Opens the chosen fold, or closes it. False when there is none.
+/// Opens or closes the selected fold. Returns false if there is none.
 pub fn toggle_fold(app: &mut App) -> bool {
     let Some(fold) = selected_fold(app).and_then(|at| app.doc.folds.get(at)).copied() else { return false };
     app.fold = Some(fold.key);

@@ -1,4 +1,4 @@
-//! What each action does.
+//! Executes key presses and actions.
 
 use super::super::app::{
     App, ConfirmAction, ContextListing, InputPrompt, InputPromptKind, Menu, MenuChoice, MenuItem, NoticeLevel, Overlay,
@@ -14,7 +14,7 @@ use super::{close_overlay, data, fix, folds, knowledge, parse_run_id, prompt, pu
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
 
-/// A key was pressed.
+/// Handles a key press.
 pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) {
     let context = app.key_context();
     let action = app.keymap.action(context, key);
@@ -75,7 +75,7 @@ fn accepts_count(action: Action) -> bool {
     )
 }
 
-/// Keys while something is in front of the panes.
+/// Handles a key press while an overlay is open.
 fn handle_overlay_key(app: &mut App, key: KeyEvent, action: Option<Action>, commands: &mut Vec<AppCommand>) {
     match &mut app.overlay {
         Overlay::None => {}
@@ -181,7 +181,7 @@ pub fn open_prompt(app: &mut App, kind: InputPromptKind, line: LineEdit) {
     app.overlay = Overlay::Prompt(InputPrompt { kind, line, choice: 0 });
 }
 
-/// Gives a pane the focus. Leaving the findings lets go of those that were kept although decided.
+/// Focuses a pane. Focusing runs or files unpins the findings that were kept visible after a decision.
 pub fn focus_pane(app: &mut App, pane: Pane, commands: &mut Vec<AppCommand>) {
     if matches!(pane, Pane::Runs | Pane::Files) && !app.overrides.pinned.is_empty() {
         data::refilter(app, commands);
@@ -327,7 +327,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
     }
 }
 
-/// From what was sent to what was left out, and back.
+/// Switches between the sent and the omitted pieces of the context.
 fn toggle_context_listing(app: &mut App, commands: &mut Vec<AppCommand>) {
     if app.shown_context().is_none() {
         return app.show_notice(NoticeLevel::Info, "nothing to switch: this page lists no context");
@@ -416,7 +416,7 @@ fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
         Pane::Files => {
             if let Some(path) = app.selected_file().map(|file| file.path.clone()) {
                 if path.contains(char::is_whitespace) || path.contains(',') {
-                    // The filter's syntax cannot say it; the diff of the file is what is left to open.
+                    // The filter syntax cannot express such a path, so the detail is opened instead.
                     focus_pane(app, Pane::Detail, commands);
                     return;
                 }
@@ -435,12 +435,12 @@ fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
 }
 
-/// Whether going up and down goes from one part of the page to the next.
+/// Returns true if up and down move between folds.
 fn moves_by_fold(app: &App) -> bool {
     app.focus == Pane::Detail && app.doc.folds.len() > 1
 }
 
-/// One step back, from the innermost thing outwards.
+/// Goes one step back: the innermost state is left first.
 fn go_back(app: &mut App, commands: &mut Vec<AppCommand>) {
     if app.mark_range_start.take().is_some() {
         return;
@@ -473,7 +473,7 @@ fn toggle_marks(app: &mut App, times: usize) {
     }
 }
 
-/// The range being marked becomes marks.
+/// Marks the findings of the range being marked.
 pub fn commit_mark_range(app: &mut App) {
     let Some(from) = app.mark_range_start else { return };
     let to = app.finding_cursor.selected;
@@ -498,7 +498,7 @@ fn toggle_all_marks(app: &mut App) {
     }
 }
 
-/// Goes to the next row or line that holds the text searched for, around the end.
+/// Goes to the next row or line that contains the search text; wraps around at the end.
 pub fn search_next(app: &mut App, forward: bool, times: usize) {
     if app.search.is_empty() {
         app.show_notice(NoticeLevel::Info, "nothing is searched for");
@@ -514,7 +514,7 @@ pub fn search_next(app: &mut App, forward: bool, times: usize) {
     }
 }
 
-/// Looks for the text from a row on; `beyond` leaves out the row itself.
+/// Searches from row `at`; `beyond` excludes the row itself. Returns true if a row was found.
 pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
     let wanted = app.search.to_lowercase();
     let rows = match app.focus {
@@ -583,7 +583,7 @@ fn confirm_cancel(app: &mut App) {
     }
 }
 
-/// The run that can be paused or let go on: the selected one, and where no run is selected the foremost.
+/// Returns the run that can be paused or resumed: the selected run, or the headline run outside the list of runs.
 pub fn pausable_run(app: &App) -> Option<RunRow<'_>> {
     let run = if app.list_pane == Pane::Runs { app.selected_run() } else { app.headline_run() };
     run.filter(|run| !run.status.is_terminal())
@@ -600,7 +600,7 @@ fn toggle_pause(app: &mut App, commands: &mut Vec<AppCommand>) {
     commands.push(if paused { AppCommand::Resume(run) } else { AppCommand::Pause(run) });
 }
 
-/// File and line that the selection stands for.
+/// Returns path and line of the selected item, for the editor.
 fn selected_location(app: &App) -> Option<(String, u32)> {
     match &app.subject {
         DetailSubject::Finding(id) => {

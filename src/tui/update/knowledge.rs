@@ -1,4 +1,5 @@
-//! Keys of the knowledge view. What is read and written is asked for; nothing shows before it is stored.
+//! Handles the keys of the knowledge view. Reads and writes are requested; a change is shown only after it is
+//! stored.
 
 use super::super::app::{App, ConfirmAction, InputPromptKind, NoticeLevel, Overlay};
 use super::super::keymap::Action;
@@ -8,7 +9,7 @@ use super::super::message::AppCommand;
 use super::{confirm_if_idle, keys, push_quit};
 use crate::domain::{MuteAction, text};
 
-/// Where an export goes unless somebody names another place: not among the files that are reviewed.
+/// Default path of an export, outside the reviewed files.
 const DEFAULT_EXPORT_PATH: &str = "~/revdeck-knowledge.json";
 
 pub fn handle_key(app: &mut App, action: Option<Action>, commands: &mut Vec<AppCommand>) {
@@ -43,7 +44,7 @@ pub fn handle_key(app: &mut App, action: Option<Action>, commands: &mut Vec<AppC
     }
 }
 
-/// Moves the selection, or the page when it has the keys.
+/// Moves the selection, or scrolls the page if it has the focus.
 fn move_or_scroll(app: &mut App, action: Action) {
     use Action as A;
     let Some(view) = &app.knowledge else { return };
@@ -71,7 +72,7 @@ fn move_or_scroll(app: &mut App, action: Action) {
     }
 }
 
-/// Gives the keys to a side, or to the other one.
+/// Focuses a half of the view; `None` means the other half.
 fn switch_pane(app: &mut App, to: Option<KnowledgePane>) {
     if let Some(view) = &mut app.knowledge {
         view.focus = match (to, view.focus) {
@@ -83,7 +84,7 @@ fn switch_pane(app: &mut App, to: Option<KnowledgePane>) {
     knowledge::scroll(app, 0);
 }
 
-/// From the page to the list, from a part of the list to all of it, and out.
+/// Goes back: from the page to the list, then clears the filter, then closes the view.
 fn go_back(app: &mut App) {
     let Some(view) = &mut app.knowledge else { return };
     if view.focus == KnowledgePane::Page && !view.is_empty() {
@@ -113,7 +114,7 @@ fn confirm_forget(app: &mut App) {
     };
 }
 
-/// An export would take the place of a file: asks whether it shall.
+/// Asks if an export may replace an existing file.
 pub fn confirm_replace(app: &mut App, path: String) {
     let text = format!("There is a file {}. Replace it?", text::sanitize_line(&path));
     let order = KnowledgeOrder::Export { path, existing: ExportOverwrite::Replace };

@@ -1,7 +1,7 @@
-//! `update(app, message) -> commands`: everything the cockpit decides. No IO and no clock, so a table of messages tells
-//! all of it.
+//! Defines `update(app, message) -> commands`: every decision of the cockpit, without IO and clock, testable as
+//! tables of messages.
 //!
-//! Invariant: a decision about a finding shows only after the message that says it is stored.
+//! - A decision about a finding is shown only after the message that it is stored.
 
 mod data;
 mod fix;
@@ -25,8 +25,8 @@ use super::{knowledge as patterns, pages, stats};
 use crate::domain::RunId;
 use crate::store::Heartbeat;
 
-/// Asks a question that comes by itself. Who has opened something meanwhile is not asked in the middle of it, where a key
-/// would answer both, and reads `otherwise`.
+/// Opens an unprompted confirmation. If an overlay is already open, shows the notice `otherwise` instead, so that
+/// a key does not answer two questions.
 fn confirm_if_idle(app: &mut App, question: ConfirmAction, text: String, otherwise: &str) {
     match app.overlay {
         Overlay::None => app.overlay = Overlay::Confirm { question, text },
@@ -34,7 +34,7 @@ fn confirm_if_idle(app: &mut App, question: ConfirmAction, text: String, otherwi
     }
 }
 
-/// Changes the state by what happened at `now` (milliseconds since 1970); what it returns is to be done outside.
+/// Applies a message at time `now` (milliseconds since 1970) and returns the effects to execute.
 pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     app.now = now;
     let mut commands = Vec::new();
@@ -121,7 +121,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     commands
 }
 
-/// After every message: the detail follows the selection, the page fits its width.
+/// Synchronizes the detail with the selection and the page with its width, after every message.
 fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     let subject = selected_subject(app);
     if subject != app.subject {
@@ -139,10 +139,11 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
         if app.detail.take().is_some() || app.loading.take().is_some() {
             app.scroll = 0;
         }
-        // What there is to say about nothing changes with every message.
+        // The page of an empty selection may change with every message.
         app.doc_width = 0;
     } else if (!shown && app.loading.as_ref() != Some(&wanted)) || (shown && std::mem::take(&mut app.stale)) {
-        // Another subject's page stays until this one is read, which takes a moment only; another tab's would lie.
+        // The page of another subject stays for the short time until the new one is read; the page of another tab
+        // would be wrong.
         if app.detail.as_ref().is_some_and(|(_, tab, _)| *tab != app.tab) {
             app.detail = None;
             app.doc = Doc::default();
@@ -151,7 +152,7 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
         app.loading = Some(wanted.clone());
         commands.push(AppCommand::Load { subject: wanted.0, tab: wanted.1 });
     }
-    // The files follow when they are read, like the page; only the very first ones are what the view knows.
+    // The files stay until new ones are read; only the first files are taken from the view.
     if let Some(run) = app.selected_run().map(|run| run.id.to_owned())
         && run != app.files_requested
     {
@@ -166,11 +167,11 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
         app.doc_width = width;
         rebuild_page(app);
     }
-    // Rows above the page come and go with what the run does.
+    // The rows above the page change with the run's activity.
     clamp_scroll(app);
 }
 
-/// What the detail is about: what is selected in the list that had the focus last.
+/// Returns the selected item of the list that had the focus last.
 fn selected_subject(app: &App) -> DetailSubject {
     match app.list_pane {
         Pane::Runs => app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned())),
@@ -189,10 +190,10 @@ fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded:
     if (&subject, tab) != (&app.subject, app.tab) {
         return;
     }
-    // A page that is read again because its run moved on must not jump.
+    // A page that is read again must not jump.
     let again = app.detail.as_ref().is_some_and(|(s, t, _)| (s, *t) == (&subject, tab));
     if again && let (Some((_, _, before)), PageData::Finding(page)) = (&app.detail, loaded.as_mut()) {
-        // Read again without colours: the colours that are known stay until the new ones come.
+        // A page without highlighting keeps the known spans until the new ones arrive.
         if let PageData::Finding(before) = before.as_ref()
             && page.code.spans.is_empty()
             && before.code.lines == page.code.lines
@@ -200,7 +201,7 @@ fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded:
             page.code.spans.clone_from(&before.code.spans);
         }
     }
-    // Who looks at the beginning stays there, also where the end is in sight.
+    // A reader at the start of the page stays there, even if the end is visible.
     let end_matters = app.scroll > 0 || app.doc.follow == FollowMode::StartAtEnd;
     let at_end = end_matters && app.scroll + app.pane_height(Pane::Detail) >= app.doc.lines.len();
     app.loading = None;
@@ -214,7 +215,7 @@ fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded:
     clamp_scroll(app);
 }
 
-/// What working reviews have spent stands on their own page, too.
+/// Applies heartbeats; rebuilds the page of a working run if its usage changed.
 fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>) {
     let spent = |app: &App| match (&app.subject, app.tab) {
         (DetailSubject::Run(run), Tab::Page) => app.pulse(run).map(|pulse| (pulse.tokens, pulse.cost.to_bits())),
@@ -227,7 +228,7 @@ fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>) {
     }
 }
 
-/// Builds the page again from what is loaded.
+/// Rebuilds the page from the loaded data.
 fn rebuild_page(app: &mut App) {
     app.doc = pages::build_page(app, usize::from(app.doc_width.max(20)));
     clamp_scroll(app);
@@ -238,7 +239,7 @@ fn clamp_scroll(app: &mut App) {
     app.scroll = app.scroll.min(most);
 }
 
-/// The screen changed: the selected rows stay in sight.
+/// Scrolls the lists to their selected rows after a change of the screen size.
 fn scroll_to_selection(app: &mut App) {
     let (runs, findings, files) =
         (app.pane_height(Pane::Runs), app.pane_height(Pane::Findings), app.pane_height(Pane::Files));

@@ -1,4 +1,4 @@
-//! Keys while text is typed: filter, search, a reason, a revision.
+//! Handles keys of text prompts: filter, search, reason, revision.
 
 use super::super::app::{App, InputPromptKind, NoticeLevel, Overlay, Pane};
 use super::super::filter::{self, FindingFilter};
@@ -9,7 +9,7 @@ use super::super::message::AppCommand;
 use super::{close_overlay, data, keys, triage};
 use crate::domain::{Disposition, Scope};
 
-/// What a dismissal offers: reasons given in this session, then the common ones.
+/// Returns the suggested reasons for a dismissal: reasons of this session, then the common ones.
 pub fn dismissal_reasons(app: &App) -> Vec<String> {
     let mut all: Vec<String> = app.decisions.reasons.iter().take(4).cloned().collect();
     for reason in Disposition::REASONS {
@@ -76,7 +76,7 @@ pub fn handle_key(app: &mut App, key: KeyEvent, action: Option<Action>, commands
     apply_typed(app, commands);
 }
 
-/// The text changed: filter and search show what they find while they are typed.
+/// Applies changed text: filter and search show their results while the user types.
 fn apply_typed(app: &mut App, commands: &mut Vec<AppCommand>) {
     let Overlay::Prompt(prompt) = &app.overlay else { return };
     let text = prompt.line.text().trim().to_owned();

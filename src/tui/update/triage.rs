@@ -1,4 +1,4 @@
-//! Decisions about findings. An order goes out, its answer comes back; only the answer changes what is shown.
+//! Handles decisions about findings. Only the reply of the store changes what is shown.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{data, fix, keys};
 use crate::domain::{FindingStatus, text};
 use crate::store::triage::UndoOutcome;
 
-/// What a decision is about: the marked findings, else the selected one. Those that have the status already stay out.
+/// Returns the marked findings, else the selected one, without those that already have the status.
 fn collect_targets(app: &mut App, status: FindingStatus) -> Vec<TriageOrderItem> {
     keys::commit_mark_range(app);
     app.mark_range_start = None;
@@ -43,7 +43,7 @@ fn send_order(app: &mut App, lines: Vec<TriageOrderItem>, commands: &mut Vec<App
     commands.push(AppCommand::Triage(TriageOrder::Set(lines)));
 }
 
-/// Addressed, or open again: needs no reason.
+/// Requests a status that needs no reason: addressed or open.
 pub fn set_status(app: &mut App, status: FindingStatus, commands: &mut Vec<AppCommand>) {
     let lines = collect_targets(app, status);
     if !lines.is_empty() {
@@ -51,7 +51,7 @@ pub fn set_status(app: &mut App, status: FindingStatus, commands: &mut Vec<AppCo
     }
 }
 
-/// Dismissed: asks why.
+/// Opens the prompt for the reason of a dismissal.
 pub fn prompt_reason(app: &mut App) {
     let lines = collect_targets(app, FindingStatus::Dismissed);
     if !lines.is_empty() {
@@ -63,7 +63,7 @@ pub fn prompt_reason(app: &mut App) {
     }
 }
 
-/// The reason was given.
+/// Requests the dismissal with a reason.
 pub fn dismiss(app: &mut App, mut lines: Vec<TriageOrderItem>, reason: &str, commands: &mut Vec<AppCommand>) {
     for line in &mut lines {
         line.reason = reason.to_owned();
@@ -73,14 +73,14 @@ pub fn dismiss(app: &mut App, mut lines: Vec<TriageOrderItem>, reason: &str, com
     send_order(app, lines, commands);
 }
 
-/// Takes the last decision back, or sets it again; which one that is, only the store knows: another cockpit or the
-/// command line may have decided since.
+/// Requests undo or redo. Only the store knows the last decision, because another cockpit or the command line may
+/// have decided since.
 pub fn undo_or_redo(app: &mut App, order: TriageOrder, commands: &mut Vec<AppCommand>) {
     app.decisions.pending += 1;
     commands.push(AppCommand::Triage(order));
 }
 
-/// The store has answered.
+/// Applies the reply of the store.
 pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutcome, String>, written: u64) {
     app.decisions.pending = app.decisions.pending.saturating_sub(1);
     let lines = match result {
@@ -118,7 +118,7 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
     let dot = app.glyphs.dot;
     app.show_notice(NoticeLevel::Success, format!("{what} {dot} {next}"));
     if matches!(order, TriageOrder::Set(_)) {
-        // On to the next one, if the selected one was decided and nobody moved since.
+        // Selects the next finding if the decided one is still selected.
         let here = app.selected_finding().map(|finding| finding.id.to_owned());
         if lines.len() == 1
             && app.focus == Pane::Findings
@@ -131,7 +131,7 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
         let index = app.view.finding_index(line.finding_id.as_str())?;
         app.findings.binary_search(&u32::try_from(index).ok()?).ok()
     }) {
-        // Back to where it was decided.
+        // Selects the finding whose decision was undone or redone.
         if app.list_pane == Pane::Findings {
             let height = app.pane_height(Pane::Findings);
             app.finding_cursor.select(at, app.findings.len(), height);

@@ -1,4 +1,4 @@
-//! The detail: a line of tabs and the lines of the page that are on screen.
+//! Draws the detail pane: tabs and the visible lines of the page.
 
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
@@ -48,7 +48,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     painter.draw_scroll_thumb(body, app.scroll, app.doc.lines.len());
 }
 
-/// What the run does this moment, what it has cost so far, and the end of what the model says.
+/// Draws the activity of the run, its usage so far, and the end of the model's output.
 fn draw_activity(painter: &mut Painter<'_>, area: Rect) {
     let app = painter.app;
     let Some((run, live)) = app.subject_run().and_then(|run| Some((run, app.run_activity(&run)?))) else { return };
@@ -95,7 +95,7 @@ fn draw_tabs(painter: &mut Painter<'_>, area: Rect) {
         Tab::Log => "Log",
         Tab::Ledger => "Ledger",
     };
-    // Closer together where they would not all be there.
+    // A smaller gap if the tabs would not fit.
     let names: usize = app.tabs().iter().map(|tab| name(*tab).len() + 3).sum();
     let gap = if names <= usize::from(area.width) + 3 { 3 } else { 2 };
     let mut x = area.x;
@@ -113,7 +113,7 @@ fn draw_tabs(painter: &mut Painter<'_>, area: Rect) {
     }
 }
 
-/// Draws a line of a page; `wanted`, in lower case, is made to stand out.
+/// Draws a line of a page and highlights `wanted` (lower case).
 pub(super) fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &DocLine, wanted: &str) {
     let mut right = x + width;
     if let Some(role) = line.fill {
@@ -132,7 +132,7 @@ pub(super) fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, l
         if at >= right {
             break;
         }
-        // A piece that ends exactly at the edge while another follows must still say that there is more.
+        // A span that ends exactly at the edge still gets an ellipsis if another span follows.
         let more = line.spans[index + 1..].iter().any(|piece| !piece.text.is_empty());
         let room = right - at;
         if more && piece.text.width() as u16 >= room {

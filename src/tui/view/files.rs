@@ -1,4 +1,4 @@
-//! The files of the selected run: findings by priority, and what the run did with each.
+//! Draws the files of the selected run: findings by priority and coverage.
 
 use ratatui::layout::Rect;
 

@@ -1,4 +1,4 @@
-//! The list of findings: priority, status, kind, place, title.
+//! Draws the list of findings: priority, status, kind, location, title.
 
 use ratatui::layout::Rect;
 
@@ -82,7 +82,7 @@ fn format_location(path: &str, line: u32) -> String {
     format!("{path}:{line}")
 }
 
-/// At most 14 columns.
+/// Returns a label of at most 14 columns.
 pub(super) fn kind_label(kind: Kind) -> &'static str {
     match kind {
         Kind::LongMethod => "long method",

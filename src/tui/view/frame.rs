@@ -1,4 +1,4 @@
-//! Header, pane titles, message line and footer.
+//! Draws header, pane titles, message line and footer.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use crate::domain::{RunStatus, WatchMode, text};
 use crate::runner::Runner;
 use crate::store::{RunRow, WatcherInfo, WatcherStatus};
 
-/// The screen is too small for anything useful: say so, kindly.
+/// Draws a message on a screen that is too small.
 pub fn draw_too_small(painter: &mut Painter<'_>) {
     let area = painter.buffer.area;
     let text = format!("{}x{} is too small", area.width, area.height);
@@ -31,7 +31,7 @@ pub fn draw_too_small(painter: &mut Painter<'_>) {
     }
 }
 
-/// Repository, branch, scope; at the right edge what the engine does.
+/// Draws repository, branch and scope, with the activity at the right edge.
 pub fn draw_header(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     let app = painter.app;
     let area = layout.header;
@@ -62,7 +62,7 @@ pub fn draw_header(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     }
 }
 
-/// Whether somebody watches, as far as that is worth a word.
+/// Returns the label of the watcher or snooze state; `None` if nobody watches and nothing is snoozed.
 fn watch_label(app: &App) -> Option<Cow<'static, str>> {
     let snoozed = app.watch.snoozed.map(|until| until.as_millisecond()).filter(|until| *until > app.now);
     match (&app.watch.watcher, snoozed) {
@@ -75,7 +75,7 @@ fn watch_label(app: &App) -> Option<Cow<'static, str>> {
     }
 }
 
-/// The exact scope of a run: what, how much, at which snapshot.
+/// Describes the scope of a run: scope, number of files, snapshot.
 fn describe_scope(run: &RunRow<'_>, app: &App) -> String {
     let mut words = vec![run.scope.to_owned()];
     if run.files_total > 0 {
@@ -87,7 +87,7 @@ fn describe_scope(run: &RunRow<'_>, app: &App) -> String {
     words.join(&format!(" {} ", app.glyphs.dot))
 }
 
-/// What the engine does: a sign, in words, and how it is meant.
+/// Describes the activity of the headline run, or the idle state: glyph, text, style.
 fn describe_engine(app: &App) -> (&'static str, String, Role) {
     let Some(run) = app.headline_run().filter(|_| app.has_active_runs()) else {
         let (state, role) = match app.first_review {
@@ -109,7 +109,7 @@ fn describe_engine(app: &App) -> (&'static str, String, Role) {
     }
     let state = match run.status {
         RunStatus::Pending => format!("waiting for a worker {dot} {}", app.format_age_of(run.created_ms)),
-        // Files that are left out are in the number of files, and not among the hunks.
+        // Left-out files count as files, but their hunks are not counted.
         RunStatus::Reviewing if run.hunks_total > 0 => format!(
             "reviewing {}/{} {dot} active {} ago",
             run.hunks_covered,
@@ -128,7 +128,7 @@ pub fn draw_divider(painter: &mut Painter<'_>, area: Rect) {
     }
 }
 
-/// `2 Findings  12 of 340  status:undecided ──────── p0 p1 p2 p3`: the rule takes what is left of the line.
+/// Draws `2 Findings  12 of 340  status:undecided ──────── p0 p1 p2 p3`; the rule fills the rest of the line.
 pub fn draw_title(
     painter: &mut Painter<'_>,
     area: PaneArea,
@@ -175,7 +175,7 @@ pub fn draw_title(
     }
 }
 
-/// The last result, or what is wrong: all of it, over as many lines as that needs and the screen has.
+/// Draws the notice or the store problem, on as many lines as it needs and the screen has.
 pub fn draw_notice(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     let app = painter.app;
     let Rect { x, y, width, height } = layout.notice;
@@ -207,7 +207,7 @@ pub fn draw_notice(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     painter.draw_text(x + 3, y + last as u16, width.saturating_sub(4), &rest, role);
 }
 
-/// The keys that matter here, five to seven, from the map.
+/// Draws five to seven keys that are useful in the current context.
 pub fn draw_footer(painter: &mut Painter<'_>, area: Rect) {
     let app = painter.app;
     let context = app.key_context();
@@ -234,7 +234,7 @@ pub fn draw_footer(painter: &mut Painter<'_>, area: Rect) {
     }
 }
 
-/// What the footer offers, most wanted first.
+/// Returns the actions of the footer, most useful first.
 fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)> {
     use Action as A;
     let actions = match context {
@@ -261,7 +261,7 @@ fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)>
             let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.footer_label()));
             return std::iter::once((A::LeftOut, other)).chain(pause_action(app)).chain(last).collect();
         }
-        // Nothing can be decided about a run or a file.
+        // Runs and files have no triage actions.
         KeyContext::Detail if matches!(app.subject, DetailSubject::Run(_)) => {
             vec![A::NextTab, A::Review, A::Zoom, A::Search, A::Back, A::Help]
         }
@@ -293,7 +293,7 @@ fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)>
     actions.into_iter().map(|action| (action, action.footer_label())).collect()
 }
 
-/// What can be done with the selected pattern, or without one.
+/// Returns the actions for the selected pattern, or for a language.
 fn knowledge_actions(app: &App) -> Vec<(Action, &'static str)> {
     use Action as A;
     let Some(view) = &app.knowledge else { return Vec::new() };
@@ -309,21 +309,21 @@ fn knowledge_actions(app: &App) -> Vec<(Action, &'static str)> {
     of_it.into_iter().chain(of_all).collect()
 }
 
-/// Whether the run in flight can be paused, or go on.
+/// Returns the pause or resume action if the run supports it.
 fn pause_action(app: &App) -> Option<(Action, &'static str)> {
     let run = update::pausable_run(app).filter(|run| run.reviewer != Runner::BUILTIN)?;
     Some((Action::Pause, if run.paused { "go on" } else { "pause" }))
 }
 
-/// The style of a selection bar in a pane.
+/// Returns the style of the selection bar in a pane.
 pub fn pane_selection_style(painter: &Painter<'_>, pane: Pane) -> ratatui::style::Style {
     selection_style(painter, painter.app.focus == pane)
 }
 
-/// As [`bar`], of what has the keys or not.
+/// Returns the style of the selection bar with or without focus.
 pub fn selection_style(painter: &Painter<'_>, focused: bool) -> ratatui::style::Style {
     let style = painter.style(if focused { Role::Selected } else { Role::SelectedIdle });
-    // The foreground stays what it means, but in reverse it would become a patchwork.
+    // The foreground colour stays, except in reverse, where different colours would look patchy.
     if style.add_modifier.contains(Modifier::REVERSED) {
         style.remove_modifier(Modifier::DIM)
     } else {

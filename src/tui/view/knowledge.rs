@@ -1,4 +1,4 @@
-//! The knowledge view: patterns by language on one side, the page of the selected one on the other.
+//! Draws the knowledge view: patterns by language on one side, the page of the selected pattern on the other.
 
 use std::borrow::Cow;
 
@@ -20,13 +20,13 @@ use crate::domain::text;
 use crate::knowledge::pattern::{EditKind, Pattern};
 use crate::report::figures::{format_brief, format_percent};
 
-/// Columns of a row from the right: how often it was seen, the bar of success, its rate.
+/// Column widths from the right: times seen, success bar, success rate.
 const SEEN_COLUMNS: u16 = 6;
 const BAR_COLUMNS: u16 = 9;
 const RATE_COLUMNS: u16 = 6;
-/// What the edit does, or the kind of finding, in words.
+/// Column width of the edit or finding kind.
 const KIND_COLUMNS: u16 = 18;
-/// From so many columns on a row has its kind and its bar.
+/// Fewest columns for kind and success bar.
 const MIN_ROOMY_COLUMNS: u16 = 64;
 
 pub fn draw(painter: &mut Painter<'_>, view: &KnowledgeView) {
@@ -42,7 +42,7 @@ pub fn draw(painter: &mut Painter<'_>, view: &KnowledgeView) {
     }
 }
 
-/// A title, facts about it, and a rule up to `end`.
+/// Draws a title with facts and a rule; `end` columns at the right stay free.
 fn draw_title(painter: &mut Painter<'_>, area: Rect, has_keys: bool, name: &str, facts: &[(String, Role)], end: u16) {
     let Rect { x, y, width, .. } = area;
     let width = width.saturating_sub(end);
@@ -102,7 +102,7 @@ fn draw_list(painter: &mut Painter<'_>, view: &KnowledgeView, areas: &KnowledgeA
         }
         painter.set_overlay_style(None);
     }
-    // On the rule between the halves where there is one.
+    // On the rule between the halves, if there is one.
     let beside = u16::from(areas.divider.x == area.right() + 1);
     painter.draw_scroll_thumb(Rect { width: area.width + beside, ..area }, view.cursor.offset, view.rows.len());
 }
@@ -173,7 +173,7 @@ fn draw_pattern(painter: &mut Painter<'_>, known: &RankedPattern, line: Rect, ro
     }
 }
 
-/// What the edit does, or the kind of finding, in words for a column of their own, and the description without them.
+/// Splits the description: a label of the edit or finding kind, and the description without this prefix.
 fn split_description(pattern: &Pattern) -> (Cow<'static, str>, &str) {
     let kind: Cow<'static, str> = match pattern.edit {
         EditKind::Other => kind_label(pattern.kind).into(),

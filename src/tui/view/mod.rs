@@ -1,6 +1,6 @@
-//! Views: they read the state and draw it. A file per pane.
+//! Draws the state; one file per pane.
 //!
-//! Invariant: only the rows on screen are touched, so drawing costs the same with ten findings and a hundred thousand.
+//! - Only visible rows are touched, so drawing costs the same for ten findings and for a hundred thousand.
 
 mod detail;
 mod files;
@@ -18,7 +18,7 @@ use super::app::{App, Overlay, Pane};
 use super::layout::ScreenLayout;
 use painter::Painter;
 
-/// Draws everything.
+/// Draws the whole screen.
 pub fn draw(app: &App, buffer: &mut Buffer) {
     let layout = app.layout();
     let mut painter = Painter::new(app, buffer);

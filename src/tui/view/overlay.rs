@@ -1,4 +1,4 @@
-//! What stands in front of the panes: help, menus, questions, prompts.
+//! Draws overlays: help, menus, confirmations, prompts.
 
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
@@ -15,7 +15,7 @@ use super::super::update;
 use super::painter::Painter;
 use crate::domain::text;
 
-/// An empty box with a title in the middle of the screen (or above the footer); its inside.
+/// Draws an empty box with a title in the middle of the screen (or above the footer) and returns its inside.
 fn draw_window(painter: &mut Painter<'_>, width: u16, height: u16, low: bool, title: &str) -> Rect {
     let screen = painter.buffer.area;
     let (width, height) = (width.min(screen.width.saturating_sub(2)), height.min(screen.height.saturating_sub(2)));
@@ -41,7 +41,7 @@ fn draw_window(painter: &mut Painter<'_>, width: u16, height: u16, low: bool, ti
     Rect::new(x + 2, y + 1, width.saturating_sub(4), height.saturating_sub(2))
 }
 
-/// Every key, in groups, from the map.
+/// Draws every key of the keymap in groups.
 pub fn draw_help(painter: &mut Painter<'_>, offset: usize) {
     let app = painter.app;
     let mut groups: Vec<(&str, Vec<(String, &str)>)> = Vec::new();
@@ -58,7 +58,7 @@ pub fn draw_help(painter: &mut Painter<'_>, offset: usize) {
     }
     let screen = painter.buffer.area;
     let columns = if screen.width >= 110 { 2 } else { 1 };
-    // The groups in order, dealt to the columns so that these end at about the same height.
+    // The groups keep their order; the columns get about the same height.
     let size = |rows: &Vec<(String, &str)>| rows.len() + 2;
     let total: usize = groups.iter().map(|(_, rows)| size(rows)).sum();
     let mut dealt: Vec<Vec<Option<(String, &str)>>> = vec![Vec::new(); columns];
@@ -159,7 +159,7 @@ pub fn draw_prompt(painter: &mut Painter<'_>, prompt: &InputPrompt, layout: &Scr
     }
 }
 
-/// `filter  status:open p:0▏   undecided open …` in the place of the message line.
+/// Draws `filter  status:open p:0▏   undecided open …` in place of the message line.
 fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str, prompt: &InputPrompt, help: &[&str]) {
     painter.fill(layout.notice, painter.style(Role::Normal));
     let area = Rect { y: layout.notice.bottom().saturating_sub(1), height: 1, ..layout.notice };
@@ -179,7 +179,7 @@ fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str,
     }
 }
 
-/// The text being typed with its cursor, scrolled so that the cursor is in sight.
+/// Draws the typed text, scrolled so that the cursor is visible.
 fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, prompt: &InputPrompt) {
     painter.fill(field, painter.style(Role::Prompt));
     let text = prompt.line.text();
@@ -188,7 +188,7 @@ fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, prompt: &InputPrompt) 
     let shown_before = doc::fit_end(before, room);
     let used = painter.draw_text(field.x, field.y, field.width, shown_before, Role::Prompt);
     if prompt.line.is_suggestion() {
-        // As what is selected looks elsewhere: the next character takes its place.
+        // Styled as a selection, because the next character replaces it.
         painter.restyle(Rect::new(field.x, field.y, used, 1), painter.style(Role::Selected));
     }
     let after = &text[before.len()..];

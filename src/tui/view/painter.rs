@@ -1,4 +1,4 @@
-//! Putting text on the screen: measured in columns, cut with an ellipsis, made harmless.
+//! Draws text into a buffer: measured in columns, cut with an ellipsis, without control characters.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,11 +11,11 @@ use super::super::doc::{fit_end, fit_start};
 use super::super::theme::Role;
 use crate::domain::text;
 
-/// A buffer and what is needed to draw into it.
+/// Buffer with the state that drawing needs.
 pub struct Painter<'a> {
     pub app: &'a App,
     pub buffer: &'a mut Buffer,
-    /// A style laid over every text, for a row that is selected.
+    /// Style laid over every text, for a selected row.
     overlay_style: Style,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Painter<'a> {
         self.app.theme.style(role)
     }
 
-    /// From here on texts are drawn over a selection bar, or no longer.
+    /// Sets the style laid over the following texts; `None` removes it.
     pub fn set_overlay_style(&mut self, style: Option<Style>) {
         self.overlay_style = style.unwrap_or_default();
     }
@@ -44,7 +44,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Draws a text at a place, at most `width` columns of it; the end is cut with an ellipsis. Returns the columns used.
+    /// Draws at most `width` columns of a text; a cut end shows an ellipsis. Returns the number of columns used.
     pub fn draw_text(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
         self.draw_styled_text(x, y, width, text, self.style(role))
     }
@@ -65,7 +65,7 @@ impl<'a> Painter<'a> {
         (used + 1).min(room) as u16
     }
 
-    /// As [`Painter::put`], cut at its beginning: for paths, of which the end says more.
+    /// Draws a text like [`Painter::draw_text`], but cuts its beginning: for paths, whose end is more informative.
     pub fn draw_text_end(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
         let clean = text::sanitize_line(text);
         let room = usize::from(width);
@@ -73,7 +73,7 @@ impl<'a> Painter<'a> {
             return self.draw_text(x, y, width, &clean, role);
         }
         let end = fit_end(&clean, room.saturating_sub(1));
-        // Cut at a folder where that costs little.
+        // Cut at a folder if that loses little.
         let end = match end.find('/') {
             Some(at) if at > 0 && at < end.len() / 2 && !clean[..clean.len() - end.len()].ends_with('/') => &end[at..],
             _ => end,
@@ -82,7 +82,7 @@ impl<'a> Painter<'a> {
         self.draw_text(x, y, width, &cut, role)
     }
 
-    /// Draws at the right edge of a field.
+    /// Draws a text at the right edge of a field. Returns the number of columns used.
     pub fn draw_text_right(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
         let used = (text.width() as u16).min(width);
         self.draw_text(x + width - used, y, used, text, role);
@@ -125,12 +125,12 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Sets the style of what stands there.
+    /// Changes the style of existing cells.
     pub fn restyle(&mut self, area: Rect, style: Style) {
         self.buffer.set_style(area.intersection(self.buffer.area), style);
     }
 
-    /// A horizontal rule.
+    /// Draws a horizontal rule.
     pub fn draw_rule(&mut self, x: u16, y: u16, width: u16, role: Role) {
         let style = self.style(role);
         let glyph = self.app.glyphs.horizontal;
@@ -139,13 +139,13 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// A position bar at the right edge of a list that is longer than its window.
+    /// Draws a scroll position at the right edge of a list that is longer than its area.
     pub fn draw_scroll_thumb(&mut self, area: Rect, offset: usize, rows: usize) {
         let height = usize::from(area.height);
         if rows <= height || height < 3 {
             return;
         }
-        // On the rule between the columns where there is one, else in the margin.
+        // On the rule between the columns if there is one, else in the margin.
         let divider = self.app.layout().divider.map(|divider| divider.x);
         let x = divider.filter(|x| *x == area.right() + 1).unwrap_or(area.right());
         let size = (height * height / rows).max(1);

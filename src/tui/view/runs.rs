@@ -1,4 +1,4 @@
-//! The list of runs: status, scope, reviewer, when, findings by priority, tokens.
+//! Draws the list of runs: status, scope, reviewer, time, findings by priority, tokens.
 
 use ratatui::layout::Rect;
 
@@ -10,7 +10,7 @@ use super::painter::Painter;
 use crate::domain::Priority;
 use crate::domain::RunStatus;
 
-/// What the columns of [`counts`] are.
+/// Column heading for [`draw_counts`].
 pub const COUNTS_HEADER: &str = "p0  p1  p2  p3";
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
@@ -28,7 +28,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         return;
     }
     let bar = frame::pane_selection_style(painter, Pane::Runs);
-    // The widest tokens decide whether the column is there at all.
+    // The column is shown only if a visible run used tokens.
     let has_tokens = app
         .runs
         .iter()
@@ -52,7 +52,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         let mut left = x + indent;
         painter.draw_text(left, y, 1, sign, role);
         left += 2;
-        // From the right edge: counts, tokens, when, reviewer; what does not fit is left out, the scope stays.
+        // From the right edge: counts, tokens, time, reviewer. Columns that do not fit are dropped; the scope stays.
         let mut right = x + width;
         let room = |right: u16, need: u16, least: u16| right.saturating_sub(left) >= need + least;
         if room(right, 16, 10) {
@@ -97,7 +97,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     painter.draw_scroll_thumb(body, app.run_cursor.offset, app.runs.len());
 }
 
-/// Findings by priority, four columns each.
+/// Draws findings by priority, four columns each.
 pub fn draw_counts(painter: &mut Painter<'_>, x: u16, y: u16, counts: [u32; 4], status: RunStatus) {
     for priority in Priority::ALL {
         let n = counts[priority.index()];

@@ -1,4 +1,4 @@
-//! The page of figures, over everything between header and message line.
+//! Draws the statistics page between header and message line.
 
 use ratatui::layout::Rect;
 

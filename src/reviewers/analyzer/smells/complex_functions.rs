@@ -1,5 +1,5 @@
-//! COMPLEX_FUNCTIONS: functions with too many paths, too much nesting or too many parameters. One finding per
-//! function; it names every figure over its limit.
+//! COMPLEX_FUNCTIONS: reports functions with too many paths, too deep nesting or too many parameters. Each function has
+//! at most one finding, which names every figure over its limit.
 
 use super::Smell;
 use crate::domain::{Confidence, Kind, Priority, Severity};
@@ -7,14 +7,14 @@ use crate::reviewers::analyzer::facts::{FileFacts, Function};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::source::ParsedFile;
 
-/// A figure of a function and its limit.
+/// A metric of a function and its limit.
 pub(in crate::reviewers::analyzer) struct FunctionMetric {
     pub name: &'static str,
     pub value: u32,
     pub limit: u32,
 }
 
-/// The figures of a function that COMPLEX_FUNCTIONS looks at.
+/// Returns the metrics of a function that COMPLEX_FUNCTIONS checks.
 pub(in crate::reviewers::analyzer) fn measure_function(function: &Function, limits: &Limits) -> [FunctionMetric; 4] {
     let own = &limits.complex_functions;
     let measure =
@@ -27,7 +27,7 @@ pub(in crate::reviewers::analyzer) fn measure_function(function: &Function, limi
     ]
 }
 
-/// Reports each function with a figure over its limit; test code has `test_factor` times the room.
+/// Reports each function with a metric over its limit. The limits of test code are multiplied by `test_factor`.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
     for function in &facts.functions {
         let measures = measure_function(function, limits);
@@ -37,7 +37,7 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &
         let (mut priority, mut severity) = limits.grading.grade(worst);
         let is_flat = over().all(|measure| measure.name != "cognitive complexity" && measure.name != "nesting");
         if is_flat && priority < Priority::P3 {
-            // Many paths side by side (a long `match`) or many parameters are easier to follow than nested ones.
+            // Many parallel paths (a long `match`) or many parameters are easier to follow than nested paths.
             (priority, severity) = (Priority::P3, Severity::Low);
         }
         let short: Vec<String> = over()

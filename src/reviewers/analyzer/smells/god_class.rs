@@ -1,4 +1,4 @@
-//! GOD_CLASS: classes that do too much. In Rust and Go the parts of a type in one file are one class.
+//! GOD_CLASS: reports classes that do too much. In Rust and Go the parts of a type in one file are one class.
 
 use super::Smell;
 use crate::domain::{Confidence, Kind};
@@ -6,7 +6,7 @@ use crate::reviewers::analyzer::facts::{Class, FileFacts};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::source::ParsedFile;
 
-/// Reports each class over a limit; test code has `test_factor` times the room.
+/// Reports each class over a limit. The limits of test code are multiplied by `test_factor`.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
     for class in &facts.classes {
         let over = exceeded_limits(class, limits);
@@ -35,7 +35,7 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &
     }
 }
 
-/// The figures over their limits: value, limit, what.
+/// Returns the figures over their limits, as (value, limit, name).
 pub(in crate::reviewers::analyzer) fn exceeded_limits(class: &Class, limits: &Limits) -> Vec<(u32, u32, &'static str)> {
     let own = &limits.god_class;
     let fields = if class.methods < own.min_methods_for_fields { 0 } else { class.fields };

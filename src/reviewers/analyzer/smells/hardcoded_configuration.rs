@@ -1,7 +1,8 @@
-//! HARDCODED_CONFIGURATION: secrets by their shape, secrets by their name and entropy, addresses of services.
+//! HARDCODED_CONFIGURATION: reports secrets with the shape of a key, secrets by name and entropy, and addresses of
+//! services.
 //!
-//! No part of a smell holds a part of a secret, of whatever kind the smell is: it shows how long it is, see
-//! [`Hidden`]. Test code is left alone but for keys that look like a provider's own.
+//! - No smell of any kind shows a part of a secret. It shows only the length of the secret: see [`FileRedactor`].
+//! - In test code only keys with the shape of a provider's key are reported.
 
 mod addresses;
 mod plain_text;
@@ -25,11 +26,13 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::{HardcodedConfiguration, Limits};
 use crate::reviewers::analyzer::source::{KindSet, NodeIndex, ParsedFile};
 
+/// Node kinds and fields of one language that the search for literals needs.
 struct LiteralKinds {
     texts: KindSet,
-    /// What gives a text its name, see [`named_by`].
+    /// Role of a node in the search for a string's name, see [`find_literal_name`]: 1 names it, 2 is an argument list,
+    /// 3 is transparent, 4 is code inside a string.
     named: KindMap,
-    /// What has a tag of Go's.
+    /// Node kinds that may have a Go struct tag.
     tagged: KindSet,
     fields: SmellFieldIds,
 }
@@ -57,7 +60,7 @@ const STRING_KINDS: &[&str] = &[
     "verbatim_string_literal",
     "ansi_c_string",
 ];
-/// Parents that name a text: declarations, assignments, pairs, keyword arguments, default values, comparisons.
+/// Parents that name a string: declarations, assignments, pairs, keyword arguments, default values, comparisons.
 const NAMING_KINDS: &[&str] = &[
     "let_declaration",
     "const_item",
@@ -95,7 +98,9 @@ const NAMING_KINDS: &[&str] = &[
     "enum_assignment",
     "jsx_attribute",
 ];
+/// Argument lists: the called function names the string.
 const ARGUMENT_KINDS: &[&str] = &["arguments", "argument_list"];
+/// Wrappers that the search for a name passes through.
 const TRANSPARENT_KINDS: &[&str] = &[
     "expression_list",
     "literal_element",
@@ -105,7 +110,7 @@ const TRANSPARENT_KINDS: &[&str] = &[
     "reference_expression",
     "equals_value_clause",
 ];
-/// Code inside of a text: what it is made of is not known.
+/// Code inside a string: the value of such a string is not known.
 const INTERPOLATION_KINDS: &[&str] = &[
     "interpolation",
     "template_substitution",
@@ -115,17 +120,17 @@ const INTERPOLATION_KINDS: &[&str] = &[
     "variable_name",
 ];
 
-/// What a file holds: secrets, whoever may show them, and addresses.
+/// Secrets and addresses of one file.
 pub struct HardcodedValues<'a> {
-    /// By place; none overlaps another.
+    /// Sorted by position and without overlaps.
     secrets: Vec<Secret<'a>>,
-    /// With the byte of the file that they begin at.
+    /// As (node, first byte in the file, address).
     addresses: Vec<(NodeIndex, usize, Address<'a>)>,
     redactor: FileRedactor,
 }
 
 impl<'a> HardcodedValues<'a> {
-    /// Reads a file. Secrets are looked for in test code as well: they are hidden there, if not reported.
+    /// Scans a file. Test code is included: its secrets are redacted, even if they are not reported.
     pub fn scan(source: &ParsedFile<'a>, facts: &FileFacts, limits: &Limits) -> Self {
         let limits = &limits.hardcoded_configuration;
         let mut secrets: Vec<Secret<'a>> = secrets::find_by_shape(source.text).collect();
@@ -149,7 +154,7 @@ impl<'a> HardcodedValues<'a> {
                 addresses.push((index, text.start, address));
             }
         }
-        // Where two overlap the shape knows better than the name.
+        // If two secrets overlap, the one found by its shape wins over the one found by its name.
         let (by_shape, by_name) = secrets.split_at(shaped);
         let is_known = |secret: &Secret<'_>| {
             let at = by_shape.partition_point(|known| known.start + known.text.len() <= secret.start);
@@ -177,12 +182,13 @@ impl<'a> HardcodedValues<'a> {
     }
 }
 
-/// Test code and samples hold made-up secrets.
+/// Returns whether a file may contain made-up secrets: test code and samples.
 fn is_lenient(source: &ParsedFile<'_>, facts: &FileFacts) -> bool {
     facts.is_test_file || is_sample(source.path)
 }
 
-/// See the module. The quotes are set by [`Hidden::hide`], for smells of all kinds alike.
+/// Reports the secrets and addresses of a file. [`FileRedactor::redact_smells`] sets the quotes later, as for smells of
+/// all kinds.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, held: &HardcodedValues<'_>, out: &mut Vec<Smell>) {
     let lenient = is_lenient(source, facts);
     let mut lines = ForwardLineCounter::new(source.text);
@@ -199,21 +205,23 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, held: &HardcodedValues<
     }
 }
 
-/// Whether a text may be a secret, by its shape or by how random it looks: other smells do not show such texts.
+/// Returns whether a text may be a secret, by its shape, by a password in a URL or by its randomness. Other smells do
+/// not show such texts.
 pub(super) fn is_likely_secret(text: &str) -> bool {
     secrets::find_by_shape(text.as_bytes()).next().is_some()
         || addresses::find_url_password(text).is_some()
         || secrets::is_random_looking(text)
 }
 
-/// A text with every secret in it that is recognised by its shape replaced; for code that is going to be shown.
+/// Returns a text with every secret masked that is recognized by its shape, for code that will be shown.
 pub fn redact(text: &str) -> std::borrow::Cow<'_, str> {
     let hidden = FileRedactor::from_key_shapes(text.as_bytes());
     if hidden.is_empty() { text.into() } else { hidden.redact_slice(text.as_bytes(), 0).into() }
 }
 
-/// Every text of the shape of a provider's key, and what it is ("an AWS access key"): examples and placeholders as well,
-/// and no blocks of private keys. For texts that leave the machine, where one too many is better than one too few.
+/// Finds every text with the shape of a provider's key, and its label ("an AWS access key"). Examples and placeholders
+/// are included; private key blocks are not. For texts that leave the machine: a match too many is better than one too
+/// few.
 pub fn find_key_shapes(text: &[u8]) -> impl Iterator<Item = (std::ops::Range<usize>, &'static str)> {
     secrets::find_key_shapes(text)
 }
@@ -222,7 +230,7 @@ pub fn find_key_shapes(text: &[u8]) -> impl Iterator<Item = (std::ops::Range<usi
 struct StringLiteral<'a> {
     start: usize,
     content: Option<&'a str>,
-    /// It holds code, so its content is not all of it.
+    /// True if the string contains code, so that `content` is not its value.
     has_code: bool,
 }
 
@@ -240,7 +248,7 @@ impl<'a> StringLiteral<'a> {
         Self { start: node.start as usize + first, content: content.filter(|content| content.len() >= 4), has_code }
     }
 
-    /// A secret by the name that the text is given, or credentials in an address.
+    /// Finds a secret in the string: a password in a URL, or a value whose name is the name of a secret.
     fn find_secret(
         &self,
         source: &ParsedFile<'a>,
@@ -278,15 +286,16 @@ impl<'a> StringLiteral<'a> {
     }
 }
 
+/// Source of a string's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NameSource {
-    /// A variable, a field, a key, a parameter.
+    /// A variable, a field, a key or a parameter.
     Name,
-    /// The function it is passed to.
+    /// The function that takes the string as an argument.
     Call,
 }
 
-/// The name of what a text becomes.
+/// Finds the name that a string is assigned to, or the function that it is passed to.
 fn find_literal_name<'a>(
     source: &ParsedFile<'a>,
     shapes: &LiteralKinds,
@@ -313,7 +322,7 @@ fn find_literal_name<'a>(
                     Some(name) => source.bytes(&source.nodes[name]),
                     None => head.split(|&byte| matches!(byte, b'=' | b':')).next().unwrap_or(b""),
                 };
-                // `config["api_key"]` and `"api_key": …` are named by the text inside.
+                // `config["api_key"]` and `"api_key": …` take their name from the inner text.
                 let name = last_identifier(trim_to_word(name));
                 return (!name.is_empty()).then_some((name, NameSource::Name));
             }
@@ -340,7 +349,7 @@ fn trim_to_word(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// Samples and documentation hold placeholders.
+/// Returns whether a file is a sample or documentation, which contain placeholders.
 fn is_sample(path: &str) -> bool {
     path.split('/').rev().skip(1).any(|folder| {
         matches!(
@@ -360,12 +369,12 @@ fn is_sample(path: &str) -> bool {
     })
 }
 
-/// The innermost node around a byte.
+/// Returns the innermost node around a byte.
 fn innermost_node_at(source: &ParsedFile<'_>, start: usize) -> NodeIndex {
     source.nodes.partition_point(|node| node.start as usize <= start).saturating_sub(1)
 }
 
-/// Counts lines while it goes forward.
+/// Counter of lines that only moves forward.
 struct ForwardLineCounter<'a> {
     text: &'a [u8],
     at: usize,
@@ -377,7 +386,7 @@ impl<'a> ForwardLineCounter<'a> {
         Self { text, at: 0, line: 1 }
     }
 
-    /// The line of a byte that is not before the last one asked for, counted from 1.
+    /// Returns the line (1-based) of a byte, which must not be before the byte of the previous call.
     fn line_of_byte(&mut self, at: usize) -> u32 {
         let at = at.min(self.text.len());
         self.line += self.text[self.at.min(at)..at].iter().filter(|&&byte| byte == b'\n').count() as u32;
@@ -386,7 +395,7 @@ impl<'a> ForwardLineCounter<'a> {
     }
 }
 
-/// `…(20 characters)`.
+/// Returns the text that is shown instead of a secret: `…(20 characters)`.
 fn mask_secret(secret: &str) -> String {
     format!("…({} characters)", secret.chars().count())
 }
@@ -421,7 +430,7 @@ fn build_secret_smell(secret: &Secret<'_>, lines: &mut ForwardLineCounter<'_>, i
             "`{shown}` is taken for {}{of}: {why}. Whoever can read the repository or its history has it.",
             secret.label
         ),
-        // Not the secret, yet another for another secret.
+        // A hash instead of the secret: another secret gives another subject.
         subject: format!("{}{of} {}", secret.label, &blake3::hash(secret.text.as_bytes()).to_hex()[..12]),
         anchor: (line, line),
         figure: None,

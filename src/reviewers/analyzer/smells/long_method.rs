@@ -1,5 +1,5 @@
-//! LONG_METHOD: functions with too many code lines. Code lines are counted as lizard counts them; a closure that
-//! counts for itself (JavaScript, Go) is not part of the function around it.
+//! LONG_METHOD: reports functions with too many lines of code, counted as lizard counts them. A closure with its own
+//! metrics (JavaScript, TypeScript, Go) does not count into the enclosing function.
 
 use super::Smell;
 use crate::domain::{Confidence, Kind};
@@ -7,7 +7,7 @@ use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::source::ParsedFile;
 
-/// Reports each function over the limit; test code has `test_factor` times the room.
+/// Reports each function over the limit. The limit of test code is multiplied by `test_factor`.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
     for function in &facts.functions {
         let limit = limits.grading.limit(limits.long_method.max_code_lines, function.is_test);

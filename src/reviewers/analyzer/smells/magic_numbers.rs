@@ -1,7 +1,8 @@
-//! MAGIC_NUMBERS: numbers in comparisons, arithmetic and calls that no name explains, and texts written out three times.
+//! MAGIC_NUMBERS: reports numbers in comparisons, arithmetic and calls that no name explains, and repeated texts.
 //!
-//! A number is judged on the way up from it: whatever gives it a name, tabulates it or uses it as an index ends the way
-//! without a finding. A comment on its line explains it as well. What the lists hold is in `assets/smells.toml`.
+//! The check walks up the tree from each number. A node that names the number, tabulates it or uses it as an index ends
+//! the walk without a report. A comment on the line of the number explains it too. The word lists are in
+//! `assets/smells.toml`.
 
 mod literal_roles;
 mod report;
@@ -21,10 +22,10 @@ use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
 static ROLES: LazyLock<[LiteralRoles; 13]> = LazyLock::new(|| Language::ALL.map(LiteralRoles::new));
 
-/// Farther up nothing is looked at. Nodes.
+/// Maximum number of ancestors that are examined.
 const MAX_ANCESTORS: usize = 24;
 
-/// Where a number stands.
+/// How the code uses a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NumberUse {
     Comparison,
@@ -42,27 +43,27 @@ impl NumberUse {
     }
 }
 
-/// What [`Judge::named`] found.
+/// Result of [`LiteralAnalyzer::check_naming`].
 enum NamingVerdict {
-    /// The name says what the number is.
+    /// The name explains the number.
     Explained,
-    /// It is not a name after all: an argument without one.
+    /// Not a name: an argument without a name.
     Transparent,
-    /// An assignment that calculates: `x *= 37`.
+    /// An assignment that computes: `x *= 37`.
     Calculated,
-    /// The name is that of a larger expression.
+    /// The name belongs to a larger expression.
     Unexplained,
 }
 
 struct UnexplainedNumber<'a> {
-    /// [`Facts::NONE`] outside of functions.
+    /// [`FileFacts::NO_FUNCTION`] outside of functions.
     function: u32,
     literal: &'a str,
     row: u32,
     usage: NumberUse,
 }
 
-/// See the module.
+/// Reports the unexplained numbers and the repeated texts of a file.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, hidden: &FileRedactor, out: &mut Vec<Smell>) {
     if facts.is_test_file || is_generated(source.path) {
         return;
@@ -113,7 +114,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         self.roles.role(self.source.nodes[index].kind)
     }
 
-    /// How an unexplained number is used; `None` for one that is explained or does no harm.
+    /// Returns how the code uses an unexplained number; `None` for a number that is explained or harmless.
     fn classify_number(&self, index: NodeIndex) -> Option<NumberUse> {
         let source = self.source;
         let mut value = parse_literal(source.text(&source.nodes[index]))?;
@@ -121,7 +122,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             return None;
         }
         let mut usage: Option<NumberUse> = None;
-        // Everything passed so far is made of literals only.
+        // True while all nodes on the way consist of literals only.
         let mut pure = true;
         let mut child = index;
         for _ in 0..MAX_ANCESTORS {
@@ -158,7 +159,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             }
             child = parent;
         }
-        // A minute's seconds, a year's days: where the line speaks of time.
+        // Seconds of a minute or days of a year are explained if their line names a unit of time.
         let line = self.limits.time_values.contains(&value.abs()).then(|| source.line_text(&source.nodes[index]));
         let is_time = line
             .is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions_word(line, &self.limits.units)));
@@ -181,7 +182,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
                     *pure = false;
                     usage.is_some().then_some(())
                 }
-                // Masks, shifts, concatenations and patterns: sizes of bits, layouts.
+                // Masks, shifts, concatenations and patterns describe bits and layouts.
                 _ => None,
             };
         };
@@ -208,7 +209,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         Some(())
     }
 
-    /// Whether the other side of an operator says what a number is.
+    /// Returns whether the other side of an operator explains a number.
     fn is_explained_by(&self, value: f64, kind: NumberUse, operator: &[u8], other: &str) -> bool {
         let limits = self.limits;
         if kind == NumberUse::Arithmetic {
@@ -223,11 +224,11 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         let name = other.trim_end_matches(|c: char| !is_word_char(c));
         let name = last_identifier(name.as_bytes());
         let arity = kind == NumberUse::Comparison && value.fract() == 0.0 && value.abs() <= f64::from(limits.max_arity);
-        // `time.Second`, `MAX_ROWS / 3`: the other side is a unit, a code, a version.
+        // `time.Second`, `MAX_ROWS / 3`: the other side names a unit, a code or a size.
         (kind == NumberUse::Arithmetic && has_word(name, &limits.units))
             || (kind == NumberUse::Comparison && mentions_word(other, &limits.codes))
             || (arity && mentions_word(other, &limits.sizes))
-            // A shell's number of arguments and last status.
+            // Argument count and last exit status of a shell.
             || other.contains("$#")
             || other.contains("$?")
     }
@@ -246,7 +247,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         let callee = last_identifier(head);
         let head = std::str::from_utf8(head).unwrap_or("");
         if usage.is_some() {
-            // Inside of a check for tests or of a format the whole expression is explained.
+            // A call in `text_sinks`, such as an assertion or a format, explains the whole expression.
             return (!has_word(callee, &self.limits.text_sinks)).then_some(());
         }
         if is_conversion_call(callee) {
@@ -262,9 +263,9 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             if argument != child && !self.is_constant(argument) {
                 all_constant = false;
             }
-            // `strncmp(name, "file:", 5)`: the length of the text beside it.
+            // `strncmp(name, "file:", 5)`: the number is the length of the text next to it.
             let text = match self.role(argument) {
-                // A cast in front of it.
+                // The text may be behind a cast.
                 LiteralRole::Transparent => source.nodes[argument + 1..source.nodes[argument].end_index as usize]
                     .iter()
                     .find(|node| self.roles.role(node.kind) == LiteralRole::Text),
@@ -302,7 +303,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         Some(())
     }
 
-    /// What a construct that gives names says about a number in it.
+    /// Decides if a construct that gives names explains a number in it.
     fn check_naming(
         &self,
         parent: NodeIndex,
@@ -315,7 +316,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         let fields = &self.roles.fields;
         let node = &source.nodes[parent];
         let head = source.text_up_to(node, &source.nodes[child]);
-        // A C# or PHP argument without a name is no name.
+        // An argument of C# or PHP without a name gives no name.
         let is_argument = self.role(source.parent(parent)) == LiteralRole::Arguments;
         if is_argument && !head.iter().any(|&byte| matches!(byte, b':' | b'=' | b'>')) {
             return NamingVerdict::Transparent;
@@ -346,7 +347,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         let source = self.source;
         let head = source.text_up_to(&source.nodes[parent], &source.nodes[child]);
         let words: &[&[u8]] = match source.language {
-            // Everything is declared `const` there: it says nothing.
+            // Nearly everything is declared `const` in these languages, so the word explains nothing.
             Language::JavaScript | Language::TypeScript | Language::Tsx => return false,
             _ => &[b"const", b"final", b"readonly", b"static", b"constexpr", b"constinit", b"-r"],
         };
@@ -362,7 +363,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             .unwrap_or(b"")
     }
 
-    /// Whether an expression is made of literals and constants only.
+    /// Returns whether an expression consists of literals and constants only.
     fn is_constant(&self, index: NodeIndex) -> bool {
         let source = self.source;
         let mut at = index;
@@ -389,12 +390,12 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         true
     }
 
-    /// The content of a text that counts towards repetitions.
+    /// Returns the content of a string that counts as a repetition; `None` if it does not count.
     fn countable_text(&self, index: NodeIndex) -> Option<&'a [u8]> {
         let source = self.source;
         let node = &source.nodes[index];
         let bytes = source.bytes(node);
-        // Prefixes (`r#"`, `b'`, `@"`) and threefold quotes are no content.
+        // Prefixes (`r#"`, `b'`, `@"`) and triple quotes are not content.
         let start = bytes.iter().position(|byte| matches!(byte, b'"' | b'\'' | b'`'))?;
         let content = bytes[start..].trim_ascii();
         let ends_with_code = |byte: &u8| !matches!(byte, b'"' | b'\'' | b'`' | b'#');
@@ -413,7 +414,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             return None;
         }
         let mut child = index;
-        // The nearest construct decides; a text deep inside of a log message's arguments is for people, too.
+        // The nearest construct decides: a text deep inside the arguments of a log call is for people too.
         for step in 0..MAX_ANCESTORS {
             let parent = source.parent(child);
             if parent == child {
@@ -421,7 +422,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             }
             match self.role(parent) {
                 LiteralRole::Key | LiteralRole::Interpolation => return None,
-                // There the type checker holds such words: they are types.
+                // The type checker of TypeScript checks such words: they are types.
                 LiteralRole::Binary | LiteralRole::Named if is_typed(source.language) && !text.contains([' ', '/']) => {
                     return None;
                 }
@@ -448,7 +449,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
                     }
                 }
                 LiteralRole::Binary if step == 0 => {
-                    // `typeof x === "string"`: the words of the language.
+                    // `typeof x === "string"`: words of the language.
                     let other = source.bytes(&source.nodes[parent]);
                     if other.starts_with(b"typeof") || other.windows(7).any(|part| part == b" typeof") {
                         return None;
@@ -463,7 +464,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
     }
 }
 
-/// Database migrations are written by tools and never changed.
+/// Returns whether a tool writes a file and nobody edits it: database migrations and designer files.
 fn is_generated(path: &str) -> bool {
     path.ends_with(".Designer.cs")
         || path.split('/').rev().skip(1).any(|folder| folder.eq_ignore_ascii_case("migrations"))
@@ -496,20 +497,20 @@ fn classify_operator(operator: &[u8]) -> Option<NumberUse> {
     })
 }
 
-/// `+=` of an assignment whose operator has no field.
+/// Returns the operator (such as `+=`) of an assignment whose operator has no field.
 fn compound_operator(head: &[u8]) -> Option<&[u8]> {
     let end = head.iter().rposition(|&byte| byte == b'=')?;
     head.get(end.checked_sub(1)?..=end)
 }
 
-/// Whether a name of the list is part of an expression, as a word of one of its names.
+/// Returns whether an expression contains a name that has one of `words` as a word or as its end.
 fn mentions_word(expression: &str, words: &[String]) -> bool {
     expression.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|name| !name.is_empty()).any(|name| {
         has_word(name, words) || words.iter().any(|word| name.len() > word.len() && name.ends_with(word.as_str()))
     })
 }
 
-/// Calls that only change the type of a number.
+/// Returns whether a call only changes the type of a number.
 fn is_conversion_call(callee: &str) -> bool {
     matches!(
         callee,
@@ -540,7 +541,8 @@ fn is_conversion_call(callee: &str) -> bool {
     )
 }
 
-/// The value of a literal; `None` for hexadecimal, octal and binary ones, which are layouts, and for what is no number.
+/// Parses a literal; `None` for hexadecimal, octal and binary literals, which describe layouts, and for text that is
+/// not a number.
 fn parse_literal(literal: &str) -> Option<f64> {
     let bytes = literal.as_bytes();
     if bytes.first() == Some(&b'0')
@@ -569,7 +571,7 @@ fn parse_literal(literal: &str) -> Option<f64> {
     std::str::from_utf8(&digits[..length]).ok()?.trim_end_matches(['e', 'E']).parse().ok()
 }
 
-/// Letters that make a word, and not only placeholders of a format.
+/// Returns whether a text contains a word of at least four letters, and no placeholders of a format or escapes.
 fn has_readable_word(text: &str) -> bool {
     let mut run = 0;
     let mut best = 0;

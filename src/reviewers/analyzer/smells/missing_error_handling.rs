@@ -1,7 +1,8 @@
-//! MISSING_ERROR_HANDLING: errors that the code ignores, by the rules of each language.
+//! MISSING_ERROR_HANDLING: reports errors that the code ignores, by the rules of each language.
 //!
-//! A comment in an empty handler, or on the line of an ignored result, explains it. Test code is left alone. The names of
-//! functions are matched as they are written: without types that is all there is, so the lists hold well-known ones only.
+//! A comment in an empty handler, or on the line of an ignored result, explains the case. Test code is not checked.
+//! Functions are matched by their names as written, because there is no type information; therefore the lists contain
+//! only well-known names.
 
 mod comments;
 mod discarded_results;
@@ -24,10 +25,10 @@ use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
 static ROLES: LazyLock<[ErrorNodeRoles; 13]> = LazyLock::new(|| Language::ALL.map(ErrorNodeRoles::new));
 
-/// A place where an error gets lost, before comments and tests are considered.
+/// Code that loses an error, before comments and tests are considered.
 struct LostError<'a> {
     node: NodeIndex,
-    /// First and last row; a comment on them explains the case.
+    /// First and last row; a comment on one of them explains the case.
     rows: (u32, u32),
     kind: LostErrorKind,
     /// The called function or the caught type, for the title.
@@ -37,7 +38,7 @@ struct LostError<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LostErrorKind {
     EmptyHandler,
-    /// An empty handler for one certain error.
+    /// An empty handler for a certain error.
     NarrowEmptyHandler,
     BareExcept,
     RescueNil,
@@ -57,7 +58,7 @@ enum LostErrorKind {
     Suppressed,
 }
 
-/// See the module.
+/// Reports the lost errors of a file.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
     if facts.is_test_file || is_throwaway(source.path) {
         return;
@@ -128,7 +129,7 @@ impl<'a> LostErrorCollector<'a, '_> {
         self.cases.push(LostError { node, rows: (at.row, at.end_row), kind: what, name });
     }
 
-    /// `catch`, `except`, `rescue`.
+    /// Checks a handler: `catch`, `except`, `rescue`.
     fn check_handler(&mut self, index: NodeIndex) {
         let source = self.source;
         let node = &source.nodes[index];
@@ -160,7 +161,7 @@ impl<'a> LostErrorCollector<'a, '_> {
         }
         let mut end = node.end_row;
         if source.language == Language::Ruby {
-            // Comments there stand behind the node.
+            // Comments of an empty Ruby handler follow its node.
             end = source.nodes.get(node.end_index as usize).map_or(end, |next| next.row.max(end));
         }
         let what = match is_narrow(head, source.language) {
@@ -173,20 +174,21 @@ impl<'a> LostErrorCollector<'a, '_> {
         }
     }
 
-    /// `pass`, `...`, `nil`, an empty statement. Comments are looked at elsewhere.
+    /// Returns whether a statement does nothing: `pass`, `...`, `nil`, an empty statement, or a comment. Comments are
+    /// considered elsewhere.
     fn is_no_op(&self, statement: NodeIndex) -> bool {
         self.role(statement) == ErrorNodeRole::Comment
             || matches!(self.text(statement), "pass" | "..." | "nil" | ";" | "()")
     }
 
-    /// Ruby: `value = risky rescue nil`.
+    /// Checks Ruby's `value = risky rescue nil`.
     fn check_rescue_modifier(&mut self, index: NodeIndex) {
         if self.named_children(index).last().is_some_and(|handler| self.text(handler) == "nil") {
             self.push(index, LostErrorKind::RescueNil, "");
         }
     }
 
-    /// Go: `if err != nil {}`.
+    /// Checks Go's `if err != nil {}`.
     fn check_error_condition(&mut self, index: NodeIndex) {
         let (source, fields) = (self.source, &self.roles.fields);
         let (Some(condition), Some(body)) =
@@ -201,10 +203,10 @@ impl<'a> LostErrorCollector<'a, '_> {
         }
     }
 
-    /// PHP: `@unlink($file)`.
+    /// Checks PHP's `@unlink($file)`.
     fn check_suppression(&mut self, index: NodeIndex) {
         let parent = self.source.parent(index);
-        // Where the result is looked at, the error is handled.
+        // If the code uses the result, it handles the error.
         let ignored = self.role(parent) == ErrorNodeRole::Statement;
         let text = self.text(index);
         if ignored && !text.contains("trigger_error") {
@@ -213,7 +215,7 @@ impl<'a> LostErrorCollector<'a, '_> {
     }
 }
 
-/// Build scripts, examples and benchmarks may give up on errors.
+/// Returns whether a file may give up on errors: build scripts, examples, benchmarks and test utilities.
 fn is_throwaway(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name == "build.rs"
@@ -226,7 +228,8 @@ fn is_throwaway(path: &str) -> bool {
             .any(|folder| matches!(folder, "examples" | "example" | "benches" | "bench" | "xtask"))
 }
 
-/// Whether a handler's head names only errors that are part of ordinary work, or its variable says that it is ignored.
+/// Returns whether the head of a handler names an error that is part of normal work, or a variable that says that it is
+/// ignored.
 fn is_expected(head: &str, expected: &[String]) -> bool {
     let mut words =
         head.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).filter(|word| !word.is_empty());
@@ -236,7 +239,7 @@ fn is_expected(head: &str, expected: &[String]) -> bool {
     })
 }
 
-/// Whether a handler is for certain errors only. JavaScript has no such thing.
+/// Returns whether a handler catches certain errors only. JavaScript has no such handlers.
 fn is_narrow(head: &str, language: Language) -> bool {
     if matches!(language, Language::JavaScript | Language::TypeScript | Language::Tsx) {
         return false;
@@ -249,7 +252,7 @@ fn is_narrow(head: &str, language: Language) -> bool {
             .any(|word| broad.contains(&word.rsplit('.').next().filter(|last| !last.is_empty()).unwrap_or(word)))
 }
 
-/// What stands between the keyword and the body.
+/// Returns the text between the keyword and the body of a handler: the caught types.
 fn caught_types(head: &str) -> &str {
     let rest = ["catch", "except", "rescue"].iter().find_map(|keyword| head.trim().strip_prefix(keyword)).unwrap_or("");
     let rest = rest.trim().trim_end_matches([':', '{']);
@@ -258,7 +261,7 @@ fn caught_types(head: &str) -> &str {
     types.trim().trim_start_matches('(').trim_end_matches(')').trim()
 }
 
-/// Whether what is unwrapped is an option that the code itself fills, by the last call in front.
+/// Returns whether the unwrapped value is an option that the code itself fills, by the last call before `unwrap`.
 fn is_invariant(receiver: &str) -> bool {
     let last = receiver.strip_suffix(')').and_then(|text| text.rfind('(').map(|at| &text[..at])).unwrap_or("");
     let name = super::syntax::last_identifier(last.as_bytes());
@@ -378,7 +381,7 @@ fn build_smell(case: &LostError<'_>, source: &ParsedFile<'_>, place: &str) -> Sm
             format!("`unwrap()` on `{name}` can panic"),
             format!("`unwrap()`{place} ends the thread with a panic if `{name}` is an error or nothing, outside of test code."),
             "Give the error back with `?`, handle it, or use `expect` with the reason why it cannot happen.",
-            // Where nothing is asked of the world it is the author's own invariant.
+            // A value that does not come from outside is an invariant of the author.
             (Priority::P3, Severity::Low, if is_invariant(case.name) { Low } else { Medium }),
         ),
         LostErrorKind::Expect => (
@@ -446,7 +449,7 @@ fn build_smell(case: &LostError<'_>, source: &ParsedFile<'_>, place: &str) -> Sm
     } else {
         last
     };
-    // A chain over several lines is shown by its end, where the call that panics is.
+    // A chain over several lines is reported on its last line, which has the call that panics.
     let (first, last) =
         if matches!(case.kind, LostErrorKind::Unwrap | LostErrorKind::Expect | LostErrorKind::EmptyExpect) {
             (last, last)

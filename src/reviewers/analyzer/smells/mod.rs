@@ -1,4 +1,4 @@
-//! The eleven smells, a file each. A smell reads a parsed file and its facts and pushes what it finds.
+//! The eleven smells, one file each. A smell reads a parsed file and its facts, and pushes what it finds to a list.
 
 pub mod complex_functions;
 pub mod dead_code;
@@ -19,7 +19,7 @@ use super::limits::{Grading, Limits};
 use super::source::{ParsedFile, field_id};
 use crate::domain::{Confidence, Kind, PatternId, Priority, Severity, Suggestion};
 
-/// What a smell found in one file, before it becomes a finding of a run. Lines count from 1.
+/// Problem that a smell check found in one file, before it becomes a finding of a run. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Smell {
     pub kind: Kind,
@@ -28,33 +28,34 @@ pub struct Smell {
     pub confidence: Confidence,
     pub line_start: u32,
     pub line_end: u32,
-    /// One line, without the path: "function `parse` is 84 lines long".
+    /// A single line without the path: "function `parse` is 84 lines long".
     pub title: String,
     /// One sentence with the figures and the limit.
     pub explanation: String,
-    /// Who it is about, so that it is found again in another version of the file: a function's name, a constant,
-    /// the text of the statement. With kind and path it tells "was there before" from "is new".
+    /// Identity of the problem across versions of the file: the name of a function or constant, or the text of the
+    /// statement. Together with kind and path it separates new problems from old ones.
     pub subject: String,
-    /// First and last line of the code that identifies it (the head of a function, not its body).
+    /// First and last line of the code that identifies the problem (the head of a function, not its body).
     pub anchor: (u32, u32),
-    /// The measured value where there is one: a change that raises it makes it worse.
+    /// Measured value, if there is one: a change that raises it makes the problem worse.
     pub figure: Option<f64>,
-    /// Shown instead of the anchor's lines, where these must not be quoted: a secret, redacted.
+    /// Redacted text that is shown instead of the anchor's lines if these contain a secret.
     pub quote: Option<String>,
-    /// The learned pattern for which it was found, if it was.
+    /// Learned pattern that found the problem, if any.
     pub pattern: Option<PatternId>,
     pub suggestion: Option<Suggestion>,
 }
 
-/// Whether copies within the file are looked for; a change looks for them across all of its files instead.
+/// Controls the search for copies within the file. A review of a change ignores them here, because it searches copies
+/// across all of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InFileClones {
     Reported,
     Ignored,
 }
 
-/// Runs every smell that is switched on over one file. Sorted by line, without the secrets of the file, which are told as
-/// well: what others find in it must not show them either.
+/// Runs all enabled smells on one file. Returns the smells sorted by line and without the file's secrets, and the
+/// redactor, because texts from other sources must not show the secrets either.
 pub fn check_all(
     source: &ParsedFile<'_>,
     facts: &FileFacts,
@@ -94,7 +95,7 @@ pub fn check_all(
     (smells, hidden)
 }
 
-/// First and last line of a function's head: from its name to where its body begins.
+/// Returns the first and last line (1-based) of a function's head: from its name to the start of its body.
 pub(super) fn head_lines(source: &ParsedFile<'_>, function: &Function) -> (u32, u32) {
     let body = source.child_by_field(function.node, field_id(source.language, "body")).map(|body| &source.nodes[body]);
     let last = body.map_or(function.line_start, |body| {
@@ -104,18 +105,18 @@ pub(super) fn head_lines(source: &ParsedFile<'_>, function: &Function) -> (u32, 
     (function.line_start, last.clamp(function.line_start, function.line_end))
 }
 
-/// The file's last line.
+/// Returns the number of the file's last line (1-based).
 pub(super) fn last_line(source: &ParsedFile<'_>) -> u32 {
     source.nodes.first().map_or(1, |root| root.end_row + 1)
 }
 
 impl Grading {
-    /// A limit with the room that test code has.
+    /// Returns a limit, multiplied by `test_factor` for test code.
     pub fn limit(&self, limit: u32, is_test: bool) -> u32 {
         if is_test { (f64::from(limit) * self.test_factor) as u32 } else { limit }
     }
 
-    /// Priority and severity of a figure by how many times its limit it is.
+    /// Returns priority and severity for the ratio of a figure to its limit.
     pub fn grade(&self, ratio: f64) -> (Priority, Severity) {
         if ratio >= self.high_ratio {
             (Priority::P1, Severity::High)
@@ -133,7 +134,7 @@ pub(super) mod tests {
     use crate::reviewers::analyzer::language::Language;
     use crate::reviewers::analyzer::source::Parsers;
 
-    /// What one check finds in a text, with the default limits. All of it must be of `kind`.
+    /// Runs one check on a text with the default limits, and asserts that all smells are of `kind`.
     pub fn find_smells(
         kind: Kind,
         path: &str,

@@ -1,7 +1,8 @@
-//! MUTABLE_SHARED_STATE: module or static state that several functions change; default arguments and class attributes
-//! that are one object for all calls and instances.
+//! MUTABLE_SHARED_STATE: reports module or static state that several functions change, and Python's default arguments
+//! and class attributes that are one object for all calls and instances.
 //!
-//! What is changed under a lock by all of its writers is left alone. See GLOBAL_VARIABLES for what one function changes.
+//! State that all of its writers change under a lock is not reported. GLOBAL_VARIABLES reports state that one function
+//! changes.
 
 use super::Smell;
 use super::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
@@ -15,7 +16,7 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
-/// See the module.
+/// Reports the mutable shared state of a file.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
     for state in module_variables::collect(source, facts).iter().filter(|state| state.is_shared(limits)) {
         out.push(build_shared_state_smell(source, facts, limits, state));
@@ -67,7 +68,7 @@ fn build_shared_state_smell(
     }
 }
 
-/// `def f(x=[])`: one list for all calls.
+/// Reports default arguments such as `def f(x=[])`: one list for all calls.
 fn check_default_arguments(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut Vec<Smell>) {
     let roles = SmellNodeRoles::for_language(source.language);
     let (fields, kinds) = (roles.fields, &roles.kinds);
@@ -109,7 +110,8 @@ fn check_default_arguments(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut
     }
 }
 
-/// `None` as the default and the object made in the body; exact when the function's head is one line and has no types.
+/// Suggests `None` as the default and the creation of the object in the body. The suggestion has a replacement if the
+/// function's head is one line and the parameter has no type.
 fn suggest_none_default(
     source: &ParsedFile<'_>,
     roles: &SmellNodeRoles,
@@ -124,7 +126,7 @@ fn suggest_none_default(
         let body = source.child_by_field(function, roles.fields.body)?;
         let (head, value) = (&source.nodes[function], &source.nodes[value]);
         let statement = source.children(body).find(|&child| source.nodes[child].is_named())?;
-        // `async def` and decorators start elsewhere; only a plain head on one line is certain.
+        // `async def` and decorators start elsewhere: only a plain head on one line is certain.
         let first = &source.nodes[statement];
         let line_start = memchr::memrchr(b'\n', &source.text[..head.start as usize]).map_or(0, |at| at + 1);
         let indent = source.text.get(line_start..head.start as usize)?;
@@ -134,7 +136,7 @@ fn suggest_none_default(
         let body_start = memchr::memrchr(b'\n', &source.text[..first.start as usize])? + 1;
         let inner = source.text.get(body_start..first.start as usize)?;
         let step = inner.get(indent.len()..).filter(|step| !step.is_empty())?;
-        // A doc string stays first.
+        // A doc string must stay first.
         let is_doc = source.bytes(first).starts_with(b"\"") || source.bytes(first).starts_with(b"'");
         let last = if is_doc { first.end_row } else { head.row };
         let end = if is_doc { first.end as usize } else { body_start - 1 };
@@ -154,7 +156,7 @@ fn suggest_none_default(
     }
 }
 
-/// A list or the like in a class body that methods change through `self` or `cls`: one for all objects.
+/// Reports collections in a class body that methods change through `self` or `cls`: one object for all instances.
 fn check_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut Vec<Smell>) {
     let roles = SmellNodeRoles::for_language(source.language);
     let (fields, kinds) = (roles.fields, &roles.kinds);
@@ -198,7 +200,7 @@ fn check_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut 
             }
             let parent = source.nodes[source.nodes[member].parent as usize];
             if roles.role(parent.kind) == SmellNodeRole::Assignment && source.nodes[member].field == fields.left {
-                // Objects have one of their own.
+                // Each instance has its own object.
                 own |= object == Some(b"self");
             } else if is_changed(source, roles, member)
                 && let Some(&function) = facts.innermost_function.get(node)
@@ -237,7 +239,7 @@ fn check_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut 
     }
 }
 
-/// `self.x.append(…)`, `self.x[…] = …`, `self.x += …`, `del self.x[…]`.
+/// Returns whether a member is changed: `self.x.append(…)`, `self.x[…] = …`, `self.x += …`, `del self.x[…]`.
 fn is_changed(source: &ParsedFile<'_>, roles: &SmellNodeRoles, member: NodeIndex) -> bool {
     let fields = roles.fields;
     let this = &source.nodes[member];

@@ -1,15 +1,15 @@
-//! What several smells ask about syntax: the class of a node kind, the name in front of a call's arguments, words in names.
+//! Shared syntax helpers of the smells: classes of node kinds, the name before a call's arguments, words in names.
 //!
-//! Everything here borrows from the file; nothing is allocated per node.
+//! Parsing helpers borrow from the file, so that nothing is allocated per node.
 
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile, field_id};
 
-/// From a node kind to a small number of the smell's own choosing; 0 for all kinds that it does not name.
+/// Map from a node kind to a small number that each smell chooses; 0 for kinds that it does not name.
 pub(super) struct KindMap(Vec<u8>);
 
 impl KindMap {
-    /// Named kinds only: `string` is also a keyword of TypeScript, `class` one of Ruby.
+    /// Builds the map from names of named kinds only: `string` is also a keyword of TypeScript, `class` one of Ruby.
     pub fn new<C: Copy + Into<u8>>(language: Language, classes: &[(C, &[&str])]) -> Self {
         let grammar = language.grammar();
         let mut map = vec![0u8; grammar.node_kind_count()];
@@ -31,7 +31,7 @@ impl KindMap {
     }
 }
 
-/// The fields that the smells ask for; 0 where a language has no such field.
+/// Ids of the fields that the smells read; 0 if a language has no such field.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SmellFieldIds {
     pub name: u16,
@@ -80,7 +80,8 @@ pub(super) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-/// The last identifier of a text: `remove_file` of `std::fs::remove_file`, `get` of `map.get::<u8>` and of `a?.get`.
+/// Returns the last identifier of a text: `remove_file` for `std::fs::remove_file`, `get` for `map.get::<u8>` and for
+/// `a?.get`.
 pub(super) fn last_identifier(text: &[u8]) -> &str {
     let mut end = text.len();
     loop {
@@ -107,7 +108,8 @@ pub(super) fn last_identifier(text: &[u8]) -> &str {
     std::str::from_utf8(&text[start..end]).unwrap_or("")
 }
 
-/// Whether one of a name's words (`maxRetryCount`, `MAX_RETRY_COUNT`: max, retry, count) is on a list of lower-case words.
+/// Returns whether a word of a name (`maxRetryCount`, `MAX_RETRY_COUNT`: max, retry, count) is in a list of lower-case
+/// words. A plural `s` of the word is ignored.
 pub(super) fn has_word<S: AsRef<str>>(name: &str, words: &[S]) -> bool {
     let bytes = name.as_bytes();
     let mut start = bytes.iter().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
@@ -139,14 +141,15 @@ pub(super) fn has_word<S: AsRef<str>>(name: &str, words: &[S]) -> bool {
     false
 }
 
-/// `MAX_SIZE`, `X2`: at least two characters, none of them lower case.
+/// Returns whether a name is in upper case (`MAX_SIZE`, `X2`): at least two characters, none of them a lower-case
+/// letter.
 pub(super) fn is_upper_case(name: &str) -> bool {
     name.len() > 1
         && name.bytes().any(|byte| byte.is_ascii_uppercase())
         && !name.bytes().any(|b| b.is_ascii_lowercase())
 }
 
-/// A text on one line with single blanks, cut at a number of characters.
+/// Returns a text on one line with single spaces, cut after `max` characters.
 pub(super) fn compact(text: &str, max: usize) -> String {
     let mut short = String::new();
     for (count, word) in text.split_whitespace().enumerate() {
@@ -163,7 +166,7 @@ pub(super) fn compact(text: &str, max: usize) -> String {
     short
 }
 
-/// A text with its first letter in upper case.
+/// Returns a text with its first letter in upper case.
 pub(super) fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
@@ -174,12 +177,13 @@ impl<'a> ParsedFile<'a> {
         self.nodes[index].parent as usize
     }
 
-    /// The text in front of a node, from the start of another.
+    /// Returns the text from the start of `outer` to the start of `inner`.
     pub(super) fn text_up_to(&self, outer: &Node, inner: &Node) -> &'a [u8] {
         self.text.get(outer.start as usize..inner.start as usize).unwrap_or(b"")
     }
 
-    /// The line of a node's first byte, without its end; of a very long one what is near the node.
+    /// Returns the line of a node's first byte, without its line end. A very long line is cut to 1,000 bytes before and
+    /// after that byte.
     pub(super) fn line_text(&self, node: &Node) -> &'a [u8] {
         const MAX_BYTES_AROUND: usize = 1_000;
         let at = (node.start as usize).min(self.text.len());
@@ -190,7 +194,8 @@ impl<'a> ParsedFile<'a> {
     }
 }
 
-/// Whether a comment touches one of these rows; `comments` holds first and last rows in document order.
+/// Returns whether a comment is on one of the rows `first..=last`. `comments` holds first and last rows in document
+/// order.
 pub(super) fn has_comment_on_rows(comments: &[(u32, u32)], first: u32, last: u32) -> bool {
     let from = comments.partition_point(|&(_, end)| end < first);
     comments.get(from).is_some_and(|&(start, _)| start <= last)

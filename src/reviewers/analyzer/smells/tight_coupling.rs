@@ -1,7 +1,8 @@
-//! TIGHT_COUPLING: constructors that make their own collaborators, and imports that climb out of their folder.
+//! TIGHT_COUPLING: reports constructors that create their own collaborators, and imports that climb out of their
+//! folder.
 //!
-//! A class that a constructor makes itself cannot be replaced from outside, in a test least of all. Collections, locks and
-//! values are no collaborators; which names are is in `assets/smells.toml`.
+//! A class that a constructor creates cannot be replaced from outside, least of all in a test. Collections, locks and
+//! values are not collaborators; their names are in `assets/smells.toml`.
 
 #[cfg(test)]
 mod tests;
@@ -16,10 +17,11 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::{Limits, TightCoupling};
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
+/// Role of a node for coupling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum CouplingRole {
-    /// `new Foo()`, or a call that may be one.
+    /// `new Foo()`, or a call that may create an object.
     Construction = 1,
     /// Gives a field its value: an assignment, a field with an initial value, a member of a struct literal.
     Field,
@@ -124,16 +126,16 @@ fn role_table(language: Language) -> CouplingRoleTable {
     }
 }
 
-/// A class, as it is written where a field gets it.
+/// A class that a field gets, with its name as written.
 struct ConstructedClass<'a> {
-    /// [`Facts::NONE`] where there is no class.
+    /// Index of the node that stands for the class with the field.
     owner: u32,
     row: u32,
     class: &'a str,
     is_service: bool,
 }
 
-/// See the module.
+/// Reports the tight coupling of a file.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
     if facts.is_test_file {
         return;
@@ -181,7 +183,7 @@ impl<'a> CouplingReader<'a, '_> {
         self.roles.map.get(self.source.nodes[index].kind)
     }
 
-    /// A concrete class that a field gets in a constructor.
+    /// Returns the concrete class that a field gets in a constructor.
     fn find_constructed_class(&self, index: NodeIndex) -> Option<ConstructedClass<'a>> {
         let source = self.source;
         let class = self.constructed_class_name(index)?;
@@ -207,11 +209,11 @@ impl<'a> CouplingReader<'a, '_> {
         Some(ConstructedClass { owner: owner as u32, row: source.nodes[index].row, class, is_service })
     }
 
-    /// The class that an expression makes an object of.
+    /// Returns the class of the object that an expression creates.
     fn constructed_class_name(&self, index: NodeIndex) -> Option<&'a str> {
         const MAX_CLASS_PATH_BYTES: usize = 128;
         let source = self.source;
-        // What is made can be as long as the file, and made of what is made, and so on.
+        // The expression can be as long as the file and contain further such expressions, so only its start is read.
         let text = source.text_prefix(&source.nodes[index], MAX_CLASS_PATH_BYTES);
         let head = text.split(['(', '{', '<']).next().unwrap_or("").trim();
         let class = match source.language {
@@ -234,7 +236,8 @@ impl<'a> CouplingReader<'a, '_> {
         (is_class && class.chars().all(|c| c.is_alphanumeric() || c == '_')).then_some(class)
     }
 
-    /// `this.x`, `self.x`, `@x`, `x_` of an assignment; a declared field outside of functions.
+    /// Returns whether a target is a field of the object: `this.x`, `self.x`, `@x` or `x_` in an assignment, or a field
+    /// declared outside of functions.
     fn is_own_field(&self, holder: NodeIndex, child: NodeIndex) -> bool {
         let source = self.source;
         let head = std::str::from_utf8(source.text_up_to(&source.nodes[holder], &source.nodes[child])).unwrap_or("");
@@ -247,7 +250,7 @@ impl<'a> CouplingReader<'a, '_> {
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 target.starts_with("this.") || source.child_by_field(holder, self.roles.fields.left).is_none()
             }
-            // An assignment to a bare name may be a field as well.
+            // An assignment to a bare name may set a field too.
             Language::Java | Language::CSharp | Language::Cpp => {
                 let parent_text = source.text(&source.nodes[source.parent(holder)]);
                 let declared = source.child_by_field(holder, self.roles.fields.left).is_none();
@@ -258,7 +261,7 @@ impl<'a> CouplingReader<'a, '_> {
         }
     }
 
-    /// The node that stands for the class whose constructor, or whose field, this is.
+    /// Returns the node that stands for the class whose constructor or field this is.
     fn find_owner(&self, field: NodeIndex) -> Option<NodeIndex> {
         let source = self.source;
         let mut in_constructor = false;
@@ -302,7 +305,7 @@ impl<'a> CouplingReader<'a, '_> {
             Language::Go => name.starts_with("New"),
             Language::Java | Language::CSharp => true,
             Language::Cpp => {
-                // A definition without a type in front of its declarator is a constructor.
+                // A definition without a type before its declarator is a constructor.
                 let node = &source.nodes[function];
                 source.child_by_field(function, self.roles.fields.declarator).is_some_and(|declarator| {
                     let before = source.text_up_to(node, &source.nodes[declarator]).trim_ascii();
@@ -318,23 +321,23 @@ impl<'a> CouplingReader<'a, '_> {
     fn class_name(&self, owner: NodeIndex) -> &'a str {
         let source = self.source;
         let fields = &self.roles.fields;
-        // `impl Default for Shop<T>` is named by its type.
+        // `impl Default for Shop<T>` has the name of its type.
         let is_impl = source.language == Language::Rust;
         let name = source.child_by_field(owner, if is_impl { fields.of_type } else { fields.name });
         match name.map(|name| source.text(&source.nodes[name])) {
             Some(name) => last_identifier(name.split('<').next().unwrap_or(name).as_bytes()),
-            // A constructor of C++ that is defined outside of its class: `Shop::Shop() {`.
+            // A C++ constructor defined outside of its class: `Shop::Shop() {`.
             None => last_identifier(source.text(&source.nodes[owner]).split('(').next().unwrap_or("").as_bytes()),
         }
     }
 
-    /// The path of an import and how many folders it climbs.
+    /// Returns the path of an import and the number of folders that it climbs.
     fn parse_import(&self, index: NodeIndex) -> Option<(&'a str, usize)> {
         const MAX_IMPORT_BYTES: usize = 2000;
         let source = self.source;
         let text = source.text(&source.nodes[index]);
         match source.language {
-            // One dot is the package itself; each further one climbs.
+            // One dot is the package itself and each further dot climbs; the number includes the first dot.
             Language::Python => {
                 let dots = text.bytes().take_while(|&byte| byte == b'.').count();
                 Some((text, dots))
@@ -346,14 +349,14 @@ impl<'a> CouplingReader<'a, '_> {
             }
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 let is_import = text.starts_with("import")
-                    // `import(…)` as a call, too.
+                    // Also the call `import(…)`.
                     || text.starts_with("require(")
                     || (text.starts_with("export") && text.len() <= MAX_IMPORT_BYTES && text.contains(" from "));
                 if !is_import || text.len() > MAX_IMPORT_BYTES {
                     return None;
                 }
                 let quote = text.rfind(['"', '\''])?;
-                // The path comes last, but in a declaration that is exported with its body.
+                // The path comes last, except in an exported declaration with a body.
                 if !text[quote + 1..].bytes().all(|byte| matches!(byte, b';' | b')' | b' ')) {
                     return None;
                 }
@@ -377,7 +380,7 @@ fn parse_climbing_path(path: &str) -> Option<(&str, usize)> {
     (levels > 0).then_some((path, levels))
 }
 
-/// A closure or an inner function: what it makes is made later.
+/// Returns whether a node is a closure or an inner function, which creates its objects later.
 fn is_deferred_scope(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
     static OTHERS: LazyLock<[crate::reviewers::analyzer::source::KindSet; 13]> = LazyLock::new(|| {
         Language::ALL.map(|language| {
@@ -410,7 +413,7 @@ fn is_deferred_scope(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
 fn report_constructed_classes(group: &[ConstructedClass<'_>], reader: &CouplingReader<'_, '_>, out: &mut Vec<Smell>) {
     let limits = reader.limits;
     let services = group.iter().filter(|made| made.is_service).count();
-    // Wiring in a constructor is the custom there: only what is named like a service counts.
+    // Constructors of Rust and Go often connect objects, so only classes with the name of a service count.
     let only_services = matches!(reader.source.language, Language::Rust | Language::Go);
     let count = if only_services { services } else { group.len() };
     let over = count > limits.max_concretes_in_constructor as usize;
@@ -472,7 +475,7 @@ fn report_imports(imports: &[(u32, &str, usize)], limits: &Limits, out: &mut Vec
         severity: Severity::Low,
         confidence: Confidence::Medium,
         line_start: row + 1,
-        // To the last one, so that a change that adds another touches it.
+        // Extend to the last import, so that a change that adds another one touches these lines.
         line_end: imports.last().map_or(row, |&(last, ..)| last) + 1,
         title: format!("`{path}` climbs {depth} levels"),
         explanation: format!(

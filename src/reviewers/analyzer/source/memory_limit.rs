@@ -1,11 +1,12 @@
-//! What tree-sitter may ask for while it parses one text: its allocator, counted per thread.
+//! Limits the memory that tree-sitter may request while it parses one text, by counting allocations per thread.
 //!
-//! For texts that were made for it, a few kilobytes are enough, one step of the library takes gigabytes or minutes, and
-//! it looks at nothing but its allocator meanwhile. A thread that asks for more than it was granted gets no answer: its
-//! blocks are given back and it sleeps until the process ends. What is counted is what is asked for, so the same text is
-//! stopped at the same place on every machine.
+//! For a text made for this purpose, a few kilobytes are enough to make one step of the library take gigabytes or
+//! minutes, and during the step it calls nothing but its allocator. A thread that requests more than its grant gets no
+//! answer: its blocks are freed and it sleeps until the process ends. The limit counts requested bytes, so the same
+//! text stops at the same point on every machine.
 //!
-//! Invariant: a block is given back on the thread that asked for it; one that is not stays where it is.
+//! Invariant: a block is freed only on the thread that requested it. If another thread frees it, the block stays
+//! allocated.
 
 #![allow(unsafe_code)]
 
@@ -16,10 +17,10 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes that a thread may ask for beyond what it was granted, for those who look at [`is_spent`] now and then.
+/// Bytes that a thread may request beyond its grant, so that callers may check [`is_spent`] only from time to time.
 const MAX_OVERDRAFT_BYTES: u64 = 16 << 20;
 
-/// What stands before each block; the blocks of a thread are a list.
+/// Header before each allocation; the blocks of a thread form a doubly linked list.
 #[repr(C, align(16))]
 struct BlockHeader {
     size: usize,
@@ -28,9 +29,9 @@ struct BlockHeader {
     owner: u64,
 }
 
-/// What is known of a thread.
+/// Allocation state of one thread.
 struct Thread {
-    /// 0 until it is asked for.
+    /// 0 until first needed.
     id: Cell<u64>,
     first: Cell<*mut BlockHeader>,
     granted: Cell<u64>,
@@ -38,7 +39,7 @@ struct Thread {
 }
 
 impl Thread {
-    /// No thread has another's, not even that of one that has ended.
+    /// Returns the id of the thread. Ids are never reused, even after a thread has ended.
     fn id(&self) -> u64 {
         static LAST: AtomicU64 = AtomicU64::new(0);
         if self.id.get() == 0 {
@@ -60,27 +61,27 @@ thread_local! {
     static STOPPED: OnceCell<Box<dyn Fn()>> = const { OnceCell::new() };
 }
 
-/// Takes over tree-sitter's memory; to be called before its first use in this process.
+/// Replaces tree-sitter's allocator. Must be called before tree-sitter is first used in this process.
 pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let allocator =
             tree_sitter::Allocator { malloc: allocate, calloc: allocate_zeroed, realloc: reallocate, free: release };
-        // SAFETY: the four belong together, never return null and align as malloc does. Nothing of tree-sitter lives
-        // yet: parsers are made by the one caller of this function.
+        // SAFETY: the four functions belong together, never return null and align as malloc does. No object of
+        // tree-sitter exists yet: only the caller of this function creates parsers.
         unsafe { tree_sitter::set_allocator(Some(allocator)) };
     });
 }
 
-/// What this thread does last when it is stopped; the first call stands.
+/// Sets the function that this thread calls last if it is stopped. Only the first call has an effect.
 pub fn on_stop(tell: impl Fn() + 'static) {
     STOPPED.with(|stopped| {
         let _ = stopped.set(Box::new(tell));
     });
 }
 
-/// From now on this thread may ask for this many bytes in all, given back or not, each block counted with what stands
-/// before it. Without a grant a thread may ask for anything.
+/// Sets the number of bytes that this thread may request from now on, in total: freed bytes and block headers count
+/// too. Without a grant a thread has no limit.
 pub fn grant(bytes: u64) {
     THREAD.with(|thread| {
         thread.asked.set(0);
@@ -88,7 +89,7 @@ pub fn grant(bytes: u64) {
     });
 }
 
-/// Whether this thread has asked for all that it was granted.
+/// Returns whether this thread has requested more than its grant.
 pub fn is_spent() -> bool {
     THREAD.with(|thread| thread.asked.get() > thread.granted.get())
 }
@@ -103,11 +104,11 @@ fn charge(size: usize) {
     });
 }
 
-/// Ends this thread's work for ever. Nothing of it runs again, so nobody misses the blocks.
+/// Stops this thread forever. None of its code runs again, so nothing uses its blocks after they are freed.
 fn stop(thread: &Thread) -> ! {
     let mut next = thread.first.replace(ptr::null_mut());
     while !next.is_null() {
-        // SAFETY: every block on the list is one that `linked` put there and that was not given back since.
+        // SAFETY: every block on the list was put there by `link_block` and was not freed since.
         unsafe {
             let block = next;
             next = (*block).after;
@@ -124,8 +125,8 @@ fn stop(thread: &Thread) -> ! {
     }
 }
 
-/// The layout of a block of `size` bytes with what stands before it. A size that no memory can hold is refused by the
-/// limit long before; were it not, the process ends as it does without memory.
+/// Returns the layout of a block: its header and `size` bytes. The limit refuses impossible sizes long before; without
+/// the limit the process would end, as it does when memory runs out.
 fn block_layout(size: usize) -> Layout {
     let whole = size.checked_add(size_of::<BlockHeader>());
     match whole.and_then(|whole| Layout::from_size_align(whole, align_of::<BlockHeader>()).ok()) {
@@ -134,17 +135,18 @@ fn block_layout(size: usize) -> Layout {
     }
 }
 
-/// Puts a new or moved block on this thread's list and says where its bytes start.
+/// Puts a new or moved block on this thread's list and returns the address of its bytes.
 ///
 /// # Safety
-/// `block` is null or has room for `size` bytes behind a [`Block`], and is on no list.
+///
+/// `block` is null or has room for a [`BlockHeader`] and `size` bytes after it, and is on no list.
 unsafe fn link_block(block: *mut BlockHeader, size: usize) -> *mut c_void {
     if block.is_null() {
         handle_alloc_error(block_layout(size));
     }
     THREAD.with(|thread| {
         let after = thread.first.replace(block);
-        // SAFETY: `after` is on this thread's list and `block` is ours.
+        // SAFETY: `after` is on this thread's list and `block` is owned by this function.
         unsafe {
             block.write(BlockHeader { size, before: ptr::null_mut(), after, owner: thread.id() });
             if !after.is_null() {
@@ -155,13 +157,15 @@ unsafe fn link_block(block: *mut BlockHeader, size: usize) -> *mut c_void {
     })
 }
 
-/// Takes a block from this thread's list; `None` for a block of another thread.
+/// Removes a block from this thread's list; `None` for a block of another thread.
 ///
 /// # Safety
-/// `bytes` came from [`linked`] and was not given back.
+///
+/// `bytes` came from [`link_block`] and was not freed.
 unsafe fn unlink_block(bytes: *mut c_void) -> Option<*mut BlockHeader> {
     THREAD.with(|thread| {
-        // SAFETY: a `Block` stands before the bytes; its neighbours are on the same list, which is this thread's.
+        // SAFETY: a `BlockHeader` precedes the bytes. If this thread owns the block, its neighbors are on this thread's
+        // list.
         unsafe {
             let block = bytes.cast::<BlockHeader>().sub(1);
             if (*block).owner != thread.id() {
@@ -195,11 +199,11 @@ unsafe extern "C" fn allocate_zeroed(count: usize, size: usize) -> *mut c_void {
 
 unsafe extern "C" fn reallocate(bytes: *mut c_void, size: usize) -> *mut c_void {
     if bytes.is_null() {
-        // SAFETY: as for any caller.
+        // SAFETY: `allocate` may be called with any size.
         return unsafe { allocate(size) };
     }
     charge(size);
-    // SAFETY: the block has the layout of its size; one of another thread is copied and left where it is.
+    // SAFETY: the block has the layout of its size. A block of another thread is copied and stays allocated.
     unsafe {
         match unlink_block(bytes) {
             Some(block) => {

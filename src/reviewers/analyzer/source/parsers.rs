@@ -1,4 +1,4 @@
-//! Parsing, bounded whatever the text is: on a thread of its own, by what the parser does and by what it asks for.
+//! Parses texts on a separate thread, with limits on parser steps and memory for any input.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use super::{Node, ParsedFile};
 use crate::reviewers::analyzer::AnalyzeError;
 use crate::reviewers::analyzer::language::Language;
 
-/// Keeps parsers between files: making one per file costs more than parsing a small file.
+/// Parsers that are kept between files: creating them per file costs more than parsing a small file.
 #[derive(Default)]
 pub struct Parsers {
     worker: Option<ParserThread>,
@@ -20,11 +20,13 @@ pub struct Parsers {
 }
 
 impl Parsers {
-    /// Parses a file; partial trees are kept.
+    /// Parses a file. Trees with syntax errors are accepted.
     ///
     /// # Errors
-    /// [`Unread::TooComplex`] when the grammar gives up, which takes a file that was made for it: the work and the
-    /// memory for a file are bounded by its size. 4 GiB are too complex as well.
+    ///
+    /// Returns [`AnalyzeError::TooComplex`] if the parser exceeds the steps or the memory for a text of this size,
+    /// which happens only for texts made for it, or if the text has 4 GiB or more. Returns [`AnalyzeError::Failed`] if
+    /// the parser thread cannot start or has died.
     pub fn parse<'a>(
         &mut self,
         path: &'a str,
@@ -35,11 +37,12 @@ impl Parsers {
         Ok(ParsedFile::new(path, language, text, nodes))
     }
 
-    /// Parses a file before and after an edit, the second time with what the first tree tells of the unchanged rest:
-    /// what comes out is as from [`Parsers::parse`].
+    /// Parses a file before and after an edit. The second parse reuses the first tree for the unchanged text; its
+    /// result equals that of [`Parsers::parse`].
     ///
     /// # Errors
-    /// As [`Parsers::parse`], for either side.
+    ///
+    /// Returns the errors of [`Parsers::parse`], for either side.
     pub fn parse_pair<'a>(
         &mut self,
         language: Language,
@@ -50,20 +53,20 @@ impl Parsers {
         Ok([ParsedFile::new("", language, before, old), ParsedFile::new("", language, after, new)])
     }
 
-    /// Whether a text was not parsed since this was asked last for a reason that is not its own, [`Unread::Failed`]: another
-    /// time it may be.
+    /// Returns whether a parse has failed with [`AnalyzeError::Failed`] since the last call. Such a failure is not
+    /// caused by the text, so a later parse may succeed.
     pub fn take_failure(&mut self) -> bool {
         std::mem::take(&mut self.has_failed)
     }
 
-    /// Those whose thread is gone.
+    /// Creates parsers whose thread is dead.
     #[cfg(test)]
     pub fn with_dead_thread() -> Self {
         let ((texts, _), (_, answers)) = (channel(), channel());
         Self { worker: Some(ParserThread { texts, answers }), has_failed: false }
     }
 
-    /// The nodes of a file's versions.
+    /// Parses the versions of a file and returns the nodes of each.
     fn parse_versions<const N: usize>(
         &mut self,
         language: Language,
@@ -97,26 +100,26 @@ impl Parsers {
     }
 }
 
-/// Stack of a parsing thread, in bytes, taken as it is used: the library recurses over ambiguities.
+/// Stack size of a parser thread, in bytes: the library recurses over ambiguities. Memory is committed only when used.
 const THREAD_STACK_BYTES: usize = 64 << 20;
 
-/// A thread with a parser for each language. It may be stopped in the midst of a text and is then of no use any more;
-/// otherwise it ends with this.
+/// A thread with one parser per language. If it is stopped during a text it cannot be used again; otherwise it ends
+/// when this value is dropped.
 struct ParserThread {
     texts: Sender<(Language, FileVersions)>,
     answers: Receiver<ParseReply>,
 }
 
-/// A file's versions, of which each is parsed with the tree of the one before.
+/// Versions of a file; each is parsed with the tree of the previous one.
 type FileVersions = Box<[Arc<[u8]>]>;
 
-/// What became of a version; none of those behind one that is too complex is looked at.
+/// Result for one version. Versions after a too complex one are not parsed.
 enum ParseReply {
     Nodes(Vec<Node>),
     TooComplex,
-    /// Too complex as well, and the thread sleeps for ever.
+    /// Too complex as well, and the thread sleeps forever.
     Stopped,
-    /// The thread ended; that is a fault of ours.
+    /// The thread ended, which is a bug in revdeck.
     Gone,
 }
 
@@ -139,7 +142,7 @@ impl ParserThread {
                         let _ = answer.send(ParseReply::TooComplex);
                         break;
                     };
-                    // Whoever asked may have ended: then so does the list of texts.
+                    // The receiver may be gone; then the loop over texts ends too.
                     let _ = answer.send(ParseReply::Nodes(grammar.flatten_tree(text, &tree)));
                     last = Some((text, tree));
                 }
@@ -149,30 +152,32 @@ impl ParserThread {
     }
 }
 
-/// What a text may cost, in figures that are the same on every machine.
+/// Limits for parsing one text, in units that are equal on every machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ParseBudget {
-    /// Pieces of text read, and hundreds of operations of the parser.
+    /// Chunks of text read plus progress callbacks, one per hundred parser operations.
     steps: u64,
-    /// Bytes asked for, see [`allowance::grant`].
+    /// Bytes requested, see [`memory_limit::grant`].
     bytes: u64,
 }
 
 impl ParseBudget {
+    /// Returns the limits for a text of `bytes` bytes.
+    ///
     /// Measured on 58,000 files of all languages (among them efcore, symfony, rails, folly, playwright, hugo and
-    /// redis): the file that comes closest takes a third of the steps and 36 % of the bytes; those of 100 KB and more
-    /// take up to 0.02 steps and 200 bytes per byte. The densest tables of numbers take 0.1 steps and 560 bytes.
+    /// redis): the most expensive file takes a third of the steps and 36 % of the bytes. Files of 100 KB and more take
+    /// up to 0.02 steps and 200 bytes per byte; the densest tables of numbers take 0.1 steps and 560 bytes per byte.
     fn for_bytes(bytes: usize) -> Self {
         let bytes = bytes as u64;
         Self { steps: 1_000 + bytes / 8, bytes: (48 << 20) + 320 * bytes }
     }
 }
 
-/// Bytes that a parser is given at once. A scanner that looks ahead over the same text again and again asks for the same
-/// pieces again and again.
+/// Size of a chunk that the parser reads at once, in bytes. A scanner that looks ahead over the same text repeatedly
+/// reads the same chunks repeatedly, and each read counts as a step.
 const READ_CHUNK_BYTES: usize = 4096;
 
-/// A parser, and which kinds of its nodes are named.
+/// A parser, and for each kind of its grammar if it is named.
 struct LanguageParser {
     parser: Parser,
     named: Box<[bool]>,
@@ -182,19 +187,21 @@ impl LanguageParser {
     fn new(language: Language) -> Self {
         let mut parser = Parser::new();
         let grammar = language.grammar();
-        // The grammars are compiled in and of a version the library knows: a test parses with each of them.
+        // Cannot fail: the grammars are compiled in and have a version that the library supports; a test parses with
+        // each.
         let _ = parser.set_language(&grammar);
         let named = (0..grammar.node_kind_count()).map(|kind| grammar.node_kind_is_named(kind as u16)).collect();
         Self { parser, named }
     }
 
-    /// The tree of a text, within what its size allows, by the tree of the text `before` it if there is one. What a
-    /// parser makes of a mistake may depend on what it has read: such trees are neither used nor made so.
+    /// Parses a text within the limits for its size, and reuses the tree of the text `before` if there is one. Error
+    /// recovery may depend on earlier input, so a tree with syntax errors is never reused, and a reuse that gives one
+    /// is repeated from scratch.
     fn parse_version(&mut self, text: &[u8], before: Option<(&[u8], Tree)>) -> Option<Tree> {
         let allowed = ParseBudget::for_bytes(text.len());
         if let Some((old, mut tree)) = before.filter(|(_, tree)| !tree.root_node().has_error()) {
             tree.edit(&compute_edit(old, text));
-            // Both trees are there at once: what is asked for is added to what the first one took.
+            // Both trees are in memory at once, so the requested bytes are added to those of the first parse.
             let again = self.parse_tree(text, Some(&tree), allowed.steps).filter(|tree| !tree.root_node().has_error());
             if again.is_some() {
                 return again;
@@ -203,7 +210,7 @@ impl LanguageParser {
         self.parse_fresh(text, allowed)
     }
 
-    /// The tree of a text by itself; on this thread from now on nothing more is allowed.
+    /// Parses a text without an earlier tree, and sets the memory grant of this thread for this text.
     fn parse_fresh(&mut self, text: &[u8], allowed: ParseBudget) -> Option<Tree> {
         memory_limit::grant(allowed.bytes);
         self.parse_tree(text, None, allowed.steps)
@@ -229,14 +236,14 @@ impl LanguageParser {
         let options = ParseOptions::new().progress_callback(&mut look);
         let tree = self.parser.parse_with_options(&mut read, old, Some(options));
         if tree.is_none() {
-            // Otherwise it would go on with this text the next time.
+            // Without a reset the parser would resume this text the next time.
             self.parser.reset();
         }
         tree
     }
 }
 
-/// The edit that makes `new` of `old`: from the first byte that differs to the last.
+/// Returns the edit from `old` to `new`: from the first to the last byte that differs.
 fn compute_edit(old: &[u8], new: &[u8]) -> InputEdit {
     let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let ends = old[start..].iter().rev().zip(new[start..].iter().rev());
@@ -256,10 +263,11 @@ fn compute_edit(old: &[u8], new: &[u8]) -> InputEdit {
     }
 }
 
-/// The kind of a node that the parser could not make sense of.
+/// Kind id of a node that the parser could not interpret.
 const ERROR_KIND: u16 = u16::MAX;
 
-/// `named` says of each kind whether it is named: a look into a table instead of a call per node.
+/// Flattens a tree into nodes in document order. `named` says for each kind if it is named: a table lookup instead of a
+/// call per node.
 fn flatten(cursor: &mut TreeCursor<'_>, named: &[bool], expected: usize) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::with_capacity(expected);
     let mut open: Vec<u32> = Vec::with_capacity(64);
@@ -269,7 +277,7 @@ fn flatten(cursor: &mut TreeCursor<'_>, named: &[bool], expected: usize) -> Vec<
         let kind = node.kind_id();
         let is_named = named.get(usize::from(kind)).copied().unwrap_or(true);
         let (start, end) = (node.start_byte() as u32, node.end_byte() as u32);
-        // Only what has no text can be missing.
+        // Only an empty node can be missing.
         let is_error = kind == ERROR_KIND || (start == end && node.is_missing());
         nodes.push(Node {
             kind,
@@ -325,7 +333,7 @@ mod tests {
         assert!(parse_nodes(&mut bash, code.as_bytes(), ParseBudget { steps: 20, ..allowed }).is_none());
         let read = parse_nodes(&mut bash, code.as_bytes(), allowed).expect("ordinary code");
         assert_eq!(read.iter().skip(1).filter(|node| node.parent == 0).count(), 2_000);
-        // The scanner of this grammar looks ahead to the end from every one of these.
+        // The scanner of this grammar looks ahead to the end of the text from each repeated unit.
         let hostile = format!("a{}\n", ".b(1)".repeat(20_000));
         assert!(parse_nodes(&mut bash, hostile.as_bytes(), ParseBudget::for_bytes(hostile.len())).is_none());
         assert!(parse_nodes(&mut bash, b"", ParseBudget::for_bytes(0)).is_some());
@@ -340,7 +348,7 @@ mod tests {
         assert!(parse_nodes(&mut java, code.as_bytes(), allowed).is_some());
     }
 
-    /// Each of these takes gigabytes or minutes without a bound, most of them between two looks at what was spent.
+    /// Each text takes gigabytes or minutes without a limit, most of it between two checks of the limits.
     #[test]
     fn texts_that_were_made_for_it_are_too_complex() {
         let mut parsers = Parsers::default();
@@ -361,7 +369,7 @@ mod tests {
         }
     }
 
-    /// Pieces of code, whole ones and broken ones, of which a file is put together.
+    /// Pieces of code, complete and broken, from which the test files are built.
     const PIECES: &[(Language, &[&str])] = &[
         (
             Language::Rust,
@@ -386,7 +394,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Whatever was edited: what the first tree tells changes nothing.
+        /// The reuse of the first tree changes no result, for any edit.
         #[test]
         fn a_pair_is_parsed_as_two_files_are(
             pieces in proptest::collection::vec(0usize..7, 0..40),

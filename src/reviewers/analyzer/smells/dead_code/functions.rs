@@ -1,8 +1,9 @@
-//! Unused private functions and unused parameters.
+//! Finds unused private functions and unused parameters.
 //!
-//! Private is what no other file can reach: a Go package or a C++ class is more than a file, so their functions are not
-//! reported. Parameters are reported where the signature is the author's own: the function is private or called here,
-//! never handed on as a value, and no later parameter is used.
+//! - A function is private if no other file can reach it. A Go package or a C++ class spans several files, so their
+//!   functions are not reported.
+//! - Parameters are reported only if the author decides about the signature: the function is private or called here, is
+//!   never passed as a value, and no later parameter is used.
 
 use super::node_roles::SmellNodeRole;
 use super::occurrences::{self, NameOccurrence};
@@ -12,21 +13,21 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::Smell;
 use crate::reviewers::analyzer::source::NodeIndex;
 
-/// A function that might be unused, or have unused parameters.
+/// A function that may be unused or have unused parameters.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnusedFunctionCandidate {
     node: NodeIndex,
     name: NodeIndex,
-    /// Nothing outside of the file can name it.
+    /// Confidence that nothing outside of the file can name it; `None` if it is visible outside.
     private: Option<Confidence>,
-    /// Its parameters are its own business.
+    /// True if nothing else determines its parameters, such as an interface.
     own_signature: bool,
-    /// Called through an object, a class or a namespace.
+    /// True if it is called through an object, a class or a namespace.
     is_member: bool,
 }
 
 impl DeadCodeCollector<'_, '_> {
-    /// A function, before its scope is opened.
+    /// Collects a function, before its scope is opened.
     pub(super) fn collect_function(&mut self, index: NodeIndex) {
         let source = self.source;
         let limit = &self.limits.dead_code;
@@ -80,7 +81,7 @@ impl DeadCodeCollector<'_, '_> {
             .then(|| source.child_by_field(parent, fields.name))?
     }
 
-    /// Whether only this file can name it, and how sure that is.
+    /// Returns the confidence that only this file can name a function; `None` if other files can.
     fn private_confidence(&self, index: NodeIndex, name: NodeIndex, head: &[u8]) -> Option<Confidence> {
         let (source, roles, kinds) = (self.source, self.roles, &self.roles.kinds);
         let bytes = source.bytes(&source.nodes[name]);
@@ -119,7 +120,8 @@ impl DeadCodeCollector<'_, '_> {
             }
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 let declared = roles.role(parent.kind) == SmellNodeRole::Declarator;
-                // Arrow functions in variables are reported as unused variables; a method of an object is a value.
+                // Arrow functions in variables are reported as unused variables; a method of an object literal is a
+                // value.
                 let in_class = kinds.class_body.is(parent.kind);
                 if declared || (kinds.method_definition.is(node.kind) && !in_class) {
                     return None;
@@ -148,7 +150,7 @@ impl DeadCodeCollector<'_, '_> {
                 let class = scope.map(|scope| source.bytes(&source.nodes[scope.node]))?;
                 let class_head = &class[..memchr::memchr(b'{', class).unwrap_or(class.len())];
                 let whole = !occurrences::has_word(class_head, "partial");
-                // A class with a base may be one that an engine calls by name.
+                // A framework may call the methods of a class with a base by name.
                 let confidence = if class_head.contains(&b':') { Confidence::Low } else { Confidence::High };
                 (has("private") && whole && !head.contains(&b'[')).then_some(confidence)
             }
@@ -171,7 +173,7 @@ impl DeadCodeCollector<'_, '_> {
                 let inline = kinds.call.is(source.nodes[parent.parent as usize].kind)
                     && source.bytes(&source.nodes[parent.parent as usize]).starts_with(b"private ");
                 let class = scope.filter(|scope| !scope.is_function)?;
-                // A class with a parent, or a module, may be called from there.
+                // The parent of a class, or the user of a module, may call its methods.
                 let alone = kinds.class.is(source.nodes[class.node].kind)
                     && source.child_by_field(class.node, self.roles.fields.superclass).is_none();
                 ((class.private || inline) && alone).then_some(Confidence::Low)
@@ -180,7 +182,7 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// Whether nobody else says which parameters the function has.
+    /// Returns whether nothing else determines the parameters of a function.
     fn owns_signature(&self, index: NodeIndex, head: &[u8], private: bool) -> bool {
         let (source, kinds) = (self.source, &self.roles.kinds);
         if self.facts.is_test_at(index) {
@@ -193,7 +195,7 @@ impl DeadCodeCollector<'_, '_> {
             Language::C | Language::Cpp => private || (occurrences::has_word(head, "static") && !in_class),
             Language::Python => !kinds.decorated_definition.is(parent.kind) && !in_class,
             Language::JavaScript | Language::TypeScript | Language::Tsx => !in_class || private,
-            // Methods belong to interfaces more often than not.
+            // Most methods belong to interfaces.
             Language::Go => {
                 self.roles.fields.receiver == 0 || source.child_by_field(index, self.roles.fields.receiver).is_none()
             }
@@ -201,7 +203,7 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// Gives the parameters in order; `None` for one without a name of its own.
+    /// Calls `give` with the parameters in order, and with `None` for a parameter without a name of its own.
     fn for_each_parameter(&self, index: NodeIndex, give: &mut dyn FnMut(Option<NodeIndex>)) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let mut holder = index;
@@ -268,7 +270,7 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// A C file whose static functions nobody uses is a part of another one, which includes it.
+    /// Returns whether a C file is likely a part that another file includes: most of its static functions are unused.
     fn is_included_elsewhere(&self) -> bool {
         if !matches!(self.source.language, Language::C | Language::Cpp) {
             return false;
@@ -278,7 +280,8 @@ impl DeadCodeCollector<'_, '_> {
         unused >= 3 && unused * 2 > private().count()
     }
 
-    /// PHP's `$this->{"add_$x"}()` and the like can be any method.
+    /// Returns whether PHP code calls methods by computed names, such as `$this->{"add_$x"}()`: any method may be
+    /// meant.
     fn calls_by_computed_names(&self) -> bool {
         let has = |mark: &[u8]| memchr::memmem::find(self.source.text, mark).is_some();
         self.source.language == Language::Php
@@ -287,9 +290,9 @@ impl DeadCodeCollector<'_, '_> {
                 .any(|mark| has(mark.as_bytes()))
     }
 
-    /// Whether anything but the function itself mentions it.
+    /// Returns whether anything but the function itself mentions its name.
     fn is_mentioned(&self, candidate: &UnusedFunctionCandidate) -> bool {
-        // A function that only calls itself is not used either.
+        // A function that only calls itself is unused.
         let own = candidate.node..self.source.nodes[candidate.node].end_index as usize;
         self.names.occurrences(self.source.bytes(&self.source.nodes[candidate.name])).iter().any(|&place| match place {
             NameOccurrence::Comment(_) => false,
@@ -336,9 +339,9 @@ impl DeadCodeCollector<'_, '_> {
     fn is_reachable_from_outside(&self, candidate: &UnusedFunctionCandidate) -> bool {
         let source = self.source;
         match source.language {
-            // Modules below this one see what is private here.
+            // Modules below this one can use what is private here.
             Language::Rust => self.child_modules == Some(true) || self.allows_dead_code,
-            // Without imports and exports the top level belongs to the page.
+            // Without imports and exports, other scripts of the page can use the top level.
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 let parent = source.nodes[candidate.node].parent as usize;
                 parent == 0 && !self.is_module
@@ -360,10 +363,10 @@ impl DeadCodeCollector<'_, '_> {
             match place {
                 NameOccurrence::Comment(_) => {}
                 NameOccurrence::Name(index) if index == candidate.name => {}
-                // `json.load(...)` says nothing of a `load` of one's own.
+                // `json.load(...)` proves nothing about a local function `load`.
                 NameOccurrence::Name(index) if !candidate.is_member && occurrences::is_qualified(source, index) => {}
                 NameOccurrence::Name(index) if occurrences::is_called(source, index) => calls += 1,
-                // Handed on as a value, declared before, exported by name: the signature is agreed upon.
+                // Passed as a value, declared earlier or exported by name: other code depends on the signature.
                 NameOccurrence::Name(_) | NameOccurrence::Text(_) => return,
             }
         }
@@ -411,7 +414,7 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// A body of one statement or none often waits for its code, or says that there is none.
+    /// Returns whether a function has a short body of at most one statement: such a body is often a placeholder.
     fn is_stub(&self, function: NodeIndex) -> bool {
         let source = self.source;
         let Some(mut body) = source.child_by_field(function, self.roles.fields.body) else { return true };
@@ -429,7 +432,7 @@ impl DeadCodeCollector<'_, '_> {
     }
 }
 
-/// An `impl` up to its body.
+/// Returns the text of an `impl` up to its body.
 fn impl_header(bytes: &[u8]) -> &[u8] {
     &bytes[..memchr::memchr(b'{', bytes).unwrap_or(bytes.len())]
 }

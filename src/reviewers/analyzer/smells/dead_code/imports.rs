@@ -1,6 +1,6 @@
-//! Unused imports: a name that an import brings and nothing in the file mentions.
+//! Finds unused imports: imported names that nothing else in the file mentions.
 //!
-//! What an import may be for without a mention is left out: side effects, re-exports, traits, C# namespaces.
+//! Imports that may be needed without a mention are left out: side effects, re-exports, traits, C# namespaces.
 
 use super::occurrences::{self, NameOccurrence};
 use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
@@ -9,18 +9,19 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::Smell;
 use crate::reviewers::analyzer::source::NodeIndex;
 
-/// An import that brings one name; the others of its statement are counted.
+/// An imported name. A statement that imports several names has one entry for each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ImportedName {
-    /// The whole statement.
+    /// The whole import statement.
     statement: NodeIndex,
-    /// Bytes of the name in the file: a part of a node for Go's paths.
+    /// Byte range of the name in the file, end exclusive. In a Go path it is a part of a node.
     start: u32,
     end: u32,
     confidence: Confidence,
 }
 
-/// Types of Rust's standard library that are no traits: an import of a trait is used without a mention.
+/// Types of Rust's standard library that are not traits. An imported trait may be in use without a mention, so other
+/// types are not reported.
 const RUST_STD_TYPES: &[&str] = &[
     "HashMap",
     "HashSet",
@@ -81,7 +82,7 @@ const RUST_STD_TYPES: &[&str] = &[
 ];
 
 impl DeadCodeCollector<'_, '_> {
-    /// An import, or a part of one.
+    /// Collects the names of an import, or of a part of one.
     pub(super) fn collect_import(&mut self, index: NodeIndex) {
         self.is_module = true;
         if !self.limits.dead_code.unused_imports || self.source.nodes[index].is_error() {
@@ -94,7 +95,7 @@ impl DeadCodeCollector<'_, '_> {
             Language::Java => self.collect_java_import(index),
             Language::Rust => self.collect_rust_import(index),
             Language::Php => self.collect_php_import(index),
-            // A namespace brings names that only the compiler knows; C, C++, Ruby and Bash import no names.
+            // A C# namespace imports names that only the compiler knows; C, C++, Ruby and Bash import no names.
             _ => {}
         }
     }
@@ -116,12 +117,12 @@ impl DeadCodeCollector<'_, '_> {
     fn collect_python_import(&mut self, index: NodeIndex) {
         let path = self.source.path;
         let name = path.rsplit('/').next().unwrap_or(path);
-        // `__init__.py` re-exports, `conftest.py` gives fixtures, a stub declares.
+        // `__init__.py` re-exports names, `conftest.py` provides fixtures, and a stub only declares.
         if name == "__init__.py" || name == "conftest.py" || name == "compat.py" || name.ends_with(".pyi") {
             return;
         }
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
-        // What may be missing is imported to see whether it is there.
+        // An import inside `try` checks if a module is available.
         let mut around = source.nodes[index].parent as usize;
         while around != 0 {
             if kinds.try_statement.is(source.nodes[around].kind) {
@@ -144,7 +145,7 @@ impl DeadCodeCollector<'_, '_> {
             } else if kinds.dotted_name.is(node.kind) {
                 let mut parts = source.children(child).filter(|&part| kinds.identifier.is(source.nodes[part].kind));
                 let Some(first) = parts.next() else { continue };
-                // `import a.b` may be there for what it does.
+                // `import a.b` may be there for its side effects.
                 let confidence = if parts.next().is_some() { Confidence::Low } else { Confidence::High };
                 self.add_import(index, first, confidence);
             }
@@ -172,7 +173,7 @@ impl DeadCodeCollector<'_, '_> {
             } else {
                 None
             };
-            // JSX stands for calls of these.
+            // JSX is compiled to calls of these names.
             if let Some(name) = name
                 && !matches!(source.bytes(&source.nodes[name]), b"React" | b"h" | b"Fragment" | b"preact" | b"jsx")
             {
@@ -181,7 +182,7 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// `const x = require('x')` at the top of a file.
+    /// Collects `const x = require('x')` at the top of a file.
     pub(super) fn add_require(&mut self, declaration: NodeIndex, name: NodeIndex) {
         self.add_import(declaration, name, Confidence::Medium);
     }
@@ -205,7 +206,8 @@ impl DeadCodeCollector<'_, '_> {
             last = parts.next().unwrap_or_default();
         }
         let first = inside.split(|&byte| byte == b'/').next().unwrap_or_default();
-        // Elsewhere the package's name need not be the path's end; the compiler would not have it unused.
+        // Outside of the standard library the name of a package may differ from the end of its path. The Go compiler
+        // rejects unused imports anyway.
         let is_standard = !first.contains(&b'.') && inside != b"C" && inside != b"embed";
         if is_standard && last.iter().all(u8::is_ascii_alphanumeric) {
             let offset = memchr::memmem::rfind(text, last).unwrap_or(1) as u32;
@@ -241,10 +243,10 @@ impl DeadCodeCollector<'_, '_> {
     fn collect_rust_import(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         if self.has_child_modules() {
-            // They see what is imported here.
+            // Child modules can use the imports of this file.
             return;
         }
-        // `pub use`, and what an attribute makes of it.
+        // Skip `pub use`, and imports with an attribute.
         let is_public = source.children(index).any(|child| source.bytes(&source.nodes[child]).starts_with(b"pub"));
         let attributed = self.prev_named_sibling(index).is_some_and(|before| source.bytes(before).starts_with(b"#["));
         if is_public || attributed {
@@ -279,12 +281,12 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// Whether a `a::b` is the front part of a longer path.
+    /// Returns whether an `a::b` is the front part of a longer path.
     fn is_path_of_list(&self, scoped: NodeIndex) -> bool {
         self.source.nodes[scoped].field == self.roles.fields.path
     }
 
-    /// `mod name;`: asked once per file.
+    /// Returns whether the file has child modules (`mod name;`). Computed once per file.
     pub(super) fn has_child_modules(&mut self) -> bool {
         let (source, kinds) = (self.source, &self.roles.kinds);
         *self.child_modules.get_or_insert_with(|| {
@@ -306,11 +308,11 @@ impl DeadCodeCollector<'_, '_> {
 
     pub(super) fn report_imports(&self, out: &mut Vec<Smell>) {
         let source = self.source;
-        // A file of imports alone gathers names for others.
+        // A Python file with only imports collects names for other files.
         let gathers = matches!(source.language, Language::Python)
             && self.facts.functions.is_empty()
             && self.facts.classes.is_empty();
-        // Comments that mean something: Javadoc, PHPDoc, JSDoc, Python's type comments.
+        // Comments can mention names that count as used: Javadoc, PHPDoc, JSDoc, Python's type comments.
         let comments_count = !matches!(source.language, Language::Rust | Language::Go);
         for group in self.imports.chunk_by(|one, other| one.statement == other.statement) {
             let mut unused: Vec<(&ImportedName, &str)> = Vec::new();
@@ -370,8 +372,8 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// Whether a node stands in another import; the same name imported twice is not used by that. Python's `import a.b`
-    /// and Rust's `use a::b` after `use a` do use it.
+    /// Returns whether a node is in another import: a second import of the same name does not use it. In Python and
+    /// Rust it can (`import a.b` or `use a::b` after an import of `a`), so the result is `false`.
     fn is_in_import(&self, node: NodeIndex) -> bool {
         if matches!(self.source.language, Language::Python | Language::Rust) {
             return false;

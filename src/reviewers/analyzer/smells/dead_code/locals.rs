@@ -1,4 +1,4 @@
-//! Unused locals: a variable that is declared, perhaps given a value, and mentioned nowhere else in its function.
+//! Finds unused locals: variables that are declared, perhaps assigned, and mentioned nowhere else in their function.
 
 use super::node_roles::SmellNodeRole;
 use super::occurrences::{self, NameOccurrence};
@@ -14,12 +14,12 @@ pub(super) struct LocalVariable {
     name: NodeIndex,
     /// The declaration or assignment.
     declaration: NodeIndex,
-    /// Where it is looked for.
+    /// Range of nodes in which the name is searched, end exclusive.
     start: NodeIndex,
     end: NodeIndex,
 }
 
-/// Calls that see locals by their names.
+/// Calls that can read locals by name.
 const REFLECTION_CALLS: &[&str] = &[
     "locals",
     "vars",
@@ -35,7 +35,7 @@ const REFLECTION_CALLS: &[&str] = &[
 ];
 
 impl DeadCodeCollector<'_, '_> {
-    /// A declaration, by its node's kind.
+    /// Collects a declaration, by the kind of its node.
     pub(super) fn collect_declarator(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let node = source.nodes[index];
@@ -69,12 +69,12 @@ impl DeadCodeCollector<'_, '_> {
             }
             Language::C | Language::Cpp => self.collect_c_declaration(index),
             Language::Bash => self.collect_bash_declaration(index),
-            // Go's compiler accepts no unused locals.
+            // The Go compiler rejects unused locals.
             _ => {}
         }
     }
 
-    /// An assignment: in Python, Ruby and PHP it declares.
+    /// Collects an assignment, which declares a variable in Python, Ruby and PHP.
     pub(super) fn collect_assignment(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let Some(left) = source.child_by_field(index, fields.left) else { return };
@@ -93,7 +93,7 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// The last statement of a Ruby method gives its value, and so does an assignment inside of an expression.
+    /// Returns whether an assignment gives a value: as the last statement of a Ruby block, or inside an expression.
     fn is_value_of_block(&self, index: NodeIndex) -> bool {
         let source = self.source;
         let parent = source.nodes[index].parent as usize;
@@ -143,7 +143,7 @@ impl DeadCodeCollector<'_, '_> {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let node = source.nodes[index];
         let parent = source.nodes[node.parent as usize];
-        // Not in a head of `for` or `if`, and not at file scope.
+        // Skip the heads of `for` and `if`, and the file scope.
         if !kinds.declaration.is(node.kind) || self.roles.role(parent.kind) != SmellNodeRole::Block {
             return;
         }
@@ -155,7 +155,7 @@ impl DeadCodeCollector<'_, '_> {
         {
             return;
         }
-        // An object of C++ may be there for its constructor and destructor.
+        // A C++ object may be there only for its constructor and destructor.
         if source.language == Language::Cpp {
             let kind = source.child_by_field(index, fields.kind).map(|kind| source.bytes(&source.nodes[kind]));
             let plain = kind.is_some_and(|kind| {
@@ -223,7 +223,7 @@ impl DeadCodeCollector<'_, '_> {
         }
         let is_script = matches!(source.language, Language::JavaScript | Language::TypeScript | Language::Tsx);
         let (start, end) = match self.function_scope() {
-            // Functions that a function of the shell calls see its locals.
+            // A shell function sees the locals of its caller.
             Some(_) if source.language == Language::Bash => (0, source.nodes.len()),
             Some(scope) => (scope.node, scope.end),
             None if is_script && self.scopes.is_empty() => (0, source.nodes.len()),
@@ -248,7 +248,7 @@ impl DeadCodeCollector<'_, '_> {
         if self.is_example() {
             return;
         }
-        // A macro's text may mean any local.
+        // The text of a macro may mean any local.
         let macros_count = matches!(source.language, Language::C | Language::Cpp);
         let declared: Vec<NodeIndex> = {
             let mut nodes: Vec<NodeIndex> = self.locals.iter().map(|local| local.name).collect();
@@ -278,7 +278,7 @@ impl DeadCodeCollector<'_, '_> {
             let is_used = is_used
                 || (macros_count
                     && self.names.occurrences(bytes).iter().any(|place| matches!(place, NameOccurrence::Text(_))));
-            // Several declarations of one name: one finding, at the first. In PHP a variable may be a reference.
+            // Several declarations of one name have one finding, at the first. In PHP a variable may be a reference.
             let only_one = matches!(source.language, Language::Php | Language::Bash | Language::Ruby);
             if is_used || first != Some(local.name) || (only_one && declarations > 1) {
                 continue;
@@ -315,7 +315,7 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// Whether the function asks for its locals by name.
+    /// Returns whether the function reads its locals by name.
     fn uses_reflection(&self, local: &LocalVariable) -> bool {
         matches!(self.source.language, Language::Python | Language::Php | Language::Ruby | Language::JavaScript)
             && REFLECTION_CALLS.iter().any(|word| {

@@ -1,8 +1,9 @@
-//! DEAD_CODE: unused imports, locals, parameters and private functions; statements that are never reached; conditions
-//! that are always the same.
+//! DEAD_CODE: reports unused imports, locals, parameters and private functions, unreachable statements, and constant
+//! conditions.
 //!
-//! A name counts as used when it stands anywhere else in its scope, in a string as well: what is reported is sure rather
-//! than complete. Functions, locals and parameters in code that the parser could not make sense of are left alone.
+//! A name counts as used if it occurs anywhere else in its scope, even in a string: findings are certain rather than
+//! complete. Locals and parameters in code with syntax errors are not reported; unused functions of a file with syntax
+//! errors have low confidence.
 
 mod functions;
 mod imports;
@@ -20,7 +21,7 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile};
 
-/// See the module.
+/// Reports the dead code of a file.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
     let mut walk = DeadCodeCollector::new(source, facts, limits);
     walk.collect();
@@ -38,7 +39,7 @@ struct LexicalScope {
     private: bool,
 }
 
-/// One pass over the nodes that collects what could be unused.
+/// A single pass over the nodes that collects what may be unused.
 struct DeadCodeCollector<'a, 's> {
     source: &'a ParsedFile<'s>,
     facts: &'a FileFacts,
@@ -50,13 +51,13 @@ struct DeadCodeCollector<'a, 's> {
     locals: Vec<locals::LocalVariable>,
     functions: Vec<functions::UnusedFunctionCandidate>,
     flow: Vec<Smell>,
-    /// Nodes that the parser made no sense of.
+    /// Nodes that the parser could not interpret.
     errors: Vec<NodeIndex>,
-    /// The file has imports or exports: its top level is its own.
+    /// True if the file has imports or exports, so that other files do not see its top level.
     is_module: bool,
-    /// Whether other files are modules below this one; Rust, once it was asked.
+    /// Rust: true if other files are modules below this one; `None` until first needed.
     child_modules: Option<bool>,
-    /// Rust: the file says that it wants no word about it.
+    /// Rust: true if the file has `#![allow(dead_code)]`.
     allows_dead_code: bool,
 }
 
@@ -120,7 +121,7 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
         self.scopes.push(LexicalScope { node: index, end: node.end_index as usize, is_function, private: false });
     }
 
-    /// `private` without arguments in a Ruby class.
+    /// Handles `private`, `public` and `protected` without arguments in a Ruby class.
     fn apply_ruby_visibility(&mut self, index: NodeIndex, node: &Node) {
         if self.roles.kinds.identifier.is(node.kind)
             && self.roles.kinds.body_statement.is(self.source.nodes[node.parent as usize].kind)
@@ -136,12 +137,12 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
         }
     }
 
-    /// The outermost function around the current node: names in it are looked for in all of it.
+    /// Returns the outermost function around the current node. Its names are searched in all of it.
     fn function_scope(&self) -> Option<LexicalScope> {
         self.scopes.iter().copied().find(|scope| scope.is_function)
     }
 
-    /// Whether the current node stands in a function and not in a class inside of it.
+    /// Returns whether the current node is in a function, and not in a class inside that function.
     fn is_in_function(&self) -> bool {
         self.scopes.last().is_some_and(|scope| scope.is_function)
     }
@@ -151,7 +152,7 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
         self.errors.get(first).is_some_and(|&error| error < end)
     }
 
-    /// Code for readers: its variables show what one can write.
+    /// Returns whether the file is an example for readers, whose variables only show what one can write.
     fn is_example(&self) -> bool {
         self.source.path.rsplit('/').skip(1).any(|folder| {
             let folder = folder.to_ascii_lowercase();
@@ -162,13 +163,13 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
         })
     }
 
-    /// The bytes from a node's start to the start of another one in it: modifiers, annotations.
+    /// Returns the bytes from the start of a node to the start of another node in it: modifiers, annotations.
     fn head_bytes(&self, from: NodeIndex, to: NodeIndex) -> &'s [u8] {
         let (from, to) = (self.source.nodes[from].start as usize, self.source.nodes[to].start as usize);
         self.source.text.get(from..to).unwrap_or_default()
     }
 
-    /// The named sibling before a node, comments aside.
+    /// Returns the previous named sibling of a node, comments ignored.
     fn prev_named_sibling(&self, index: NodeIndex) -> Option<&'a Node> {
         let mut at = index;
         loop {
@@ -180,14 +181,14 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
         }
     }
 
-    /// The lines of a statement, when nothing else stands on them.
+    /// Returns the lines of a statement; `None` if other code is on them.
     fn own_lines(&self, node: &Node) -> Option<LineRange> {
         let before = self.source.text.get(..node.start as usize)?;
         let behind = self.source.text.get(node.end as usize..)?;
         let line_before = memchr::memrchr(b'\n', before).map_or(before, |at| &before[at + 1..]);
         let line_behind = memchr::memchr(b'\n', behind).map_or(behind, |at| &behind[..at]);
         let is_alone = line_before.trim_ascii().is_empty() && matches!(line_behind.trim_ascii(), b"" | b";");
-        // A node may hold its own line end.
+        // A node may include its own line end.
         let last = if self.source.bytes(node).ends_with(b"\n") { node.end_row } else { node.end_row + 1 };
         is_alone.then(|| LineRange::new(node.row + 1, last.max(node.row + 1)))
     }
@@ -203,7 +204,7 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
     }
 }
 
-/// What differs between the findings of this smell.
+/// The parts of a dead-code smell that differ between findings.
 struct DeadCodeSmell {
     node: NodeIndex,
     priority: Priority,
@@ -238,7 +239,7 @@ impl DeadCodeSmell {
     }
 }
 
-/// A name shortened for a title.
+/// Shortens a name to 60 characters, for a title.
 fn shorten_name(name: &str) -> String {
     if name.chars().count() <= 60 { name.to_owned() } else { name.chars().take(59).chain(['…']).collect() }
 }

@@ -1,11 +1,11 @@
-//! What kinds of nodes mean to the smells about names and flow, per language: one byte per kind id.
+//! Roles of node kinds for the smells about names and control flow, per language: one byte per kind id.
 
 use std::sync::LazyLock;
 
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::fields;
 
-/// What a node is. Kinds of all languages share one table: a name means the same wherever a grammar has it.
+/// Role of a node. All languages share one table: a kind name means the same in every grammar, with few exceptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SmellNodeRole {
@@ -14,12 +14,12 @@ pub enum SmellNodeRole {
     Import,
     Function,
     Class,
-    /// Declares one name, in some languages by a list of declarators below it.
+    /// Declares one name; in some languages through a list of declarators below it.
     Declarator,
     Assignment,
     /// `x += 1`, `x++`.
     Update,
-    /// Nothing behind it in the same block is reached.
+    /// Makes later statements of the same block unreachable.
     Terminator,
     /// Has a condition and branches once.
     Branch,
@@ -27,13 +27,13 @@ pub enum SmellNodeRole {
     Call,
     /// `x.y`.
     Member,
-    /// The `y` of it, where the grammar has a kind for it.
+    /// The `y` of `x.y`, if the grammar has a kind for it.
     MemberName,
     /// `x[y]`.
     Index,
     /// Holds statements in order.
     Block,
-    /// Reached though the statement before it ends the block: declarations, labels, cases.
+    /// Reachable even if the statement before it ends the block: declarations, labels, cases.
     Reachable,
 }
 
@@ -274,7 +274,7 @@ fields! {
     receiver = "receiver", property = "property", superclass = "superclass",
 }
 
-/// A language's roles.
+/// Roles, field ids and kind ids of one language.
 pub struct SmellNodeRoles {
     grammar: tree_sitter::Language,
     roles: Box<[SmellNodeRole]>,
@@ -282,7 +282,7 @@ pub struct SmellNodeRoles {
     pub kinds: Kinds,
 }
 
-/// The ids of a kind: aliases give a kind several.
+/// Ids of a kind, at most four: aliases give a kind several ids.
 #[derive(Debug, Clone, Copy)]
 pub struct Ids([u16; 4]);
 
@@ -305,7 +305,7 @@ impl Ids {
 
 macro_rules! kinds {
     ($($name:ident),+ $(,)?) => {
-        /// Kinds that are asked for by name.
+        /// Kinds that the smells look up by name.
         pub struct Kinds { $(pub $name: Ids),+ }
 
         impl Kinds {
@@ -346,12 +346,12 @@ impl SmellNodeRoles {
             if let Some((found, _)) = ROLE_KINDS.iter().find(|(_, kinds)| kinds.contains(&kind)) {
                 *role = *found;
             }
-            // One word, another meaning.
+            // The same kind name has another meaning in these languages.
             *role = match (language, kind) {
                 (Language::Rust, "attribute") | (Language::CSharp, "attribute" | "lambda") => SmellNodeRole::None,
                 (Language::Python, "module") | (Language::Ruby, "program") => SmellNodeRole::Block,
                 (Language::Ruby, "lambda") => SmellNodeRole::None,
-                // A module of the grammar's, not of the language.
+                // In this grammar `module` is a namespace inside a file.
                 (Language::Tsx | Language::TypeScript, "module") => SmellNodeRole::Class,
                 (Language::Go, "return_statement") => SmellNodeRole::Terminator,
                 (Language::Bash, "function_definition") => SmellNodeRole::Function,
@@ -362,7 +362,7 @@ impl SmellNodeRoles {
         Self { grammar: grammar.clone(), roles, fields: Fields::new(language), kinds: Kinds::new(language) }
     }
 
-    /// The grammar's name of a kind.
+    /// Returns the grammar's name of a kind.
     pub fn kind_name(&self, kind: u16) -> &str {
         self.grammar.node_kind_for_id(kind).unwrap_or("")
     }

@@ -1,6 +1,6 @@
-//! Where the names of a file stand: for a set of names all of their occurrences, in one pass over the leaves.
+//! Finds all occurrences of a set of names in one pass over the leaves of a file.
 //!
-//! Strings count as well, word by word: formats, reflection, `__all__`. Comments are kept apart.
+//! Strings count too, word by word: formats, reflection, `__all__`. Occurrences in comments are marked as such.
 
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
@@ -9,7 +9,7 @@ use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A name is a hash already.
+/// Hasher for keys that are hashes already.
 #[derive(Default)]
 pub struct NameHasher(u64);
 
@@ -35,12 +35,12 @@ fn hash_name(name: &[u8]) -> u64 {
     hash ^ hash >> 29
 }
 
-/// One place of a name.
+/// An occurrence of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameOccurrence {
     /// The node is the name.
     Name(NodeIndex),
-    /// A word in a string or another leaf with text in it.
+    /// A word in a string or in another leaf with text.
     Text(NodeIndex),
     Comment(NodeIndex),
 }
@@ -53,7 +53,7 @@ impl NameOccurrence {
     }
 }
 
-/// All places of the names that were asked for, in document order.
+/// All occurrences of the requested names, in document order.
 #[derive(Default)]
 pub struct NameOccurrences {
     ids: HashMap<u64, u32, BuildHasherDefault<NameHasher>>,
@@ -61,7 +61,7 @@ pub struct NameOccurrences {
 }
 
 impl NameOccurrences {
-    /// Asks for a name; before [`Names::fill`].
+    /// Requests a name. Must be called before [`NameOccurrences::scan`].
     pub fn request(&mut self, name: &[u8]) {
         let next = self.places.len() as u32;
         self.ids.entry(hash_name(name)).or_insert(next);
@@ -70,7 +70,7 @@ impl NameOccurrences {
         }
     }
 
-    /// Reads the file.
+    /// Scans a file for the requested names.
     pub fn scan(&mut self, source: &ParsedFile<'_>) {
         if self.ids.is_empty() {
             return;
@@ -112,12 +112,12 @@ impl NameOccurrences {
         }
     }
 
-    /// The places of a name that was asked for.
+    /// Returns the occurrences of a requested name.
     pub fn occurrences(&self, name: &[u8]) -> &[NameOccurrence] {
         self.ids.get(&hash_name(name)).and_then(|&id| self.places.get(id as usize)).map_or(&[], Vec::as_slice)
     }
 
-    /// The places of a name within a range of nodes.
+    /// Returns the occurrences of a requested name in a range of nodes, end exclusive.
     pub fn occurrences_in(&self, name: &[u8], start: NodeIndex, end: NodeIndex) -> &[NameOccurrence] {
         let places = self.occurrences(name);
         let first = places.partition_point(|place| place.node() < start);
@@ -130,12 +130,13 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// Whether the bytes hold a word, not only as a part of another one.
+/// Returns whether the bytes contain a word, and not only as a part of another word.
 pub fn has_word(bytes: &[u8], word: &str) -> bool {
     bytes.split(|&byte| !is_word_byte(byte)).any(|part| part == word.as_bytes())
 }
 
-/// Whether a name's place is that of a member, which no variable of that name is meant by: `x.name`, `name:` of a call.
+/// Returns whether an occurrence is a member, so that it cannot be a variable of that name: `x.name`, `name:` in a
+/// call.
 pub fn is_member(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
     let node = &source.nodes[index];
     let roles = SmellNodeRoles::for_language(source.language);
@@ -152,7 +153,7 @@ pub fn is_member(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
     }
 }
 
-/// Whether a name stands behind what it belongs to: `x.f`, `x::f`.
+/// Returns whether a name follows its owner: `x.f`, `x::f`.
 pub fn is_qualified(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
     let node = &source.nodes[index];
     let roles = SmellNodeRoles::for_language(source.language);
@@ -160,7 +161,7 @@ pub fn is_qualified(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
     roles.role(source.nodes[owner].kind) == SmellNodeRole::Member && source.children(owner).next() != Some(index)
 }
 
-/// Whether a function's name stands where it is called: `f(...)`, `x.f(...)`.
+/// Returns whether the name of a function is called: `f(...)`, `x.f(...)`.
 pub fn is_called(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
     let roles = SmellNodeRoles::for_language(source.language);
     let fields = &roles.fields;
@@ -179,13 +180,13 @@ pub fn is_called(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
     false
 }
 
-/// Farther from a node no mark is looked for. Bytes.
+/// Maximum distance of a suppression mark from a node, in bytes.
 const MAX_MARK_DISTANCE_BYTES: usize = 400;
 
-/// Whether one of the lines around a node carries a mark that a person wants no word about it.
+/// Returns whether a line around a node has a mark that suppresses warnings, such as `noqa`.
 pub fn is_suppressed(source: &ParsedFile<'_>, node: &Node) -> bool {
     let start = node.start as usize;
-    // The line before it as well; of lines without an end only what is near.
+    // Include the line before the node. In lines without an end, search only near the node.
     let near = start.saturating_sub(MAX_MARK_DISTANCE_BYTES);
     let before = source.text.get(near..start).unwrap_or_default();
     let line = memchr::memrchr(b'\n', before);
@@ -193,7 +194,7 @@ pub fn is_suppressed(source: &ParsedFile<'_>, node: &Node) -> bool {
     let end = node.end as usize;
     let after = &source.text[end..(end + MAX_MARK_DISTANCE_BYTES).min(source.text.len())];
     let to = end + memchr::memchr(b'\n', after).unwrap_or(after.len());
-    // The head is enough of a long statement.
+    // For a long statement, its head is enough.
     let lines = &source.text[from..to.min(start + MAX_MARK_DISTANCE_BYTES).max(start).min(source.text.len())];
     [
         "noqa",

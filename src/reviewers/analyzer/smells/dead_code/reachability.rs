@@ -1,4 +1,4 @@
-//! Statements that are never reached, and conditions that are always the same.
+//! Finds unreachable statements and constant conditions.
 
 use super::node_roles::SmellNodeRole;
 use super::occurrences;
@@ -8,7 +8,7 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::{Node, NodeIndex};
 
 impl DeadCodeCollector<'_, '_> {
-    /// A `return` or the like: looks at what stands behind it in its block.
+    /// Checks the statement that follows a `return` or similar in the same block.
     pub(super) fn check_terminator(&mut self, index: NodeIndex) {
         if !self.limits.dead_code.unreachable_statements {
             return;
@@ -16,14 +16,14 @@ impl DeadCodeCollector<'_, '_> {
         let (source, kinds) = (self.source, &self.roles.kinds);
         let mut statement = index;
         let parent = source.nodes[index].parent as usize;
-        // `return x;` as an expression in Rust, `throw` in PHP and C#.
+        // `return x;` of Rust and `throw` of PHP and C# are inside an expression statement.
         if kinds.expression_statement.is(source.nodes[parent].kind) {
             statement = parent;
         }
         self.check_unreachable(statement);
     }
 
-    /// `return` and `exit` are commands of a shell.
+    /// Checks `return`, `exit`, `break` and `continue`, which are commands in a shell.
     pub(super) fn check_bash_command(&mut self, index: NodeIndex) {
         let source = self.source;
         let name = source.child_by_field(index, self.roles.fields.name).map(|name| source.bytes(&source.nodes[name]));
@@ -53,7 +53,7 @@ impl DeadCodeCollector<'_, '_> {
                 found = Some((next, sibling));
                 break;
             }
-            // `return cond && a` without a separator, `a if b`: not a statement of its own.
+            // `return cond && a` without a separator and `a if b` are no separate statements.
             if !sibling.is_named() && !matches!(source.bytes(sibling), b";" | b"\n" | b"") {
                 return;
             }
@@ -84,9 +84,9 @@ impl DeadCodeCollector<'_, '_> {
         );
     }
 
-    /// That the statement can go: exact when it does nothing but call, its lines are its own, and nothing else of the block
-    /// comes behind it. What declares something, or makes its function a generator, is not certain to be without effect,
-    /// and neither is what uses a name that Go or C want used.
+    /// Suggests to remove the statement. `None` unless that is certain to be correct: the statement only calls
+    /// something, no other code is on its lines, and nothing follows it in the block. A statement that declares a name
+    /// or makes its function a generator may have an effect, and Go and C complain about names that are no longer used.
     fn suggest_removal(&self, dead: NodeIndex, terminator_row: u32, block_end: NodeIndex) -> Option<Suggestion> {
         let (source, roles) = (self.source, self.roles);
         let node = &source.nodes[dead];
@@ -126,7 +126,7 @@ impl DeadCodeCollector<'_, '_> {
         if sibling.is_error() || sibling.end <= sibling.start {
             return true;
         }
-        // Two statements on one line are more often a macro or a misread construct.
+        // In C and C++, two statements on one line are more often a macro or a misread construct.
         if terminator.end_row == sibling.row
             && source.language != Language::Bash
             && matches!(source.language, Language::C | Language::Cpp)
@@ -139,7 +139,7 @@ impl DeadCodeCollector<'_, '_> {
         match roles.role(sibling.kind) {
             SmellNodeRole::Reachable | SmellNodeRole::Class | SmellNodeRole::Import => return true,
             SmellNodeRole::Function => return !kinds.arrow_function.is(sibling.kind),
-            // `break` behind a `return` in a case is a habit.
+            // `break` after a `return` is common style in a case.
             SmellNodeRole::Terminator if kinds.break_statement.is(sibling.kind) => return true,
             _ => {}
         }
@@ -149,16 +149,16 @@ impl DeadCodeCollector<'_, '_> {
         let text = source.bytes(sibling);
         let starts = |words: &[&[u8]]| words.iter().any(|word| text.starts_with(word));
         match source.language {
-            // A `yield` that is never reached makes a function a generator.
+            // Even an unreachable `yield` makes a function a generator.
             Language::Python => starts(&[b"yield"]),
-            // `var` and functions are known in all of the function.
+            // `var` and functions are hoisted: they are known in the whole function.
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 starts(&[b"var ", b"function", b"async function"])
             }
-            // The compiler once wanted it; labels make the rest reachable.
+            // Old Go compilers required a final `panic`. Code after a label is reachable.
             Language::Go => starts(&[b"panic("]),
             Language::C | Language::Cpp => {
-                // A macro that looks like a call may be a label or a case: only of real statements we can be sure.
+                // A macro that looks like a call may be a label or a case: only real statements are certain.
                 text.first().is_some_and(u8::is_ascii_uppercase)
                     || starts(&[b"case", b"default", b"__builtin_unreachable", b"assert"])
             }
@@ -167,7 +167,7 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// The condition of an `if` or a loop.
+    /// Reports the condition of an `if` or a loop if it is constant.
     pub(super) fn check_condition(&mut self, index: NodeIndex, is_loop: bool) {
         if !self.limits.dead_code.constant_conditions {
             return;
@@ -195,18 +195,18 @@ impl DeadCodeCollector<'_, '_> {
         let keyword = source.bytes(&source.nodes[index]).split(|byte| !byte.is_ascii_alphabetic()).next();
         let keyword =
             keyword.and_then(|word| std::str::from_utf8(word).ok()).filter(|word| !word.is_empty()).unwrap_or("if");
-        // `while true` and `until false` are loops without an end; `do … while (0)` is another kind of node.
+        // `while true` and `until false` are deliberate endless loops; `do … while (0)` has another node kind.
         if is_loop && always != matches!(keyword, "until") {
             return;
         }
         let before = source.text[..source.nodes[index].start as usize].trim_ascii_end().last();
-        // The foot of a `do … while (0)`, whole or torn by a macro.
+        // The end of a `do … while (0)`, complete or split by a macro.
         let is_foot = matches!(source.language, Language::C | Language::Cpp) && before == Some(&b'}');
         let is_test = self.facts.is_test_at(index);
         if (keyword == "while" && is_foot) || (is_test && !is_loop && keyword != "if") {
             return;
         }
-        // A code generator's or a template's business.
+        // Skip conditions with a suppression mark, and nodes with errors: often generated code or templates.
         if occurrences::is_suppressed(source, &source.nodes[index]) || node.is_error() {
             return;
         }
@@ -236,7 +236,7 @@ impl DeadCodeCollector<'_, '_> {
         self.flow.push(smell);
     }
 
-    /// C++ wraps conditions once more.
+    /// Returns whether a node is the clause in which C++ wraps a condition.
     fn is_condition_clause(&self, index: NodeIndex) -> bool {
         let bytes = self.source.bytes(&self.source.nodes[index]);
         bytes.first() == Some(&b'(') && bytes.last() == Some(&b')')

@@ -1,7 +1,7 @@
 use super::*;
 use crate::reviewers::analyzer::smells::tests::find_smells;
 
-/// Titles of what is found, sorted by line.
+/// Returns the titles of the smells, sorted by line.
 fn find_titles(path: &str, code: &str) -> Vec<String> {
     let mut smells = find_smells(Kind::DeadCode, path, code, check);
     smells.sort_by_key(|smell| smell.line_start);
@@ -127,7 +127,7 @@ fn unused_parameters() {
         ("a.py", "def f(a, b):\n    print(b)\n    return b\nf(1, 2)\n", &[]),
         ("a.py", "def f(a, b):\n    print(a)\n    return a\nregister(f)\nf(1, 2)\n", &[]),
         ("a.py", "def f(a, b):\n    raise NotImplementedError\nf(1, 2)\n", &[]),
-        // What others call by the same name is no evidence, neither for nor against.
+        // A call of another object's function with the same name is no evidence.
         ("a.py", "def load(a, b):\n    print(a)\n    return a\njson.load(1, 2)\n", &[]),
         (
             "a.py",
@@ -349,7 +349,7 @@ fn half_a_file_does_no_harm() {
     }
 }
 
-/// Found by eye in real projects.
+/// False positives that were found by hand in real projects.
 #[test]
 fn constructs_that_were_once_reported_and_are_alive() {
     assert_titles(&[
@@ -384,7 +384,7 @@ fn constructs_that_were_once_reported_and_are_alive() {
     ]);
 }
 
-/// What is left of a text when every exact suggestion about it is taken.
+/// Applies every exact suggestion about a text and returns the result.
 fn apply_suggestions(path: &str, code: &str) -> String {
     let mut smells = find_smells(Kind::DeadCode, path, code, check);
     smells.sort_by_key(|smell| std::cmp::Reverse(smell.line_start));
@@ -411,7 +411,8 @@ fn what_can_go_for_certain_is_said_exactly() {
         assert_eq!(apply_suggestions(path, code), left, "{code}");
     }
     for (path, code) in [
-        // A generator, a name that becomes global, a name that Go wants used, something behind it, one line for both.
+        // A generator, a name that becomes global, a name that Go requires to be used, code that follows, one line for
+        // both.
         ("a.py", "def f():\n    return 1\n    for x in g(): yield x\n"),
         ("a.py", "def f():\n    return x\n    x = 2\n"),
         ("a.go", "package a\nfunc F(x int) int {\n\treturn 1\n\tg(x)\n}\n"),

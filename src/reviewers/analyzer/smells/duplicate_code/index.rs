@@ -1,5 +1,5 @@
-//! Copies across a set of files, for a whole folder or tree: fingerprints are collected file by file, texts are read
-//! again only for files that share some.
+//! Finds copies across a set of files, for a whole folder or tree. Fingerprints are collected file by file; only files
+//! that share fingerprints are read again.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,19 @@ use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::smells::Smell;
 
-/// A fingerprint in more files than this is an idiom.
+/// Maximum number of files with the same fingerprint. A more common fingerprint is an idiom and is ignored.
 const MAX_FILES_PER_FINGERPRINT: usize = 12;
-/// Pairs of files that are compared in full, those with most fingerprints in common first.
+/// Maximum number of pairs of files to compare in full. Pairs with the most fingerprints in common come first.
 const MAX_PAIRS: usize = 20_000;
 
-/// Fingerprints of many files: 12 bytes for about 13 tokens.
+/// Fingerprints of many files: 8 bytes per fingerprint, and about one fingerprint per 13 tokens.
 #[derive(Default)]
 pub struct CloneIndex {
     files: Vec<(String, Language)>,
     fingerprints: Vec<(u32, u32)>,
 }
 
-/// A file as it is compared.
+/// A tokenized file with its fingerprints.
 struct LexedFile {
     text: Vec<u8>,
     tokens: Vec<CloneToken>,
@@ -33,7 +33,7 @@ struct LexedFile {
 }
 
 impl CloneIndex {
-    /// Takes up a file. Generated and foreign files are left out.
+    /// Adds a file. Generated and vendored files are left out.
     pub fn add_file(&mut self, path: &str, language: Language, text: &[u8]) {
         if is_vendored(path) || is_generated(text) {
             return;
@@ -46,14 +46,15 @@ impl CloneIndex {
         self.fingerprints[first..].sort_unstable();
     }
 
-    /// Takes up what another index has, for files that were read in parallel.
+    /// Adds the content of another index, for files that were read in parallel.
     pub fn extend(&mut self, other: Self) {
         let offset = self.files.len() as u32;
         self.files.extend(other.files);
         self.fingerprints.extend(other.fingerprints.into_iter().map(|(hash, file)| (hash, file + offset)));
     }
 
-    /// The copies between different files; each is reported on the later path, with that path.
+    /// Finds the copies between different files. Each copy is reported on the later path, which is the first value of
+    /// the pair. `read` returns the text of a path.
     pub fn find_clones(
         mut self,
         read: &mut dyn FnMut(&str) -> Option<Vec<u8>>,
@@ -69,7 +70,7 @@ impl CloneIndex {
             let to = from + pairs[from..].partition_point(|&(file, _)| file == late);
             let partners: Vec<u32> = pairs[from..to].iter().map(|&(_, early)| early).collect();
             from = to;
-            // Files in use stay, the rest is read again when it is needed.
+            // Bound the memory: drop all texts, and read them again when they are needed.
             if lexed.len() > 512 {
                 lexed.clear();
             }
@@ -113,7 +114,7 @@ impl CloneIndex {
         Some(LexedFile { text, tokens, fingerprints: list })
     }
 
-    /// Pairs of files with something in common, later path first.
+    /// Returns the pairs of files with fingerprints in common, later path first.
     fn candidate_pairs(&mut self) -> Vec<(u32, u32)> {
         self.fingerprints.sort_unstable();
         self.fingerprints.dedup();

@@ -1,20 +1,20 @@
-//! Ranges of lines that are asked about often: which of them hold a line, or a whole range.
+//! Finds the ranges of lines that contain a line or a whole range, for many queries.
 
 use crate::domain::LineRange;
 
-/// Ranges by their start; beside each stands the furthest end up to it, so that a question costs a binary search and the
-/// ranges that it finds.
+/// Ranges sorted by start, each with the largest end so far: a query costs a binary search plus the ranges that it
+/// visits.
 #[derive(Debug, Default)]
 pub struct IndexedLineRanges(Vec<(LineRange, u32)>);
 
 impl IndexedLineRanges {
-    /// Whether one of them holds all of `lines`.
+    /// Returns whether one range contains all of `lines`.
     pub fn contains_range(&self, lines: LineRange) -> bool {
         let begun = self.0.partition_point(|(range, _)| range.start <= lines.start);
         self.0[..begun].last().is_some_and(|(_, furthest)| lines.end <= *furthest)
     }
 
-    /// Those with this line in them, by their start.
+    /// Returns the ranges that contain a line, sorted by start.
     pub fn ranges_at(&self, line: u32) -> impl Iterator<Item = LineRange> {
         let begun = self.0.partition_point(|(range, _)| range.start <= line);
         let over = self.0.partition_point(|(_, furthest)| *furthest < line).min(begun);

@@ -1,10 +1,10 @@
-//! Families of languages for the search for copies, with their key words.
+//! Language families for the search for copies, with their keywords.
 
 use std::sync::LazyLock;
 
 use crate::reviewers::analyzer::language::Language;
 
-/// The languages whose files are held against each other.
+/// A group of languages whose files are compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LanguageFamily {
     Rust,
@@ -98,7 +98,7 @@ impl LanguageFamily {
     }
 }
 
-/// FNV-1a over the text, folded once more so that its low bits are good.
+/// Returns the FNV-1a hash of a text, folded once more to improve its low bits.
 pub(super) fn hash_text(text: &[u8]) -> u32 {
     let mut hash = 0x811c_9dc5_u32;
     for &byte in text {
@@ -107,7 +107,7 @@ pub(super) fn hash_text(text: &[u8]) -> u32 {
     hash ^ (hash >> 15)
 }
 
-/// Hashes of a language's key words, sorted by their low byte.
+/// Hashes of a family's keywords, in buckets by their low byte.
 pub(super) struct KeywordHashes([[u32; 6]; 256]);
 
 pub(super) static KEYWORDS: LazyLock<[KeywordHashes; 10]> = LazyLock::new(|| {

@@ -1,20 +1,21 @@
-//! A fast approximate lexer for the search for copies: language-family aware, no tree, well over 150 MB/s.
+//! Fast approximate lexer for the search for copies: aware of language families, without a tree, well over 150 MB/s.
 //!
-//! Comments, imports and text outside of `<?php` make no tokens. It may misread a rare construct (a regular expression
-//! after a `)`, a heredoc inside of a call); the two places of a copy are then misread alike.
+//! Comments, imports and text outside of `<?php` give no tokens. The lexer may misread a rare construct (a regular
+//! expression after a `)`, a heredoc inside a call), but then it misreads both sides of a copy alike.
 
 pub use super::language_family::LanguageFamily;
 use super::language_family::{KEYWORDS, KeywordHashes, hash_text};
 use crate::reviewers::analyzer::language::Language;
 
-/// One token. Two tokens of one shape differ in a name or a literal at most.
+/// A token. Two tokens of the same shape differ at most in a name or a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloneToken {
-    /// [`NAME`], [`NUMBER`] or [`STRING`]; a hash of the text (top bit set) for key words and operators.
+    /// [`NAME_SHAPE`], [`NUMBER_SHAPE`] or [`STRING_SHAPE`]; for keywords and operators a hash of the text with the top
+    /// bit set.
     pub shape: u32,
-    /// A hash of the text.
+    /// Hash of the text.
     pub exact: u32,
-    /// Counted from 1.
+    /// Line, 1-based.
     pub line: u32,
 }
 
@@ -23,7 +24,7 @@ pub const NUMBER_SHAPE: u32 = 2;
 pub const STRING_SHAPE: u32 = 3;
 const FIXED_SHAPE_BIT: u32 = 1 << 31;
 
-/// Grows whenever the tokens of some text change, and with them its fingerprints.
+/// Version of the lexer. Raise it if the tokens of any text change, because its fingerprints change too.
 pub const LEXER_VERSION: u32 = 1;
 
 const WORD_START: u8 = 1;
@@ -50,7 +51,7 @@ static BYTE_CLASS: [u8; 256] = {
     class
 };
 
-/// How the import that the lexer stands in ends; its tokens are thrown away.
+/// End of the current import, whose tokens are dropped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ImportEnd {
     Semicolon,
@@ -66,15 +67,15 @@ struct CloneLexer<'a> {
     tokens: Vec<CloneToken>,
     /// Bracket depth, for imports over several lines.
     depth: i32,
-    /// The depth inside of a shell's `((`; 0 outside.
+    /// Bracket depth inside `((` of a shell; 0 outside.
     arithmetic: i32,
-    /// Where the tokens of the current import start, and how it ends.
+    /// The current import, as (index of its first token, how it ends, bracket depth).
     import: Option<(usize, ImportEnd, i32)>,
-    /// Heredocs whose bodies start on the next line.
+    /// Byte ranges of the end words of heredocs whose bodies start on the next line.
     heredocs: Vec<(usize, usize)>,
 }
 
-/// The tokens of a text.
+/// Returns the tokens of a text.
 pub fn tokenize(language: Language, text: &[u8]) -> Vec<CloneToken> {
     let family = LanguageFamily::from_language(language);
     let mut lexer = CloneLexer {
@@ -147,7 +148,7 @@ impl CloneLexer<'_> {
         self.at.checked_sub(back).and_then(|at| self.text.get(at)).copied().unwrap_or(0)
     }
 
-    /// Goes behind the next `end`, or to the end of the text, counting lines.
+    /// Moves behind the next `end`, or to the end of the text, and counts lines.
     fn skip_past(&mut self, end: &[u8]) {
         let rest = &self.text[self.at..];
         let skipped = memchr::memmem::find(rest, end).map_or(rest.len(), |found| found + end.len());
@@ -192,7 +193,7 @@ impl CloneLexer<'_> {
             {
                 self.skip_line();
             }
-            // `#include` is an import; what follows `#if` is no code.
+            // `#include` is an import, and the condition after `#if` is not code.
             b'#' if self.family == LanguageFamily::C => self.skip_directive(),
             b'?' if self.family == LanguageFamily::Php && self.peek(1) == b'>' => {
                 self.at += 2;
@@ -277,7 +278,7 @@ impl CloneLexer<'_> {
         if keywords.contains(hash) {
             self.push(hash | FIXED_SHAPE_BIT, hash, self.line);
         } else if self.family == LanguageFamily::Bash && self.is_command(word) {
-            // The words of a shell are its commands: only variables are names.
+            // In a shell, plain words are commands: only variables are names.
             self.push(hash | FIXED_SHAPE_BIT, hash, self.line);
         } else {
             self.push(NAME_SHAPE, hash, self.line);
@@ -305,14 +306,14 @@ impl CloneLexer<'_> {
         }
     }
 
-    /// Whether a word of a shell is no variable.
+    /// Returns whether a word of a shell script is not a variable.
     fn is_command(&self, word: &[u8]) -> bool {
         let defined = matches!(self.peek(0), b'=' | b'(') || self.peek_back(word.len() + 1) == b'{';
         let after = self.tokens.last().is_some_and(|last| is_fixed_token(last, "for") || is_fixed_token(last, "local"));
         word[0] != b'$' && !defined && !after && self.arithmetic == 0
     }
 
-    /// `r"…"`, `b'…'`, `R"x(…)x"` and the like: the word is part of the string.
+    /// Lexes `r"…"`, `b'…'`, `R"x(…)x"` and similar: the word before the quote is a part of the string.
     fn lex_prefixed_string(&mut self, word: &[u8]) -> bool {
         let next = self.peek(0);
         if word.len() > 3 || !matches!(next, b'"' | b'\'' | b'#') {
@@ -488,7 +489,7 @@ impl CloneLexer<'_> {
         false
     }
 
-    /// `<<EOF`, `<<~EOF`, `<<<EOF`: its body is one string and starts on the next line.
+    /// Lexes `<<EOF`, `<<~EOF`, `<<<EOF`: the body is one string and starts on the next line.
     fn lex_heredoc(&mut self) -> bool {
         let skip = match self.family {
             LanguageFamily::Ruby | LanguageFamily::Bash => 2,
@@ -510,9 +511,9 @@ impl CloneLexer<'_> {
             at += 1;
         }
         let plausible = match self.family {
-            // `a << b` and `class << self` are none.
+            // `a << b` and `class << self` are not heredocs.
             LanguageFamily::Ruby => marked || quoted || self.text.get(start).is_some_and(u8::is_ascii_uppercase),
-            // `1 << 2` in arithmetic is none.
+            // `1 << 2` in arithmetic is not a heredoc.
             _ => self.text.get(start).is_some_and(|&byte| BYTE_CLASS[usize::from(byte)] & WORD_START != 0),
         };
         if at == start || !plausible {
@@ -586,14 +587,14 @@ impl CloneLexer<'_> {
                 self.tokens.truncate(start);
                 self.import = None;
             } else if kind == ImportEnd::Text && byte == b';' || self.tokens.len() > start + 4000 {
-                // `import x = require()` has no plain text at its end, and an import is not that long.
+                // `import x = require()` has no plain string at its end, and no import is that long.
                 self.import = None;
             }
         }
     }
 }
 
-/// Whether the quote starts a character and not a lifetime.
+/// Returns whether a quote starts a character and not a lifetime.
 fn is_rust_char(rest: &[u8]) -> bool {
     match rest {
         [_, b'\\', ..] | [_, _, b'\'', ..] => true,
@@ -602,7 +603,7 @@ fn is_rust_char(rest: &[u8]) -> bool {
     }
 }
 
-/// Whether the shape is that of this operator or key word.
+/// Returns whether a token is this operator or keyword.
 pub fn is_fixed_token(token: &CloneToken, text: &str) -> bool {
     token.shape & FIXED_SHAPE_BIT != 0 && token.exact == hash_text(text.as_bytes())
 }

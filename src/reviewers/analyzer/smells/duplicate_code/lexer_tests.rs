@@ -1,6 +1,6 @@
 use super::*;
 
-/// `n` name, `0` number, `s` string, `.` anything fixed.
+/// Formats the shapes of the tokens: `n` name, `0` number, `s` string, `.` keyword or operator.
 fn shape_string(language: Language, text: &str) -> String {
     tokenize(language, text.as_bytes())
         .iter()

@@ -1,26 +1,27 @@
-//! Which parts of two token streams are the same, names and literals aside.
+//! Finds the equal parts of two token streams, apart from names and literals.
 //!
-//! Fingerprints are winnowed hashes of [`GRAM`] token shapes (Schleimer, Wilkerson and Aiken: "Winnowing", 2003): every
-//! common run of `GRAM + WINDOW - 1` = 50 shapes shares one. A fingerprint in both streams is a seed; seeds grow to
-//! maximal runs, runs with a small gap between them are one copy. What a copy has to be beyond that is in [`Rules`].
+//! Fingerprints are winnowed hashes of [`GRAM_TOKENS`] token shapes (Schleimer, Wilkerson and Aiken: "Winnowing",
+//! 2003): every common run of `GRAM_TOKENS + WINDOW_GRAMS - 1` = 50 shapes shares a fingerprint. A fingerprint in both
+//! streams is a seed. Seeds grow to maximal runs, and runs with a small gap between them are one copy. [`CloneRules`]
+//! are the further conditions for a copy.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::lexer::{self, CloneToken, NAME_SHAPE, NUMBER_SHAPE, STRING_SHAPE};
 
-/// Tokens of a fingerprint.
+/// Number of tokens in a fingerprint.
 pub const GRAM_TOKENS: usize = 24;
-/// Successive fingerprints of which one is kept.
+/// Number of consecutive fingerprints of which winnowing keeps one.
 pub const WINDOW_GRAMS: usize = 27;
-/// Tokens that may differ between two runs of one copy.
+/// Maximum number of tokens that differ between two runs of a copy.
 const MAX_GAP_TOKENS: u32 = 12;
-/// A run between gaps is at least this long; shorter ones are chance.
+/// Minimum number of tokens in a run between gaps. Shorter runs are chance.
 const MIN_RUN_TOKENS: u32 = 12;
-/// A fingerprint that stands more often in one file belongs to a table or an idiom.
+/// Maximum number of repeats of a fingerprint in one file. A more frequent fingerprint belongs to a table or an idiom.
 const MAX_REPEATS_PER_FILE: usize = 12;
 
-/// Takes a hash for what it is.
+/// Hasher for keys that are hashes already.
 #[derive(Default)]
 pub struct FingerprintHasher(u64);
 
@@ -34,7 +35,7 @@ impl Hasher for FingerprintHasher {
         }
     }
     fn write_u32(&mut self, value: u32) {
-        // The upper half chooses the group in a hash table, the lower one the bucket.
+        // A hash table uses the upper bits and the lower bits, so the value is spread over all 64 bits.
         self.0 = u64::from(value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
     fn write_u64(&mut self, value: u64) {
@@ -44,14 +45,14 @@ impl Hasher for FingerprintHasher {
 
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<FingerprintHasher>>;
 
-/// A fingerprint and the token it starts at.
+/// A fingerprint and the index of its first token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenFingerprint {
     pub hash: u32,
     pub at: u32,
 }
 
-/// The winnowed fingerprints, in order.
+/// Returns the winnowed fingerprints in order.
 pub fn winnow_fingerprints(tokens: &[CloneToken]) -> Vec<TokenFingerprint> {
     const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
     const TOP: u64 = {
@@ -66,7 +67,7 @@ pub fn winnow_fingerprints(tokens: &[CloneToken]) -> Vec<TokenFingerprint> {
     let mut prints: Vec<TokenFingerprint> = Vec::with_capacity(tokens.len() / 10);
     let mut window = [u32::MAX; WINDOW_GRAMS];
     let mut rolling = 0u64;
-    // Where the least hash of the window stands, as the number of its gram.
+    // Gram number of the smallest hash in the window.
     let mut least = usize::MAX;
     for (index, token) in tokens.iter().enumerate() {
         if index >= GRAM_TOKENS {
@@ -79,13 +80,13 @@ pub fn winnow_fingerprints(tokens: &[CloneToken]) -> Vec<TokenFingerprint> {
         window[gram % WINDOW_GRAMS] = hash;
         let before = least;
         if least != usize::MAX && gram >= least + WINDOW_GRAMS {
-            // It has left the window.
+            // The smallest hash has left the window.
             let first = gram + 1 - WINDOW_GRAMS;
             least = (first..=gram).min_by_key(|&g| (window[g % WINDOW_GRAMS], std::cmp::Reverse(g))).unwrap_or(gram);
         } else if least == usize::MAX || hash <= window[least % WINDOW_GRAMS] {
             least = gram;
         }
-        // Until the first window is full its least may still change.
+        // Until the first window is full, its smallest hash may still change.
         if gram + 1 == WINDOW_GRAMS || (gram >= WINDOW_GRAMS && least != before) {
             prints.push(TokenFingerprint { hash: window[least % WINDOW_GRAMS], at: least as u32 });
         }
@@ -100,7 +101,7 @@ fn mix_shape(shape: u32) -> u64 {
     u64::from(shape).wrapping_mul(0xd6e8_feb8_6659_fd93) | 1
 }
 
-/// Tokens `a..a + length` of one stream have the shapes of `b..b + length` of the other.
+/// A run: tokens `a..a + length` of one stream have the shapes of tokens `b..b + length` of the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenRun {
     pub a: u32,
@@ -108,34 +109,34 @@ pub struct TokenRun {
     pub length: u32,
 }
 
-/// Runs with small gaps between them, in order on both sides.
+/// A copy: runs with small gaps between them, in order on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloneMatch {
     pub runs: Vec<TokenRun>,
 }
 
 impl CloneMatch {
-    /// First token and the one past the last, on the first side.
+    /// Returns the range of tokens on side `a`, end exclusive.
     pub fn range_a(&self) -> (u32, u32) {
         self.runs.first().zip(self.runs.last()).map_or((0, 0), |(first, last)| (first.a, last.a + last.length))
     }
 
-    /// The same on the other side.
+    /// Returns the range of tokens on side `b`, end exclusive.
     pub fn range_b(&self) -> (u32, u32) {
         self.runs.first().zip(self.runs.last()).map_or((0, 0), |(first, last)| (first.b, last.b + last.length))
     }
 
-    /// Tokens of equal shape.
+    /// Returns the number of tokens with equal shape.
     pub fn token_count(&self) -> u32 {
         self.runs.iter().map(|run| run.length).sum()
     }
 
-    /// With its sides exchanged.
+    /// Returns the copy with its sides exchanged.
     pub fn swapped(&self) -> Self {
         Self { runs: self.runs.iter().map(|run| TokenRun { a: run.b, b: run.a, length: run.length }).collect() }
     }
 
-    /// What is left of it between two tokens of the first side.
+    /// Returns the part of the copy between two tokens of side `a`, end exclusive.
     pub fn clip(&self, from: u32, to: u32) -> Self {
         let runs = self.runs.iter().filter_map(|run| {
             let (start, end) = (run.a.max(from), (run.a + run.length).min(to));
@@ -144,7 +145,7 @@ impl CloneMatch {
         Self { runs: runs.collect() }
     }
 
-    /// The pairs of tokens that stand for each other.
+    /// Returns the pairs of tokens that correspond to each other.
     pub fn token_pairs<'a>(
         &'a self,
         a: &'a [CloneToken],
@@ -157,7 +158,7 @@ impl CloneMatch {
     }
 }
 
-/// Fingerprints by hash; those that repeat too often are left out.
+/// Groups fingerprints by hash, without those that repeat too often.
 pub fn group_by_hash(prints: &[TokenFingerprint]) -> FastMap<u32, Vec<u32>> {
     let mut map: FastMap<u32, Vec<u32>> = FastMap::default();
     for print in prints {
@@ -167,7 +168,7 @@ pub fn group_by_hash(prints: &[TokenFingerprint]) -> FastMap<u32, Vec<u32>> {
     map
 }
 
-/// The copies between two streams; `None` for `b` means that `a` is held against itself, later against earlier places.
+/// Finds the copies between two streams. With `None` for `b`, compares `a` with itself, later places with earlier ones.
 pub fn find_matches(
     a: &[CloneToken],
     a_prints: &FastMap<u32, Vec<u32>>,
@@ -176,7 +177,7 @@ pub fn find_matches(
     let mut runs: Vec<TokenRun> = Vec::new();
     match b {
         Some((b, prints)) => {
-            // The last run on a diagonal: seeds inside of it are known.
+            // The end of the last run on each diagonal: seeds inside that run are known.
             let mut reached: FastMap<u64, u32> = FastMap::default();
             for print in prints {
                 for &place in a_prints.get(&print.hash).into_iter().flatten() {
@@ -198,7 +199,7 @@ pub fn find_matches(
     chain_runs(runs, b.is_none())
 }
 
-/// Grows a seed to both sides as far as the shapes agree, at most to `limit` tokens.
+/// Grows a seed in both directions as far as the shapes agree, to at most `limit` tokens.
 fn extend_seed(
     a: &[CloneToken],
     b: &[CloneToken],
@@ -219,7 +220,7 @@ fn extend_seed(
         end_b += 1;
     }
     if end_a - start_a < GRAM_TOKENS {
-        // Equal hashes of different shapes.
+        // Different shapes with equal hashes.
         return;
     }
     while start_a > 0 && start_b > 0 && a[start_a - 1].shape == b[start_b - 1].shape {
@@ -227,7 +228,7 @@ fn extend_seed(
         start_b -= 1;
     }
     reached.insert(diagonal, end_a as u32);
-    // A text that overlaps its own copy repeats itself: the first period stands for all.
+    // A text that overlaps its own copy is periodic: keep only the first period.
     let length = ((end_a - start_a) as u32).min(limit);
     runs.push(TokenRun { a: start_a as u32, b: start_b as u32, length });
 }
@@ -236,7 +237,7 @@ fn chain_runs(mut runs: Vec<TokenRun>, same_file: bool) -> Vec<CloneMatch> {
     runs.sort_unstable();
     runs.dedup();
     let mut copies: Vec<CloneMatch> = Vec::new();
-    // The copies that may go on, by where they end on either side: a block that stands in many places has many.
+    // Copies that may continue, by their end on either side: a block that occurs often has many.
     let mut by_a: BTreeSet<(u32, usize)> = BTreeSet::new();
     let mut by_b: BTreeSet<(u32, usize)> = BTreeSet::new();
     for run in runs.into_iter().filter(|run| run.length >= MIN_RUN_TOKENS) {
@@ -269,26 +270,28 @@ fn chain_runs(mut runs: Vec<TokenRun>, same_file: bool) -> Vec<CloneMatch> {
     copies
 }
 
-/// What a copy must be to be worth a person's look.
+/// Conditions for a copy that is worth a report.
 #[derive(Debug, Clone, Copy)]
 pub struct CloneRules {
     pub min_tokens: u32,
     pub min_lines: u32,
-    /// Percent.
+    /// In percent.
     pub min_similarity: u32,
-    /// Test code may repeat so many times more.
+    /// Factor for `min_tokens` in test code.
     pub test_factor: f64,
 }
 
-/// Shares of a copy, in percent.
+/// Similarity of the two sides of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloneSimilarity {
-    /// Tokens that are the same to the letter, of all tokens of the longer side, gaps included.
+    /// Share of identical tokens among all tokens of the longer side, gaps included, in percent.
     pub percent: u32,
+    /// True if all tokens are identical.
     pub verbatim: bool,
 }
 
-/// How alike the two sides are. `None` when names do not stand for each other: then only the shape is the same.
+/// Measures the similarity of the two sides. `None` if names are not changed consistently (in fewer than 80 % of the
+/// cases): then only the shape is the same.
 pub fn measure_similarity(copy: &CloneMatch, a: &[CloneToken], b: &[CloneToken]) -> Option<CloneSimilarity> {
     let (a_range, b_range) = (copy.range_a(), copy.range_b());
     let total = (a_range.1 - a_range.0).max(b_range.1 - b_range.0).max(1);
@@ -301,7 +304,7 @@ pub fn measure_similarity(copy: &CloneMatch, a: &[CloneToken], b: &[CloneToken])
             let known = there.contains_key(&one.exact) || back.contains_key(&other.exact);
             let agrees = *there.entry(one.exact).or_insert(other.exact) == other.exact
                 && *back.entry(other.exact).or_insert(one.exact) == one.exact;
-            // The first time a name appears it says nothing, unless it is the same.
+            // The first occurrence of a name proves nothing, unless both sides have the same name.
             if known || one.exact == other.exact {
                 names += 1;
                 consistent += u32::from(agrees);
@@ -315,7 +318,7 @@ pub fn measure_similarity(copy: &CloneMatch, a: &[CloneToken], b: &[CloneToken])
     Some(CloneSimilarity { percent: equal * 100 / total, verbatim })
 }
 
-/// Whether tokens are a table, a signature, a list of accessors or another thing that repeats itself.
+/// Returns whether tokens are a table, a signature, a list of accessors or other repetitive code.
 pub fn is_boilerplate(tokens: &[CloneToken]) -> bool {
     let length = tokens.len();
     if length < GRAM_TOKENS {
@@ -329,14 +332,14 @@ pub fn is_boilerplate(tokens: &[CloneToken]) -> bool {
             NAME_SHAPE => {}
             _ if lexer::is_fixed_token(token, ",") || lexer::is_fixed_token(token, ":") => separators += 1,
             _ if lexer::is_fixed_token(token, "=") => assignments += 1,
-            // A call, a branch, a way out.
+            // A call; the next arm counts branches and exits.
             _ if lexer::is_fixed_token(token, "(") => steps += usize::from(last == NAME_SHAPE),
             _ if CONTROL_TOKENS.iter().any(|word| lexer::is_fixed_token(token, word)) => steps += 1,
             _ => {}
         }
         last = token.shape;
     }
-    // A table of literals: arrays, maps, cases of a test; a signature or a list of fields.
+    // Tables of literals (arrays, maps, cases of a test), signatures and lists of fields.
     if (literals + separators) * 100 >= length * 45 || (steps + assignments) * 14 < length || steps < 3 {
         return true;
     }
@@ -346,7 +349,7 @@ pub fn is_boilerplate(tokens: &[CloneToken]) -> bool {
     })
 }
 
-/// Key words with which something happens, in all languages, and the operators that call or assign in some.
+/// Keywords of all languages that cause an action, and operators that call or assign in some languages.
 const CONTROL_TOKENS: &[&str] = &[
     "if", "for", "foreach", "while", "return", "unless", "then", "do", "yield", "await", "throw", "raise", "match",
     "switch", ":=", "+=", "-=", "<<", "?.",
@@ -363,7 +366,7 @@ mod tests {
 
     #[test]
     fn every_run_of_fifty_shapes_shares_a_fingerprint() {
-        // A pseudo-random stream, and the same 50 tokens of it inside of another one at every offset.
+        // A pseudo-random stream, and 50 of its tokens inside another stream at every offset.
         let mut state = 1u32;
         let mut random = move || {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -391,7 +394,7 @@ mod tests {
         assert!((5_000..9_500).contains(&density), "{density}");
     }
 
-    /// [`chain`] as it is defined: every open copy is looked at for every run.
+    /// Reference implementation of [`chain_runs`], which compares every run with every open copy.
     fn chained_by_hand(mut runs: Vec<TokenRun>, same_file: bool) -> Vec<CloneMatch> {
         runs.sort_unstable();
         runs.dedup();
@@ -424,7 +427,8 @@ mod tests {
 
     #[test]
     fn a_block_that_stands_ten_thousand_times_is_chained_at_once() {
-        // Three runs per copy, all of the same place: a look at every open copy would be a billion looks.
+        // Three runs per copy, all of the same place: comparing every run with every open copy would take a billion
+        // steps.
         let runs = (0..10_000).flat_map(|n| [0, 20, 40].map(|at| TokenRun { a: at, b: n * 100 + at, length: 15 }));
         let copies = chain_runs(runs.collect(), false);
         assert!(copies.len() == 10_000 && copies.iter().all(|copy| copy.runs.len() == 3));

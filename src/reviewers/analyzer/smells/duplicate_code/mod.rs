@@ -1,9 +1,11 @@
-//! DUPLICATE_CODE: code that stands twice, names aside. [`check`] looks within a file, [`search::CloneSearch`] for what a
-//! change adds across a snapshot, [`index::CloneIndex`] across a set of files.
+//! DUPLICATE_CODE: reports code that occurs twice, apart from names. [`check`] searches within a file,
+//! [`search::CloneSearch`] searches a snapshot for copies of added code, [`index::CloneIndex`] searches a set of files.
 //!
-//! Similarity is the share of tokens that are the same to the letter, of the tokens of the longer side: 100 % is a plain
-//! copy, a copy with all names changed has about 50 to 60 %. Names that are changed have to be changed alike all over.
-//! Imports, tables of literals and lists of accessors are no copies; one finding per place, on the later one.
+//! - Similarity is the share of identical tokens among the tokens of the longer side. An exact copy has 100 %, a copy
+//!   with all names changed has about 50 to 60 %.
+//! - Changed names must be changed consistently.
+//! - Imports, tables of literals and lists of accessors are not copies.
+//! - Each place has one finding, on the later side.
 
 pub mod index;
 mod indexed_line_ranges;
@@ -23,7 +25,7 @@ use crate::reviewers::analyzer::facts::{FileFacts, Function};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::source::ParsedFile;
 
-/// Copies within one file; the later place is reported and names the earlier one.
+/// Reports copies within one file at the later place; the smell names the earlier one.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
     let tokens = lexer::tokenize(source.language, source.text);
     let rules = CloneRules::from_limits(limits);
@@ -52,7 +54,7 @@ impl CloneRules {
     }
 }
 
-/// A copy that holds against the rules.
+/// A copy that meets the rules.
 #[derive(Debug, Clone)]
 struct AcceptedClone {
     copy: CloneMatch,
@@ -62,21 +64,21 @@ struct AcceptedClone {
     is_test: bool,
 }
 
-/// A judged copy with where its other side stands.
+/// An accepted copy with the position of its other side.
 struct LocatedClone<'a> {
     there_path: String,
-    /// Known when the other side is in a file that was parsed.
+    /// Facts of the file with the other side; `None` if it was not parsed.
     there_facts: Option<&'a FileFacts>,
     accepted: AcceptedClone,
 }
 
-/// The file on whose side findings are reported.
+/// File in which the findings are reported.
 struct ReportingFile<'a> {
     path: &'a str,
     text: &'a [u8],
     facts: Option<&'a FileFacts>,
     test_lines: IndexedLineRanges,
-    /// Functions that are not in another one.
+    /// Lines of the functions that are not inside another one.
     functions: IndexedLineRanges,
     is_test_file: bool,
 }
@@ -105,7 +107,7 @@ impl<'a> ReportingFile<'a> {
         self.is_test_file || self.test_lines.contains_range(lines)
     }
 
-    /// Cuts a copy to what a person would call one and says how alike its sides are; `None` if it is none.
+    /// Trims a copy to whole functions and lines, and measures its similarity; `None` if it does not meet the rules.
     fn evaluate_match(
         &self,
         copy: &CloneMatch,
@@ -140,7 +142,8 @@ impl<'a> ReportingFile<'a> {
         Some(AcceptedClone { copy, here, there, similarity: likeness, is_test })
     }
 
-    /// The end of one function and the head of the next are no copy, unless they are long enough by themselves.
+    /// Cuts off the end of a function at the start of a copy, and the head of a function at its end, unless the part
+    /// alone is long enough for a copy.
     fn trim_to_functions(&self, copy: &CloneMatch, a: &[CloneToken], rules: &CloneRules) -> CloneMatch {
         let (mut start, mut end) = copy.range_a();
         let Some((first, last)) = a.get(start as usize).zip(a.get((end as usize).wrapping_sub(1))) else {
@@ -166,7 +169,7 @@ impl<'a> ReportingFile<'a> {
         copy.clip(start, end.max(start))
     }
 
-    /// One smell per place: of copies that overlap here the best one stands, the others are counted.
+    /// Builds one smell per place: of overlapping copies the best one remains, and the others are counted.
     fn build_smells(&self, found: Vec<LocatedClone<'_>>, limits: &Limits) -> Vec<Smell> {
         let kept = merge_overlapping(found);
         let lines: Vec<&[u8]> = match kept.is_empty() {
@@ -243,10 +246,10 @@ impl<'a> ReportingFile<'a> {
     }
 }
 
-/// Of copies that overlap here the best one, with the number of places of the others; by line.
+/// Returns the best of each set of overlapping copies, with the number of other places, sorted by line.
 fn merge_overlapping(mut found: Vec<LocatedClone<'_>>) -> Vec<(LocatedClone<'_>, u32)> {
     sort_best_first(&mut found);
-    // No two of those that are kept overlap: by their start they are in the order of their ends as well.
+    // Kept copies do not overlap: their order by start is their order by end too.
     let mut kept: BTreeMap<u32, (usize, LocatedClone<'_>, u32)> = BTreeMap::new();
     for (rank, copy) in found.into_iter().enumerate() {
         let here = copy.accepted.here;
@@ -264,7 +267,7 @@ fn merge_overlapping(mut found: Vec<LocatedClone<'_>>) -> Vec<(LocatedClone<'_>,
     kept.into_values().map(|(_, copy, others)| (copy, others)).collect()
 }
 
-/// Longer copies before shorter ones, those that are more alike before others.
+/// Sorts the copies: longer ones first, then more similar ones.
 fn sort_best_first(found: &mut [LocatedClone<'_>]) {
     found.sort_by(|one, other| {
         let key = |found: &LocatedClone<'_>| (found.accepted.copy.token_count(), found.accepted.similarity.percent);
@@ -281,7 +284,7 @@ fn normalized_line(lines: &[&[u8]], line: u32) -> String {
 }
 
 fn function_at(facts: &FileFacts, lines: LineRange) -> Option<&Function> {
-    // Functions are in document order: the last one that holds the place is the innermost.
+    // Functions are in document order: the last one that contains the lines is the innermost.
     let inside = facts.functions.iter().rev().find(|f| f.line_start <= lines.start && lines.end <= f.line_end);
     inside.or_else(|| facts.functions.iter().find(|f| lines.start <= f.line_start && f.line_start <= lines.end))
 }
@@ -295,8 +298,7 @@ fn count_code_lines(tokens: &[CloneToken]) -> u32 {
     })
 }
 
-/// Without the part of a line that it starts or ends in, and without closing brackets before its first statement, as
-/// long as that leaves it long enough.
+/// Cuts off partial lines at both ends, and closing brackets before the first statement, if the copy stays long enough.
 fn trim_to_lines(copy: &CloneMatch, a: &[CloneToken], rules: &CloneRules) -> CloneMatch {
     let (mut start, mut end) = copy.range_a();
     let starts_line = |at: u32| at == 0 || a[at as usize - 1].line != a[at as usize].line;

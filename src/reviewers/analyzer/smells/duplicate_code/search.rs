@@ -1,6 +1,6 @@
-//! Copies of what a change adds, anywhere in the snapshot, without parsing the snapshot.
+//! Finds copies of added code anywhere in the snapshot, without parsing the snapshot.
 //!
-//! Whoever starts a search may know the fingerprints of files ([`Known`]), so that an ordinary review reads only the few
+//! The caller may provide the fingerprints of files ([`FingerprintSource`]), so that a normal review reads only the few
 //! files that share some with the change. Work is bounded by bytes, not by time: the same search finds the same copies.
 
 use super::lexer::{self, CloneToken, LanguageFamily};
@@ -14,69 +14,73 @@ use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::smells::Smell;
 use crate::reviewers::analyzer::source::ParsedFile;
 
-/// A changed file, parsed, with the lines that the change added or changed.
+/// A parsed changed file, with the lines that the change added or changed.
 pub struct ChangedFile<'a> {
     pub source: &'a ParsedFile<'a>,
     pub facts: &'a FileFacts,
     pub added: &'a [LineRange],
 }
 
-/// What a search found.
+/// Result of a search.
 #[derive(Debug, Default)]
 pub struct CloneReport {
-    /// With the number of the changed file they are in.
+    /// Each with the index of its changed file.
     pub smells: Vec<(usize, Smell)>,
-    /// What a person should know: what was not looked at.
+    /// Notes for people: files that were not searched.
     pub notes: Vec<String>,
-    /// Files of the snapshot, in the languages of the change, whose fingerprints were compared.
+    /// Number of files of the snapshot, in the languages of the change, whose fingerprints were compared.
     pub files_seen: usize,
-    /// Those that the budget left for a later search.
+    /// Number of such files that the budget left for a later search.
     pub files_left: usize,
-    /// Bytes that were read since fingerprints were not known.
+    /// Bytes read to compute unknown fingerprints, plus 1,024 per file.
     pub bytes_read: u64,
 }
 
-/// Somebody who keeps the fingerprints of files.
+/// Source of stored fingerprints.
 pub trait FingerprintSource: Send + Sync {
-    /// What [`fingerprints`] makes of a file; `None` where that is not known. `blob` is the blob's id, in hexadecimal.
+    /// Returns the result of [`fingerprints`] for a file; `None` if it is not stored. `blob` is the id of the blob, in
+    /// hexadecimal.
     fn fingerprints(&self, path: &str, blob: &str) -> Option<&[u32]>;
 }
 
-/// A search with what is known of the snapshot and its budget.
+/// Search for copies, with a source of fingerprints and a budget.
 #[derive(Clone, Copy)]
 pub struct CloneSearch<'a> {
     fingerprint_source: Option<&'a dyn FingerprintSource>,
     budget: u64,
 }
 
-/// Files above this many bytes have no fingerprints: a program wrote them, or nobody copies from them.
+/// Maximum size of a file with fingerprints, in bytes. Larger files are generated, or nobody copies from them.
 const MAX_FILE_BYTES: usize = 1_000_000;
-/// A fingerprint in more files than this is an idiom.
+/// Maximum number of files with the same fingerprint. A more common fingerprint is an idiom and is ignored.
 const MAX_FILES_PER_FINGERPRINT: usize = 30;
-/// Another one means that the fingerprints of the same file are others.
+/// Version of the fingerprints. With another version the same file may have other fingerprints.
 pub const FINGERPRINT_VERSION: u32 = lexer::LEXER_VERSION << 16 | (GRAM_TOKENS as u32) << 8 | WINDOW_GRAMS as u32;
-/// Files that are read and compared in full, those with most fingerprints in common first.
+/// Maximum number of files to read and compare in full. Files with the most fingerprints in common come first.
 const MAX_CANDIDATES: usize = 48;
-/// Copies that existed before a change: fewer than this share of the tokens is on added lines. Percent.
+/// Minimum share of a copy's tokens on added lines, in percent. A copy with a smaller share existed before the change.
 const MIN_ADDED_PERCENT: u32 = 50;
-/// From this share on a place is new and no old one that was edited. Percent.
+/// Minimum share of tokens on added lines for a new place, in percent. A place with a smaller share is old code that
+/// was edited.
 const MIN_NEW_PERCENT: u32 = 80;
 
 impl<'a> CloneSearch<'a> {
-    /// Bytes that one search reads to make fingerprints which are not known; about 0.1 s of work.
+    /// Maximum number of bytes that one search reads to compute unknown fingerprints; about 0.1 s of work.
     pub const DEFAULT_BUDGET_BYTES: u64 = 8 << 20;
 
+    /// Creates a search with the default budget.
     pub fn new(fingerprint_source: Option<&'a dyn FingerprintSource>) -> Self {
         Self { fingerprint_source, budget: Self::DEFAULT_BUDGET_BYTES }
     }
 
-    /// The same with another budget, in bytes read per search.
+    /// Returns the search with another budget, in bytes read per search.
     pub fn with_budget(self, bytes: u64) -> Self {
         Self { budget: bytes, ..self }
     }
 
-    /// Looks for what `changed` adds: in the changed files themselves, in each other, and in the rest of the snapshot.
-    /// `tree` is the snapshot's tree without files that a review leaves out; `read` gives a blob's content.
+    /// Finds copies of the code that `changed` adds: within the changed files, between them, and in the rest of the
+    /// snapshot. `tree` is the tree of the snapshot without the files that a review leaves out; `read` returns the
+    /// content of a blob.
     pub fn run(
         &self,
         changed: &[ChangedFile<'_>],
@@ -131,7 +135,7 @@ impl<'a> CloneSearch<'a> {
         report
     }
 
-    /// Fills the hits of `others`, from what is known or by reading.
+    /// Fills the hits of `others` from stored fingerprints, or by reading files.
     fn collect_hits(
         &self,
         files: &[TokenizedChange<'_>],
@@ -162,7 +166,7 @@ impl<'a> CloneSearch<'a> {
             }
             let other = &mut others[index];
             let text = read(&other.file.blob).unwrap_or_default();
-            // Opening a file costs something, however small it is.
+            // Opening a file has a cost, however small the file is.
             report.bytes_read += text.len() as u64 + 1024;
             queries.extend_hits(&file_fingerprints(&other.file.path, &text), &mut other.hits);
             made += 1;
@@ -180,17 +184,17 @@ impl<'a> CloneSearch<'a> {
     }
 }
 
-/// A changed file, ready to be compared.
+/// A tokenized changed file.
 struct TokenizedChange<'a> {
     reporting_file: ReportingFile<'a>,
     family: LanguageFamily,
     tokens: Vec<CloneToken>,
     fingerprints: Vec<TokenFingerprint>,
-    /// All fingerprints.
+    /// All fingerprints by hash.
     prints: FastMap<u32, Vec<u32>>,
-    /// Those near added lines.
+    /// Hashes of the fingerprints near added lines.
     queries: Vec<u32>,
-    /// For every token how many before it are on added lines.
+    /// For every token position, the number of earlier tokens on added lines.
     added_before: Vec<u32>,
 }
 
@@ -239,14 +243,15 @@ impl<'a> TokenizedChange<'a> {
         at(to).saturating_sub(at(from))
     }
 
-    /// Whether the change edited both sides of a copy that was there before: it had to, and makes nothing worse.
+    /// Returns whether the change edited both sides of a copy that existed before. The change had to do so, and makes
+    /// nothing worse.
     fn is_edited_with(&self, copy: &CloneMatch, there: &Self) -> bool {
         let share = |file: &Self, (from, to): (u32, u32)| file.count_added(from, to) * 100 / (to - from).max(1);
         let (here, there) = (share(self, copy.range_a()), share(there, copy.range_b()));
         there > 0 && here < MIN_NEW_PERCENT && there < MIN_NEW_PERCENT
     }
 
-    /// The part of a copy that the change added, judged; `None` when the copy is older than the change.
+    /// Trims a copy to the part that the change added and evaluates it; `None` if the copy is older than the change.
     fn evaluate_added(&self, copy: &CloneMatch, there: &[CloneToken], rules: &CloneRules) -> Option<AcceptedClone> {
         if copy.token_count() < rules.min_tokens {
             return None;
@@ -259,7 +264,7 @@ impl<'a> TokenizedChange<'a> {
         while from < to && self.count_added(to - 1, to) == 0 {
             to -= 1;
         }
-        // Short additions are a copy together with the old code around them, if they are at least half of it.
+        // A short addition is a copy together with the old code around it, if at least half of it is added.
         let missing = rules.min_tokens.saturating_sub(to - from);
         let before = missing.min(from - start);
         let (from, to) = (from - before, (to + (missing - before)).min(end));
@@ -272,13 +277,13 @@ impl<'a> TokenizedChange<'a> {
     }
 }
 
-/// Copies within the changed files and between them: what two of them add is reported once, on the later one.
+/// Finds copies within and between the changed files. A copy that two files add is reported once, on the later file.
 fn find_among_changed<'a>(files: &[TokenizedChange<'a>], rules: &CloneRules, found: &mut [Vec<LocatedClone<'a>>]) {
     for (index, file) in files.iter().enumerate().filter(|(_, file)| !file.queries.is_empty()) {
         for copy in matching::find_matches(&file.tokens, &file.prints, None) {
             let judged = file
                 .evaluate_added(&copy, &file.tokens, rules)
-                // The earlier place is the new one.
+                // The earlier place may be the new one.
                 .or_else(|| file.evaluate_added(&copy.swapped(), &file.tokens, rules));
             if let Some(judged) = judged.filter(|_| !file.is_edited_with(&copy, file)) {
                 let there_path = file.reporting_file.path.to_owned();
@@ -298,7 +303,7 @@ fn find_among_changed<'a>(files: &[TokenizedChange<'a>], rules: &CloneRules, fou
                 if file.is_edited_with(&copy, other) {
                     continue;
                 }
-                // The other file reports it when it is the later one and its side is new as well.
+                // The other file reports the copy if it is the later file and its side is new too.
                 if number > index && other.evaluate_added(&copy.swapped(), &file.tokens, rules).is_some() {
                     continue;
                 }
@@ -313,14 +318,14 @@ fn find_among_changed<'a>(files: &[TokenizedChange<'a>], rules: &CloneRules, fou
     }
 }
 
-/// A file of the snapshot and the fingerprints that it shares with the change.
+/// A file of the snapshot, and the fingerprints that it shares with the change.
 struct CloneCandidateFile<'a> {
     file: &'a TreeFile,
     family: LanguageFamily,
     hits: Vec<u32>,
 }
 
-/// The files that share most, idioms aside.
+/// Selects the files that share the most fingerprints with the change, without those of idioms.
 fn select_candidates(others: Vec<CloneCandidateFile<'_>>) -> Vec<CloneCandidateFile<'_>> {
     let mut files_of: FastMap<u32, usize> = FastMap::default();
     for print in others.iter().flat_map(|other| &other.hits) {
@@ -340,7 +345,7 @@ fn select_candidates(others: Vec<CloneCandidateFile<'_>>) -> Vec<CloneCandidateF
     chosen.into_iter().map(|(_, other)| other).collect()
 }
 
-/// The fingerprints that are looked for, with a small filter in front: nearly all that are asked for are not there.
+/// Fingerprints to search for, with a small bit filter in front: nearly all lookups are misses.
 #[derive(Default)]
 struct QueryFingerprints {
     filter: Vec<u64>,
@@ -364,8 +369,8 @@ impl QueryFingerprints {
     }
 }
 
-/// The fingerprints of a file by which a search finds it, sorted, each once; none for files that a program wrote, and for
-/// those in no language of ours.
+/// Returns the fingerprints by which a search finds a file, sorted and without repeats. Empty for generated and very
+/// large files, and for unknown languages.
 pub fn file_fingerprints(path: &str, text: &[u8]) -> Vec<u32> {
     let Some(language) = Language::detect(path, text) else { return Vec::new() };
     if text.len() > MAX_FILE_BYTES || is_generated(text) {
@@ -385,7 +390,7 @@ pub(super) fn is_generated(text: &[u8]) -> bool {
     says_so.iter().any(|mark| memchr::memmem::find(head, mark).is_some()) || text.len() / lines > 300
 }
 
-/// Whether a path is that of other people's code, in case the tree was not filtered.
+/// Returns whether a path is that of third-party code, in case the tree was not filtered.
 pub(super) fn is_vendored(path: &str) -> bool {
     path.ends_with(".min.js")
         || path.split('/').any(|part| {
@@ -396,7 +401,7 @@ pub(super) fn is_vendored(path: &str) -> bool {
         })
 }
 
-/// How far two files are from each other: folders up and down.
+/// Returns the distance of two files: the number of folders up and down.
 fn path_distance(one: &str, other: &str) -> usize {
     let folders = |path: &str| path.matches('/').count();
     let common: usize = {

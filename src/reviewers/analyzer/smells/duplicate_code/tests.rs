@@ -6,7 +6,7 @@ use crate::git::TreeFile;
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// A function of about 90 tokens, per language, with names that can be changed.
+/// A function of about 90 tokens per language, with names that can be changed.
 const FUNCTIONS: [(Language, &str, &str); 13] = [
     (
         Language::Rust,
@@ -204,7 +204,7 @@ fn what_is_known_is_not_read() {
     let whole = known_fingerprints(files.iter().map(|(path, text)| (*path, text)));
     let (report, reads) = search(&whole, CloneSearch::DEFAULT_BUDGET_BYTES);
     assert_eq!((reads, report.files_seen, report.notes.len()), (0, 40, 0), "{report:?}");
-    // A budget that ends early is said; what is known costs none of it.
+    // A budget that ends early gives a note; stored fingerprints cost none of it.
     let (none, reads) = search(&KnownFingerprints::default(), 10_000);
     assert!(none.files_left > 0 && reads == none.files_seen && none.notes.len() == 1, "{none:?}");
     let half = known_fingerprints(files.iter().take(21).map(|(path, text)| (*path, text)));
@@ -213,7 +213,7 @@ fn what_is_known_is_not_read() {
     assert_eq!(reads, none.files_seen);
 }
 
-/// The files of this crate's sources, by path.
+/// Returns the files of this crate's sources, by path.
 fn read_sources() -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![std::path::PathBuf::from("src")];
@@ -247,7 +247,7 @@ fn with_all_fingerprints_known_a_real_change_finds_what_reading_everything_finds
     let known = known_fingerprints(sources.iter().map(|(path, text)| (path.as_str(), text)));
     let (known, full) = (CloneSearch::new(Some(&known)).with_budget(0), CloneSearch::new(None).with_budget(u64::MAX));
     let (mut found, mut most) = (0, 0);
-    // Each time another change: a long file's code again, with other names, beside everything else.
+    // Each iteration is another change: the code of a long file again, with other names, next to all other files.
     for (path, text) in sources.iter().filter(|(_, text)| text.len() > 12_000).step_by(9) {
         let changed = rename_identifiers(&text.replace("self", "me"));
         let mut parsers = Parsers::default();
@@ -322,7 +322,7 @@ fn a_signature_is_no_copy() {
     assert_eq!(find_smells(Language::Python, "a.py", &format!("{head}    x()\n\n{head}    y()\n")), []);
 }
 
-/// What [`one_per_place`] is defined by: every copy is held against every one that is kept.
+/// Reference implementation of [`merge_overlapping`], which compares every copy with every kept one.
 fn merge_overlapping_naive(found: &[LocatedClone<'_>]) -> Vec<(LineRange, LineRange, u32)> {
     let mut kept: Vec<(&LocatedClone<'_>, u32)> = Vec::new();
     for copy in found {
@@ -375,6 +375,6 @@ fn a_block_that_is_copied_very_often_is_reported_once_per_place() {
     let (report, _) = search_clones(CloneSearch::new(None), &[lines], &files);
     assert_eq!(report.smells.len(), 1);
     assert!(report.smells[0].1.explanation.contains("(and 1999 more places)"), "{}", report.smells[0].1.explanation);
-    // Within a file what repeats so often is an idiom.
+    // Within a file, code that repeats so often is an idiom.
     assert_eq!(find_smells(language, path, &many), []);
 }

@@ -1,4 +1,4 @@
-//! What a file declares outside of functions that could be changed, per language.
+//! Collects the variables that a file declares outside of functions and that could change, per language.
 
 use super::module_variables::{ModuleVariable, ModuleVariableCollector, ModuleVariableKind};
 use crate::reviewers::analyzer::facts::FileFacts;
@@ -43,7 +43,7 @@ impl ModuleVariableCollector<'_, '_> {
         self.facts.innermost_function.get(index).copied().filter(|&function| function != FileFacts::NO_FUNCTION)
     }
 
-    /// The outermost function around a node.
+    /// Returns the outermost function around a node.
     pub(super) fn outermost_function(&self, index: NodeIndex) -> Option<u32> {
         let mut function = self.enclosing_function(index)?;
         while let Some(outer) = self.facts.functions.get(function as usize).and_then(|function| function.outer) {
@@ -137,7 +137,7 @@ impl ModuleVariableCollector<'_, '_> {
         }
     }
 
-    /// A static field of Java or C#.
+    /// Collects a static field of Java or C#.
     fn collect_static_field(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let mut declaration = source.nodes[index].parent as usize;
@@ -168,12 +168,12 @@ impl ModuleVariableCollector<'_, '_> {
         if !kinds.declaration.is(node.kind) {
             return;
         }
-        // Half a file of C++ leaves members and macros that look like variables.
+        // In a C++ file with syntax errors, members and macros look like variables.
         let torn = source.language == Language::Cpp && self.has_errors && !source.bytes(node).starts_with(b"static");
         if torn {
             return;
         }
-        // At file scope, in a namespace, in `extern "C"` or in `#if`.
+        // Accept declarations at file scope, in a namespace, in `extern "C"` or in `#if`.
         let mut at = index;
         while at != 0 {
             at = source.nodes[at].parent as usize;
@@ -229,7 +229,7 @@ impl ModuleVariableCollector<'_, '_> {
         let source = self.source;
         let parent = source.nodes[index].parent;
         let Some(name) = source.child_by_field(index, self.roles.fields.name) else { return };
-        // Environment for one command, and constants, are something else.
+        // Skip the environment of a single command, and constants.
         if parent == 0 && self.roles.kinds.variable_name.is(source.nodes[name].kind) {
             self.add_variable(ModuleVariableKind::Module, name, true, false);
         }
@@ -285,7 +285,7 @@ impl ModuleVariableCollector<'_, '_> {
     }
 }
 
-/// `[]`, `{}`, `set()`, `defaultdict(list)` and the like.
+/// Returns whether a value is a new collection: `[]`, `{}`, `set()`, `defaultdict(list)` and similar.
 pub fn is_python_container(source: &ParsedFile<'_>, roles: &SmellNodeRoles, value: NodeIndex) -> bool {
     let node = &source.nodes[value];
     let kinds = &roles.kinds;

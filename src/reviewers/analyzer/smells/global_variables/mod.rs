@@ -1,8 +1,9 @@
-//! GLOBAL_VARIABLES: variables outside of functions that a function gives new values, graded by how many functions of
-//! the file touch them.
+//! GLOBAL_VARIABLES: reports variables outside of functions to which a function assigns new values. The severity
+//! depends on the number of functions in the file that use the variable.
 //!
-//! Constants and what is never given another value are no problem. A variable that several functions change is worse and
-//! reported as MUTABLE_SHARED_STATE instead: nothing is reported as both.
+//! - Constants and variables that are never assigned again are not reported.
+//! - A variable that several functions change is worse: MUTABLE_SHARED_STATE reports it. No variable is reported by
+//!   both.
 
 pub(super) mod declarations;
 pub(super) mod module_variables;
@@ -14,7 +15,7 @@ use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::source::ParsedFile;
 
-/// See the module.
+/// Reports the global variables of a file.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
     for state in module_variables::collect(source, facts).iter().filter(|state| state.is_global(limits)) {
         out.push(build_smell(source, facts, limits, state));
@@ -63,7 +64,8 @@ fn build_smell(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, stat
     }
 }
 
-/// The functions that change a variable, for a sentence: at most three.
+/// Lists the functions that change a variable, for a sentence: up to three names, or two names and the number of the
+/// rest.
 pub(super) fn writer_names(facts: &FileFacts, state: &ModuleVariable) -> String {
     let names: Vec<String> = state
         .writers

@@ -1,6 +1,8 @@
-//! Module and static state of a file: what is declared outside of functions, and which functions read and change it.
+//! Collects the module and static variables of a file: declarations outside of functions, and the functions that read
+//! and change them.
 //!
-//! GLOBAL_VARIABLES and MUTABLE_SHARED_STATE report from this list; [`State::is_shared`] decides which of the two does.
+//! GLOBAL_VARIABLES and MUTABLE_SHARED_STATE both report from this list; [`ModuleVariable::is_shared`] decides between
+//! them.
 
 use std::collections::HashSet;
 
@@ -11,7 +13,7 @@ use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, S
 use crate::reviewers::analyzer::smells::dead_code::occurrences::{self, NameOccurrence, NameOccurrences};
 use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
 
-/// What sort of state.
+/// Kind of a module variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModuleVariableKind {
     /// A variable of a module, package, file or script.
@@ -26,34 +28,36 @@ pub enum ModuleVariableKind {
     ClassVariable,
 }
 
-/// A variable that outlives calls, with the functions that touch it.
+/// A variable that outlives calls, with the functions that use it.
 #[derive(Debug, Clone)]
 pub struct ModuleVariable {
     pub kind: ModuleVariableKind,
-    /// The node with its name where it is declared, or where it stands first.
+    /// Node of the name in its declaration, or else at its first occurrence.
     pub name: NodeIndex,
-    /// Can be given another value; otherwise only its content can change.
+    /// True if it can be assigned; otherwise only its content can change.
     pub(super) rebindable: bool,
-    /// Holds a collection.
+    /// True if it holds a collection.
     pub(super) container: bool,
-    /// Numbers of functions, each once.
+    /// Indices of the functions that change it, without repeats.
     pub writers: Vec<u32>,
-    /// Functions that mention it, writers included.
+    /// Indices of the functions that mention it, writers included.
     pub touched_by: Vec<u32>,
-    /// It is given a new value, not only another content.
+    /// True if a function assigns it, and does not only change its content.
     pub rebound: bool,
-    /// Every function that changes it takes a lock or the like.
+    /// True if every function that changes it takes a lock or similar.
     pub(super) guarded: bool,
 }
 
 impl ModuleVariable {
-    /// Whether MUTABLE_SHARED_STATE reports it, and not GLOBAL_VARIABLES: several functions change it.
+    /// Returns whether MUTABLE_SHARED_STATE reports it instead of GLOBAL_VARIABLES: at least `min_writers` functions
+    /// change it, or it is a Ruby class variable that any function changes, and not all writers take a lock.
     pub fn is_shared(&self, limits: &Limits) -> bool {
         let enough = self.writers.len() as u32 >= limits.mutable_shared_state.min_writers;
         !self.guarded && (enough || (self.kind == ModuleVariableKind::ClassVariable && !self.writers.is_empty()))
     }
 
-    /// Whether GLOBAL_VARIABLES reports it: it is given new values, by one function only.
+    /// Returns whether GLOBAL_VARIABLES reports it: functions assign it, not all of them under a lock, at least
+    /// `min_functions` functions use it, and [`Self::is_shared`] does not hold. A `static mut` needs no user.
     pub fn is_global(&self, limits: &Limits) -> bool {
         !self.guarded
             && !self.is_shared(limits)
@@ -67,7 +71,7 @@ impl ModuleVariable {
     }
 }
 
-/// Methods that change the content of what they are called on.
+/// Methods that change the content of their receiver.
 const MUTATING_METHODS: &[&str] = &[
     "append",
     "extend",
@@ -115,7 +119,7 @@ const MUTATING_METHODS: &[&str] = &[
     "popleft",
 ];
 
-/// Words in a function that say that it takes care of other threads.
+/// Texts in a function that show that it synchronizes with other threads.
 const LOCK_MARKS: &[&str] = &[
     "Lock(",
     ".lock(",
@@ -145,7 +149,7 @@ pub(super) struct ModuleVariableCollector<'a, 's> {
     pub(super) has_errors: bool,
 }
 
-/// The state of a file. Test code is left out: its variables hold what one test needs.
+/// Collects the module variables of a file. Test code is left out: its variables serve a single test.
 pub fn collect(source: &ParsedFile<'_>, facts: &FileFacts) -> Vec<ModuleVariable> {
     if facts.is_test_file {
         return Vec::new();
@@ -175,7 +179,7 @@ pub fn collect(source: &ParsedFile<'_>, facts: &FileFacts) -> Vec<ModuleVariable
 }
 
 impl ModuleVariableCollector<'_, '_> {
-    /// Reads who touches and who changes a variable.
+    /// Records which functions use a variable and which change it.
     fn record_uses(&self, state: &mut ModuleVariable) {
         let source = self.source;
         let bytes = source.bytes(&source.nodes[state.name]);
@@ -214,7 +218,7 @@ impl ModuleVariableCollector<'_, '_> {
             {
                 continue;
             }
-            // Before anything else runs, nobody shares it.
+            // `init` runs before all other code, so nothing shares the variable yet.
             let name = self.facts.functions.get(function as usize).map_or("", |function| function.name.as_str());
             if source.language == Language::Go && name == "init" {
                 continue;
@@ -236,7 +240,7 @@ impl ModuleVariableCollector<'_, '_> {
             || kinds.global_declaration.is(nodes[parent].kind)
     }
 
-    /// Whether a place of the name means the variable and not a member or a local of that name.
+    /// Returns whether an occurrence of the name is the variable, and not a member or a local with that name.
     fn is_reference_to(&self, state: &ModuleVariable, node: NodeIndex) -> bool {
         let source = self.source;
         let parent = &source.nodes[source.nodes[node].parent as usize];
@@ -251,7 +255,7 @@ impl ModuleVariableCollector<'_, '_> {
         }
     }
 
-    /// Whether a place of the name declares a local or a parameter.
+    /// Returns whether an occurrence of the name declares a local or a parameter.
     fn declares_local(&self, state: &ModuleVariable, node: NodeIndex) -> bool {
         let (source, fields) = (self.source, self.roles.fields);
         if matches!(state.kind, ModuleVariableKind::Global | ModuleVariableKind::ClassVariable) {
@@ -274,7 +278,7 @@ impl ModuleVariableCollector<'_, '_> {
                 SmellNodeRole::Assignment => {
                     let is_left = this.field != 0 && this.field == fields.left;
                     return match source.language {
-                        // Without `global` an assignment makes a local.
+                        // Without `global` an assignment declares a local.
                         Language::Python => is_left && at == node,
                         Language::Bash => {
                             let outer = source.nodes[parent.parent as usize];
@@ -325,13 +329,13 @@ impl ModuleVariableCollector<'_, '_> {
         self.roles.kind_name(kind)
     }
 
-    /// What happens to the variable where its name stands.
+    /// Classifies how the variable changes at an occurrence of its name.
     fn classify_change(&self, state: &ModuleVariable, node: NodeIndex) -> VariableChange {
         let (source, fields) = (self.source, self.roles.fields);
         let nodes = &source.nodes;
         let mut at = node;
         let mut inside = false;
-        // PHP's and C#'s wrappers, then `x.y[z]` around the name.
+        // Go up through the wrappers of PHP and C#, then through `x.y[z]` around the name.
         for _ in 0..6 {
             let this = nodes[at];
             let parent_index = this.parent as usize;
@@ -342,11 +346,11 @@ impl ModuleVariableCollector<'_, '_> {
                     let is_member = at == node
                         && f != 0
                         && (f == fields.property || f == fields.field || f == fields.name || f == fields.attribute);
-                    // `a::n` is a longer name of the variable.
+                    // `a::n` is a qualified name of the variable.
                     let is_path = matches!(self.kind_name(parent.kind), "qualified_identifier" | "scoped_identifier");
                     if is_member && is_path {
                     } else if is_member {
-                        // `A.count`, `self::$n`: a member is what the name is.
+                        // `A.count`, `self::$n`: the name itself is a member.
                         if state.kind != ModuleVariableKind::Static {
                             return VariableChange::None;
                         }
@@ -403,7 +407,7 @@ impl ModuleVariableCollector<'_, '_> {
                 _ => {
                     let kind = self.kind_name(parent.kind);
                     match kind {
-                        // Go's and Python's lists of targets, PHP's variable around its name.
+                        // Target lists of Go and Python, and the variable node of PHP around the name.
                         "expression_list"
                         | "pattern_list"
                         | "variable_name"
@@ -437,7 +441,7 @@ impl ModuleVariableCollector<'_, '_> {
         VariableChange::None
     }
 
-    /// `x++`, `x += 1`, but not `-x` or `!x`, which C# has under one kind.
+    /// Returns whether an update is `x++` or `x += 1`, and not `-x` or `!x`, which have the same node kind in C#.
     fn is_real_update(&self, parent: &crate::reviewers::analyzer::source::Node) -> bool {
         let text = self.source.bytes(parent);
         let kind = self.kind_name(parent.kind);
@@ -449,7 +453,7 @@ impl ModuleVariableCollector<'_, '_> {
     }
 
     fn classify_write(&self, state: &ModuleVariable, inside: bool) -> VariableChange {
-        // Members of values change the variable; of objects only their content.
+        // A write to a member changes the variable if it is a value, and only the content if it is an object.
         let is_value = matches!(self.source.language, Language::C | Language::Cpp | Language::Rust);
         match inside {
             false if state.rebindable => VariableChange::Rebound,
@@ -464,7 +468,7 @@ impl ModuleVariableCollector<'_, '_> {
         let method = [fields.property, fields.field, fields.attribute, fields.name, fields.method]
             .into_iter()
             .find_map(|field| source.child_by_field(member, field));
-        // Go and C have no methods of collections; a struct's method is its own business.
+        // Collections of Go and C have no methods, and a method of a struct need not change it.
         let counts = state.container && !matches!(source.language, Language::Go | Language::C);
         counts && method.is_some_and(|method| MUTATING_METHODS.contains(&source.text(&source.nodes[method])))
     }
@@ -477,7 +481,7 @@ impl ModuleVariableCollector<'_, '_> {
     }
 }
 
-/// What a place does to a variable.
+/// Effect of an occurrence of a name on the variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum VariableChange {
     None,

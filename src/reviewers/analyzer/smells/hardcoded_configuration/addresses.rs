@@ -1,4 +1,4 @@
-//! Addresses of services: URLs, IP addresses, hosts with ports, and passwords inside of them.
+//! Finds addresses of services: URLs, IP addresses, hosts with ports, and passwords in URLs.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,13 +12,14 @@ use crate::reviewers::analyzer::limits::HardcodedConfiguration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Address<'a> {
     pub text: &'a str,
-    /// What it is, for people: "an IP address".
+    /// Label for people: "an IP address".
     pub label: &'static str,
-    /// Not only by its name.
+    /// Recognized by the address itself, not only by its name.
     pub certain: bool,
 }
 
-/// The password of `scheme://user:password@host`; not one that is a placeholder or for this machine only.
+/// Returns the password of `scheme://user:password@host`; `None` for placeholders, trivial passwords, and local or
+/// reserved hosts.
 pub(super) fn find_url_password(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once("://")?;
     let scheme = scheme.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '+')).next().unwrap_or("");
@@ -43,7 +44,7 @@ pub(super) fn find_url_password(text: &str) -> Option<&str> {
     .then_some(password)
 }
 
-/// The address that a whole text is. `name` is asked only where it matters.
+/// Classifies a whole text as an address. `name` is called only if the result depends on it.
 pub(super) fn find_address<'a>(
     text: &'a str,
     limits: &HardcodedConfiguration,
@@ -75,7 +76,7 @@ pub(super) fn find_address<'a>(
     }
     let (host, port) = text.rsplit_once(':')?;
     let is_port = (2..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
-    // `main.rs:120` is a place in a file.
+    // `main.rs:120` is a position in a file.
     let last = host.rsplit('.').next().unwrap_or("");
     let is_file = Language::detect(host, b"").is_some()
         || matches!(
@@ -143,7 +144,7 @@ fn classify_url<'a>(
         return None;
     }
     let internal = ["internal", "corp", "lan", "intra", "intranet"].iter().any(|domain| host.ends_with(domain));
-    // The last two are a name that somebody registered.
+    // The last two labels are the registered domain.
     let labels = || host.rsplit('.').skip(2).any(|label| has_word(label, &limits.service_words));
     const DOCUMENTATION_WORDS: [&str; 15] = [
         "doc",
@@ -186,7 +187,7 @@ fn classify_url<'a>(
     (says && !document).then_some(Address { text, label: "an address of a service", certain: false })
 }
 
-/// Host and whether there is a port.
+/// Returns the host of an authority, and true if a port follows.
 fn split_host(authority: &str) -> (&str, bool) {
     if authority.starts_with('[') {
         return match authority.split_once(']') {
@@ -200,17 +201,18 @@ fn split_host(authority: &str) -> (&str, bool) {
     }
 }
 
-/// `10.1.2.3`, `10.1.2.3:80`, `2001::1`, `[2001::1]:80`.
+/// Parses `10.1.2.3`, `10.1.2.3:80`, `2001::1` or `[2001::1]:80`.
 fn parse_ip(text: &str) -> Option<IpAddr> {
     if let Ok(ip) = text.parse::<IpAddr>() {
-        // `::` and `a::b` are paths of languages as well.
+        // `::` and `a::b` are also paths in programming languages.
         return (ip.is_ipv4() || text.bytes().any(|byte| byte.is_ascii_digit()) && text.matches(':').count() >= 3)
             .then_some(ip);
     }
     text.parse::<std::net::SocketAddr>().ok().map(|address| address.ip())
 }
 
-/// Whether an address is one of a certain machine: not this one, not any one, not from a document.
+/// Returns whether an IP address is that of a certain machine: neither loopback, unspecified nor multicast, and not
+/// from documentation.
 fn is_specific_ip(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
@@ -223,7 +225,7 @@ fn is_specific_ip(ip: IpAddr) -> bool {
                 || a == 0
                 || a == 255
                 || a >= 240
-                // A network's own address, or a number with dots.
+                // The address of a network, or a number with dots.
                 || ip.octets()[3] == 0
                 || (a, b) == (1, 2)
                 || ip == Ipv4Addr::new(1, 2, 3, 4))
@@ -248,7 +250,7 @@ fn is_local(host: &str) -> bool {
         || host.ends_with(".local")
 }
 
-/// Names of RFC 2606 and the like.
+/// Returns whether a host is reserved by RFC 2606, or a similar example name.
 fn is_reserved(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or(host);
     matches!(last, "example" | "test" | "invalid" | "localhost")

@@ -1,4 +1,4 @@
-//! Secrets by their name, and passwords in addresses, in texts that are not parsed: settings, data, prose, comments.
+//! Finds secrets by name, and passwords in URLs, in texts that are not parsed: settings, data, prose, comments.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,16 +9,16 @@ use super::super::syntax::is_word_byte;
 use super::{addresses, secrets};
 use crate::reviewers::analyzer::limits::{HardcodedConfiguration, Limits};
 
-/// What may stand for a value in a text.
+/// How the values in a text may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueQuoting {
-    /// Only what is in quotes, as in code.
+    /// Only in quotes, as in code.
     Quoted,
-    /// Words without quotes as well, as in settings.
+    /// Also as words without quotes, as in settings.
     Any,
 }
 
-/// A name that may be a secret's, a sign that gives it a value, and the value: in quotes of either sort or without.
+/// A name that may be the name of a secret, an assignment sign, and the value: in single or double quotes, or without.
 static NAME_VALUE_PAIR: LazyLock<Regex> = LazyLock::new(|| {
     let name = r"[A-Za-z0-9_.-]{0,60}(?i:pass|pwd|secret|token|key|credential)[A-Za-z0-9_.-]{0,60}";
     let value = r#""([^"\n]{8,400})"|'([^'\n]{8,400})'|([^\s"'`,;#<>{}()\[\]&]{8,400})"#;
@@ -26,36 +26,38 @@ static NAME_VALUE_PAIR: LazyLock<Regex> = LazyLock::new(|| {
         .unwrap_or_else(|_| unreachable!("a constant"))
 });
 
+/// A URL with credentials before the host.
 static URL_WITH_CREDENTIALS: LazyLock<Regex> = LazyLock::new(|| {
     let address = r#"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s"'`<>/?#]{3,400}@[^\s"'`<>]{1,300}"#;
     Regex::new(address).unwrap_or_else(|_| unreachable!("a constant"))
 });
 
-/// The limits that hold where a project says nothing.
+/// Returns the default limits, for texts without project settings.
 fn default_limits() -> &'static HardcodedConfiguration {
     static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
     &LIMITS.hardcoded_configuration
 }
 
-/// A part of every name that may be a secret's.
+/// Part of every name that may be the name of a secret.
 static SECRET_NAME_PART: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new("(?i)pass|pwd|secret|token|key|credential").unwrap_or_else(|_| unreachable!("a constant"))
 });
 
-/// What begins as an address with a password does, see [`addresses::credentials`].
+/// Part that every URL with a password has, see [`addresses::find_url_password`].
 static CREDENTIALS_HINT: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"://[^/? #"'\n<]*@"#).unwrap_or_else(|_| unreachable!("a constant")));
 
-/// A text in quotes is looked at up to so many quotes that may end it; beyond, nothing is known of it.
+/// Maximum number of quotes to try as the end of a quoted text. Beyond it the text counts as a possible secret.
 const MAX_CLOSING_QUOTES: usize = 8;
 
-/// Whether a text can hold a secret that only its syntax tree tells, however far from its name: where no identifier may
-/// name one or nothing in quotes may be one, and no address has a password, there is none.
+/// Returns whether a text may contain a secret that only a syntax tree reveals, at any distance from its name. It
+/// contains none if no URL has a password and, in addition, no identifier may name a secret or no quoted text may be a
+/// secret.
 pub fn needs_parsing(text: &str) -> bool {
     has_secret_name(text) && has_quoted_secret(text) || CREDENTIALS_HINT.is_match(text)
 }
 
-/// Whether an identifier may be a secret's.
+/// Returns whether an identifier in the text may be the name of a secret.
 fn has_secret_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -63,7 +65,7 @@ fn has_secret_name(text: &str) -> bool {
         let start = bytes[..part.start()].iter().rposition(|byte| !is_word_byte(*byte)).map_or(0, |before| before + 1);
         let length = bytes[part.end()..].iter().position(|byte| !is_word_byte(*byte));
         at = length.map_or(bytes.len(), |length| part.end() + length);
-        // What is no word is a character of its own.
+        // Words end at ASCII bytes, so the slice ends at character boundaries.
         if text.get(start..at).is_none_or(secrets::is_possible_secret_name) {
             return true;
         }
@@ -71,18 +73,19 @@ fn has_secret_name(text: &str) -> bool {
     false
 }
 
-/// Whether something from one quote to another may be a secret, whatever a language makes of quotes.
+/// Returns whether a text between two quotes may be a secret, whatever the language does with quotes.
 fn has_quoted_secret(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_one = |start: usize| {
         let mut ends = 0;
         for (at, byte) in bytes.iter().enumerate().skip(start + 1) {
-            // One of another sort may end a text around this one.
+            // A quote of another kind may end an outer text.
             if matches!(byte, b'"' | b'\'' | b'`') {
                 ends += 1;
                 let may_be_one = |quoted: &str| secrets::is_possible_secret(quoted, default_limits());
                 let quoted = text.get(start + 1..at).unwrap_or_default();
-                // Of signs beside quotes nobody knows here whether they are a part of these.
+                // Quotes and `#` at the ends may be delimiters, depending on the language: try the text without them
+                // too.
                 let within = quoted.trim_matches(['"', '\'', '`', '#']);
                 if ends > MAX_CLOSING_QUOTES || may_be_one(quoted) || may_be_one(within) {
                     return true;
@@ -96,13 +99,13 @@ fn has_quoted_secret(text: &str) -> bool {
     memchr::memchr3_iter(b'"', b'\'', b'`', bytes).any(is_one)
 }
 
-/// Secrets by their name and passwords in addresses: their bytes, and what each is; in no particular order.
+/// Finds secrets by name and passwords in URLs. Returns their byte ranges and labels, in no particular order.
 pub fn find_named_secrets(text: &str, values: ValueQuoting) -> Vec<(Range<usize>, &'static str)> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(pair) = NAME_VALUE_PAIR.captures_at(text, at) {
         let Some(name) = pair.get(1) else { break };
-        // What is no secret's value may hold a name and a value of its own: `url=x?token=y`.
+        // A value that is not a secret may contain another name and value: `url=x?token=y`.
         at = name.end();
         let value = pair.get(2).or(pair.get(3)).or_else(|| pair.get(4).filter(|_| values == ValueQuoting::Any));
         let Some(value) = value else { continue };
@@ -157,7 +160,7 @@ mod tests {
         assert_eq!(needs_parsing(&text), expected, "{text}");
     }
 
-    /// How languages give a name a value, or an address a password; `@@` is the value.
+    /// How languages assign a value to a name, or write a password in a URL; `@@` is the value.
     const GIVEN: [(&str, &str); 14] = [
         ("a.py", "db_password = (\n    \"@@\"\n)\n"),
         ("a.py", "f(apiKey='@@')\n"),

@@ -1,7 +1,7 @@
-//! What of a file must not be shown, and the smells of all kinds without it.
+//! Redacts the secrets of a file in smells of all kinds.
 //!
-//! Invariant: a smell that went through [`Hidden::hide`] shows of no secret more than [`masked`] does, in none of its
-//! texts; nor does the id that is made from its quote.
+//! Invariant: after [`FileRedactor::redact_smells`], no text of a smell shows more of a secret than
+//! [`mask_secret`](super::mask_secret) does. Neither does the id that is made from its quote.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,33 +12,36 @@ use crate::domain::anchors::Anchors;
 use crate::domain::{Finding, Kind, Suggestion};
 use crate::reviewers::analyzer::smells::Smell;
 
-/// So many bytes of a secret in a text give it away; of a shorter secret all of it does.
+/// Number of consecutive bytes that give a secret away in a text. A shorter secret is given away only as a whole.
 const FRAGMENT_BYTES: usize = 6;
 
-/// Lines are masked up to here where they are quoted, the rest is cut off. Bytes.
+/// Maximum length of a quoted line, in bytes. The rest of the line is cut off.
 const MAX_QUOTED_LINE_BYTES: usize = 2_000;
 
-/// The secrets of one file.
+/// Secrets of one file, for redaction.
 #[derive(Debug, Clone, Default)]
 pub struct FileRedactor {
-    /// By place; none overlaps another.
+    /// Sorted by position and without overlaps.
     secrets: Vec<RedactedSecret>,
+    /// All fragments of [`FRAGMENT_BYTES`] bytes of the secrets.
     fragments: HashSet<[u8; FRAGMENT_BYTES]>,
+    /// Secrets that are shorter than a fragment.
     short: Vec<String>,
 }
 
+/// Position and replacement of one secret.
 #[derive(Debug, Clone)]
 struct RedactedSecret {
     bytes: Range<usize>,
-    /// First and last line, counted from 1.
+    /// First and last line, 1-based.
     lines: (u32, u32),
     shown: String,
-    /// What it is, for people.
+    /// Label for people.
     label: &'static str,
 }
 
 impl FileRedactor {
-    /// `secrets` by place, none overlapping another.
+    /// Creates a redactor. `secrets` must be sorted by position and without overlaps.
     pub(super) fn new(text: &[u8], secrets: &[Secret<'_>]) -> Self {
         let mut hidden = Self::default();
         let mut lines = super::ForwardLineCounter::new(text);
@@ -62,7 +65,7 @@ impl FileRedactor {
         hidden
     }
 
-    /// Keys by their shape only, for texts that are not parsed.
+    /// Creates a redactor that knows only keys with a known shape, for texts that are not parsed.
     pub fn from_key_shapes(text: &[u8]) -> Self {
         let secrets: Vec<Secret<'_>> = super::secrets::find_by_shape(text).collect();
         Self::new(text, &secrets)
@@ -72,22 +75,22 @@ impl FileRedactor {
         self.secrets.is_empty()
     }
 
-    /// The bytes of the secrets, by place.
+    /// Returns the byte ranges of the secrets, sorted by position.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.secrets.iter().map(|secret| secret.bytes.clone())
     }
 
-    /// The bytes of the secrets, by place, and what each is ("an AWS access key").
+    /// Returns the byte ranges of the secrets, sorted by position, with their labels ("an AWS access key").
     pub fn labelled_ranges(&self) -> impl Iterator<Item = (Range<usize>, &'static str)> {
         self.secrets.iter().map(|secret| (secret.bytes.clone(), secret.label))
     }
 
-    /// Whether a secret lies in a range of bytes, in part or whole.
+    /// Returns whether a secret is in a range of bytes, in part or whole.
     pub(in super::super) fn overlaps(&self, range: Range<usize>) -> bool {
         !self.secrets_between(range.start, range.end).is_empty()
     }
 
-    /// The secrets that have a part in a range of bytes.
+    /// Returns the secrets of which a part is in a range of bytes.
     fn secrets_between(&self, start: usize, end: usize) -> &[RedactedSecret] {
         let first = self.secrets.partition_point(|secret| secret.bytes.end <= start);
         let last = self.secrets.partition_point(|secret| secret.bytes.start < end).max(first);
@@ -99,8 +102,8 @@ impl FileRedactor {
         self.secrets.get(at).is_some_and(|secret| secret.lines.0 <= last)
     }
 
-    /// A piece of the file, which starts at byte `offset`, with the secrets in it masked; bytes that are no UTF-8
-    /// replaced. Masked first and converted then: the other way round the offsets would not hold any more.
+    /// Returns a slice of the file, which starts at byte `offset`, with its secrets masked and invalid UTF-8 replaced.
+    /// The secrets are masked first, because the conversion changes the offsets.
     pub fn redact_slice(&self, piece: &[u8], offset: usize) -> String {
         let mut clean = String::with_capacity(piece.len());
         let mut at = 0;
@@ -114,7 +117,7 @@ impl FileRedactor {
         clean
     }
 
-    /// Takes the secrets out of smells of the file with this text.
+    /// Masks the secrets in smells of the file with this text.
     pub fn redact_smells(&self, smells: &mut [Smell], text: &[u8]) {
         if self.is_empty() || smells.is_empty() {
             return;
@@ -128,7 +131,7 @@ impl FileRedactor {
                 }
                 smell.quote = last.as_ref().map(|(_, quote)| quote.clone());
             }
-            // Its own texts are made of masked ones.
+            // The texts of this kind are made from masked secrets.
             if smell.kind == Kind::HardcodedConfiguration {
                 continue;
             }
@@ -141,8 +144,8 @@ impl FileRedactor {
         }
     }
 
-    /// Takes the secrets of the file out of what somebody else wrote about it. The quote and the id are made of text
-    /// that is masked already: see [`Hidden::redacted`].
+    /// Masks the secrets of the file in a finding from another source. The quote and the id are made from text that is
+    /// masked already: see [`FileRedactor::redact_slice`].
     pub fn redact_finding(&self, finding: &mut Finding) {
         [&mut finding.title, &mut finding.explanation].into_iter().for_each(|part| self.redact_text(part));
         if let Some(suggestion) = &mut finding.suggestion {
@@ -152,13 +155,13 @@ impl FileRedactor {
 
     fn redact_suggestion(&self, suggestion: &mut Suggestion) {
         self.redact_text(&mut suggestion.text);
-        // A replacement with something else in the place of the secret would break the code.
+        // Drop a replacement that contains a secret: with a masked secret it would break the code.
         if suggestion.replacement.as_deref().is_some_and(|new| self.mask_fragments(new).is_some()) {
             (suggestion.replacement, suggestion.lines) = (None, None);
         }
     }
 
-    /// Masks every part of a secret of the file that is in a text.
+    /// Masks every fragment of the file's secrets in a text.
     pub fn redact_text(&self, text: &mut String) {
         if let Some(masked) = self.mask_fragments(text) {
             *text = masked;
@@ -176,7 +179,7 @@ impl FileRedactor {
         quoted.join("\n")
     }
 
-    /// A text with every part of a secret that is in it masked; `None` when there is none.
+    /// Returns a text with every fragment of a secret masked; `None` if there is none.
     fn mask_fragments(&self, text: &str) -> Option<String> {
         let mut found: Vec<Range<usize>> = Vec::new();
         for (at, part) in text.as_bytes().windows(FRAGMENT_BYTES).enumerate() {

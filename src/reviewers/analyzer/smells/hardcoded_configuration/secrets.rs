@@ -1,4 +1,4 @@
-//! Secrets: the shapes that providers give their keys, and what a name and the entropy of a text tell.
+//! Recognizes secrets by the shapes of providers' keys, or by a name and the entropy of the text.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -11,16 +11,16 @@ use crate::reviewers::analyzer::limits::HardcodedConfiguration;
 /// A secret in a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Secret<'a> {
-    /// Byte in the file.
+    /// First byte in the file.
     pub start: usize,
     pub text: &'a str,
-    /// What it is, for people: "an AWS access key".
+    /// Label for people: "an AWS access key".
     pub label: &'static str,
-    /// The name it is given.
+    /// Name that the code gives it; empty if unknown.
     pub name: &'a str,
-    /// By its shape or its place in an address, not by its name.
+    /// Recognized by its shape or its position in a URL, not by its name.
     pub certain: bool,
-    /// It looks like a provider's own, which counts in test code as well.
+    /// Has the shape of a provider's key, which is reported in test code too.
     pub by_shape: bool,
 }
 
@@ -30,7 +30,7 @@ impl Secret<'_> {
     }
 }
 
-/// Shapes of keys, after the providers' documentation and the rules of gitleaks: a name and a pattern each.
+/// Shapes of keys, as (label, pattern), from the providers' documentation and the rules of gitleaks.
 const KEY_SHAPES: [(&str, &str); 15] = [
     ("an AWS access key", r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b"),
     ("a GitHub token", r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b"),
@@ -49,36 +49,37 @@ const KEY_SHAPES: [(&str, &str); 15] = [
     ("a JSON web token", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
 ];
 
-/// All shapes at once, a group each: one search over the file.
+/// All shapes in one pattern, with one group each: one search per file.
 static ANY_KEY_SHAPE: LazyLock<Regex> = LazyLock::new(|| {
     let all: Vec<String> = KEY_SHAPES.iter().map(|(_, pattern)| format!("((?-u){pattern})")).collect();
-    // The patterns are constants; a test compiles them. One that matches nothing stands in.
+    // The patterns are constants and a test compiles them. The fallback matches nothing.
     Regex::new(&all.join("|")).or_else(|_| Regex::new("[^\\s\\S]")).unwrap_or_else(|_| unreachable!("a constant"))
 });
 
-/// What every shape starts with; most files have none of it.
+/// Texts of which every key contains one. Most files contain none, so they need no search for the shapes.
 static KEY_PREFIXES: LazyLock<Regex> = LazyLock::new(|| {
     let hints = "AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|hooks\\.slack|k_live_|AIza|npm_|sk-|SG\\.|pypi-|PRIVATE KEY|eyJ";
     Regex::new(hints).unwrap_or_else(|_| unreachable!("a constant"))
 });
 
-/// The shortest of a private key's block that holds a key and not only its first line. Bytes.
+/// Minimum length of a private key block that contains a key and not only the first line, in bytes.
 const MIN_KEY_BLOCK_BYTES: usize = 90;
-/// Bits per character below which even a right shape is an example (`sk_live_xxxxxxxx`).
+/// Minimum entropy of a key, in bits per character. Below it even the right shape is an example (`sk_live_xxxxxxxx`).
 const MIN_SHAPE_ENTROPY: f64 = 2.8;
 
-/// From this length (characters) and entropy (bits per character) on a text of mixed characters is not shown; own.
+/// Minimum length from which a text of mixed characters counts as random and is not shown, in bytes. Own choice.
 const MIN_RANDOM_CHARS: usize = 10;
+/// Minimum entropy of such a text, in bits per character. Own choice.
 const MIN_RANDOM_ENTROPY: f64 = 3.2;
 
-/// What a match of [`ANY`] is, and where.
+/// Returns the label and the position of a match of [`ANY_KEY_SHAPE`].
 fn classify_match<'a>(found: &Captures<'a>) -> Option<(&'static str, Match<'a>)> {
     let (number, part) = (1..found.len()).find_map(|number| Some((number - 1, found.get(number)?)))?;
     KEY_SHAPES.get(number).map(|(sort, _)| (*sort, part))
 }
 
-/// Every text of the shape of a key, in order, examples and placeholders as well; but for private keys, whose shape also
-/// takes in what stands behind them.
+/// Finds every text with the shape of a key, in order, including examples and placeholders. Private keys are skipped,
+/// because their shape includes the text after them.
 pub(super) fn find_key_shapes(text: &[u8]) -> impl Iterator<Item = (Range<usize>, &'static str)> {
     let mut at = if KEY_PREFIXES.is_match(text) { 0 } else { text.len() };
     std::iter::from_fn(move || {
@@ -95,7 +96,7 @@ pub(super) fn find_key_shapes(text: &[u8]) -> impl Iterator<Item = (Range<usize>
     })
 }
 
-/// The secrets in a text by their shape, in order.
+/// Finds the secrets in a text by their shape, in order, without examples and placeholders.
 pub(super) fn find_by_shape(text: &[u8]) -> impl Iterator<Item = Secret<'_>> {
     let any = KEY_PREFIXES.is_match(text).then(|| ANY_KEY_SHAPE.captures_iter(text));
     any.into_iter().flatten().filter_map(|found| {
@@ -121,7 +122,7 @@ pub(super) fn find_by_shape(text: &[u8]) -> impl Iterator<Item = Secret<'_>> {
     })
 }
 
-/// Words in a name that stands for a secret.
+/// Words that mark a name as the name of a secret.
 const SECRET_WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -135,10 +136,10 @@ const SECRET_WORDS: &[&str] = &[
     "accesskey",
     "authkey",
 ];
-/// Words that together with `key` do.
+/// Words that mark a name as the name of a secret together with `key`.
 const KEY_WORDS: &[&str] =
     &["api", "secret", "private", "access", "auth", "encryption", "signing", "master", "session"];
-/// Words that make a name speak about a secret and not hold it.
+/// Words that mark a name as a description of a secret, not its value.
 const DESCRIPTIVE_WORDS: &[&str] = &[
     "name",
     "field",
@@ -191,18 +192,18 @@ const DESCRIPTIVE_WORDS: &[&str] = &[
     "reset",
 ];
 
-/// Whether a name may be a secret's.
+/// Returns whether a name may be the name of a secret.
 pub(super) fn is_possible_secret_name(name: &str) -> bool {
     has_word(name, SECRET_WORDS) || (has_word(name, &["key"]) && has_word(name, KEY_WORDS))
 }
 
-/// Whether a text may be a secret, had it the name of one.
+/// Returns whether a text may be a secret, if it had the name of a secret.
 pub(super) fn is_possible_secret(text: &str, limits: &HardcodedConfiguration) -> bool {
-    // For a password all limits are lower.
+    // The limits for a password are the lowest.
     is_secret_value(text, true, limits)
 }
 
-/// Whether a text that is given a name is a secret.
+/// Returns whether a text with this name is a secret.
 pub(super) fn is_secret(name: &str, text: &str, limits: &HardcodedConfiguration) -> bool {
     if !is_possible_secret_name(name) || has_word(name, DESCRIPTIVE_WORDS) || is_echo_of_name(name, text) {
         return false;
@@ -220,7 +221,7 @@ fn is_secret_value(text: &str, is_password: bool, limits: &HardcodedConfiguratio
     if text.chars().count() < min_length || text.contains(NON_SECRET_CHARS) || is_placeholder(text) {
         return false;
     }
-    // A path, an address, a dotted or hyphenated name of lower-case words.
+    // Exclude paths, URLs and names made of words.
     if text.contains("://") || text.starts_with(['/', '.', '#', '%', '@']) || is_identifier(text) {
         return false;
     }
@@ -230,10 +231,11 @@ fn is_secret_value(text: &str, is_password: bool, limits: &HardcodedConfiguratio
     shannon_entropy(text) >= min
 }
 
-/// What makes a sentence, markup or a template.
+/// Characters of sentences, markup and templates, which no secret contains.
 pub(super) const NON_SECRET_CHARS: [char; 6] = [' ', '\n', '<', '{', '(', '$'];
 
-/// `oauth2Token = "oauth2_token"`: the name of what is still to come.
+/// Returns whether a text only repeats its name, as in `oauth2Token = "oauth2_token"`: the name of a value that comes
+/// later.
 fn is_echo_of_name(name: &str, text: &str) -> bool {
     let letters = |text: &str| -> Vec<u8> {
         let letters = text.bytes().filter(u8::is_ascii_alphanumeric);
@@ -244,7 +246,8 @@ fn is_echo_of_name(name: &str, text: &str) -> bool {
     is_name && (letters(text) == letters(name) || letters(text) == letters(last))
 }
 
-/// `auth.token.missing`, `access_token`, `X-Api-Key`: words, not random characters.
+/// Returns whether a text is made of words and not of random characters: `auth.token.missing`, `access_token`,
+/// `X-Api-Key`.
 fn is_identifier(text: &str) -> bool {
     let classes = [
         text.bytes().any(|byte| byte.is_ascii_lowercase()),
@@ -252,11 +255,11 @@ fn is_identifier(text: &str) -> bool {
         text.bytes().any(|byte| byte.is_ascii_digit()),
         text.bytes().any(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-' | b'.' | b':' | b'/')),
     ];
-    // Without a digit and without a sign that identifiers lack it reads as words.
+    // Words have neither digits nor characters that are unusual in identifiers.
     !classes[2] && !classes[3]
 }
 
-/// Words of texts that stand for a secret that is still to come.
+/// Words of texts that are placeholders for a secret.
 const PLACEHOLDERS: &[&str] = &[
     "changeme",
     "change-me",
@@ -297,7 +300,8 @@ pub(super) fn is_placeholder(text: &str) -> bool {
         || text.contains("${")
 }
 
-/// Letters of both sorts and digits, mixed without blanks: no text for people.
+/// Returns whether a text mixes lower-case letters, upper-case letters and digits without spaces, with high entropy: it
+/// is not for people.
 pub(super) fn is_random_looking(text: &str) -> bool {
     let has = |test: fn(&u8) -> bool| text.as_bytes().iter().any(test);
     text.len() >= MIN_RANDOM_CHARS
@@ -308,7 +312,7 @@ pub(super) fn is_random_looking(text: &str) -> bool {
         && shannon_entropy(text) >= MIN_RANDOM_ENTROPY
 }
 
-/// Shannon entropy. Bits per character.
+/// Returns the Shannon entropy of the bytes, in bits per byte (per character of an ASCII text).
 pub(super) fn shannon_entropy(text: &str) -> f64 {
     let mut counts = [0u32; 256];
     for byte in text.bytes() {

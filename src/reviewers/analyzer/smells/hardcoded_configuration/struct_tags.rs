@@ -1,18 +1,19 @@
-//! Tags of Go's struct fields: what libraries are told of a field, by pairs of a key and a value.
+//! Reads the tags of Go's struct fields: pairs of a key and a value, with which libraries are configured for a field.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A key and what it says; the quote that ends the last one may be taken away with those of the tag.
+/// A key and its value. The quote after the last value may be missing, because it may be trimmed with the quotes of the
+/// tag.
 static TAG_PAIR: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"^\s*[A-Za-z_][A-Za-z0-9_.-]*:"((?:[^"\\]|\\.)*)(?:"|$)"#)
         .unwrap_or_else(|_| unreachable!("a constant"))
 });
-/// Keys that say what the field holds, not what it is.
+/// Parts of keys whose value is the content of the field, not a description of the field.
 const VALUE_KEYS: [&str; 3] = ["default", "example", "value"];
 
-/// What the field holds by its tag; `None` for what is no tag.
+/// Returns the values of a tag that are the content of the field; `None` if the text is not a tag.
 pub(super) fn parse_tag_values(text: &str) -> Option<Vec<&str>> {
     let mut held = Vec::new();
     let mut rest = text;

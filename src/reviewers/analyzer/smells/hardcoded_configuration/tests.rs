@@ -1,7 +1,8 @@
 use super::*;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// Keys of the right shape that nobody ever held, in two parts: whole they would alarm every scanner of this repository.
+/// Keys with the right shape that nobody ever used, in two parts: whole keys would alarm every scanner of this
+/// repository.
 const AWS: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
 const GITHUB: &str = concat!("gh", "p_8rT3kLm9QwXz2VbN6yHs4JdF7cPa1GuE5oKi");
 const GITHUB_FINE: &str =
@@ -31,7 +32,7 @@ fn find_smells(path: &str, code: &str) -> Vec<Smell> {
     out
 }
 
-/// No part of a smell shows any of the secret. Three characters can stand there by chance.
+/// Asserts that no part of a smell shows any part of the secret. Three characters may match by chance.
 fn assert_redacted(smell: &Smell, secret: &str) {
     let all = format!("{smell:?}");
     let mut windows = secret.as_bytes().windows(4).map(|part| String::from_utf8_lossy(part).into_owned());
@@ -229,7 +230,7 @@ fn entropy_is_shannons() {
     }
 }
 
-/// No six characters of a secret that follow each other.
+/// Asserts that no six consecutive characters of a secret are shown.
 fn assert_absent(shown: &str, secret: &str, what: &str) {
     let parts = secret.as_bytes().windows(6).map(|part| String::from_utf8_lossy(part).into_owned());
     for part in parts {
@@ -254,7 +255,7 @@ fn no_finding_of_any_kind_shows_a_secret() {
     };
     let mut kinds = std::collections::HashSet::new();
     for (path, code, secret) in [
-        // A long function whose head holds a key, an unused local, a repeated text, a number beside it.
+        // A long function with a key in its head, an unused local, a repeated text, a number next to it.
         ("a.py", format!("def f(a, key=\"{AWS}\"):\n{long}"), AWS),
         ("a.py", format!("def f(a):\n    unused = \"{STRIPE}\"\n    return 1\n"), STRIPE),
         ("a.py", format!("def f(a):\n    api_key = \"{RANDOM}\"\n    return 1\n"), RANDOM),
@@ -275,7 +276,7 @@ fn no_finding_of_any_kind_shows_a_secret() {
         assert!(!findings.is_empty(), "{code}");
         assert_absent(&format!("{:?}", report.smells), secret, &code);
         assert_absent(&serde_json::to_string(&findings).expect("JSON"), secret, &code);
-        // The same code with another secret has the same ids: of the secret only what is shown is in them.
+        // The same code with another secret has the same ids, because they contain only the masked secret.
         let other: String =
             secret.chars().enumerate().map(|(at, c)| if at >= 4 && c == 'R' { 'T' } else { c }).collect();
         let report = builtin.analyze_file(&mut Parsers::default(), path, code.replace(secret, &other).as_bytes());
@@ -344,7 +345,7 @@ fn an_address_does_not_show_the_key_in_it() {
 
 #[test]
 fn the_work_of_hiding_does_not_grow_with_the_line() {
-    // One line with two thousand keys: quotes are bounded, and made once for all smells of a line.
+    // One line with two thousand keys: quotes are bounded, and are built once for all smells of a line.
     let keys: String = (0..2_000)
         .map(|n: u32| {
             let tail: String = (0..4).map(|at| char::from(b'A' + (n >> (at * 3) & 7) as u8)).collect();

@@ -1,38 +1,38 @@
-//! What a syntax node is to a literal inside of it, by language.
+//! Roles of syntax nodes for the literals inside them, per language.
 
 use super::super::syntax::{KindMap, SmellFieldIds};
 use crate::reviewers::analyzer::language::Language;
 
-/// The part a node plays for the literals in it.
+/// Role of a node for the literals in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LiteralRole {
-    /// Nothing is known: the way up ends here.
+    /// Unknown: the walk up the tree ends here.
     None,
     Number,
-    /// A text in quotes.
+    /// A quoted string.
     Text,
     Comment,
-    /// Without a meaning of its own: parentheses, signs, casts, lists of one.
+    /// Without its own meaning: parentheses, signs, casts, lists with one item.
     Transparent,
     Binary,
-    /// The list of a call's arguments.
+    /// The argument list of a call.
     Arguments,
-    /// A call, a member access, a constructor expression: the way up goes on.
+    /// A call, a member access, a constructor expression: the walk up the tree continues.
     Call,
     /// Gives its value a name: declarations, assignments, keyword arguments, pairs, default values.
     Named,
-    /// A declaration whose head may say `const`, `final`, `static`.
+    /// A declaration whose head may have `const`, `final` or `static`.
     Declaration,
-    /// Explains or tabulates: lists of data, indices, ranges, enums, annotations, types, constants.
+    /// Explains or tabulates the literal: lists of data, indices, ranges, enums, annotations, types, constants.
     Skip,
-    /// A constant that is no number: true, false, null.
+    /// A constant that is not a number: true, false, null.
     Constant,
-    /// What a text must not consist of to be counted: parts with code in them.
+    /// Code inside a string: such a string does not count as a repetition.
     Interpolation,
-    /// A statement that is only an expression: for a text a documentation string.
+    /// A statement that is only an expression: a string in it is a doc string.
     Statement,
-    /// A key, a type, a path: a text in here is a name already.
+    /// A key, a type or a path: a string in it is already a name.
     Key,
 }
 
@@ -62,7 +62,7 @@ impl LiteralRole {
     ];
 }
 
-/// A language's roles and fields.
+/// Roles and field ids of one language.
 pub struct LiteralRoles {
     map: KindMap,
     pub fields: SmellFieldIds,
@@ -487,7 +487,7 @@ fn role_table(language: Language) -> LiteralRoleTable {
 mod tests {
     use super::*;
 
-    /// A kind that a grammar does not know is a typing error, but for the languages that share a table.
+    /// A kind that a grammar does not have is a typo, except in languages that share a table.
     #[test]
     fn every_kind_of_the_tables_exists() {
         for language in Language::ALL {

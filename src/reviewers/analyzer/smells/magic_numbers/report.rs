@@ -1,4 +1,5 @@
-//! From unexplained numbers and repeated texts to smells: one per literal and function, one per text and file.
+//! Builds smells from unexplained numbers (one per literal and function) and from repeated texts (one per text and
+//! file).
 
 use super::super::Smell;
 use super::super::hardcoded_configuration::is_likely_secret;
@@ -8,7 +9,7 @@ use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::limits::Limits;
 
-/// Lines of a repeated text that the explanation names.
+/// Maximum number of lines of a repeated text, or of further literals, that an explanation names.
 const MAX_LINES_NAMED: usize = 6;
 
 pub(super) fn report_numbers(
@@ -79,7 +80,7 @@ pub(super) fn report_repeated_texts(mut texts: Vec<(&[u8], u32)>, limits: &Limit
         if is_likely_secret(text) {
             continue;
         }
-        // The place that reaches the limit: in a change that adds to a file, most often the one that was added.
+        // Report the occurrence that reaches the limit: after a change it is most often the added one.
         let Some((_, row)) = group.get(limits.magic_numbers.min_string_repeats.max(2) as usize - 1) else { continue };
         let row = row + 1;
         let lines: Vec<String> = group.iter().take(MAX_LINES_NAMED).map(|(_, row)| (row + 1).to_string()).collect();

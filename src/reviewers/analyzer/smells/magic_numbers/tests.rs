@@ -1,7 +1,7 @@
 use super::*;
 use crate::reviewers::analyzer::source::Parsers;
 
-/// The literals that are reported, in order, with repeated texts in quotes.
+/// Returns the reported literals in order, with repeated texts in quotes.
 fn find_literals(path: &str, code: &str) -> Vec<String> {
     let language = Language::detect(path, code.as_bytes()).expect("a language");
     let mut parsers = Parsers::default();

@@ -1,4 +1,4 @@
-//! Results that are dropped: Go errors, Rust results, C return values, `cd` in a shell script.
+//! Finds dropped results: Go errors, Rust results, C return values, `cd` in a shell script.
 
 use super::super::syntax::last_identifier;
 use super::node_roles::ErrorNodeRole;
@@ -6,12 +6,12 @@ use super::{LostErrorCollector, LostErrorKind, function_lists};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::NodeIndex;
 
-/// How far below an allocation its check may stand. Lines.
+/// Maximum distance from an allocation to its null check below, in lines.
 pub(super) const MAX_LINES_TO_NULL_CHECK: usize = 10;
-/// How far above an `unwrap` the question may stand whether there is a value. Lines.
+/// Maximum distance from an `unwrap` to a check for a value above it, in lines.
 const MAX_LINES_SINCE_CHECK: usize = 3;
 
-/// Functions of the file that return an error (Go: last result; Rust: `Result`), and the calls that drop what they return.
+/// Functions of the file that return an error (Go: last result; Rust: `Result`), and calls that drop their result.
 #[derive(Default)]
 pub(super) struct FallibleCalls<'a> {
     names: Vec<&'a str>,
@@ -43,7 +43,7 @@ impl<'a> FallibleCalls<'a> {
         }
     }
 
-    /// Judged at the end: functions may stand below their calls.
+    /// Records a call for the check at the end of the file, because functions may be defined below their calls.
     fn add_dropped_call(&mut self, node: NodeIndex, what: LostErrorKind, name: &'a str, shown: &'a str) {
         self.dropped_calls.push((node, what, name, shown));
     }
@@ -59,7 +59,7 @@ impl<'a> FallibleCalls<'a> {
 }
 
 impl<'a> LostErrorCollector<'a, '_> {
-    /// The callee as it is written, for a call expression.
+    /// Returns the callee of a call expression: its node and its text.
     fn callee(&self, call: NodeIndex) -> Option<(NodeIndex, &'a str)> {
         let function = self.source.child_by_field(call, self.roles.fields.function)?;
         Some((function, self.text(function)))
@@ -71,7 +71,7 @@ impl<'a> LostErrorCollector<'a, '_> {
             && source.child_by_field(index, self.roles.fields.arguments).is_some()
     }
 
-    /// Rust `unwrap` and `expect`; JavaScript `.catch(() => {})`.
+    /// Checks Rust's `unwrap` and `expect`, and JavaScript's `.catch(() => {})`.
     pub(super) fn check_call(&mut self, index: NodeIndex) {
         let source = self.source;
         let fields = &self.roles.fields;
@@ -95,18 +95,19 @@ impl<'a> LostErrorCollector<'a, '_> {
             return;
         }
         self.push(index, what, self.text(receiver));
-        // A chain over several lines is explained by a comment on its last one.
+        // A chain over several lines is explained by a comment on the line of its method, or on the line above.
         if let Some(case) = self.cases.last_mut() {
             case.rows = (source.nodes[method].row.saturating_sub(1), source.nodes[method].row);
         }
     }
 
-    /// What is decided when the code is written: a literal's parsing, a lock that is poisoned by a panic only.
+    /// Returns whether the result is known when the code is written: the parsing of a literal, or a lock that only a
+    /// panic poisons.
     fn is_infallible(&self, receiver: NodeIndex) -> bool {
         let source = self.source;
         let fields = &self.roles.fields;
         let text = self.text(receiver);
-        // Writing into a String does not fail; an emptiness check just above is the handling.
+        // Writing into a String does not fail, and a check of the value just above counts as handling.
         if text.starts_with("write!") || text.starts_with("writeln!") || self.is_checked_above(receiver) {
             return true;
         }
@@ -130,7 +131,7 @@ impl<'a> LostErrorCollector<'a, '_> {
             || (name == "try_into" && text.contains('['))
     }
 
-    /// Whether the value in front of `unwrap` was asked for in the lines just above: `if list.is_empty() { return }`.
+    /// Returns whether the lines just above check the value before `unwrap`: `if list.is_empty() { return }`.
     fn is_checked_above(&self, receiver: NodeIndex) -> bool {
         let source = self.source;
         let node = &source.nodes[receiver];
@@ -177,7 +178,7 @@ impl<'a> LostErrorCollector<'a, '_> {
         }
     }
 
-    /// Rust: a call whose result is thrown away on purpose.
+    /// Checks a Rust call whose result is dropped on purpose.
     fn check_discarded(&mut self, call: NodeIndex, fallible: &mut FallibleCalls<'a>) {
         let Some((_, callee)) = self.callee(call) else { return };
         let name = last_identifier(callee.as_bytes());
@@ -207,7 +208,7 @@ impl<'a> LostErrorCollector<'a, '_> {
         }
     }
 
-    /// Go: `_ = f()` and `value, _ := f()`.
+    /// Checks Go's `_ = f()` and `value, _ := f()`.
     fn check_blank_identifier(&mut self, index: NodeIndex, fallible: &mut FallibleCalls<'a>) {
         let source = self.source;
         let fields = &self.roles.fields;
@@ -251,7 +252,7 @@ impl<'a> LostErrorCollector<'a, '_> {
         }
     }
 
-    /// C: a pointer that nobody compares to NULL in the lines below.
+    /// Checks a C pointer that the lines below do not compare to NULL.
     fn check_allocation(&mut self, index: NodeIndex) {
         let source = self.source;
         let fields = &self.roles.fields;
@@ -260,7 +261,7 @@ impl<'a> LostErrorCollector<'a, '_> {
         else {
             return;
         };
-        // Casts.
+        // Skip casts.
         while !self.is_call(value) {
             let Some(inner) = source.child_by_field(value, fields.value) else { return };
             value = inner;
@@ -276,7 +277,7 @@ impl<'a> LostErrorCollector<'a, '_> {
         };
         let target_text = source.bytes(&source.nodes[target]);
         let variable = last_identifier(target_text);
-        // As part of a condition or a larger expression it is looked at there.
+        // As a part of a condition or of a larger expression, the result is used there.
         let parent = source.parent(index);
         let stands_alone =
             self.role(parent) == ErrorNodeRole::Statement || source.child_by_field(index, fields.declarator).is_some();
@@ -298,7 +299,7 @@ impl<'a> LostErrorCollector<'a, '_> {
         }
     }
 
-    /// Shell: `cd somewhere` on a line of its own.
+    /// Checks `cd somewhere` on a line of its own in a shell script.
     pub(super) fn check_command(&mut self, index: NodeIndex) {
         let source = self.source;
         let text = self.text(index);
@@ -314,11 +315,12 @@ impl<'a> LostErrorCollector<'a, '_> {
             return;
         }
         let grammar_parent = source.text(&source.nodes[parent]);
-        // In a list, a negation or a pipe somebody looks at the status; the list's text starts with the command itself.
+        // In a list, a negation or a pipe, the script uses the exit status.
         let siblings: bool = source
             .children(parent)
             .any(|child| matches!(source.bytes(&source.nodes[child]), b"&&" | b"||" | b"!" | b"|"));
-        // `cd x >/dev/null || exit`: a redirection in between.
+        // `cd x >/dev/null || exit`: the redirection is a node between command and list, and its text starts with the
+        // command.
         let outer = source.parent(parent);
         let redirected = grammar_parent.contains('>')
             && grammar_parent.starts_with("cd")
@@ -329,7 +331,7 @@ impl<'a> LostErrorCollector<'a, '_> {
     }
 }
 
-/// Whether a shell script ends at the first error: `set -e`, `set -o errexit`, or `-e` on the first line.
+/// Returns whether a shell script stops at the first error: `set -e`, `set -o errexit`, or `-e` on the first line.
 pub(super) fn stops_on_errors(text: &[u8]) -> bool {
     let flag = |words: &[u8]| {
         let mut words = words.split(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty());

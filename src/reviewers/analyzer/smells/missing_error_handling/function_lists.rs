@@ -1,6 +1,7 @@
-//! Well-known functions whose failures are worth a look, by language. Names as they are written in calls.
+//! Well-known functions whose failures matter, by language. Names are written as in calls.
 
-/// Go functions that return an error and nothing else of use; `fmt.Print*` and `Close` are ignored by custom.
+/// Go functions that return only an error, or nothing else of use. By convention, errors of `fmt.Print*` and `Close`
+/// are ignored.
 pub const GO_ERROR_FUNCTIONS: &[&str] = &[
     "os.Remove",
     "os.RemoveAll",
@@ -33,7 +34,7 @@ pub const GO_ERROR_FUNCTIONS: &[&str] = &[
     "rand.Read",
 ];
 
-/// Methods of the same sort.
+/// Go methods that return only an error, or nothing else of use.
 pub const GO_ERROR_METHODS: &[&str] = &[
     "Unmarshal",
     "Decode",
@@ -47,13 +48,13 @@ pub const GO_ERROR_METHODS: &[&str] = &[
     "Truncate",
 ];
 
-/// Packages of the standard library whose functions end their results with an error.
+/// Go packages whose functions return an error as their last result.
 pub const GO_ERROR_PACKAGES: &[&str] = &[
     "strconv", "os", "io", "ioutil", "json", "xml", "yaml", "url", "net", "exec", "filepath", "sql", "base64", "hex",
     "user", "http", "regexp", "tls", "x509", "pem", "gzip", "zip", "rand", "template", "hex", "csv", "mail",
 ];
 
-/// Functions of these packages whose last result is something else.
+/// Functions of these packages whose last result is not an error.
 pub const GO_INFALLIBLE_FUNCTIONS: &[&str] = &[
     "LookupEnv",
     "Cut",
@@ -67,7 +68,7 @@ pub const GO_INFALLIBLE_FUNCTIONS: &[&str] = &[
     "BasicAuth",
 ];
 
-/// Methods whose last result is an error.
+/// Go methods that return a value and, as their last result, an error.
 pub const GO_VALUE_AND_ERROR_METHODS: &[&str] = &[
     "ReadAll",
     "ReadFile",
@@ -102,7 +103,7 @@ pub const GO_VALUE_AND_ERROR_METHODS: &[&str] = &[
     "LastInsertId",
 ];
 
-/// Rust functions and methods whose `let _ =` or `.ok();` hides a failure that matters.
+/// Rust functions and methods whose failure matters if `let _ =` or `.ok();` hides it.
 pub const RUST_FALLIBLE_FUNCTIONS: &[&str] = &[
     "remove_file",
     "remove_dir",
@@ -126,8 +127,8 @@ pub const RUST_FALLIBLE_FUNCTIONS: &[&str] = &[
     "persist",
 ];
 
-/// Calls that only decode what they are given: with a literal, whether they fail is decided when the code is written.
-/// What asks the world outside (`fs::read("x")`, `File::open("x")`) is not among them.
+/// Rust calls that only decode their argument: for a literal, the result is known when the code is written. Calls that
+/// read from outside (`fs::read("x")`, `File::open("x")`) are not included.
 pub const RUST_DECODERS: &[&str] = &[
     "new",
     "parse",
@@ -143,7 +144,7 @@ pub const RUST_DECODERS: &[&str] = &[
     "builder",
 ];
 
-/// Calls in front of `unwrap` that fail only after another thread's panic.
+/// Rust calls before `unwrap` that fail only after a panic of another thread.
 pub const RUST_POISONING_CALLS: &[&str] = &[
     "lock",
     "read",
@@ -158,7 +159,7 @@ pub const RUST_POISONING_CALLS: &[&str] = &[
     "try_borrow",
 ];
 
-/// C functions whose return value is the only sign of a failure.
+/// C functions that report a failure only by their return value.
 pub const C_STATUS_FUNCTIONS: &[&str] = &[
     "malloc",
     "calloc",
@@ -202,7 +203,7 @@ pub const C_STATUS_FUNCTIONS: &[&str] = &[
     "posix_memalign",
 ];
 
-/// C functions that return a null pointer when they fail.
+/// C functions that return a null pointer on failure.
 pub const C_NULLABLE_FUNCTIONS: &[&str] = &[
     "malloc",
     "calloc",

@@ -1,9 +1,10 @@
-//! Which syntax nodes can lose an error, by language.
+//! Roles of syntax nodes that can lose an error, per language.
 
 use super::super::syntax::{KindMap, SmellFieldIds};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::KindSet;
 
+/// Role of a node for lost errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ErrorNodeRole {
@@ -41,7 +42,7 @@ const ALL_ROLES: [ErrorNodeRole; 11] = [
     ErrorNodeRole::Suppression,
 ];
 
-/// A language's parts and fields.
+/// Roles, kind sets and field ids of one language.
 pub struct ErrorNodeRoles {
     map: KindMap,
     blocks: KindSet,
@@ -79,7 +80,7 @@ impl ErrorNodeRoles {
         self.members.contains(kind)
     }
 
-    /// A function without a name of its own (JavaScript).
+    /// Returns whether a kind is a function without its own name (JavaScript).
     pub fn is_function_value(&self, kind: u16) -> bool {
         self.functions.contains(kind)
     }

@@ -1,24 +1,25 @@
-//! JavaScript and TypeScript: promises that nobody waits for and whose rejection nobody sees.
+//! Finds promises of JavaScript and TypeScript that are not awaited and whose rejection is not handled.
 
 use super::node_roles::ErrorNodeRole;
 use super::{LostErrorCollector, LostErrorKind};
 use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::source::NodeIndex;
 
-/// Longer chains are not followed.
+/// Maximum number of calls in a chain that are followed. Longer chains are not reported.
 const MAX_CHAIN_CALLS: usize = 16;
 
 fn has_promises(language: Language) -> bool {
     matches!(language, Language::JavaScript | Language::TypeScript | Language::Tsx)
 }
 
-/// What the file declares `async`, and what it calls as statements.
+/// Functions that the file declares `async`, and calls that are statements.
 #[derive(Default)]
 pub(super) struct FloatingPromises<'a> {
-    /// Name and whether it is a method.
+    /// `async` functions, as (name, true for a method).
     asynchronous: Vec<(&'a str, bool)>,
-    /// Names that also stand for something that is not `async`.
+    /// Functions that are not `async`, in the same form.
     others: Vec<(&'a str, bool)>,
+    /// Calls that are statements, as (node, name, true for a method).
     calls: Vec<(NodeIndex, &'a str, bool)>,
 }
 
@@ -87,7 +88,7 @@ impl<'a> FloatingPromises<'a> {
     }
 }
 
-/// Whether an async function's body is one `try` statement: it cannot reject but from its handler.
+/// Returns whether the body of an async function is a single `try` statement: it can only reject in its handler.
 fn has_own_handler(reader: &LostErrorCollector<'_, '_>, function: NodeIndex) -> bool {
     let source = reader.source;
     let Some(body) = source.child_by_field(function, reader.roles.fields.body) else { return false };
@@ -97,7 +98,7 @@ fn has_own_handler(reader: &LostErrorCollector<'_, '_>, function: NodeIndex) -> 
     statements.next().is_none() && first.is_some_and(|first| source.bytes(&source.nodes[first]).starts_with(b"try"))
 }
 
-/// A chain with `.then(one)` and without `.catch` or a second function.
+/// Returns whether a chain has a `.then` with one argument, and neither a `.catch` nor a second argument.
 fn is_floating_chain(reader: &LostErrorCollector<'_, '_>, call: NodeIndex) -> bool {
     let source = reader.source;
     let fields = &reader.roles.fields;
@@ -111,7 +112,7 @@ fn is_floating_chain(reader: &LostErrorCollector<'_, '_>, call: NodeIndex) -> bo
         match source.bytes(&source.nodes[property]) {
             b"then" if arguments == 1 => waits = true,
             b"then" | b"catch" => return false,
-            // An iterator or a test tool with a `then` of its own.
+            // Test tools such as Cypress have their own `then`.
             b"should" | b"expect" | b"get" if waits && reader.text(call).starts_with("cy.") => return false,
             _ => {}
         }
@@ -125,7 +126,7 @@ fn is_floating_chain(reader: &LostErrorCollector<'_, '_>, call: NodeIndex) -> bo
 }
 
 impl LostErrorCollector<'_, '_> {
-    /// `.catch(() => {})`.
+    /// Checks `.catch(() => {})`.
     pub(super) fn check_promise_handler(&mut self, call: NodeIndex, function: NodeIndex) {
         let source = self.source;
         let fields = &self.roles.fields;
