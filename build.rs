@@ -10,14 +10,14 @@ use std::{env, fs, io};
 use regex_syntax::hir::{Class, HirKind};
 use tiktoken::CoreBpe;
 
-#[path = "src/context/tokens/sorts.rs"]
+#[path = "src/tokens/sorts.rs"]
 mod sorts;
 
 use sorts::{BLANK, BLOCK, BLOCKS, LEAD, LETTER, LINE_END, LOWER, NUMBER, SIGN, UPPER};
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/context/tokens/sorts.rs");
+    println!("cargo::rerun-if-changed=src/tokens/sorts.rs");
     let folder = env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?;
     let folder = Path::new(&folder);
     fs::write(folder.join("o200k.words"), words(&tiktoken::encoding::o200k_base()))?;

@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 use revdeck::context::builder::{ContextOptions, ContextQuery, build_context};
 use revdeck::context::diff_parts::DiffLimits;
-use revdeck::context::index::Index;
 use revdeck::context::query_input::{build_query_input, history_tip};
 use revdeck::context::retrieve::task::RetrievalTask;
-use revdeck::context::tokens::{Encoding, count_tokens};
 use revdeck::git::{FilterSettings, Repo};
+use revdeck::index::Index;
+use revdeck::tokens::{Encoding, count_tokens};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Commits that change more files are no ordinary ones, by [`revdeck::context::evaluate`].
+/// Commits that change more files are no ordinary ones, by [`revdeck::eval::retrieval`].
 const MOST_FILES: usize = 15;
 const COMMITS: usize = 20;
 /// Asked before, so that everything that can be kept is.

@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use git2::{Index as Files, IndexEntry, IndexTime, ObjectType, Oid, Repository, TreeWalkMode};
-use revdeck::context::index::{Index, IndexProgress};
-use revdeck::context::tokens::{Encoding, count_tokens};
 use revdeck::git::{Repo, ReviewFilter};
-use revdeck::reviewers::analyzer::language::Language;
-use revdeck::reviewers::analyzer::source::Parsers;
+use revdeck::index::{Index, IndexProgress};
+use revdeck::syntax::language::Language;
+use revdeck::syntax::source::Parsers;
+use revdeck::tokens::{Encoding, count_tokens};
 
 type Failure = Box<dyn std::error::Error>;
 

@@ -13,8 +13,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use revdeck::knowledge::abstraction::{extract_edits, visit_sites};
-use revdeck::reviewers::analyzer::language::Language;
-use revdeck::reviewers::analyzer::source::Parsers;
+use revdeck::syntax::language::Language;
+use revdeck::syntax::source::Parsers;
 use serde_json::Value;
 
 type Failure = Box<dyn std::error::Error>;

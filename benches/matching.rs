@@ -26,7 +26,7 @@ use revdeck::knowledge::abstraction::visit_sites;
 use revdeck::knowledge::form::Form;
 use revdeck::knowledge::matcher::{PatternMatcher, TrustedPattern};
 use revdeck::knowledge::pattern::{EditKind, Pattern, PatternStance};
-use revdeck::reviewers::analyzer::source::Parsers;
+use revdeck::syntax::source::Parsers;
 
 const ROUNDS: usize = 5;
 /// Of a language, as many as are kept.

@@ -7,13 +7,13 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use revdeck::context::tokens::{Encoding, count_tokens};
 use revdeck::domain::{ChatResponse, LineRange, StopReason, ToolCall, ToolOutcome, Usage};
 use revdeck::review::conversation::{
     ConversationEffect, ConversationEngine, ConversationEvent, ConversationLimits, ConversationPrompt,
     ConversationToolResult, DeliveryPart, RemainingBudget, ReviewTask, WindowSummaryAuthor,
 };
 use revdeck::review::{PlannedFile, ReviewPlan, extract_reports};
+use revdeck::tokens::{Encoding, count_tokens};
 
 const REPORTS: usize = 300;
 const SIZE: usize = 200_000;

@@ -18,7 +18,7 @@ use corpus::{File, corpus, on_threads, parse_all};
 use divan::Bencher;
 use revdeck::reviewers::analyzer::Builtin;
 use revdeck::reviewers::analyzer::limits::Limits;
-use revdeck::reviewers::analyzer::source::Parsers;
+use revdeck::syntax::source::Parsers;
 
 const ROUNDS: usize = 5;
 

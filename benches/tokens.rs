@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use revdeck::context::tokens::{Encoding, count_tokens};
+use revdeck::tokens::{Encoding, count_tokens};
 use tiktoken_rs::CoreBPE;
 
 const ROUNDS: usize = 3;

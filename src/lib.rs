@@ -25,17 +25,22 @@
 //!
 //! | room | for |
 //! |---|---|
-//! | [`cli`] | arguments, one file per command, errors as words and exit codes; the composition root |
+//! | [`cli`] | arguments, one file per command, errors as messages and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
 //! | [`report`] | findings and figures as text, JSON and Markdown |
+//! | [`eval`] | measurements: retrieval and learned patterns on real commits, replay of a repository as a coding session |
 //! | [`runner`] | processes: request, start, adopt, cancel, recover, watch, fix; executes the engines' effects |
-//! | [`review`] | the engines: pure state machines from events to effects, one for units, one for conversations; what is made of an answer |
-//! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; the life of findings |
-//! | [`ledger`] | pure projection: records in, a bounded ledger out; what reviews cost and were worth |
-//! | [`context`] | what a model is told of a change and may ask for: diffs, the code around, rules, tools, masked secrets; the index; token counting |
-//! | [`knowledge`] | what findings and fixes teach, as abstract patterns without a line of anybody's code |
-//! | [`reviewers`] | who reads the code: the built-in reviewer with its eleven smells, models over HTTP, programs |
-//! | [`git`] | repository identity, snapshots, scopes, hunks, files from snapshot to snapshot |
+//! | [`review`] | the engines: pure state machines from events to effects, one for the analyzer, one for models; extraction and validation of reports |
+//! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; lifecycle of findings |
+//! | [`ledger`] | pure projection: records in, a bounded ledger out; metrics of cost and benefit |
+//! | [`context`] | query, rank, select, pack under a token budget; tools and guidelines for models |
+//! | [`index`] | repository index and content-addressed caches |
+//! | [`knowledge`] | learned patterns: abstraction, storage, matching, export and import; no line of anybody's code |
+//! | [`masking`] | secrets in code and paths replaced before a model, an index or a screen gets the text |
+//! | [`reviewers`] | who reads the code: the analyzer with its eleven smells, models over HTTP, command-line agents |
+//! | [`syntax`] | languages, parsing under limits, metrics of functions and classes, facts about files |
+//! | [`tokens`] | token counts by encoding |
+//! | [`git`] | repository identity, snapshots, scopes, hunks, line mapping |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
 //! | [`config`] | layered settings, folders, clock and ids |
 //! | [`domain`] | plain data: ids, runs, findings, events |
@@ -72,13 +77,18 @@ pub mod cli;
 pub mod config;
 pub mod context;
 pub mod domain;
+pub mod eval;
 pub mod git;
+pub mod index;
 pub mod knowledge;
 pub mod ledger;
+pub mod masking;
 pub mod policy;
 pub mod report;
 pub mod review;
 pub mod reviewers;
 pub mod runner;
 pub mod store;
+pub mod syntax;
+pub mod tokens;
 pub mod tui;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use revdeck::reviewers::analyzer::language::Language;
+use revdeck::syntax::language::Language;
 use tree_sitter::Parser;
 
 pub const THREADS: usize = 2;

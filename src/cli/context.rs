@@ -18,10 +18,10 @@ use crate::context::builder::ContextOptions;
 use crate::context::escape_unsafe;
 use crate::context::pack::{ContextSection, PackedContext, SectionKind};
 use crate::context::retrieve::task::Focus;
-use crate::context::tokens::{Encoding, count_tokens};
 use crate::domain::{LineRange, Scope, text};
 use crate::report::{TextOptions, TextStyle, TextTable, json};
 use crate::runner::{BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview};
+use crate::tokens::{Encoding, count_tokens};
 
 /// What most models count in.
 const DEFAULT_ENCODING: Encoding = Encoding::O200kBase;

@@ -10,10 +10,10 @@ use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation};
 use crate::config::RequiredAssets;
-use crate::context::evaluate::{
+use crate::context::retrieve::weights::{RankingWeights, SingleSignals};
+use crate::eval::retrieval::{
     MetricsByBudget, RetrievalEvalPlan, RetrievalEvaluation, RetrievalMetrics, TokenSaving, evaluate_retrieval,
 };
-use crate::context::retrieve::weights::{RankingWeights, SingleSignals};
 use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
 

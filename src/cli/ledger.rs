@@ -8,7 +8,6 @@ use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{Invocation, Session};
 use crate::config::RequiredAssets;
-use crate::context::tokens::{self, Encoding};
 use crate::domain::text::format_count;
 use crate::domain::{LedgerDelivery, RunRecord, Time, TokenCountPrecision};
 use crate::ledger::{
@@ -17,6 +16,8 @@ use crate::ledger::{
 use crate::policy::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, SnapshotState, derive_freshness};
 use crate::report::json;
 use crate::store::StoreView;
+use crate::tokens;
+use crate::tokens::Encoding;
 
 /// Arguments of `ledger`.
 #[derive(Debug, Args)]

@@ -12,8 +12,8 @@ use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::Invocation;
 use crate::domain::text;
+use crate::eval::replay::{ReplayError, ReplayOptions, ReplayReport, replay};
 use crate::report::json;
-use crate::runner::replay::{ReplayError, ReplayOptions, ReplayReport, replay};
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]

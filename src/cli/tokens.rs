@@ -10,9 +10,9 @@ use serde_json::json;
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
-use crate::context::tokens::{Encoding, count_tokens};
 use crate::domain::text::{path_from_bytes, sanitize_line};
 use crate::report::json;
+use crate::tokens::{Encoding, count_tokens};
 
 /// Longer files are not counted, in bytes: half a minute's work.
 const MAX_BYTES: u64 = 256 * MB;

@@ -4,10 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::builder::standalone_piece;
-use super::chunk::{ChunkKind, Declaration};
 use super::file_analysis::FileAnalyzer;
 use super::history_cache::RepoHistory;
-use super::mask::Mask;
 use super::pack::{
     ContextPiece, ContextSection, LastChange, Need, PackedContext, SectionKind, TokenCounter, UntestedFunction,
 };
@@ -18,7 +16,9 @@ use super::text::format_path;
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, Time};
 use crate::git::Repo;
-use crate::reviewers::analyzer::facts::is_test_path;
+use crate::index::chunk::{ChunkKind, Declaration};
+use crate::masking::Mask;
+use crate::syntax::facts::is_test_path;
 
 fn append_reason(section: &mut ContextSection, words: &str) {
     let because = Arc::make_mut(&mut section.explanation);

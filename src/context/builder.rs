@@ -14,7 +14,6 @@ use ignore::gitignore::Gitignore;
 
 use super::annotations::{annotate_coverage, annotate_last_change, build_untested_piece, find_untested_functions};
 use super::candidates::{FileSelection, choose_candidates};
-use super::chunk::{FileSyntax, MAX_TOKENS_PER_CHUNK};
 use super::document_store::{AuthoredFilter, DocumentStore, list_code_files};
 use super::embeddings::EmbeddingScorer;
 use super::enclosing_scope::{LinesInDiff, build_enclosing_pieces, likely_paths};
@@ -23,7 +22,6 @@ use super::fit_budget::pack_compressed;
 use super::focus::{build_focus_pieces, is_sent};
 use super::history_cache::RepoHistory;
 use super::import_resolver::ImportResolver;
-use super::index::{Index, IndexCompleteness};
 use super::keyword_snippets;
 use super::mentions::{self, Mentions};
 use super::pack::{
@@ -37,17 +35,19 @@ use super::retrieve::task::{Focus, RetrievalTask};
 use super::retrieve::weights::RankingWeights;
 use super::retrieve::{RankedFile, RankedPassage, RankingInput, SourceFile, rank_files, rerank};
 use super::score;
-use super::secret_files::is_secret_file;
 use super::summaries::build_summaries;
 use super::task_text::fit_task_text;
 use super::test_coverage::CoverageReports;
-use super::tokens::TokenCountCache;
 use super::units::split_into_units;
 use super::utility::{FileUtility, LinesUtility};
 use crate::domain::text::sanitize_line;
 use crate::domain::{Encoding, LineRange};
 use crate::git::{EntryKind, GitError, Repo, TreeFile, TreeListing};
-use crate::reviewers::analyzer::facts::is_test_path;
+use crate::index::chunk::{FileSyntax, MAX_TOKENS_PER_CHUNK};
+use crate::index::{Index, IndexCompleteness};
+use crate::masking::secret_files::is_secret_file;
+use crate::syntax::facts::is_test_path;
+use crate::tokens::TokenCountCache;
 
 /// Maximum number of commits to read from the history. It bounds the time of the first question in a repository.
 pub const MAX_HISTORY_COMMITS: usize = 3_000;

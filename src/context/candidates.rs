@@ -9,13 +9,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::document_store::AuthoredFilter;
-use super::index::{FileId, Index, IndexCompleteness, IndexError, split_words};
 use super::mentions::MentionedFiles;
 use super::retrieve::history::{History, MAX_FILES_PER_COMMIT};
 use super::retrieve::paths::{folder, folder_proximity, subject};
 use super::retrieve::task::RetrievalTask;
 use super::retrieve::words::identifiers;
 use crate::git::TreeFile;
+use crate::index::{FileId, Index, IndexCompleteness, IndexError, split_words};
 
 /// Maximum number of files to read and rank: about 100 ms of work.
 const MAX_FILES: usize = 1_000;

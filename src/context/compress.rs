@@ -13,9 +13,9 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use crate::domain::word_enum;
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::{KindSet, Node, NodeIndex, ParsedFile, Parsers};
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::{KindSet, Node, NodeIndex, ParsedFile, Parsers};
 
 use serde::{Deserialize, Serialize};
 

@@ -2,10 +2,10 @@
 //!
 //! Secrets are masked in the whole old and new file, and the lines of the diff are taken from these masked texts.
 
-use super::mask::Mask;
 use super::text::{BlobText, ReadTextError, format_line, format_path};
 use crate::domain::LineRange;
 use crate::git::{ChangeKind, DiffLine, FileChange, LineOrigin, Repo};
+use crate::masking::Mask;
 
 /// How far above a hunk, in lines, the enclosing declaration is searched.
 const MAX_SECTION_LOOKBACK_LINES: u32 = 2_000;

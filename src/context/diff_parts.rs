@@ -8,13 +8,13 @@
 use std::ops::Range;
 
 use super::diff::{self, DiffRow};
-use super::mask::Mask;
-use super::secret_files::is_secret_file;
 use super::text::ReadTextError;
 use crate::domain::{FileCoverage, LineRange, OmissionReason, OmittedFile};
 use crate::git::{Changeset, FileChange, Repo};
-use crate::reviewers::analyzer::facts::is_test_path;
-use crate::reviewers::analyzer::language::Language;
+use crate::masking::Mask;
+use crate::masking::secret_files::is_secret_file;
+use crate::syntax::facts::is_test_path;
+use crate::syntax::language::Language;
 
 /// Limits of the diff in a task message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,15 +9,15 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::disk_cache::{CacheKey, DiskCache};
-use super::mask::Mask;
 use super::retrieve::SourceFile;
 use super::retrieve::document::Document;
 use super::retrieve::paths::is_code;
 use super::retrieve::words::Vocabulary;
-use super::secret_files::is_secret_file;
 use super::text::is_binary;
 use crate::git::{ContentTraits, EntryKind, FilterSettings, GitError, Repo, ReviewFilter, TreeFile, TreeListing};
+use crate::index::disk_cache::{CacheKey, DiskCache};
+use crate::masking::Mask;
+use crate::masking::secret_files::is_secret_file;
 
 /// Largest file in bytes that is searched; larger files are not written by hand.
 const MAX_FILE_BYTES: u64 = 1 << 20;

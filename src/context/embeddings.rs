@@ -10,16 +10,16 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::chunk::{ChunkKind, chunk_file};
-use super::mask::Mask;
 use super::retrieve::RankedFile;
 use super::retrieve::task::RetrievalTask;
 use super::text::BlobText;
 use crate::domain::{LineRange, content_hash};
 use crate::git::{Hunk, Repo};
-use crate::reviewers::analyzer::language::Language;
+use crate::index::chunk::{ChunkKind, chunk_file};
+use crate::masking::Mask;
 use crate::reviewers::chat::ChatError;
 use crate::reviewers::http::Embedder;
+use crate::syntax::language::Language;
 
 use vector_cache::VectorCache;
 
@@ -166,7 +166,7 @@ fn collect_chunks(ranked: &[RankedFile], cancelled: &dyn Fn() -> bool) -> Vec<Em
         let text = &*ranked.masked.texts.all;
         let chunks = chunk_file(&ranked.path, text, Language::detect(&ranked.path, text.as_bytes()));
         let chunks = chunks.into_iter().filter(|chunk| chunk.kind != ChunkKind::Summary);
-        let part = |chunk: super::chunk::Chunk| {
+        let part = |chunk: crate::index::chunk::Chunk| {
             Some(EmbeddedChunk { file, lines: chunk.lines, text: EmbeddingText::new(chunk.text(text))? })
         };
         chunks.filter_map(part).collect::<Vec<_>>()

@@ -12,9 +12,7 @@ use std::sync::Arc;
 
 use super::annotations::{find_cut_declarations, format_title_note};
 use super::builder::standalone_piece;
-use super::chunk::{ChunkKind, Declaration};
 use super::file_analysis::FileAnalyzer;
-use super::mask::Mask;
 use super::pack::{ContextPiece, Need, SectionKind, TokenCounter};
 use super::retrieve::SourceFile;
 use super::retrieve::masked_text::PassageTexts;
@@ -23,6 +21,8 @@ use super::retrieve::unified_diff;
 use super::text::{find_max_fitting, format_path};
 use crate::domain::LineRange;
 use crate::git::Hunk;
+use crate::index::chunk::{ChunkKind, Declaration};
+use crate::masking::Mask;
 
 /// Maximum number of hunks to look at, the largest first, and of declarations whose hidden lines are shown.
 const MAX_HUNKS: usize = 32;
@@ -144,7 +144,7 @@ struct DiffedLine {
     is_changed: bool,
 }
 
-/// Lines of a declaration and of its head, as in [`super::chunk::Declaration`].
+/// Lines of a declaration and of its head, as in [`crate::index::chunk::Declaration`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct DeclarationLines {
     lines: LineRange,

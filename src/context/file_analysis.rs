@@ -11,21 +11,22 @@ use std::path::Path;
 use std::slice;
 use std::sync::Arc;
 
-use super::chunk::{self, ChunkExtent, ChunkKind, Declaration, FileSyntax};
-use super::disk_cache::{CacheKey, DiskCache, PackedReader, PackedWriter};
 use super::document_store::read_text;
 use super::import_resolver::ImportResolver;
-use super::index::Index;
-use super::mask::Mask;
 use super::parallel::{self, BackgroundMap};
 use super::retrieve::SourceFile;
 use super::retrieve::document::Document;
 use super::retrieve::masked_text::{MaskedFile, PassageTexts};
 use super::text::{BlobText, escape_unsafe};
-use super::tokens::count_tokens;
 use crate::domain::{Encoding, LineRange};
 use crate::git::Repo;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::index::Index;
+use crate::index::chunk;
+use crate::index::chunk::{ChunkExtent, ChunkKind, Declaration, FileSyntax};
+use crate::index::disk_cache::{CacheKey, DiskCache, PackedReader, PackedWriter};
+use crate::masking::Mask;
+use crate::syntax::source::Parsers;
+use crate::tokens::count_tokens;
 
 /// Maximum size of the cache in bytes: the texts and syntax of a few thousand files.
 const MAX_CACHE_BYTES: u64 = 96 << 20;

@@ -9,16 +9,16 @@
 use std::collections::{HashMap, HashSet};
 
 use super::annotations::{DeclarationLookup, pack_with_part_titles};
-use super::chunk::ChunkKind;
 use super::compress::{Strength, compress_chunk};
 use super::file_analysis::FileAnalyzer;
 use super::pack::{ContextPiece, Need, PackPlan, PackedContext, TokenCounter, pack_unless_cancelled, plan_packing};
 use super::parallel;
 use super::retrieve::RankedFile;
-use super::tokens::count_tokens;
 use crate::domain::LineRange;
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::index::chunk::ChunkKind;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
+use crate::tokens::count_tokens;
 
 /// Share of the budget from which it counts as used up.
 const TIGHT_BUDGET_SHARE: f32 = 0.95;

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::mask::Mask;
 use super::project_documents::{find_relevant_decisions, is_contributing};
-use super::secret_files::is_secret_file;
 use super::symlinks;
 use super::text::{BlobText, fence_text, find_max_fitting, format_path};
 use crate::domain::text::format_count;
 use crate::git::{EntryKind, Repo};
+use crate::masking::Mask;
+use crate::masking::secret_files::is_secret_file;
 
 /// Files for reviewers. They are used whole.
 const REVIEWER_FILES: [&str; 2] = ["REVIEW.md", ".github/REVIEW.md"];

@@ -9,13 +9,13 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::slice;
 
-use super::disk_cache::{CacheKey, DiskCache, PackedReader, PackedWriter};
 use super::retrieve::history::{
     History, MAX_FILES_PER_COMMIT, MAX_WORDS_PER_COMMIT, PastCommit, PastFile, Touch, fingerprint,
 };
 use super::retrieve::paths::is_code;
 use super::retrieve::words::identifiers;
 use crate::git::{CommitAncestor, CommitFileChange, CommitFileChangeKind, GitError, Hunk, Repo};
+use crate::index::disk_cache::{CacheKey, DiskCache, PackedReader, PackedWriter};
 
 /// Largest cache in bytes; a history of 3,000 commits takes about one megabyte.
 const MAX_CACHE_BYTES: u64 = 32 << 20;

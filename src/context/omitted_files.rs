@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::mask::Mask;
 use super::text::format_path;
 use crate::domain::{OmissionReason, OmittedFile};
+use crate::masking::Mask;
 
 /// Maximum number of named files.
 const MAX_NAMED_FILES: usize = 40;

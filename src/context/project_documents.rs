@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::guidelines::{find_file_following_link, quote_beginning};
-use super::mask::Mask;
 use super::retrieve::paths::folder;
 use super::text::{BlobText, fence_text, format_line, format_path};
 use crate::git::{EntryKind, Repo, TreeListing};
+use crate::masking::Mask;
 
 /// Paths of a constitution. The first existing one is used.
 const CONSTITUTION_PATHS: [&str; 7] = [

@@ -14,9 +14,9 @@ use super::retrieve::history::Touch;
 use super::retrieve::paths::is_code;
 use super::retrieve::task::{GivenFile, GivenFileHunk, MAX_GIVEN_FILES};
 use super::retrieve::words::Vocabulary;
-use super::secret_files::is_secret_file;
 use crate::domain::OmissionReason;
 use crate::git::{ChangeKind, Changeset, DiffLine, EntryKind, FileChange, GitError, Hunk, LineOrigin, Repo};
+use crate::masking::secret_files::is_secret_file;
 
 /// Maximum number of deleted files to read, and of declarations to take from each file.
 const MAX_DELETED_FILES: usize = 100;

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::builder::standalone_piece;
 use super::guidelines::quote_beginning;
-use super::mask::Mask;
 use super::pack::{ContextPiece, Need, SectionKind, TokenCounter};
 use super::project_documents::format_document_index as documents_by_folder;
 use super::retrieve::paths::folder;
 use super::text::format_path;
 use crate::domain::text::format_count as counted;
 use crate::git::TreeFile;
+use crate::masking::Mask;
 
 /// Divisor of the budget that gives the reserve: a sixteenth, which is 500 tokens of 8,000.
 const OUTLINE_BUDGET_DIVISOR: u32 = 16;

@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 
 use super::builder::standalone_piece;
-use super::chunk::FileSyntax;
 use super::pack::{ContextPiece, Need, SectionKind};
 use super::retrieve::RankedFile;
 use super::text::slice_lines;
 use crate::domain::LineRange;
+use crate::index::chunk::FileSyntax;
 
 /// Minimum size of a summarized piece, in tokens. A smaller piece fits wherever a summary has room; see
 /// `MIN_SUMMARY_ROOM` in `pack/selection.rs`.
@@ -69,15 +69,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::context::chunk::parse_syntax;
-    use crate::context::mask::Mask;
     use crate::context::pack::ScoreExplanation;
     use crate::context::retrieve::document::Document;
     use crate::context::retrieve::factors::FileFactors;
     use crate::context::retrieve::masked_text::MaskedFile;
     use crate::context::retrieve::words::Vocabulary;
     use crate::context::text::BlobText;
-    use crate::reviewers::analyzer::source::Parsers;
+    use crate::index::chunk::parse_syntax;
+    use crate::masking::Mask;
+    use crate::syntax::source::Parsers;
 
     #[test]
     fn a_summary_tells_what_is_declared_and_how_long_it_is() {

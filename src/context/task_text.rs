@@ -2,11 +2,11 @@
 //!
 //! Invariants: the text holds no secret that [`Mask`] detects. It is cut only if it does not fit, and a note says so.
 
-use super::mask::Mask;
 use super::pack::TokenCounter;
 use super::retrieve::unified_diff;
 use super::text::find_max_fitting;
 use crate::git::ReviewFilter;
+use crate::masking::Mask;
 
 /// Masks the text and shortens it to at most `most` tokens. Diffs of generated, vendored and similar files are removed
 /// first; then the text is cut between lines, or inside its first line if that is too long.

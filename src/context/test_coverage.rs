@@ -9,8 +9,8 @@ mod reports;
 
 use std::collections::HashMap;
 
-use super::disk_cache::{PackedReader, PackedWriter};
 use crate::domain::LineRange;
+use crate::index::disk_cache::{PackedReader, PackedWriter};
 
 pub use reports::CoverageReports;
 

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use super::mask::Mask;
 use crate::domain::LineRange;
 use crate::domain::text::{format_count, is_unsafe};
 use crate::git::{GitError, Repo};
+use crate::masking::Mask;
 
 /// Maximum size of a file that is shown or searched, in bytes. Larger files are not written by people.
 pub const MAX_TEXT_BYTES: u64 = 4 << 20;

@@ -2,9 +2,9 @@
 //!
 //! Invariants: the units of a file are in order, do not overlap, and each is a whole chunk.
 
-use super::chunk::{ChunkExtent, ChunkKind, Declaration, FileSyntax};
 use super::pack::SectionKind;
 use crate::domain::LineRange;
+use crate::index::chunk::{ChunkExtent, ChunkKind, Declaration, FileSyntax};
 
 /// Lines that are sent together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,9 +59,9 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::context::chunk::{MAX_TOKENS_PER_CHUNK, parse_syntax};
     use crate::domain::Encoding;
-    use crate::reviewers::analyzer::source::Parsers;
+    use crate::index::chunk::{MAX_TOKENS_PER_CHUNK, parse_syntax};
+    use crate::syntax::source::Parsers;
 
     fn declaration(kind: ChunkKind, start: u32, end: u32) -> Declaration {
         let lines = LineRange::new(start, end);
@@ -125,7 +125,7 @@ mod tests {
             prop_assert_eq!(next as usize, text.lines().count() + 1);
             let tokens = |lines: LineRange| {
                 let said = text.split_inclusive('\n').skip(lines.start as usize - 1).take(lines.count() as usize);
-                crate::context::tokens::count_tokens(Encoding::O200kBase, &said.collect::<String>())
+                crate::tokens::count_tokens(Encoding::O200kBase, &said.collect::<String>())
             };
             for one in syntax.declarations.iter() {
                 let is_whole = units.iter().any(|unit| unit.lines.contains(one.lines));

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 
 use super::pattern::Pattern;
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Embedded pattern files by language name.
 const PATTERN_FILES: [(&str, &str); 12] = [
@@ -66,7 +66,7 @@ mod tests {
     use crate::knowledge::pattern::{PatternCount, PatternEvidence, PatternOrigin, PatternStance};
     use crate::knowledge::rank::{Inclusion, assess_pattern};
     use crate::knowledge::{knowledge_file, privacy_gate};
-    use crate::reviewers::analyzer::source::Parsers;
+    use crate::syntax::source::Parsers;
 
     /// Environment variable that makes the test write `assets/knowledge` anew from the examples.
     const WRITE: &str = "REVDECK_WRITE_BASE";

@@ -74,7 +74,7 @@ mod tests {
     use crate::knowledge::builtin_patterns;
     use crate::knowledge::pattern::PatternCount;
     use crate::knowledge::test_support::sample_pattern;
-    use crate::reviewers::analyzer::language::Language;
+    use crate::syntax::language::Language;
 
     #[rstest]
     #[case(

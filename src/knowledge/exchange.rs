@@ -25,7 +25,7 @@ use super::pattern::{
 };
 use super::{builtin_patterns, descriptions, knowledge_file};
 use crate::domain::{Kind, PatternId, Time, word_enum};
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Version of the file format.
 pub const EXPORT_VERSION: u64 = 1;

@@ -11,9 +11,9 @@ use std::path::Path;
 use super::abstraction::{LearnedEdit, extract_edits};
 use crate::domain::Time;
 use crate::git::{GitError, ModifiedFileBlobs, Repo, ReviewFilter};
-use crate::reviewers::analyzer::facts::is_test_path;
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::facts::is_test_path;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// Maximum number of non-test code files in a fix. Most commits that call themselves a fix change no more files; in
 /// larger commits, most changes are not the fix.
@@ -245,7 +245,7 @@ fn read_versions(repo: &Repo, file: &ModifiedFileBlobs) -> Option<(Vec<u8>, Vec<
 }
 
 /// Returns true if the path may hold code that is not a test; the content is not read.
-pub(super) fn is_code(path: &str) -> bool {
+pub(crate) fn is_code(path: &str) -> bool {
     let has_ending = Path::new(path).extension().is_some();
     !is_test_path(path) && has_ending && Language::detect(path, b"").is_some()
 }
@@ -263,7 +263,7 @@ fn digest_versions(versions: &[ModifiedFileBlobs]) -> String {
 
 /// Returns true if the message says that something was wrong and is fixed: by its first line, or by a line that
 /// begins with a word such as `Fixes`.
-pub(super) fn is_fix(message: &str) -> bool {
+pub(crate) fn is_fix(message: &str) -> bool {
     let mut lines = message.lines();
     let subject = lines.next().unwrap_or("");
     let says = |line: &str, words: &[&str]| split_words(line).any(|word| words.contains(&word.as_str()));

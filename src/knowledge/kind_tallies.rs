@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::domain::{Kind, Time, word_enum};
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Number of dismissals from which new findings of the kind are lowered. With five dismissals of five findings, the
 /// lower bound of the dismissed share is above a half at 95 % confidence (Wilson: 0.57).

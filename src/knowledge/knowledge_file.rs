@@ -316,7 +316,7 @@ mod tests {
         let document = parsed(&given);
         assert_eq!(document.patterns.len(), 0);
         assert_eq!(written(&document)["patterns"], given["patterns"]);
-        let own = &builtin_patterns::patterns(crate::reviewers::analyzer::language::Language::Python)[0];
+        let own = &builtin_patterns::patterns(crate::syntax::language::Language::Python)[0];
         assert_eq!(parsed(&json!({ "version": 1, "patterns": [own] })).patterns.len(), 1);
     }
 

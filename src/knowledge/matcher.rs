@@ -14,9 +14,9 @@ use super::kind_tallies::KindTallies;
 use super::pattern::{EditKind, Pattern, PatternEvidence, PatternOrigin, PatternStance};
 use super::stdlib_names;
 use crate::domain::{Confidence, Kind, LineRange, PatternId};
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::learned_rules::{DismissalRule, LearnedMatch, LearnedRules};
-use crate::reviewers::analyzer::source::ParsedFile;
+use crate::syntax::language::Language;
+use crate::syntax::source::ParsedFile;
 
 /// Maximum number of places in a file where a pattern may match. A pattern that matches more often says nothing about
 /// any of the places, so none is raised, unless the pattern is curated.
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
     use crate::knowledge::kind_tallies::KindTally;
     use crate::knowledge::test_support::sample_pattern;
-    use crate::reviewers::analyzer::source::Parsers;
+    use crate::syntax::source::Parsers;
 
     fn used(broken: &str, fixed: &str, confidence: f64) -> TrustedPattern {
         TrustedPattern { pattern: sample_pattern("java", broken, fixed), confidence }

@@ -21,7 +21,6 @@ pub mod cache;
 mod clustering;
 pub mod descriptions;
 pub mod error;
-pub mod evaluate;
 pub mod event_log;
 pub mod exchange;
 pub mod form;

@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::form::{Form, FormToken, MAX_TOKENS, Placeholder};
 use super::stdlib_names;
 use crate::domain::Kind;
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Reason why a form is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -16,7 +16,7 @@ use super::pattern::{EditKind, Pattern, PatternOrigin, PatternStance};
 use super::privacy_gate;
 use super::rank::{ScoredPattern, select_top};
 use crate::domain::{LineRange, Time, text};
-use crate::reviewers::analyzer::source::ParsedFile;
+use crate::syntax::source::ParsedFile;
 
 /// Maximum number of patterns in a prompt; a project requirement.
 pub const MAX_HINTS: usize = 10;
@@ -137,8 +137,8 @@ mod tests {
     use crate::knowledge::builtin_patterns;
     use crate::knowledge::pattern::{EditKind, PatternCount, PatternEvidence};
     use crate::knowledge::test_support::sample_pattern;
-    use crate::reviewers::analyzer::language::Language;
-    use crate::reviewers::analyzer::source::Parsers;
+    use crate::syntax::language::Language;
+    use crate::syntax::source::Parsers;
 
     fn now() -> Time {
         "2026-03-04T05:06:07Z".parse().expect("a time")

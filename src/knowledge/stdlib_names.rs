@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Section of a list, which decides where in code its names are kept. A name may be in several sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -89,7 +89,7 @@ mod tests {
     use crate::knowledge::builtin_patterns;
     use crate::knowledge::rank::assess_pattern;
     use crate::knowledge::test_support::{sample_pattern, time_at_day};
-    use crate::reviewers::analyzer::language::Language;
+    use crate::syntax::language::Language;
 
     #[test]
     fn figures_are_of_what_happened_and_add_up() {

@@ -11,14 +11,14 @@ use super::reviewer_identity::open_embeddings;
 use super::{Runner, pattern_hints};
 use crate::context::builder::{ContextOptions, ContextQuery, build_context};
 use crate::context::diff_parts::DiffLimits;
-use crate::context::index::Index;
 use crate::context::pack::{ContextPiece, ContextSection, ExcludedPiece, PackedContext, SectionKind, pack};
 use crate::context::query_input::{build_query_input, history_tip};
 use crate::context::retrieve::{task, unified_diff};
-use crate::context::tokens;
 use crate::domain::text::sanitize_line;
 use crate::domain::{ContextRecord, ContextRecordSection, FileCoverage, LineRange, OmittedFile};
 use crate::git::GitError;
+use crate::index::Index;
+use crate::tokens;
 
 /// In less there is no place for anything worth reading. Tokens.
 const MIN_CONTEXT_TOKENS: u64 = 200;

@@ -14,12 +14,12 @@ use super::report_validation::ReportValidator;
 use super::worker::{CancelWatch, RunWorker};
 use super::{Runner, RunnerError, conclude};
 use crate::config::ReviewerKind;
-use crate::context::index::{Index, IndexCompleteness, RefreshReport};
 use crate::context::tools::{self, Toolbox};
 use crate::domain::{
     CancelReason, ChatRequest, ChatResponse, ErrorClass, Finding, ReportedProblem, RunEvent, ToolCall,
 };
 use crate::git::Changeset;
+use crate::index::{Index, IndexCompleteness, RefreshReport};
 use crate::review::conversation::{
     ConversationEffect, ConversationEngine, ConversationEvent, ConversationToolResult, ResumeLog, ReviewTask,
 };

@@ -12,9 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::domain::content_hash;
 use crate::git::{Changeset, FileChange, Hunk, Repo};
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// Lines to each side of a hunk that are always a part of its key: what is shown around it.
 pub(super) const MIN_KEY_CONTEXT_LINES: u32 = 6;

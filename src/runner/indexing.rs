@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::{Runner, process, start_workers};
-use crate::context::index::{Index, IndexCompleteness, IndexError, IndexProgress, RefreshReport};
+use crate::index::{Index, IndexCompleteness, IndexError, IndexProgress, RefreshReport};
 use crate::reviewers::analyzer::FingerprintSource;
 use crate::store::RecoveryNotice;
 

@@ -22,8 +22,8 @@ use crate::knowledge::cache::{KnowledgeCache, LearningSummary, PatternOutcome, P
 use crate::knowledge::error::KnowledgeError;
 use crate::knowledge::kind_tallies::{FindingVerdict, KindVerdict};
 use crate::knowledge::pattern::PatternEvidence;
-use crate::reviewers::analyzer::language::Language;
 use crate::store::{StoreError, StoreView};
+use crate::syntax::language::Language;
 
 /// Decisions that one reading looks at; the rest waits for the next. Own: a few seconds' work.
 const MAX_DECISIONS_PER_READ: usize = 500;

@@ -10,9 +10,9 @@ use crate::domain::{Kind, LineRange, PatternId, Time};
 use crate::knowledge::cache::{KnowledgeCache, LanguageKnowledge};
 use crate::knowledge::matcher::{PatternMatcher, TrustedPattern};
 use crate::knowledge::rank;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::learned_rules::{DismissalRule, LearnedMatch, LearnedRules};
-use crate::reviewers::analyzer::source::ParsedFile;
+use crate::syntax::language::Language;
+use crate::syntax::source::ParsedFile;
 
 impl Runner {
     /// What was learned by now, for the built-in reviewer.

@@ -68,11 +68,10 @@ mod pattern_hints;
 mod pattern_queries;
 mod pause;
 mod preview;
-mod process;
+pub(crate) mod process;
 mod prompt_material;
 mod reconcile;
 mod recover;
-pub mod replay;
 mod report_validation;
 mod request;
 pub mod resolve;
@@ -229,7 +228,7 @@ impl Runner {
     /// The reviewer that needs no settings.
     pub const BUILTIN: &'static str = "builtin";
 
-    fn filter(&self) -> FilterSettings {
+    pub(crate) fn filter(&self) -> FilterSettings {
         FilterSettings {
             max_file_bytes: self.settings.max_file_bytes,
             ignored_paths: self.settings.ignored_paths.clone(),

@@ -11,12 +11,11 @@ use super::{Runner, RunnerError};
 use crate::config::{
     ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, SummaryAuthor,
 };
-use crate::context::mask::Mask;
 use crate::context::pack::PackedContext;
-use crate::context::tokens;
 use crate::context::tools::{Toolbox, ToolboxSetup};
 use crate::domain::{Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
 use crate::git::{Changeset, Repo, TemporaryCheckout};
+use crate::masking::Mask;
 use crate::review::ReviewPlan;
 use crate::review::conversation::{
     self, AnswerProblem, ConversationLimits, ConversationPrompt, DeliveryPart, RemainingBudget, ReviewTask,
@@ -24,6 +23,7 @@ use crate::review::conversation::{
 use crate::reviewers::chat::{Chat, ChatError, ToolSupport};
 use crate::reviewers::command::AGENT_SETTINGS_PATHS;
 use crate::store::{SpendingLog, SpendingTotal};
+use crate::tokens;
 
 /// Lines of code on each side of a finding that is judged a second time.
 const OPINION_CONTEXT_LINES: u32 = 40;

@@ -12,8 +12,8 @@ use crate::git::FileChange;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::pattern::Pattern;
 use crate::knowledge::prompt_hints::{ChangedForms, render_hints};
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// Changed files that are looked at; the rest is likely to be more of the same. Own.
 const MAX_HINT_FILES: usize = 200;

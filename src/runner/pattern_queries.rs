@@ -11,8 +11,8 @@ use crate::knowledge::abstraction::{LineForms, extract_edits};
 use crate::knowledge::cache::{PatternObservation, PatternOutcome, PatternOutcomeKind};
 use crate::knowledge::form::Form;
 use crate::knowledge::pattern::{EditKind, PatternEvidence, PatternStance};
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// An edit this many lines from a finding is still about it. Own: what is missing is put in before or behind.
 const MAX_EDIT_DISTANCE: u32 = 2;

@@ -13,11 +13,11 @@ use super::prompt_material::{PromptMaterial, PromptSubject, PromptTokenLimits};
 use super::{ReviewRequest, Runner, RunnerError};
 use crate::config::{ModelCatalog, ReviewerKind, ReviewerSettings};
 use crate::context::diff_parts::DiffLimits;
-use crate::context::index::Index;
-use crate::context::mask::Mask;
 use crate::context::pack::PackedContext;
 use crate::domain::{Encoding, RunRecord, Scope, Source};
 use crate::git::Changeset;
+use crate::index::Index;
+use crate::masking::Mask;
 use crate::review::{PlannedFile, ReviewPlan};
 use crate::reviewers::chat::ToolSupport;
 

@@ -163,7 +163,7 @@ pub(super) fn ignore_the_terminal() {}
 /// Kills the process group that `worker` leads, and nothing when it leads none: a worker is started as the leader of
 /// its own group, so a number that was given to another process meanwhile is most likely not one.
 #[cfg(unix)]
-pub(super) fn kill_group(worker: u32) {
+pub(crate) fn kill_group(worker: u32) {
     use rustix::process::{Pid, Signal, getpgid, kill_process_group};
     let Some(leader) = i32::try_from(worker).ok().filter(|&number| number > 1).and_then(Pid::from_raw) else { return };
     if getpgid(Some(leader)) == Ok(leader) {

@@ -9,17 +9,17 @@ use crate::config::{PromptName, Prompts};
 use crate::context::builder::{TASK_BUDGET_DIVISOR, standalone_piece};
 use crate::context::diff_parts::{DiffLimits, DiffParts, build_diff_parts, is_secret};
 use crate::context::guidelines::{Guidelines, collect_guidelines};
-use crate::context::mask::Mask;
 use crate::context::omitted_files::list_omitted_files;
 use crate::context::pack::{ContextPiece, Need, SectionKind};
 use crate::context::project_documents::{Constitution, list_project_documents, quote_constitution};
 use crate::context::retrieve::unified_diff;
-use crate::context::tokens;
 use crate::domain::{Encoding, LineRange, OmissionReason, OmittedFile, RunRecord, text};
 use crate::git::{Changeset, FileChange, Hunk};
 use crate::knowledge::prompt_hints;
+use crate::masking::Mask;
 use crate::review::ReviewPlan;
 use crate::review::conversation::ConversationLimits;
+use crate::tokens;
 
 /// What the project's own rules may take of a request. Tokens.
 const MAX_RULES_TOKENS: u64 = 3_000;

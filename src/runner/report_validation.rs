@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::{Runner, RunnerError};
-use crate::context::chunk::chunk_file;
-use crate::context::mask::Mask;
 use crate::domain::{Finding, LineRange, ReportedProblem, RunId, RunRecord};
 use crate::git::{Changeset, Repo};
+use crate::index::chunk::chunk_file;
+use crate::masking::Mask;
 use crate::review::{FileText, ReportValidation, ScopeLines, apply_replacement, validate_report};
 use crate::reviewers::analyzer;
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Files that are kept at hand.
 const MAX_CACHED_FILES: usize = 64;

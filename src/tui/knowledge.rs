@@ -17,7 +17,7 @@ use super::{filter, pages};
 use crate::domain::{Kind, MuteAction, PatternId, Time};
 use crate::knowledge::pattern::{Pattern, PatternStance};
 use crate::knowledge::rank::PatternAssessment;
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Pattern and its rank at the time it was read.
 #[derive(Debug, Clone)]

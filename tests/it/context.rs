@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::thread;
 
 use revdeck::config::Paths;
-use revdeck::context::index::{Index, IndexCompleteness};
 use revdeck::git::Repo;
+use revdeck::index::{Index, IndexCompleteness};
 use serde_json::Value;
 
 use crate::env::{TestEnvironment, err, files_below};

@@ -7,8 +7,8 @@ use revdeck::review::{
     Admission, FileText, FindingAccumulator, ReportValidation, ScopeLines, apply_replacement, extract_reports,
     validate_report,
 };
-use revdeck::reviewers::analyzer::source::Parsers;
 use revdeck::reviewers::analyzer::{Builtin, FileRedactor, has_no_new_syntax_errors};
+use revdeck::syntax::source::Parsers;
 
 const PATH: &str = "src/client.py";
 const SECRET: &str = "sk_live_9aT4vQ1xZ8mB3nK7pL2w";

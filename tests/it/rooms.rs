@@ -6,18 +6,23 @@ use std::path::Path;
 use crate::env::files_below;
 
 /// The rooms from top to bottom, as the crate documentation lists them.
-const ROOMS: [&str; 15] = [
+const ROOMS: [&str; 20] = [
     "cli",
     "tui",
     "mcp",
     "report",
+    "eval",
     "runner",
     "review",
     "policy",
     "ledger",
     "context",
+    "index",
     "knowledge",
+    "masking",
     "reviewers",
+    "syntax",
+    "tokens",
     "git",
     "store",
     "config",

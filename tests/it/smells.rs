@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use revdeck::domain::{Kind, RunId, Time};
 use revdeck::git::Hunk;
-use revdeck::reviewers::analyzer::language::Language;
 use revdeck::reviewers::analyzer::limits::Limits;
 use revdeck::reviewers::analyzer::smells::Smell;
-use revdeck::reviewers::analyzer::source::Parsers;
-use revdeck::reviewers::analyzer::{AnalyzeError, Builtin, to_findings};
+use revdeck::reviewers::analyzer::{Builtin, to_findings};
+use revdeck::syntax::ParseFailure;
+use revdeck::syntax::language::Language;
+use revdeck::syntax::source::Parsers;
 
 use crate::env::TestEnvironment;
 
@@ -57,7 +58,7 @@ fn long_functions_are_found_in_every_language_with_their_figures() {
         assert!(of_kind(&report.smells, Kind::LongMethod).is_empty(), "{}", language.0);
     }
     let unread = builtin.analyze_file(&mut parsers, "README.md", b"text").expect_err("not a language of ours");
-    assert_eq!(unread, AnalyzeError::UnknownLanguage);
+    assert_eq!(unread, ParseFailure::UnknownLanguage);
 }
 
 #[test]

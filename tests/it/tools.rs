@@ -8,10 +8,10 @@ mod material;
 
 use std::path::PathBuf;
 
-use revdeck::context::mask::Mask;
 use revdeck::context::tools::{ToolResult, Toolbox, ToolboxSetup};
 use revdeck::domain::{ToolCall, ToolOutcome};
 use revdeck::git::{FilterSettings, Repo, Snapshot};
+use revdeck::masking::Mask;
 use revdeck::reviewers::analyzer::reviewer::{self, BuiltinReviewer};
 use serde_json::Value;
 

@@ -11,14 +11,14 @@ use crate::cli::output;
 use crate::cli::session::{self, Invocation};
 use crate::config::RequiredAssets;
 use crate::domain::text::format_count;
-use crate::git::Repo;
-use crate::knowledge::evaluate::cases::{EvaluationSplit, FixCases};
-use crate::knowledge::evaluate::{
+use crate::eval::knowledge::cases::{EvaluationSplit, FixCases};
+use crate::eval::knowledge::{
     EvaluateError, EvaluationPlan, MAX_KEPT_PATTERNS, PatternEvaluation, RankingHits, RankingRow, SIZE_BOUNDS,
     TOP_LINES, evaluate_patterns,
 };
+use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Commits of history that fixes are looked for in.
 const MAX_HISTORY_COMMITS: usize = 100_000;

@@ -12,8 +12,8 @@ use crate::cli::output;
 use crate::domain::text::format_count;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
-use crate::reviewers::analyzer::language::Language;
 use crate::store::files::{self, ExistingPolicy};
+use crate::syntax::language::Language;
 
 /// Arguments of `knowledge export`.
 #[derive(Debug, Args)]

@@ -13,7 +13,7 @@ use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::pattern::{Pattern, PatternOrigin, PatternStance};
 use crate::knowledge::rank::{self, PatternState};
 use crate::report::{TextStyle, TextTable, json};
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Arguments of `knowledge list`.
 #[derive(Debug, Args)]

@@ -26,7 +26,7 @@ use crate::knowledge::builtin_patterns;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::pattern::Pattern;
 use crate::report::TextOptions;
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// What the long help says of patterns.
 const ABOUT_PATTERNS: &str = "\

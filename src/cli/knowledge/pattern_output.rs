@@ -6,7 +6,7 @@ use crate::domain::{Kind, Time};
 use crate::knowledge::kind_tallies::KindTally;
 use crate::knowledge::pattern::Pattern;
 use crate::knowledge::rank;
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// A pattern with every key, and where it stands.
 pub fn pattern_to_json(pattern: &Pattern, now: Time) -> Value {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::context::pack::ContextSection;
 use crate::context::retrieve::unified_diff::parse_unified_diff;
-use crate::context::tokens::count_tokens;
+use crate::tokens::count_tokens;
 
 /// A repository with one commit.
 struct ContextTestRepo {

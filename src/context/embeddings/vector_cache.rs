@@ -15,8 +15,8 @@ use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::context::disk;
 use crate::domain::content_hash;
+use crate::index::disk;
 
 const MAGIC: &[u8; 8] = b"rdvects1";
 const RECORD_HEADER_BYTES: usize = 28;

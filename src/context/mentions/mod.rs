@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub use pieces::{MentionQuery, mark_files};
 
-use super::index::{Index, IndexCompleteness, IndexError};
 use super::retrieve::SourceFile;
 use super::retrieve::paths::folder;
 use super::retrieve::unified_diff;
 use super::retrieve::words::Vocabulary;
 use crate::git::TreeFile;
+use crate::index::{Index, IndexCompleteness, IndexError};
 
 /// Most paths and most names that are looked up, first ones first; most tasks have only a few.
 const MAX_MENTIONS: usize = 400;

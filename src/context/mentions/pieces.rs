@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::{Mention, MentionedFiles};
-use crate::context::chunk::Declaration;
 use crate::context::file_analysis::FileAnalyzer;
 use crate::context::pack::{ContextPiece, Need, ScoreExplanation, SectionKind, TokenCounter};
 use crate::context::retrieve::document::Document;
@@ -18,7 +17,8 @@ use crate::context::text::slice_lines;
 use crate::context::units::{classify_unit, sort_declarations};
 use crate::context::utility::FileUtility;
 use crate::domain::LineRange;
-use crate::reviewers::analyzer::facts::is_test_path;
+use crate::index::chunk::Declaration;
+use crate::syntax::facts::is_test_path;
 
 /// Marks the best pieces of each file that is mentioned by its path, up to `most` tokens per file, and always at least
 /// one piece. Declarations come before other code, because the words of a mentioned file need not match the task.

@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::chunk::Declaration;
 use super::compress::Strength;
 use super::test_coverage::LineCoverage;
 use super::text::slice_lines;
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, Time, word_enum};
+use crate::index::chunk::Declaration;
 
 use sections::SelectedPieces;
 pub use shared_text::SharedText;

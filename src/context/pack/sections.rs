@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{ContextPiece, ContextSection, ExclusionReason, Need, ScoreExplanation, SectionKind, TokenPrice};
-use crate::context::mask::Mask;
 use crate::context::text::{choose_fence, format_path, slice_lines};
 use crate::domain::LineRange;
+use crate::masking::Mask;
 
 /// Pieces selected so far.
 pub(super) struct SelectedPieces {

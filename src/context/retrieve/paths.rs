@@ -1,6 +1,6 @@
 //! Classifies paths: code, tests, file extension and subject.
 
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Extensions of code files that have no parser here.
 const CODE_EXTENSIONS: [&str; 65] = [

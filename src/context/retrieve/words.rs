@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::context::interner::Interner;
+use crate::index::interner::Interner;
 
 /// Longest identifier in bytes; a longer word is data.
 const MAX_IDENTIFIER_BYTES: usize = 80;

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::{TestCoverage, UNKNOWN_FOLDER};
-use crate::context::disk_cache::{CacheKey, DiskCache};
 use crate::domain::content_hash;
 use crate::git::{EntryKind, Repo, TreeFile, TreeListingEntry};
+use crate::index::disk_cache::{CacheKey, DiskCache};
 
 /// Usual paths of reports.
 const REPORT_PATHS: [&str; 12] = [

@@ -16,11 +16,11 @@ use super::index_prefilter::IndexPrefilter;
 use super::pager::{Pager, ShownLines};
 use super::scan::{MAX_SCAN_BYTES, scan_files};
 use super::{Tool, ToolError, ToolOutput, Toolbox, files, quote};
-use crate::context::mask::unmasked_ranges;
 use crate::context::text::{self, format_line};
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolOutcome, ToolSpec};
 use crate::git::TreeListingEntry;
+use crate::masking::unmasked_ranges;
 
 /// Longest query in characters.
 const MAX_QUERY_CHARS: usize = 1_000;

@@ -13,11 +13,11 @@ use std::ops::Range;
 
 use super::{ToolError, quote};
 use crate::context::retrieve::paths::is_code;
-use crate::context::secret_files::is_secret_file;
 use crate::context::symlinks;
 use crate::context::text::{escape_fences, escape_unsafe};
 use crate::domain::text::path_from_bytes;
 use crate::git::{Changeset, EntryKind, Repo, TreeFile, TreeListing, TreeListingEntry};
+use crate::masking::secret_files::is_secret_file;
 
 /// Longest path in bytes.
 const MAX_PATH_BYTES: usize = 4096;

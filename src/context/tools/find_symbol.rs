@@ -12,11 +12,11 @@ use super::pager::{Pager, ShownLines};
 use super::scan::{MAX_SCAN_BYTES, scan_files};
 use super::symbols::{SymbolOccurrence, SymbolRole, find_occurrences, strip_sigils};
 use super::{Tool, ToolError, ToolOutput, Toolbox, quote};
-use crate::context::mask::unmasked_ranges;
 use crate::context::text::format_line;
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolSpec};
-use crate::reviewers::analyzer::language::Language;
+use crate::masking::unmasked_ranges;
+use crate::syntax::language::Language;
 
 /// Longest name in bytes.
 const MAX_NAME_BYTES: usize = 200;

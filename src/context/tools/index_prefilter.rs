@@ -4,9 +4,9 @@
 
 use std::collections::HashSet;
 
-use crate::context::chunk::ChunkKind;
-use crate::context::index::{FileId, Index, IndexError, IndexedFile, split_words};
 use crate::git::TreeListingEntry;
+use crate::index::chunk::ChunkKind;
+use crate::index::{FileId, Index, IndexError, IndexedFile, split_words};
 
 /// Files of an index that may contain the search target.
 pub struct IndexPrefilter<'a> {

@@ -33,13 +33,13 @@ use self::arguments::ToolArguments;
 use self::files::VisibleFiles;
 use self::line_metadata::LineMetadata;
 use self::text_cache::MaskedTextCache;
-use super::index::Index;
-use super::mask::Mask;
 use super::text::format_line;
 use crate::domain::{Finding, LineRange, ToolCall, ToolOutcome, ToolSpec, word_enum};
 use crate::git::{Changeset, GitError, Repo};
+use crate::index::Index;
+use crate::masking::Mask;
 use crate::reviewers::Reviewer;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::source::Parsers;
 
 /// Largest answer in bytes: about 8,000 tokens, a ninth of the default window.
 pub const MAX_ANSWER_BYTES: usize = 32 << 10;

@@ -6,11 +6,11 @@ use super::arguments::ToolArguments;
 use super::pager::{Pager, ShownLines};
 use super::{Tool, ToolError, ToolOutput, Toolbox, files, quote, text_cache};
 use crate::context::diff;
-use crate::context::secret_files::is_secret_file;
 use crate::context::text::{BlobText, ReadTextError, format_line, format_path};
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, OmissionReason, ToolSpec};
 use crate::git::{EntryKind, FileChange};
+use crate::masking::secret_files::is_secret_file;
 
 /// Unchanged lines around each hunk, as in git.
 const CONTEXT_LINES: u32 = 3;

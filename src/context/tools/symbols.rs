@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
-use crate::context::chunk::last_row;
 use crate::domain::LineRange;
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::{KindSet, NAME_KINDS, NodeIndex, ParsedFile, field_id};
+use crate::index::chunk::last_row;
+use crate::syntax::language::Language;
+use crate::syntax::source::{KindSet, NAME_KINDS, NodeIndex, ParsedFile, field_id};
 
 /// Role of a name at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -256,7 +256,7 @@ fn classify_occurrence(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reviewers::analyzer::source::Parsers;
+    use crate::syntax::source::Parsers;
 
     /// Formats each occurrence of `name` as `line kind`; `-` for a reference.
     fn found(path: &str, code: &str, name: &str) -> Vec<String> {

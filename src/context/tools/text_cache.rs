@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{ToolError, quote};
-use crate::context::mask::Mask;
 use crate::context::text::{BlobText, MAX_TEXT_BYTES, ReadTextError, format_size};
 use crate::git::{Repo, TreeListingEntry};
+use crate::masking::Mask;
 
 /// Cached text in bytes above which the cache is emptied.
 const MAX_CACHED_BYTES: usize = 32 << 20;

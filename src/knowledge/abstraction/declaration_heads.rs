@@ -7,7 +7,7 @@
 use super::node_marks::{NodeMark, NodeMarks};
 use super::node_roles::{ANNOTATION, BLOCK, HEAD};
 use crate::knowledge::form::Placeholder;
-use crate::reviewers::analyzer::source::NodeIndex;
+use crate::syntax::source::NodeIndex;
 
 /// Returns true if a node is a declaration that the parser understood up to its body.
 pub(super) fn is_head(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> bool {

@@ -13,8 +13,8 @@ use crate::domain::LineRange;
 use crate::knowledge::form::{Form, FormToken, Placeholder};
 use crate::knowledge::pattern::EditKind;
 use crate::knowledge::privacy_gate;
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::{NodeIndex, Parsers};
+use crate::syntax::language::Language;
+use crate::syntax::source::{NodeIndex, Parsers};
 
 /// Maximum file size in bytes, the same as in [`crate::git`]; larger files are not written by hand.
 const MAX_BYTES: usize = 1 << 20;

@@ -5,7 +5,7 @@ use super::declaration_heads::{HeadExclusion, classify_head_child, is_head};
 use super::node_marks::{NodeMark, NodeMarks};
 use super::vocabulary::{hash_fnv1a, mix_digests};
 use crate::knowledge::form::{Form, FormToken, MAX_TOKENS, Placeholder};
-use crate::reviewers::analyzer::source::NodeIndex;
+use crate::syntax::source::NodeIndex;
 
 /// Assigned placeholder numbers, by what they stand for.
 pub(super) struct PlaceholderNumbers {

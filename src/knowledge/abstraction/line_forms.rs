@@ -6,7 +6,7 @@ use super::sites::{build_form, is_site};
 use super::{AbstractionDetail, is_informative};
 use crate::domain::LineRange;
 use crate::knowledge::form::Form;
-use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Maximum number of nodes between code and its site; deeper code is not written by hand.
 const MAX_SITE_STEPS: usize = 256;

@@ -11,7 +11,7 @@ use super::node_roles::{
 };
 use super::vocabulary::{KeywordTokens, StdlibName, TokenId, TokenVocabulary, hash_fnv1a, mix_digests};
 use crate::knowledge::form::Placeholder;
-use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Maximum number of tokens that are written out at full detail: of an expression inside another one here, and of a
 /// value, a block and an argument list below. Longer shapes are hardly ever seen twice.

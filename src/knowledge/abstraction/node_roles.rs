@@ -5,8 +5,8 @@
 
 use std::sync::OnceLock;
 
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::field_id;
+use crate::syntax::language::Language;
+use crate::syntax::source::field_id;
 
 pub(super) type NodeRoleBits = u32;
 

@@ -7,7 +7,7 @@ use super::node_roles::{BLOCK, BRACKETS, EXPRESSION, ITEM, STATEMENT};
 use super::{AbstractionDetail, MIN_FORM_TOKENS};
 use crate::domain::LineRange;
 use crate::knowledge::form::Form;
-use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Kind of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

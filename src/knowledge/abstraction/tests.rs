@@ -4,8 +4,9 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::reviewers::analyzer::language::Language::{self, *};
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::language::Language;
+use crate::syntax::language::Language::*;
+use crate::syntax::source::Parsers;
 
 fn learned(language: Language, before: &str, after: &str) -> Vec<String> {
     let edits = extract_edits(&mut Parsers::default(), language, before.as_bytes(), after.as_bytes());

@@ -10,7 +10,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use super::node_marks::{NodeMark, NodeMarks};
 use super::node_roles::{DECLARATION, LIST};
 use super::sites::is_site;
-use crate::reviewers::analyzer::source::NodeIndex;
+use crate::syntax::source::NodeIndex;
 
 /// Maximum number of changes in a file; a file with more changes is not a fix of one thing.
 const MAX_TREE_CHANGES: usize = 256;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use crate::knowledge::stdlib_names::{self, StdlibSection};
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Index of a kept token in its [`TokenVocabulary`].
 pub(super) type TokenId = u32;

@@ -15,7 +15,7 @@ use crate::knowledge::pattern::{
     EditKind, MAX_ORIGINS, MonthlyOutcomes, Pattern, PatternCount, PatternEvidence, PatternOrigin, PatternStance,
 };
 use crate::knowledge::{builtin_patterns, rank};
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Maximum number of months with outcomes: two years.
 pub(super) const MAX_MONTHS: usize = 24;

@@ -34,9 +34,9 @@ use super::matcher::is_wrong_import;
 use super::pattern::{EditKind, Pattern};
 use super::{builtin_patterns, clustering, privacy_gate};
 use crate::domain::{Kind, MuteAction, PatternId, Time};
-use crate::reviewers::analyzer::language::Language;
 use crate::store::StoreError;
 use crate::store::files::{self, ExistingPolicy};
+use crate::syntax::language::Language;
 
 /// Maximum number of patterns per language, including curated ones; a project requirement.
 pub const MAX_PATTERNS_PER_LANGUAGE: usize = 1000;

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use super::stored_text::StoredTextAudit;
 use super::{AllowedWords, LeakTally, assert_pair_is_two_files, assert_sites_pass};
+use crate::eval::knowledge::cases::{EvaluationSplit, FixCases};
 use crate::git::Repo;
 use crate::knowledge::abstraction::{LineForms, extract_edits};
-use crate::knowledge::evaluate::cases::{EvaluationSplit, FixCases};
 use crate::knowledge::history_mining;
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// Number of observations learned at once.
 const OBSERVATIONS_PER_BATCH: usize = 5_000;

@@ -23,8 +23,8 @@ use super::form::{Form, FormToken, Placeholder};
 use super::{history_mining, privacy_gate, stdlib_names};
 use crate::domain::LineRange;
 use crate::git::Repo;
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// Words that forms of each language may contain.
 struct AllowedWords(BTreeMap<&'static str, HashSet<&'static str>>);

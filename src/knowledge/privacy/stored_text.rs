@@ -20,7 +20,7 @@ use crate::knowledge::kind_tallies::{FindingVerdict, KindVerdict};
 use crate::knowledge::pattern::{EditKind, Pattern, PatternCount, PatternEvidence, PatternOrigin, PatternStance};
 use crate::knowledge::prompt_hints::{ChangedForms, render_hints};
 use crate::knowledge::test_support::time_at_day;
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 const KEYS: &str = "version language patterns forgotten learned id stance edit kind description broken fixed instruction \
                     evidence origin counts frequency successes failures first_seen last_seen last_matched months related \

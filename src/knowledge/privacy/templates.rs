@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Code of every language before and after an edit, with slots for a name (`N`), another name (`M`), a type (`T`),
 /// the content of a string (`S`), a number (`9`) and a comment (`C`).

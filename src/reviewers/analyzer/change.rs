@@ -7,13 +7,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::facts::{Class, Function};
 use super::smells::{InFileClones, Smell, complex_functions, god_class};
-use super::source::Parsers;
-use super::{AnalyzeError, Builtin, FileReport, learned_rules};
+use super::{Builtin, FileReport, learned_rules};
 use crate::domain::anchors::Anchors;
 use crate::domain::{Kind, LineRange};
 use crate::git::Hunk;
+use crate::syntax::ParseFailure;
+use crate::syntax::facts::{Class, Function};
+use crate::syntax::source::Parsers;
 
 impl Builtin {
     /// Returns the smells that a change of one file adds or makes worse, sorted by line.
@@ -24,7 +25,7 @@ impl Builtin {
     ///
     /// # Errors
     ///
-    /// Returns [`AnalyzeError`] if the new version cannot be analyzed. A previous version that cannot be analyzed
+    /// Returns [`ParseFailure`] if the new version cannot be analyzed. A previous version that cannot be analyzed
     /// counts as missing.
     pub fn review_change(
         &self,
@@ -33,7 +34,7 @@ impl Builtin {
         text: &[u8],
         hunks: &[Hunk],
         old: impl FnOnce() -> Option<(String, Vec<u8>)>,
-    ) -> Result<Vec<Smell>, AnalyzeError> {
+    ) -> Result<Vec<Smell>, ParseFailure> {
         let (mut new, surest) = self.analyze(parsers, path, text, InFileClones::Ignored)?;
         let smells = std::mem::take(&mut new.smells);
         let added = LineSet::from_hunks(hunks);
@@ -279,8 +280,8 @@ fn describe_growth(kind: Kind, grown: &str) -> String {
 mod tests {
     use super::*;
     use crate::reviewers::analyzer::FileRedactor;
-    use crate::reviewers::analyzer::language::Language;
     use crate::reviewers::analyzer::limits::Limits;
+    use crate::syntax::language::Language;
 
     fn method(name: &str, lines: usize) -> String {
         let body: String = (1..lines).map(|line| format!("    g(x_{line})\n")).collect();

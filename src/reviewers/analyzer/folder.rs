@@ -6,10 +6,11 @@ use std::sync::Mutex;
 
 use thiserror::Error;
 
-use super::language::Language;
 use super::smells::duplicate_code::index::CloneIndex;
-use super::source::Parsers;
-use super::{AnalyzeError, Builtin, FileReport};
+use super::{Builtin, FileReport};
+use crate::syntax::ParseFailure;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// Error for a path argument that cannot be read.
 #[derive(Debug, Error)]
@@ -133,7 +134,7 @@ impl Builtin {
                     let file = match self.analyze_file(&mut parsers, &name, &text) {
                         Ok(file) => file,
                         Err(why) => {
-                            if why != AnalyzeError::UnknownLanguage || found == FileOrigin::Named {
+                            if why != ParseFailure::UnknownLanguage || found == FileOrigin::Named {
                                 report.left_out.push((path, why.to_string()));
                             }
                             continue;

@@ -10,7 +10,7 @@ use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, 
 
 use super::change::LineSet;
 use super::smells::Smell;
-use super::source::ParsedFile;
+use crate::syntax::source::ParsedFile;
 
 /// Maximum number of learned smells per file, most confident first: a hint at every place is of no use. Own choice.
 const MAX_LEARNED_SMELLS_PER_FILE: usize = 5;
@@ -154,9 +154,9 @@ mod tests {
     use super::*;
     use crate::git::Hunk;
     use crate::reviewers::analyzer::Builtin;
-    use crate::reviewers::analyzer::language::Language;
     use crate::reviewers::analyzer::limits::Limits;
-    use crate::reviewers::analyzer::source::Parsers;
+    use crate::syntax::language::Language;
+    use crate::syntax::source::Parsers;
 
     /// Matches every line that contains `wrong`, and treats all findings as dismissed.
     struct FakeLearnedRules(Kind);

@@ -1,43 +1,35 @@
 //! Built-in reviewer: finds eleven code smells in tree-sitter syntax trees, without network access.
 //!
-//! Each file is parsed once, and its tree is flattened once into an array of [`source::Node`]s. Every smell reads that
+//! Each file is parsed once, and its tree is flattened once into an array of [`crate::syntax::source::Node`]s. Every smell reads that
 //! array.
 
 mod change;
-mod declarations;
-pub mod facts;
 mod findings;
 mod folder;
-pub mod language;
 pub mod learned_rules;
 pub mod limits;
-mod metrics;
-mod node_kinds;
 pub mod reviewer;
 pub mod smells;
-pub mod source;
-mod syntax_check;
 
+pub use crate::syntax::syntax_check::has_no_new_syntax_errors;
 pub use findings::to_findings;
 pub use folder::{FolderError, FolderReport};
 pub use smells::duplicate_code::search::{FINGERPRINT_VERSION, FingerprintSource, file_fingerprints};
 pub use smells::hardcoded_configuration::{
     FileRedactor, ValueQuoting, find_key_shapes, find_named_secrets, needs_parsing, redact,
 };
-pub use syntax_check::has_no_new_syntax_errors;
 
 use std::fmt;
 use std::sync::Arc;
 
-use thiserror::Error;
-
-use facts::{Class, FileFacts, Function};
-use language::Language;
+use crate::syntax::ParseFailure;
+use crate::syntax::facts::{Class, FileFacts, Function};
+use crate::syntax::language::Language;
+use crate::syntax::source::{ParsedFile, Parsers};
 use learned_rules::LearnedRules;
 use limits::Limits;
 use smells::hardcoded_configuration::HardcodedValues;
 use smells::{InFileClones, Smell};
-use source::{ParsedFile, Parsers};
 
 /// Built-in reviewer with its thresholds and, optionally, the rules learned from earlier reviews.
 #[derive(Clone, Default)]
@@ -67,18 +59,6 @@ pub struct FileReport {
     pub redactor: FileRedactor,
 }
 
-/// Reason why a file was not analyzed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum AnalyzeError {
-    #[error("it is of no language that revdeck reads")]
-    UnknownLanguage,
-    /// Parsing needs more parser steps or memory than the limit for a file of this size.
-    #[error("it is too complex to parse")]
-    TooComplex,
-    #[error("the analysis failed on it; that is a fault of revdeck")]
-    Failed,
-}
-
 impl Builtin {
     pub fn new(limits: Limits) -> Self {
         Self { limits, lessons: None }
@@ -98,8 +78,8 @@ impl Builtin {
     ///
     /// # Errors
     ///
-    /// Returns [`AnalyzeError`] if the language is unknown, the file is too complex to parse, or the parser fails.
-    pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Result<FileReport, AnalyzeError> {
+    /// Returns [`ParseFailure`] if the language is unknown, the file is too complex to parse, or the parser fails.
+    pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Result<FileReport, ParseFailure> {
         let (mut report, surest) = self.analyze(parsers, path, text, InFileClones::Reported)?;
         learned_rules::keep_surest(&mut report.smells, &surest);
         Ok(report)
@@ -141,8 +121,8 @@ impl Builtin {
         path: &str,
         text: &[u8],
         copies: InFileClones,
-    ) -> Result<(FileReport, Vec<u32>), AnalyzeError> {
-        let language = Language::detect(path, text).ok_or(AnalyzeError::UnknownLanguage)?;
+    ) -> Result<(FileReport, Vec<u32>), ParseFailure> {
+        let language = Language::detect(path, text).ok_or(ParseFailure::UnknownLanguage)?;
         let source = parsers.parse(path, language, text)?;
         let facts = FileFacts::from_parsed(&source);
         let (mut smells, hidden) = smells::check_all(&source, &facts, &self.limits, copies);

@@ -9,22 +9,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Builtin;
 use super::change::LineSet;
-use super::facts::FileFacts;
 use super::findings::to_findings;
-use super::language::Language;
 use super::learned_rules::LearnedRules;
 use super::limits::{Limits, LimitsError};
 use super::smells::Smell;
 use super::smells::duplicate_code::index::CloneIndex;
 use super::smells::duplicate_code::search::{ChangedFile, CloneSearch, FingerprintSource};
-use super::source::Parsers;
-use super::{AnalyzeError, Builtin};
 use crate::domain::{
     ErrorClass, Finding, LineRange, OmissionReason, OmittedFile, RunId, Time, content_hash, text::format_count,
 };
 use crate::git::{FileChange, FilterSettings, GitError, Repo, TreeFile};
 use crate::reviewers::{Reviewer, ReviewerError, ReviewerFile, ReviewerReport, ReviewerUnit};
+use crate::syntax::ParseFailure;
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// Version of the rules. Raise it if the same code and thresholds give other findings within one package version.
 const RULES_VERSION: u32 = 5;
@@ -81,14 +82,14 @@ enum FileOutcome {
 
 impl FileOutcome {
     fn failed() -> Self {
-        Self::from_error(AnalyzeError::Failed)
+        Self::from_error(ParseFailure::Failed)
     }
 
-    fn from_error(why: AnalyzeError) -> Self {
+    fn from_error(why: ParseFailure) -> Self {
         match why {
-            AnalyzeError::UnknownLanguage => Self::LeftOut { reason: OmissionReason::UnsupportedLanguage, note: None },
-            AnalyzeError::TooComplex => Self::LeftOut { reason: OmissionReason::TooComplex, note: None },
-            AnalyzeError::Failed => Self::LeftOut { reason: OmissionReason::Unreadable, note: Some(why.to_string()) },
+            ParseFailure::UnknownLanguage => Self::LeftOut { reason: OmissionReason::UnsupportedLanguage, note: None },
+            ParseFailure::TooComplex => Self::LeftOut { reason: OmissionReason::TooComplex, note: None },
+            ParseFailure::Failed => Self::LeftOut { reason: OmissionReason::Unreadable, note: Some(why.to_string()) },
         }
     }
 }

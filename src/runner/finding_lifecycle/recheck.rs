@@ -10,11 +10,11 @@ use std::sync::Arc;
 use crate::domain::{Finding, Kind, LineRange};
 use crate::policy::is_edited_anchor;
 use crate::reviewers::analyzer::Builtin;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::learned_rules::LearnedRules;
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::source::Parsers;
 use crate::store::StoreError;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// The smells of the files that were asked about.
 pub(super) struct Recheck {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::domain::PatternId;
     use crate::reviewers::analyzer::learned_rules::{DismissalRule, LearnedMatch};
-    use crate::reviewers::analyzer::source::ParsedFile;
+    use crate::syntax::source::ParsedFile;
 
     /// Knows one pattern, and finds it nowhere.
     struct LearnedRulesStub(&'static str);

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use super::fixer_requests::FixDropWatch;
 use super::fixer_worker::{FixAttempt, FixFailure, FixMaterial};
 use crate::config::Prompt;
-use crate::context::mask::Mask;
 use crate::domain::{ChatMessage, ChatRequest, StopReason, text};
 use crate::git::FileEdit;
+use crate::masking::Mask;
 use crate::review::{apply_edits, parse_edits};
 use crate::runner::reviewer_identity::connect;
 use crate::runner::{Runner, RunnerError};
@@ -32,7 +32,7 @@ impl Runner {
         let wanted = FixDropWatch::new(self, fix);
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
         let texts = self.read_texts(material)?;
-        let count = |text: &str| crate::context::tokens::count_tokens(facts.encoding, text) as u64;
+        let count = |text: &str| crate::tokens::count_tokens(facts.encoding, text) as u64;
         let code = render_code(material, &texts, mask);
         if count(&code) > MAX_CODE_TOKENS.min(facts.context_window / 2) {
             return Err(FixFailure::Reason(

@@ -14,7 +14,7 @@ use crate::knowledge::pattern::{
     EditKind, MonthlyOutcomes, Pattern, PatternCount, PatternEvidence, PatternOrigin, PatternStance,
 };
 use crate::knowledge::rank;
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 use crate::tui::app::{App, InputPrompt, NoticeLevel, Overlay};
 use crate::tui::glyphs;
 use crate::tui::knowledge::{

@@ -11,8 +11,8 @@ use crate::config::ClockAndIds;
 use crate::domain::{Finding, Kind, MuteAction, PatternId, RunOutput, RunRecord, Time};
 use crate::knowledge::cache::{KnowledgeCache, PatternObservation};
 use crate::knowledge::pattern::{EditKind, PatternEvidence, PatternStance};
-use crate::reviewers::analyzer::language::Language;
 use crate::store::{RepoInfo, Store, StoreView};
+use crate::syntax::language::Language;
 use crate::tui::knowledge::{
     ExportOverwrite, KnowledgeOrder, KnowledgeOutcome, LearningMode, PatternLibrary, RankedPattern,
 };

@@ -1,7 +1,7 @@
 //! Settings: their layers, their errors, their limits.
 
 use revdeck::config::PromptName;
-use revdeck::context::tokens::{Encoding, count_tokens};
+use revdeck::tokens::{Encoding, count_tokens};
 
 use super::*;
 

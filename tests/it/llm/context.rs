@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use revdeck::config::{Paths, PromptName};
-use revdeck::context::index::{Index, IndexCompleteness};
-use revdeck::context::tokens::count_tokens;
 use revdeck::domain::{ContextRecord, ContextRecordSection, Encoding, RunEvent, RunId, RunStatus};
 use revdeck::git::Repo;
+use revdeck::index::{Index, IndexCompleteness};
+use revdeck::tokens::count_tokens;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

@@ -202,5 +202,5 @@ fn prompt_text(request: &Value) -> String {
 }
 
 fn tokens(text: &str) -> u64 {
-    revdeck::context::tokens::count_tokens(revdeck::context::tokens::Encoding::O200kBase, text) as u64
+    revdeck::tokens::count_tokens(revdeck::tokens::Encoding::O200kBase, text) as u64
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use revdeck::context::builder::{ContextOptions, ContextQuery, build_context};
-use revdeck::context::mask::Mask;
 use revdeck::context::query_input::history_tip;
 use revdeck::context::retrieve::task::RetrievalTask;
 use revdeck::context::tools::{Tool, Toolbox};
 use revdeck::domain::{Encoding, Kind, LineRange, ToolOutcome};
+use revdeck::masking::Mask;
 use serde_json::json;
 
 use super::{AWS, GITHUB, RANDOM, answered, call, snapshot, toolbox, toolbox_with};

@@ -4,9 +4,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 use proptest::prelude::*;
-use revdeck::context::mask::Mask;
 use revdeck::context::tools::Tool;
 use revdeck::domain::{ToolCall, ToolOutcome};
+use revdeck::masking::Mask;
 use rstest::rstest;
 use serde_json::{Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use revdeck::context::index::{Index, IndexCompleteness};
-use revdeck::context::mask::Mask;
+use revdeck::index::{Index, IndexCompleteness};
+use revdeck::masking::Mask;
 use serde_json::json;
 
 use super::{AWS, answered, snapshot, toolbox};

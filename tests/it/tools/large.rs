@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use revdeck::context::mask::Mask;
 use revdeck::domain::{ToolCall, ToolOutcome};
+use revdeck::masking::Mask;
 use serde_json::json;
 
 use super::{answered, call, toolbox};

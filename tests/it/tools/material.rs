@@ -5,10 +5,10 @@ use std::os::unix::fs::symlink;
 use proptest::prelude::*;
 use revdeck::context::diff_parts::{DiffLimits, DiffPart, DiffParts, build_diff_parts};
 use revdeck::context::guidelines::{Guidelines, collect_guidelines};
-use revdeck::context::mask::Mask;
 use revdeck::context::project_documents::{list_project_documents, quote_constitution};
-use revdeck::context::tokens::{Encoding, count_tokens};
 use revdeck::domain::{LineRange, OmissionReason};
+use revdeck::masking::Mask;
+use revdeck::tokens::{Encoding, count_tokens};
 
 use super::{AWS, RANDOM, snapshot};
 use crate::env::TestEnvironment;

@@ -3,9 +3,9 @@
 
 use super::Smell;
 use crate::domain::{Confidence, Kind, Priority, Severity};
-use crate::reviewers::analyzer::facts::{FileFacts, Function};
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::source::ParsedFile;
+use crate::syntax::facts::{FileFacts, Function};
+use crate::syntax::source::ParsedFile;
 
 /// A metric of a function and its limit.
 pub(in crate::reviewers::analyzer) struct FunctionMetric {

@@ -2,9 +2,9 @@
 
 use super::Smell;
 use crate::domain::{Confidence, Kind};
-use crate::reviewers::analyzer::facts::{Class, FileFacts};
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::source::ParsedFile;
+use crate::syntax::facts::{Class, FileFacts};
+use crate::syntax::source::ParsedFile;
 
 /// Reports each class over a limit. The limits of test code are multiplied by `test_factor`.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {

@@ -21,10 +21,10 @@ use self::secrets::Secret;
 use super::Smell;
 use super::syntax::{KindMap, SmellFieldIds, capitalize, compact, is_word_byte, last_identifier};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::{HardcodedConfiguration, Limits};
-use crate::reviewers::analyzer::source::{KindSet, NodeIndex, ParsedFile};
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::{KindSet, NodeIndex, ParsedFile};
 
 /// Node kinds and fields of one language that the search for literals needs.
 struct LiteralKinds {

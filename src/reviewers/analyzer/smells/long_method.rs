@@ -3,9 +3,9 @@
 
 use super::Smell;
 use crate::domain::{Confidence, Kind};
-use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::source::ParsedFile;
+use crate::syntax::facts::FileFacts;
+use crate::syntax::source::ParsedFile;
 
 /// Reports each function over the limit. The limit of test code is multiplied by `test_factor`.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {

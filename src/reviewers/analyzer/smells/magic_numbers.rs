@@ -15,10 +15,10 @@ use self::literal_roles::{LiteralRole, LiteralRoles};
 use super::Smell;
 use super::hardcoded_configuration::FileRedactor;
 use super::syntax::{has_comment_on_rows, has_word, is_upper_case, last_identifier};
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::{Limits, MagicNumbers};
-use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 static ROLES: LazyLock<[LiteralRoles; 13]> = LazyLock::new(|| Language::ALL.map(LiteralRoles::new));
 

@@ -18,10 +18,10 @@ use self::node_roles::{ErrorNodeRole, ErrorNodeRoles};
 use super::Smell;
 use super::syntax::{compact, has_comment_on_rows};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::{Limits, MissingErrorHandling};
-use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 static ROLES: LazyLock<[ErrorNodeRoles; 13]> = LazyLock::new(|| Language::ALL.map(ErrorNodeRoles::new));
 

@@ -14,10 +14,10 @@ mod syntax;
 pub mod tight_coupling;
 
 use self::hardcoded_configuration::{FileRedactor, HardcodedValues};
-use super::facts::{FileFacts, Function};
 use super::limits::{Grading, Limits};
-use super::source::{ParsedFile, field_id};
 use crate::domain::{Confidence, Kind, PatternId, Priority, Severity, Suggestion};
+use crate::syntax::facts::{FileFacts, Function};
+use crate::syntax::source::{ParsedFile, field_id};
 
 /// Problem that a smell check found in one file, before it becomes a finding of a run. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,8 +131,8 @@ impl Grading {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::reviewers::analyzer::language::Language;
-    use crate::reviewers::analyzer::source::Parsers;
+    use crate::syntax::language::Language;
+    use crate::syntax::source::Parsers;
 
     /// Runs one check on a text with the default limits, and asserts that all smells are of `kind`.
     pub fn find_smells(

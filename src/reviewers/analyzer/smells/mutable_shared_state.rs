@@ -11,10 +11,10 @@ use super::global_variables::declarations::is_python_container;
 use super::global_variables::module_variables::{self, ModuleVariable, ModuleVariableKind};
 use super::global_variables::writer_names;
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion, text};
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Reports the mutable shared state of a file.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {

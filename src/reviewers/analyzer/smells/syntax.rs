@@ -2,8 +2,8 @@
 //!
 //! Parsing helpers borrow from the file, so that nothing is allocated per node.
 
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile, field_id};
+use crate::syntax::language::Language;
+use crate::syntax::source::{Node, NodeIndex, ParsedFile, field_id};
 
 /// Map from a node kind to a small number that each smell chooses; 0 for kinds that it does not name.
 pub(super) struct KindMap(Vec<u8>);

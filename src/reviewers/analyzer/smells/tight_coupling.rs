@@ -12,10 +12,10 @@ use std::sync::LazyLock;
 use super::Smell;
 use super::syntax::{KindMap, SmellFieldIds, has_word, last_identifier};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::{Limits, TightCoupling};
-use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Role of a node for coupling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -382,9 +382,9 @@ fn parse_climbing_path(path: &str) -> Option<(&str, usize)> {
 
 /// Returns whether a node is a closure or an inner function, which creates its objects later.
 fn is_deferred_scope(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
-    static OTHERS: LazyLock<[crate::reviewers::analyzer::source::KindSet; 13]> = LazyLock::new(|| {
+    static OTHERS: LazyLock<[crate::syntax::source::KindSet; 13]> = LazyLock::new(|| {
         Language::ALL.map(|language| {
-            crate::reviewers::analyzer::source::KindSet::new(
+            crate::syntax::source::KindSet::new(
                 language,
                 &[
                     "closure_expression",

@@ -9,9 +9,9 @@ use super::node_roles::SmellNodeRole;
 use super::occurrences::{self, NameOccurrence};
 use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity};
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::Smell;
-use crate::reviewers::analyzer::source::NodeIndex;
+use crate::syntax::language::Language;
+use crate::syntax::source::NodeIndex;
 
 /// A function that may be unused or have unused parameters.
 #[derive(Debug, Clone, Copy)]

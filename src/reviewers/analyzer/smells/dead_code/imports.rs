@@ -5,9 +5,9 @@
 use super::occurrences::{self, NameOccurrence};
 use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity, Suggestion, text};
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::Smell;
-use crate::reviewers::analyzer::source::NodeIndex;
+use crate::syntax::language::Language;
+use crate::syntax::source::NodeIndex;
 
 /// An imported name. A statement that imports several names has one entry for each.
 #[derive(Debug, Clone, Copy)]

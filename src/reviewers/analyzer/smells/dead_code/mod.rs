@@ -16,10 +16,10 @@ use self::node_roles::{SmellNodeRole, SmellNodeRoles};
 use self::occurrences::NameOccurrences;
 use super::Smell;
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion};
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile};
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
 /// Reports the dead code of a file.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::fields;
+use crate::syntax::language::Language;
+use crate::syntax::source::fields;
 
 /// Role of a node. All languages share one table: a kind name means the same in every grammar, with few exceptions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 //!
 //! Strings count too, word by word: formats, reflection, `__all__`. Occurrences in comments are marked as such.
 
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
-use crate::reviewers::analyzer::source::{Node, NodeIndex, ParsedFile};
+use crate::syntax::language::Language;
+use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

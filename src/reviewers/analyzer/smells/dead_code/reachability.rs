@@ -4,8 +4,8 @@ use super::node_roles::SmellNodeRole;
 use super::occurrences;
 use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity, Suggestion};
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::{Node, NodeIndex};
+use crate::syntax::language::Language;
+use crate::syntax::source::{Node, NodeIndex};
 
 impl DeadCodeCollector<'_, '_> {
     /// Checks the statement that follows a `return` or similar in the same block.

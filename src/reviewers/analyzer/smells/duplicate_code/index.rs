@@ -8,10 +8,10 @@ use super::lexer::{self, CloneToken, LanguageFamily};
 use super::matching::{self, CloneRules, FastMap, TokenFingerprint};
 use super::search::{is_generated, is_vendored};
 use super::{LocatedClone, ReportingFile};
-use crate::reviewers::analyzer::facts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::smells::Smell;
+use crate::syntax::facts;
+use crate::syntax::language::Language;
 
 /// Maximum number of files with the same fingerprint. A more common fingerprint is an idiom and is ignored.
 const MAX_FILES_PER_FINGERPRINT: usize = 12;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// A group of languages whose files are compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,7 +5,7 @@
 
 pub use super::language_family::LanguageFamily;
 use super::language_family::{KEYWORDS, KeywordHashes, hash_text};
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// A token. Two tokens of the same shape differ at most in a name or a literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

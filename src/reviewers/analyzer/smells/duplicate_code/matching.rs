@@ -358,7 +358,7 @@ const CONTROL_TOKENS: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reviewers::analyzer::language::Language;
+    use crate::syntax::language::Language;
 
     fn lex(text: &str) -> Vec<CloneToken> {
         lexer::tokenize(Language::Go, text.as_bytes())

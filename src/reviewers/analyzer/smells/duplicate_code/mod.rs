@@ -21,9 +21,9 @@ use self::lexer::CloneToken;
 use self::matching::{CloneMatch, CloneRules, CloneSimilarity};
 use super::Smell;
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, text};
-use crate::reviewers::analyzer::facts::{FileFacts, Function};
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::source::ParsedFile;
+use crate::syntax::facts::{FileFacts, Function};
+use crate::syntax::source::ParsedFile;
 
 /// Reports copies within one file at the later place; the smell names the earlier one.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {

@@ -8,11 +8,11 @@ use super::matching::{self, CloneMatch, CloneRules, FastMap, GRAM_TOKENS, TokenF
 use super::{AcceptedClone, LocatedClone, ReportingFile};
 use crate::domain::{LineRange, text};
 use crate::git::TreeFile;
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::smells::Smell;
-use crate::reviewers::analyzer::source::ParsedFile;
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::ParsedFile;
 
 /// A parsed changed file, with the lines that the change added or changed.
 pub struct ChangedFile<'a> {

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::search::{ChangedFile, CloneSearch, FingerprintSource, file_fingerprints};
 use super::*;
 use crate::git::TreeFile;
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// A function of about 90 tokens per language, with names that can be changed.
 const FUNCTIONS: [(Language, &str, &str); 13] = [

@@ -1,11 +1,11 @@
 //! Collects the variables that a file declares outside of functions and that could change, per language.
 
 use super::module_variables::{ModuleVariable, ModuleVariableCollector, ModuleVariableKind};
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::reviewers::analyzer::smells::dead_code::occurrences;
-use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 impl ModuleVariableCollector<'_, '_> {
     pub(super) fn collect_declarations(&mut self) {

@@ -11,9 +11,9 @@ pub(super) mod module_variables;
 use self::module_variables::{ModuleVariable, ModuleVariableKind};
 use super::Smell;
 use crate::domain::{Confidence, Kind, Priority, Severity, text};
-use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::source::ParsedFile;
+use crate::syntax::facts::FileFacts;
+use crate::syntax::source::ParsedFile;
 
 /// Reports the global variables of a file.
 pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {

@@ -6,12 +6,12 @@
 
 use std::collections::HashSet;
 
-use crate::reviewers::analyzer::facts::FileFacts;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::reviewers::analyzer::smells::dead_code::occurrences::{self, NameOccurrence, NameOccurrences};
-use crate::reviewers::analyzer::source::{NodeIndex, ParsedFile};
+use crate::syntax::facts::FileFacts;
+use crate::syntax::language::Language;
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Kind of a module variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -442,7 +442,7 @@ impl ModuleVariableCollector<'_, '_> {
     }
 
     /// Returns whether an update is `x++` or `x += 1`, and not `-x` or `!x`, which have the same node kind in C#.
-    fn is_real_update(&self, parent: &crate::reviewers::analyzer::source::Node) -> bool {
+    fn is_real_update(&self, parent: &crate::syntax::source::Node) -> bool {
         let text = self.source.bytes(parent);
         let kind = self.kind_name(parent.kind);
         !kind.ends_with("unary_expression")

@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::super::syntax::has_word;
 use super::NameSource;
 use super::secrets::is_placeholder;
-use crate::reviewers::analyzer::language::Language;
 use crate::reviewers::analyzer::limits::HardcodedConfiguration;
+use crate::syntax::language::Language;
 
 /// An address in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

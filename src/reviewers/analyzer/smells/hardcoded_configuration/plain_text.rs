@@ -130,7 +130,7 @@ mod tests {
 
     use super::*;
     use crate::reviewers::analyzer::Builtin;
-    use crate::reviewers::analyzer::source::Parsers;
+    use crate::syntax::source::Parsers;
 
     const RANDOM: &str = concat!("q7Rt2Yp9", "Lk4Wn6Zc8Vb3Xs");
 

@@ -1,7 +1,7 @@
 //! Roles of syntax nodes for the literals inside them, per language.
 
 use super::super::syntax::{KindMap, SmellFieldIds};
-use crate::reviewers::analyzer::language::Language;
+use crate::syntax::language::Language;
 
 /// Role of a node for the literals in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

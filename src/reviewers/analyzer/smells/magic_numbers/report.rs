@@ -6,8 +6,8 @@ use super::super::hardcoded_configuration::is_likely_secret;
 use super::super::syntax::compact;
 use super::{NumberUse, UnexplainedNumber};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
-use crate::reviewers::analyzer::facts::FileFacts;
 use crate::reviewers::analyzer::limits::Limits;
+use crate::syntax::facts::FileFacts;
 
 /// Maximum number of lines of a repeated text, or of further literals, that an explanation names.
 const MAX_LINES_NAMED: usize = 6;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::source::Parsers;
 
 /// Returns the reported literals in order, with repeated texts in quotes.
 fn find_literals(path: &str, code: &str) -> Vec<String> {

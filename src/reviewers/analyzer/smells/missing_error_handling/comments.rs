@@ -1,7 +1,7 @@
 //! Selects the comments that explain why an error may be ignored. Doc comments and to-do comments do not count.
 
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::Node;
+use crate::syntax::language::Language;
+use crate::syntax::source::Node;
 
 /// First words of a comment that announces later work.
 const TO_DO_MARKS: [&str; 3] = ["TODO", "FIXME", "XXX"];

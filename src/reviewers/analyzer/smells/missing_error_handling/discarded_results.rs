@@ -3,8 +3,8 @@
 use super::super::syntax::last_identifier;
 use super::node_roles::ErrorNodeRole;
 use super::{LostErrorCollector, LostErrorKind, function_lists};
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::NodeIndex;
+use crate::syntax::language::Language;
+use crate::syntax::source::NodeIndex;
 
 /// Maximum distance from an allocation to its null check below, in lines.
 pub(super) const MAX_LINES_TO_NULL_CHECK: usize = 10;

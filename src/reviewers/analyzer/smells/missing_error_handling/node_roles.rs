@@ -1,8 +1,8 @@
 //! Roles of syntax nodes that can lose an error, per language.
 
 use super::super::syntax::{KindMap, SmellFieldIds};
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::KindSet;
+use crate::syntax::language::Language;
+use crate::syntax::source::KindSet;
 
 /// Role of a node for lost errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

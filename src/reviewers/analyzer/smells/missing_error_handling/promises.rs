@@ -2,8 +2,8 @@
 
 use super::node_roles::ErrorNodeRole;
 use super::{LostErrorCollector, LostErrorKind};
-use crate::reviewers::analyzer::language::Language;
-use crate::reviewers::analyzer::source::NodeIndex;
+use crate::syntax::language::Language;
+use crate::syntax::source::NodeIndex;
 
 /// Maximum number of calls in a chain that are followed. Longer chains are not reported.
 const MAX_CHAIN_CALLS: usize = 16;

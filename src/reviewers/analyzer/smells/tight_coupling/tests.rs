@@ -1,5 +1,5 @@
 use super::*;
-use crate::reviewers::analyzer::source::Parsers;
+use crate::syntax::source::Parsers;
 
 fn find_smells(path: &str, code: &str) -> Vec<Smell> {
     let language = Language::detect(path, code.as_bytes()).expect("a language");

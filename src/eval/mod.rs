@@ -1,0 +1,8 @@
+//! Measurements on real repositories: how well retrieval finds the code around changes, how well learned patterns point
+//! at buggy lines, and how much a replayed coding session saves.
+//!
+//! Nothing here runs in a review.
+
+pub mod knowledge;
+pub mod replay;
+pub mod retrieval;

@@ -1,0 +1,482 @@
+//! Updates the index to a tree: keeps known files, reads the other files in several threads, and removes unused data.
+//!
+//! - Only one process at a time refreshes a folder.
+//! - Every view in the folder is complete at any moment, or readers detect the damage.
+//! - Data of a process that dies during a refresh is never trusted.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, SystemTime};
+
+use super::segment::Segment;
+use super::segment_builder::SegmentBuilder;
+use super::view::{self, IndexView};
+use super::{Index, IndexError, IndexProgress, RefreshReport, sealed_file};
+use crate::domain::OmissionReason;
+use crate::git::{Repo, ReviewFilter, TreeFile};
+use crate::index::chunk;
+use crate::index::disk;
+use crate::masking::secret_files::is_secret_file;
+use crate::reviewers::analyzer::file_fingerprints;
+use crate::syntax::facts::is_test_path;
+use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
+use crate::tokens::{Encoding, count_tokens};
+
+/// Largest indexed file, in bytes. Larger files are not written by hand, and parsing them takes a gigabyte of memory.
+const MAX_FILE_BYTES: u64 = 1_000_000;
+/// Largest number of reader threads. More threads only take memory.
+const MAX_THREADS: usize = 8;
+/// Files per thread. A thread is not worth its start for fewer files.
+const MIN_FILES_PER_THREAD: usize = 16;
+/// Number of views that are kept; each view belongs to one tree.
+const MAX_VIEWS: usize = 8;
+/// Segments below `MAX_SMALL_SEGMENT_BYTES` are merged when there are more than `MAX_SMALL_SEGMENTS` of them.
+const MAX_SMALL_SEGMENT_BYTES: u64 = 1 << 20;
+const MAX_SMALL_SEGMENTS: usize = 8;
+/// Delay between two attempts to take the lock.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
+
+const LOCK_FILE_NAME: &str = "lock";
+
+/// Indexes the missing files of the tree of `commit`; see [`Index::refresh`].
+///
+/// # Errors
+/// As for [`Index::refresh`].
+pub fn refresh(
+    folder: &Path,
+    repo: &Repo,
+    commit: &str,
+    progress: &dyn Fn(IndexProgress) -> ControlFlow<()>,
+) -> Result<RefreshReport, IndexError> {
+    let tree = repo.tree_id(commit)?;
+    create_folder(folder)?;
+    let _lock = lock(folder, progress)?;
+    let mut repaired = None;
+    let mark = folder.join(sealed_file::DAMAGED_FILE_NAME);
+    let mut note = |error: IndexError| match error {
+        IndexError::Damaged { path, what } => {
+            tracing::warn!(path = %path.display(), what, "a part of the index is left away and rebuilt");
+            set_aside(&path, &mark)?;
+            repaired.get_or_insert_with(|| format!("the index was not as it should be ({what}) and is rebuilt"));
+            Ok(())
+        }
+        IndexError::Outdated { path } => remove_unusable(&path),
+        error => Err(error),
+    };
+    if mark.symlink_metadata().is_ok() {
+        note(IndexError::Damaged { path: mark.clone(), what: "a part of it was damaged" })?;
+    }
+
+    let own = IndexView::path_of_tree(folder, &tree);
+    match Index::from_view(folder, &own) {
+        Ok(Some(index)) if index.is_whole() => {
+            mark_used(&own);
+            if repaired.is_some() {
+                remove_unusable(&mark)?;
+            }
+            let known = index.known_file_count();
+            return Ok(RefreshReport { index, read: 0, known, repaired });
+        }
+        Ok(_) => {}
+        Err(error) => note(error)?,
+    }
+    let mut work = RefreshWork { folder, tree: &tree, segments: Vec::new(), live: Vec::new(), total: 0 };
+    let mut was_there = false;
+    for (name, path) in view::list_files(folder)? {
+        was_there |= name.starts_with("view-");
+        if name.starts_with(sealed_file::TEMPORARY_PREFIX) {
+            remove_if_possible(&path);
+        } else if Segment::is_file_name(&name) {
+            match Segment::open(&path) {
+                Ok(Some(segment)) => work.segments.push((name, segment)),
+                Ok(None) => {}
+                Err(error) => note(error)?,
+            }
+        }
+    }
+    // A view whose segment is missing shows that data was lost.
+    for path in if was_there { IndexView::list_latest(folder)? } else { Vec::new() } {
+        match IndexView::read(&path) {
+            Ok(Some(view)) if view.segments.iter().all(|name| work.segments.iter().any(|(known, _)| known == name)) => {
+            }
+            Ok(Some(_)) => note(IndexError::Damaged { path, what: "a part of it is gone" })?,
+            Ok(None) => {}
+            Err(error) => note(error)?,
+        }
+    }
+
+    // Building the token table takes 50 ms; meanwhile the files are listed and the first files are parsed.
+    let _ = std::thread::Builder::new().spawn(|| count_tokens(Encoding::O200kBase, ""));
+    let files = repo.tree_files(commit)?;
+    work.total = files.len() as u32;
+    let unknown = work.adopt_known_files(&files);
+    let read = unknown.len() as u32;
+    work.read_files(repo, &files, &unknown, progress)?;
+    work.merge_segments(&|| progress(IndexProgress::Reading { files: read, total: read }).is_break())?;
+    work.publish_view()?;
+    work.remove_unneeded(&own)?;
+    if repaired.is_some() {
+        remove_unusable(&mark)?;
+    }
+    let index = Index::from_view(folder, &own)?.ok_or(IndexError::Damaged { path: own, what: "it is gone" })?;
+    Ok(RefreshReport { index, read, known: work.total - read, repaired })
+}
+
+/// Removes an unusable file, so that it does not block its replacement.
+fn remove_unusable(path: &Path) -> Result<(), IndexError> {
+    disk::remove(path).map_err(IndexError::io("remove", path))
+}
+
+/// Moves a damaged file to `mark`. The mark tells the next refresh about the damage until a refresh succeeds.
+fn set_aside(path: &Path, mark: &Path) -> Result<(), IndexError> {
+    if path == mark || path.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    remove_unusable(mark)?;
+    fs::rename(path, mark).or_else(|_| disk::remove(path)).map_err(IndexError::io("remove", path))
+}
+
+/// Tests whether `folder` can be written; see [`Index::find_write_error`].
+pub fn find_write_error(folder: &Path) -> Option<IndexError> {
+    let try_out = || {
+        create_folder(folder)?;
+        open_lock(&folder.join(LOCK_FILE_NAME))?;
+        let file = tempfile::Builder::new().prefix(sealed_file::TEMPORARY_PREFIX).tempfile_in(folder);
+        file.map(drop).map_err(IndexError::io("write to", folder))
+    };
+    try_out().err()
+}
+
+fn create_folder(folder: &Path) -> Result<(), IndexError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(IndexError::io("make the folder", folder))
+}
+
+/// Waits for the exclusive lock of the folder. Closing the returned file releases the lock.
+fn lock(folder: &Path, progress: &dyn Fn(IndexProgress) -> ControlFlow<()>) -> Result<File, IndexError> {
+    let path = folder.join(LOCK_FILE_NAME);
+    let failed = |error| IndexError::io("lock", &path)(error);
+    let file = open_lock(&path)?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) if progress(IndexProgress::Waiting).is_break() => {
+                return Err(IndexError::Cancelled);
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY_INTERVAL),
+        }
+    }
+}
+
+/// Opens the lock file. Removes and recreates anything at this path that cannot be a lock file (for example a folder),
+/// because nobody can hold it.
+fn open_lock(path: &Path) -> Result<File, IndexError> {
+    let open = || disk::open(path, File::options().read(true).write(true).create(true).truncate(false));
+    let is_no_lock = |error: &io::Error| matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::PermissionDenied);
+    let opened = open().or_else(|error| match is_no_lock(&error) && disk::remove(path).is_ok() {
+        true => open(),
+        false => Err(error),
+    });
+    opened.map_err(IndexError::io("lock", path))
+}
+
+/// Updates the modification time of a view, which marks it as used.
+fn mark_used(path: &Path) {
+    let _ = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+/// A view that is being built.
+struct RefreshWork<'a> {
+    folder: &'a Path,
+    tree: &'a str,
+    segments: Vec<(String, Segment)>,
+    live: Vec<[u32; 2]>,
+    total: u32,
+}
+
+/// Message of a reader thread.
+enum ReadEvent {
+    Files(u32),
+    Segment(String),
+    Failed(IndexError),
+}
+
+impl RefreshWork<'_> {
+    /// Adds the files that a segment already holds to the view and returns the positions of the other files in `files`.
+    fn adopt_known_files(&mut self, files: &[TreeFile]) -> Vec<usize> {
+        let mut known: HashMap<(&str, [u8; 20]), [u32; 2]> = HashMap::new();
+        for (at, (_, segment)) in self.segments.iter().enumerate() {
+            for (number, file) in segment.files().iter().enumerate() {
+                // Git may have the blob now.
+                if file.left_out() != Some(OmissionReason::Unreadable) {
+                    known.insert((segment.path(file), file.blob), [at as u32, number as u32]);
+                }
+            }
+        }
+        let mut unknown = Vec::new();
+        for (number, file) in files.iter().enumerate() {
+            match known.get(&(file.path.as_str(), blob_bytes(&file.blob))) {
+                Some(place) => self.live.push(*place),
+                None => unknown.push(number),
+            }
+        }
+        unknown
+    }
+
+    fn read_files(
+        &mut self,
+        repo: &Repo,
+        files: &[TreeFile],
+        unknown: &[usize],
+        progress: &dyn Fn(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<(), IndexError> {
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = unknown.len().div_ceil(MIN_FILES_PER_THREAD).min(cores).min(MAX_THREADS);
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let take = || {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            (!stop.load(Ordering::Relaxed)).then(|| unknown.get(at).and_then(|at| files.get(*at))).flatten()
+        };
+        let (of, folder) = (unknown.len() as u32, self.folder);
+        let mut failure = None;
+        std::thread::scope(|scope| {
+            let (done, work) = channel();
+            for _ in 0..threads {
+                let (done, take) = (done.clone(), &take);
+                match repo.reopen() {
+                    Ok(repo) => drop(scope.spawn(move || IndexWorker::new(&repo, folder, &done).run(take))),
+                    Err(error) => failure = Some(error.into()),
+                }
+            }
+            drop(done);
+            let mut count = 0;
+            for event in work {
+                let result = match event {
+                    ReadEvent::Files(more) => {
+                        count += more;
+                        match progress(IndexProgress::Reading { files: count, total: of }) {
+                            ControlFlow::Continue(()) => Ok(()),
+                            ControlFlow::Break(()) => Err(IndexError::Cancelled),
+                        }
+                    }
+                    // Publish each segment at once, so that readers can use it.
+                    ReadEvent::Segment(name) => self.adopt_segment(&name).and_then(|()| self.publish_view()),
+                    ReadEvent::Failed(error) => Err(error),
+                };
+                if let Err(error) = result {
+                    stop.store(true, Ordering::Relaxed);
+                    failure.get_or_insert(error);
+                }
+            }
+        });
+        failure.map_or(Ok(()), Err)
+    }
+
+    fn adopt_segment(&mut self, name: &str) -> Result<(), IndexError> {
+        let path = self.folder.join(name);
+        let gone = || IndexError::Damaged { path: path.clone(), what: "it is gone" };
+        let segment = Segment::open(&path)?.ok_or_else(gone)?;
+        let at = self.segments.len() as u32;
+        self.live.extend((0..segment.files().len() as u32).map(|number| [at, number]));
+        self.segments.push((name.to_owned(), segment));
+        Ok(())
+    }
+
+    /// Merges small segments and segments of which less than half is used.
+    ///
+    /// Returns early without a merge when `cancelled` returns true: the segments stay usable and the next refresh
+    /// merges them.
+    fn merge_segments(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), IndexError> {
+        let mut used = vec![0usize; self.segments.len()];
+        for [at, _] in &self.live {
+            used[*at as usize] += 1;
+        }
+        let is_small = |at: &usize| used[*at] > 0 && self.segments[*at].1.bytes_on_disk() < MAX_SMALL_SEGMENT_BYTES;
+        let is_left = |at: &usize| used[*at] > 0 && used[*at] * 2 < self.segments[*at].1.files().len();
+        let small: Vec<usize> = (0..self.segments.len()).filter(is_small).collect();
+        let mut merged: Vec<usize> = (0..self.segments.len()).filter(|at| !is_small(at) && is_left(at)).collect();
+        if small.len() > MAX_SMALL_SEGMENTS {
+            merged.extend(small);
+        }
+        if merged.is_empty() {
+            return Ok(());
+        }
+        let wanted: HashSet<[u32; 2]> = self.live.iter().copied().collect();
+        let mut new = Vec::new();
+        let mut builder = SegmentBuilder::default();
+        for &at in &merged {
+            let segment = &self.segments[at].1;
+            match builder.absorb(segment, &|number| wanted.contains(&[at as u32, number]), cancelled) {
+                Ok(()) => {}
+                // The next refresh rebuilds damaged segments; until then, all segments stay unchanged.
+                Err(IndexError::Cancelled | IndexError::Damaged { .. } | IndexError::Outdated { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            if builder.is_full() {
+                new.push(std::mem::take(&mut builder));
+            }
+        }
+        new.push(builder);
+        let mut names = Vec::new();
+        for builder in new.into_iter().filter(|builder| !builder.is_empty()) {
+            if cancelled() {
+                return Ok(());
+            }
+            let (bytes, name) = builder.finish();
+            sealed_file::publish(self.folder, &name, &bytes)?;
+            names.push(name);
+        }
+        self.live.retain(|[at, _]| !merged.contains(&(*at as usize)));
+        names.iter().try_for_each(|name| self.adopt_segment(name))
+    }
+
+    /// Writes the view of the files that are indexed so far.
+    fn publish_view(&mut self) -> Result<(), IndexError> {
+        let segments = &self.segments;
+        let path = |[at, number]: &[u32; 2]| {
+            let segment = &segments[*at as usize].1;
+            segment.file(*number).map_or("", |file| segment.path(file))
+        };
+        self.live.sort_unstable_by(|a, b| path(a).cmp(path(b)));
+        // Name only the segments that the view uses.
+        let mut numbers = vec![None; segments.len()];
+        let mut view =
+            IndexView { segments: Vec::new(), files: Vec::with_capacity(self.live.len()), total: self.total };
+        for [at, number] in &self.live {
+            let at = *at as usize;
+            let own = *numbers[at].get_or_insert_with(|| {
+                view.segments.push(segments[at].0.clone());
+                view.segments.len() as u32 - 1
+            });
+            view.files.push([own, *number]);
+        }
+        view.publish(self.folder, self.tree)
+    }
+
+    /// Removes the views of old trees and the segments that no kept view needs.
+    fn remove_unneeded(&self, own: &Path) -> Result<(), IndexError> {
+        let mut needed: HashSet<String> = HashSet::new();
+        let mut others = 0;
+        for path in IndexView::list_latest(self.folder)? {
+            let is_kept = path == own || others < MAX_VIEWS - 1;
+            others += usize::from(path != own);
+            match IndexView::read(&path) {
+                Ok(Some(view)) if is_kept => needed.extend(view.segments),
+                _ => remove_if_possible(&path),
+            }
+        }
+        for (name, path) in view::list_files(self.folder)? {
+            if Segment::is_file_name(&name) && !needed.contains(&name) {
+                remove_if_possible(&path);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes a file. Readers that have the file open can still read it.
+fn remove_if_possible(path: &Path) {
+    if let Err(error) = disk::remove(path) {
+        tracing::debug!(path = %path.display(), %error, "an old part of the index stays for now");
+    }
+}
+
+/// Parses the first 20 bytes of a hexadecimal blob id; invalid digits become 0.
+pub fn blob_bytes(blob: &str) -> [u8; 20] {
+    let mut bytes = [0; 20];
+    for (byte, digits) in bytes.iter_mut().zip(blob.as_bytes().chunks_exact(2)) {
+        let digits = std::str::from_utf8(digits).unwrap_or_default();
+        *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
+    }
+    bytes
+}
+
+/// Reader thread that adds files to segments.
+struct IndexWorker<'a> {
+    repo: &'a Repo,
+    folder: &'a Path,
+    done: &'a Sender<ReadEvent>,
+    parsers: Parsers,
+    judge: ReviewFilter<'static>,
+    builder: SegmentBuilder,
+}
+
+impl<'a> IndexWorker<'a> {
+    fn new(repo: &'a Repo, folder: &'a Path, done: &'a Sender<ReadEvent>) -> Self {
+        let judge = ReviewFilter::without_attributes(MAX_FILE_BYTES);
+        Self { repo, folder, done, parsers: Parsers::default(), judge, builder: SegmentBuilder::default() }
+    }
+
+    fn run<'f>(mut self, take: &(dyn Fn() -> Option<&'f TreeFile> + Sync)) {
+        while let Some(file) = take() {
+            self.add_file(file);
+            // The receiver is gone only when the refresh has ended.
+            let _ = self.done.send(ReadEvent::Files(1));
+            if self.builder.is_full() {
+                self.write_segment();
+            }
+        }
+        self.write_segment();
+    }
+
+    fn write_segment(&mut self) {
+        let builder = std::mem::take(&mut self.builder);
+        if builder.is_empty() {
+            return;
+        }
+        let (bytes, name) = builder.finish();
+        let _ = self.done.send(match sealed_file::publish(self.folder, &name, &bytes) {
+            Ok(_) => ReadEvent::Segment(name),
+            Err(error) => ReadEvent::Failed(error),
+        });
+    }
+
+    fn add_file(&mut self, file: &TreeFile) {
+        let blob = blob_bytes(&file.blob);
+        match self.read_content(file) {
+            Err(reason) => self.builder.leave_out(&file.path, blob, reason),
+            Ok(content) => {
+                let text = String::from_utf8_lossy(&content);
+                let language = Language::detect(&file.path, text.as_bytes());
+                let parsers = &mut self.parsers;
+                let read =
+                    || (chunk::cut_text(parsers, &file.path, &text, language), file_fingerprints(&file.path, &content));
+                // A panic on one file must not stop the indexing of all other files.
+                match std::panic::catch_unwind(AssertUnwindSafe(read)) {
+                    Ok((cut, prints)) => {
+                        self.builder.add_file(&file.path, blob, &text, is_test_path(&file.path), &cut, &prints);
+                    }
+                    Err(_) => {
+                        self.parsers = Parsers::default();
+                        self.builder.leave_out(&file.path, blob, OmissionReason::Unreadable);
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_content(&mut self, file: &TreeFile) -> Result<Vec<u8>, OmissionReason> {
+        if is_secret_file(&file.path) {
+            return Err(OmissionReason::Secret);
+        }
+        let size = self.repo.blob_size(&file.blob).map_err(|_| OmissionReason::Unreadable)?;
+        if size > MAX_FILE_BYTES {
+            return Err(OmissionReason::Oversized);
+        }
+        let content = self.repo.blob(&file.blob).map_err(|_| OmissionReason::Unreadable)?;
+        self.judge.left_out_reason(&file.path, &content).map_or(Ok(content), Err)
+    }
+}

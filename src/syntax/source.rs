@@ -1,0 +1,257 @@
+//! Represents a parsed file as a flat array of syntax nodes in document order, so that a smell is a loop and not a tree
+//! walk.
+
+mod memory_limit;
+mod parsers;
+
+pub use parsers::Parsers;
+
+use super::language::Language;
+
+/// Index of a [`Node`] in [`ParsedFile::nodes`].
+pub type NodeIndex = usize;
+
+/// A syntax node, named or anonymous. The children of node `i` start at `i + 1`; the next sibling is at `end_index`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    /// Kind id of the grammar.
+    pub kind: u16,
+    /// Field id in the parent; 0 for none.
+    pub field: u16,
+    pub flags: u8,
+    /// Index of the parent; the root is its own parent.
+    pub parent: u32,
+    /// One past the last node of its subtree.
+    pub end_index: u32,
+    /// Byte range in the text, end exclusive.
+    pub start: u32,
+    pub end: u32,
+    /// Rows of the start and the end, 0-based.
+    pub row: u32,
+    pub end_row: u32,
+}
+
+impl Node {
+    const NAMED: u8 = 1;
+    const ERROR: u8 = 2;
+
+    pub fn is_named(&self) -> bool {
+        self.flags & Self::NAMED != 0
+    }
+
+    /// Returns whether the parser could not interpret the text of the node, or inserted it as missing.
+    pub fn is_error(&self) -> bool {
+        self.flags & Self::ERROR != 0
+    }
+}
+
+/// A parsed file.
+pub struct ParsedFile<'a> {
+    pub path: &'a str,
+    pub language: Language,
+    pub text: &'a [u8],
+    pub nodes: Vec<Node>,
+    /// Parts of the text that are valid UTF-8, with their start bytes. The check runs once per file: a check per node
+    /// takes quadratic time for nested nodes.
+    valid: Vec<(usize, &'a str)>,
+}
+
+impl<'a> ParsedFile<'a> {
+    fn new(path: &'a str, language: Language, text: &'a [u8], nodes: Vec<Node>) -> Self {
+        let mut start = 0;
+        let stretches = text.utf8_chunks().map(|stretch| {
+            let at = start;
+            start += stretch.valid().len() + stretch.invalid().len();
+            (at, stretch.valid())
+        });
+        let valid = stretches.filter(|(_, stretch)| !stretch.is_empty()).collect();
+        Self { path, language, text, nodes, valid }
+    }
+
+    /// Returns the bytes of a node.
+    pub fn bytes(&self, node: &Node) -> &'a [u8] {
+        &self.text[node.start as usize..node.end as usize]
+    }
+
+    /// Returns the text of a node; empty if it is not UTF-8.
+    pub fn text(&self, node: &Node) -> &'a str {
+        self.slice_text(node.start as usize, node.end as usize)
+    }
+
+    /// Returns about the first `bytes` bytes of a node, cut at a character boundary, for checks that need only its
+    /// beginning.
+    pub fn text_prefix(&self, node: &Node, bytes: usize) -> &'a str {
+        let (start, end) = (node.start as usize, node.end as usize);
+        let cut = (start + bytes).min(end);
+        let cut = (cut..end).take(3).find(|&at| self.text[at] & 0xc0 != 0x80).unwrap_or(end);
+        self.slice_text(start, cut)
+    }
+
+    fn slice_text(&self, start: usize, end: usize) -> &'a str {
+        let after = self.valid.partition_point(|&(at, _)| at <= start);
+        let stretch = after.checked_sub(1).and_then(|index| self.valid.get(index));
+        stretch.and_then(|&(at, text)| text.get(start - at..end.checked_sub(at)?)).unwrap_or("")
+    }
+
+    /// Returns the indices of a node's children, anonymous ones included.
+    pub fn children(&self, parent: NodeIndex) -> impl Iterator<Item = NodeIndex> + '_ {
+        let end = self.nodes[parent].end_index as usize;
+        let mut next = parent + 1;
+        std::iter::from_fn(move || {
+            (next < end).then(|| {
+                let child = next;
+                next = self.nodes[child].end_index as usize;
+                child
+            })
+        })
+    }
+
+    /// Returns the previous sibling of a node, anonymous ones included; `None` for a first child. Calls for all nodes
+    /// of a file together take as many steps as there are nodes, because each node is on the last edge of only one
+    /// sibling.
+    pub fn prev_sibling(&self, index: NodeIndex) -> Option<NodeIndex> {
+        let parent = self.nodes[index].parent;
+        // The node at `index - 1` is the parent, or the last node inside the sibling.
+        let mut at = index.checked_sub(1).filter(|&at| at != parent as usize)?;
+        while self.nodes[at].parent != parent {
+            at = self.nodes[at].parent as usize;
+        }
+        Some(at)
+    }
+
+    /// Returns the indices of all nodes below a node.
+    pub fn descendants(&self, parent: NodeIndex) -> std::ops::Range<NodeIndex> {
+        parent + 1..self.nodes[parent].end_index as usize
+    }
+
+    /// Returns the first child with this field id (see [`field_id`]); `None` for field 0.
+    pub fn child_by_field(&self, parent: NodeIndex, field: u16) -> Option<NodeIndex> {
+        (field != 0).then(|| self.children(parent).find(|&child| self.nodes[child].field == field))?
+    }
+}
+
+/// Set of node kinds of one language, built from their names. A lookup tests one bit.
+#[derive(Debug, Clone, Default)]
+pub struct KindSet(Vec<u64>);
+
+impl KindSet {
+    /// Builds the set of the kinds with these names. A kind may have several ids; the set has all of them. Names of
+    /// anonymous nodes are written as in the code (`"&&"`).
+    pub fn new(language: Language, names: &[&str]) -> Self {
+        let grammar = language.grammar();
+        let mut bits = vec![0u64; grammar.node_kind_count().div_ceil(64)];
+        for id in 0..grammar.node_kind_count() {
+            if grammar.node_kind_for_id(id as u16).is_some_and(|kind| names.contains(&kind)) {
+                bits[id / 64] |= 1 << (id % 64);
+            }
+        }
+        Self(bits)
+    }
+
+    pub fn contains(&self, kind: u16) -> bool {
+        self.0.get(usize::from(kind) / 64).is_some_and(|word| word >> (kind % 64) & 1 == 1)
+    }
+}
+
+/// Returns the id of a field by its name; 0 if the language has no such field.
+pub fn field_id(language: Language, name: &str) -> u16 {
+    language.grammar().field_id_for_name(name).map_or(0, |id| id.get())
+}
+
+/// Defines `Fields`: the ids of a language's fields under short names; 0 for fields that the language lacks.
+macro_rules! fields {
+    ($visibility:vis, $($name:ident = $text:literal),+ $(,)?) => {
+        /// Ids of the fields that this module reads; 0 if the language has no such field.
+        #[derive(Debug, Clone, Copy)]
+        $visibility struct Fields { $(pub $name: u16),+ }
+
+        impl Fields {
+            fn new(language: $crate::syntax::language::Language) -> Self {
+                Self { $($name: $crate::syntax::source::field_id(language, $text)),+ }
+            }
+        }
+    };
+}
+pub(crate) use fields;
+
+/// Kinds of leaf nodes that are names, in all languages.
+pub const NAME_KINDS: &[&str] = &[
+    "identifier",
+    "type_identifier",
+    "field_identifier",
+    "property_identifier",
+    "private_property_identifier",
+    "shorthand_property_identifier",
+    "shorthand_property_identifier_pattern",
+    "shorthand_field_identifier",
+    "namespace_identifier",
+    "package_identifier",
+    "statement_identifier",
+    "name",
+    "constant",
+    "word",
+    "variable_name",
+    "instance_variable",
+    "class_variable",
+    "global_variable",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_grammar_parses_and_flattening_keeps_the_tree() {
+        let mut parsers = Parsers::default();
+        for language in Language::ALL {
+            let source = parsers.parse("x", language, b"x = 1\n").expect("parses");
+            let root = &source.nodes[0];
+            assert_eq!(root.end_index as usize, source.nodes.len(), "{language:?}");
+            for (index, node) in source.nodes.iter().enumerate().skip(1) {
+                let parent = &source.nodes[node.parent as usize];
+                assert!((node.parent as usize) < index && parent.end_index >= node.end_index, "{language:?}");
+                assert!(parent.start <= node.start && node.end <= parent.end, "{language:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn siblings_are_found_backwards() {
+        let source = Parsers::default().parse("a.c", Language::C, b"{}\n{ f(1, (2)); }\nint x;\n{}\n").expect("parses");
+        for parent in 0..source.nodes.len() {
+            let children: Vec<NodeIndex> = source.children(parent).collect();
+            for (number, &child) in children.iter().enumerate() {
+                let before = number.checked_sub(1).map(|before| children[before]);
+                assert_eq!(source.prev_sibling(child), before, "{child}");
+            }
+        }
+        assert_eq!(source.prev_sibling(0), None);
+    }
+
+    #[test]
+    fn text_is_what_is_utf_8_and_starts_end_between_characters() {
+        let code = b"a = '\xff\xc3\xa9'; bc = '\xc3\xa9\xc3\xa9';\n";
+        let source = Parsers::default().parse("a.js", Language::JavaScript, code).expect("parses");
+        for node in &source.nodes {
+            let text = std::str::from_utf8(source.bytes(node)).unwrap_or("");
+            assert_eq!(source.text(node), text);
+            for bytes in 0..8 {
+                let start = source.text_prefix(node, bytes);
+                assert!(text.is_empty() || text.starts_with(start) && start.len() >= bytes.min(text.len()), "{start}");
+                assert!(start.len() < bytes + 4, "{start}");
+            }
+        }
+        let empty = Parsers::default().parse("a.js", Language::JavaScript, b"\xff").expect("parses");
+        assert_eq!(empty.text(&empty.nodes[0]), "");
+    }
+
+    #[test]
+    fn children_and_fields() {
+        let mut parsers = Parsers::default();
+        let source = parsers.parse("a.rs", Language::Rust, b"fn f(a: u8) { g(a) }").expect("parses");
+        let functions = KindSet::new(Language::Rust, &["function_item"]);
+        let index = (0..source.nodes.len()).find(|&i| functions.contains(source.nodes[i].kind)).expect("a function");
+        let name = source.child_by_field(index, field_id(Language::Rust, "name")).expect("a name");
+        assert_eq!(source.text(&source.nodes[name]), "f");
+    }
+}
