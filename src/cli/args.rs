@@ -1,4 +1,4 @@
-//! The command line as types; help, man pages and completions are generated from here.
+//! Command-line arguments as clap types. Help, man pages and shell completions are generated from this file.
 
 use std::path::PathBuf;
 
@@ -10,32 +10,32 @@ use super::{
     store, tokens, triage, undo, watch, worker,
 };
 
-/// What `--help` and the man page say at their end.
+/// Text at the end of `--help` and of the man page: ids, exit codes, environment variables.
 pub const AFTER_HELP: &str = "\
 Exit codes:
     0  done
-    1  `review --wait` found something at or above --fail-on
-    2  wrong use or configuration, or not in a git repository
-    3  the run (or what was asked for) did not complete: never to be read as \"clean\"
-  130  interrupted; a review that was being waited for goes on
+    1  `review --wait` found a problem at or above --fail-on
+    2  usage or configuration error, or not in a git repository
+    3  the run or command did not complete: do not read this as \"no findings\"
+  130  interrupted; the review itself continues
 
-Ids of runs and findings may be shortened to any prefix that only one of them has; `latest` is the newest run.
+Ids of runs and findings may be shortened to a unique prefix; `latest` is the newest run.
 
 Environment:
-    REVDECK_HOME       one folder for settings, state, caches and logs, instead of the platform's folders
-    REVDECK_<SETTING>  any setting of `revdeck config show`, in capitals with _ for dots: REVDECK_MAX_PARALLEL_RUNS
-    REVDECK_LOG        error, warn, info, debug or trace: write a log file into the logs folder
-    NO_COLOR           no colours unless --color always";
+    REVDECK_HOME       single folder for settings, state, caches and logs (default: the platform's folders)
+    REVDECK_<SETTING>  any key of `revdeck config show` in capitals, with _ for dots: REVDECK_MAX_PARALLEL_RUNS
+    REVDECK_LOG        error, warn, info, debug or trace: write a log file to the logs folder
+    NO_COLOR           disable colours, unless --color always is given";
 
-/// The arguments.
+/// The parsed command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "revdeck",
     version,
     about = "A review cockpit for the terminal",
-    long_about = "A review cockpit for the terminal: reviews code changes in the background, keeps what was found, and \
-                  lets you decide about it from the keyboard.\n\nWithout a command it opens the cockpit; without a \
-                  terminal it prints a summary.",
+    long_about = "A review cockpit for the terminal. It reviews code changes in the background, stores every finding \
+                  and lets you triage the findings from the keyboard.\n\nWithout a command it opens the \
+                  cockpit. Without a terminal it prints a summary.",
     after_help = AFTER_HELP,
     disable_help_subcommand = true,
     max_term_width = 100
@@ -47,22 +47,22 @@ pub struct Cli {
     pub global: GlobalArgs,
 }
 
-/// Flags that every command takes.
+/// Global flags: every command accepts them.
 #[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
-    /// Work as if started in this folder
+    /// Run as if revdeck had been started in this folder
     #[arg(short = 'C', long, global = true, value_name = "FOLDER")]
     pub directory: Option<PathBuf>,
-    /// When to print in colour
+    /// When to use colours
     #[arg(long, global = true, value_name = "WHEN")]
     pub color: Option<ColorWhen>,
-    /// Only ASCII characters for frames and glyphs
+    /// Draw frames and symbols with ASCII characters only
     #[arg(long, global = true)]
     pub ascii: bool,
-    /// The cockpit's colours: auto or the name of a theme
+    /// Colour theme of the cockpit: auto or the name of a theme
     #[arg(long, global = true, value_name = "NAME")]
     pub theme: Option<String>,
-    /// Learn nothing from what this command does, as with learning.enabled = false
+    /// Do not learn patterns from this command (same as learning.enabled = false)
     #[arg(long, global = true)]
     pub no_learning: bool,
 }
@@ -75,7 +75,7 @@ pub enum ColorWhen {
     Never,
 }
 
-/// Formats of commands that print findings.
+/// Output formats of commands that print findings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     #[default]
@@ -84,7 +84,7 @@ pub enum OutputFormat {
     Markdown,
 }
 
-/// Formats of everything else.
+/// Output formats of all other commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum PlainFormat {
     #[default]
@@ -92,83 +92,83 @@ pub enum PlainFormat {
     Json,
 }
 
-/// The commands.
+/// Subcommands of `revdeck`.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
     /// Review a change in the background, or wait for the result
     Review(review::ReviewArgs),
-    /// List the runs of this repository, newest first
+    /// List runs of this repository, newest first
     Runs(runs::RunsArgs),
-    /// List the findings of this repository
+    /// List findings of this repository, most urgent first
     Findings(findings::FindingsArgs),
-    /// Show one run or one finding with its history
+    /// Show a run with its findings, or a finding with its history
     Show(show::ShowArgs),
-    /// Everything about a run or a finding, up to a number of bytes
+    /// Show all details of a run or a finding, limited in bytes
     Details(details::DetailsArgs),
-    /// Decide about findings
+    /// Set the status of findings
     Triage(triage::TriageArgs),
-    /// Take back the last decision; that to apply a fix goes back with what it wrote
+    /// Undo the last decision; undoing an applied fix also restores its files
     Undo(undo::UndoArgs),
-    /// Make the decision again that was taken back last
+    /// Redo the decision that was undone last
     Redo(undo::RedoArgs),
-    /// Make a patch for findings, and apply, undo or drop it
+    /// Create a patch for findings; show, apply, undo or drop it
     Fix(fix::FixArgs),
-    /// List the fixes of this repository, newest first
+    /// List fixes of this repository, newest first
     Fixes(fixes::FixesArgs),
-    /// Hold findings of a kind back from now on; without a kind, what is muted
+    /// Mute kinds of findings in future reviews; without a kind, list muted kinds
     Mute(mute::MuteArgs),
-    /// Have findings of a kind raised again
+    /// Unmute kinds of findings
     Unmute(mute::UnmuteArgs),
-    /// End a run
+    /// Cancel a run
     Cancel(cancel::CancelArgs),
-    /// Stop a run for a while: it asks its model for nothing until it is resumed
+    /// Pause a run: it sends no request to its model until it is resumed
     Pause(pause::PauseArgs),
-    /// Let a paused run go on
+    /// Resume a paused run
     Resume(resume::ResumeArgs),
-    /// Review what changes as it changes, until it is told to end
+    /// Review changes automatically until stopped
     Watch(watch::WatchArgs),
-    /// Begin no review unasked for a while
+    /// Pause automatic reviews
     Snooze(snooze::SnoozeArgs),
-    /// What a coding assistant receives about the reviews at each of its turns
+    /// Print the review summary that a coding assistant receives at each turn
     Ledger(ledger::LedgerArgs),
-    /// What reviews did, what they cost, and what became of their findings
+    /// Show what reviews found, cost and saved, and how precise they were
     Stats(stats::StatsArgs),
-    /// What reviews have taught: list, show, share, forget
+    /// Manage learned patterns
     Knowledge(knowledge::KnowledgeArgs),
-    /// What a review would send of the code around a change
+    /// Show what a review would send to a model
     Context(context::ContextArgs),
-    /// How well the code around changes is found, on a repository's own commits
+    /// Measure on past commits how well related code is found
     ContextEval(context_eval::ContextEvalArgs),
-    /// Look for smells in files or folders, without a repository
+    /// Find code smells in files or folders, without a repository
     Smells(smells::SmellsArgs),
-    /// The store of this repository: where it is, whether it is sound
+    /// Locate, verify, repair or prune the store of this repository
     Store(store::StoreArgs),
-    /// Have every commit reviewed, by a hook of git
+    /// Manage the git hook that reviews every commit
     Hook(hook::HookArgs),
-    /// The settings: what they are, where they come from, where they stand
+    /// Show settings, their origins and the locations of their files
     Config(config::ConfigArgs),
-    /// Who can review, and whether it answers
+    /// List and test reviewers
     Reviewers(reviewers::ReviewersArgs),
     /// Count the tokens of files
     Tokens(tokens::TokensArgs),
-    /// Play the last commits of a repository as a coding session and measure what the harness saves
+    /// Replay past commits as a coding session and measure the tokens saved
     Replay(replay::ReplayArgs),
-    /// Check that everything revdeck needs is there
+    /// Check settings, folders, repository, terminal and reviewers
     Doctor(doctor::DoctorArgs),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions(completions::CompletionsArgs),
-    /// Print the manual page, or write all of them into a folder
+    /// Print the manual page, or write all manual pages to a folder
     Man(man::ManArgs),
     /// Execute one run (started by revdeck itself)
     #[command(hide = true)]
     Worker(worker::WorkerArgs),
-    /// Make one fix (started by revdeck itself)
+    /// Create one fix (started by revdeck itself)
     #[command(hide = true)]
     Fixer(fixer::FixerArgs),
-    /// Index a repository (started by revdeck itself)
+    /// Index one commit (started by revdeck itself)
     #[command(hide = true)]
     Indexer(indexer::IndexerArgs),
-    /// Run a program that reviews, for a worker (started by revdeck itself)
+    /// Run a review program on behalf of a worker (started by revdeck itself)
     #[command(hide = true)]
     Keep(keep::KeepArgs),
 }

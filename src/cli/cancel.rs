@@ -1,4 +1,4 @@
-//! `revdeck cancel`: end a run, with the reason on record.
+//! `revdeck cancel`: cancels a run and stores the reason.
 
 use clap::Args;
 
@@ -11,13 +11,18 @@ use crate::runner::CancelOutcome;
 /// Arguments of `cancel`.
 #[derive(Debug, Args)]
 pub struct CancelArgs {
-    /// The run: its id, the beginning of it, or `latest`
+    /// Run: an id, the beginning of an id, or `latest`
     run: String,
-    /// Why; it is kept with the run
+    /// Reason, stored with the run
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }
 
+/// Runs `revdeck cancel`.
+///
+/// # Errors
+///
+/// Returns an error if the reason is empty, the run is unknown or its worker cannot be stopped.
 pub fn run(invocation: &Invocation, arguments: &CancelArgs) -> Result<CliExitCode, CliError> {
     if arguments.reason.trim().is_empty() {
         return Err(CliError::usage("the reason is empty").hint("write --reason TEXT: it is kept with the run"));

@@ -1,4 +1,4 @@
-//! `revdeck` without a command: the cockpit on a terminal, else a plain summary.
+//! `revdeck` without a command: opens the cockpit on a terminal, else prints a summary.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -13,9 +13,14 @@ use crate::report::text;
 use crate::runner::Runner;
 use crate::tui::{self, Cockpit, LedgerText};
 
-/// Lines of each list in the summary.
+/// Maximum number of runs and of findings in the summary.
 const MAX_LISTED_ROWS: usize = 10;
 
+/// Opens the cockpit, or prints the summary.
+///
+/// # Errors
+///
+/// Returns an error outside of a repository, or if the terminal fails.
 pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
     let session = invocation.open_session(RequiredAssets::All)?;
     let (runner, look) = session.into_runner();
@@ -31,8 +36,8 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
     }
 }
 
-/// The ledger with its exact tokens, as `revdeck ledger` prints it. In a process of its own: the tokenizer's tables take
-/// 60 MB, and a cockpit may stay open all day.
+/// Runs `revdeck ledger` in a separate process and returns its text and exact token count. The tokenizer tables take
+/// 60 MB, which the cockpit must not hold all day.
 fn run_ledger_process(root: &Path, home: Option<&Path>) -> Result<Option<LedgerText>, String> {
     #[derive(serde::Deserialize)]
     struct PrintedLedger {
@@ -51,7 +56,7 @@ fn run_ledger_process(root: &Path, home: Option<&Path>) -> Result<Option<LedgerT
     Ok(printed.ledger.map(|text| LedgerText { text, tokens: printed.tokens }))
 }
 
-/// Where the repository stands, for a pipe or a terminal that cannot show the cockpit.
+/// Prints a summary of runs and findings, for a pipe or a terminal that cannot show the cockpit.
 fn print_summary(runner: &Runner, look: &crate::report::TextOptions) -> Result<CliExitCode, CliError> {
     runs::reconcile(runner);
     let view = runner.store.view()?;

@@ -1,4 +1,4 @@
-//! `revdeck completions SHELL`: a completion script, generated from the arguments.
+//! `revdeck completions SHELL`: prints a completion script, generated from the clap arguments.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -10,10 +10,15 @@ use super::output;
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// The shell
+    /// Shell
     shell: Shell,
 }
 
+/// Runs `revdeck completions`.
+///
+/// # Errors
+///
+/// Returns an error if standard output cannot be written.
 pub fn run(arguments: &CompletionsArgs) -> Result<CliExitCode, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Cli::command(), "revdeck", &mut script);

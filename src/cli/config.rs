@@ -1,4 +1,4 @@
-//! `revdeck config`: the settings in force and where each came from; where the files are.
+//! `revdeck config`: prints settings, their origins, the paths of settings files, and the default files.
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
@@ -22,28 +22,30 @@ pub struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Print the settings in force
+    /// Print the effective settings
     Show {
-        /// Say where each value came from
+        /// Show where each value comes from
         #[arg(long)]
         origin: bool,
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// Print where the settings file and the others are
+    /// Print the paths of the settings files and folders
     Path {
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// Print a documented file of defaults, to start your own from
+    /// Print a default file with comments, as a template for your own
     Defaults {
-        /// config, smells, keymap, models, or prompts/NAME
+        /// File to print: config, smells, keymap, models or prompts/NAME
         #[arg(default_value = "config", value_name = "FILE", value_parser = default_file)]
         file: DefaultFile,
     },
 }
 
-/// A file that ships inside the program.
+/// Default file that is embedded in the program.
 #[derive(Debug, Clone, Copy)]
 struct DefaultFile {
     text: &'static str,
@@ -66,6 +68,11 @@ fn default_file(name: &str) -> Result<DefaultFile, String> {
     })
 }
 
+/// Runs `revdeck config`.
+///
+/// # Errors
+///
+/// Returns an error if a settings file cannot be read.
 pub fn run(invocation: &Invocation, arguments: &ConfigArgs) -> Result<CliExitCode, CliError> {
     match &arguments.command {
         ConfigCommand::Path { format } => print_paths(invocation, *format)?,

@@ -1,4 +1,5 @@
-//! `revdeck context`: what a review would send of a change and the code around it, why, and what it would leave out.
+//! `revdeck context`: prints what a review would send to a model (change, related code, rules), why, and what it would
+//! leave out.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -23,63 +24,72 @@ use crate::report::{TextOptions, TextStyle, TextTable, json};
 use crate::runner::{BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview};
 use crate::tokens::{Encoding, count_tokens};
 
-/// What most models count in.
+/// Encoding of most models.
 const DEFAULT_ENCODING: Encoding = Encoding::O200kBase;
-/// A task that is read from standard input is cut behind so many bytes.
+/// Maximum size in bytes of a task from standard input; the rest is ignored.
 const MAX_TASK_BYTES: u64 = 4 << 20;
-/// Of what is left out, so much is listed, and so much is explained.
+/// Maximum number of omitted pieces that JSON lists.
 const MAX_LISTED: usize = 200;
+/// Maximum number of omitted pieces that `--explain` lists.
 const MAX_EXPLAINED: usize = 20;
 
-/// What code is; the other kinds are of no file.
+/// Kinds of sections that contain code; `--kinds` accepts these.
 const CODE_KINDS: [SectionKind; 5] =
     [SectionKind::Function, SectionKind::Type, SectionKind::Module, SectionKind::Test, SectionKind::Window];
 
 /// Arguments of `context`.
 #[derive(Debug, Args)]
 pub struct ContextArgs {
-    /// worktree, staged, commit:REV, range:A..B, branch[:BASE] or all; without one what `review` would take
+    /// Scope: worktree, staged, commit:REV, range:A..B, branch[:BASE] or all [default: the scope that `review` uses]
     #[arg(value_name = "SCOPE", conflicts_with = "at")]
     scope: Option<Scope>,
-    /// Search the tree of this revision, for --task and --focus
+    /// Search the tree of this revision instead of a change; for --task and --focus
     #[arg(long, value_name = "REV")]
     at: Option<String>,
-    /// A file that the task is about, with or without a line; from here or from the root of the repository, or absolute
+    /// File that the task is about, optionally with a line; relative to the current folder or the repository root, or
+    /// absolute; may be repeated
     #[arg(long, value_name = "PATH[:LINE]", allow_hyphen_values = true)]
     focus: Vec<String>,
-    /// What is to be done; where nothing is changed, a unified diff in it is taken for the change. `-` reads it from standard input
+    /// Description of the task. Without a change, a unified diff in the text is used as the change. `-` reads standard
+    /// input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     task: Option<String>,
-    /// As for this reviewer; without one as for the default one
+    /// Show the context for this reviewer [default: the default reviewer]
     #[arg(long, value_name = "NAME")]
     reviewer: Option<String>,
-    /// At most this many tokens, the change included; without it what a review would send
+    /// Token limit for everything, including the change [default: the limits of a review]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(budgets()))]
     budget: Option<u32>,
-    /// Without types that the change uses
+    /// Leave out types that the change uses
     #[arg(long)]
     no_types: bool,
-    /// Without tests
+    /// Leave out tests
     #[arg(long)]
     no_tests: bool,
-    /// Without what the project says about itself
+    /// Leave out documentation of the project
     #[arg(long)]
     no_documentation: bool,
-    /// Code only from files that a glob names, in the syntax of .gitignore
+    /// Include code only from matching files, in .gitignore syntax; may be repeated
     #[arg(long, value_name = "GLOB")]
     files: Vec<String>,
-    /// Code only of these kinds: function, type, module, test, window
+    /// Include only these kinds of code: function, type, module, test, window
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind_of_code)]
     kinds: Vec<SectionKind>,
-    /// Say why each section is there, and what was left out
+    /// Explain why each section is included, and list what was left out
     #[arg(long)]
     explain: bool,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck context`.
+///
+/// # Errors
+///
+/// Returns an error if an argument is invalid or the context cannot be built.
 pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCode, CliError> {
-    // To build the table of an encoding takes 50 ms: others go on meanwhile.
+    // Building the table of an encoding takes 50 ms; do it in parallel.
     std::thread::spawn(|| count_tokens(DEFAULT_ENCODING, ""));
     let (runner, look) = invocation.open_session(RequiredAssets::None)?.into_runner();
     let root = runner.repo.root();
@@ -125,7 +135,7 @@ fn budgets() -> RangeInclusive<i64> {
     i64::from(*BUDGET_RANGE.start())..=i64::from(*BUDGET_RANGE.end())
 }
 
-/// A text as it is sent, but for what a terminal would obey.
+/// Replaces characters that a terminal would interpret. Keeps line ends.
 fn sanitize_text(text: &str) -> String {
     let line = |line: &str| match line.strip_suffix("\r\n").or_else(|| line.strip_suffix('\n')) {
         Some(line_only) => format!("{}{}", escape_unsafe(line_only), &line[line_only.len()..]),
@@ -239,7 +249,7 @@ fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
     ])
 }
 
-/// How many pieces are left out for each reason, and what filters took away before that.
+/// Counts the omitted pieces by reason, including pieces that filters removed before packing.
 fn count_excluded(packed: &PackedContext) -> Value {
     let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
     for piece in &packed.left_out {

@@ -1,4 +1,4 @@
-//! `revdeck context-eval`: how well the context of a change is found, measured on a repository's own commits.
+//! `revdeck context-eval`: measures context retrieval on the commits of a repository.
 
 use std::path::PathBuf;
 
@@ -17,34 +17,40 @@ use crate::eval::retrieval::{
 use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
 
-/// Commits of history that are read: those that are measured, and what is behind the oldest of them.
+/// Maximum number of commits to read: the measured ones and the history before the oldest of them.
 const MAX_HISTORY_COMMITS: usize = 8_000;
 
 /// Arguments of `context-eval`.
 #[derive(Debug, Args)]
 pub struct ContextEvalArgs {
-    /// A repository, bare or not
+    /// Git repository, bare or not
     #[arg(value_name = "REPO")]
     repository: PathBuf,
-    /// How many commits, the newest that modify 2 to 15 files of code
+    /// Number of commits to measure: the newest that modify 2 to 15 code files
     #[arg(long, value_name = "N", default_value_t = 60)]
     commits: usize,
-    /// How many of the newest such commits to pass over
+    /// Number of the newest such commits to skip
     #[arg(long, value_name = "N", default_value_t = 0)]
     skip: usize,
-    /// Budgets in tokens
+    /// Token budgets, separated by commas
     #[arg(long, value_name = "N", num_args = 1.., value_delimiter = ',', default_values_t = [4_000, 8_000, 16_000, 32_000])]
     budget: Vec<u32>,
-    /// The commit to begin at
+    /// Newest commit to consider
     #[arg(long, value_name = "REV", default_value = "HEAD")]
     at: String,
-    /// Only the whole, not each signal alone
+    /// Measure the full ranking only, not each signal alone
     #[arg(long)]
     whole: bool,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck context-eval`.
+///
+/// # Errors
+///
+/// Returns an error if the repository cannot be read.
 pub fn run(invocation: &Invocation, arguments: &ContextEvalArgs) -> Result<CliExitCode, CliError> {
     let repo = Repo::discover(&arguments.repository)?;
     let loaded = invocation.load_settings(None, RequiredAssets::None)?;
@@ -104,7 +110,7 @@ fn as_text(look: &TextOptions, measured: &RetrievalEvaluation) -> String {
     format!("{}\n{}", table.render(look), format_saving(look, &measured.saving))
 }
 
-/// Against whole files.
+/// Formats the comparison with sending whole files.
 fn format_saving(look: &TextOptions, saving: &TokenSaving) -> String {
     let mut table = TextTable::default();
     table.push_row(["sent", "file recall", "line recall", "tokens", "less"].map(|word| (TextStyle::Faint, word)));

@@ -1,5 +1,5 @@
-//! `revdeck details`: everything about a run or one of its findings, up to a number of bytes; what does not fit is
-//! left out whole and counted, never cut in the middle.
+//! `revdeck details`: prints all details of a run or of one of its findings within a byte limit. Items that do not fit
+//! are left out whole and counted, never cut in the middle.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -16,21 +16,27 @@ use crate::report::{TextOptions, json, text};
 /// Arguments of `details`.
 #[derive(Debug, Args)]
 pub struct DetailsArgs {
-    /// The run: its id, the beginning of it, or `latest`; or a finding, then it is about the run that last reported it
+    /// Run: an id, the beginning of an id, or `latest`. For a finding, the run that reported it last
     #[arg(value_name = "RUN|FINDING")]
     run: String,
-    /// Only this finding of the run
+    /// Show only this finding of the run
     finding: Option<String>,
-    /// Print at most this many bytes
+    /// Maximum size of the output in bytes
     #[arg(long, value_name = "N", default_value_t = 65_536)]
     max_bytes: usize,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
-/// Less than this and not even an empty result fits.
+/// Minimum of `--max-bytes`: room for a result without findings.
 const MIN_OUTPUT_BYTES: usize = 512;
 
+/// Runs `revdeck details`.
+///
+/// # Errors
+///
+/// Returns an error if `--max-bytes` is too small, or the run or finding is unknown.
 pub fn run(invocation: &Invocation, arguments: &DetailsArgs) -> Result<CliExitCode, CliError> {
     if arguments.max_bytes < MIN_OUTPUT_BYTES {
         return Err(CliError::usage(format!("--max-bytes {} is too little", arguments.max_bytes))
@@ -44,7 +50,7 @@ pub fn run(invocation: &Invocation, arguments: &DetailsArgs) -> Result<CliExitCo
             (found.last_run_id, Some(finding))
         }
         Ok(RunOrFinding::Run(run)) => (run, None),
-        // Two findings, or something that could be both: the word about runs is the one that helps.
+        // Two findings were given: report the first one as an unknown run.
         Ok(RunOrFinding::Finding(_)) => (resolve_id::resolve_run(&session.store, &arguments.run)?, None),
         Err(error) => return Err(error),
     };
@@ -72,7 +78,7 @@ pub fn run(invocation: &Invocation, arguments: &DetailsArgs) -> Result<CliExitCo
     Ok(CliExitCode::Done)
 }
 
-/// The run, then the findings from the most urgent one on as long as they fit, then what was left out and set aside.
+/// Formats the run, then as many findings as fit (most urgent first), then the counts of omitted and rejected ones.
 fn as_text(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> String {
     let look = TextOptions { color: false, width: None, ..*look };
     let left_out = |n: usize| format!("\n{n} more left out to stay within {max_bytes} bytes\n");
@@ -107,8 +113,8 @@ fn as_text(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> String 
     shown
 }
 
-/// As `show RUN --format json` with `findings_left_out`; lists are shortened until it fits: findings from the least
-/// urgent one, then the lists of files, then the run's own lists.
+/// Builds the JSON of `show RUN` plus `findings_left_out` within `max_bytes`. If it does not fit, empties the lists of
+/// rejected reports, files and notes first, then adds findings (most urgent first) while there is room.
 fn as_json(outcome: &RunResult, max_bytes: usize) -> Value {
     let mut object = outcome.to_json();
     let all: Vec<Value> = outcome.findings.iter().map(json::encode_finding).collect();
@@ -133,7 +139,7 @@ fn as_json(outcome: &RunResult, max_bytes: usize) -> Value {
         object["lists_left_out"] = json!(true);
     }
     if !fits(&object) {
-        // Long texts of the run itself: what remains is what identifies it.
+        // The record of the run alone is too long: keep only its id and status.
         object["run"] = json!({ "run_id": outcome.run.run_id, "status": outcome.run.status });
     }
     let mut used = output::to_json_text(&object).len() + 1;

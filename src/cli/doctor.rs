@@ -1,4 +1,4 @@
-//! `revdeck doctor`: whether everything revdeck needs is there, and what to do where it is not.
+//! `revdeck doctor`: checks the environment of revdeck and suggests remedies.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -22,17 +22,18 @@ mod reviewers;
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
-/// How a check came out.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckStatus {
     Good,
-    /// Works, but somebody may want to know.
+    /// Works, but the user may want to know.
     Notice,
-    /// revdeck cannot do its work.
+    /// revdeck cannot work.
     Bad,
 }
 
@@ -60,6 +61,11 @@ struct DoctorCheck {
     text: String,
 }
 
+/// Runs `revdeck doctor`. Exits with 2 if a check is [`CheckStatus::Bad`].
+///
+/// # Errors
+///
+/// Returns an error if the current folder is gone or standard output cannot be written.
 pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCode, CliError> {
     let mut checks = Vec::new();
     let mut check = |name, verdict, text: String| checks.push(DoctorCheck { name, verdict, text });
@@ -151,7 +157,7 @@ fn judge_settings(loaded: &LoadedSettings) -> (CheckStatus, String) {
     }
 }
 
-/// Variables that begin like ours and mean nothing are most likely misspelt.
+/// Checks environment variables. An unknown variable that starts with `REVDECK_` is probably misspelt.
 fn judge_variables() -> (CheckStatus, String) {
     let known: Vec<String> = KEYS
         .iter()
@@ -169,7 +175,7 @@ fn judge_variables() -> (CheckStatus, String) {
     (CheckStatus::Good, if set.is_empty() { "no REVDECK_ variable is set".to_owned() } else { set.join(", ") })
 }
 
-/// Whether a file can be made in a folder, or in the nearest one above it that is there.
+/// Checks that a file can be created in the folder, or in its nearest existing parent.
 fn judge_folder(folder: &Path) -> (CheckStatus, String) {
     let there = folder.ancestors().find(|folder| folder.is_dir());
     let Some(there) = there else { return (CheckStatus::Bad, format!("{} cannot be made", folder.display())) };

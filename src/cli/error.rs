@@ -1,4 +1,4 @@
-//! The one place where errors of the rooms become words for a person, a hint, and an exit code.
+//! Conversion of errors of all modules into a message, a hint and an exit code.
 
 use std::process::ExitCode;
 
@@ -9,15 +9,15 @@ use crate::knowledge::error::KnowledgeError;
 use crate::runner::{LearnError, RunnerError};
 use crate::store::StoreError;
 
-/// How the program ends; the codes are a contract.
+/// Exit code of the process. The numbers are a contract with scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CliExitCode {
     Done = 0,
-    /// Findings at or above `--fail-on`.
+    /// A finding is as urgent as `--fail-on` or more urgent.
     Findings = 1,
-    /// Wrong use or configuration.
+    /// Usage or configuration error, or not in a git repository.
     Usage = 2,
-    /// What was asked for did not complete; never "clean".
+    /// The run or the command did not complete. Scripts must not read this as "no findings".
     Incomplete = 3,
     Interrupted = 130,
 }
@@ -28,26 +28,27 @@ impl From<CliExitCode> for ExitCode {
     }
 }
 
-/// A failure as it is told.
+/// Failure of a command, ready to be printed.
 #[derive(Debug)]
 pub struct CliError {
-    /// One or more lines; not yet made harmless for a terminal.
+    /// One or more lines. They may contain control characters; [`super::output::print_error`] removes these.
     pub message: String,
     pub hint: Option<String>,
     pub exit: CliExitCode,
 }
 
 impl CliError {
-    /// Wrong use or configuration.
+    /// Creates a usage or configuration error (exit code 2).
     pub fn usage(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, exit: CliExitCode::Usage }
     }
 
-    /// Something did not work that should have.
+    /// Creates an error for an operation that failed (exit code 3).
     pub fn failed(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None, exit: CliExitCode::Incomplete }
     }
 
+    /// Sets the hint, which is printed below the message.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -63,7 +64,7 @@ impl From<ConfigError> for CliError {
 impl From<GitError> for CliError {
     fn from(error: GitError) -> Self {
         let exit = match error {
-            // The repository or the disk failed, not the person who asked.
+            // The repository or the disk failed; the arguments were right.
             GitError::Index { .. } | GitError::Io { .. } | GitError::Git { .. } | GitError::PartialClone { .. } => {
                 CliExitCode::Incomplete
             }

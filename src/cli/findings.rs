@@ -1,4 +1,4 @@
-//! `revdeck findings`: what was found in this repository, most urgent first.
+//! `revdeck findings`: lists the findings of this repository, most urgent first.
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -18,30 +18,31 @@ use crate::store::{FindingRow, Store, StoreView};
 /// Arguments of `findings`.
 #[derive(Debug, Args)]
 pub struct FindingsArgs {
-    /// Only findings of this status, or `all`; may be given several times. Without it: open and unresolved
+    /// Show only findings with this status, or `all`; may be repeated [default: open and unresolved; with --run, all]
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<StatusFilter>,
-    /// Only findings that this run reported
+    /// Show only findings that this run reported
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
-    /// Only findings of this priority or a more urgent one
+    /// Show only findings of this priority (p0 to p3) or a more urgent one
     #[arg(long, value_name = "P")]
     priority: Option<Priority>,
-    /// Only findings of this kind; may be given several times
+    /// Show only findings of this kind; may be repeated
     #[arg(long, value_name = "KIND", value_delimiter = ',', ignore_case = true, value_parser = parse_kind)]
     kind: Vec<Kind>,
-    /// Only findings in this file or below this folder: relative to the current folder when it is there, else to the
-    /// repository
+    /// Show only findings in this file or folder. A path that exists in the current folder is relative to that folder,
+    /// any other path to the repository root
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// At most this many; 0 for all
+    /// Maximum number of findings; 0 shows all
     #[arg(long, short = 'n', value_name = "N", default_value_t = 0)]
     limit: usize,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: OutputFormat,
 }
 
-/// A status, or all of them.
+/// Value of `--status`: a status or `all`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StatusFilter {
     All,
@@ -56,7 +57,11 @@ impl std::str::FromStr for StatusFilter {
     }
 }
 
-/// A kind in whatever case, with dashes or underscores.
+/// Parses a kind of finding, in any case and with dashes or underscores.
+///
+/// # Errors
+///
+/// Returns a message with the known kinds if there is no such kind.
 pub fn parse_kind(text: &str) -> Result<Kind, String> {
     text.to_uppercase().replace('-', "_").parse()
 }
@@ -64,7 +69,7 @@ pub fn parse_kind(text: &str) -> Result<Kind, String> {
 impl FindingsArgs {
     fn is_wanted(&self, row: &FindingRow<'_>, path: Option<&str>, reported: Option<&[String]>) -> bool {
         let status = match self.status.as_slice() {
-            // A run's findings are asked for as they are, decided or not.
+            // The findings of one run are shown with every status.
             [] => row.status.is_undecided() || reported.is_some(),
             filters => filters.iter().any(|filter| match filter {
                 StatusFilter::All => true,
@@ -85,8 +90,8 @@ fn is_below(path: &str, folder: &str) -> bool {
         || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// A path as the store names it. What is in the current folder is meant as it is there, also with `..`; anything else,
-/// a file that is gone for one, is relative to the repository already.
+/// Converts a path to the form in the store: relative to the repository root. A path that exists in the current folder,
+/// or contains `..`, is relative to that folder. Any other path, such as a deleted file, is relative to the root.
 fn to_repo_path(root: &Path, here: &Path, given: &str) -> Result<String, CliError> {
     let path = Path::new(given);
     let upwards = path.components().any(|part| part == Component::ParentDir);
@@ -94,7 +99,7 @@ fn to_repo_path(root: &Path, here: &Path, given: &str) -> Result<String, CliErro
         return Ok(given.trim_start_matches("./").trim_end_matches('/').to_owned());
     }
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    // By its parts and not by asking the disk: what it names may be a link, and then the link is meant.
+    // Resolve `..` by components, not by asking the disk: if the path names a symbolic link, the link itself is meant.
     let mut whole = if path.is_absolute() { PathBuf::new() } else { real(here) };
     for part in path.components() {
         match part {
@@ -110,6 +115,11 @@ fn to_repo_path(root: &Path, here: &Path, given: &str) -> Result<String, CliErro
     }
 }
 
+/// Runs `revdeck findings`.
+///
+/// # Errors
+///
+/// Returns an error if the run is unknown, the path is outside of the repository or the store cannot be read.
 pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let store = &session.store;
@@ -157,7 +167,12 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
     Ok(CliExitCode::Done)
 }
 
-/// The whole findings behind rows, in the rows' order, with their present status. Each run's output is read once.
+/// Loads the full findings of the chosen rows, in the same order and with their current status. Reads the output of
+/// each run once.
+///
+/// # Errors
+///
+/// Returns an error if an output or a journal cannot be read.
 pub fn load_findings(store: &Store, view: &StoreView, chosen: &[usize]) -> Result<Vec<Finding>, CliError> {
     let mut by_run: HashMap<&str, HashMap<String, Finding>> = HashMap::new();
     let mut findings = Vec::with_capacity(chosen.len());
@@ -172,7 +187,7 @@ pub fn load_findings(store: &Store, view: &StoreView, chosen: &[usize]) -> Resul
             );
         }
         let found = by_run.get_mut(row.last_run).and_then(|findings| findings.remove(row.id));
-        // Where the output is not to be had, the store may still know the finding from a journal.
+        // Without an output file, the journal of the run may still have the finding.
         let found = match (found, row.id.parse()) {
             (None, Ok(id)) => store.finding(&id)?,
             (found, _) => found,
@@ -186,7 +201,7 @@ pub fn load_findings(store: &Store, view: &StoreView, chosen: &[usize]) -> Resul
     Ok(findings)
 }
 
-/// Findings as a table; a sentence when there are none.
+/// Formats the chosen findings (indices into `view`) as a table, or a sentence if there are none.
 pub fn format_findings(look: &TextOptions, view: &StoreView, chosen: &[usize]) -> String {
     if chosen.is_empty() {
         return match view.finding_count() {

@@ -1,4 +1,4 @@
-//! `revdeck fix`: make a patch for findings; look at it, put it into the files, take it out again, let it go.
+//! `revdeck fix`: creates a patch for findings, and shows, applies, undoes or drops it.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::domain::text;
 use crate::domain::{Fix, FixId, FixStatus, SCHEMA_VERSION, Source};
 use crate::runner::{FixRequest, Runner};
 
-/// How often it is looked whether a fix is made.
+/// Interval between two checks for a finished fix.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Looks after which it is seen to that its worker lives.
+/// Checks between two tests that the worker of the fix is still alive.
 const POLLS_PER_RECONCILE: u32 = 10;
 
 /// Arguments of `fix`.
@@ -25,39 +25,44 @@ const POLLS_PER_RECONCILE: u32 = 10;
 pub struct FixArgs {
     #[command(subcommand)]
     step: Option<FixCommand>,
-    /// The findings: ids or the beginnings of them
+    /// Findings: ids or beginnings of ids
     #[arg(value_name = "FINDING", required = true)]
     findings: Vec<String>,
-    /// Who makes it, instead of what the settings say: "builtin" puts exact suggestions in
+    /// Reviewer that makes the patch, instead of [resolve] in the settings; builtin applies exact suggestions only
     #[arg(long, value_name = "NAME")]
     reviewer: Option<String>,
-    /// Wait until it is offered
+    /// Wait until the patch is offered
     #[arg(long)]
     wait: bool,
-    /// How to print it
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: PlainFormat,
 }
 
-/// What is done with a fix that is there.
+/// Actions on an existing fix.
 #[derive(Debug, Subcommand)]
 enum FixCommand {
-    /// Print its patch
+    /// Print the patch
     Show(FixIdArgs),
-    /// Put it into your files, if it applies cleanly
+    /// Apply the patch to your files, if it applies cleanly
     Apply(FixIdArgs),
-    /// Take it out of your files again; what you changed since stays
+    /// Remove the patch from your files; your later changes stay
     Undo(FixIdArgs),
-    /// Let it go
+    /// Discard the patch
     Drop(FixIdArgs),
 }
 
 #[derive(Debug, Args)]
 struct FixIdArgs {
-    /// The fix: its id, the beginning of it, or `latest`
+    /// Fix: an id, the beginning of an id, or `latest`
     fix: String,
 }
 
+/// Runs `revdeck fix`.
+///
+/// # Errors
+///
+/// Returns an error if a finding or fix is unknown, or the action is refused.
 pub fn run(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode, CliError> {
     match &arguments.step {
         None => make_fix(invocation, arguments),
@@ -104,7 +109,7 @@ fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode,
     Ok(if fix.status == FixStatus::Failed { CliExitCode::Incomplete } else { CliExitCode::Done })
 }
 
-/// Blocks until the fix is made, or is not going to be.
+/// Blocks until the fix is offered or has failed.
 fn wait_for_fix(runner: &Runner, mut fix: Fix) -> Result<Fix, CliError> {
     let mut looks = 0;
     while fix.status.is_working() {
@@ -142,7 +147,11 @@ fn run_step(
     Ok(CliExitCode::Done)
 }
 
-/// A fix after a step, with the files that it wrote.
+/// Formats a fix after an action, with the files that were written.
+///
+/// # Errors
+///
+/// Returns an error if the store cannot be read.
 pub fn format_fix(runner: &Runner, fix: &Fix) -> Result<String, CliError> {
     let view = runner.store.view()?;
     let mut said = format!("{}\n", fixes::format_line(fix, &view));

@@ -1,4 +1,4 @@
-//! `revdeck fixer FIX` (hidden): makes one fix. Started by the runner, never by hand.
+//! `revdeck fixer FIX` (hidden): creates one fix. The runner starts it, never a user.
 
 use clap::Args;
 
@@ -10,10 +10,15 @@ use crate::domain::FixId;
 /// Arguments of `fixer`.
 #[derive(Debug, Args)]
 pub struct FixerArgs {
-    /// The fix, by its whole id
+    /// Full id of the fix
     fix: FixId,
 }
 
+/// Runs `revdeck fixer`.
+///
+/// # Errors
+///
+/// Returns an error if the fix is unknown or the store fails.
 pub fn run(invocation: &Invocation, arguments: &FixerArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
     runner.run_fixer(&arguments.fix)?;

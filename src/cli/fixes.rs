@@ -1,4 +1,4 @@
-//! `revdeck fixes`: the fixes of this repository, newest first.
+//! `revdeck fixes`: lists the fixes of this repository, newest first.
 
 use clap::Args;
 use serde_json::json;
@@ -14,14 +14,19 @@ use crate::store::StoreView;
 /// Arguments of `fixes`.
 #[derive(Debug, Args)]
 pub struct FixesArgs {
-    /// How to print them
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck fixes`.
+///
+/// # Errors
+///
+/// Returns an error if the store cannot be read.
 pub fn run(invocation: &Invocation, arguments: &FixesArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
-    // What is listed as being made is being made. A store that cannot be written is listed as it is.
+    // Fixes whose worker has died must not be listed as in progress. A read-only store is listed unchanged.
     let _ = runner.reconcile_fixes();
     let fixes = runner.store.fixes()?;
     if arguments.format == PlainFormat::Json {
@@ -41,7 +46,7 @@ pub fn run(invocation: &Invocation, arguments: &FixesArgs) -> Result<CliExitCode
     Ok(CliExitCode::Done)
 }
 
-/// A fix on one line, harmless for a terminal.
+/// Formats a fix on one line without control characters.
 pub fn format_line(fix: &Fix, view: &StoreView) -> String {
     let mut parts = vec![format!("{}, by {}", describe_target(fix, view), fix.reviewer)];
     if !fix.files.is_empty() {
@@ -59,7 +64,7 @@ pub fn format_line(fix: &Fix, view: &StoreView) -> String {
     text::sanitize_line(&format!("{}  {:<9}  {}", fix.fix_id, fix.status, parts.join("; "))).into_owned()
 }
 
-/// What it fixes: the first finding with its place, and how many more.
+/// Describes the findings of a fix: the first one with its file, and the number of others.
 fn describe_target(fix: &Fix, view: &StoreView) -> String {
     let mut fixed = fix.fixed_findings();
     let Some(first) = fixed.next() else { return "no finding".to_owned() };

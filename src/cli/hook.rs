@@ -1,4 +1,5 @@
-//! `revdeck hook`: have every commit reviewed. What the hook itself calls is hidden: `hook run`.
+//! `revdeck hook`: installs, removes and inspects the git hook that reviews every commit. The hook calls `hook run`,
+//! which is hidden.
 
 use std::path::Path;
 
@@ -27,58 +28,64 @@ pub struct HookArgs {
 
 #[derive(Debug, Subcommand)]
 enum HookCommand {
-    /// Put the hook in; what is there already runs on
+    /// Install the hook; existing hooks keep running
     Install {
         #[arg(value_enum)]
         host: HookHost,
-        /// Only say what would be done
+        /// Print the changes without making them
         #[arg(long)]
         dry_run: bool,
     },
-    /// Take the hook out; what was there before is as it was
+    /// Remove the hook and restore the previous files
     Uninstall {
         #[arg(value_enum)]
         host: HookHost,
-        /// Only say what would be done
+        /// Print the changes without making them
         #[arg(long)]
         dry_run: bool,
     },
-    /// Whether the hook is in, and whether it is run
+    /// Show whether the hook is installed and git runs it
     Status {
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// What the hook calls
+    /// Request the review of a new commit (called by the hook)
     #[command(hide = true)]
     Run {
         #[arg(value_enum)]
         hook: HookKind,
-        /// Ask for the review of this commit here and now
+        /// Request the review of this commit now
         #[arg(long)]
         commit: Option<String>,
     },
 }
 
-/// Whose hooks.
+/// Program whose hooks are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum HookHost {
-    /// A post-commit hook of this repository, for all of its worktrees
+    /// A post-commit hook for this repository and all its worktrees
     Git,
 }
 
-/// Hooks that call revdeck.
+/// Hooks that call `revdeck hook run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum HookKind {
     PostCommit,
 }
 
+/// Runs `revdeck hook`. `hook run` never fails.
+///
+/// # Errors
+///
+/// Returns an error outside of a repository, or if a hook file cannot be changed.
 pub fn run(invocation: &Invocation, arguments: &HookArgs) -> Result<CliExitCode, CliError> {
     match &arguments.command {
         HookCommand::Install { host: HookHost::Git, dry_run } => install(invocation, to_mode(*dry_run)),
         HookCommand::Uninstall { host: HookHost::Git, dry_run } => uninstall(to_mode(*dry_run)),
         HookCommand::Status { format } => print_status(*format),
         HookCommand::Run { hook: HookKind::PostCommit, commit } => {
-            // A hook that fails must not trouble whoever commits.
+            // A failure must not disturb the commit, so it goes to the log only.
             if let Err(error) = run_hook(invocation, commit.as_deref()) {
                 let folder = Invocation::current_folder().unwrap_or_default();
                 let hint = error.hint.map_or(String::new(), |hint| format!("; {hint}"));
@@ -113,7 +120,7 @@ fn discover_repo() -> Result<Repo, CliError> {
     Ok(Repo::discover(&Invocation::current_folder()?)?)
 }
 
-/// A file as the user knows it: below the working tree where it is there.
+/// Formats a path relative to the working tree, or absolute if it is outside.
 fn display_path(repo: &Repo, file: &Path) -> String {
     output::format_path(file.strip_prefix(repo.root()).unwrap_or(file))
 }

@@ -1,4 +1,4 @@
-//! `revdeck indexer COMMIT` (hidden): reads a tree into the repository's index. Started by `revdeck context`, never by hand.
+//! `revdeck indexer COMMIT` (hidden): indexes the tree of a commit. `revdeck context` starts it, never a user.
 
 use clap::Args;
 
@@ -9,10 +9,15 @@ use crate::config::RequiredAssets;
 /// Arguments of `indexer`.
 #[derive(Debug, Args)]
 pub struct IndexerArgs {
-    /// The commit, by its whole id
+    /// Full id of the commit
     commit: String,
 }
 
+/// Runs `revdeck indexer`.
+///
+/// # Errors
+///
+/// Returns an error outside of a repository.
 pub fn run(invocation: &Invocation, arguments: &IndexerArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_session(RequiredAssets::None)?.into_runner();
     runner.run_indexer(&arguments.commit);

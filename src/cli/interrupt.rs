@@ -1,4 +1,4 @@
-//! Ctrl-C while a review is waited for: the review goes on, the waiting ends with 130.
+//! Ctrl-C handling while a command waits for a review. The review continues; the command exits with 130.
 
 use std::io::Write;
 
@@ -7,13 +7,13 @@ use signal_hook::iterator::Signals;
 
 use super::error::CliExitCode;
 
-/// From here on Ctrl-C prints `message` and ends this process. Where no handler can be set, the system's own stands,
-/// which ends the process as well.
+/// Installs a Ctrl-C handler that prints `message` and exits with 130. If that fails, the default handler ends the
+/// process.
 pub fn exit_on_interrupt(message: String) {
     let Ok(mut signals) = Signals::new([SIGINT]) else { return };
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {
-            // The progress line, if there is one, is on the same line.
+            // A progress line may be on the current line, so start a new one.
             let _ = writeln!(std::io::stderr(), "\n{message}");
             std::process::exit(CliExitCode::Interrupted as i32);
         }

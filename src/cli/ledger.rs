@@ -1,4 +1,5 @@
-//! `revdeck ledger`: what a coding assistant receives at each of its turns. Nothing to say: not one byte.
+//! `revdeck ledger`: prints the summary that a coding assistant receives at each turn. Prints nothing, not even a
+//! newline, if there is nothing to report.
 
 use clap::Args;
 use serde_json::json;
@@ -16,29 +17,34 @@ use crate::ledger::{
 use crate::policy::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, SnapshotState, derive_freshness};
 use crate::report::json;
 use crate::store::StoreView;
-use crate::tokens;
-use crate::tokens::Encoding;
+use crate::tokens::{self, Encoding};
 
 /// Arguments of `ledger`.
 #[derive(Debug, Args)]
 pub struct LedgerArgs {
-    /// At most this many tokens, up to 1200; 0 is nothing at all
+    /// Token limit, at most 1200; 0 prints nothing
     #[arg(long, value_name = "N")]
     max_tokens: Option<usize>,
-    /// It goes to an assistant: record what it cost and what was told
+    /// Record that an assistant received the summary, with its token count and findings
     #[arg(long)]
     record: bool,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
-/// A worker that recorded something within this time is at it, in seconds.
+/// Age in seconds of the last record up to which a worker counts as active.
 const MAX_RECENT_SECONDS: i64 = 60;
-/// One that has recorded nothing for longer deserves a look, in seconds: no step of a review takes that long.
+/// Age in seconds of the last record after which a worker counts as silent: no step of a review takes that long.
 const MAX_QUIET_SECONDS: i64 = 600;
-/// Ended runs that are looked at for the newest one that matters.
+/// Number of ended runs that are searched for the latest relevant one.
 const MAX_ENDED_RUNS: usize = 20;
 
+/// Runs `revdeck ledger`.
+///
+/// # Errors
+///
+/// Returns an error outside of a repository, or if the store fails.
 pub fn run(invocation: &Invocation, arguments: &LedgerArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_session(RequiredAssets::None)?;
     let cap = arguments.max_tokens.unwrap_or(session.loaded.settings.ledger_tokens).min(MAX_LEDGER_TOKENS);
@@ -78,13 +84,13 @@ pub fn run(invocation: &Invocation, arguments: &LedgerArgs) -> Result<CliExitCod
     Ok(CliExitCode::Done)
 }
 
-/// Held against a cheap upper bound first: when everything fits under that, it fits. Only when something would have to
-/// go is it counted exactly.
+/// Projects the ledger within `cap` tokens. Uses a cheap upper bound of the token count first and the exact tokenizer
+/// only if that bound would drop an element.
 fn fit_budget(view: &LedgerView<'_>, world: &LedgerClock, cap: usize) -> Option<(Ledger, TokenCountPrecision)> {
     let bounded = project_ledger(view, world, cap, &tokens::upper_bound);
     match bounded {
         Some(ledger) if ledger.left_out == 0 => Some((ledger, TokenCountPrecision::AtMost)),
-        // Not even the cheapest ledger fits: the frame alone is about 40 tokens.
+        // Even an empty ledger does not fit: its frame alone takes about 40 tokens.
         None if cap < 30 => None,
         None if view.runs.is_empty() && view.findings.is_empty() => None,
         _ => {
@@ -98,7 +104,7 @@ fn worktree_path(session: &Session) -> String {
     session.repo.root().to_string_lossy().into_owned()
 }
 
-/// What the store knows of this working tree.
+/// Builds the view of this worktree's runs and undecided findings from the store.
 fn build_ledger_view<'a>(session: &Session, view: &'a StoreView, now: Time) -> Result<LedgerView<'a>, CliError> {
     let worktree = worktree_path(session);
     let surroundings =
@@ -120,7 +126,7 @@ fn build_ledger_view<'a>(session: &Session, view: &'a StoreView, now: Time) -> R
         let Some(record) = session.store.run(&id)? else { continue };
         records.push(record);
     }
-    // Who looked last at a scope, at this very epoch, says what it shows now.
+    // A run of the current epoch knows the current diff fingerprint of its scope.
     let looks: Vec<_> = records.iter().filter(|run| run.epoch == surroundings.epoch).cloned().collect();
     let of_run = |run| to_ledger_run(session, run, &looks, &surroundings, now);
     let mut runs: Vec<LedgerRun> = records.into_iter().map(of_run).collect();
@@ -140,7 +146,7 @@ fn build_ledger_view<'a>(session: &Session, view: &'a StoreView, now: Time) -> R
     Ok(LedgerView { repo: session.repo.name(), runs, findings })
 }
 
-/// Which of the runs that have ended an assistant was told of.
+/// Marks the ended runs that an assistant was already told about.
 fn mark_surfaced(session: &Session, runs: &mut [LedgerRun]) -> Result<(), CliError> {
     let ended = || runs.iter().filter(|run| run.status.is_terminal());
     let Some(oldest) = ended().map(|run| run.created_at).min() else { return Ok(()) };
@@ -151,7 +157,7 @@ fn mark_surfaced(session: &Session, runs: &mut [LedgerRun]) -> Result<(), CliErr
     Ok(())
 }
 
-/// The code as it is now.
+/// Current epoch, branch and HEAD of the worktree.
 struct WorktreeState {
     epoch: u64,
     branch: String,
@@ -216,7 +222,7 @@ fn compute_freshness(
         superseded_by: &superseded_by,
         snapshot: SnapshotState::NotAsked,
     };
-    // On another branch the same words name something else.
+    // On another branch the same scope means other code.
     let fingerprint = fingerprint.filter(|_| run.branch == place.branch);
     let surroundings = CurrentCode { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint };
     derive_freshness(&target, liveness, &surroundings)

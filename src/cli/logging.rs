@@ -1,4 +1,4 @@
-//! A log file, only when `REVDECK_LOG` asks for one; without it nothing is set up and nothing is paid.
+//! Log file, written only if `REVDECK_LOG` is set. Without the variable nothing is set up.
 
 use std::fs::{self, OpenOptions};
 use std::sync::Mutex;
@@ -6,7 +6,11 @@ use std::sync::Mutex;
 use super::error::CliError;
 use crate::config::Paths;
 
-/// Starts the log below `paths.logs`, one file per process.
+/// Starts logging to `revdeck-<pid>.log` in `paths.logs`, if `REVDECK_LOG` names a level.
+///
+/// # Errors
+///
+/// Returns an error if the level is unknown or the file cannot be created.
 pub fn start(paths: &Paths) -> Result<(), CliError> {
     let Some(wanted) = std::env::var_os("REVDECK_LOG").filter(|value| !value.is_empty()) else { return Ok(()) };
     let level: tracing::Level = wanted.to_str().and_then(|word| word.parse().ok()).ok_or_else(|| {

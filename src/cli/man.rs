@@ -1,4 +1,4 @@
-//! `revdeck man`: the manual page, or all of them into a folder, generated from the arguments.
+//! `revdeck man`: prints the manual page or writes all pages to a folder, generated from the clap arguments.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,16 @@ use super::output;
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// Write revdeck.1 and a page for every command into this folder
+    /// Write revdeck.1 and one page per command to this folder
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
+/// Runs `revdeck man`.
+///
+/// # Errors
+///
+/// Returns an error if a page cannot be written.
 pub fn run(arguments: &ManArgs) -> Result<CliExitCode, CliError> {
     let command = Cli::command();
     let Some(folder) = &arguments.out else {

@@ -1,7 +1,10 @@
-//! Arguments, one file per command, and the one place that turns errors into words and exit codes.
+//! Command line: argument types, one file per command, error messages and exit codes.
 //!
-//! Invariants: nothing else in revdeck writes to standard output; a closed pipe is no error; every failure ends in
-//! [`error::CliError`], which has a message, a hint and an exit code.
+//! Invariants:
+//!
+//! - No other module of revdeck writes to standard output, except the cockpit while it draws.
+//! - A closed pipe on standard output is not an error.
+//! - Every failure becomes an [`error::CliError`] with a message, an optional hint and an exit code.
 
 mod args;
 mod cancel;
@@ -55,13 +58,13 @@ use args::{Cli, CliCommand};
 use error::{CliError, CliExitCode};
 use session::Invocation;
 
-/// The whole program: reads the arguments, does what they say, and says how it went.
+/// Parses the arguments, runs the command and returns the exit code of the process.
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to standard output with 0, everything else to standard error with 2. Failing to
-            // write either is no news: whoever closed the pipe knows.
+            // Help and version go to standard output with exit code 0, usage errors to standard error with 2. A write
+            // error is ignored: it means that the reader has closed the pipe.
             let code = if error.use_stderr() { CliExitCode::Usage } else { CliExitCode::Done };
             let _ = error.print();
             return code.into();
@@ -74,7 +77,7 @@ pub fn main() -> ExitCode {
             output::print_error(&error);
             error.exit.into()
         }
-        // The panic's message has been printed; a review that ended so is never "clean".
+        // The panic hook has printed the message. The exit code says that the command did not complete.
         Err(_) => CliExitCode::Incomplete.into(),
     }
 }
@@ -85,7 +88,7 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
             .map_err(|error| CliError::usage(format!("cannot change to {}: {error}", directory.display())))?;
     }
     let command = match cli.command {
-        // These need no settings and no folders.
+        // These commands need neither settings nor folders.
         Some(CliCommand::Completions(arguments)) => return completions::run(&arguments),
         Some(CliCommand::Man(arguments)) => return man::run(&arguments),
         Some(CliCommand::Tokens(arguments)) => return tokens::run(&arguments),

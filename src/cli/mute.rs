@@ -1,5 +1,5 @@
-//! `revdeck mute` and `unmute`: kinds of findings that are not raised in this repository. The user's own, kept in the
-//! store; what is held back is counted in every run's notes.
+//! `revdeck mute` and `unmute`: kinds of findings that are not raised in this repository. The list belongs to the user
+//! and is kept in the store. Notes of every run count the findings that were held back.
 
 use clap::Args;
 use serde_json::json;
@@ -18,9 +18,10 @@ use crate::store::{Store, StoreError, StoreView};
 /// Arguments of `mute`.
 #[derive(Debug, Args)]
 pub struct MuteArgs {
-    /// The kinds, for instance MAGIC_NUMBERS; without any, what is muted and what is offered
+    /// Kinds, for instance MAGIC_NUMBERS; without one, list muted kinds and kinds that are always dismissed
     #[arg(value_name = "KIND", ignore_case = true, value_parser = parse_kind)]
     kinds: Vec<Kind>,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", conflicts_with = "kinds")]
     format: PlainFormat,
 }
@@ -28,11 +29,16 @@ pub struct MuteArgs {
 /// Arguments of `unmute`.
 #[derive(Debug, Args)]
 pub struct UnmuteArgs {
-    /// The kinds, for instance MAGIC_NUMBERS
+    /// Kinds, for instance MAGIC_NUMBERS
     #[arg(value_name = "KIND", required = true, num_args = 1.., ignore_case = true, value_parser = parse_kind)]
     kinds: Vec<Kind>,
 }
 
+/// Runs `revdeck mute`.
+///
+/// # Errors
+///
+/// Returns an error if a kind must not be muted, or the store fails.
 pub fn mute(invocation: &Invocation, arguments: &MuteArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     if arguments.kinds.is_empty() {
@@ -46,6 +52,11 @@ pub fn mute(invocation: &Invocation, arguments: &MuteArgs) -> Result<CliExitCode
     change_mutes(&session, &arguments.kinds, MuteAction::Mute)
 }
 
+/// Runs `revdeck unmute`.
+///
+/// # Errors
+///
+/// Returns an error if the store fails.
 pub fn unmute(invocation: &Invocation, arguments: &UnmuteArgs) -> Result<CliExitCode, CliError> {
     change_mutes(&invocation.open_reading_session(RequiredAssets::None)?, &arguments.kinds, MuteAction::Unmute)
 }
@@ -94,14 +105,18 @@ fn list_mutes(session: &Session, format: PlainFormat) -> Result<CliExitCode, Cli
     Ok(CliExitCode::Done)
 }
 
-/// The kinds that could be muted, by what was decided so far.
+/// Finds kinds that could be muted, because all decisions about them so far were dismissals.
+///
+/// # Errors
+///
+/// Returns an error if the store cannot be read.
 pub fn find_offers(store: &Store, view: &StoreView) -> Result<Vec<MuteOffer>, StoreError> {
     let muted = store.muted_kinds()?;
     let rows = (0..view.finding_count()).map(|index| view.finding(index));
     Ok(policy::list_mute_offers(rows.map(|row| (row.kind, row.status)), |kind| muted.contains_key(&kind)))
 }
 
-/// An offer in one line.
+/// Formats an offer to mute a kind on one line.
 pub fn format_offer(offer: &MuteOffer) -> String {
     let dismissed = format_count(offer.dismissed as usize, &format!("{} finding", offer.kind));
     format!("{dismissed} dismissed, none addressed: `revdeck mute {}` holds them back from now on", offer.kind)

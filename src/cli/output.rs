@@ -1,11 +1,15 @@
-//! Standard output and standard error: the only functions of revdeck that print outside of the cockpit.
+//! Printing to standard output and standard error. Outside of the cockpit no other function of revdeck prints.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use super::error::CliError;
 use crate::domain::text;
 
-/// Writes to standard output. Whoever has closed the pipe has seen enough: that is no error.
+/// Writes text to standard output and flushes it. A closed pipe is not an error.
+///
+/// # Errors
+///
+/// Returns an error if standard output cannot be written, for instance because the disk is full.
 pub fn print(content: &str) -> Result<(), CliError> {
     write_stdout(content.as_bytes())
 }
@@ -20,7 +24,11 @@ fn write_stdout(content: &[u8]) -> Result<(), CliError> {
     }
 }
 
-/// A patch: byte for byte into a pipe, where a program takes it, and made harmless on a terminal.
+/// Prints a patch: unchanged bytes into a pipe, escaped control characters on a terminal.
+///
+/// # Errors
+///
+/// Returns an error if standard output cannot be written.
 pub fn print_patch(patch: &[u8]) -> Result<(), CliError> {
     if std::io::stdout().is_terminal() {
         return print(&text::sanitize_lines(&String::from_utf8_lossy(patch), 4));
@@ -28,19 +36,23 @@ pub fn print_patch(patch: &[u8]) -> Result<(), CliError> {
     write_stdout(patch)
 }
 
-/// A JSON object on one line: see [`json_text`].
+/// Prints a JSON value on one line, encoded by [`to_json_text`].
+///
+/// # Errors
+///
+/// Returns an error if standard output cannot be written.
 pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
     print(&format!("{}\n", to_json_text(value)))
 }
 
-/// JSON on one line in which every character that a terminal could obey or show wrongly is written as `\uXXXX`: the
-/// same data for whoever parses it, and harmless for whoever looks at it.
+/// Encodes JSON on one line and writes every character that a terminal could interpret or display wrongly as
+/// `\uXXXX`. Parsers read the same value.
 pub fn to_json_text(value: &serde_json::Value) -> String {
     let text = value.to_string();
     if !text.chars().any(text::is_unsafe) {
         return text;
     }
-    // Outside of strings JSON has no such characters, so that each of them stands in one.
+    // JSON has such characters only inside strings, so the escape is valid at every position.
     let mut safe = String::with_capacity(text.len() + 64);
     for c in text.chars() {
         if text::is_unsafe(c) {
@@ -54,18 +66,18 @@ pub fn to_json_text(value: &serde_json::Value) -> String {
     safe
 }
 
-/// A path as it is for a pipe, and made harmless for a terminal.
+/// Formats a path: unchanged for a pipe, on one line without control characters for a terminal.
 pub fn format_path(path: &std::path::Path) -> String {
     let shown = path.to_string_lossy();
     if std::io::stdout().is_terminal() { text::sanitize_line(&shown).into_owned() } else { shown.into_owned() }
 }
 
-/// A line on standard error, made harmless. There is nobody to tell when even that fails.
+/// Prints a line to standard error without control characters. A write error is ignored.
 pub fn print_note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", text::sanitize_lines(line, 4));
 }
 
-/// `error: …` and `  hint: …` on standard error.
+/// Prints `error: …` and, if there is a hint, `  hint: …` to standard error.
 pub fn print_error(error: &CliError) {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let (red, bold, plain) = if color { ("\x1b[1;31m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };

@@ -1,4 +1,4 @@
-//! `revdeck pause`: a run asks its model for nothing until it is resumed.
+//! `revdeck pause`: stops the requests of a run to its model until it is resumed.
 
 use clap::Args;
 
@@ -11,10 +11,15 @@ use crate::runner::PauseOutcome;
 /// Arguments of `pause`.
 #[derive(Debug, Args)]
 pub struct PauseArgs {
-    /// The run: its id, the beginning of it, or `latest`
+    /// Run: an id, the beginning of an id, or `latest`
     run: String,
 }
 
+/// Runs `revdeck pause`.
+///
+/// # Errors
+///
+/// Returns an error if the run is unknown or its reviewer sends no requests to a model.
 pub fn run(invocation: &Invocation, arguments: &PauseArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;

@@ -1,5 +1,5 @@
-//! `revdeck replay`: plays the last commits of a repository as a coding session, and says what reviewing it would have
-//! cost with and without the harness.
+//! `revdeck replay`: replays past commits of a repository as a coding session and measures the cost of its reviews with
+//! and without adoption, reuse and carry-over.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -18,22 +18,28 @@ use crate::report::json;
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// The repository whose past is played; it is only read
+    /// Repository to replay; it is not modified
     #[arg(value_name = "REPO", default_value = ".")]
     repository: PathBuf,
-    /// How many commits, up to HEAD
+    /// Number of commits up to HEAD
     #[arg(long, value_name = "N", default_value_t = 300)]
     commits: usize,
-    /// Another number plays another session
+    /// Seed of the random session
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
-/// Most missing findings that text names.
+/// Maximum number of missing findings in the text output.
 const MAX_NAMED_FINDINGS: usize = 20;
 
+/// Runs `revdeck replay`. Exits with 3 if a finding is missing or code was reviewed twice.
+///
+/// # Errors
+///
+/// Returns an error if the repository cannot be replayed.
 pub fn run(_: &Invocation, arguments: &ReplayArgs) -> Result<CliExitCode, CliError> {
     let source = std::path::absolute(&arguments.repository)
         .map_err(|error| CliError::usage(format!("{}: {error}", arguments.repository.display())))?;

@@ -1,13 +1,17 @@
-//! Paths that a person gives, as the repository names them.
+//! Conversion of paths that a user types into paths relative to the repository root.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Why a path names nothing in a repository.
+/// Error: the path leads out of the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutsideRepo;
 
-/// The path from a worktree's root, with `/` between names. One that is not absolute begins in the folder `here` when
-/// something is there by that name, else at the root: in the tree that is asked about there may be something.
+/// Returns `path` relative to the worktree root, with `/` as separator. A relative path starts in the folder `here` if
+/// such a file exists there, else at the root, because the requested tree may differ from the files on disk.
+///
+/// # Errors
+///
+/// Returns [`OutsideRepo`] if the path leads out of the root.
 pub fn path_from_root(path: &str, root: &Path, here: &Path) -> Result<String, OutsideRepo> {
     let near = here.join(path);
     let is_near = || near.symlink_metadata().is_ok() && here.starts_with(root);
@@ -19,14 +23,14 @@ pub fn path_from_root(path: &str, root: &Path, here: &Path) -> Result<String, Ou
     Ok(names.collect::<Vec<_>>().join("/"))
 }
 
-/// A path below a folder without symbolic links in it, but for the last of its own: what it leads to is something else.
+/// Strips `root` from `path`. Resolves symbolic links in the parent folders, but not in the last component.
 fn strip_root(root: &Path, path: &Path) -> Option<PathBuf> {
     let real = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
     let inside = |path: PathBuf| path.strip_prefix(root).ok().map(Path::to_owned);
     real().and_then(inside).or_else(|| inside(normalize_path(path)?))
 }
 
-/// `./src//a/../b.rs` is `src/b.rs`; nothing where it leads above where it begins.
+/// Normalizes a relative path: `./src//a/../b.rs` becomes `src/b.rs`. Returns `None` if it leads above its start.
 fn normalize_path(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for name in path.components() {
@@ -63,14 +67,14 @@ mod tests {
             ("./src//./a.rs", "repo", Ok("src/a.rs")),
             ("a.rs", "repo/src", Ok("src/a.rs")),
             ("src/b.rs", "repo/src", Ok("src/src/b.rs")),
-            // Not there: of the tree that is asked about.
+            // Does not exist on disk: relative to the root, for the requested tree.
             ("src/a.rs", "repo/src", Ok("src/a.rs")),
             ("gone.rs", "repo/src", Ok("gone.rs")),
             ("gone/../b.rs", "repo", Ok("b.rs")),
             ("../b.rs", "repo/src", Ok("b.rs")),
             ("../../outside.rs", "repo/src", Err(OutsideRepo)),
             ("../gone.rs", "repo/src", Err(OutsideRepo)),
-            // A worktree that GIT_DIR names.
+            // The worktree comes from GIT_DIR; the current folder is outside of it.
             ("b.rs", "", Ok("b.rs")),
             ("outside.rs", "", Ok("outside.rs")),
             (&at("repo/src/a.rs"), "repo/src", Ok("src/a.rs")),

@@ -1,21 +1,25 @@
-//! Ids as people type them: whole, or a prefix that only one has.
+//! Resolution of ids that a user types: a full id or a unique prefix of one.
 
 use super::error::CliError;
 use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, FixId, RunId};
 use crate::store::{Store, StoreView};
 
-/// Candidates that are listed when a prefix is ambiguous.
+/// Number of candidates that the error message lists for an ambiguous prefix.
 const MAX_LISTED_CANDIDATES: usize = 8;
 
-/// What an argument names.
+/// Id of a run or of a finding, from an argument that accepts both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOrFinding {
     Run(RunId),
     Finding(FindingId),
 }
 
-/// The run that `given` names: an id, a unique prefix of one (with or without `ar_`), or `latest`.
+/// Resolves `given` to a run: an id, a unique prefix of an id (with or without `ar_`), or `latest`.
+///
+/// # Errors
+///
+/// Returns an error if no run or several runs match, or if the store cannot be read.
 pub fn resolve_run(store: &Store, given: &str) -> Result<RunId, CliError> {
     if let Ok(id) = given.parse::<RunId>()
         && store.run(&id)?.is_some()
@@ -32,13 +36,21 @@ pub fn resolve_run(store: &Store, given: &str) -> Result<RunId, CliError> {
     pick_unique("run", given, &view, ids.filter(|id| starts_with(id, &prefix)))
 }
 
-/// The finding that `given` names.
+/// Resolves `given` to a finding: an id or a unique prefix of an id (with or without `f_`).
+///
+/// # Errors
+///
+/// Returns an error if no finding or several findings match, or if the store cannot be read.
 pub fn resolve_finding(store: &Store, given: &str) -> Result<FindingId, CliError> {
     let view = store.view()?;
     resolve_finding_in(&view, given)
 }
 
-/// As [`finding`], in a view that is at hand.
+/// Resolves `given` like [`resolve_finding`], in a view that is already loaded.
+///
+/// # Errors
+///
+/// Returns an error if no finding or several findings match.
 pub fn resolve_finding_in(view: &StoreView, given: &str) -> Result<FindingId, CliError> {
     if let Some(index) = view.finding_index(given) {
         return parse_id(view.finding(index).id);
@@ -48,7 +60,11 @@ pub fn resolve_finding_in(view: &StoreView, given: &str) -> Result<FindingId, Cl
     pick_unique("finding", given, view, ids.filter(|id| starts_with(id, &prefix)))
 }
 
-/// The fix that `given` names: an id, a unique prefix of one, or `latest`.
+/// Resolves `given` to a fix: an id, a unique prefix of an id (with or without `fx_`), or `latest`.
+///
+/// # Errors
+///
+/// Returns an error if no fix or several fixes match, or if the store cannot be read.
 pub fn resolve_fix(store: &Store, given: &str) -> Result<FixId, CliError> {
     let fixes = store.fixes()?;
     if given == "latest"
@@ -67,7 +83,11 @@ pub fn resolve_fix(store: &Store, given: &str) -> Result<FixId, CliError> {
     }
 }
 
-/// A run or a finding, told apart by its prefix; without one, whatever matches.
+/// Resolves `given` to a run or a finding. The prefix `ar_` or `f_` decides; without one, both are searched.
+///
+/// # Errors
+///
+/// Returns an error if nothing matches, or both a run and a finding match.
 pub fn resolve_run_or_finding(store: &Store, given: &str) -> Result<RunOrFinding, CliError> {
     let lower = given.to_lowercase();
     if lower.starts_with("ar_") || lower == "latest" {

@@ -1,4 +1,4 @@
-//! `revdeck resume`: a paused run goes on.
+//! `revdeck resume`: continues a paused run.
 
 use clap::Args;
 
@@ -11,10 +11,15 @@ use crate::runner::PauseOutcome;
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
-    /// The run: its id, the beginning of it, or `latest`
+    /// Run: an id, the beginning of an id, or `latest`
     run: String,
 }
 
+/// Runs `revdeck resume`.
+///
+/// # Errors
+///
+/// Returns an error if the run is unknown.
 pub fn run(invocation: &Invocation, arguments: &ResumeArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;

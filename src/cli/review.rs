@@ -1,4 +1,4 @@
-//! `revdeck review`: ask for a review; with `--wait` stay until it is there and say what it found.
+//! `revdeck review`: requests a review. With `--wait` it waits for the result and prints the findings.
 
 use std::io::{IsTerminal, Write};
 
@@ -23,41 +23,43 @@ use crate::store::Store;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("scope").multiple(false))]
 pub struct ReviewArgs {
-    /// Uncommitted changes, untracked files included
+    /// Review uncommitted changes, including untracked files
     #[arg(long, group = "scope")]
     worktree: bool,
-    /// What is staged
+    /// Review staged changes
     #[arg(long, group = "scope")]
     staged: bool,
-    /// One commit against its first parent
+    /// Review one commit against its first parent
     #[arg(long, group = "scope", value_name = "REV")]
     commit: Option<String>,
-    /// From A to B; with three dots from the merge base of A and B
+    /// Review the changes from A to B; with three dots (A...B) from their merge base to B
     #[arg(long, group = "scope", value_name = "A..B")]
     range: Option<String>,
-    /// HEAD against its merge base with BASE; without BASE it is guessed
+    /// Review HEAD against its merge base with BASE; without BASE revdeck guesses it
     #[arg(long, group = "scope", value_name = "BASE", num_args = 0..=1, default_missing_value = "")]
     branch: Option<String>,
-    /// The whole tree, as if all of it were new
+    /// Review the whole tree as if all files were new
     #[arg(long, group = "scope")]
     all: bool,
-    /// Who reviews: builtin, or a name from your settings
+    /// Reviewer to use: builtin or a name from your settings
     #[arg(long, value_name = "NAME")]
     reviewer: Option<String>,
-    /// Stay until the review is done and print what it found
+    /// Wait for the review and print its findings
     #[arg(long)]
     wait: bool,
-    /// Review again although the same has been reviewed before
+    /// Review again even if an equivalent review exists
     #[arg(long)]
     force: bool,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: OutputFormat,
-    /// With --wait: exit with 1 if a finding of this priority or a more urgent one stands
+    /// With --wait: exit with 1 if a finding of this priority (p0 to p3) or a more urgent one stands; none disables
+    /// this
     #[arg(long, value_name = "P", requires = "wait", value_parser = parse_priority)]
     fail_on: Option<FailOn>,
 }
 
-/// A priority, or `none` to override the settings.
+/// Value of `--fail-on`: a priority, or `none`, which overrides the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FailOn(Option<Priority>);
 
@@ -85,7 +87,7 @@ impl ReviewArgs {
     }
 }
 
-/// The name of a reviewer that there is.
+/// Returns the requested reviewer, or the default one, after a check that it exists.
 fn resolve_reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, CliError> {
     let name = asked.unwrap_or(&settings.default_reviewer);
     if name == "builtin" {
@@ -102,6 +104,11 @@ fn resolve_reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, 
     }
 }
 
+/// Runs `revdeck review`.
+///
+/// # Errors
+///
+/// Returns an error if the scope or reviewer is unknown, or the run cannot be started.
 pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_session(RequiredAssets::Smells)?;
     let request = build_request(&session, arguments)?;
@@ -177,7 +184,7 @@ fn print_started(
     Ok(CliExitCode::Done)
 }
 
-/// Waits for the run, with a progress line when standard error is a terminal.
+/// Waits until the run ends. Draws a progress line if standard error is a terminal.
 fn wait_for_run(runner: &Runner, requested: &RequestOutcome, look: &TextOptions) -> Result<RunRecord, CliError> {
     let id = &requested.run.run_id;
     if requested.run.status.is_terminal() {
@@ -195,7 +202,7 @@ fn wait_for_run(runner: &Runner, requested: &RequestOutcome, look: &TextOptions)
     Ok(run?)
 }
 
-/// A line on the terminal that says how far a run is.
+/// Progress line on the terminal: status, covered hunks, findings.
 struct ProgressLine {
     visible: bool,
     ascii: bool,
@@ -232,20 +239,24 @@ impl ProgressLine {
     }
 }
 
-/// A run that has ended, with what it found.
+/// Result of a run: record, findings, coverage and reports that were not raised.
 pub struct RunResult {
     pub run: RunRecord,
     pub findings: Vec<Finding>,
     pub coverage: Coverage,
     pub notes: Vec<String>,
-    /// Reports of a model that did not hold against the code.
+    /// Reports of a model that failed the check against the code.
     pub rejected: Vec<RejectedReport>,
-    /// Reports that are kept and not raised.
+    /// Reports that are stored but not raised: dismissed, muted or late.
     pub held_back: Vec<SuppressedReport>,
 }
 
 impl RunResult {
-    /// The run's output, its findings with their present status.
+    /// Loads the output of a run and updates the findings to their current status.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the store cannot be read.
     pub fn load(store: &Store, run: RunRecord) -> Result<Self, CliError> {
         let RunOutput { mut findings, coverage, notes, held_back, rejected, .. } =
             store.output(&run.run_id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
@@ -272,7 +283,7 @@ impl RunResult {
         }
     }
 
-    /// A line when an earlier run answered the request; empty when it was reviewed for it.
+    /// Formats a line that says which earlier run answered the request. Empty if a new run did.
     fn format_answered_by(&self, look: &TextOptions, decision: &Decision) -> String {
         let how = match action_word(&decision.action) {
             "reuse" => "reused, nothing was reviewed again",
@@ -287,12 +298,14 @@ impl RunResult {
         )
     }
 
+    /// Converts the result to the JSON of `show RUN` (see docs/json.md).
     pub fn to_json(&self) -> serde_json::Value {
         let mut object = json::encode_review(&self.run, &self.findings, &self.coverage, &self.notes, &self.rejected);
         object["held_back"] = json::encode_held_back(&self.held_back);
         object
     }
 
+    /// Formats the result in the given output format.
     pub fn render(&self, look: &TextOptions, format: OutputFormat) -> String {
         let Self { run, findings, coverage, notes, rejected, .. } = self;
         match format {
@@ -302,13 +315,13 @@ impl RunResult {
         }
     }
 
-    /// Whether all that was asked for has been reviewed: no part of the run failed, and no file was unreadable.
+    /// Returns true if no part of the run failed and every file could be read.
     fn is_complete(&self) -> bool {
         self.run.error_class.is_none() && self.coverage.unreadable_paths().next().is_none()
     }
 
-    /// The exit code: a run that did not complete, or completed a part only, is never clean. What a person has dismissed
-    /// counts no more; what somebody only claims to have fixed does, since this is a report on the code as it is.
+    /// Returns the exit code. An incomplete run never yields [`CliExitCode::Done`]. Dismissed findings do not count;
+    /// findings that are only claimed as fixed do, because the report is about the code as it is.
     fn exit_code(&self, fail_on: Option<Priority>) -> CliExitCode {
         let stands = |status: FindingStatus| status.is_undecided() || status == FindingStatus::Addressed;
         let urgent =
@@ -320,7 +333,7 @@ impl RunResult {
         }
     }
 
-    /// Only this finding, and nothing that was set aside.
+    /// Keeps only this finding and removes all rejected reports.
     pub fn retain_finding(&mut self, id: &FindingId) {
         self.rejected.clear();
         self.findings.retain(|finding| finding.finding_id == *id);

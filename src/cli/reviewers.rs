@@ -1,4 +1,4 @@
-//! `revdeck reviewers`: who can review, and whether it answers.
+//! `revdeck reviewers`: lists and tests reviewers.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -23,21 +23,28 @@ pub struct ReviewersArgs {
 
 #[derive(Debug, Subcommand)]
 enum ReviewersCommand {
-    /// All reviewers with model, window and price, and whether the key is there
+    /// List reviewers with model, context window, price and key status
     List {
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// Send one tiny request, and say how it went (a model that costs money costs a little)
+    /// Send one small request to a reviewer and report the result (a paid model charges for it)
     Test {
-        /// The reviewer's name in the settings
+        /// Name of the reviewer in the settings
         #[arg(value_name = "NAME")]
         name: String,
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
 }
 
+/// Runs `revdeck reviewers`.
+///
+/// # Errors
+///
+/// Returns an error if the reviewer is unknown or does not answer.
 pub fn run(invocation: &Invocation, arguments: &ReviewersArgs) -> Result<CliExitCode, CliError> {
     let loaded = invocation.load_settings(None, RequiredAssets::None)?;
     let models = ModelCatalog::load(&invocation.paths)?;
@@ -109,7 +116,7 @@ fn builtin_error() -> CliError {
         .hint("`revdeck review --wait` tries it")
 }
 
-/// A reviewer in the list.
+/// Reviewer in the output of `reviewers list`.
 struct ReviewerRow {
     name: String,
     default: bool,
@@ -118,7 +125,7 @@ struct ReviewerRow {
     window: String,
     price: String,
     key: String,
-    /// Something it needs is not there.
+    /// The API key is missing.
     missing: bool,
     facts: Option<ModelFacts>,
 }
@@ -177,7 +184,7 @@ fn list_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec<ReviewerRow
     rows
 }
 
-/// Where the key comes from, and whether it is missing. A command for it is not run.
+/// Describes the source of the API key and returns true if the key is missing. Does not run `api_key_cmd`.
 fn describe_key(reviewer: &ReviewerSettings) -> (String, bool) {
     match (reviewer.kind, reviewer.key_source()) {
         (ReviewerKind::Command, _) => ("its own".to_owned(), false),

@@ -1,4 +1,4 @@
-//! `revdeck runs`: the runs of this repository, newest first.
+//! `revdeck runs`: lists the runs of this repository, newest first.
 
 use clap::Args;
 
@@ -16,41 +16,47 @@ use crate::store::StoreView;
 /// Arguments of `runs`.
 #[derive(Debug, Args)]
 pub struct RunsArgs {
-    /// Only runs of this status; may be given several times
+    /// Show only runs with this status; may be repeated
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<RunStatus>,
-    /// At most this many; 0 for all
+    /// Maximum number of runs; 0 shows all
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
     limit: usize,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
-/// Sets right what dead processes left, before anything is said about it, and says so. A store that cannot be written can
-/// still be read, so that a failure is only told.
+/// Repairs the state that killed processes left behind and prints a note. A failure is printed too and is not an error,
+/// because a read-only store can still be read.
 pub fn reconcile(runner: &Runner) {
     print_reconciled(&runner.reconcile());
 }
 
-/// Says what was set right, if anything.
+/// Prints a note about repaired state, if there is any.
 pub fn print_reconciled(reconciled: &ReconcileReport) {
     if let Some(summary) = reconciled.summary() {
         output::print_note(&format!("note: {summary}"));
     }
 }
 
-/// What the store wants to be told once.
+/// Prints the warnings of the store.
 pub fn print_notices(view: &StoreView) {
     for notice in &view.notices {
         output::print_note(&format!("warning: {notice}"));
     }
 }
 
+/// Runs `revdeck runs`.
+///
+/// # Errors
+///
+/// Returns an error outside of a repository, or if the store cannot be read.
 pub fn run(invocation: &Invocation, arguments: &RunsArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::Smells)?;
     let mistaken = session.loaded.has_mistakes;
     let (runner, look) = session.into_runner();
-    // This may start reviews, and none should go on with other settings than the user meant.
+    // Reconciliation may restart reviews, which must not run with settings that the user did not mean.
     if !mistaken {
         reconcile(&runner);
     }
@@ -78,7 +84,7 @@ pub fn run(invocation: &Invocation, arguments: &RunsArgs) -> Result<CliExitCode,
     Ok(CliExitCode::Done)
 }
 
-/// Runs as a table; a sentence when there are none.
+/// Formats the chosen runs (indices into `view`) as a table, or a sentence if there are none.
 pub fn format_runs(look: &TextOptions, view: &StoreView, chosen: &[usize]) -> String {
     if chosen.is_empty() {
         return match view.run_count() {
@@ -87,7 +93,7 @@ pub fn format_runs(look: &TextOptions, view: &StoreView, chosen: &[usize]) -> St
         };
     }
     let mut table = TextTable::default();
-    // Programs read lines of runs only.
+    // Column names appear on a terminal only, so that scripts see nothing but runs.
     if look.width.is_some() {
         table.push_row(
             ["run", "status", "age", "scope", "reviewer", "findings", "files"].map(|name| (TextStyle::Faint, name)),

@@ -1,4 +1,4 @@
-//! The composition root: folders, settings, repository, store and clock put together for a command.
+//! Composition root: builds folders, settings, repository, store and clock for a command.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use crate::runner::{Runner, open_store};
 use crate::store::{LearningPolicy, Store};
 use crate::tui;
 
-/// What every command starts from.
+/// Folders and global flags that every command receives.
 #[derive(Debug, Clone)]
 pub struct Invocation {
     pub paths: Paths,
     pub global: GlobalArgs,
 }
 
-/// A command in a repository.
+/// Opened repository with its store and settings, for commands that need a repository.
 pub struct Session {
     pub paths: Paths,
     pub loaded: LoadedSettings,
@@ -34,22 +34,37 @@ pub struct Session {
     pub look: TextOptions,
 }
 
-/// A variable as text; one that is not UTF-8 counts as not set.
+/// Reads an environment variable. Returns `None` if it is not set or is not UTF-8.
 pub fn read_variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 impl Invocation {
+    /// Resolves the folders of revdeck from the environment.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folders of the platform are unknown and `REVDECK_HOME` is not set.
     pub fn new(global: GlobalArgs) -> Result<Self, CliError> {
         let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref())?;
         Ok(Self { paths, global })
     }
 
+    /// Returns the current folder.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the folder no longer exists.
     pub fn current_folder() -> Result<PathBuf, CliError> {
         std::env::current_dir().map_err(|error| CliError::usage(format!("the current folder is gone: {error}")))
     }
 
-    /// The settings, those of the repository included when a working tree is given. Warnings go to standard error.
+    /// Loads the settings, including those of the repository if `worktree` is given, and prints warnings to standard
+    /// error.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a settings file cannot be read or holds an invalid value.
     pub fn load_settings(&self, worktree: Option<&Path>, texts: RequiredAssets) -> Result<LoadedSettings, CliError> {
         let loaded = self.load_layers(worktree, texts, MistakePolicy::Refuse)?;
         for warning in &loaded.warnings {
@@ -91,7 +106,7 @@ impl Invocation {
             mistakes,
         };
         let mut loaded = config::load_settings(inputs)?;
-        // The theme matters to the cockpit alone: whoever only reviews is not told at each step.
+        // Only the cockpit uses the theme; other commands do not warn about it.
         if texts == RequiredAssets::All && !tui::has_theme(&self.paths, &loaded.settings.theme) {
             let line = format!("there is no theme {:?}: the colours are those of the dark one", loaded.settings.theme);
             loaded.warnings.push(crate::domain::text::sanitize_line(&line).into_owned());
@@ -99,22 +114,39 @@ impl Invocation {
         Ok(loaded)
     }
 
+    /// Returns the clock and the id generator. For tests, `REVDECK_NOW` starts the clock at a given time.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `REVDECK_NOW` is not a valid time.
     pub fn clock_and_ids(&self) -> Result<ClockAndIds, CliError> {
         Ok(ClockAndIds::from_variable(read_variable("REVDECK_NOW").as_deref())?)
     }
 
-    /// The repository around the current folder with its store and settings.
+    /// Opens the repository around the current folder with its store and settings, and prints warnings.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error outside of a repository, or if the settings are invalid or the store cannot be opened.
     pub fn open_session(&self, texts: RequiredAssets) -> Result<Session, CliError> {
         Ok(print_warnings(self.open_current(texts, MistakePolicy::Refuse)?))
     }
 
-    /// As [`Invocation::session`], for commands that read what is there: a mistake in the user's settings is no reason
-    /// not to show it.
+    /// Opens the repository like [`Invocation::open_session`], but only warns about invalid settings of the user, so
+    /// that stored data can be read in spite of them.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error outside of a repository, or if the store cannot be opened.
     pub fn open_reading_session(&self, texts: RequiredAssets) -> Result<Session, CliError> {
         Ok(print_warnings(self.open_current(texts, MistakePolicy::Warn)?))
     }
 
-    /// As [`Invocation::settings`], for a command that only shows them.
+    /// Loads the settings like [`Invocation::load_settings`], but only warns about invalid values of the user.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a settings file cannot be read.
     pub fn load_reading_settings(
         &self,
         worktree: Option<&Path>,
@@ -127,7 +159,12 @@ impl Invocation {
         Ok(loaded)
     }
 
-    /// The repository of this very worktree, for somebody who comes back again and again: warnings are not told.
+    /// Opens the repository whose worktree root is `worktree`, without printing warnings: the watcher repeats this
+    /// call.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no repository, the settings are invalid or the store cannot be opened.
     pub fn open_runner_at(&self, worktree: &Path, texts: RequiredAssets) -> Result<Runner, CliError> {
         let session = self.open_in_repo(Repo::open_worktree(worktree)?, texts, MistakePolicy::Refuse)?;
         Ok(session.into_runner().0)
@@ -155,7 +192,7 @@ fn print_warnings(session: Session) -> Session {
     session
 }
 
-/// How text is to look on this standard output.
+/// Returns colours, glyphs and width for text on standard output.
 pub fn detect_look(loaded: &LoadedSettings, now: Time) -> TextOptions {
     let terminal = std::io::stdout().is_terminal();
     let color = match loaded.settings.color {
@@ -172,7 +209,7 @@ pub fn detect_look(loaded: &LoadedSettings, now: Time) -> TextOptions {
 }
 
 impl Session {
-    /// Everything a request needs, and how to print.
+    /// Splits the session into a runner, which handles requests, and the text style.
     pub fn into_runner(self) -> (Runner, TextOptions) {
         let Self { paths, loaded, repo, store, ambient, look } = self;
         (Runner { repo, store, settings: Arc::new(loaded.settings), paths, ambient }, look)

@@ -1,4 +1,4 @@
-//! `revdeck show`: one run with its findings, or one finding with its history.
+//! `revdeck show`: prints a run with its findings, or a finding with its history.
 
 use clap::Args;
 
@@ -16,13 +16,19 @@ use crate::store::{Store, StoreView};
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// A run or a finding: its id, the beginning of it, or `latest`
+    /// Run or finding: an id, the beginning of an id, or `latest` (the newest run)
     #[arg(value_name = "RUN|FINDING")]
     id: String,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: OutputFormat,
 }
 
+/// Runs `revdeck show`.
+///
+/// # Errors
+///
+/// Returns an error if the run or finding is unknown or cannot be read.
 pub fn run(invocation: &Invocation, arguments: &ShowArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let shown = match resolve_id::resolve_run_or_finding(&session.store, &arguments.id)? {
@@ -37,7 +43,7 @@ fn show_run(session: &Session, id: &RunId, format: OutputFormat) -> Result<Strin
     let record = session.store.run(id)?.ok_or_else(|| unreadable_error("run", id.as_str()))?;
     let outcome = RunResult::load(&session.store, record)?;
     Ok(match format {
-        // Nothing was reviewed: the decision says why, and once is enough.
+        // Nothing was reviewed. The page of the run already gives the reason.
         OutputFormat::Text if outcome.run.status == RunStatus::Skipped => {
             let mut page = text::render_run(&session.look, &outcome.run);
             for line in text::list_left_out(&outcome.run, &outcome.coverage) {
@@ -67,7 +73,7 @@ fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Resu
     })
 }
 
-/// What became of a finding, by everything that is on record.
+/// Loads the history of a finding: decisions, place, carry-over and the finding that it undoes.
 fn load_story(store: &Store, view: &StoreView, finding: &Finding) -> Result<FindingHistory, CliError> {
     let (id, last) = (&finding.finding_id, &finding.last_run_id);
     let place = |run: &RunId, finding: &Finding| FindingLocation {
@@ -90,7 +96,7 @@ fn load_story(store: &Store, view: &StoreView, finding: &Finding) -> Result<Find
     })
 }
 
-/// An id that the lists know while its file does not.
+/// Creates the error for a run or finding that is listed but cannot be read.
 pub fn unreadable_error(what: &str, id: &str) -> CliError {
     CliError::failed(format!("the {what} {id} is listed but cannot be read"))
         .hint("`revdeck store verify` looks for damage")

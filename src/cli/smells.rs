@@ -1,4 +1,4 @@
-//! `revdeck smells`: the built-in reviewer over files and folders as they are, without a repository and without a store.
+//! `revdeck smells`: runs the built-in reviewer on files and folders. Needs neither a repository nor a store.
 
 use std::path::PathBuf;
 
@@ -20,18 +20,24 @@ use crate::reviewers::analyzer::{Builtin, FileReport, to_findings};
 /// Arguments of `smells`.
 #[derive(Debug, Args)]
 pub struct SmellsArgs {
-    /// Files, or folders with all files below them; what .gitignore names is passed over in folders
+    /// Files or folders; folders are searched recursively, without files that .gitignore excludes
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
-    /// Show the figures of every function as well
+    /// Also print metrics of every function
     #[arg(long)]
     metrics: bool,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck smells`.
+///
+/// # Errors
+///
+/// Returns an error if a path does not exist or the settings are invalid.
 pub fn run(invocation: &Invocation, arguments: &SmellsArgs) -> Result<CliExitCode, CliError> {
-    // Inside of a repository its thresholds apply; without one the user's.
+    // Inside a repository its thresholds apply too; outside only the user's.
     let root = Repo::discover(&Invocation::current_folder()?).ok().map(|repo| repo.root());
     let loaded = invocation.load_settings(root.as_deref(), RequiredAssets::Smells)?;
     let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
@@ -53,21 +59,21 @@ pub fn run(invocation: &Invocation, arguments: &SmellsArgs) -> Result<CliExitCod
     Ok(CliExitCode::Done)
 }
 
-/// Stands for the run that there is not; never printed.
+/// Run id for findings without a run; never printed.
 const PLACEHOLDER_RUN_ID: &str = "ar_00000000000000000000000000";
 
-/// The findings of a file, with the ids that a review would give them.
+/// Converts the smells of a file to findings with the ids that a review would assign.
 fn build_findings(file: &FileReport, now: Time) -> Result<Vec<Finding>, CliError> {
     if file.smells.is_empty() {
         return Ok(Vec::new());
     }
     let no_run: RunId = PLACEHOLDER_RUN_ID.parse().map_err(|error| CliError::failed(format!("{error}")))?;
-    // A name that is not UTF-8 does not lead back to its file: its findings then quote nothing.
+    // A path that is not UTF-8 cannot be opened by its text; such findings quote no code.
     let content = std::fs::read(&file.path).unwrap_or_default();
     Ok(to_findings(&file.smells, &file.path, &content, &no_run, now))
 }
 
-/// Findings have the keys of a reviewed one; what only a run could know is null.
+/// Builds the JSON report. Findings have the same keys as those of a run; keys that need a run are null.
 fn as_json(files: &[FileReport], now: Time) -> Result<Value, CliError> {
     let (mut found, mut functions) = (Vec::new(), Vec::new());
     for file in files {

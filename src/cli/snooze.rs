@@ -1,4 +1,4 @@
-//! `revdeck snooze`: for a while nothing begins by itself; reviews by hand do as ever.
+//! `revdeck snooze`: pauses automatic reviews until a time. Reviews that a user requests are not affected.
 
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -13,11 +13,16 @@ use crate::runner::parse_snooze;
 /// Arguments of `snooze`.
 #[derive(Debug, Args)]
 pub struct SnoozeArgs {
-    /// 30m, 2h, 1d, until 14:00, or off; without it, what is so now
+    /// Duration or end: 30m, 2h, 1d, until 14:00, or off; without it, show the current state
     #[arg(value_name = "TIME", num_args = 0..=2)]
     time: Vec<String>,
 }
 
+/// Runs `revdeck snooze`.
+///
+/// # Errors
+///
+/// Returns an error if the time cannot be parsed.
 pub fn run(invocation: &Invocation, arguments: &SnoozeArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let now = session.ambient.now();

@@ -1,4 +1,4 @@
-//! `revdeck stats`: what reviews did, what they cost, and what became of their findings.
+//! `revdeck stats`: prints figures about reviews: activity, cost, savings and precision.
 
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -13,37 +13,39 @@ use crate::domain::Time;
 use crate::ledger::metrics::RunSelection;
 use crate::report::stats;
 
-/// What the long help says of the figures.
+/// Long help: definitions of the figures.
 const ABOUT_FIGURES: &str = "\
-What reviews did, what they cost, and what became of their findings.
+Show what reviews found, cost and saved, and how precise they were.
 
-JSON: `totals`, `runs` (the newest first), `by_kind`, `by_reviewer`, `series` (`step`, `points`). What is not known is \
-null, never 0: the built-in reviewer has no first token, and a model without a price no cost.
+JSON keys: `totals`, `runs` (newest first), `by_kind`, `by_reviewer`, `series` (`step`, `points`). An unknown value \
+is null, never 0: the built-in reviewer has no first token, and a model without a known price has no cost.
 
-Of findings, `found` counts each once; `claimed` and `confirmed` are the two sorts of `addressed`: by somebody's word, \
-and by what a later review saw. Precision is addressed against dismissed: `share` of all that were decided about, and \
-`at_least`, the lower bound of Wilson's interval at 95 % confidence. Tokens saved are an estimate: what reviewing again \
-would have cost. With --since the runs asked for since then count, and what they reported.";
+`found` counts each finding once. `addressed` is split into `claimed` (somebody said that it is fixed) and \
+`confirmed` (a later review saw the fix). Precision compares addressed with dismissed findings: `share` is the part \
+that was addressed, `at_least` the lower bound of its Wilson interval at 95 % confidence. Saved tokens are an \
+estimate of the cost of reviewing again. --since counts runs requested since then, and the findings that they \
+reported.";
 
 /// Arguments of `stats`.
 #[derive(Debug, Args)]
 #[command(long_about = ABOUT_FIGURES)]
 pub struct StatsArgs {
-    /// Only runs asked for since: 90m, 12h, 7d, 4w, a day (2026-11-01) or a moment (RFC 3339)
+    /// Count only runs requested since then: 90m, 12h, 7d, 4w, a day (2026-11-01) or a time (RFC 3339)
     #[arg(long, value_name = "TIME", value_parser = parse_since)]
     since: Option<StatsSince>,
-    /// One run alone, and what its journal tells: its id, the beginning of it, or `latest`
+    /// Show one run with figures from its journal: an id, the beginning of an id, or `latest`
     #[arg(long, value_name = "RUN", conflicts_with = "since")]
     run: Option<String>,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
-/// A moment in the past, as people say it.
+/// Value of `--since`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StatsSince {
     Ago(SignedDuration),
-    /// From its beginning, where the user is.
+    /// Midnight of the day in the local time zone.
     Day(civil::Date),
     Moment(Time),
 }
@@ -78,6 +80,11 @@ fn parse_since(text: &str) -> Result<StatsSince, String> {
         .ok_or_else(|| "write 90m, 12h, 7d, 4w, a day like 2026-11-01 or a moment like 2026-11-01T12:00:00Z".to_owned())
 }
 
+/// Runs `revdeck stats`.
+///
+/// # Errors
+///
+/// Returns an error if the run is unknown or `--since` is out of range.
 pub fn run(invocation: &Invocation, arguments: &StatsArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let zone = TimeZone::system();

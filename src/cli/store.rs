@@ -1,4 +1,4 @@
-//! `revdeck store`: where the store of this repository is, whether it is sound, and how to make it smaller.
+//! `revdeck store`: locates, verifies, repairs and prunes the store of this repository.
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -23,35 +23,43 @@ pub struct StoreArgs {
 
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
-    /// Print the folder of the store
+    /// Print the path of the store
     Path,
-    /// Read everything and say what is wrong; exits with 3 when something is
+    /// Check all files and report problems; exits with 3 if there are any
     Verify {
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// Set right what can be set right; what cannot be read is kept beside its file
+    /// Repair problems; unreadable lines are moved to a file beside the original
     Repair {
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// Remove the journals and snapshots of old runs; findings, results and decisions stay
+    /// Remove journals and snapshots of old runs; findings, results and decisions stay
     Prune {
-        /// Only runs that have not changed for so long, as in 90d, 12w or 1y; with --keep both must hold. With neither,
-        /// [retention] of the settings says what is old
+        /// Prune runs unchanged for this long: 90d, 12w, 1y. With --keep, both conditions must hold; without either
+        /// flag, [retention] in the settings applies
         #[arg(long, value_name = "AGE", alias = "keep-days", value_parser = parse_days)]
         older_than: Option<u32>,
         /// Keep this many of the newest runs
         #[arg(long, value_name = "N", alias = "keep-runs")]
         keep: Option<usize>,
-        /// Only say what would be removed
+        /// Print what would be removed without removing it
         #[arg(long)]
         dry_run: bool,
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
 }
 
+/// Runs `revdeck store`. Exits with 3 if problems remain.
+///
+/// # Errors
+///
+/// Returns an error outside of a repository, or if a file cannot be read or written.
 pub fn run(invocation: &Invocation, arguments: &StoreArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     match &arguments.command {
@@ -71,7 +79,7 @@ pub fn run(invocation: &Invocation, arguments: &StoreArgs) -> Result<CliExitCode
     }
 }
 
-/// What a store of a newer schema means for this revdeck.
+/// Formats the message for a store with a newer schema, which can be read but not written.
 pub fn describe_read_only(schema: u32) -> String {
     format!(
         "a newer revdeck made this store (schema {schema}, this one knows {SCHEMA_VERSION}): it can be read, not written"
@@ -134,7 +142,7 @@ fn print_report(store: &Store, report: &StoreCheckReport, format: PlainFormat) -
     Ok(if report.is_clean() { CliExitCode::Done } else { CliExitCode::Incomplete })
 }
 
-/// An age in days.
+/// Parses an age such as `90d`, `12w` or `1y`. Returns days.
 fn parse_days(text: &str) -> Result<u32, String> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let days = match unit {
@@ -147,7 +155,7 @@ fn parse_days(text: &str) -> Result<u32, String> {
     days.ok_or_else(|| "write a number with d, w or y, as in 90d".to_owned())
 }
 
-/// Bytes for a person.
+/// Formats a size in bytes with a decimal unit.
 fn format_size(bytes: u64) -> String {
     let mut size = bytes as f64;
     for unit in ["bytes", "kB", "MB"] {

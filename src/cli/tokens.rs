@@ -1,4 +1,4 @@
-//! `revdeck tokens`: how many tokens files are.
+//! `revdeck tokens`: counts the tokens of files.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,23 +14,29 @@ use crate::domain::text::{path_from_bytes, sanitize_line};
 use crate::report::json;
 use crate::tokens::{Encoding, count_tokens};
 
-/// Longer files are not counted, in bytes: half a minute's work.
+/// Maximum file size in bytes: counting more takes over half a minute.
 const MAX_BYTES: u64 = 256 * MB;
 const MB: u64 = 1_000_000;
 
 /// Arguments of `tokens`.
 #[derive(Debug, Args)]
 pub struct TokensArgs {
-    /// The files; bytes that are not UTF-8 count as the replacement character
+    /// Files to count; bytes that are not UTF-8 count as the replacement character
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// o200k_base or cl100k_base
+    /// Encoding: o200k_base or cl100k_base
     #[arg(long, value_name = "NAME", default_value = "o200k_base")]
     encoding: Encoding,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck tokens`. Exits with 3 if a file cannot be read.
+///
+/// # Errors
+///
+/// Returns an error if no file can be read (text output only).
 pub fn run(arguments: &TokensArgs) -> Result<CliExitCode, CliError> {
     let (mut counted, mut unreadable) = (Vec::new(), Vec::new());
     for path in &arguments.files {
@@ -77,10 +83,10 @@ pub fn run(arguments: &TokensArgs) -> Result<CliExitCode, CliError> {
     Ok(if unreadable.is_empty() { CliExitCode::Done } else { CliExitCode::Incomplete })
 }
 
-/// What a file holds, or why it is not counted.
+/// Reads a file. Returns a message if it is unreadable, too large or not a regular file.
 fn read_content(path: &Path) -> Result<Vec<u8>, String> {
     let wrong = |error: std::io::Error| error.to_string();
-    // Before it is opened: that alone may wait for ever.
+    // Check the type before opening: opening a pipe may block forever.
     let data = path.metadata().map_err(wrong)?;
     if !data.is_file() {
         return Err("it is no regular file".to_owned());

@@ -1,4 +1,5 @@
-//! `revdeck triage`: decide about findings. Stored before anything is said; one command is one step for `undo`.
+//! `revdeck triage`: sets the status of findings. Decisions are stored before they are printed; one command is one step
+//! for `undo`.
 
 use clap::{Args, ValueEnum};
 
@@ -14,25 +15,25 @@ use crate::store::triage::status_after;
 /// Arguments of `triage`.
 #[derive(Debug, Args)]
 pub struct TriageArgs {
-    /// The findings: ids or the beginnings of them
+    /// Findings: ids or beginnings of ids
     #[arg(value_name = "FINDING", required = true, num_args = 1..)]
     findings: Vec<String>,
-    /// What becomes of them
+    /// New status
     #[arg(value_name = "STATUS", required = true)]
     status: TriageStatus,
-    /// Why; needed to dismiss, and kept with the decision
+    /// Reason, stored with the decision; required for dismissed
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
 }
 
-/// What a person may set.
+/// Statuses that a user may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum TriageStatus {
-    /// It is fixed
+    /// The problem is fixed
     Addressed,
-    /// It is no problem; it will not be raised again
+    /// The report is not a problem; it is not raised again
     Dismissed,
-    /// It stands after all
+    /// The problem still stands
     Open,
 }
 
@@ -46,6 +47,11 @@ impl From<TriageStatus> for FindingStatus {
     }
 }
 
+/// Runs `revdeck triage`.
+///
+/// # Errors
+///
+/// Returns an error if a finding is unknown, a dismissal has no reason or the status is not allowed.
 pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCode, CliError> {
     let status = FindingStatus::from(arguments.status);
     let reason = arguments.reason.trim();
@@ -75,7 +81,7 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
     Ok(CliExitCode::Done)
 }
 
-/// The lines that say so; all or none. Findings that are so already are left alone.
+/// Builds the dispositions to store. Skips findings that already have the status; refuses all if one is not allowed.
 fn build_dispositions(
     session: &Session,
     log: &[Disposition],

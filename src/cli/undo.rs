@@ -1,5 +1,5 @@
-//! `revdeck undo` and `redo`: take back decisions about findings, and make them again. Applying a fix is such a decision, and
-//! goes back with what it wrote.
+//! `revdeck undo` and `redo`: undo and redo decisions about findings. Applying a fix is such a decision; undoing it
+//! also restores the files.
 
 use clap::Args;
 
@@ -14,16 +14,16 @@ use crate::store::triage::UndoOutcome;
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
 pub struct UndoArgs {
-    /// Make the decision again that was taken back last
+    /// Redo the decision that was undone last
     #[arg(long)]
     redo: bool,
 }
 
-/// Arguments of `redo`: none.
+/// Arguments of `redo` (none).
 #[derive(Debug, Args)]
 pub struct RedoArgs {}
 
-/// Which way.
+/// Direction of a step through the history of decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoDirection {
     Undo,
@@ -31,11 +31,17 @@ pub enum UndoDirection {
 }
 
 impl UndoArgs {
+    /// Returns the direction that `--redo` selects.
     pub fn direction(&self) -> UndoDirection {
         if self.redo { UndoDirection::Redo } else { UndoDirection::Undo }
     }
 }
 
+/// Runs `revdeck undo` or `redo`.
+///
+/// # Errors
+///
+/// Returns an error if the files of a fix have changed too much, or the store fails.
 pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
     let at = runner.ambient.now();

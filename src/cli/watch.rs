@@ -1,4 +1,5 @@
-//! `revdeck watch`: reviews of what changes, one line for each thing it does; `--status` and `--stop` for one that runs.
+//! `revdeck watch`: reviews changes automatically and prints one line per action. `--status` and `--stop` act on the
+//! running watcher of the repository.
 
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -17,19 +18,25 @@ use crate::store::WatcherStatus;
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// Say whether a watcher runs, and how
+    /// Show whether a watcher runs, and in which mode
     #[arg(long, conflicts_with = "stop")]
     status: bool,
-    /// Have the watcher end
+    /// Stop the watcher
     #[arg(long)]
     stop: bool,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", requires = "status")]
     format: PlainFormat,
-    /// Started by revdeck itself: goes on without its terminal
+    /// Keep running after the terminal has closed (set by revdeck itself)
     #[arg(long, hide = true, conflicts_with_all = ["status", "stop"])]
     detached: bool,
 }
 
+/// Runs `revdeck watch` until it is stopped.
+///
+/// # Errors
+///
+/// Returns an error outside of a repository, or if the watcher cannot start.
 pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode, CliError> {
     if arguments.status {
         return print_status(invocation, arguments.format);
@@ -54,7 +61,7 @@ pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode
     let signals = watch.end_on_signals(leash);
     signals.map_err(|error| CliError::failed(format!("cannot listen to signals: {error}")))?;
     let print = |said: &WatchLine| {
-        // Whoever closed the pipe may want the reviews nevertheless.
+        // The reviews continue after the reader of the pipe has gone.
         if let Err(error) = output::print(&format_line(said, leash)) {
             tracing::warn!(?error, "a line is not said");
         }
@@ -69,7 +76,7 @@ pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode
     Ok(CliExitCode::Done)
 }
 
-/// With the time of day; in a log with the day, too.
+/// Formats a message with the time of day, and with the date if the watcher is detached.
 fn format_line(said: &WatchLine, leash: TerminalBinding) -> String {
     let format = if leash == TerminalBinding::Terminal { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
     format!("{}  {}\n", said.at.to_zoned(TimeZone::system()).strftime(format), said.text)
@@ -95,7 +102,7 @@ fn describe_watcher(watcher: &WatcherStatus) -> String {
     }
 }
 
-/// A moment with its day, where the user is.
+/// Formats a time with its date in the local time zone.
 pub fn format_time(time: Time) -> String {
     time.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }

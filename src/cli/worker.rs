@@ -1,4 +1,4 @@
-//! `revdeck worker RUN` (hidden): executes one run to its end. Started by the runner, never by hand.
+//! `revdeck worker RUN` (hidden): executes one run to its end. The runner starts it, never a user.
 
 use clap::Args;
 
@@ -10,10 +10,15 @@ use crate::domain::RunId;
 /// Arguments of `worker`.
 #[derive(Debug, Args)]
 pub struct WorkerArgs {
-    /// The run, by its whole id
+    /// Full id of the run
     run: RunId,
 }
 
+/// Runs `revdeck worker`.
+///
+/// # Errors
+///
+/// Returns an error if the run is unknown or the store fails.
 pub fn run(invocation: &Invocation, arguments: &WorkerArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
     runner.run_worker(&arguments.run)?;

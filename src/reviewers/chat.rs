@@ -1,38 +1,39 @@
-//! Talking to a model: one request, one answer, whoever serves it.
+//! The interface to a language model: one request, one answer, with any provider.
 
 use thiserror::Error;
 
 use crate::domain::{ChatRequest, ChatResponse, ErrorClass};
 
-/// What happens while an answer is awaited.
+/// An event while an answer is awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChatProgress {
-    /// The request is on its way; nothing has come back.
+    /// The request is sent; nothing has come back.
     Sent,
-    /// This many bytes of the answer came in.
+    /// Number of bytes of the answer that just arrived.
     Bytes(usize),
-    /// Text of the answer, as it comes. Data: it may hold anything.
+    /// New text of the answer, as it arrives. The text is untrusted and can hold any character.
     Text(String),
-    /// The provider asks for patience, or the request failed and is sent again after the wait.
+    /// The provider asks the client to wait, or the request failed. The client sends the request again after `wait_ms`
+    /// milliseconds.
     Waiting { reason: String, wait_ms: u64 },
 }
 
-/// Who waits for an answer.
+/// An observer of a request that is under way.
 pub trait ChatObserver {
     fn on_progress(&mut self, progress: ChatProgress);
-    /// Asked at least every 100 ms; with yes the answer is [`ErrorClass::Internal`] "cancelled" at once, see
-    /// [`ChatError::cancelled`].
+    /// Returns `true` if the request must stop. The client asks at least every 100 ms, and then returns
+    /// [`ChatError::cancelled`] at once.
     fn is_cancelled(&self) -> bool;
 }
 
-/// Why there is no answer.
+/// The reason why a request has no answer.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 #[error("{summary}")]
 pub struct ChatError {
     pub class: ErrorClass,
-    /// One line with who, what and what to do next; never a key.
+    /// One line that names the provider, the problem and the next step. The line never contains a key.
     pub summary: String,
-    /// The watcher asked for an end.
+    /// `true` if the observer asked to stop.
     pub cancelled: bool,
 }
 
@@ -41,26 +42,31 @@ impl ChatError {
         Self { class, summary: summary.into(), cancelled: false }
     }
 
+    /// Returns the error of a request that the observer stopped. Its class is [`ErrorClass::Internal`].
     pub fn cancelled() -> Self {
         Self { class: ErrorClass::Internal, summary: "cancelled".to_owned(), cancelled: true }
     }
 }
 
-/// Whether a model can be given tools.
+/// Tool support of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolSupport {
     Native,
-    /// Findings come as JSON in its text. Agents bring tools of their own.
+    /// The model takes no tools from revdeck. It reports findings as JSON in its text; command-line agents bring their
+    /// own tools.
     None,
 }
 
-/// A model that can be talked to.
+/// A language model.
 pub trait Chat: Send {
-    /// Sends a request and waits for the whole answer. Retries what is worth retrying (within its own limits), tells
-    /// the watcher, and uses what a broken connection left: an answer that can be used is never asked for twice.
+    /// Sends a request and waits for the whole answer.
+    ///
+    /// Retries failures that can pass by themselves, within the limits of the implementation, and reports each wait to
+    /// `watch`. Uses the part that a broken connection delivered: a usable answer is never requested twice.
     ///
     /// # Errors
-    /// By class, with what to do.
+    ///
+    /// A [`ChatError`] with the class of the failure and the next step for the user.
     fn respond(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError>;
 
     fn tool_support(&self) -> ToolSupport;

@@ -1,7 +1,10 @@
-//! Reviewers: who reads the code. `builtin` needs no network and no key; `http` talks to models.
+//! Reviewers: the parts that read code and report problems.
 //!
-//! Invariants: a reviewer reads the snapshot's objects only, never the working tree; it records nothing itself, what it
-//! reports is data for the engine.
+//! The built-in analyzer needs no network and no key; [`http`] sends the code to language models; [`command`] runs
+//! command-line agents.
+//!
+//! - A reviewer reads the objects of the snapshot only, never the working tree.
+//! - A reviewer records nothing. Its report is data for the review engine.
 
 pub mod analyzer;
 pub mod chat;
@@ -13,60 +16,67 @@ use thiserror::Error;
 use crate::domain::{ErrorClass, Finding, OmittedFile};
 use crate::git::FileChange;
 
-/// What a reviewer is asked to look at.
+/// A piece of review work for a [`Reviewer`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewerUnit {
-    /// Each of these files by itself.
+    /// Review each of these files by itself.
     EachFile(Vec<FileChange>),
-    /// What can only be seen across files: these are the changed ones, the rest of the snapshot may be read.
+    /// Look for problems that are visible only across files. The list holds the changed files; the reviewer may read
+    /// the rest of the snapshot too.
     CrossFile(Vec<FileChange>),
 }
 
-/// A file as the reviewer saw it.
+/// A file that the reviewer read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewerFile {
     pub path: String,
-    /// Lines in the file.
+    /// Number of lines in the file.
     pub lines: u32,
 }
 
-/// A reviewer's answer about a [`Unit`].
+/// The answer of a reviewer to a [`ReviewerUnit`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewerReport {
-    /// In the order of the unit's files, so that two reviews of one unit report the same in the same order. Run ids and
-    /// times are whoever called's to set.
+    /// Findings in the order of the unit's files, so that two reviews of the same unit report the same findings in the
+    /// same order. The caller sets run ids and times.
     pub findings: Vec<Finding>,
     pub read: Vec<ReviewerFile>,
-    /// Files of the unit that could not be reviewed after all.
+    /// Files of the unit that could not be reviewed.
     pub left_out: Vec<OmittedFile>,
-    /// Lines for a person.
+    /// Messages for the user, one line each.
     pub notes: Vec<String>,
-    /// Bytes of files that did not change and had to be read, since what is looked for in them was not known.
+    /// Bytes of unchanged files that the reviewer had to read because the index did not know their content.
     pub unindexed_bytes: u64,
 }
 
-/// Why there is no [`Report`].
+/// The reason why a review returned no [`ReviewerReport`].
 #[derive(Debug, Error)]
 pub enum ReviewerError {
-    /// The caller's question was answered with yes.
+    /// The `cancelled` callback returned `true`.
     #[error("cancelled")]
     Cancelled,
     #[error("{summary}")]
     Failed { class: ErrorClass, summary: String },
 }
 
-/// Somebody or something that reads code and reports problems.
+/// A reviewer that reads code and reports problems.
 pub trait Reviewer: Send {
-    /// Reviews a unit. Asks `cancelled` often enough to stop within 100 ms, and then answers
-    /// [`ReviewerError::Cancelled`].
+    /// Reviews a unit. Calls `cancelled` often enough to stop within 100 ms.
+    ///
+    /// # Errors
+    ///
+    /// [`ReviewerError::Cancelled`] after `cancelled` returned `true`, [`ReviewerError::Failed`] when the review is
+    /// impossible.
     fn review(&mut self, unit: &ReviewerUnit, cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError>;
 
-    /// Changes whenever the same code could lead to other reports: rules, thresholds, prompts.
+    /// Returns a version that changes whenever the same code could lead to other reports: new rules, thresholds or
+    /// prompts.
     fn policy_version(&self) -> String;
 
-    /// Files that make a good unit: large enough to pay for the durable writes, small enough to lose little.
+    /// Returns the number of files for one unit: large enough to pay for the durable writes, small enough to lose
+    /// little work after a crash.
     fn files_per_unit(&self) -> usize;
 
-    /// Whether it wants a [`Unit::Whole`] last.
+    /// Returns `true` if the last unit of a run must be a [`ReviewerUnit::CrossFile`].
     fn has_cross_file_unit(&self) -> bool;
 }

@@ -1,7 +1,8 @@
-//! What is kept to be quick about repositories that are gone: nobody asks for it any more.
+//! Removes the caches of repositories that no longer exist.
 //!
-//! Invariants: only caches go, and they can be made again; those of a repository that is known to be there stay, however long
-//! nobody used them; nothing outside of the cache is touched.
+//! - Only caches are removed, and they can be built again.
+//! - The caches of a repository that is known to exist stay, however long nobody used them.
+//! - Nothing outside the cache folder is touched.
 
 use std::fs;
 use std::io;
@@ -12,16 +13,17 @@ use crate::config::Paths;
 use crate::domain::Time;
 use crate::store::Store;
 
-/// Nothing goes that was written within this time: a disk may be away for a while.
+/// Minimum age of a cache that is removed, by its last write. It is long because a disk may be unmounted for a while.
 const MIN_UNUSED_AGE: Duration = Duration::from_secs(30 * 86_400);
 
-/// Removes them; how many folders. One that cannot be removed stays.
+/// Removes the caches of missing repositories and returns the number of removed folders. A folder that cannot be
+/// removed stays.
 pub(super) fn sweep_caches(paths: &Paths, now: Time) -> usize {
     let is_old = |folder: &Path| {
         let age = last_written(folder).ok().and_then(|last| SystemTime::from(now).duration_since(last).ok());
         age.is_some_and(|age| age > MIN_UNUSED_AGE)
     };
-    // Of one without a store nothing says where it is.
+    // Without a store, the location of the repository is unknown.
     let is_gone = |key: &str| Store::repository_path(&paths.state, key).is_none_or(|place| !place.exists());
     let mut removed = 0;
     for (folder, key) in paths.list_repo_caches() {
@@ -35,7 +37,7 @@ pub(super) fn sweep_caches(paths: &Paths, now: Time) -> usize {
     removed
 }
 
-/// The last time at which a folder or something in it was written.
+/// Returns the last modification time of a folder and the files directly inside it.
 fn last_written(folder: &Path) -> io::Result<SystemTime> {
     let mut last = fs::symlink_metadata(folder)?.modified()?;
     for entry in fs::read_dir(folder)? {
@@ -80,7 +82,7 @@ mod tests {
             ("00000000000000ac", Some(&gone), 29, true),
             ("00000000000000ad", None, 31, false),
             ("00000000000000ae", None, 0, true),
-            // None of ours.
+            // A folder that is not a cache of revdeck.
             ("notes", None, 400, true),
         ];
         cases.iter().for_each(|(key, repository, days, _)| make(key, *repository, *days));
@@ -90,7 +92,7 @@ mod tests {
                 assert_eq!(folder.exists(), stays, "{} after {days} days", folder.display());
             }
         }
-        // What was written since in one of two old files.
+        // One of two old files was written recently.
         make("00000000000000af", None, 400);
         fs::write(paths.index_folder("00000000000000af").join("new"), "").expect("a file");
         let folder = File::open(paths.index_folder("00000000000000af")).expect("a folder");

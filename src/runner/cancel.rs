@@ -1,4 +1,4 @@
-//! Ending a run because somebody asks: at once when it has not begun, else by its worker, else by force.
+//! Cancels a run on request: at once if it has not begun, otherwise through its worker, otherwise by force.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use super::{CancelOutcome, Runner, RunnerError, process};
 use crate::domain::{CancelReason, RunId, RunRecord, RunStatus};
 use crate::review::JournalState;
 
-/// How long a killed process may take to be gone.
+/// Time that a killed process may take to disappear.
 const MAX_KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// What stands in the way of a run's end.
+/// The stage of a run that is to be cancelled.
 enum CancelStage {
     Over,
     Waiting,
@@ -17,7 +17,12 @@ enum CancelStage {
 }
 
 impl Runner {
-    /// Asks a run to end; waits for it, and ends its process group after [`Runner::ANSWER`]. What it has found is kept.
+    /// Cancels a run and waits for its end. Kills the process group of its worker after [`Runner::MAX_CANCEL_WAIT`].
+    /// The findings of the run are kept.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such run, the store cannot be read or written, or the worker survives SIGKILL.
     pub fn cancel(&self, run: &RunId, note: &str) -> Result<CancelOutcome, RunnerError> {
         let stage = self.store.with_lock_as(|locked| -> Result<CancelStage, RunnerError> {
             let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
@@ -25,7 +30,7 @@ impl Runner {
                 return Ok(CancelStage::Over);
             }
             let asked = locked.update_run(run, self.ambient.now(), |record| {
-                // A person's word stands above the harness's.
+                // The user's decision takes precedence over a decision of the policy.
                 record.cancel_reason = Some(CancelReason::UserStop);
                 note.clone_into(&mut record.cancel_note);
             })?;
@@ -75,8 +80,8 @@ impl Runner {
         while self.store.is_live(run)? {
             let entries = self.store.read_journal(run)?;
             let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
-            // The holder of the lock is the worker of the record's attempt, and it says its process id with its first
-            // entry. An older entry may name a process that is no longer ours.
+            // The lock's holder is the worker of the record's attempt. Its first journal entry contains its process id.
+            // An older entry may name a process id that now belongs to another process.
             if replayed.attempt == record.attempt
                 && let Some(process) = replayed.worker
             {

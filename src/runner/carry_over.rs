@@ -1,9 +1,13 @@
-//! What need not be sent again: hunks that earlier runs with the same eyes have reviewed as they are.
+//! Decides which hunks of a run are not sent again, because earlier runs with the same reviewer profile have reviewed
+//! them unchanged.
 //!
-//! Decided by the worker before anything is sent, once in a run's life, and written into the journal. Invariants: the
-//! rules are those of [`crate::policy::carry`]; every finding of a carried hunk comes along, at its place in this
-//! snapshot; a hunk whose findings cannot be followed is sent. What the built-in reviewer says of copies in the
-//! whole snapshot is not carried: it looks for them in every run.
+//! The worker decides once in a run's life, before it sends anything, and writes the decision into the journal.
+//!
+//! - The rules are those of [`crate::policy::carry`].
+//! - Every finding of a carried hunk is carried too, at its place in this snapshot. A hunk is sent if one of its
+//!   findings cannot be located.
+//! - Duplicate-code findings of the built-in reviewer are not carried: every run searches the whole snapshot for
+//!   duplicates.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,37 +25,37 @@ use crate::policy::anchor::AnchorLocation;
 use crate::policy::carry::{self, HunkDecision, HunkToReview, MAX_EARLIER_RUNS, ReviewedHunk, SendReason};
 use crate::review::{JournalState, ReviewPlan};
 
-/// An ended run, as far as its hunks are concerned.
+/// An ended run with its hunks, which are loaded on demand.
 struct EarlierRun {
     run: RunId,
     hunks: OnceCell<Vec<EarlierHunk>>,
 }
 
-/// A hunk that it has reviewed, or carried over.
+/// A hunk that an earlier run has reviewed or carried over.
 struct EarlierHunk {
     path: String,
     lines: LineRange,
     key: String,
-    /// Who put it before the reviewer.
+    /// The run that put the hunk before its reviewer.
     from: RunId,
 }
 
-/// A hunk of this run's change.
+/// A hunk of this run's change that is not reviewed yet.
 struct OpenHunk<'a> {
     file: &'a FileChange,
     lines: LineRange,
     key: &'a str,
 }
 
-/// A finding that may come along.
+/// A finding that may be carried over.
 struct CarriedFinding {
     finding: Finding,
-    /// The hunk of this run's change that it comes along with; `None` for one in a file of its own.
+    /// Index of the hunk to which the finding belongs; `None` for a finding outside of all hunks.
     hunk: Option<usize>,
 }
 
 impl Runner {
-    /// The keys of a change's hunks for a reviewer, in the order of the files.
+    /// Returns the keys of a change's hunks for a reviewer, in the order of the files.
     pub(super) fn hunk_keys(&self, reviewer: &str, change: &Changeset) -> Vec<hunk_keys::HunkKeys> {
         match reviewer {
             Self::BUILTIN => hunk_keys::compute_file_keys(change),
@@ -59,7 +63,7 @@ impl Runner {
         }
     }
 
-    /// The newest ended runs with the eyes of `run`.
+    /// Returns the newest ended runs with the same reviewer profile as `run`.
     fn find_earlier_runs(&self, run: &RunRecord) -> Result<Vec<EarlierRun>, RunnerError> {
         let view = self.store.runs_view()?;
         let eyes = ReviewerProfile {
@@ -81,7 +85,8 @@ impl Runner {
         Ok(ids.map(|run| EarlierRun { run, hunks: OnceCell::new() }).collect())
     }
 
-    /// What a run has reviewed; nothing when its output is gone or cannot be read.
+    /// Returns the hunks that a run has reviewed or carried over. Returns no hunks if the output of the run is missing
+    /// or unreadable.
     fn load_reviewed_hunks(&self, run: &RunId) -> Vec<EarlierHunk> {
         let coverage = self.store.coverage(run).unwrap_or_else(|error| {
             tracing::warn!(%run, %error, "nothing is carried over from this run");
@@ -104,8 +109,8 @@ impl Runner {
 }
 
 impl RunWorker<'_> {
-    /// Takes out of the plan what need not be sent: what the journal says, or what is decided now and written there.
-    /// Answers the findings that come along.
+    /// Removes the hunks from the plan that need not be sent: those in the journal, or those decided now, which are
+    /// then written into the journal. Returns the carried findings.
     pub(super) fn carry_over(
         &mut self,
         change: &Changeset,
@@ -113,7 +118,7 @@ impl RunWorker<'_> {
         entries: &[JournalEntry],
     ) -> Result<Vec<Finding>, RunnerError> {
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
-        // Once something was sent, the rest of the conversation depends on what was not.
+        // After something was sent, the rest of the conversation depends on the hunks that were sent.
         let is_decided =
             |entry: &JournalEntry| matches!(entry.event, RunEvent::Planned { .. } | RunEvent::TurnAnswered { .. });
         plan.carried = replayed.carried().to_vec();
@@ -207,8 +212,8 @@ impl RunWorker<'_> {
         Ok((carried.into_values().collect(), findings))
     }
 
-    /// The findings that come along with carried hunks, at their places in this snapshot. A hunk with one that does not
-    /// stand as it stood is sent.
+    /// Collects the findings of carried hunks at their places in this snapshot. Marks a hunk as sent if the code of one
+    /// of its findings has changed.
     fn collect_carried_findings(
         &mut self,
         earlier: &[EarlierRun],
@@ -242,13 +247,13 @@ impl RunWorker<'_> {
                 let hunk = match of {
                     Some(of) => match carried.get(of) {
                         Some(hunk) => Some(*hunk),
-                        // Of a hunk that is sent, or is none any more.
+                        // The hunk is sent, or is no longer part of the change.
                         None => continue,
                     },
                     None => None,
                 };
                 let place = if self.record.reviewer == Runner::BUILTIN {
-                    // Its keys are over whole files.
+                    // The keys of the built-in reviewer cover whole files.
                     Some((path, finding.lines()))
                 } else {
                     if ground.is_none() {
@@ -279,8 +284,8 @@ impl RunWorker<'_> {
         Ok(guests)
     }
 
-    /// What a run reported about the code, raised or held back, each with the id that its own code gives: whether it is
-    /// an older finding is found out again at the end of this run, as of any report.
+    /// Returns everything that a run reported about the code, raised or held back. Each finding gets the id that its
+    /// own code gives, because the end of this run matches it with older findings again.
     fn collect_reported_findings(&self, output: RunOutput) -> impl Iterator<Item = Finding> + use<> {
         let builtin = self.record.reviewer == Runner::BUILTIN;
         let own: HashMap<FindingId, FindingId> =
@@ -295,14 +300,14 @@ impl RunWorker<'_> {
         })
     }
 
-    /// Makes a finding of an earlier run one of this run, at its place.
+    /// Moves a finding of an earlier run to its place in this run.
     fn move_finding(&mut self, finding: &mut Finding, path: String, lines: LineRange) -> Result<(), RunnerError> {
         let reported_at = finding.reported_at;
         self.stamp(finding)?;
         finding.reported_at = reported_at;
         if let Some(replaced) = finding.suggestion.as_mut().and_then(|suggestion| suggestion.lines.as_mut()) {
             let moved = |line: u32| line.saturating_sub(finding.line_start).saturating_add(lines.start);
-            // Lines before the anchor, which a suggestion hardly ever replaces.
+            // The suggestion replaces lines before the anchor, which is rare.
             *replaced = match replaced.start >= finding.line_start {
                 true => LineRange::new(moved(replaced.start), moved(replaced.end)),
                 false => {
@@ -316,8 +321,8 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// Hunks at which a finding stands that was reported about other code since: it is a fresh look that tells what
-    /// became of it. The built-in reviewer is asked about such findings at the end of every run.
+    /// Marks hunks as sent that contain a finding from a later run about other code, because only a new review shows
+    /// its current state. The built-in reviewer checks such findings at the end of every run.
     fn send_hunks_to_judge(
         &self,
         open: &[OpenHunk<'_>],
@@ -345,7 +350,7 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// Writes into the record what is carried over and what that saves.
+    /// Records the number of carried hunks and the saved tokens.
     fn record_carried(&mut self, plan: &ReviewPlan) -> Result<(), RunnerError> {
         let mut from: BTreeMap<&RunId, usize> = BTreeMap::new();
         for carried in &plan.carried {
@@ -380,7 +385,7 @@ impl RunWorker<'_> {
     }
 }
 
-/// Who put a carried hunk before the reviewer.
+/// Returns the run that put a carried hunk before its reviewer.
 fn carry_source(earlier: &[EarlierRun], fate: HunkDecision) -> Option<&RunId> {
     match fate {
         HunkDecision::Carry { run, hunk } => Some(&earlier.get(run)?.hunks.get()?.get(hunk)?.from),

@@ -1,7 +1,7 @@
-//! What a run's model is told of the code around the change, and what the journal keeps of all that it is told.
+//! Packs the code around a change for a run's model, and summarizes for the journal what the model receives.
 //!
-//! Invariants: it is never more than the budget that the window leaves; whatever goes wrong with it, the review goes on
-//! without it and says so.
+//! - The result never exceeds the budget that the window leaves.
+//! - After any failure, the review continues without the code and a note says so.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,28 +20,28 @@ use crate::git::GitError;
 use crate::index::Index;
 use crate::tokens;
 
-/// In less there is no place for anything worth reading. Tokens.
+/// Minimum useful budget, in tokens.
 const MIN_CONTEXT_TOKENS: u64 = 200;
-/// Of a window this part at most: a fifth.
+/// Divisor of the window that limits the code around the change: a fifth.
 const WINDOW_DIVISOR: u64 = 5;
-/// So many files are named for each reason why they are not sent.
+/// Maximum number of file names per reason why files are not sent.
 const MAX_NAMED_FILES: usize = 8;
 
-/// What is in a request's window, in tokens.
+/// The parts of a request's window, in tokens.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowRoom {
-    /// All of the window.
+    /// The whole window.
     pub window: u64,
-    /// Of that, what is pinned.
+    /// The pinned part of the window.
     pub pinned: u64,
-    /// Pinned in any case: system prompt, tools, task.
+    /// Always pinned: system prompt, tools, task.
     pub fixed: u64,
     /// Kept for the first part of the diff.
     pub diff: u64,
 }
 
 impl WindowRoom {
-    /// What the surroundings may take of it, `most` at most; 0 where that would be next to nothing.
+    /// Returns the budget for the code around the change, at most `most`; 0 if it would be below the minimum.
     pub fn budget(self, most: u32) -> u32 {
         let left = self.pinned.saturating_sub(self.fixed).saturating_sub(self.diff);
         let budget = u64::from(most).min(self.window / WINDOW_DIVISOR).min(left);
@@ -49,18 +49,19 @@ impl WindowRoom {
     }
 }
 
-/// What the code around a change is asked for of besides the change. A review asks for nothing more.
+/// The task of a context request besides the change. A review leaves it empty.
 #[derive(Debug, Clone, Default)]
 pub struct ContextTaskInput {
     pub focus: Vec<task::Focus>,
-    /// What is to be done.
+    /// The task in words.
     pub text: String,
     pub options: ContextOptions,
 }
 
 impl Runner {
-    /// The code around the changed files of which something is to be reviewed, behind `front`, in at most `budget` tokens.
-    /// Of the house's documents, those of `told` are told already. Nothing once nobody waits for it any more.
+    /// Packs the code around the changed files, after the pieces of `front`, into at most `budget` tokens. Skips
+    /// documents of the project that are in `told`, because the request already contains them. Returns an empty result
+    /// after a cancellation.
     pub(super) fn pack_code_context(
         &self,
         subject: &PromptSubject<'_>,
@@ -75,7 +76,7 @@ impl Runner {
         if budget == 0 {
             return front_alone("the model's window has no room for code around the change".to_owned());
         }
-        // Files are a stranger's: what makes their analysis panic costs this and nothing else.
+        // Files are untrusted: if their analysis panics, only this context is lost.
         let packed = catch_unwind(AssertUnwindSafe(|| {
             self.try_pack_code_context(subject, (budget, front.clone()), told, (index, wish))
         }));
@@ -126,7 +127,7 @@ impl Runner {
     }
 }
 
-/// What of a change is not sent, a line for each reason.
+/// Lists the parts of a change that are not sent, one line for each reason.
 pub(super) fn list_withheld(beyond: &[FileCoverage], left_out: &[OmittedFile]) -> Vec<String> {
     let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for file in beyond {
@@ -145,7 +146,7 @@ pub(super) fn list_withheld(beyond: &[FileCoverage], left_out: &[OmittedFile]) -
     by_reason.into_iter().map(line).collect()
 }
 
-/// What is sent and left away, without the texts: for the journal.
+/// Summarizes the sent and omitted sections without their texts, for the journal.
 pub(super) fn summarize_packed(packed: &PackedContext) -> ContextRecord {
     let place = |lines: Option<LineRange>| lines.map_or((0, 0), |lines| (lines.start, lines.end));
     let sent = |section: &ContextSection| {
@@ -185,8 +186,8 @@ pub(super) fn summarize_packed(packed: &PackedContext) -> ContextRecord {
     }
 }
 
-/// At most [`Surroundings::MAX_LISTED`] of them. The last parts of a change in very many become one: what stands behind
-/// them is to be seen as well.
+/// Cuts the list to [`ContextRecord::MAX_LISTED`] sections. If a change has very many parts, its last parts are joined
+/// into one entry, so that the sections behind them stay visible.
 fn truncate_sections(mut sections: Vec<ContextRecordSection>) -> Vec<ContextRecordSection> {
     let is_part = |section: &ContextRecordSection| section.kind == SectionKind::Diff.word();
     let over = sections.len().saturating_sub(ContextRecord::MAX_LISTED);

@@ -1,4 +1,4 @@
-//! The end of a run: what became of its findings, its output, its last record.
+//! Concludes a run: updates its findings, writes its output and its last record.
 
 use super::{Runner, RunnerError};
 use crate::domain::{
@@ -7,16 +7,16 @@ use crate::domain::{
 use crate::review::{JournalMetrics, JournalState, ReviewOutcome, RunCost};
 use crate::store::LockedStore;
 
-/// Milliseconds from one moment to another; 0 when the clock went backwards.
+/// Returns the milliseconds between two times; 0 if the clock went backwards.
 pub(super) fn elapsed_ms(from: Time, to: Time) -> u64 {
     u64::try_from(to.as_millisecond().saturating_sub(from.as_millisecond())).unwrap_or(0)
 }
 
-/// Files that are named when they could not be read.
+/// Maximum number of unreadable files that are named.
 const MAX_NAMED_FILES: usize = 3;
 
-/// A run that completed although a part of it failed says so, in its record and in its summary: it is no answer for
-/// whoever asks for the same again. `failure` is what the reviewer met on the way.
+/// Marks a completed run as incomplete, in its record and summary, if a part of it failed. An incomplete run does not
+/// answer the same request again. `failure` is the error that the reviewer met.
 pub(super) fn mark_incomplete(outcome: &mut ReviewOutcome, failure: Option<(ErrorClass, String)>) {
     if outcome.status != RunStatus::Completed {
         return;
@@ -35,7 +35,7 @@ pub(super) fn mark_incomplete(outcome: &mut ReviewOutcome, failure: Option<(Erro
     }
 }
 
-/// Writes what a run has cost into its record.
+/// Writes the cost of a run into its record.
 pub(super) fn record_cost(spent: &RunCost, record: &mut RunRecord) {
     (record.tokens, record.cost, record.window_peak) = (spent.usage, spent.cost, spent.window_peak);
 }
@@ -62,9 +62,9 @@ pub(super) fn apply_outcome(outcome: &ReviewOutcome, timings: PhaseTimings, reco
 }
 
 impl Runner {
-    /// Writes what the run came to: dispositions, then the output, then the record, so that a run that dies between
-    /// two of them is finished by whoever finds it. The caller holds the run's lock, or the store's while the run is
-    /// pending. The findings that it leaves in the outcome are those that were written.
+    /// Writes the result of a run: first dispositions, then the output, then the record. If the process dies between
+    /// two of them, another process can finish the run. The caller holds the run's lock, or the store's lock while the
+    /// run is pending. On return, the findings in the outcome are those that were written.
     pub(super) fn conclude_run(
         &self,
         run: &RunId,
@@ -98,7 +98,7 @@ impl Runner {
         self.close_run(run, apply)
     }
 
-    /// What the run's journal tells of its pace. That it cannot be read keeps no run from ending.
+    /// Reads timings and reviewers from the run's journal. An unreadable journal does not keep a run from ending.
     fn read_metrics(&self, record: &RunRecord) -> JournalMetrics {
         if record.attempt == 0 {
             return JournalMetrics::default();
@@ -110,7 +110,7 @@ impl Runner {
         JournalMetrics::from_journal(record, &entries)
     }
 
-    /// The terminal record, and what the run now stands for.
+    /// Writes the terminal record and marks the runs it replaces.
     pub(super) fn close_run(&self, run: &RunId, change: impl FnOnce(&mut RunRecord)) -> Result<RunRecord, RunnerError> {
         self.store.with_lock_as(|locked| {
             let record = locked.update_run(run, self.ambient.now(), change)?;
@@ -126,13 +126,13 @@ impl Runner {
         RunnerError::Store(crate::store::StoreError::NoRun { id: run.to_string(), path })
     }
 
-    /// Ends a run that has not begun, or not again, with the reason that its record has.
+    /// Ends a pending run, or a run that waits for its next attempt, with the reason in its record.
     pub(super) fn end_pending_run(
         &self,
         _locked: &LockedStore<'_>,
         record: &RunRecord,
     ) -> Result<RunRecord, RunnerError> {
-        // One that never had a worker has no journal, whatever stands in its place.
+        // A run without a worker has no journal, even if a file of that name exists.
         let entries = match record.attempt {
             0 => Vec::new(),
             _ => self.store.read_journal(&record.run_id)?,
@@ -149,12 +149,12 @@ impl Runner {
     }
 }
 
-/// The status of a run that ends because somebody asked, for this reason.
+/// Returns the final status of a run that was asked to end for this reason.
 pub(super) fn end_status(reason: Option<CancelReason>) -> RunStatus {
     reason.map_or(RunStatus::Cancelled, CancelReason::status)
 }
 
-/// An outcome of a run that could not do its work.
+/// Returns the outcome of a run that failed.
 pub(super) fn failed_outcome(replayed: &JournalState, class: ErrorClass, text: String) -> ReviewOutcome {
     let kept = crate::domain::text::format_count(replayed.finding_count(), "finding");
     ReviewOutcome {

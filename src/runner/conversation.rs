@@ -1,8 +1,9 @@
-//! Executes the effects of a conversation with a model: asks it, runs its tools, holds its reports against the
+//! Executes the effects of a conversation with a model: requests answers, runs tools, validates reports against the
 //! snapshot.
 //!
-//! Invariants: an answer is in the journal, synced, before anything is made of it; what an earlier attempt paid for is
-//! taken from the journal and never asked for again; nothing is asked while the run is paused.
+//! - An answer is in the journal and synced before it is processed.
+//! - An answer that an earlier attempt paid for comes from the journal and is never requested again.
+//! - No request is sent while the run is paused.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -27,21 +28,21 @@ use crate::review::{JournalState, ReportValidation, ReviewOutcome, ReviewPlan};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::store::{HeartbeatState, HeartbeatWriter, PaidAnswer};
 
-/// How often a paused worker looks whether it may go on.
+/// Interval at which a paused worker checks whether it may go on.
 const PAUSE_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a conversation is led with.
+/// The resources of a conversation.
 struct ConversationResources {
     opened: OpenedReviewer,
     tools: Toolbox,
     bench: ReportValidator,
     pulse: HeartbeatWriter,
-    /// What the tools look things up in, while it is being made.
+    /// The index for the tools, while it is being built.
     indexing: Option<BackgroundIndexing>,
 }
 
 impl RunWorker<'_> {
-    /// Reviews by talking to the run's model.
+    /// Reviews the change in a conversation with the run's model.
     pub(super) fn run_conversation(
         &mut self,
         change: &Changeset,
@@ -76,9 +77,9 @@ impl RunWorker<'_> {
         };
         let mut tools = self.runner.build_toolbox(&self.record, change, opened.mask)?;
         let commit = self.record.snapshot_commit.clone();
-        // Programs look around by themselves.
+        // Command-line agents search the code by themselves.
         let is_indexed = self.runner.model_settings(&opened.name)?.kind != ReviewerKind::Command;
-        // Once it is cancelled, the first look before the first turn ends the run.
+        // If the run is cancelled now, the check before the first turn ends it.
         let asked = &self.cancel_watch;
         let cancelled = || asked.check().is_some();
         let ready = if is_indexed { self.runner.prepare_index(&commit, &cancelled) } else { IndexReadiness::default() };
@@ -140,19 +141,19 @@ impl RunWorker<'_> {
             self.accept_index(refreshed);
         }
         self.record_spending(&dialog, &mut talk)?;
-        // Those of this room and of earlier attempts as well.
+        // Includes the notes of the runner and of earlier attempts.
         let entries = self.runner.store.read_journal(&self.record.run_id)?;
         outcome.notes = JournalState::from_events(entries.iter().map(|entry| &entry.event)).notes;
         Ok(outcome)
     }
 
-    /// An index that is ready; what was wrong with it is said.
+    /// Takes a finished index and records the note about its repair.
     fn accept_index(&mut self, refreshed: RefreshReport) -> Index {
         self.buffer.extend(refreshed.repaired.map(|text| RunEvent::Note { text }));
         refreshed.index
     }
 
-    /// A review that needs no model, because earlier ones have looked at everything.
+    /// Concludes a review that needs no model, because earlier runs have reviewed everything.
     fn conclude_without_model(
         &mut self,
         task: ReviewTask,
@@ -168,7 +169,7 @@ impl RunWorker<'_> {
         Err(RunnerError::EngineStuck { run: self.record.run_id.clone() })
     }
 
-    /// Writes the journal out, and into the record what the run has cost so far.
+    /// Writes the journal, and the cost of the run so far into its record.
     fn record_spending(
         &mut self,
         dialog: &ConversationEngine,
@@ -186,7 +187,8 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// Waits while the run is paused; answers what keeps it from asking, if anything does.
+    /// Waits while the run is paused. Returns the event that forbids the next request, if any: a cancellation or a
+    /// used-up budget.
     fn check_before_asking(
         &mut self,
         dialog: &ConversationEngine,
@@ -210,7 +212,7 @@ impl RunWorker<'_> {
         Ok(day.or_else(|| dialog.budget_problem()).map(ConversationEvent::BudgetExceeded))
     }
 
-    /// One paid answer, from the run's reviewer or from whoever takes over.
+    /// Requests one answer from the run's reviewer, or from its fallback after a failure.
     fn ask_model(
         &mut self,
         turn: u32,
@@ -228,7 +230,7 @@ impl RunWorker<'_> {
                 waits: Vec::new(),
             };
             let answer = talk.opened.chat.respond(request, &mut watching);
-            // 0 says that no byte was seen.
+            // 0 means that no byte arrived.
             let first_ms = watching.first.map_or(0, |first| (first.as_millis() as u64).max(1));
             let took_ms = watching.began.elapsed().as_millis() as u64;
             let waits = watching.waits;
@@ -242,7 +244,7 @@ impl RunWorker<'_> {
                 }
                 Err(error) => error,
             };
-            // A window that is too long is the engine's to shrink.
+            // The engine shrinks a window that is too long.
             let next = talk.opened.fallback.clone().filter(|_| error.class != ErrorClass::ContextTooLong);
             let Some(next) = next else {
                 return Ok(ConversationEvent::Failed { class: error.class, summary: error.summary });
@@ -270,7 +272,7 @@ impl RunWorker<'_> {
         }
     }
 
-    /// What an answer cost, written down before the next one is paid for.
+    /// Writes the cost of an answer into the daily account, before the next answer is paid for.
     fn record_payment(
         &self,
         turn: u32,
@@ -290,7 +292,7 @@ impl RunWorker<'_> {
         };
         let free = opened.facts.is_free();
         if !free && let Err(error) = self.runner.spending().append(&paid) {
-            // The run's own account still has it.
+            // The run's own record still contains the cost.
             tracing::warn!(run = %self.record.run_id, %error, "what was paid is missing from the account of the day");
         }
         ConversationEvent::Answered { response: Box::new(response), first_ms, took_ms, cost: Some(cost) }
@@ -309,7 +311,7 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Holds reports against the snapshot. What was recorded before keeps the moment at which it was.
+    /// Validates reports against the snapshot. A finding that was recorded before keeps its time.
     fn validate_reports(
         &mut self,
         reports: Vec<ReportedProblem>,
@@ -330,14 +332,14 @@ impl RunWorker<'_> {
     }
 }
 
-/// Watches one answer come in.
+/// The observer of one answer.
 struct AnswerProgress<'a> {
     asked: &'a CancelWatch<'a>,
     runner: &'a Runner,
     pulse: &'a mut HeartbeatWriter,
     began: Instant,
     first: Option<Duration>,
-    /// Reasons and milliseconds.
+    /// Reasons and milliseconds of the waits.
     waits: Vec<(String, u64)>,
 }
 

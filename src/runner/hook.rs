@@ -1,8 +1,8 @@
-//! What the git hook calls after a commit.
+//! The git hook that runs after a commit.
 //!
-//! Invariants: it returns at once, because somebody waits for `git commit`: the snapshot is taken and the request made by
-//! a process of their own, which has none of the caller's streams, group and git variables. It asks for the commit that
-//! HEAD is when it is called, whatever HEAD is later.
+//! - The hook returns at once, because `git commit` waits for it. A separate process takes the snapshot and requests
+//!   the review; it has none of the caller's streams, process group and git variables.
+//! - The review is of the commit that HEAD is when the hook runs, whatever HEAD is later.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -16,15 +16,19 @@ use crate::policy::NoReviewReason;
 
 const HOOK_LOG: &str = "hook.log";
 
-/// What came of a commit.
+/// The outcome of the hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitHookOutcome {
     Asked,
-    /// git makes the commits one after the other, and most of them nobody will look at.
+    /// A rebase creates many commits, and nobody will look at most of them.
     Rebasing,
 }
 
-/// Has a process of its own ask for a review of the commit that HEAD is.
+/// Starts a separate process that requests a review of the commit at HEAD.
+///
+/// # Errors
+///
+/// If `folder` is not in a repository, or the process cannot be started.
 pub fn start_commit_review(folder: &Path, paths: &Paths) -> Result<CommitHookOutcome, RunnerError> {
     let repo = Repo::discover(folder)?;
     if repo.operation() == Some(GitOperation::Rebase) {
@@ -35,7 +39,7 @@ pub fn start_commit_review(folder: &Path, paths: &Paths) -> Result<CommitHookOut
     Ok(CommitHookOutcome::Asked)
 }
 
-/// Writes down why a hook came to nothing; nobody sees what it prints.
+/// Writes the reason of a failed hook into the log, because nobody sees the hook's output.
 pub fn log_failure(paths: &Paths, now: Time, folder: &Path, failure: &str) {
     let Some(mut log) = process::open_log(paths, HOOK_LOG) else { return };
     let line = format!("{now} {}: {failure}", folder.display());
@@ -43,8 +47,12 @@ pub fn log_failure(paths: &Paths, now: Time, folder: &Path, failure: &str) {
 }
 
 impl Runner {
-    /// Asks for a review of a commit, for the hook, by the rules of `[watch]`: nobody has asked for it. The error says why
-    /// it is not reviewed now.
+    /// Requests a review of a commit for the hook, under the rules of `[watch]` for unrequested reviews. The inner
+    /// `Err` is the reason why the commit is not reviewed now.
+    ///
+    /// # Errors
+    ///
+    /// If the snapshot cannot be taken, or the store cannot be read or written.
     pub fn review_commit(&self, commit: &str) -> Result<Result<RequestOutcome, NoReviewReason>, RunnerError> {
         process::ignore_the_terminal();
         if let Some(why) = self.reason_not_to_review(WatchTrigger::Commit)? {

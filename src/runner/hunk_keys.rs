@@ -1,12 +1,14 @@
-//! What hunks are recognised by from run to run: hashes over all that a verdict about them rests on.
+//! Computes hunk keys: hashes over everything that a verdict about a hunk depends on. They recognise a hunk from run to
+//! run.
 //!
-//! Invariants: two hunks of one key show a reviewer the same; what cannot be read has no key. A key says nothing about
-//! the file's name where that does not matter; who compares keys compares names.
+//! - Two hunks with the same key show a reviewer the same code.
+//! - A file that cannot be read has no keys.
+//! - A key contains the file's name only if the name matters to the reviewer. Code that compares keys must compare
+//!   names, too.
 //!
-//! | reviewer | a key is over |
-//! |---|---|
-//! | built-in | both files whole and their names: what it says about a line depends on all of the file, before and after |
-//! | a model | the removed and the added lines, and on the new side the function they stand in, at most 60 lines to each side, at least 6 |
+//! A key of the built-in reviewer covers both whole files and their names, because a finding at a line depends on the
+//! whole file, before and after. A key of a model covers the removed and the added lines, and on the new side the
+//! enclosing function, from 6 to 60 lines to each side.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -16,23 +18,24 @@ use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
-/// Lines to each side of a hunk that are always a part of its key: what is shown around it.
+/// Lines on each side of a hunk that are always part of its key, because the diff shows them.
 pub(super) const MIN_KEY_CONTEXT_LINES: u32 = 6;
-/// Lines to each side at most. Own: in longer functions the ends know little of each other.
+/// Maximum number of lines on each side. Not from the literature: in longer functions the ends depend little on each
+/// other.
 const MAX_KEY_CONTEXT_LINES: u32 = 60;
-/// Larger files have no keys; no model is shown them either. Bytes.
+/// Maximum size of a file with keys, in bytes. Larger files are not sent to a model either.
 const MAX_KEYED_BYTES: u64 = 4 << 20;
-/// Digits of a key: 128 bits.
+/// Number of hexadecimal digits of a key: 128 bits.
 const KEY_HEX_DIGITS: usize = 32;
 
-/// The keys of a file's hunks, in their order; empty when there are none.
+/// The keys of a file's hunks in their order; empty if the file has no keys.
 pub(super) type HunkKeys = Vec<String>;
 
 fn hash_key<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     content_hash(parts).chars().take(KEY_HEX_DIGITS).collect()
 }
 
-/// Keys for a reviewer to whom a file is one piece, in the order of the change's files.
+/// Computes keys for a reviewer that reads whole files, in the order of the change's files.
 pub(super) fn compute_file_keys(change: &Changeset) -> Vec<HunkKeys> {
     let of_file = |file: &FileChange| {
         let old_path = file.old_path.as_deref().unwrap_or(&file.path);
@@ -46,7 +49,7 @@ pub(super) fn compute_file_keys(change: &Changeset) -> Vec<HunkKeys> {
     change.files.iter().map(of_file).collect()
 }
 
-/// Keys for a reviewer who is shown hunks with what stands around them, in the order of the change's files.
+/// Computes keys for a reviewer that sees hunks with surrounding lines, in the order of the change's files.
 pub(super) fn compute_hunk_keys(repo: &Repo, change: &Changeset) -> Vec<HunkKeys> {
     let mut parsers = Parsers::default();
     let of_file = |file: &FileChange| {
@@ -58,13 +61,13 @@ pub(super) fn compute_hunk_keys(repo: &Repo, change: &Changeset) -> Vec<HunkKeys
     change.files.iter().map(of_file).collect()
 }
 
-/// Keys over the removed and added lines alone: whether an edit is still there, whatever stands around it.
+/// Computes keys over the removed and added lines alone. They tell whether an edit still exists, whatever surrounds it.
 pub(super) fn compute_edit_keys(old: &[u8], new: &[u8], hunks: &[Hunk]) -> HunkKeys {
     let (old, new) = (NumberedText::from_text(old), NumberedText::from_text(new));
     hunks.iter().map(|hunk| hash_key([b"edit".as_slice(), old.removed(hunk), new.added(hunk)])).collect()
 }
 
-/// Both sides of a file, when they can be read and are not too large.
+/// Reads both sides of a file. Returns `None` if a side cannot be read or is too large.
 pub(super) fn read_sides(repo: &Repo, old: Option<&str>, new: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     let text = |blob: &str| match repo.blob_size(blob) {
         Ok(size) if size <= MAX_KEYED_BYTES => repo.blob(blob).ok(),
@@ -88,13 +91,14 @@ fn compute_hunk_key(hunk: &Hunk, old: &NumberedText<'_>, new: &NumberedText<'_>,
     hash_key([b"hunk".as_slice(), old.removed(hunk), new.added(hunk), above, below])
 }
 
-/// The added lines of a hunk: the first one, and the one after the last. Of a deletion both are the line behind it.
+/// Returns the added lines of a hunk (1-based): the first line, and the line after the last. For a deletion, both are
+/// the line behind it.
 fn added_range(hunk: &Hunk) -> (u32, u32) {
     let first = if hunk.new_lines == 0 { hunk.new_start.saturating_add(1) } else { hunk.new_start };
     (first, first.saturating_add(hunk.new_lines))
 }
 
-/// First and last lines of a file's functions; none for files that are not read.
+/// Returns the first and last lines (1-based) of a file's functions; empty if the file cannot be parsed.
 fn find_functions(parsers: &mut Parsers, path: &str, text: &[u8]) -> Vec<(u32, u32)> {
     let read = |parsers: &mut Parsers| {
         let language = Language::detect(path, text)?;
@@ -102,7 +106,7 @@ fn find_functions(parsers: &mut Parsers, path: &str, text: &[u8]) -> Vec<(u32, u
         let functions = FileFacts::from_parsed(&source).functions;
         Some(functions.iter().map(|function| (function.line_start, function.line_end)).collect())
     };
-    // As in a review: a file that makes the analysis panic costs this file and nothing else.
+    // If a file makes the analysis panic, only this file is lost, as in a review.
     match catch_unwind(AssertUnwindSafe(|| read(parsers))) {
         Ok(functions) => functions.unwrap_or_default(),
         Err(_) => {
@@ -112,10 +116,10 @@ fn find_functions(parsers: &mut Parsers, path: &str, text: &[u8]) -> Vec<(u32, u
     }
 }
 
-/// A text by lines, counted from 1.
+/// A text with random access to its lines, 1-based.
 struct NumberedText<'a> {
     text: &'a [u8],
-    /// Where each line begins.
+    /// Byte offset of each line.
     starts: Vec<usize>,
 }
 
@@ -125,7 +129,7 @@ impl<'a> NumberedText<'a> {
         Self { text, starts: starts.collect() }
     }
 
-    /// The lines from `from` on, without `end`.
+    /// Returns the lines from `from` to `end`, excluding `end`.
     fn range(&self, from: u32, end: u32) -> &'a [u8] {
         let at = |line: u32| {
             let index = (line as usize).saturating_sub(1);
@@ -185,7 +189,7 @@ mod tests {
             let found = keys(&old, &text).contains(&one[0]);
             assert_eq!(found, expected, "{name}");
         }
-        // In a long function what is far away does not matter.
+        // In a long function, distant lines do not matter.
         let long = edit(&old, "    h(20)\n");
         assert!(keys(&old, &edit(&long, "    h(190)\n")).contains(&keys(&old, &long)[0]));
         assert!(!keys(&old, &edit(&long, "    h(50)\n")).contains(&keys(&old, &long)[0]));

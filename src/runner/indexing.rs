@@ -1,9 +1,11 @@
-//! The index of a snapshot: made on a thread of its own while a review waits for its model, or after a built-in review that
-//! had to read much beside its change, or by a process of its own after a context that found none, for the next one.
+//! Builds the index of a snapshot in the background: on a separate thread while a review waits for its model, after a
+//! built-in review that had to read many unchanged files, or in a separate process after a context request that found
+//! no index.
 //!
-//! Invariants: nobody waits for it but for a moment, and the end of the run for a file at most; whatever goes wrong with it is
-//! logged and costs the review nothing; what was read until it is given up is kept for the next one; that a damaged index
-//! was rebuilt is said once, to who waits or else to who comes next.
+//! - Nobody waits for the index longer than [`MAX_INDEX_WAIT`]; the end of a run waits for one file at most.
+//! - A failure is logged and never fails the review.
+//! - Files that were indexed before a stop stay indexed for the next time.
+//! - The repair of a damaged index is reported once, to the process that waits or to the next one.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -18,30 +20,32 @@ use crate::index::{Index, IndexCompleteness, IndexError, IndexProgress, RefreshR
 use crate::reviewers::analyzer::FingerprintSource;
 use crate::store::RecoveryNotice;
 
-/// How long a review waits for what is new in an index. The change of a file takes 50 ms, the answer of a model seconds.
+/// Time that a review waits for changed files in an index. A changed file takes 50 ms, the answer of a model takes
+/// seconds.
 const MAX_INDEX_WAIT: Duration = Duration::from_millis(500);
-/// How often it looks meanwhile.
+/// Interval between two checks during that wait.
 const INDEX_POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// From so many bytes on that a review read beside its change an index is worth its while: below, reading takes some ten
-/// milliseconds.
+/// Minimum number of unindexed bytes in a review for which an index is worth building. Reading fewer bytes takes some
+/// ten milliseconds.
 pub(super) const MIN_UNKNOWN_BYTES: u64 = 1 << 20;
-/// How long a worker goes on after its run at most. A million lines take 5 s on two idle cores; it has what others leave it.
+/// Maximum time that a worker indexes after its run. A million lines take 5 s on two idle cores, but the worker only
+/// gets idle time.
 const MAX_INDEXING_TIME: Duration = Duration::from_secs(60);
 
-/// What is known of a tree when a context of it is put together.
+/// The state of the index when a context is built.
 #[derive(Default)]
 pub(super) struct IndexReadiness {
     pub index: Option<Index>,
-    /// What was new was too much for a moment: it is still read.
+    /// The indexing still runs, because there was too much new code for a short wait.
     pub indexing: Option<BackgroundIndexing>,
-    /// What was wrong with the index, to be said once; it is in order now.
+    /// A note about a repair of the index, to be shown once.
     pub repaired: Option<String>,
-    /// Why there will be none.
+    /// The reason why there will be no index.
     pub hindrance: Option<String>,
 }
 
 impl IndexReadiness {
-    /// Why searches will look at files one by one, if they will.
+    /// Returns the reason why searches read files one by one, if they do.
     pub fn note(&self) -> Option<&str> {
         match self.index.as_ref().map(Index::completeness) {
             Some(IndexCompleteness::Whole) => None,
@@ -56,25 +60,25 @@ impl IndexReadiness {
         }
     }
 
-    /// Whether an index could know more of the tree.
+    /// Returns `true` if more of the tree can be indexed.
     pub fn is_incomplete(&self) -> bool {
         self.hindrance.is_none() && self.index.as_ref().map(Index::completeness) != Some(IndexCompleteness::Whole)
     }
 }
 
-/// A refresh under way, until it is dropped.
+/// A running refresh of the index. Dropping it stops the refresh.
 pub(super) struct BackgroundIndexing {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<RefreshReport, IndexError>>>,
 }
 
 impl Runner {
-    /// Where the repository's index is.
+    /// Returns the folder of the repository's index.
     fn index_folder(&self) -> PathBuf {
         self.paths.index_folder(&self.repo.key())
     }
 
-    /// What is known of a commit's tree.
+    /// Opens the index for a commit's tree.
     pub(super) fn open_index(&self, commit: &str) -> Option<Index> {
         let opened = Index::open(&self.index_folder(), &self.repo, commit);
         opened.unwrap_or_else(|error| {
@@ -83,8 +87,8 @@ impl Runner {
         })
     }
 
-    /// What is known of a commit's tree; where that is another, recent tree, after a moment in which what is new is read as
-    /// a rule.
+    /// Opens the index for a commit's tree. If the index is of another recent tree, waits up to [`MAX_INDEX_WAIT`],
+    /// which is usually enough to index the difference.
     pub(super) fn prepare_index(&self, commit: &str, cancelled: &dyn Fn() -> bool) -> IndexReadiness {
         let mut ready = IndexReadiness { index: self.open_index(commit), ..IndexReadiness::default() };
         if ready.index.as_ref().is_some_and(|index| index.completeness() == IndexCompleteness::Other) {
@@ -100,7 +104,7 @@ impl Runner {
         ready
     }
 
-    /// What is known of the fingerprints of a commit's files.
+    /// Opens the fingerprints of a commit's files.
     pub(super) fn open_fingerprints(&self, commit: &str) -> Option<Arc<dyn FingerprintSource>> {
         match self.open_index(commit)?.into_fingerprints() {
             Ok(prints) => Some(Arc::new(prints)),
@@ -111,8 +115,8 @@ impl Runner {
         }
     }
 
-    /// Reads what the index does not know of a snapshot whose review is over, so that the next one finds copies of
-    /// everything. Nobody waits for it; where another process is at it, that is enough.
+    /// Indexes the rest of a snapshot after its review, so that the next review finds duplicates of all code. Nobody
+    /// waits for it. Does nothing if another process is indexing.
     pub(super) fn index_after_review(&self, commit: &str) {
         let began = Instant::now();
         let go_on = |progress| match progress {
@@ -134,7 +138,7 @@ impl Runner {
         }
     }
 
-    /// Has a process of its own read what the index does not know of a commit's tree, for whoever asks next.
+    /// Starts a separate process that indexes the rest of a commit's tree for later requests.
     pub fn spawn_indexer(&self, commit: &str) {
         let arguments = ["indexer", commit];
         match process::spawn_detached(
@@ -150,13 +154,13 @@ impl Runner {
         }
     }
 
-    /// The body of `revdeck indexer COMMIT`.
+    /// Runs the command `revdeck indexer COMMIT`.
     pub fn run_indexer(&self, commit: &str) {
         process::ignore_the_terminal();
         self.index_after_review(commit);
     }
 
-    /// Begins to read a commit's tree into the index; `None` where that cannot be.
+    /// Starts to index a commit's tree. Returns `None` if that is impossible.
     pub(super) fn start_indexing(&self, commit: &str) -> Option<BackgroundIndexing> {
         let failed = |error: &dyn std::fmt::Display| tracing::warn!(%error, "the repository is not indexed");
         let repo = self.repo.reopen().inspect_err(|error| failed(error)).ok()?;
@@ -174,7 +178,7 @@ impl Runner {
 }
 
 impl BackgroundIndexing {
-    /// As [`Indexing::take`], after a moment; at once when it is cancelled.
+    /// Waits up to [`MAX_INDEX_WAIT`], or until cancelled, and then calls [`BackgroundIndexing::take_finished`].
     fn wait(&mut self, cancelled: &dyn Fn() -> bool) -> Option<RefreshReport> {
         let began = Instant::now();
         while began.elapsed() < MAX_INDEX_WAIT
@@ -186,12 +190,12 @@ impl BackgroundIndexing {
         self.take_finished()
     }
 
-    /// What has come of it, once, when it is over and all of the tree is known.
+    /// Returns the result once, after the thread has ended and if the whole tree is indexed.
     pub fn take_finished(&mut self) -> Option<RefreshReport> {
         join_refresh(self.thread.take_if(|thread| thread.is_finished())?)
     }
 
-    /// Gives it up; what has come of it when it was over nevertheless.
+    /// Stops the indexing. Returns the result if it was finished nevertheless.
     pub fn stop(mut self) -> Option<RefreshReport> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().and_then(join_refresh)
@@ -208,7 +212,7 @@ fn join_refresh(thread: JoinHandle<Result<RefreshReport, IndexError>>) -> Option
             tracing::warn!(%error, "the repository is not indexed");
             None
         }
-        // The panic has told of itself.
+        // The panic handler has already reported the panic.
         Err(_) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The store's runs as the policy wants them.
+//! Converts stored run records into [`KnownRun`] for the policy.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use crate::domain::{CancelReason, RunId, RunOutput, RunRecord, RunStatus};
 use crate::policy::{Activity, CancelRequest, KnownRun, Liveness, Resumable, ReviewExtent};
 use crate::store::{RunRow, StoreView};
 
-/// A run as the policy sees it, without what costs a look at files: its worker, whether it can go on.
+/// Converts a row. Leaves out fields that need a look at files: the liveness of the worker and whether the run can be
+/// resumed.
 pub(super) fn known_run_from_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
     KnownRun {
         id: row.id,
@@ -42,13 +43,13 @@ fn run_ending(reason: &str) -> CancelRequest {
     }
 }
 
-/// The rows of a view, newest first.
+/// Returns the rows of a view, newest first.
 pub(super) fn run_rows(view: &StoreView) -> impl Iterator<Item = RunRow<'_>> {
     (0..view.run_count()).map(|index| view.run(index))
 }
 
 impl Runner {
-    /// Whether a worker holds the lock of a run whose record says that one should.
+    /// Checks whether a worker holds the lock of a run that should have one.
     pub(super) fn check_liveness(&self, row: &RunRow<'_>) -> Liveness {
         match (row.status, row.id.parse::<RunId>()) {
             (RunStatus::Pending, _) => Liveness::Waiting,
@@ -65,7 +66,7 @@ impl Runner {
         }
     }
 
-    /// How much of what it was asked a completed run has done, held against the attempt that it goes on from.
+    /// Computes how much of its task a completed run has done, compared with the attempt that it resumed.
     pub(super) fn compute_extent(&self, record: &RunRecord) -> Result<ReviewExtent, RunnerError> {
         if record.error_class.is_none() {
             return Ok(ReviewExtent::Whole);
@@ -84,7 +85,7 @@ impl Runner {
         })
     }
 
-    /// Whether a worker has the run, for counting slots: a lock that cannot be asked takes none.
+    /// Returns `true` if a worker has the run. Used to count slots: a lock that cannot be checked takes no slot.
     pub(super) fn has_worker(&self, run: &RunId) -> bool {
         self.store.is_live(run).unwrap_or_else(|error| {
             tracing::warn!(%run, %error, "the lock of a run cannot be asked");
@@ -93,7 +94,8 @@ impl Runner {
     }
 }
 
-/// What kept a run from reviewing all: how it failed, the files that could not be read, and what its notes say of them.
+/// Returns the reasons why a run reviewed only a part: its error, the unreadable files, and the notes about these
+/// files.
 fn partial_causes(output: &RunOutput) -> (&str, BTreeSet<&str>, BTreeSet<&str>) {
     let files: BTreeSet<&str> = output.coverage.unreadable_paths().collect();
     let about_them = |note: &&str| note.split_once(": ").is_some_and(|(path, _)| files.contains(path));

@@ -1,11 +1,14 @@
-//! What decisions about findings teach: dismissals, findings that a review saw fixed, fixes that a person applied.
+//! Learns from decisions about findings: dismissals, findings that a review saw fixed, fixes that the user applied.
 //!
-//! Invariants: nobody waits for it and no run fails by it; a finding teaches a pattern once, however often it is decided
-//! about; what was taken back before it was read teaches nothing; what cannot be read any more teaches nothing and is
-//! not tried again; what was decided while learning was off, or by a run that was asked for while it was, is never read,
-//! whoever works on that run. A dismissed finding that [may be
-//! grave](crate::domain::Kind::is_never_lowered) teaches nothing: knowledge hides no such thing. What was decided about
-//! smells that the built-in reviewer found counts by their kind as well.
+//! - Nobody waits for the learning, and no run fails because of it.
+//! - A finding teaches a pattern once, however often the user decides about it.
+//! - A decision that was revoked before it was read teaches nothing.
+//! - An unreadable decision teaches nothing and is not tried again.
+//! - A decision is never read if it was made while learning was off, or belongs to a run that was requested while
+//!   learning was off.
+//! - A dismissed finding that [may be grave](crate::domain::Kind::is_never_lowered) teaches nothing, because knowledge
+//!   must not hide it.
+//! - Decisions about smells of the built-in reviewer also count by kind of smell.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,22 +28,23 @@ use crate::knowledge::pattern::PatternEvidence;
 use crate::store::{StoreError, StoreView};
 use crate::syntax::language::Language;
 
-/// Decisions that one reading looks at; the rest waits for the next. Own: a few seconds' work.
+/// Maximum number of decisions in one call; the rest waits for the next call. Not from the literature: a few seconds of
+/// work.
 const MAX_DECISIONS_PER_READ: usize = 500;
 
-/// What came of reading decisions.
+/// The result of reading decisions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LearningReport {
-    /// Findings that were decided about.
+    /// Number of findings with decisions.
     pub findings: usize,
     pub learned: LearningSummary,
-    /// What became of findings that knowledge had raised.
+    /// Number of outcomes for findings that learned patterns had raised.
     pub outcomes: usize,
-    /// Whether there is more to read.
+    /// `true` if there are more decisions to read.
     pub more: bool,
 }
 
-/// Why decisions taught nothing.
+/// The reason why learning failed.
 #[derive(Debug, Error)]
 pub enum LearnError {
     #[error(transparent)]
@@ -50,14 +54,15 @@ pub enum LearnError {
 }
 
 impl Runner {
-    /// Learns from what was decided since this was called last.
+    /// Learns from the decisions since the last call.
     ///
     /// # Errors
-    /// When the decisions cannot be read or the knowledge cannot be written; both stay as they were.
+    ///
+    /// If the decisions cannot be read or the knowledge cannot be written; both then stay unchanged.
     pub fn learn(&self, cache: &KnowledgeCache) -> Result<LearningReport, LearnError> {
         let lessons = self.store.pending_lessons(MAX_DECISIONS_PER_READ)?;
         let mut taught = LearningReport { more: lessons.more, ..LearningReport::default() };
-        // What was said last about a finding counts.
+        // The last decision about a finding counts.
         let last: BTreeMap<&FindingId, &Disposition> =
             lessons.decided.iter().map(|line| (&line.finding_id, line)).collect();
         if !last.is_empty() {
@@ -80,7 +85,7 @@ impl Runner {
         Ok(taught)
     }
 
-    /// That code of a snapshot matched patterns just now; in the worker's log when it cannot be kept.
+    /// Records that code of a snapshot matched patterns. Logs a failure.
     pub(super) fn record_matches(&self, snapshot: &str, findings: &[Finding]) {
         let mut matched: HashMap<Language, Vec<PatternId>> = HashMap::new();
         for finding in findings {
@@ -97,12 +102,12 @@ impl Runner {
         }
     }
 
-    /// Whether a run teaches anything: whoever asked for it may have opted out, or the settings do by now.
+    /// Returns `false` if the requester of the run opted out of learning, or the settings disable it now.
     pub(super) fn may_learn_from(&self, run: &RunRecord) -> bool {
         self.settings.learning.enabled && !run.private
     }
 
-    /// As [`Runner::learn`], for a worker: says what goes wrong in its log only.
+    /// Learns like [`Runner::learn`], for a worker: only logs a failure.
     pub(super) fn learn_after_run(&self) {
         match self.learn(&KnowledgeCache::open(&self.paths.knowledge)) {
             Ok(taught) if taught.findings > 0 => tracing::info!(?taught, "learned"),
@@ -112,7 +117,7 @@ impl Runner {
     }
 }
 
-/// What is made of decisions.
+/// Reads decisions and collects the lessons.
 struct DecisionReader<'a> {
     runner: &'a Runner,
     view: Arc<StoreView>,
@@ -138,7 +143,7 @@ impl<'a> DecisionReader<'a> {
         })
     }
 
-    /// Takes in what was said last about a finding, unless something else holds by now.
+    /// Reads the last decision about a finding. Ignores the decision if the finding has another status by now.
     fn read_decision(&mut self, said: &Disposition) -> Result<(), StoreError> {
         let id = &said.finding_id;
         let Some(index) = self.view.finding_index(id.as_str()) else { return Ok(()) };
@@ -156,7 +161,7 @@ impl<'a> DecisionReader<'a> {
                     self.query_false_alarm(&finding, said, &snapshot);
                 }
             }
-            // Somebody says that it is fixed: by a patch of ours the edit is known.
+            // The user or the assistant claims that it is fixed. If a patch of revdeck fixed it, the edit is known.
             (FindingStatus::Addressed, Actor::User | Actor::Assistant) => {
                 let applied =
                     |fix: &&Fix| fix.status == FixStatus::Applied && fix.fixed_findings().any(|fixed| fixed == id);
@@ -164,12 +169,12 @@ impl<'a> DecisionReader<'a> {
                 if fix.as_ref().is_some_and(|fix| fix.private) {
                     return Ok(());
                 }
-                // An assistant only claims.
+                // The claim of an assistant alone is not enough.
                 if fix.is_some() || said.actor == Actor::User {
                     self.record_judgement(&finding, placed.as_deref(), FindingVerdict::Addressed);
                 }
                 let Some(Fix { run_id, snapshot_commit: before, fixed_commit: after, .. }) = fix else { return Ok(()) };
-                // The edit is told by the lines of the snapshot that the fix was made in.
+                // The edit is described by the lines of the snapshot in which the fix was made.
                 let then = match placed {
                     Some(placed) if placed == before => Some(finding),
                     _ => self.runner.store.finding_in_run(&run_id, id)?,
@@ -206,7 +211,7 @@ impl<'a> DecisionReader<'a> {
         self.queries.query_form(finding, snapshot, FormLesson::FalseAlarm(said.at));
     }
 
-    /// Somebody put right what others like it were dismissed for.
+    /// Adds a query that counts against the false-alarm patterns which match the fixed code.
     fn query_no_false_alarm(&mut self, finding: &Finding, snapshot: &str) {
         if finding.kind.is_never_lowered() {
             return;
@@ -214,7 +219,7 @@ impl<'a> DecisionReader<'a> {
         self.queries.query_form(finding, snapshot, FormLesson::NoFalseAlarm);
     }
 
-    /// Counts by its kind what was decided about a smell. What a pattern or a model said is no smell.
+    /// Counts a decision by kind of smell. Skips findings of patterns and models, which are no smells.
     fn record_judgement(&mut self, finding: &Finding, snapshot: Option<&str>, verdict: FindingVerdict) {
         let run = self.view.run_index(finding.last_run_id.as_str()).map(|run| self.view.run(run).reviewer);
         if finding.pattern.is_some() || run != Some(Runner::BUILTIN) {
@@ -230,13 +235,13 @@ impl<'a> DecisionReader<'a> {
         });
     }
 
-    /// The language of a finding's file, which is read once.
+    /// Returns the language of a finding's file. Each file is read once.
     fn file_language(&mut self, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
         let file = (snapshot.map(str::to_owned), finding.repo_relative_path.clone());
         *self.languages.entry(file).or_insert_with(|| detect_language(&self.runner.repo, snapshot, finding))
     }
 
-    /// What a finding that knowledge raised came to.
+    /// Records an outcome for the pattern that raised the finding.
     fn record_outcome(&mut self, finding: &Finding, snapshot: Option<&str>, outcome: PatternOutcomeKind) {
         let Some(pattern) = &finding.pattern else { return };
         let Some(language) = self.file_language(snapshot, finding) else { return };
@@ -249,13 +254,13 @@ impl<'a> DecisionReader<'a> {
     }
 }
 
-/// The text of a file in a snapshot; `None` where it is not there, or the snapshot is gone.
+/// Returns the text of a file in a snapshot; `None` if the file or the snapshot does not exist.
 fn read_text(repo: &Repo, commit: &str, path: &str) -> Option<Vec<u8>> {
     repo.file_at(commit, path).ok().flatten()
 }
 
-/// The language of a finding's file, by the whole of it: a few lines do not say what a header or a script is. Where it
-/// cannot be read any more, by what was quoted.
+/// Detects the language of a finding's file from the whole file, because a few lines do not identify a header or a
+/// script. If the file cannot be read any more, uses the quoted code.
 fn detect_language(repo: &Repo, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
     let whole = snapshot.and_then(|commit| read_text(repo, commit, &finding.repo_relative_path));
     let text = whole.as_deref().unwrap_or(finding.quoted_code.as_bytes());

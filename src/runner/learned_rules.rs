@@ -1,7 +1,6 @@
-//! What was learned, as the built-in reviewer is taught it: of each language the patterns that may be used, read when the
-//! first file of the language comes.
+//! Provides learned patterns to the built-in reviewer, per language. Loads them with the first file of the language.
 //!
-//! Invariant: knowledge that cannot be read costs the lessons and nothing else.
+//! Invariant: unreadable knowledge costs the learned rules and nothing else.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +14,7 @@ use crate::syntax::language::Language;
 use crate::syntax::source::ParsedFile;
 
 impl Runner {
-    /// What was learned by now, for the built-in reviewer.
+    /// Returns the learned rules as of now, for the built-in reviewer.
     pub(super) fn learned_rules(&self) -> Arc<dyn LearnedRules> {
         let cache = KnowledgeCache::open(&self.paths.knowledge);
         Arc::new(CachedLearnedRules { cache, now: self.ambient.now(), matchers: Default::default() })

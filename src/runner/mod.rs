@@ -1,53 +1,60 @@
-//! Processes: request, start, adopt, cancel, recover, reconcile, watch; executes the engine's effects.
+//! Processes: requests, starts, adopts, cancels, recovers, reconciles and watches reviews, and executes the effects of
+//! the engine.
 //!
-//! Invariants: the store is the only channel between processes; a worker is detached, in its own process group, and
-//! holds its run's lock for its life; a finding is in the journal before anything is said about it.
+//! - The store is the only channel between processes.
+//! - A worker is detached, in its own process group, and holds its run's lock for its whole life.
+//! - A finding is in the journal before any output mentions it.
 //!
-//! How a run goes through its life:
+//! The life of a run:
 //!
-//! - Every change of a run's status happens under the store's lock and looks at the status it changes, so a request, a
-//!   worker, a cancellation and a recovery that meet each other agree on who was first.
-//! - *Slots.* Anybody may spawn a worker for a pending run; the worker takes the run's lock and then, under the store's
-//!   lock, turns the run to working only if fewer than `max_parallel_runs` others work. One that finds no slot leaves
-//!   its run pending and gives its lock up before it lets go of the store, so whoever ends next finds the run startable.
-//! - *Waiting for an older run.* A run whose older sibling may finish ([`crate::policy::supersede`]) stays pending until
-//!   that one has ended, so that it carries over what it yields. It holds no slot meanwhile, it waits for one that holds
-//!   a slot or gets the next, always an older one, and not for one that a person has paused: nobody waits in a circle.
-//! - *Carrying over.* Before a worker sends anything it looks for what earlier runs with the same eyes have reviewed as it
-//!   is ([`crate::policy::carry`]), and writes what it leaves out into its journal: a restart leaves out the same.
-//! - *Starts.* A worker is started with a lock of its own as standard input, so that nobody starts a second one while
-//!   it is on its way; starts that end before the claim are counted, and after three the run fails.
-//! - *Asking for an end.* The asker writes `cancel_reason` into the run's record and leaves the status; the worker sees
-//!   it at its next look and ends the run. A worker that does not within [`Runner::ANSWER`] is killed with its process
-//!   group, and the asker settles the run.
-//! - *Pausing.* The asker writes `paused` into the run's record; the worker sees it at its next look, lets the answer
-//!   that is on its way come in, and asks for nothing until it is taken back.
-//! - *Settling.* A run that says working while its lock is free is settled by whoever finds it and holds its lock
-//!   meanwhile: completed from its output when that was written, ended as asked, pending again for the next attempt, or
-//!   lost with everything its journal holds.
-//! - *Reconciling.* Whoever starts settles what is dead and removes what dead processes left: checkouts for programs, and
-//!   the snapshot of a run that its maker did not come to record. Each run's journal says what became of it; a line for
-//!   people waits in the store's news, once, until there is one to read it.
-//! - *Retention.* Once a day a worker that has ended its run lets old runs go of their journals and snapshots, but for
-//!   snapshots that unsettled findings stand in. Findings, results and dispositions are never removed. Caches of repositories
-//!   that are gone go as well.
-//! - *The hook.* What git calls after a commit hands over to a process of its own and returns: nobody waits for a snapshot.
-//! - *Findings.* The end of a run acts on all findings (`life`): which of its reports are known, which are held back, what
-//!   it confirms, contradicts or finds gone, and where the others stand now. The rules are in [`crate::policy`].
-//! - *Fixing.* A patch for findings is made, reviewed and offered by a worker of its own; see [`resolve`].
-//! - *Watching.* One watcher per repository holds `locks/watch.lock` for its life; it is started by whoever wants it,
-//!   detached as a worker is, and ended by a signal. It advances the epoch when something moved and asks the policy
-//!   whether that is worth a request ([`Watch`]). A snooze is a file in the store's folder that watchers and hooks obey.
-//! - *Indexing.* A worker that talks to a model reads the snapshot into the repository's index on a thread of its own while
-//!   it waits for answers, and gives it up when its run ends; what was read is kept. No review waits more than a moment
-//!   for it, and no answer of a tool depends on whether there is one. A worker of the built-in reviewer does so after its run,
-//!   for a minute at most, when much was not known: the index has the fingerprints by which the next one finds copies. So
-//!   does a process that is started behind a context, when that had no index of all of its tree.
-//! - *Learning.* A worker that has ended its run reads what was decided about findings since somebody did so last, and
-//!   teaches the knowledge on this machine what it says ([`crate::knowledge`]). Nobody waits for it. A run or a fix that was
-//!   asked for by somebody who opts out says so in its record, and teaches nothing, whoever works on it.
-//! - *Standing for older runs.* A run that completes, or is reused, stands for the ended runs of its lineage
-//!   ([`crate::policy::replaced_by`]); they get `superseded_by` and keep their status and results.
+//! - *Status.* Every change of a run's status happens under the store's lock and checks the old status. So a request, a
+//!   worker, a cancellation and a recovery that run at the same time agree on the order.
+//! - *Slots.* Any process may spawn a worker for a pending run. The worker takes the run's lock. Then, under the
+//!   store's lock, it sets the run to working only if fewer than `max_parallel_runs` others work. Without a slot, the
+//!   worker leaves the run pending and releases the run's lock before the store's lock, so that the next process that
+//!   ends finds the run startable.
+//! - *Waiting for an older run.* If an older sibling of a run may finish ([`crate::policy::supersede`]), the run stays
+//!   pending until the sibling has ended, and then carries over its results. It holds no slot meanwhile. The awaited
+//!   run is always older, holds a slot or gets the next slot, and is not paused by the user; so there is no circular
+//!   wait.
+//! - *Carrying over.* Before a worker sends anything, it looks for hunks that earlier runs with the same reviewer
+//!   profile have reviewed unchanged ([`crate::policy::carry`]). It writes the hunks it leaves out into its journal, so
+//!   that a restart leaves out the same hunks.
+//! - *Starts.* A worker starts with a lock as standard input, so that no process starts a second worker meanwhile.
+//!   Starts that end before the claim are counted; after three such starts the run fails.
+//! - *Cancelling.* The requester writes `cancel_reason` into the run's record and leaves the status unchanged. The
+//!   worker sees the reason at its next check and ends the run. If the worker does not end within
+//!   [`Runner::MAX_CANCEL_WAIT`], the requester kills its process group and settles the run.
+//! - *Pausing.* The requester writes `paused` into the run's record. The worker sees it at its next check, receives the
+//!   answer that is under way, and sends no request until the pause ends.
+//! - *Settling.* A working run with a free lock is settled by the process that finds it and holds the lock meanwhile.
+//!   The run becomes completed if its output was written, ended if a cancellation was requested, pending for the next
+//!   attempt, or lost with all findings of its journal kept.
+//! - *Reconciling.* Every start of revdeck settles dead runs and removes the leftovers of dead processes: checkouts for
+//!   agents, and a snapshot whose run was never recorded. The journal of each run records the outcome. The store's
+//!   notices keep a line for the user until it is read once.
+//! - *Retention.* Once a day, a worker that has ended its run deletes journals and snapshots of old runs, except for
+//!   snapshots that contain unsettled findings. Findings, results and dispositions are never removed. Caches of missing
+//!   repositories are removed, too.
+//! - *The hook.* The git hook after a commit starts a separate process and returns, so that nobody waits for a
+//!   snapshot.
+//! - *Findings.* The end of a run updates all findings (`finding_lifecycle`): it matches reports with known findings,
+//!   holds some back, confirms, contradicts or closes findings, and locates the others in the current code. The rules
+//!   are in [`crate::policy`].
+//! - *Fixing.* A separate worker makes a patch for findings, reviews it and offers it; see [`resolve`].
+//! - *Watching.* One watcher per repository holds `locks/watch.lock` for its whole life. Any process may start it,
+//!   detached like a worker; a signal ends it. It advances the epoch when something moved and asks the policy whether
+//!   to request a review ([`RepoWatcher`]). A snooze is a file in the store's folder that watchers and hooks obey.
+//! - *Indexing.* A worker that talks to a model indexes the snapshot on a separate thread while it waits for answers,
+//!   and stops when its run ends; indexed files stay indexed. No review waits longer than half a second for the index,
+//!   and no tool result depends on it. A worker of the built-in reviewer indexes after its run, for a minute at most,
+//!   if much was unindexed: the index has the fingerprints with which the next run finds duplicates. A process that is
+//!   started after a context request does the same if the index did not cover the whole tree.
+//! - *Learning.* A worker that has ended its run reads the new decisions about findings and updates the knowledge on
+//!   this machine ([`crate::knowledge`]). Nobody waits for it. A run or fix whose requester opted out records that and
+//!   teaches nothing, whichever process works on it.
+//! - *Superseding ended runs.* A run that completes, or is reused, replaces the ended runs of its lineage
+//!   ([`crate::policy::find_replaced_runs`]). They get `superseded_by` and keep their status and results.
 
 mod cache_sweep;
 mod cancel;
@@ -107,7 +114,7 @@ use crate::reviewers::analyzer;
 use crate::reviewers::chat::ChatError;
 use crate::store::{RepoInfo, Store, StoreError};
 
-/// Everything a request needs; cheap to make, one per process.
+/// All resources that a request needs; cheap to create, one per process.
 pub struct Runner {
     pub repo: Repo,
     pub store: Store,
@@ -116,7 +123,11 @@ pub struct Runner {
     pub ambient: ClockAndIds,
 }
 
-/// The store of a repository.
+/// Opens the store of a repository.
+///
+/// # Errors
+///
+/// If the store's folder cannot be created or read.
 pub fn open_store(repo: &Repo, paths: &Paths) -> Result<Store, StoreError> {
     let info = RepoInfo {
         version: SCHEMA_VERSION,
@@ -127,69 +138,69 @@ pub fn open_store(repo: &Repo, paths: &Paths) -> Result<Store, StoreError> {
     Store::open(&paths.state, info)
 }
 
-/// A wish for a review.
+/// A request for a review.
 #[derive(Debug, Clone)]
 pub struct ReviewRequest {
-    /// `None` for the default scope.
+    /// The scope; `None` for the default scope.
     pub scope: Option<Scope>,
-    /// `None` for the default reviewer.
+    /// The reviewer's name; `None` for the default reviewer.
     pub reviewer: Option<String>,
     pub source: Source,
     pub force: bool,
 }
 
-/// What became of a request: the decision and the run that stands for it.
+/// The outcome of a request: the decision and the run that answers it.
 #[derive(Debug, Clone)]
 pub struct RequestOutcome {
     pub decision: Decision,
     pub run: RunRecord,
 }
 
-/// What recovery did with a run whose worker is gone.
+/// The result of recovering a run without a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveredRun {
     pub run_id: RunId,
     pub outcome: RecoveryOutcome,
 }
 
-/// What became of a run whose worker is gone.
+/// The outcome for a run without a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecoveryOutcome {
     Settled {
-        /// Pending when it was resumed.
+        /// The new status; pending if the run is resumed.
         status: RunStatus,
-        /// "worker died in turn 7".
+        /// The cause, for example "worker died in turn 7".
         cause: String,
-        /// All that its journal held: they are kept.
+        /// Number of findings in the journal; all are kept.
         findings: u32,
     },
-    /// It could not be settled, for this reason, and is as it was.
+    /// The run could not be settled for this reason and is unchanged.
     Stuck(String),
 }
 
-/// What a cancellation came to.
+/// The outcome of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// It had not begun.
+    /// The run had not begun.
     BeforeStart,
-    /// Its worker was asked and ended it.
+    /// The worker received the request and ended the run.
     ByWorker,
-    /// Its worker did not answer and was ended with its process group, or was dead already.
+    /// The worker did not answer and was killed with its process group, or was already dead.
     Killed,
-    /// It had already ended.
+    /// The run had already ended.
     AlreadyOver,
 }
 
-/// What became of a wish to pause a run, or to let it go on.
+/// The outcome of a request to pause or resume a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PauseOutcome {
-    /// It is on record; the worker heeds it before its next request.
+    /// The request is recorded; the worker obeys it before its next request.
     Recorded,
-    /// It was so already.
+    /// The run already was in the requested state.
     Already,
     /// The run has ended.
     Over,
-    /// Its reviewer asks nobody anything: there are no turns to pause between.
+    /// The reviewer works without requests: there are no turns between which it could pause.
     NoTurns,
 }
 
@@ -209,7 +220,7 @@ pub enum RunnerError {
     Config(#[from] crate::config::ConfigError),
     #[error(transparent)]
     Fix(#[from] FixError),
-    /// A reviewer that cannot be talked to.
+    /// The client of the reviewer cannot be created, or the reviewer failed.
     #[error(transparent)]
     Reviewer(#[from] ChatError),
     #[error("the engine of {run} stopped without an end; this is a fault of revdeck")]
@@ -223,9 +234,9 @@ pub enum RunnerError {
 }
 
 impl Runner {
-    /// How long a worker has to answer a cancellation before its process group is killed.
+    /// Time that a worker has to obey a cancellation before its process group is killed.
     pub const MAX_CANCEL_WAIT: Duration = Duration::from_secs(5);
-    /// The reviewer that needs no settings.
+    /// The name of the reviewer that needs no settings.
     pub const BUILTIN: &'static str = "builtin";
 
     pub(crate) fn filter(&self) -> FilterSettings {

@@ -1,4 +1,4 @@
-//! A reviewer that talks to a model, opened from the settings: its limits, its words, its tools, its price.
+//! Opens a reviewer that uses a model from the settings: its limits, prompts, tools and price.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -25,57 +25,58 @@ use crate::reviewers::command::AGENT_SETTINGS_PATHS;
 use crate::store::{SpendingLog, SpendingTotal};
 use crate::tokens;
 
-/// Lines of code on each side of a finding that is judged a second time.
+/// Lines of code on each side of a finding that gets a second opinion.
 const OPINION_CONTEXT_LINES: u32 = 40;
-/// The longest answer that room is kept for in the window. Tokens; own: 300 findings, and what a model thinks before.
+/// Longest answer for which the window keeps room, in tokens. Not from the literature: 300 findings, and the reasoning
+/// before them.
 const MAX_ANSWER_TOKENS: u64 = 16_000;
-/// What a provider adds to prompt and messages in words of its own: the system prompt is a message, and the answer is
-/// primed, 3 tokens each by OpenAI's cookbook ("How to count tokens").
+/// Tokens that a provider adds to prompt and messages: 3 tokens each for the system message and for priming the answer
+/// (OpenAI's cookbook, "How to count tokens").
 const PROVIDER_OVERHEAD_TOKENS: u64 = 6;
 
-/// Whom a task is put together for.
+/// The reviewer for which a task is prepared.
 #[derive(Clone, Copy)]
 pub(super) struct TaskReviewer<'a> {
     pub settings: &'a ReviewerSettings,
     pub facts: &'a ModelFacts,
     pub mask: Mask,
-    /// Whether tools can be offered to it.
+    /// The tool support of the model.
     pub tools: ToolSupport,
 }
 
-/// A task for a model, and all that it tells: rules, what was learned, the change, the code around it.
+/// A task for a model, with everything it sends: rules, learned patterns, the change, the code around it.
 pub(super) struct PreparedTask {
     pub task: ReviewTask,
     pub packed: PackedContext,
 }
 
-/// A reviewer that talks to a model, ready for it.
+/// A reviewer with an open client.
 pub(super) struct OpenedReviewer {
-    /// Its name in the settings.
+    /// The name of the reviewer in the settings.
     pub name: String,
     pub chat: Box<dyn Chat>,
     pub facts: ModelFacts,
     pub mask: Mask,
-    /// Who takes over when it cannot go on.
+    /// The name of the reviewer that takes over after a failure.
     pub fallback: Option<String>,
-    /// Where a program works; goes after the program.
+    /// The working folder of a command-line agent. Declared after `chat`, so that it is dropped after the agent.
     _checkout: Option<TemporaryCheckout>,
 }
 
 impl OpenedReviewer {
-    /// What an answer cost, in US dollars; 0 when no price is known.
+    /// Returns the cost of an answer in US dollars; 0 if no price is known.
     pub fn cost(&self, usage: &Usage) -> f64 {
         self.facts.price.as_ref().map_or(0.0, |price| price.cost(usage))
     }
 }
 
 impl Runner {
-    /// The settings of a reviewer that talks to a model.
+    /// Returns the settings of a reviewer that uses a model.
     pub(super) fn model_settings(&self, name: &str) -> Result<&ReviewerSettings, RunnerError> {
         self.settings.reviewers.get(name).ok_or_else(|| self.unknown_reviewer_error(name))
     }
 
-    /// What of the settings decides what a model says, beside its name and effort.
+    /// Returns a hash of the settings and prompts that influence the reports of a model, besides its name and effort.
     pub(super) fn model_policy_version(&self, settings: &ReviewerSettings) -> Result<String, RunnerError> {
         let switches = format!(
             "{} {:?} {} {:?} {}",
@@ -83,7 +84,7 @@ impl Runner {
             settings.tools,
             settings.mask_secrets,
             settings.critic.map(|priority| priority.to_string()),
-            // How much there is of it changes less than that there is any.
+            // The amount of context changes the reports less than its presence.
             self.settings.context.tokens > 0
         );
         let version = self.load_prompts()?.version();
@@ -94,7 +95,7 @@ impl Runner {
         Ok(Prompts::load(&self.paths)?)
     }
 
-    /// Opens a reviewer by its name. Nothing is sent yet.
+    /// Opens a reviewer by its name. Sends nothing yet.
     pub(super) fn open_model(
         &self,
         name: &str,
@@ -121,12 +122,12 @@ impl Runner {
         })
     }
 
-    /// Where checkouts are made, each named after its run.
+    /// Returns the folder of temporary checkouts. Each checkout is named after its run.
     pub(super) fn checkouts(&self) -> PathBuf {
         self.paths.cache.join("checkouts").join(self.repo.key())
     }
 
-    /// A copy of the snapshot for a program to look around in. What dead workers left of theirs goes.
+    /// Creates a copy of the snapshot for a command-line agent. Removes checkouts that dead workers left.
     fn make_checkout(
         &self,
         record: &RunRecord,
@@ -140,7 +141,7 @@ impl Runner {
         checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
     }
 
-    /// The tools of a run's model.
+    /// Creates the tools of a run's model.
     pub(super) fn build_toolbox(
         &self,
         record: &RunRecord,
@@ -159,13 +160,13 @@ impl Runner {
         Ok(Toolbox::new(setup)?)
     }
 
-    /// A reviewer that was opened, as somebody to put a task together for.
+    /// Describes an opened reviewer for the preparation of a task.
     pub(super) fn task_reviewer<'a>(&'a self, opened: &'a OpenedReviewer) -> Result<TaskReviewer<'a>, RunnerError> {
         let settings = self.model_settings(&opened.name)?;
         Ok(TaskReviewer { settings, facts: &opened.facts, mask: opened.mask, tools: opened.chat.tool_support() })
     }
 
-    /// What a run's model is asked to review, and what it is told of the code around that.
+    /// Prepares the task of a run's model, with the code around the change.
     pub(super) fn prepare_task(
         &self,
         who: TaskReviewer<'_>,
@@ -211,7 +212,7 @@ impl Runner {
             omitted_files: gathered.omitted_files.clone(),
             context: String::new(),
         };
-        // Programs look around by themselves; a prompt of the user's own may do without.
+        // Command-line agents search the code by themselves; a user's own prompt may omit the context.
         let is_told = settings.kind != ReviewerKind::Command && prompts.has_placeholder(PromptName::Task, "context");
         let most = if is_told { self.settings.context.tokens } else { 0 };
         let mut packed = PackedContext::default();
@@ -239,7 +240,7 @@ impl Runner {
         Ok(PreparedTask { task, packed })
     }
 
-    /// The engine's words, from the prompts.
+    /// Returns the function that renders the engine's texts from the prompts.
     fn prompt_renderer(
         &self,
         prompts: Rc<Prompts>,
@@ -293,7 +294,7 @@ impl Runner {
     ) -> Result<ConversationLimits, RunnerError> {
         let window = &self.settings.window;
         let budget = &self.settings.budget;
-        // What an earlier attempt of this run has paid, the engine counts itself.
+        // The engine itself counts the cost of this run's earlier attempts.
         let today = self.spending().total_since(self.midnight(), Some(run))?;
         let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
         let tokens = [budget.run_tokens, left(budget.day_tokens, today.tokens)];
@@ -324,23 +325,23 @@ impl Runner {
         })
     }
 
-    /// The account of all that was paid, of every repository.
+    /// Opens the account of all payments, for all repositories.
     pub(super) fn spending(&self) -> SpendingLog {
         SpendingLog::open(&self.paths.state)
     }
 
-    /// What was paid since midnight, where the user is.
+    /// Returns the payments since the last midnight in the user's time zone.
     pub(super) fn spent_today(&self) -> Result<SpendingTotal, RunnerError> {
         Ok(self.spending().total_since(self.midnight(), None)?)
     }
 
-    /// The last one, where the user is.
+    /// Returns the last midnight in the user's time zone.
     fn midnight(&self) -> Time {
         let now = self.ambient.now().to_zoned(jiff::tz::TimeZone::system());
         now.start_of_day().map_or(now.timestamp(), |day| day.timestamp())
     }
 
-    /// What is said when nothing more may be paid for today.
+    /// Returns a message if the daily budget is used up.
     pub(super) fn check_daily_budget(&self) -> Result<Option<String>, RunnerError> {
         let budget = &self.settings.budget;
         if budget.day_tokens.is_none() && budget.day_cost.is_none() {
@@ -355,20 +356,20 @@ impl Runner {
     }
 }
 
-/// What every request tells beside the change.
+/// The texts that every request contains besides the change.
 #[derive(Debug, Clone)]
 struct PromptTexts {
     scope: String,
     rules: String,
-    /// What was learned.
+    /// The learned patterns.
     patterns: String,
-    /// What the change has besides its diff.
+    /// The changes without a diff.
     omitted_files: String,
     /// The code around the change.
     context: String,
 }
 
-/// What is reviewed, as the model is told.
+/// Describes the scope in the words of the prompt.
 fn describe_scope(record: &RunRecord) -> String {
     use crate::domain::Scope;
     let short = |id: &str| id.chars().take(12).collect::<String>();
@@ -392,7 +393,7 @@ fn describe_finding(finding: &Finding) -> String {
     )
 }
 
-/// The code around a finding, with line numbers, as a model may see it.
+/// Returns the code around a finding with line numbers, masked for the model.
 fn read_code_around(repo: &Repo, commit: &str, finding: &Finding, mask: Mask) -> String {
     let path = &finding.repo_relative_path;
     let Ok(Some(bytes)) = repo.file_at(commit, path) else { return String::new() };

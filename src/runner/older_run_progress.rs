@@ -1,7 +1,8 @@
-//! How far an older run is, and what of it still holds in newer code: for the decision whether it may finish.
+//! Measures the progress of an older run, and how much of its work still applies to newer code. The policy decides with
+//! it whether the older run may finish.
 //!
-//! In the way of whoever asks for a review, so it reads little: the older run's journal, and of its files those that the
-//! newer change has as well. What is not looked at counts as changed.
+//! A user waits for the request, so this module reads little: the older run's journal, and those of its files that the
+//! newer change contains. Files that are not read count as changed.
 
 use std::collections::HashMap;
 
@@ -13,11 +14,12 @@ use crate::policy::supersede::{RunProgress, WorkerState};
 use crate::review::JournalState;
 use crate::store::RunRow;
 
-/// Files whose texts are compared; own: more are not read while somebody waits.
+/// Maximum number of files whose texts are compared. Not from the literature: the user waits for it.
 const MAX_COMPARED_FILES: usize = 32;
 
 impl Runner {
-    /// How far a run that has not ended is, given the snapshot that is asked about now; `None` when it is not known.
+    /// Measures the progress of an unfinished run against the snapshot of a new request. Returns `None` if it is
+    /// unknown.
     pub(super) fn measure_progress(
         &self,
         row: &RunRow<'_>,
@@ -54,7 +56,7 @@ impl Runner {
         }))
     }
 
-    /// How many hunks of the run, the carried ones left out, are in the newer change as they were.
+    /// Counts the hunks of the run that are unchanged in the newer change. Carried hunks do not count.
     fn count_unchanged_hunks(&self, run: &RunRecord, replayed: &JournalState, newer: &Snapshot) -> UnchangedHunks {
         let files: HashMap<&str, &FileChange> =
             newer.change.files.iter().map(|file| (file.path.as_str(), file)).collect();
@@ -82,7 +84,7 @@ impl Runner {
         unchanged
     }
 
-    /// The hunks of a run's file that the newer change has as well, as they stood in the run's snapshot.
+    /// Returns the hunks of a run's file that the newer change contains too, with their lines in the run's snapshot.
     fn find_kept_hunks(
         &self,
         run: &RunRecord,
@@ -119,9 +121,9 @@ impl Runner {
     }
 }
 
-/// Hunks that are as they were.
+/// Counts of unchanged hunks.
 struct UnchangedHunks {
     all: u32,
-    /// Of those that the run has not put before its reviewer yet.
+    /// Unchanged hunks that the run has not sent to its reviewer yet.
     left: u32,
 }

@@ -1,6 +1,6 @@
-//! What a run's model is told of what was learned, for the change it reviews.
+//! Renders the learned patterns that are relevant for a change as text for a run's model.
 //!
-//! Invariant: whatever goes wrong with it, the review goes on without it.
+//! Invariant: a failure in this module never fails the review.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,30 +15,32 @@ use crate::knowledge::prompt_hints::{ChangedForms, render_hints};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
-/// Changed files that are looked at; the rest is likely to be more of the same. Own.
+/// Maximum number of changed files that are read. Not from the literature: the rest of a larger change is likely to be
+/// similar.
 const MAX_HINT_FILES: usize = 200;
-/// Larger files nobody wrote by hand. Bytes; as for what is learned.
+/// Maximum size of a file in bytes; larger files are generated. The same limit holds for learning.
 const MAX_HINT_FILE_BYTES: usize = 1 << 20;
-/// Bytes of all that are looked at. Own: half a second, which nobody is asked about before the first request.
+/// Maximum size of all files together, in bytes. Not from the literature: it takes half a second, and no interaction is
+/// possible before the first request.
 const MAX_HINT_TOTAL_BYTES: usize = 4 << 20;
 
-/// Takes the room that a file of so many bytes needs; whether there is so much.
+/// Subtracts a file's size from the remaining bytes. Returns `false` if the file is too large or there is no room.
 fn reserve_bytes(room: &mut usize, bytes: usize) -> bool {
     let left = room.checked_sub(bytes).filter(|_| bytes <= MAX_HINT_FILE_BYTES);
     *room = left.unwrap_or(*room);
     left.is_some()
 }
 
-/// The patterns of such a text, a line each.
+/// Returns the patterns of a rendered text, one per line.
 pub(super) fn parse_pattern_lines(told: &str) -> Vec<String> {
     told.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
 }
 
 impl Runner {
-    /// The patterns that help most with the open hunks of a change, as text for a prompt of at most `room` tokens; empty
-    /// when nothing is known.
+    /// Renders the patterns that help most with the open hunks of a change, in at most `room` tokens. Returns an empty
+    /// text if no pattern is known.
     pub(super) fn render_hints(&self, subject: &PromptSubject<'_>, room: u64, count: &dyn Fn(&str) -> u64) -> String {
-        // Files are a stranger's: what makes their analysis panic costs this and nothing else.
+        // Files are untrusted: if their analysis panics, only the hints are lost.
         let told = catch_unwind(AssertUnwindSafe(|| {
             let (changed, patterns) = self.load_patterns(subject);
             render_hints(&patterns, &changed, self.ambient.now(), room, count)
@@ -52,7 +54,7 @@ impl Runner {
     fn load_patterns(&self, subject: &PromptSubject<'_>) -> (ChangedForms, Vec<Pattern>) {
         let cache = KnowledgeCache::open(&self.paths.knowledge);
         let (mut changed, mut parsers) = (ChangedForms::default(), Parsers::default());
-        // By name: two languages may share one.
+        // Keyed by name, because two languages may share a name.
         let mut patterns: BTreeMap<&str, Vec<Pattern>> = BTreeMap::new();
         let open = |file: &FileChange| -> Vec<LineRange> {
             let hunks = file.hunks.iter().enumerate().filter(|(at, _)| subject.is_open(file, *at));

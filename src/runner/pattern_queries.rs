@@ -1,7 +1,8 @@
-//! What decisions ask of files: the form of the code at some lines, and the edits near some lines.
+//! Answers the questions that user decisions raise about files: the form of the code at some lines, and the edits near
+//! some lines.
 //!
-//! Invariants: a file is read and parsed once, however much is asked of it; code is a stranger's: what makes its analysis
-//! panic costs what was asked of this file and nothing else.
+//! - Each file is read and parsed once, for all of its queries.
+//! - Code is untrusted: if its analysis panics, only the queries about that file are lost.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,19 +15,20 @@ use crate::knowledge::pattern::{EditKind, PatternEvidence, PatternStance};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
-/// An edit this many lines from a finding is still about it. Own: what is missing is put in before or behind.
+/// Maximum distance in lines between a finding and an edit that is about the finding. Not from the literature: missing
+/// code is inserted before or behind the finding.
 const MAX_EDIT_DISTANCE: u32 = 2;
 
-/// What the form of a finding's code teaches.
+/// The lesson of a finding's form.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FormLesson {
-    /// Dismissed then.
+    /// The finding was dismissed at this time.
     FalseAlarm(Time),
-    /// Somebody put right what others like it were dismissed for.
+    /// Somebody fixed a finding like those that were dismissed as false alarms.
     NoFalseAlarm,
 }
 
-/// A finding, as far as it is asked about.
+/// A query about one finding.
 #[derive(Debug)]
 struct FindingQuery<T> {
     lines: LineRange,
@@ -41,13 +43,13 @@ impl<T> FindingQuery<T> {
     }
 }
 
-/// The text of a path in a commit; `None` where it is not there, or the commit is gone.
+/// Returns the text of a path in a commit; `None` if the file or the commit does not exist.
 pub(super) type CommitFileLookup<'a> = dyn Fn(&str, &str) -> Option<Vec<u8>> + 'a;
 
-/// What is asked of each file.
+/// The queries of each file.
 type QueriesByFile<File, T> = BTreeMap<File, Vec<FindingQuery<T>>>;
 
-/// All that is asked, by the files that it is asked of.
+/// All queries, grouped by file.
 #[derive(Debug, Default)]
 pub(super) struct PatternQueries {
     /// By path and commit.
@@ -57,19 +59,19 @@ pub(super) struct PatternQueries {
 }
 
 impl PatternQueries {
-    /// Asks for the form of a finding's code.
+    /// Adds a query for the form of a finding's code.
     pub fn query_form(&mut self, finding: &Finding, commit: &str, teaches: FormLesson) {
         let file = (finding.repo_relative_path.clone(), commit.to_owned());
         self.forms.entry(file).or_default().push(FindingQuery::new(finding, teaches));
     }
 
-    /// Asks which edits of a finding's file between two commits are about it.
+    /// Adds a query for the edits between two commits that are about a finding.
     pub fn query_edits(&mut self, finding: &Finding, commits: [&str; 2], evidence: PatternEvidence, at: Time) {
         let files = (finding.repo_relative_path.clone(), commits.map(str::to_owned));
         self.edits.entry(files).or_default().push(FindingQuery::new(finding, (evidence, at)));
     }
 
-    /// What it teaches.
+    /// Runs all queries and returns the observations and the outcomes for known patterns.
     pub fn run_queries(&self, text: &CommitFileLookup<'_>) -> (Vec<PatternObservation>, Vec<PatternOutcome>) {
         let (mut observations, mut outcomes, mut parsers) = (Vec::new(), Vec::new(), Parsers::default());
         for ((path, commit), asked) in &self.forms {

@@ -1,29 +1,41 @@
-//! Stopping a run for a while, and letting it go on.
+//! Pauses and resumes a run.
 //!
-//! Invariants: the wish is one line of the run's record, written under the store's lock, so that it outlives the worker;
-//! a run that has ended is neither paused nor resumed.
+//! - The request is one line in the run's record, written under the store's lock, so that it outlives the worker.
+//! - An ended run is neither paused nor resumed.
 
 use super::{PauseOutcome, Runner, RunnerError};
 use crate::config::ReviewerKind;
 use crate::domain::{RunId, RunRecord};
 
 impl Runner {
-    /// Asks a run to ask for nothing until [`Runner::resume`]. An answer that is on its way still comes in.
+    /// Asks a run to send no requests until [`Runner::resume`]. An answer that is under way still arrives.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such run, or the store cannot be read or written.
     pub fn pause(&self, run: &RunId) -> Result<PauseOutcome, RunnerError> {
         let pausing = self.set_paused(run, true)?;
         if pausing == PauseOutcome::Recorded {
-            // Whoever waits for it to end does not any more.
+            // A run that waits for this run need not wait any longer.
             self.start_pending_or_log();
         }
         Ok(pausing)
     }
 
-    /// Lets a paused run go on.
+    /// Resumes a paused run.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such run, or the store cannot be read or written.
     pub fn resume(&self, run: &RunId) -> Result<PauseOutcome, RunnerError> {
         self.set_paused(run, false)
     }
 
-    /// Whether a run is to ask for nothing now.
+    /// Returns `true` if a run must send no requests now.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
     pub fn is_paused(&self, run: &RunId) -> Result<bool, RunnerError> {
         Ok(self.store.run(run)?.is_some_and(|record| record.is_paused()))
     }
@@ -45,7 +57,7 @@ impl Runner {
         })
     }
 
-    /// Whether the reviewer of a run is asked in turns.
+    /// Returns `true` if the reviewer of a run works in turns.
     fn has_turns(&self, record: &RunRecord) -> bool {
         let builtin = |name: &str| {
             name == Self::BUILTIN

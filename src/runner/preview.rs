@@ -1,8 +1,9 @@
-//! What a review would send of a change and of the code around it, without asking a model; and the same under a budget, or
-//! for a tree, that no review has.
+//! Shows the requests of a review without sending them. Can also fill a given token budget, or use a tree without a
+//! change.
 //!
-//! Invariants: it is put together by what puts reviews together, so that both are the same; nothing is written into the
-//! store. Told is a review from scratch: what earlier ones looked at is not left away.
+//! - The preview uses the code of the review, so that both are equal.
+//! - The store is not written.
+//! - The preview is that of a full review: hunks that earlier runs reviewed are not left out.
 
 use std::ops::RangeInclusive;
 
@@ -21,58 +22,59 @@ use crate::masking::Mask;
 use crate::review::{PlannedFile, ReviewPlan};
 use crate::reviewers::chat::ToolSupport;
 
-/// Budgets that can be asked for: in less there is no place for anything, and the largest window that is used has 150,000
-/// tokens, of which 20,000 are kept for the answer.
+/// Allowed budgets in tokens. Below the range there is no room for anything; above it, the largest window in use
+/// (150,000 tokens, of which 20,000 are kept for the answer) is exceeded.
 pub const BUDGET_RANGE: RangeInclusive<u32> = 200..=130_000;
-/// Said when there is nothing to look for.
+/// Message for a request without anything to search for.
 const NO_TASK: &str = "there is no change, and neither --task nor --focus says what to look for";
 
-/// What a context is asked for of.
+/// The subject of a context request.
 #[derive(Debug, Clone)]
 pub enum ContextTarget {
-    /// A change; without a scope the one that is reviewed by default.
+    /// A change; `None` for the scope that is reviewed by default.
     Scope(Option<Scope>),
-    /// The tree of a revision, in which nothing is changed.
+    /// The tree of a revision, without changes.
     Tree(String),
 }
 
-/// A wish for a context.
+/// A request for a context.
 #[derive(Debug, Clone)]
 pub struct ContextRequest {
     pub target: ContextTarget,
-    /// `None` for the one that is asked by default. Where that one is sent nothing, another is taken whose settings are
-    /// there, and without one what holds for any model.
+    /// The reviewer; `None` for the default reviewer. If that reviewer uses no model, another reviewer of the settings
+    /// is used, or generic model settings if there is none.
     pub reviewer: Option<String>,
-    /// All of it in so many tokens, one of [`BUDGETS`]. Without it what a review would send; of a tree, which no review
-    /// has, what a review has for the code alone.
+    /// Total budget in tokens, within [`BUDGET_RANGE`]. `None` for the limits of a review; for a tree, which no review
+    /// has, `None` means the review's limit for code.
     pub budget: Option<u32>,
 }
 
-/// What a review would send, and to whom.
+/// The preview of a review.
 #[derive(Debug, Clone)]
 pub struct Preview {
     pub packed: PackedContext,
-    /// A reviewer by its name in the settings; `None` where none is set up that is sent anything.
+    /// The reviewer's name in the settings; `None` if no reviewer of the settings uses a model.
     pub reviewer: Option<String>,
-    /// What tokens are counted in.
+    /// The encoding in which tokens are counted.
     pub encoding: Encoding,
-    /// The commit whose tree it is of, where the index does not know all of that: see [`Runner::index_later`].
+    /// The commit whose tree the index does not cover completely; see [`Runner::spawn_indexer`].
     pub unindexed: Option<String>,
 }
 
-/// A reviewer that is sent something.
+/// The reviewer for which a preview is made.
 struct PreviewReviewer {
     name: Option<String>,
     settings: ReviewerSettings,
-    /// Said where it stands in for another.
+    /// A note if the reviewer replaces the requested one.
     note: Option<String>,
 }
 
 impl Runner {
-    /// What a review would send.
+    /// Builds the preview of a review.
     ///
     /// # Errors
-    /// No such reviewer or revision, and whatever keeps git from working.
+    ///
+    /// If there is no such reviewer or revision, or git fails.
     pub fn preview(&self, request: &ContextRequest, wish: &ContextTaskInput) -> Result<Preview, RunnerError> {
         let PreviewReviewer { name, settings, note } = self.choose_preview_reviewer(request.reviewer.as_deref())?;
         let facts = ModelCatalog::load(&self.paths)?.facts_for_reviewer(&settings);
@@ -107,7 +109,7 @@ impl Runner {
         Ok(Preview { packed, reviewer: name, encoding: facts.encoding, unindexed })
     }
 
-    /// All that a request tells, in one budget.
+    /// Packs all texts of a request into one budget.
     fn pack_within(
         &self,
         budget: u32,
@@ -120,7 +122,7 @@ impl Runner {
             self.pack_code_context(subject, (budget, gathered.pieces(usize::MAX)), gathered.documents(), (index, wish))
         };
         let mut packed = pack(&gathered);
-        // What nothing else wants is the change's.
+        // The change gets the tokens that nothing else uses.
         let left = u64::from(budget.saturating_sub(packed.total_tokens));
         if !gathered.material.over_budget.is_empty() && left >= DiffLimits::MIN_PART_TOKENS {
             gathered.material = self.build_change_material(subject, &sizes.with_extra_diff(left), &gathered);
@@ -132,7 +134,7 @@ impl Runner {
         Ok(packed)
     }
 
-    /// The record of a run that is never to be, and its change.
+    /// Drafts a run record that is never stored, with its change.
     fn draft_subject(&self, target: &ContextTarget) -> Result<(RunRecord, Changeset), RunnerError> {
         let scope = match target {
             ContextTarget::Scope(scope) => scope.clone(),
@@ -169,7 +171,7 @@ impl Runner {
     }
 }
 
-/// A review of which nothing was looked at yet.
+/// Returns a plan in which nothing is reviewed yet.
 fn plan_whole_change(change: &Changeset) -> ReviewPlan {
     let planned = |file: &crate::git::FileChange| PlannedFile {
         path: file.path.clone(),

@@ -1,4 +1,4 @@
-//! What differs between operating systems: detached children, signals, process groups, who we are.
+//! Functions that differ between operating systems: detached children, signals, process groups, the current user.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -9,8 +9,8 @@ use super::RunnerError;
 use crate::config::Paths;
 use crate::git::Repo;
 
-/// What git says of a repository to what it starts, such as a hook, and what a process that outlives that must not go on to
-/// believe (`git rev-parse --local-env-vars`, and what a push adds).
+/// Variables with which git describes a repository to its children, such as hooks. A process that outlives the child
+/// must not inherit them. The list is that of `git rev-parse --local-env-vars`, plus the variables that a push adds.
 const GIT_VARIABLES: [&str; 16] = [
     ALTERNATES_VARIABLE,
     "GIT_COMMON_DIR",
@@ -29,23 +29,23 @@ const GIT_VARIABLES: [&str; 16] = [
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 ];
-/// Where objects are read from besides, and where they are instead.
+/// The variables for additional object folders, and for another object folder.
 const ALTERNATES_VARIABLE: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
 const OBJECTS_VARIABLE: &str = "GIT_OBJECT_DIRECTORY";
-/// A log above this many bytes begins anew: of what is in there, nobody reads more.
+/// Size in bytes above which a log is truncated, because nobody reads more.
 const MAX_LOG_BYTES: u64 = 1 << 20;
 
-/// The program that is running, also after its file was replaced by an upgrade.
+/// Returns the path of the running program, even if an upgrade has replaced the file.
 pub(super) fn current_program() -> std::io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let image = Path::new("/proc/self/exe");
     Ok(if !program.exists() && image.exists() { image.to_owned() } else { program })
 }
 
-/// Starts this program again in `folder`, as a process that outlives us and our terminal: with a process group and a log of
-/// its own, with this standard input (for a worker a locked file, which is the worker's from here on), and with nothing
-/// that a git which started us says of the repository.
-/// (No `pre_exec`, so that the standard library can use the cheap way to start a process.)
+/// Starts this program again in `folder`, as a process that outlives the caller and the terminal. The process has its
+/// own process group and log, and inherits no git variables about the repository. `input` is its standard input; for a
+/// worker it is a locked file, and the lock then belongs to the worker. Avoids `pre_exec`, so that the standard library
+/// can use its fast way to start a process.
 pub(super) fn spawn_detached(
     repo: &Repo,
     paths: &Paths,
@@ -71,19 +71,19 @@ pub(super) fn spawn_detached(
     let is_elsewhere = !objects.is_empty();
     command.envs(objects);
     if is_elsewhere || !repo.is_discoverable_from_worktree() {
-        // As with `git --git-dir=... --work-tree=... commit`: nothing else says where the repository is.
+        // For `git --git-dir=... --work-tree=... commit`, only these variables locate the repository.
         command.env("GIT_DIR", repo.git_dir()).env("GIT_WORK_TREE", repo.root());
     }
     if let Some(home) = paths.home() {
-        // It may have been given relative to another folder.
+        // The variable may contain a path that is relative to another folder.
         command.env(Paths::HOME_VARIABLE, home);
     }
     command.spawn().map_err(|source| failed(&program, source))
 }
 
-/// The variables by which whoever started us keeps objects elsewhere: the snapshot is there. What git says so while a push is
-/// not accepted yet is not for a process that outlives that; and where no `GIT_DIR` is given, nobody heeds them. The
-/// names do not depend on a folder.
+/// Returns the variables with which the caller stores git objects elsewhere, because the snapshot is there. Returns
+/// nothing during a push that is not accepted yet (quarantine), because the new process outlives the quarantine, and
+/// nothing without `GIT_DIR`, because git then ignores them. The returned paths are absolute.
 fn object_variables() -> Vec<(&'static str, OsString)> {
     let said = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     if said("GIT_DIR").is_none() || said("GIT_QUARANTINE_PATH").is_some() {
@@ -97,14 +97,14 @@ fn object_variables() -> Vec<(&'static str, OsString)> {
     found.filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Waits for a child on a thread that sleeps: one that ends while we live must not stay as a zombie.
+/// Waits for a child on a sleeping thread, so that an ended child does not stay a zombie.
 pub(super) fn reap(mut child: Child) {
     let reaper = std::thread::Builder::new().name("reaper".to_owned()).stack_size(64 * 1024);
     let _ = reaper.spawn(move || child.wait());
 }
 
-/// A file for what detached processes have to say, which is only what went wrong; none when it cannot be written. It begins
-/// anew when it has become too long.
+/// Opens a log file for detached processes, which write only errors. Returns `None` if the file cannot be opened.
+/// Truncates a file that is too long.
 pub(super) fn open_log(paths: &Paths, name: &str) -> Option<File> {
     std::fs::create_dir_all(&paths.logs).ok()?;
     let mut options = OpenOptions::new();
@@ -118,11 +118,11 @@ pub(super) fn open_log(paths: &Paths, name: &str) -> Option<File> {
     Some(log)
 }
 
-/// Gives up the lock that came with standard input, before this process ends.
+/// Releases the lock on standard input before this process ends.
 #[cfg(unix)]
 pub(super) fn unlock_input() {
     use std::os::fd::AsFd;
-    // The lock belongs to the open file, however many descriptors name it.
+    // The lock belongs to the open file, however many descriptors refer to it.
     if let Ok(input) = std::io::stdin().as_fd().try_clone_to_owned() {
         let _ = File::from(input).unlock();
     }
@@ -136,21 +136,21 @@ pub(super) fn unlock_input() {
     }
 }
 
-/// From here on whatever else wants the processor has it first.
+/// Lowers the priority of this process.
 #[cfg(unix)]
 pub(super) fn stand_back() {
-    // A higher number than ours is always allowed; without it the work is the same.
+    // Raising the nice value is always allowed; a failure changes nothing but the priority.
     let _ = rustix::process::nice(10);
 }
 
 #[cfg(not(unix))]
 pub(super) fn stand_back() {}
 
-/// From here on the end of a terminal or an interrupt typed into it does not end this process.
+/// Makes this process ignore the end of its terminal and the terminal's signals.
 #[cfg(unix)]
 pub(super) fn ignore_the_terminal() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU};
-    // A handler that only sets a flag nobody reads: the library has no safe way to ignore a signal.
+    // The handler sets a flag that nobody reads, because the crate has no safe way to ignore a signal.
     let nobody = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU] {
         let _ = signal_hook::flag::register(signal, std::sync::Arc::clone(&nobody));
@@ -160,8 +160,8 @@ pub(super) fn ignore_the_terminal() {
 #[cfg(not(unix))]
 pub(super) fn ignore_the_terminal() {}
 
-/// Kills the process group that `worker` leads, and nothing when it leads none: a worker is started as the leader of
-/// its own group, so a number that was given to another process meanwhile is most likely not one.
+/// Kills the process group that `worker` leads. Does nothing if `worker` leads no group: a worker is started as the
+/// leader of its own group, so a process that got the same id later is most likely not a leader.
 #[cfg(unix)]
 pub(crate) fn kill_group(worker: u32) {
     use rustix::process::{Pid, Signal, getpgid, kill_process_group};
@@ -174,7 +174,7 @@ pub(crate) fn kill_group(worker: u32) {
 #[cfg(not(unix))]
 pub(super) fn kill_group(_worker: u32) {}
 
-/// Asks a process to end, as an interrupt would.
+/// Asks a process to end with SIGTERM.
 #[cfg(unix)]
 pub(super) fn ask_to_end(process: u32) {
     use rustix::process::{Pid, Signal, kill_process};
@@ -187,7 +187,7 @@ pub(super) fn ask_to_end(process: u32) {
 #[cfg(not(unix))]
 pub(super) fn ask_to_end(_process: u32) {}
 
-/// `user@host`.
+/// Returns `user@host`.
 pub(super) fn owner() -> String {
     let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
     let user =

@@ -1,5 +1,5 @@
-//! What a model is told beside the code around a change: the constitution, the rules of the house, what was learned, and
-//! the change itself. The same for a review and for who asks what a review would send.
+//! Collects the texts that a model receives in addition to the code around a change: the constitution, the project's
+//! rules, learned patterns, and the change itself. Reviews and `revdeck context` use the same code.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,28 +21,29 @@ use crate::review::ReviewPlan;
 use crate::review::conversation::ConversationLimits;
 use crate::tokens;
 
-/// What the project's own rules may take of a request. Tokens.
+/// Maximum size of the project's own rules in a request, in tokens.
 const MAX_RULES_TOKENS: u64 = 3_000;
-/// The constitution is whole up to this part of what is pinned, or of a budget: a quarter.
+/// Divisor of the pinned tokens, or of a budget, that limits the constitution: a quarter.
 const CONSTITUTION_DIVISOR: u64 = 4;
-/// Of a budget, the change may take this part: a half, and more where nothing else takes it.
+/// Divisor of a budget that limits the diff: a half. The diff gets more if the other parts need less.
 const DIFF_DIVISOR: u64 = 2;
-/// What the change has besides its diff may take so much of a request, by name. Tokens; own.
+/// Maximum size of the list of changes without a diff (by name), in tokens. Not from the literature.
 const MAX_OMITTED_TOKENS: u64 = 1_000;
-/// Of a budget, rules, patterns and what is not shown may each take this part: an eighth. The last of what is pinned, too.
+/// Divisor of a budget that limits each of rules, patterns and the list of changes without a diff: an eighth. For that
+/// list it applies to the pinned tokens, too.
 const SIDE_PART_DIVISOR: u64 = 8;
 
-/// What a context is about.
+/// The subject of a prompt.
 pub(super) struct PromptSubject<'a> {
     pub record: &'a RunRecord,
     pub change: &'a Changeset,
-    /// Of the change, the hunks that are to be looked at, by path.
+    /// The hunks to review, by path.
     pub open: HashMap<String, HashSet<LineRange>>,
-    /// Of the change, what a review does not read.
+    /// The files of the change that a review does not read.
     pub left_out: Vec<OmittedFile>,
     pub encoding: Encoding,
     pub mask: Mask,
-    /// Whether nobody waits for it any more; once yes, always yes.
+    /// Returns `true` if nobody waits for the result any more; stays `true` afterwards.
     pub cancelled: &'a dyn Fn() -> bool,
 }
 
@@ -70,7 +71,7 @@ impl<'a> PromptSubject<'a> {
     }
 }
 
-/// The most that there may be of each, in tokens.
+/// The maximum size of each part, in tokens.
 pub(super) struct PromptTokenLimits {
     diff: u64,
     /// One part of the diff.
@@ -79,14 +80,14 @@ pub(super) struct PromptTokenLimits {
     constitution: u64,
     patterns: u64,
     omitted_files: u64,
-    /// All of it together: the diff takes what the others leave.
+    /// Maximum of all parts together: the diff gets the tokens that the other parts leave.
     total: u64,
 }
 
 impl PromptTokenLimits {
     pub fn for_review(limits: &ConversationLimits) -> Self {
         Self {
-            // As much as the turns can take at all.
+            // As much as all turns together can send.
             diff: limits.pinned_tokens() + limits.part_tokens() * u64::from(limits.max_turns),
             part: limits.part_tokens(),
             rules: MAX_RULES_TOKENS,
@@ -97,7 +98,7 @@ impl PromptTokenLimits {
         }
     }
 
-    /// In `budget` tokens, in which a task's text is told as well.
+    /// Returns the limits for a budget of `budget` tokens, which includes the text of the task.
     pub fn for_budget(budget: u32, task: &str, encoding: Encoding) -> Self {
         let task = Mask::On.mask_text(None, task);
         let task = (tokens::count_tokens(encoding, &task) as u64).min(u64::from(budget / TASK_BUDGET_DIVISOR));
@@ -113,22 +114,22 @@ impl PromptTokenLimits {
         }
     }
 
-    /// With so many tokens more for the change.
+    /// Returns the limits with `tokens` more for the diff.
     pub fn with_extra_diff(self, tokens: u64) -> Self {
         Self { diff: self.diff + tokens, part: self.part + tokens, ..self }
     }
 }
 
-/// What is told.
+/// The collected texts.
 pub(super) struct PromptMaterial {
     constitution: Option<Constitution>,
     pub rules: Option<Guidelines>,
-    /// What was learned; empty when nothing is told of it.
+    /// The learned patterns; empty if there are none or the prompt does not use them.
     pub patterns: String,
-    /// What the change has besides its diff; empty when there is nothing, or nothing is told of it.
+    /// The list of changes without a diff; empty if there are none or the prompt does not use it.
     pub omitted_files: String,
     pub material: DiffParts,
-    /// A prompt of the user's own may do without the rules.
+    /// A user's own prompt may omit the rules.
     includes_rules: bool,
 }
 
@@ -142,7 +143,7 @@ impl Runner {
     ) -> PromptMaterial {
         let PromptSubject { record, change, mask, .. } = *subject;
         let count = subject.token_counter();
-        // A task may be about files that are not changed.
+        // A task may name files that are not changed.
         let of_task = if change.files.is_empty() { unified_diff::parse_unified_diff(&wish.text) } else { Vec::new() };
         let paths = change.files.iter().map(|file| &file.path).chain(of_task.iter().map(|given| &given.path));
         let paths: Vec<&str> = paths.chain(wish.focus.iter().map(|focus| &focus.path)).map(String::as_str).collect();
@@ -176,7 +177,7 @@ impl Runner {
         gathered
     }
 
-    /// What is told of the change beside all else.
+    /// Returns the text of the change, in the tokens that the other parts leave.
     pub(super) fn build_change_material(
         &self,
         subject: &PromptSubject<'_>,
@@ -196,7 +197,7 @@ impl Runner {
 }
 
 impl PromptMaterial {
-    /// Constitution and rules as one text.
+    /// Returns the constitution and the rules as one text.
     pub fn rules_text(&self) -> String {
         let rules = self.rules.as_ref().map(|rules| rules.text.as_str());
         self.constitution().into_iter().chain(rules).collect::<Vec<_>>().join("\n")
@@ -206,7 +207,7 @@ impl PromptMaterial {
         self.constitution.as_ref().map(|told| told.text.as_str()).filter(|text| !text.is_empty())
     }
 
-    /// What of it is not told although it should be, a line each.
+    /// Returns a note for each text that should be included but is missing or cut, one line each.
     pub fn notes(&self) -> Vec<String> {
         let cut = self.constitution.as_ref().filter(|told| self.includes_rules && !told.is_whole);
         let said = cut.map(|told| match told.text.is_empty() {
@@ -216,12 +217,13 @@ impl PromptMaterial {
         said.into_iter().map(str::to_owned).collect()
     }
 
-    /// The documents that are told.
+    /// Returns the paths of the included documents.
     pub fn documents(&self) -> &[String] {
         self.rules.as_ref().map(|rules| rules.sources.as_slice()).unwrap_or_default()
     }
 
-    /// All of it, in the order in which a request tells it; so many parts of the change are told with the first one.
+    /// Returns all texts in the order of the request. The first `first` parts of the change belong to the first
+    /// request.
     pub fn pieces(&self, first: usize) -> Vec<ContextPiece> {
         let mut pieces = self.side_pieces();
         pieces.extend(self.material.parts.iter().enumerate().map(|(number, part)| {

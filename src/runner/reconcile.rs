@@ -1,8 +1,8 @@
-//! On start: what processes left that were killed is set right, and told once.
+//! Repairs the leftovers of killed processes at start, and reports the repairs once.
 //!
-//! Invariants: what is looked at is bounded by what is in flight, not by what there is; nothing of a run whose lock
-//! is held is touched, and nothing that another store keeps in the same repository. Whoever settles something without a
-//! person to tell leaves it in the store's news for the next who has one.
+//! - The amount of work is bounded by the number of unfinished runs, not by the number of all runs.
+//! - A run with a held lock is not touched, nor is anything that another store keeps in the same repository.
+//! - A process without a user leaves its report in the store's notices for the next process with a user.
 
 use super::{Runner, RunnerError};
 use crate::domain::text::format_count;
@@ -10,20 +10,20 @@ use crate::domain::{RunId, RunStatus};
 use crate::git::Repo;
 use crate::store::{Leftover, LockedStore, RecoveryNotice};
 
-/// Causes that are told one by one.
+/// Maximum number of causes that are named.
 const MAX_NAMED_CAUSES: usize = 2;
 
-/// What was set right since somebody was told last.
+/// The repairs since the last report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReconcileReport {
     pub news: Vec<RecoveryNotice>,
-    /// What could not be set right, and is tried again the next time.
+    /// Problems that could not be repaired. The next start tries again.
     pub trouble: Vec<String>,
 }
 
 impl Runner {
-    /// Settles runs whose worker is gone, removes what dead processes left, and takes what others did so since anybody was
-    /// told. To be called on start, before anything is shown or beside it.
+    /// Settles runs without a worker, removes leftovers of dead processes, and takes the notices of other processes.
+    /// Must be called at start, before or while the first output is shown.
     pub fn reconcile(&self) -> ReconcileReport {
         let mut reconciled = ReconcileReport::default();
         match self.recover() {
@@ -40,7 +40,7 @@ impl Runner {
         reconciled
     }
 
-    /// What others have set right since anybody was told, for who has just made sure of what matters.
+    /// Takes the notices that other processes left, without any repair.
     pub fn take_news(&self) -> ReconcileReport {
         let news = self.store.take_notices().unwrap_or_else(|error| {
             tracing::warn!(%error, "the news cannot be read");
@@ -49,7 +49,7 @@ impl Runner {
         ReconcileReport { news, trouble: Vec::new() }
     }
 
-    /// Removes what dead processes left, and leaves the news.
+    /// Removes the leftovers of dead processes and stores a notice.
     pub(super) fn remove_leftovers(&self) -> Result<(), RunnerError> {
         let mut news = Vec::new();
         let mut removed = |leftover, count: usize| {
@@ -63,13 +63,13 @@ impl Runner {
         Ok(self.store.append_notices(&news)?)
     }
 
-    /// Deletes the checkouts of runs that nobody works on; how many.
+    /// Deletes the checkouts of runs without a worker and returns their number.
     pub(super) fn sweep_checkouts(&self) -> Result<usize, RunnerError> {
         let is_alive = |name: &str| name.parse::<RunId>().is_ok_and(|run| self.store.is_live(&run).unwrap_or(true));
         Ok(Repo::remove_stale_checkouts(&self.checkouts(), &is_alive)?)
     }
 
-    /// Releases the snapshot that was taken for a run that nobody came to record; whether there was one.
+    /// Releases the snapshot of a run that was never recorded. Returns `true` if there was one.
     fn release_half_made(&self, locked: &LockedStore<'_>) -> Result<bool, RunnerError> {
         let half_made = locked.abandoned_run()?;
         if let Some(run) = &half_made {
@@ -80,7 +80,7 @@ impl Runner {
         Ok(half_made.is_some())
     }
 
-    /// Begins a run, and first releases what its maker never came to record: nobody would know of it afterwards.
+    /// Begins a run. First releases a snapshot that was never recorded, because its marker is about to be replaced.
     pub(super) fn begin_run(&self, locked: &LockedStore<'_>, run: &RunId) -> Result<(), RunnerError> {
         if self.store.has_pending_run() && self.release_half_made(locked)? {
             self.store.append_notices(&[RecoveryNotice::Removed { leftover: Leftover::Snapshot, count: 1 }])?;
@@ -90,8 +90,8 @@ impl Runner {
 }
 
 impl ReconcileReport {
-    /// All of it in a line: "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree
-    /// removed". `None` when there is nothing to tell.
+    /// Returns everything in one line, for example "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1
+    /// leftover worktree removed". Returns `None` if there is nothing to report.
     pub fn summary(&self) -> Option<String> {
         let mut runs: Vec<(&RunId, RunStatus, String)> = Vec::new();
         let (mut worktrees, mut snapshots, mut files) = (0_u32, 0_u32, 0_u32);
@@ -99,7 +99,7 @@ impl ReconcileReport {
         for news in &self.news {
             match news {
                 RecoveryNotice::Run { run_id, status, cause, findings } => {
-                    // What became of it last is what counts.
+                    // The last notice about a run counts.
                     runs.retain(|(run, ..)| run != &run_id);
                     let cause = format!("{cause}, {} kept", format_count(*findings as usize, "finding"));
                     runs.push((run_id, *status, cause));
@@ -152,7 +152,7 @@ impl ReconcileReport {
     }
 }
 
-/// The first causes, each once, and how many more there are.
+/// Returns the first causes without repetitions, and the number of further causes.
 fn join_causes(causes: &[&str]) -> String {
     let mut named: Vec<&str> = Vec::new();
     for cause in causes {

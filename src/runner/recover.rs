@@ -1,4 +1,5 @@
-//! Runs whose worker is gone: completed, ended as asked, resumed or lost; never forgotten, and no finding with them.
+//! Recovers runs without a worker: each run is completed, ended as requested, resumed or marked as lost. No finding is
+//! lost.
 
 use super::{RecoveredRun, RecoveryOutcome, Runner, RunnerError, conclude, known_runs};
 use crate::domain::{ErrorClass, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
@@ -7,9 +8,13 @@ use crate::review::JournalState;
 use crate::store::RecoveryNotice;
 
 impl Runner {
-    /// Settles runs whose record says in flight while nobody holds their lock: completed from their output, ended as
-    /// was asked, resumed (at most 3 attempts) or lost. Then starts what is pending, whoever left it so. A run that cannot
-    /// be settled is named with the reason, and tried again the next time.
+    /// Settles unfinished runs whose lock is free: completes them from their output, ends them as requested, resumes
+    /// them (at most 3 attempts) or marks them as lost. Then starts pending runs. A run that cannot be settled is
+    /// reported with the reason, and tried again the next time.
+    ///
+    /// # Errors
+    ///
+    /// If the runs cannot be listed.
     pub fn recover(&self) -> Result<Vec<RecoveredRun>, RunnerError> {
         if let Err(error) = self.reconcile_fixes() {
             tracing::warn!(%error, "fixes whose worker is gone cannot be settled");
@@ -20,7 +25,7 @@ impl Runner {
             let Ok(id) = row.id.parse() else { continue };
             match self.recover_one(&id) {
                 Ok(what) => recovered.extend(what),
-                // One run that cannot be settled must not keep anybody from the others.
+                // A run that cannot be settled must not block the others.
                 Err(error) => {
                     tracing::warn!(run = %id, %error, "a run whose worker is gone cannot be settled");
                     recovered.push(RecoveredRun { run_id: id, outcome: RecoveryOutcome::Stuck(error.to_string()) });
@@ -41,13 +46,13 @@ impl Runner {
         Ok(recovered)
     }
 
-    /// Settles one run; `None` when it needs none, or when somebody else is at it.
+    /// Settles one run. Returns `None` if nothing is to be done, or another process is settling the run.
     pub(super) fn recover_one(&self, run: &RunId) -> Result<Option<RecoveredRun>, RunnerError> {
         if self.store.is_live(run)? {
             return Ok(None);
         }
         let Some(_lock) = self.store.lock_run(run)? else { return Ok(None) };
-        // Only now is it certain that nobody changes it under us.
+        // With the lock held, no other process changes the run.
         let Some(record) = self.store.run(run)? else { return Ok(None) };
         if !record.status.is_working() {
             return Ok(None);
@@ -60,7 +65,7 @@ impl Runner {
             let became = RecoveryOutcome::Settled { status, cause: cause.to_owned(), findings };
             Ok(Some(RecoveredRun { run_id: run.clone(), outcome: became }))
         };
-        // Where it was, as far as anybody can tell.
+        // The position of the dead worker, as far as it is known.
         let turn = entries.iter().rev().find_map(|entry| event_turn(&entry.event));
         let place = match turn {
             Some(turn) => format!("turn {turn}"),
@@ -114,13 +119,13 @@ impl Runner {
         recovered(RunStatus::Lost, &reason)
     }
 
-    /// The output, when its worker came as far as writing it.
+    /// Reads the output if the worker has written it.
     fn read_written_output(&self, run: &RunId) -> Option<RunOutput> {
         let path = self.store.root().join("outputs").join(format!("{run}.json"));
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
-    /// The last lines of the journal, if its worker did not write them: why it ends, and that it does.
+    /// Appends the cause and the end to the journal, unless the worker has written the end.
     fn record_end(
         &self,
         run: &RunId,
@@ -136,7 +141,7 @@ impl Runner {
     }
 }
 
-/// The turn that an entry is of.
+/// Returns the turn of a journal entry.
 fn event_turn(event: &RunEvent) -> Option<u32> {
     match event {
         RunEvent::TurnAsked { turn, .. } | RunEvent::TurnAnswered { turn, .. } => Some(*turn),
@@ -145,7 +150,7 @@ fn event_turn(event: &RunEvent) -> Option<u32> {
 }
 
 impl RecoveredRun {
-    /// One line for a person: "lost: worker died in attempt 3, 4 findings kept".
+    /// Returns one line for the user, for example "lost: worker died in attempt 3, 4 findings kept".
     pub fn text(&self) -> String {
         match &self.outcome {
             RecoveryOutcome::Settled { status, cause, findings } => {
@@ -156,7 +161,7 @@ impl RecoveredRun {
         }
     }
 
-    /// What somebody should be told once; nothing of a run that is as it was.
+    /// Returns the notice for the user; `None` for an unchanged run.
     pub(super) fn news(&self) -> Option<RecoveryNotice> {
         match &self.outcome {
             RecoveryOutcome::Settled { status, cause, findings } => Some(RecoveryNotice::Run {

@@ -1,4 +1,4 @@
-//! Holds what a model reports against the snapshot's files.
+//! Validates the reports of a model against the files of the snapshot.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,14 +12,14 @@ use crate::review::{FileText, ReportValidation, ScopeLines, apply_replacement, v
 use crate::reviewers::analyzer;
 use crate::syntax::language::Language;
 
-/// Files that are kept at hand.
+/// Maximum number of files in the cache.
 const MAX_CACHED_FILES: usize = 64;
-/// Changed files that are read for the names of what was changed.
+/// Maximum number of changed files that are read for the names of changed symbols.
 const MAX_SYMBOL_FILES: usize = 100;
-/// Longer ones are not read for that. Bytes.
+/// Maximum size of such a file, in bytes.
 const MAX_SYMBOL_FILE_BYTES: usize = 1 << 20;
 
-/// The snapshot, as far as it was looked at.
+/// The validator, with the files of the snapshot that it has read.
 pub(super) struct ReportValidator {
     repo: Repo,
     run_id: RunId,
@@ -29,7 +29,7 @@ pub(super) struct ReportValidator {
     files: HashMap<String, Option<SnapshotFile>>,
 }
 
-/// Whether the scope knows the names of what was changed.
+/// States whether the names of changed symbols are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SymbolState {
     NotRead,
@@ -39,11 +39,16 @@ enum SymbolState {
 #[derive(Clone)]
 struct SnapshotFile {
     text: Rc<str>,
-    /// As findings quote it: without secrets, whatever is sent to the model.
+    /// The text as findings quote it. Secrets are always masked, even if the model may see them.
     shown: Rc<FileText>,
 }
 
 impl ReportValidator {
+    /// Creates the validator for a run.
+    ///
+    /// # Errors
+    ///
+    /// If the repository cannot be opened.
     pub fn new(runner: &Runner, record: &RunRecord, change: &Changeset) -> Result<Self, RunnerError> {
         let lines = |file: &crate::git::FileChange| -> Vec<LineRange> {
             file.hunks.iter().map(|hunk| hunk.new_range()).collect()
@@ -60,9 +65,9 @@ impl ReportValidator {
         })
     }
 
-    /// What a report is worth. A suggestion whose result would not parse any more is kept in words only.
+    /// Validates a report. A suggestion keeps only its words if the file would no longer parse with the suggested code.
     pub fn validate(&mut self, report: &ReportedProblem) -> ReportValidation {
-        // What a model was shown in spite of the mask, or made up, does not come to the store either.
+        // Secrets that a model was shown or invented must not reach the store either.
         let report = mask_report(report);
         if self.symbols == SymbolState::NotRead && self.scope.is_outside(&report.path) {
             self.read_symbols();
@@ -82,7 +87,8 @@ impl ReportValidator {
         examined
     }
 
-    /// Reads the names of what was changed, once a report about other code may have to name one of them.
+    /// Reads the names of changed symbols. Called for the first report about unchanged code, which must name one of
+    /// these symbols.
     fn read_symbols(&mut self) {
         self.symbols = SymbolState::Read;
         let mut symbols = Vec::new();
@@ -99,7 +105,7 @@ impl ReportValidator {
         self.scope = std::mem::take(&mut self.scope).with_symbols(symbols);
     }
 
-    /// Why the replacement of a finding is no good.
+    /// Returns a message if the file would no longer parse with the suggested code.
     fn find_parse_problem(&mut self, finding: &Finding) -> Option<String> {
         let suggestion = finding.suggestion.as_ref()?;
         let replacement = suggestion.replacement.as_ref()?;
@@ -129,7 +135,7 @@ fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {
     let masked = Mask::On.mask_text(Some(path), &text);
     let mut lines = masked.split('\n');
     let shown = FileText::with_hidden(text.as_bytes(), |line, _| {
-        // A masked text has the lines of the text.
+        // Masking keeps the line structure of the text.
         let masked = lines.next()?.trim_end_matches('\r');
         let line = String::from_utf8_lossy(line);
         (masked != line.trim_end_matches(['\n', '\r'])).then(|| masked.to_owned())

@@ -1,4 +1,4 @@
-//! A wish becomes a decision, and perhaps a run: one step under the store's lock.
+//! Turns a request into a decision, and perhaps a run, in one step under the store's lock.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,45 +14,46 @@ use crate::policy::supersede::{FinishRule, SupersedeVerdict};
 use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction, ReviewExtent};
 use crate::store::{LockedStore, StoreError, StoreView};
 
-/// Equivalent runs whose files are looked into; the newest ones decide.
+/// Maximum number of equivalent runs whose files are read. The newest runs decide.
 const MAX_INSPECTED_RUNS: usize = 8;
 
-/// What was asked for, and what it was found to be about.
+/// A request with the facts it was resolved to.
 #[derive(Clone, Copy)]
 struct RequestInput<'a> {
     request: &'a ReviewRequest,
     policy_request: &'a policy::LaunchRequest,
     snapshot: &'a Snapshot,
     triage_bytes: u64,
-    /// The fix whose patch it is about.
+    /// The fix whose patch is reviewed.
     follow_up_of: Option<&'a Fix>,
 }
 
-/// What came of one try under the store's lock.
+/// The result of one try under the store's lock.
 enum LockedAttempt {
-    /// With the view it was decided from.
+    /// The outcome, with the view on which the decision is based.
     Requested(Box<RequestOutcome>, Arc<StoreView>),
-    /// A run says working and nobody works on it: it has to be settled first.
+    /// A working run has no worker and must be settled first.
     DeadWorker,
 }
 
-/// What to do about a run whose worker is dead.
+/// The handling of a run with a dead worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeadWorkerPolicy {
     SettleFirst,
-    /// That was tried, and it could not be settled: the request does without it.
+    /// Settling was tried and failed: decide without it.
     LeaveIt,
 }
 
 impl Runner {
-    /// Snapshot, decide, record, start a worker if there is room. Returns at once.
+    /// Takes a snapshot, decides, records the run, and starts a worker if a slot is free. Does not wait for the review.
     ///
     /// # Errors
-    /// No such reviewer or revision, and whatever keeps git or the store from working. That no worker could be started
-    /// is not among them: the run is recorded and starts with the next command.
+    ///
+    /// If there is no such reviewer or revision, or git or the store fails. A worker that cannot be started is no
+    /// error: the run is recorded and starts with the next command.
     pub fn request_review(&self, request: &ReviewRequest) -> Result<RequestOutcome, RunnerError> {
         let identity = self.resolve_identity(request.reviewer.as_deref())?;
-        // Before the code is looked at: what is said meanwhile may already speak of other code.
+        // Read before the snapshot, because a decision made meanwhile may be about newer code.
         let triage_bytes = self.store.triage_bytes()?;
         let snapshot = self.take_snapshot(request)?;
         let wish = self.build_policy_request(request, &identity, &snapshot);
@@ -70,15 +71,15 @@ impl Runner {
             }
         };
         self.settle_answered_request(&requested, &snapshot);
-        // Also when this request needs no worker: perhaps an earlier one still does.
+        // Also if this request needs no worker, because an earlier run may still need one.
         if let Err(error) = self.start_requested(&requested, &view) {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
         }
         Ok(requested)
     }
 
-    /// Records a run that reviews the patch of a fix. It is nobody's answer and stands for no other run: it is of no working
-    /// tree, and its scope hash is like no other. Not started yet.
+    /// Records a run that reviews the patch of a fix; does not start it. The run answers no other request and replaces
+    /// no other run: it belongs to no working tree, and its scope hash is unique.
     pub(super) fn create_follow_up(&self, request: &ReviewRequest, fix: &Fix) -> Result<RunRecord, RunnerError> {
         let identity = self.resolve_identity(request.reviewer.as_deref())?;
         let triage_bytes = self.store.triage_bytes()?;
@@ -144,7 +145,7 @@ impl Runner {
         let RequestInput { policy_request: wish, .. } = asked;
         let scope = wish.scope.to_string();
         let view = locked.runs_view()?;
-        // The records of equivalent runs: what can be taken over from them is not in a row.
+        // The records of equivalent runs, because a row does not say what can be taken over from a run.
         let mut looked_into: Vec<RunRecord> = Vec::new();
         let mut candidates: Vec<KnownRun<'_>> = Vec::new();
         for row in known_runs::run_rows(&view) {
@@ -154,7 +155,7 @@ impl Runner {
             }
             let mut run = known_runs::known_run_from_row(&row);
             run.liveness = self.check_liveness(&row);
-            // Whoever settles it in just this moment holds its lock, so that it does not look dead.
+            // A process that settles the run in this moment holds its lock, so the run does not look dead.
             if run.liveness == Liveness::Dead && dead == DeadWorkerPolicy::SettleFirst {
                 return Ok(LockedAttempt::DeadWorker);
             }
@@ -209,11 +210,11 @@ impl Runner {
         Ok(LockedAttempt::Requested(Box::new(RequestOutcome { decision, run }), view))
     }
 
-    /// Starts a worker for the run if there is a slot for it; looks at the view that is there already.
+    /// Starts a worker for the run if a slot is free, on the basis of the given view.
     fn start_requested(&self, requested: &RequestOutcome, view: &StoreView) -> Result<(), RunnerError> {
         let run = &requested.run;
         let added = match &requested.decision.action {
-            // One that waits is started by whoever ends what it waits for.
+            // A waiting run is started by the process that ends the awaited run.
             ReviewAction::Launch | ReviewAction::Resume { .. } if self.must_wait(run) => None,
             ReviewAction::Launch | ReviewAction::Resume { .. } => {
                 Some(PendingRun { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
@@ -224,13 +225,13 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether a run that ended early has what a new attempt needs.
+    /// Returns `true` if an unfinished run has everything that a new attempt needs.
     pub(super) fn can_resume(&self, record: &RunRecord) -> bool {
         self.repo.compute_changeset(&record.base_commit, &record.snapshot_commit, &self.filter()).is_ok()
             && self.store.read_journal(&record.run_id).is_ok()
     }
 
-    /// Appends the new run's first line; its snapshot is kept before anybody can read about it.
+    /// Appends the new run's record. Keeps the snapshot first, so that no reader finds a run without a snapshot.
     fn record_new_run(
         &self,
         locked: &LockedStore<'_>,
@@ -274,7 +275,7 @@ impl Runner {
         Ok(record)
     }
 
-    /// The record of a run that is not there yet.
+    /// Builds the record of a new run without storing it.
     fn draft_record(&self, asked: &RequestInput<'_>) -> RunRecord {
         let RequestInput { request, policy_request: wish, snapshot, triage_bytes, follow_up_of } = *asked;
         let now = self.ambient.now();
@@ -336,7 +337,7 @@ impl Runner {
         }
     }
 
-    /// What a request is about, and the record of a run of it that is never to be.
+    /// Takes the snapshot of a request and builds a run record that is never stored.
     pub(super) fn draft_unrecorded_run(&self, request: &ReviewRequest) -> Result<(Snapshot, RunRecord), RunnerError> {
         let identity = self.resolve_identity(request.reviewer.as_deref())?;
         let snapshot = self.take_snapshot(request)?;
@@ -347,8 +348,8 @@ impl Runner {
         Ok((snapshot, record))
     }
 
-    /// Records that an earlier run answers the request: it is current again, at this HEAD and epoch. What it was asked
-    /// for, why, and when it last did something stays on record.
+    /// Records that an earlier run answers the request: the run is current again, at this HEAD and epoch. Its original
+    /// request, its reason and its last activity stay unchanged.
     fn record_reuse(
         &self,
         locked: &LockedStore<'_>,
@@ -365,7 +366,7 @@ impl Runner {
             run.reuse_count = run.reuse_count.saturating_add(1);
             let adopted = matches!(decision.action, ReviewAction::Adopt { .. });
             run.adopted_count = run.adopted_count.saturating_add(u32::from(adopted));
-            // What it is to see yet, it sees for whoever asks now as well.
+            // From now on, the run also works for the new requester.
             run.private |= adopted && !self.settings.learning.enabled;
             run.last_reused_at = Some(self.ambient.now());
             run.last_reuse_reason.clone_from(&decision.reason);
@@ -373,8 +374,8 @@ impl Runner {
         })?)
     }
 
-    /// Asks active runs of other code to end in favour of `newer`, or tells them that they may finish. The new run stands
-    /// whether each of them can be told or not.
+    /// Asks active runs about older code to end in favour of `newer`, or notes that they may finish. A failure to do so
+    /// does not affect the new run.
     fn notify_older_runs(&self, locked: &LockedStore<'_>, decision: &Decision, newer: &RunId) {
         for (older, verdict) in &decision.older {
             let told = match verdict {
@@ -390,7 +391,7 @@ impl Runner {
         }
     }
 
-    /// Asks an active run to end in favour of `newer`; one that has not begun ends at once.
+    /// Asks an active run to end in favour of `newer`. A run that has not begun ends at once.
     fn supersede_run(&self, locked: &LockedStore<'_>, id: &RunId, newer: &RunId, why: &str) -> Result<(), RunnerError> {
         let asked = locked.update_run(id, self.ambient.now(), |run| {
             if run.status.is_terminal() {
@@ -424,7 +425,7 @@ impl Runner {
     }
 }
 
-/// Lines that the change adds or takes away.
+/// Counts the lines that the change adds or removes.
 pub(super) fn count_changed_lines(snapshot: &Snapshot) -> u64 {
     let hunks = snapshot.change.files.iter().flat_map(|file| &file.hunks);
     hunks.map(|hunk| u64::from(hunk.old_lines) + u64::from(hunk.new_lines)).sum()
@@ -436,8 +437,8 @@ fn changed_paths(snapshot: &Snapshot) -> Vec<String> {
     files.chain(left_out).take(RunRecord::MAX_PATHS).cloned().collect()
 }
 
-/// What there is to cover. Listed is what only the request knows: files that are not in the snapshot's tree and, of a
-/// run that ends right here, every file.
+/// Returns the expected coverage. Lists only the files that the snapshot does not contain; for a skipped run, which
+/// ends here, lists every left-out file.
 fn expected_coverage(snapshot: &Snapshot, status: RunStatus) -> Coverage {
     let change = &snapshot.change;
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);

@@ -1,7 +1,9 @@
-//! Retention: what old runs keep on the disk goes, what they found stays.
+//! Deletes the disk space of old runs and keeps their findings.
 //!
-//! Invariants: findings, results and dispositions are never removed; nor is the snapshot that a finding stands in which
-//! is still of interest, so that its code can be shown and followed. With the journal of a run goes what was asked and answered.
+//! - Findings, results and dispositions are never removed.
+//! - A snapshot stays if it contains a finding that is not settled, so that the finding's code can be shown and
+//!   followed.
+//! - The journal contains the requests and answers of a run; they are deleted with it.
 
 use std::collections::HashSet;
 
@@ -11,17 +13,18 @@ use crate::domain::{FindingId, FindingStatus, RunId};
 use crate::policy::FindingState;
 use crate::store::{Leftover, PruneReport, RecoveryNotice};
 
-/// Which runs are old: those that are beyond every limit that is set, and have ended. `None` is no limit; without any no run is old.
+/// The limits that define an old run: it has ended and is beyond every limit that is set. `None` is no limit; without
+/// any limit no run is old.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetentionLimits {
     /// Runs that changed within this many days stay.
     pub days: Option<u32>,
-    /// This many of the newest runs stay.
+    /// This number of the newest runs stays.
     pub runs: Option<usize>,
 }
 
 impl From<RetentionSettings> for RetentionLimits {
-    /// A setting that is for ever keeps all runs, whatever the other says.
+    /// Converts the settings. If one setting keeps runs forever, all runs stay, whatever the other setting says.
     fn from(settings: RetentionSettings) -> Self {
         match (settings.keep_days, settings.keep_runs) {
             (Some(days), Some(runs)) => Self { days: Some(days), runs: Some(runs) },
@@ -30,20 +33,24 @@ impl From<RetentionSettings> for RetentionLimits {
     }
 }
 
-/// What was cleared away, or would be.
+/// The result of a cleanup or of its dry run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetentionReport {
     pub pruned: PruneReport,
-    /// Old runs whose snapshots git may have.
+    /// Old runs whose snapshots git may delete.
     pub snapshots: Vec<RunId>,
-    /// Old runs whose snapshots stay, because findings stand in them.
+    /// Number of old runs whose snapshots stay because of unsettled findings.
     pub held: usize,
-    /// Checkouts that dead workers left; not counted in a dry run.
+    /// Number of deleted checkouts of dead workers; not counted in a dry run.
     pub worktrees: usize,
 }
 
 impl Runner {
-    /// Clears away what old runs keep, and lets `runs.ndjson` forget what later lines replaced.
+    /// Deletes journals and snapshots of old runs, and removes replaced lines from `runs.ndjson`.
+    ///
+    /// # Errors
+    ///
+    /// If the store or git fails.
     pub fn prune(&self, keep: RetentionLimits, dry_run: bool) -> Result<RetentionReport, RunnerError> {
         let pruned = self.store.prune(keep.days, keep.runs, self.ambient.now(), dry_run)?;
         let mut cleared = self.release_snapshots(pruned)?;
@@ -53,8 +60,8 @@ impl Runner {
         Ok(cleared)
     }
 
-    /// Once a day, by the settings, after a run has ended; nobody waits for it. Leaves `runs.ndjson` as it is: everybody
-    /// would have to read it anew.
+    /// Runs the daily cleanup after a run has ended, by the settings. Nobody waits for it. Leaves `runs.ndjson`
+    /// unchanged, because all readers would have to read it again.
     pub(super) fn run_housekeeping(&self) {
         let kept = || -> Result<(), RunnerError> {
             let now = self.ambient.now();
@@ -76,7 +83,7 @@ impl Runner {
         }
     }
 
-    /// Releases the snapshots of old runs, but for those that are in use.
+    /// Releases the snapshots of old runs, except for those in use.
     fn release_snapshots(&self, pruned: PruneReport) -> Result<RetentionReport, RunnerError> {
         let kept: HashSet<RunId> = self.repo.kept_snapshot_runs()?.into_iter().collect();
         let old: Vec<&RunId> = pruned.runs.iter().filter(|run| kept.contains(run)).collect();
@@ -90,8 +97,8 @@ impl Runner {
         Ok(RetentionReport { held: old.len() - snapshots.len(), snapshots, worktrees: 0, pruned })
     }
 
-    /// The runs in whose snapshots findings stand that are not settled for good: open, unresolved, dismissed (it holds
-    /// as long as the code stays), or said to be addressed and not confirmed.
+    /// Returns the runs whose snapshots contain unsettled findings: open, unresolved, dismissed (valid as long as the
+    /// code stays), or addressed without confirmation.
     fn snapshots_in_use(&self) -> Result<HashSet<RunId>, RunnerError> {
         let view = self.store.view()?;
         let rows = || (0..view.finding_count()).map(|index| (index, view.finding(index)));

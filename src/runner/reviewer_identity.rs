@@ -1,4 +1,4 @@
-//! Who is asked to review: a name becomes what the policy tells reviewers apart by, and a client to talk to.
+//! Resolves a reviewer's name to the identity that the policy compares, and to a client.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::reviewers::chat::{Chat, ChatError};
 use crate::reviewers::command::{self, FolderAccess, Program};
 use crate::reviewers::http::{self, Embedder, Endpoint, HttpTimeouts, WireKind};
 
-/// Who reviews, and what of the settings decides what comes of it beside the code.
+/// The identity of a reviewer, and the settings that influence its reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReviewerIdentity {
     pub reviewer: String,
@@ -25,16 +25,16 @@ pub(super) struct ReviewerIdentity {
     pub policy_version: String,
 }
 
-/// What a line of a change costs to review, in tokens, and what every review costs beside it. For estimates before a
-/// review only; own: a line of code has about 10 tokens, a part of the diff is sent about twice, and the prompt with
-/// its tools has about 4,000.
+/// Estimated tokens for a changed line, and for every review in addition. Used only for estimates before a review. Not
+/// from the literature: a line of code has about 10 tokens and a part of the diff is sent about twice; the prompt and
+/// its tools have about 4,000 tokens.
 const TOKENS_PER_LINE: u64 = 20;
 const TOKENS_PER_REVIEW: u64 = 4_000;
-/// For a connection, TLS included; own: whoever does not answer in this time is not there.
+/// Limit for a connection, including TLS. Not from the literature: a server that takes longer is not available.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl Runner {
-    /// The reviewer of this name, or the default one.
+    /// Returns the identity of the reviewer with this name, or of the default reviewer.
     pub(super) fn resolve_identity(&self, wanted: Option<&str>) -> Result<ReviewerIdentity, RunnerError> {
         let name = wanted.unwrap_or(&self.settings.default_reviewer);
         let builtin = ReviewerIdentity {
@@ -64,7 +64,7 @@ impl Runner {
         RunnerError::UnknownReviewer { name: name.to_owned(), known: known.join(", ") }
     }
 
-    /// What a review of so many changed lines is likely to cost, in tokens.
+    /// Estimates the tokens for a review of `lines` changed lines.
     pub(super) fn estimate_review_tokens(identity: &ReviewerIdentity, lines: u64) -> u64 {
         match identity.reviewer.as_str() {
             Self::BUILTIN => 0,
@@ -72,7 +72,7 @@ impl Runner {
         }
     }
 
-    /// The built-in reviewer of a run's snapshot.
+    /// Opens the built-in reviewer for a run's snapshot.
     pub(super) fn open_builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
         let repo = crate::git::Repo::discover(&self.repo.root())?;
         let snapshot = ReviewedSnapshot {
@@ -86,7 +86,7 @@ impl Runner {
     }
 }
 
-/// What is not paid for because so many changed lines are not sent, in tokens; `nothing_left` when that is all of them.
+/// Estimates the tokens saved by not sending `lines` changed lines; `nothing_left` if no lines are left to send.
 pub(super) fn estimate_saved_tokens(reviewer: &str, lines: u64, nothing_left: bool) -> u64 {
     match (reviewer, nothing_left) {
         (Runner::BUILTIN, _) => 0,
@@ -95,10 +95,11 @@ pub(super) fn estimate_saved_tokens(reviewer: &str, lines: u64, nothing_left: bo
     }
 }
 
-/// A client for a reviewer that talks to a model. Nothing is sent yet. `folder` is where a program works.
+/// Creates a client for a reviewer that uses a model. Sends nothing yet. A command-line agent works in `folder`.
 ///
 /// # Errors
-/// A key that is missing, an address that is none, a program that is not there.
+///
+/// A missing key, an invalid address, or a missing program.
 pub fn connect(
     name: &str,
     settings: &ReviewerSettings,
@@ -131,7 +132,7 @@ pub fn connect(
         model: settings.model.clone(),
         base_url: settings.base_url.clone(),
         key,
-        // A word that the model does not take would only be refused.
+        // The model would reject an effort that it does not know.
         effort: settings.effort.filter(|effort| facts.effort.is_empty() || facts.effort.contains(effort)),
         timeouts,
         attempts: settings.attempts,
@@ -141,10 +142,11 @@ pub fn connect(
     })?))
 }
 
-/// What makes vectors of code, where the user has named somebody. Nothing is sent yet.
+/// Opens the embeddings of the settings. Sends nothing yet.
 ///
 /// # Errors
-/// As [`connect`].
+///
+/// The errors of [`connect`].
 pub(super) fn open_embeddings(settings: &EmbeddingSettings, paths: &Paths) -> Result<EmbeddingScorer, ChatError> {
     let (reviewer, patience) = (settings.as_reviewer(), settings.timeout);
     let embedder = Embedder::open(Endpoint {
@@ -162,7 +164,7 @@ pub(super) fn open_embeddings(settings: &EmbeddingSettings, paths: &Paths) -> Re
     Ok(EmbeddingScorer::new(embedder, paths.vectors_folder(), patience))
 }
 
-/// A reviewer's key, from where it says.
+/// Reads a reviewer's key from the source in its settings.
 fn read_reviewer_key(settings: &ReviewerSettings) -> Result<Option<SecretString>, ChatError> {
     let source = match settings.key_source() {
         ApiKeySource::Variable(name) => http::CredentialSource::Variable(name.to_owned()),
@@ -172,12 +174,12 @@ fn read_reviewer_key(settings: &ReviewerSettings) -> Result<Option<SecretString>
     http::read_key(&source, &|name| std::env::var(name).ok())
 }
 
-/// A program that makes a fix in `folder`. Nothing is started yet.
+/// Creates a command-line agent that makes a fix in `folder`. Starts no process yet.
 pub(super) fn open_fixer(name: &str, settings: &ReviewerSettings, folder: &Path) -> Result<command::Agent, ChatError> {
     Ok(command::open(build_program(name, settings, folder, FolderAccess::Write)?))
 }
 
-/// A program that works in `folder`.
+/// Describes a command-line agent that works in `folder`.
 fn build_program(
     name: &str,
     settings: &ReviewerSettings,

@@ -1,4 +1,4 @@
-//! One tiny request to a reviewer: whether it answers, how fast, and what it can do.
+//! Probes a reviewer with one tiny request: whether it answers, how fast, and whether it can use tools.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -8,32 +8,33 @@ use crate::config::{ModelCatalog, Paths, ReviewerSettings};
 use crate::domain::{ChatMessage, ChatRequest, ErrorClass, ToolSpec, Usage};
 use crate::reviewers::chat::{ChatError, ChatObserver, ChatProgress, ToolSupport};
 
-/// The longest answer to the tiny request. Tokens; own: enough for a model that thinks a little before one word.
+/// Maximum length of the answer to the probe, in tokens. Not from the literature: enough for a short reasoning before
+/// one word.
 const MAX_ANSWER_TOKENS: u64 = 2_000;
 
-/// Whether tools can be used.
+/// The result of the tool probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolProbe {
-    /// It called the tool that it was asked to call.
+    /// The model called the tool as requested.
     Called,
-    /// It was given one and did not call it.
+    /// The model got a tool and did not call it.
     NotCalled,
-    /// It takes none from us.
+    /// The model takes no tools from revdeck.
     NotGiven,
 }
 
-/// What came of the request.
+/// The result of the probe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewerProbe {
-    /// The model that answered, by the provider's word.
+    /// The name of the model, as the provider reports it.
     pub model: String,
     pub first: Duration,
     pub total: Duration,
-    /// Pieces in which the answer came; more than one is a stream.
+    /// Number of pieces of the answer; more than one means streaming.
     pub pieces: u32,
     pub tools: ToolProbe,
     pub usage: Usage,
-    /// In US dollars; `None` when no price is known.
+    /// Cost in US dollars; `None` if no price is known.
     pub cost: Option<f64>,
 }
 
@@ -57,10 +58,11 @@ impl ChatObserver for Stopwatch<'_> {
     }
 }
 
-/// Asks a reviewer to say hello, with a tool if it takes any. `stop` is asked often and ends it.
+/// Asks a reviewer to say hello, with a tool if it supports tools. `stop` is called often; `true` ends the request.
 ///
 /// # Errors
-/// What keeps it from answering, with what to do.
+///
+/// The reason why the reviewer does not answer, with the next step for the user.
 pub fn probe_reviewer(
     name: &str,
     settings: &ReviewerSettings,

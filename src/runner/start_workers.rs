@@ -1,4 +1,4 @@
-//! Workers are spawned here; whether a run begins is decided by the worker itself, see [`super::work`].
+//! Spawns workers. The worker itself decides whether its run begins, see [`super::worker`].
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,15 @@ use crate::policy::MAX_ATTEMPTS;
 use crate::review::JournalState;
 use crate::store::{StartLock, StoreView};
 
-/// Where workers write.
+/// Name of the workers' log file.
 pub(super) const WORKER_LOG: &str = "worker.log";
 
-/// What came of starting a worker for a run.
+/// The result of starting a worker.
 enum StartResult {
     Begun,
-    /// A worker that was started for it lives.
+    /// A worker that was started for the run is alive.
     Underway,
-    /// It has ended because no worker ever came as far as claiming it.
+    /// The run has failed, because no worker ever claimed it.
     GivenUp,
 }
 
@@ -27,16 +27,21 @@ pub(super) struct PendingRun {
 }
 
 impl Runner {
-    /// Starts workers for pending runs while fewer than `max_parallel_runs` work.
+    /// Starts workers for pending runs while fewer than `max_parallel_runs` work. Returns the started runs.
+    ///
+    /// # Errors
+    ///
+    /// If the runs cannot be listed, or no worker could be started at all.
     pub fn start_pending(&self) -> Result<Vec<RunId>, RunnerError> {
         self.start_next(self.store.runs_view()?.as_ref(), None, &[])
     }
 
-    /// As [`Runner::start_pending`], from a view that may be a little old: a run was `added` since, and some were
-    /// `ended`. Too many workers cost nothing but their start, because each finds out for itself whether it may begin.
+    /// Starts workers like [`Runner::start_pending`], from a view that may be slightly old: `added` is a new run, and
+    /// the runs in `ended` have ended since. A worker too many costs only its start, because each worker checks for
+    /// itself whether it may begin.
     ///
-    /// A run for which no worker can be started, or whose workers end before they have looked at it, takes no slot from
-    /// the runs behind it, and fails after [`MAX_ATTEMPTS`] such starts.
+    /// A run takes no slot from the runs behind it if its worker cannot be started, or ends before it reads the run.
+    /// Such a run fails after [`MAX_ATTEMPTS`] starts.
     pub(super) fn start_next(
         &self,
         view: &StoreView,
@@ -52,7 +57,7 @@ impl Runner {
             let Ok(run) = row.id.parse::<RunId>() else { continue };
             match row.status {
                 _ if ended.contains(&run) => {}
-                // Its lock is held: a worker is about to begin it.
+                // The lock is held: a worker is about to begin the run.
                 RunStatus::Pending if self.has_worker(&run) => busy += 1,
                 RunStatus::Pending => waiting.push(PendingRun { run, worktree: PathBuf::from(row.worktree) }),
                 _ if self.has_worker(&run) => busy += 1,
@@ -88,12 +93,12 @@ impl Runner {
         }
     }
 
-    /// Whether a run stays pending because of an older one that may finish first.
+    /// Returns `true` if a run must stay pending because an older run may finish first.
     pub(super) fn must_wait(&self, run: &RunRecord) -> bool {
         let Some(older) = run.waits_for.as_ref().filter(|older| **older < run.run_id) else { return false };
         match self.store.run(older) {
             Ok(Some(older)) => !older.status.is_terminal() && !older.is_paused(),
-            // Whom it waits for is not known any more.
+            // The awaited run is unknown.
             Ok(None) | Err(_) => false,
         }
     }
@@ -112,7 +117,7 @@ impl Runner {
         Ok(StartResult::Begun)
     }
 
-    /// Ends a run that no worker ever claimed.
+    /// Fails a run that no worker ever claimed.
     fn fail_unclaimed_run(&self, run: &RunId) -> Result<(), RunnerError> {
         self.store.with_lock_as(|_| {
             let Some(record) = self.store.run(run)? else { return Ok(()) };
@@ -134,16 +139,15 @@ impl Runner {
         })
     }
 
-    /// As [`Runner::start_pending`], for those to whom a run that does not start is no error: the next one who comes by
-    /// starts it.
+    /// Starts workers like [`Runner::start_pending`], but only logs a failure: the next process starts the runs.
     pub(super) fn start_pending_or_log(&self) {
         if let Err(error) = self.start_pending() {
             tracing::warn!(%error, "no worker was started");
         }
     }
 
-    /// The folder in which a worker finds this repository: the run's worktree, unless that is gone or something else
-    /// stands in its place.
+    /// Returns the folder in which a worker finds this repository: the run's worktree, or the main worktree if that is
+    /// gone or replaced.
     fn worker_folder(&self, worktree: &Path) -> PathBuf {
         let root = self.repo.root();
         let ours = worktree != root && self.repo.is_discoverable_from(worktree);
@@ -152,7 +156,7 @@ impl Runner {
 
     fn spawn_worker(&self, run: &RunId, worktree: &Path, starting: StartLock) -> Result<(), RunnerError> {
         let folder = self.worker_folder(worktree);
-        // Counted before it is tried, and locked for as long as the worker lives.
+        // Counted before the start, and locked for the life of the worker.
         let lock = starting.record_start()?;
         let arguments = ["worker", run.as_str()];
         let child = process::spawn_detached(&self.repo, &self.paths, &folder, &arguments, lock, WORKER_LOG)?;

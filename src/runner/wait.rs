@@ -1,4 +1,5 @@
-//! Waiting for a run's end: woken by the store's files; dead workers are noticed by their free lock.
+//! Waits for the end of a run. Changes of the store's files wake the waiting process; a free lock reveals a dead
+//! worker.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -7,10 +8,10 @@ use super::{Runner, RunnerError};
 use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, RunStatus};
 use crate::store::{JournalFollower, StoreChange};
 
-/// How often a waiting process looks after the worker: the death of a process wakes nobody.
+/// Interval between two checks of the worker, because the death of a process wakes nobody.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Ends the thread that waits for the store, however the waiting ends.
+/// Stops the thread that waits for the store when it is dropped.
 struct StopOnDrop(crate::store::TailStopper);
 
 impl Drop for StopOnDrop {
@@ -20,9 +21,13 @@ impl Drop for StopOnDrop {
 }
 
 impl Runner {
-    /// Blocks until the run has ended, calling `progress` with each record that differs from the one before, its
-    /// coverage and findings counted up to now; `progress` returning false gives up waiting (the run goes on). A run
-    /// whose worker dies meanwhile is recovered, a pending one that nobody starts is started.
+    /// Blocks until the run has ended. Calls `progress` with each record that differs from the one before, with
+    /// up-to-date counts of coverage and findings. If `progress` returns `false`, stops waiting; the run continues.
+    /// Recovers a run whose worker dies meanwhile, and starts a pending run that nobody starts.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such run, or the store cannot be read.
     pub fn wait_for_run(
         &self,
         run: &RunId,
@@ -35,7 +40,7 @@ impl Runner {
             loop {
                 match tail.wait() {
                     StoreChange::Store if sender.send(()).is_ok() => {}
-                    // What a worker is doing this moment changes no record.
+                    // A heartbeat changes no record.
                     StoreChange::Heartbeat => {}
                     StoreChange::Store | StoreChange::Stopped => return,
                 }
@@ -63,10 +68,10 @@ impl Runner {
             }
             let patience = next_look.saturating_duration_since(Instant::now());
             if let Err(RecvTimeoutError::Disconnected) = changes.recv_timeout(patience) {
-                // Without a watcher.
+                // The watcher thread is gone.
                 std::thread::sleep(patience);
             }
-            // However much others write meanwhile.
+            // Checked on schedule, however often the store changes.
             if Instant::now() >= next_look {
                 self.recover_if_dead(run)?;
                 next_look = Instant::now() + RECOVERY_INTERVAL;
@@ -80,7 +85,7 @@ impl Runner {
                 self.recover()?;
             }
             Some(record) if record.status == RunStatus::Pending => {
-                // The worker that should have started it may have died before it could, and so may those it waits for.
+                // The worker that should have started the run may have died, and so may the run it waits for.
                 self.recover()?;
             }
             _ => {}
@@ -89,14 +94,14 @@ impl Runner {
     }
 }
 
-/// What the journal says beyond the record while the run works.
+/// The progress in the journal that the record does not contain while the run works.
 #[derive(Default)]
 struct LiveProgress {
     files: u32,
     hunks: u32,
     files_covered: u32,
     hunks_covered: u32,
-    /// In files that the reviewer left out.
+    /// Hunks in files that the reviewer left out.
     hunks_left_out: u32,
     counts: FindingCounts,
 }

@@ -1,4 +1,4 @@
-//! The body of `revdeck worker RUN`: one run from its claim to its end.
+//! Runs `revdeck worker RUN`: one run from its claim to its end.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -19,31 +19,36 @@ use crate::review::{
 use crate::reviewers::{self, Reviewer, ReviewerError};
 use crate::store::{JournalWriter, RunLock, StoreError, StoreView};
 
-/// How long a worker waits for the lock of a run that nobody works on yet: another worker may hold it while it finds
-/// out that there is no slot.
+/// Time that a worker waits for the lock of a pending run. Another worker may hold the lock while it checks for a free
+/// slot.
 const MAX_CLAIM_WAIT: Duration = Duration::from_secs(5);
-/// How often, at most, a worker looks whether its end was asked for.
+/// Minimum interval between two checks for a cancellation.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// What came of asking for a run.
+/// The result of claiming a run.
 enum ClaimResult {
     Mine(RunLock, Box<RunRecord>),
-    /// Another worker has it.
+    /// Another worker has the run.
     Taken,
-    /// As many as may work at once do, or it waits for an older run.
+    /// All slots are taken, or the run waits for an older run.
     NoSlot,
-    /// It ended before it began.
+    /// The run ended before it began.
     Over,
 }
 
 impl Runner {
-    /// Executes one run to its end, then settles dead ones and starts the next pending one. Returns at once when another
-    /// worker has the run, when it has ended, or when there is no slot for it.
+    /// Executes one run to its end, then settles dead runs and starts the next pending one. Returns at once if another
+    /// worker has the run, the run has ended, or no slot is free.
+    ///
+    /// # Errors
+    ///
+    /// If the run cannot be claimed, executed or recorded; the run is failed first, as far as the store still accepts
+    /// it.
     pub fn run_worker(&self, run: &RunId) -> Result<(), RunnerError> {
         process::ignore_the_terminal();
         let (lock, record) = match self.claim_run(run)? {
             ClaimResult::Mine(lock, record) => (lock, *record),
-            // Whoever has it, or a slot, starts the next one.
+            // The process that has the run, or a slot, starts the next run.
             ClaimResult::Taken | ClaimResult::NoSlot => return Ok(()),
             ClaimResult::Over => {
                 self.start_pending_or_log();
@@ -57,7 +62,7 @@ impl Runner {
             self.fail_run(run, error)?;
         }
         drop(lock);
-        // Also what other workers left when they died: they cannot do it, and perhaps nobody else comes by.
+        // Also recovers the runs of other workers that died, because perhaps no other process will.
         let recovered = self.recover();
         if let Err(error) = self.remove_leftovers() {
             tracing::warn!(%error, "what dead processes left stays");
@@ -86,8 +91,8 @@ impl Runner {
             std::thread::sleep(Duration::from_millis(10));
         };
         self.store.with_lock_as(move |locked| {
-            // Everything but `Mine` drops the run's lock in here, under the store's, so that nobody who looks
-            // afterwards finds it held.
+            // Every result but `Mine` drops the run's lock inside this closure, under the store's lock, so that no
+            // later reader finds it held.
             let lock = lock;
             let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
             if record.status != RunStatus::Pending {
@@ -104,7 +109,8 @@ impl Runner {
                 tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
             }
             if busy >= self.settings.max_parallel_runs.max(1) || self.must_wait(&record) {
-                // As the run's lock: under the store's, so that whoever ends next finds the run startable.
+                // Released under the store's lock, like the run's lock, so that the next process that ends finds the
+                // run startable.
                 process::unlock_input();
                 return Ok(ClaimResult::NoSlot);
             }
@@ -120,7 +126,7 @@ impl Runner {
         })
     }
 
-    /// Ends a run whose worker met an error of ours, as far as the store still takes it.
+    /// Fails a run whose worker met an internal error, as far as the store still accepts it.
     fn fail_run(&self, run: &RunId, error: &RunnerError) -> Result<(), RunnerError> {
         let class = match error {
             RunnerError::Git(_) => ErrorClass::Git,
@@ -150,15 +156,15 @@ pub(super) struct RunWorker<'a> {
     pub(super) runner: &'a Runner,
     pub(super) record: RunRecord,
     journal: JournalWriter,
-    /// Entries that are not written yet: they go together, before anything that could not be taken back.
+    /// Journal entries that are not written yet. They are written together, before anything that cannot be undone.
     pub(super) buffer: Vec<RunEvent>,
     pub(super) cancel_watch: CancelWatch<'a>,
-    /// The runs that first reported what this run reports; loaded with the first finding.
+    /// The first runs that reported each finding; loaded with the first finding.
     earlier: Option<Arc<StoreView>>,
     timings: PhaseTimings,
-    /// What the reviewer failed by, in this attempt or an earlier one.
+    /// The last failure of the reviewer, in this attempt or an earlier one.
     failure: Option<(ErrorClass, String)>,
-    /// What the reviewer had to read beside the change.
+    /// Bytes of unindexed files that the reviewer had to read.
     unknown_bytes: u64,
 }
 
@@ -180,7 +186,7 @@ impl<'a> RunWorker<'a> {
         })
     }
 
-    /// The snapshot, when more of its files should be known to the next review.
+    /// Executes the run. Returns the snapshot's commit if more of its files should be indexed for the next review.
     fn execute(mut self) -> Result<Option<String>, RunnerError> {
         let run = self.record.run_id.clone();
         let began = self.now();
@@ -220,7 +226,8 @@ impl<'a> RunWorker<'a> {
         Ok((self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES).then_some(self.record.snapshot_commit))
     }
 
-    /// Copies what an earlier run of the same content has recorded. A copy that was cut short is continued.
+    /// Copies the records of an earlier run of the same content into this run's journal. Continues a copy that was
+    /// interrupted.
     fn copy_earlier_journal(&mut self) -> Result<(), RunnerError> {
         let Some(from) = self.record.resumed_from.clone() else { return Ok(()) };
         let store = &self.runner.store;
@@ -247,7 +254,7 @@ impl<'a> RunWorker<'a> {
                 }
                 RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. } if answers > 0 => answers -= 1,
                 event @ RunEvent::Unanswered { .. } => self.buffer.push(event),
-                // Paid for, and made into findings again by the engine.
+                // The answer is paid for. The engine extracts its findings again.
                 RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, .. } => {
                     let taken_over = true;
                     self.buffer.push(RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, taken_over });
@@ -255,7 +262,7 @@ impl<'a> RunWorker<'a> {
                 RunEvent::Covered { file } if paths.insert(file.path.clone()) => {
                     self.buffer.push(RunEvent::Covered { file });
                 }
-                // What was not sent then is not sent now, or the answers would be about something else.
+                // Hunks that were not sent then are not sent now, because the copied answers do not cover them.
                 RunEvent::Carried { carried } if carry.insert((carried.file.path.clone(), carried.from.clone())) => {
                     self.buffer.push(RunEvent::Carried { carried });
                 }
@@ -276,11 +283,11 @@ impl<'a> RunWorker<'a> {
         let now = self.now();
         self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
             record.status = RunStatus::Reviewing;
-            // What is in force now, should the settings have changed since the request.
+            // The settings may have changed since the request.
             record.prompt_policy_version = identity.policy_version;
         })?;
         if identity.reviewer != Runner::BUILTIN {
-            // What an earlier attempt failed by is what this one tries again.
+            // This attempt tries again where an earlier attempt failed.
             let mut plan = self.build_plan(change, None);
             let known = self.carry_over(change, &mut plan, entries)?;
             return self.run_conversation(change, plan, known);
@@ -310,7 +317,7 @@ impl<'a> RunWorker<'a> {
         }
     }
 
-    /// `reviewer` is who reviews in units; a model does not.
+    /// Builds the plan. `reviewer` is `None` for a model, which does not review in units.
     fn build_plan(&self, change: &Changeset, reviewer: Option<&dyn Reviewer>) -> ReviewPlan {
         let keys = self.runner.hunk_keys(&self.record.reviewer, change);
         let files = change.files.iter().zip(keys).map(|(file, keys)| PlannedFile {
@@ -320,7 +327,7 @@ impl<'a> RunWorker<'a> {
             added_lines: file.hunks.iter().fold(0, |sum: u32, hunk| sum.saturating_add(hunk.new_lines)),
         });
         let mut left_out = change.left_out.clone();
-        // Files that were too large to be put into the snapshot, or that could not be read; only the request saw them.
+        // Files that were too large for the snapshot or unreadable. Only the request knows them.
         let known: HashSet<&str> = left_out.iter().map(|file| file.path.as_str()).collect();
         let unseen = self.record.coverage.left_out.iter().filter(|file| !known.contains(file.path.as_str()));
         let unseen: Vec<_> = unseen.cloned().collect();
@@ -376,7 +383,7 @@ impl<'a> RunWorker<'a> {
         }))
     }
 
-    /// Writes into a finding which runs reported it, where its details will be and when.
+    /// Sets the runs that reported a finding, its detail reference and its time.
     pub(super) fn stamp(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
         let view = match &self.earlier {
             Some(view) => view,
@@ -404,7 +411,7 @@ impl<'a> RunWorker<'a> {
         Ok(())
     }
 
-    /// Makes durable what has happened so far.
+    /// Writes the buffered entries durably into the journal.
     pub(super) fn flush(&mut self) -> Result<(), RunnerError> {
         let events = std::mem::take(&mut self.buffer);
         Ok(self.journal.append_all(self.runner.ambient.now(), &events)?)
@@ -415,7 +422,7 @@ impl<'a> RunWorker<'a> {
     }
 }
 
-/// Whether the run's end was asked for: a look at the size of a file, and at the record only when it has grown.
+/// Checks for a cancellation of the run: looks at the size of a file, and reads the record only if the file has grown.
 pub(super) struct CancelWatch<'a> {
     runner: &'a Runner,
     run: RunId,
@@ -438,7 +445,7 @@ impl<'a> CancelWatch<'a> {
             return self.answer.get();
         }
         self.looked.set(Some(Instant::now()));
-        // What cannot be read now can be read at the next look.
+        // The next check may be able to read the file.
         let Ok(size) = std::fs::metadata(&self.file).map(|metadata| metadata.len()) else { return None };
         if size != self.size.get()
             && let Ok(Some(record)) = self.runner.store.run(&self.run)

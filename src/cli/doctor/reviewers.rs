@@ -1,4 +1,4 @@
-//! Reviewers for `revdeck doctor`: whether each has what it needs. Keys are looked for and never shown.
+//! Checks of reviewers for `revdeck doctor`. API keys are looked up but never printed.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,7 @@ use crate::config::{
     ApiKeySource, ModelCatalog, ModelFacts, ModelMatch, ReviewerKind, ReviewerSettings, Settings, ToolUse,
 };
 
-/// Whether the default reviewer is there, and whether each configured one has what it needs. Keys are never read, only
-/// looked for.
+/// Checks that the default reviewer exists and that each configured reviewer has its program, model facts and key.
 pub(super) fn judge_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec<(CheckStatus, String)> {
     let default = settings.default_reviewer.as_str();
     let mut judged = Vec::new();
@@ -24,14 +23,14 @@ pub(super) fn judge_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec
     }
     for (name, reviewer) in &settings.reviewers {
         let (verdict, text) = judge_reviewer(reviewer, models);
-        // One that is only there to be named may wait for its key.
+        // A reviewer that is not the default may still lack its key.
         let verdict = if verdict == CheckStatus::Bad && name != default { CheckStatus::Notice } else { verdict };
         judged.push((verdict, format!("{name}: {text}")));
     }
     judged
 }
 
-/// What is said of a reviewer, and the worst of it.
+/// Messages about a reviewer, with the worst result.
 #[derive(Default)]
 struct ReviewerDiagnosis {
     parts: Vec<String>,
@@ -107,7 +106,7 @@ fn judge_model(reviewer: &ReviewerSettings, facts: &ModelFacts, said: &mut Revie
     }
 }
 
-/// Of a command line only that there is one: a key may stand in it.
+/// Checks the source of the API key. Never prints the line of `api_key_cmd`, because it may contain a key.
 fn judge_key(reviewer: &ReviewerSettings, said: &mut ReviewerDiagnosis) {
     let source = reviewer.key_source();
     match source {
@@ -126,7 +125,7 @@ fn judge_key(reviewer: &ReviewerSettings, said: &mut ReviewerDiagnosis) {
     }
 }
 
-/// The file that a command would start.
+/// Finds the program in PATH, or checks the given path. Returns `None` if it is not executable.
 fn find_program(program: &str) -> Option<PathBuf> {
     if program.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! `revdeck knowledge evaluate`: how well learned patterns point at buggy lines, measured on fixes of one line.
+//! `revdeck knowledge evaluate`: measures on one-line fixes how well learned patterns point at buggy lines.
 
 use std::path::{Path, PathBuf};
 
@@ -20,60 +20,68 @@ use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
 use crate::syntax::language::Language;
 
-/// Commits of history that fixes are looked for in.
+/// Maximum number of commits that are searched for fixes.
 const MAX_HISTORY_COMMITS: usize = 100_000;
 
 const ABOUT: &str = "\
-Measures how often a learned pattern points at the true buggy line among its top 5 places in the file, on public fixes of \
-one line. Nothing is kept of it.
+Measure on public one-line fixes how often the buggy line is among the top 5 lines that learned patterns point at. \
+The measurement changes no stored pattern.
 
-SOURCE is a git repository, bare or not, whose history is searched for commits that say they fix something and replace one \
-line of a file; or a folder in CodRep's layout: Tasks/N.txt with the fixed line, an empty line and the buggy file, \
-Solutions/N.txt with the number of the buggy line, in one folder or in several numbered ones.
+SOURCE is a git repository (bare or not) or a folder in the layout of CodRep. In a repository, revdeck searches the \
+history for commits that say that they fix something and that replace one line of a file. In a folder, Tasks/N.txt \
+holds the fixed line, an empty line and the buggy file, and Solutions/N.txt the number of the buggy line; there may \
+be one such folder or several numbered ones.
 
-With --pairs, patterns are learned from all of the sources, and asked about are the files of two folders.
+With --pairs, patterns are learned from all sources and tested on the files of two folders.
 
-Patterns are learned from the earlier part (all numbered folders but the last, or three quarters of the fixes by time), and \
-asked about the later one; with --together the fixes of all repositories are in one order of time. Beside them stand a \
-plain trigram model trained on the earlier files, and chance: 5 different lines drawn blindly, of all lines of the file, of \
-those of code, and of those on which a statement or an expression begins. Each figure says how many times chance of the \
-first two it is. The fixes of statements and expressions are told beside all, which have imports, packages and heads of \
-classes and functions among them. The leak rate is the share of learned patterns with an identifier or a literal that is \
-not in the published lists.";
+Otherwise patterns are learned from the earlier part (all numbered folders but the last, or three quarters of the \
+fixes by time) and tested on the later part. With --together, the fixes of all repositories are ordered by time \
+first. Two baselines are measured as well: a trigram model trained on the earlier files, and chance, which is 5 \
+different lines drawn at random from all lines of the file, from its lines of code, and from the lines on which a \
+statement or an expression begins. Each figure is also given as a multiple of the first two kinds of chance. Fixes \
+of statements and expressions are shown beside all fixes, which include imports, packages and heads of classes and \
+functions. The leak rate is the share of learned patterns with an identifier or literal outside of the published \
+lists.";
 
 /// Arguments of `knowledge evaluate`.
 #[derive(Debug, Args)]
 #[command(long_about = ABOUT)]
 pub struct KnowledgeEvaluateArgs {
-    /// A git repository, or a folder of tasks in CodRep's layout
+    /// Git repository, or folder of tasks in the layout of CodRep
     #[arg(value_name = "SOURCE", required = true)]
     sources: Vec<PathBuf>,
-    /// Learn from all of the sources, and ask about pairs: files of the same name in two folders, before and after a fix
-    /// of one line
+    /// Learn from all sources and test on pairs: files with the same name in two folders, before and after a one-line
+    /// fix
     #[arg(long, value_names = ["BROKEN", "FIXED"], num_args = 2)]
     pairs: Vec<PathBuf>,
-    /// Put the fixes of all sources, repositories, into one order of time: learn from the earlier ones of all
+    /// Order the fixes of all sources (repositories) by time and learn from the earlier part of them
     #[arg(long, conflicts_with = "pairs")]
     together: bool,
-    /// The language of the tasks in a folder, java by default; of repositories, only fixes in this language
+    /// Language of the tasks in a folder [default: java]; for repositories, use only fixes in this language
     #[arg(long, value_name = "NAME", value_parser = super::parse_language)]
     language: Option<Language>,
-    /// Learn from so many fixes at most, spread evenly
+    /// Maximum number of fixes to learn from, spread evenly
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     learn: usize,
-    /// Ask about so many fixes at most, spread evenly
+    /// Maximum number of fixes to test on, spread evenly
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true)]
     ask: usize,
-    /// Train the trigram model on so many files at most, spread evenly: it grows with each
+    /// Maximum number of files for the trigram model, spread evenly; its memory grows with each
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     trigram_files: usize,
-    /// Put the later part away and divide the earlier one, for tuning
+    /// Set the later part aside and split the earlier part, for tuning
     #[arg(long)]
     validation: bool,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck knowledge evaluate`.
+///
+/// # Errors
+///
+/// Returns an error if a source has no usable fixes or cannot be read.
 pub fn run(invocation: &Invocation, arguments: &KnowledgeEvaluateArgs) -> Result<CliExitCode, CliError> {
     let loaded = invocation.load_settings(None, RequiredAssets::None)?;
     let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
@@ -97,7 +105,7 @@ pub fn run(invocation: &Invocation, arguments: &KnowledgeEvaluateArgs) -> Result
     Ok(CliExitCode::Done)
 }
 
-/// What to measure, each with its name.
+/// Loads the cases of each source with the name of the source.
 fn load_sources(arguments: &KnowledgeEvaluateArgs) -> Result<Vec<(String, FixCases)>, EvaluateError> {
     let names = || arguments.sources.iter().map(|source| source.display().to_string());
     if let [broken, fixed] = arguments.pairs.as_slice() {
@@ -129,7 +137,7 @@ fn evaluation_split(arguments: &KnowledgeEvaluateArgs) -> EvaluationSplit {
     if arguments.validation { EvaluationSplit::Validation } else { EvaluationSplit::Test }
 }
 
-/// The rankings by name.
+/// Returns the measured rankings with their names.
 fn named_rows(measured: &PatternEvaluation) -> [(String, &RankingRow); 7] {
     [
         ("learned patterns".to_owned(), &measured.patterns),
@@ -142,7 +150,7 @@ fn named_rows(measured: &PatternEvaluation) -> [(String, &RankingRow); 7] {
     ]
 }
 
-/// Of which fixes the columns are; the sizes are lines of code, of the fixes of statements.
+/// Returns the names of the columns: all fixes, fixes of statements, and the latter by file size in lines of code.
 fn column_names() -> Vec<String> {
     let mut names = vec!["all".to_owned(), "statements".to_owned(), format!("under {} lines", SIZE_BOUNDS[0])];
     names.extend(SIZE_BOUNDS.windows(2).map(|pair| format!("{}-{}", pair[0], pair[1] - 1)));
@@ -193,7 +201,7 @@ fn format_cell(measured: &PatternEvaluation, at: usize, hits: RankingHits) -> St
     }
 }
 
-/// How many times as often as by chance; none of no cases.
+/// Returns the ratio of the hit rate to chance, or `None` if there are no cases.
 fn times_chance(chance: &RankingRow, at: usize, hits: RankingHits) -> Option<f64> {
     Some(columns(chance)[at].hits).filter(|chance| *chance > 0.0).map(|chance| hits.hits / chance)
 }

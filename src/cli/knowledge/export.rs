@@ -1,4 +1,4 @@
-//! `revdeck knowledge export`.
+//! `revdeck knowledge export`: writes learned patterns as JSON.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,22 @@ use crate::syntax::language::Language;
 /// Arguments of `knowledge export`.
 #[derive(Debug, Args)]
 pub struct KnowledgeExportArgs {
-    /// Where to; by default to standard output
+    /// Output file [default: standard output]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Only of this language
+    /// Export only patterns of this language
     #[arg(long, value_name = "NAME", value_parser = parse_language)]
     language: Option<Language>,
-    /// An export is JSON either way
+    /// Output format; only json is accepted
     #[arg(long, value_enum, default_value = "json", value_name = "FORMAT", hide = true)]
     format: PlainFormat,
 }
 
+/// Runs `revdeck knowledge export`.
+///
+/// # Errors
+///
+/// Returns an error if the cache cannot be read or the file cannot be written.
 pub fn run(cache: &KnowledgeCache, arguments: &KnowledgeExportArgs) -> Result<CliExitCode, CliError> {
     if arguments.format == PlainFormat::Text {
         return Err(CliError::usage("an export is JSON").hint("`revdeck knowledge list` shows the patterns as text"));
@@ -44,13 +49,13 @@ pub fn run(cache: &KnowledgeCache, arguments: &KnowledgeExportArgs) -> Result<Cl
     Ok(CliExitCode::Done)
 }
 
-/// A file is the old or the new one, never half of one; what is no file, such as a pipe, is written to.
+/// Replaces a regular file atomically. Writes directly to anything else, such as a pipe.
 fn write_export(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     let failed = |error: &dyn Display| CliError::failed(format!("cannot write {}: {error}", path.display()));
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return std::fs::write(path, bytes).map_err(|error| failed(&error));
     }
-    // Through a link to what it leads to.
+    // Replace the target of a symbolic link, not the link.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     files::write_atomically(path, bytes, ExistingPolicy::Replace).map_err(|error| failed(&error))
 }

@@ -1,4 +1,4 @@
-//! `revdeck knowledge forget`.
+//! `revdeck knowledge forget`: deletes patterns permanently, or restarts the count of kinds.
 
 use clap::Args;
 
@@ -11,11 +11,16 @@ use crate::knowledge::cache::KnowledgeCache;
 /// Arguments of `knowledge forget`.
 #[derive(Debug, Args)]
 pub struct KnowledgeForgetArgs {
-    /// Ids or their beginnings, or kinds such as python/LONG_METHOD
+    /// Patterns (ids or beginnings of ids) or kinds such as python/LONG_METHOD
     #[arg(value_name = "PATTERN", required = true)]
     patterns: Vec<String>,
 }
 
+/// Runs `revdeck knowledge forget`.
+///
+/// # Errors
+///
+/// Returns an error if a pattern or kind is unknown.
 pub fn run(
     invocation: &Invocation,
     cache: &KnowledgeCache,

@@ -1,4 +1,4 @@
-//! `revdeck knowledge import`.
+//! `revdeck knowledge import`: merges an export into the knowledge cache.
 
 use std::path::PathBuf;
 
@@ -18,13 +18,19 @@ use crate::report::json;
 /// Arguments of `knowledge import`.
 #[derive(Debug, Args)]
 pub struct KnowledgeImportArgs {
-    /// What `revdeck knowledge export` wrote
+    /// File that `revdeck knowledge export` wrote
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck knowledge import`.
+///
+/// # Errors
+///
+/// Returns an error if the file cannot be read or is not an export.
 pub fn run(
     invocation: &Invocation,
     cache: &KnowledgeCache,

@@ -1,4 +1,4 @@
-//! `revdeck knowledge learn`: what the history of a repository teaches.
+//! `revdeck knowledge learn`: learns patterns from decisions about findings or from the history of a repository.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -19,23 +19,29 @@ use crate::knowledge::history_mining;
 use crate::knowledge::pattern::{PatternEvidence, PatternStance};
 use crate::report::json;
 
-/// Edits of a history that are counted together, before the least useful go: of some 40,000 fixes. Own: some hundred
-/// megabytes.
+/// Number of edits that are merged at once, before the least useful patterns are evicted. They come from about 40,000
+/// fixes and take some hundred megabytes.
 const EDITS_PER_BATCH: usize = 100_000;
 
 /// Arguments of `knowledge learn`.
 #[derive(Debug, Args)]
 pub struct KnowledgeLearnArgs {
-    /// Look at so many of the newest commits; without it only decisions about findings are read, as workers do by the way
+    /// Learn from fixes among this many newest commits; without it, learn from decisions about findings, as workers do
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     history: Option<u32>,
-    /// Of the repository in this folder, instead of the current one
+    /// Use the repository in this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     repo: Option<PathBuf>,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck knowledge learn`.
+///
+/// # Errors
+///
+/// Returns an error outside of a repository, or if learning is disabled.
 pub fn run(
     invocation: &Invocation,
     cache: &KnowledgeCache,
@@ -67,7 +73,7 @@ pub fn run(
         }
         done = cache.learn(&observations, now).map(|more| learned += more);
         observations.clear();
-        // Where nothing can be kept nothing more is read.
+        // Stop reading history after a write error.
         if done.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     done?;
@@ -89,7 +95,7 @@ pub fn run(
     Ok(CliExitCode::Done)
 }
 
-/// Reads what was decided about findings.
+/// Learns from decisions about findings until none is left.
 fn learn_decisions(
     invocation: &Invocation,
     repo: &Repo,
@@ -135,7 +141,7 @@ fn format_summary(read: &str, learned: LearningSummary) -> String {
     said
 }
 
-/// Who has turned it off, and how it is turned on.
+/// Creates the error for disabled learning: says which setting disabled it and how to enable it.
 fn learning_off_error(loaded: &LoadedSettings) -> CliError {
     let setting = loaded.entries.iter().find(|setting| setting.key == "learning.enabled");
     let place = setting.and_then(|setting| setting.origin.location()).map(|place| format!(" by {place}"));

@@ -1,4 +1,4 @@
-//! `revdeck knowledge list`.
+//! `revdeck knowledge list`: lists patterns and the kinds that are counted.
 
 use clap::Args;
 use serde_json::Value;
@@ -18,19 +18,25 @@ use crate::syntax::language::Language;
 /// Arguments of `knowledge list`.
 #[derive(Debug, Args)]
 pub struct KnowledgeListArgs {
-    /// Only of this language
+    /// Show only patterns of this language
     #[arg(long, value_name = "NAME", value_parser = parse_language)]
     language: Option<Language>,
-    /// Only learned, base or imported ones
+    /// Show only patterns of this origin: learned, base or imported
     #[arg(long, value_name = "ORIGIN")]
     origin: Option<PatternOrigin>,
-    /// Only mistake or false_alarm
+    /// Show only this stance: mistake or false_alarm
     #[arg(long, value_name = "STANCE")]
     stance: Option<PatternStance>,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck knowledge list`.
+///
+/// # Errors
+///
+/// Returns an error if the cache cannot be read.
 pub fn run(
     invocation: &Invocation,
     cache: &KnowledgeCache,
@@ -41,7 +47,7 @@ pub fn run(
         arguments.origin.is_none_or(|origin| origin == pattern.origin)
             && arguments.stance.is_none_or(|stance| stance == pattern.stance)
     };
-    // Kinds are learned here, and only from what was dismissed or not.
+    // Counted kinds are always learned on this machine and about false alarms.
     let with_kinds = arguments.origin.is_none_or(|origin| origin == PatternOrigin::Learned)
         && arguments.stance.is_none_or(|stance| stance == PatternStance::FalseAlarm);
     let (mut patterns, mut kinds) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
-//! `revdeck knowledge`: what reviews have taught, as abstract patterns without a line of anybody's code.
+//! `revdeck knowledge`: manages learned patterns, which are abstract and contain no user code.
 //!
-//! Invariant: none of these commands needs a repository but `learn`, which reads its history.
+//! Invariant: only `learn` needs a repository around the current folder. `evaluate` reads the sources that it is given.
 
 mod evaluate;
 mod export;
@@ -28,21 +28,21 @@ use crate::knowledge::pattern::Pattern;
 use crate::report::TextOptions;
 use crate::syntax::language::Language;
 
-/// What the long help says of patterns.
+/// Long help: explanation of patterns.
 const ABOUT_PATTERNS: &str = "\
-What reviews have taught: abstract patterns of mistakes and of false alarms.
+Manage learned patterns: abstract forms of mistakes and of false alarms.
 
-A pattern has a broken and a fixed form: keywords, operators and names of the standard library stay, whatever is \
-somebody's own is a placeholder such as VARIABLE or STRING, and comments never get in. Patterns come from findings that \
-were addressed, from fixes, from dismissals, from history on request, from files of others, and some with revdeck. \
-`learning.enabled = false` in the settings, in a repository's .revdeck.toml too, or --no-learning: nothing is learned.
+A pattern has a broken form and a fixed form. Keywords, operators and names of the standard library are kept; all \
+other names and literals become placeholders such as VARIABLE or STRING; comments are removed. Patterns come from \
+addressed findings, applied fixes, dismissals, the history (on request) and imported files; some ship with revdeck. \
+`learning.enabled = false` in your settings or in a repository's .revdeck.toml, or --no-learning, disables learning.
 
-A pattern is used once its confidence is 0.85, or 0.65 when it was seen three times or is curated; from 0.45 it is watched. It is raised \
-by findings that are addressed, and lowered by those that are dismissed.
+A pattern is used once its confidence is 0.85, or 0.65 if it was seen three times or is curated; from 0.45 it is \
+watched. Addressed findings raise the confidence, dismissed findings lower it.
 
-Dismissals count by kind as well: once five findings of a kind, of two files or more, were dismissed in a language and none \
-was addressed, new ones are a priority lower. `list` shows the kinds, `forget` and `mute` take them as python/LONG_METHOD; \
-they are this machine's own and are not exported.";
+Dismissals also count by kind and language: after five dismissed findings in two or more files, and none addressed, \
+new findings of the kind are one priority lower. `list` shows the kinds; `forget` and `mute` accept them as \
+python/LONG_METHOD. Kinds belong to this machine and are not exported.";
 
 /// Arguments of `knowledge`.
 #[derive(Debug, Args)]
@@ -54,30 +54,35 @@ pub struct KnowledgeArgs {
 
 #[derive(Debug, Subcommand)]
 enum KnowledgeCommand {
-    /// List the patterns, the most useful of each language first
+    /// List patterns, the most useful of each language first
     List(list::KnowledgeListArgs),
-    /// Show one pattern
+    /// Show a pattern
     Show(show::KnowledgeShowArgs),
-    /// Write what was learned as one JSON file that others can import; it holds no code
+    /// Export patterns as JSON for others to import; the file contains no code
     Export(export::KnowledgeExportArgs),
-    /// Take in what somebody exported; nothing counts twice
+    /// Import exported patterns; nothing is counted twice
     Import(import::KnowledgeImportArgs),
-    /// Learn from the commits of a repository that say they fix something
+    /// Learn from decisions about findings, or from commits that fix something
     Learn(learn::KnowledgeLearnArgs),
-    /// Take patterns out for good: they are not learned or imported again; begin to count a kind anew
+    /// Delete patterns permanently; restart the count of a kind
     Forget(forget::KnowledgeForgetArgs),
-    /// Keep patterns from being used, or a kind from being lowered
+    /// Stop using patterns, or stop lowering the priority of a kind
     Mute(mute::KnowledgeMuteArgs),
-    /// Have muted patterns or kinds used again
+    /// Use muted patterns and kinds again
     Unmute(mute::KnowledgeMuteArgs),
-    /// How well learned patterns point at buggy lines, on public fixes
+    /// Measure on public fixes how well patterns point at buggy lines
     Evaluate(evaluate::KnowledgeEvaluateArgs),
-    /// How many patterns there are, and how they have done
+    /// Show the number of patterns and their success rates
     Stats(stats::KnowledgeStatsArgs),
-    /// Remove all that was learned, imported, muted and forgotten
+    /// Delete everything that was learned, imported, muted or forgotten
     Wipe(wipe::KnowledgeWipeArgs),
 }
 
+/// Runs `revdeck knowledge`.
+///
+/// # Errors
+///
+/// Returns the error of the subcommand.
 pub fn run(invocation: &Invocation, arguments: &KnowledgeArgs) -> Result<CliExitCode, CliError> {
     let cache = KnowledgeCache::open(&invocation.paths.knowledge);
     let done = match &arguments.command {
@@ -99,7 +104,7 @@ pub fn run(invocation: &Invocation, arguments: &KnowledgeArgs) -> Result<CliExit
     done
 }
 
-/// How to print, and the moment: without a repository.
+/// Returns the text style and the current time. Needs no repository.
 fn load_look(invocation: &Invocation) -> Result<TextOptions, CliError> {
     let loaded = invocation.load_reading_settings(None, RequiredAssets::None)?;
     Ok(session::detect_look(&loaded, current_time(invocation)?))
@@ -109,13 +114,13 @@ fn current_time(invocation: &Invocation) -> Result<Time, CliError> {
     Ok(invocation.clock_and_ids()?.now())
 }
 
-/// What a person names to forget or mute it.
+/// Target of `forget`, `mute` and `unmute`.
 enum PatternOrKind {
     Pattern(Language, PatternId),
     Kind(Language, Kind),
 }
 
-/// How a kind of findings of a language is named: `python/LONG_METHOD`.
+/// Formats a kind of findings of a language: `python/LONG_METHOD`.
 fn format_kind_name(language: Language, kind: Kind) -> String {
     format!("{}/{kind}", language.name())
 }
@@ -127,8 +132,8 @@ fn parse_language(name: &str) -> Result<Language, String> {
     })
 }
 
-/// The pattern that `given` names: its id, or a prefix of one that only one has, with or without `k_`. With the language's
-/// patterns at hand, one after the other.
+/// Finds a pattern by its id or a unique prefix of the id, with or without `k_`. Loads the patterns of one language at
+/// a time.
 fn find_pattern(cache: &KnowledgeCache, given: &str) -> Result<(Language, Pattern), CliError> {
     let prefix = format!("k_{}", given.strip_prefix("k_").unwrap_or(given));
     let mut found = Vec::new();
@@ -145,7 +150,7 @@ fn find_pattern(cache: &KnowledgeCache, given: &str) -> Result<(Language, Patter
     }
 }
 
-/// All that is named, in its order.
+/// Finds all named patterns and kinds, in the order of the arguments.
 fn find_targets(cache: &KnowledgeCache, given: &[String]) -> Result<Vec<PatternOrKind>, CliError> {
     let named = |given: &String| match given.split_once('/') {
         Some((language, kind)) => find_kind(cache, language, kind),

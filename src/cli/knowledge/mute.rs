@@ -1,4 +1,4 @@
-//! `revdeck knowledge mute` and `unmute`.
+//! `revdeck knowledge mute` and `unmute`: switches the use of patterns and kinds off and on.
 
 use clap::Args;
 
@@ -12,11 +12,16 @@ use crate::knowledge::cache::KnowledgeCache;
 /// Arguments of `knowledge mute` and `unmute`.
 #[derive(Debug, Args)]
 pub struct KnowledgeMuteArgs {
-    /// Ids or their beginnings, or kinds such as python/LONG_METHOD
+    /// Patterns (ids or beginnings of ids) or kinds such as python/LONG_METHOD
     #[arg(value_name = "PATTERN", required = true)]
     patterns: Vec<String>,
 }
 
+/// Runs `revdeck knowledge mute` or `unmute`.
+///
+/// # Errors
+///
+/// Returns an error if a pattern or kind is unknown.
 pub fn run(
     invocation: &Invocation,
     cache: &KnowledgeCache,

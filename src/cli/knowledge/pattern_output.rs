@@ -1,4 +1,4 @@
-//! A pattern, and a kind that is counted, as JSON and in words.
+//! Output of patterns and counted kinds as JSON and text.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::knowledge::pattern::Pattern;
 use crate::knowledge::rank;
 use crate::syntax::language::Language;
 
-/// A pattern with every key, and where it stands.
+/// Converts a pattern to JSON with every documented key, including its current confidence.
 pub fn pattern_to_json(pattern: &Pattern, now: Time) -> Value {
     let mut object = match serde_json::to_value(pattern) {
         Ok(Value::Object(object)) => object,
@@ -28,7 +28,7 @@ pub fn pattern_to_json(pattern: &Pattern, now: Time) -> Value {
         ]
         .map(|(key, value)| (key.to_owned(), value)),
     );
-    // What it leaves out when there is nothing to say.
+    // Serialization omits these keys if they are empty; the JSON contract has them always.
     for (key, nothing) in [
         ("last_matched", Value::Null),
         ("months", json!({})),
@@ -39,14 +39,14 @@ pub fn pattern_to_json(pattern: &Pattern, now: Time) -> Value {
         object.entry(key).or_insert(nothing);
     }
     if pattern.last_seen == Time::UNIX_EPOCH {
-        // What came with revdeck and was not seen yet.
+        // Patterns that ship with revdeck have no dates until they are seen.
         object.insert("first_seen".to_owned(), Value::Null);
         object.insert("last_seen".to_owned(), Value::Null);
     }
     Value::Object(object)
 }
 
-/// A kind with what was decided about its findings.
+/// Converts the counts of a kind to JSON.
 pub fn kind_to_json(language: Language, kind: Kind, tally: &KindTally) -> Value {
     json!({
         "language": language.name(),
@@ -59,7 +59,7 @@ pub fn kind_to_json(language: Language, kind: Kind, tally: &KindTally) -> Value 
     })
 }
 
-/// The forms in one line.
+/// Formats the broken and the fixed form on one line.
 pub fn format_forms(pattern: &Pattern) -> String {
     match pattern.fixed.as_str() {
         "" => pattern.broken.clone(),
@@ -67,7 +67,7 @@ pub fn format_forms(pattern: &Pattern) -> String {
     }
 }
 
-/// `80 % of 10, at least 49 %`; what nothing came of has no rate.
+/// Formats a success rate: `80 % of 10 succeeded, at least 49 %`, or `no outcome yet`.
 pub fn format_rate(successes: u64, failures: u64, success_rate: Option<f64>, at_least: Option<f64>) -> String {
     match (success_rate, at_least) {
         (Some(rate), Some(bound)) => {

@@ -1,4 +1,4 @@
-//! `revdeck knowledge show`.
+//! `revdeck knowledge show`: prints one pattern.
 
 use clap::Args;
 
@@ -17,13 +17,19 @@ use crate::report::{TextOptions, TextStyle, json};
 /// Arguments of `knowledge show`.
 #[derive(Debug, Args)]
 pub struct KnowledgeShowArgs {
-    /// Its id, or the beginning of it
+    /// Pattern: an id or the beginning of an id
     #[arg(value_name = "PATTERN")]
     pattern: String,
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
+/// Runs `revdeck knowledge show`.
+///
+/// # Errors
+///
+/// Returns an error if the pattern is unknown.
 pub fn run(
     invocation: &Invocation,
     cache: &KnowledgeCache,

@@ -1,4 +1,4 @@
-//! `revdeck knowledge stats`.
+//! `revdeck knowledge stats`: prints the number of patterns and their success rates by language.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use crate::report::{TextStyle, TextTable, json};
 /// Arguments of `knowledge stats`.
 #[derive(Debug, Args)]
 pub struct KnowledgeStatsArgs {
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
@@ -30,6 +31,11 @@ fn totals_to_json(figures: &KnowledgeTotals, language: Option<&str>) -> Value {
     value
 }
 
+/// Runs `revdeck knowledge stats`.
+///
+/// # Errors
+///
+/// Returns an error if the cache cannot be read.
 pub fn run(
     invocation: &Invocation,
     cache: &KnowledgeCache,

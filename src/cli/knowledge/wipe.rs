@@ -1,4 +1,4 @@
-//! `revdeck knowledge wipe`.
+//! `revdeck knowledge wipe`: deletes everything that was learned, imported, muted or forgotten.
 
 use clap::Args;
 
@@ -10,11 +10,16 @@ use crate::knowledge::cache::KnowledgeCache;
 /// Arguments of `knowledge wipe`.
 #[derive(Debug, Args)]
 pub struct KnowledgeWipeArgs {
-    /// Really: it cannot be taken back
+    /// Confirm the deletion; it cannot be undone
     #[arg(long)]
     yes: bool,
 }
 
+/// Runs `revdeck knowledge wipe`.
+///
+/// # Errors
+///
+/// Returns an error without `--yes`, or if a file cannot be removed.
 pub fn run(cache: &KnowledgeCache, arguments: &KnowledgeWipeArgs) -> Result<CliExitCode, CliError> {
     if !arguments.yes {
         return Err(CliError::usage("this removes all that was learned, imported, muted and forgotten, for good")

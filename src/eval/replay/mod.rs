@@ -1,11 +1,12 @@
-//! A coding session made of the past: the last commits of a repository are written again, step by step, with reviews asked
-//! for on the way, and a token meter beside them.
+//! Replays a coding session from history: writes the last commits of a repository again, step by step, requests reviews
+//! on the way, and counts tokens.
 //!
-//! Invariants: the repository is only read (the session works in a clone that shares its objects); the runs, workers and
-//! the store are the real ones, in a home of their own that vanishes afterwards; the same seed gives the same session.
+//! - The repository is only read; the session works in a clone that shares its objects.
+//! - Runs, workers and the store are the real ones, in a temporary home.
+//! - The same seed gives the same session.
 //!
-//! `script` says what is done, `desk` does it with git, `meter` counts, and this file asks for the reviews and holds what
-//! they found against reviews of everything.
+//! `script` plans the steps, `sandbox` executes them with git, `token_meter` counts. This file requests the reviews and
+//! compares their findings with full reviews.
 
 mod rng;
 mod sandbox;
@@ -28,59 +29,59 @@ use sandbox::{ReplayCommit, ReplaySandbox, TRUNK, TouchedPath};
 use script::{AfterRequest, ReplayScope, SessionStep, plan_steps};
 use token_meter::TokenMeter;
 
-/// Commits on one topic branch before it lands on the trunk.
+/// Number of commits on one topic branch before it lands on the trunk.
 const COMMITS_PER_TOPIC: usize = 8;
-/// How long a worker may take to begin before it is killed; it is killed then anyway.
+/// Time that a worker has to begin before it is killed anyway.
 const MAX_BEGIN_WAIT: Duration = Duration::from_secs(10);
 
-/// What to play.
+/// The options of a replay.
 #[derive(Debug, Clone)]
 pub struct ReplayOptions {
     /// A repository, with or without a working tree.
     pub source: PathBuf,
     pub commits: usize,
     pub seed: u64,
-    /// Where the clone and the homes are made; they vanish with it.
+    /// The folder for the clone and the homes; they are deleted with it.
     pub folder: PathBuf,
 }
 
-/// What a replay came to.
+/// The result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplayReport {
     pub commits: usize,
-    /// Reviews asked for.
+    /// Number of requested reviews.
     pub requests: usize,
     pub launched: usize,
     pub adopted: usize,
     pub reused: usize,
     pub resumed: usize,
     pub skipped: usize,
-    /// Runs that ended in favour of a newer one.
+    /// Number of runs that ended in favour of a newer run.
     pub superseded: usize,
-    /// Workers killed.
+    /// Number of killed workers.
     pub killed: usize,
-    /// Runs that went on after the death of their worker.
+    /// Number of runs that continued after the death of their worker.
     pub restarted: usize,
-    /// Tokens of input if each request had been answered by a review of all that it was about.
+    /// Input tokens if each request were answered by a full review.
     pub tokens_in_full: u64,
-    /// Tokens of input that were sent.
+    /// Input tokens that were sent.
     pub tokens_sent: u64,
-    /// Hunks that runs took over from earlier ones.
+    /// Number of hunks that runs took over from earlier runs.
     pub hunks_carried: u64,
-    /// Equivalent changes of which more than one run has reviewed all; each is a fault.
+    /// Number of equivalent changes that more than one run reviewed; each is a fault.
     pub reviewed_twice: usize,
-    /// Codes on which a full review was held against what stood in the store.
+    /// Number of states at which a full review was compared with the store.
     pub compared: usize,
-    /// Findings of those full reviews.
+    /// Number of findings of those full reviews.
     pub findings_in_full: usize,
-    /// Of these, what the store does not have: each with its commit.
+    /// Findings of the full reviews that the store does not have, each with its commit.
     pub missing: Vec<String>,
-    /// Of these, what a run has and does not raise: known, held back as a rule says.
+    /// Number of findings of the full reviews that a run knows and holds back by a rule.
     pub held_back: usize,
 }
 
 impl ReplayReport {
-    /// The share of input that was saved, in percent.
+    /// Returns the share of saved input tokens, in percent.
     pub fn saved_percent(&self) -> f64 {
         match self.tokens_in_full {
             0 => 0.0,
@@ -89,7 +90,7 @@ impl ReplayReport {
     }
 }
 
-/// Why a replay cannot go on.
+/// The reason why a replay cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     #[error("cannot run git for {what}: {source}")]
@@ -108,10 +109,11 @@ pub enum ReplayError {
     Runner(#[from] RunnerError),
 }
 
-/// Plays a session. `progress` is told how many of how many commits are done.
+/// Replays a session. Calls `progress` with the number of finished commits and the number of all commits.
 ///
 /// # Errors
-/// The git program is missing or refuses, or the runner cannot work.
+///
+/// If git is missing or fails, or the runner fails.
 pub fn replay(options: &ReplayOptions, progress: &mut dyn FnMut(usize, usize)) -> Result<ReplayReport, ReplayError> {
     let desk = ReplaySandbox::clone_repository(&options.source, options.folder.join("clone"))?;
     let past = desk.list_commits(options.commits)?;
@@ -146,7 +148,7 @@ pub fn replay(options: &ReplayOptions, progress: &mut dyn FnMut(usize, usize)) -
     stage.sum_up()
 }
 
-/// A runner with default settings and a store of its own.
+/// Creates a runner with default settings and its own store.
 fn open_runner(desk: &ReplaySandbox, home: &Path) -> Result<Runner, ReplayError> {
     let repo = Repo::discover(desk.folder())?;
     let paths = Paths::from_home(home);
@@ -155,7 +157,7 @@ fn open_runner(desk: &ReplaySandbox, home: &Path) -> Result<Runner, ReplayError>
     Ok(Runner { repo, store, settings: Arc::new(settings), paths, ambient: ClockAndIds::system() })
 }
 
-/// A session that is being played.
+/// A session that is being replayed.
 struct ReplaySession<'a> {
     sandbox: &'a ReplaySandbox,
     runner: &'a Runner,
@@ -163,9 +165,9 @@ struct ReplaySession<'a> {
     full: &'a Runner,
     meter: TokenMeter<'a>,
     played: ReplayReport,
-    /// Every run that the session caused.
+    /// All runs that the session started.
     launched: Vec<RunId>,
-    /// Those of them that were not waited for yet.
+    /// Started runs that were not awaited yet.
     unawaited: Vec<RunId>,
     rng: SplitMix64,
 }
@@ -196,7 +198,7 @@ impl ReplaySession<'_> {
         Ok(())
     }
 
-    /// The end of a topic: its last review, and the trunk has it.
+    /// Ends a topic: requests its last review and lands it on the trunk.
     fn land_topic(&mut self) -> Result<(), ReplayError> {
         self.request_review(ReplayScope::Branch, AfterRequest::Wait)?;
         self.compare_with_full(ReplayScope::Branch, "the end of a topic")?;
@@ -235,7 +237,7 @@ impl ReplaySession<'_> {
         }
     }
 
-    /// Kills the run's worker as soon as it has begun. One that is faster than that has ended in order.
+    /// Kills the run's worker as soon as it has begun. A faster worker has ended regularly.
     fn kill_worker(&mut self, run: &RunRecord) -> Result<(), ReplayError> {
         let give_up = Instant::now() + MAX_BEGIN_WAIT;
         let began = loop {
@@ -247,7 +249,7 @@ impl ReplaySession<'_> {
             if began.is_some() || Instant::now() > give_up {
                 break began;
             }
-            // As short as the life of a worker asks for: nothing wakes us before its record says that it works.
+            // The interval is short because a worker lives only briefly, and no event announces its start.
             std::thread::sleep(Duration::from_micros(200));
         };
         if let Some(worker) = began
@@ -259,7 +261,7 @@ impl ReplaySession<'_> {
         Ok(())
     }
 
-    /// Reviews the code that is now finished in full, and looks for each finding in what the session has.
+    /// Makes a full review of the current code and searches for each of its findings in the session's results.
     fn compare_with_full(&mut self, asked: ReplayScope, place: &str) -> Result<(), ReplayError> {
         let ours = self.request_and_wait(self.runner, asked, ForceReview::No)?;
         let full = self.request_and_wait(self.full, asked, ForceReview::Yes)?;
@@ -285,7 +287,7 @@ impl ReplaySession<'_> {
         Ok(())
     }
 
-    /// Whether the store knows the finding, wherever it was reported, and nobody has called it done with.
+    /// Returns `true` if the store knows the finding as open or unresolved, from any report.
     fn is_standing(&self, finding: &Finding) -> Result<bool, ReplayError> {
         let view = self.runner.store.view()?;
         let known = view.finding_index(finding.finding_id.as_str());
@@ -305,7 +307,7 @@ impl ReplaySession<'_> {
         Ok(runner.wait_for_run(&requested.run.run_id, &mut |_| true)?)
     }
 
-    /// Adds up what the runs of the session have done, once all have ended.
+    /// Awaits all runs of the session and sums up their results.
     fn sum_up(mut self) -> Result<ReplayReport, ReplayError> {
         let mut whole: HashMap<(String, String, String), usize> = HashMap::new();
         for id in &self.launched {
@@ -329,7 +331,7 @@ impl ReplaySession<'_> {
     }
 }
 
-/// Whether a review is made although there is an equivalent one.
+/// States whether a review is made although an equivalent one exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ForceReview {
     No,
@@ -345,8 +347,8 @@ fn build_request(asked: ReplayScope, force: ForceReview) -> ReviewRequest {
     }
 }
 
-/// A finding keeps its id when its code is edited; a review that has never seen it before gives it one by the code as it
-/// is now. So the place decides as well.
+/// Compares findings by id or by place, because a known finding keeps its id when its code is edited, while a new
+/// review computes the id from the current code.
 fn is_same_finding(ours: &Finding, other: &Finding) -> bool {
     ours.finding_id == other.finding_id
         || (ours.kind == other.kind

@@ -1,4 +1,4 @@
-//! Reproducible chance for a replay: the same seed plays the same session on every machine.
+//! Reproducible random numbers for a replay: the same seed gives the same session on every machine.
 
 /// SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// True in `percent` of a hundred throws.
+    /// Returns `true` with a probability of `percent` %.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.next_u64() % 100 < percent
     }

@@ -1,5 +1,5 @@
-//! The working tree of a replay: a clone that shares the objects of the real repository and never writes to it, and the
-//! git program that a person would use in it.
+//! The working tree of a replay: a clone that shares the objects of the real repository and never writes to it. Runs
+//! the git commands of a user.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,10 +8,10 @@ use super::ReplayError;
 use super::script::EditPart;
 use crate::git::Repo;
 
-/// The branch that work starts from and returns to.
+/// The branch from which topics start and to which they return.
 pub(super) const TRUNK: &str = "trunk";
 
-/// A commit of the past that is played again.
+/// A commit of the history that is replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReplayCommit {
     pub commit: String,
@@ -23,13 +23,17 @@ pub(super) struct ReplaySandbox {
 }
 
 impl ReplaySandbox {
-    /// A clone of the repository at `source`, in `folder`, which must not exist.
+    /// Clones the repository at `source` into `folder`, which must not exist.
+    ///
+    /// # Errors
+    ///
+    /// If git is missing or fails.
     pub fn clone_repository(source: &Path, folder: PathBuf) -> Result<Self, ReplayError> {
         let mut clone = git_command();
         clone.args(["clone", "--quiet", "--shared", "--no-checkout", "--"]).arg(source).arg(&folder);
         run_git(clone, "clone")?;
         let desk = Self { folder };
-        // What the user's own git is set to must not change the session.
+        // The user's git settings must not influence the session.
         for (name, value) in [
             ("core.hooksPath", "/dev/null"),
             ("core.autocrlf", "false"),
@@ -52,33 +56,54 @@ impl ReplaySandbox {
         &self.folder
     }
 
-    /// The newest `count` commits on the first-parent line of HEAD that change files, oldest first.
+    /// Lists the newest `count` commits on the first-parent line of HEAD that have a parent, oldest first.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn list_commits(&self, count: usize) -> Result<Vec<ReplayCommit>, ReplayError> {
         let number = format!("-{count}");
         let log = self.git(&["log", "--first-parent", "--reverse", "--format=%H %P", &number, "HEAD"])?;
         let past = log.lines().filter_map(|line| {
             let mut ids = line.split_whitespace();
-            // A root commit, also that of a shallow clone, has nothing it could be held against.
+            // A root commit, also that of a shallow clone, has no parent to compare with.
             Some(ReplayCommit { commit: ids.next()?.to_owned(), parent: ids.next()?.to_owned() })
         });
         Ok(past.collect())
     }
 
-    /// The trunk starts here, and so does the first topic.
+    /// Creates the trunk at this commit.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn start_trunk(&self, commit: &str) -> Result<(), ReplayError> {
         self.git(&["checkout", "--quiet", "--force", "-B", TRUNK, commit]).map(drop)
     }
 
+    /// Creates a topic branch at the trunk.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn create_topic(&self, name: &str) -> Result<(), ReplayError> {
         self.git(&["switch", "--quiet", "--force-create", name, TRUNK]).map(drop)
     }
 
-    /// The trunk takes the topic over.
+    /// Moves the trunk to the topic.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn land_topic(&self) -> Result<(), ReplayError> {
         self.git(&["branch", "--quiet", "--force", TRUNK, "HEAD"]).map(drop)
     }
 
-    /// The paths that a commit changes, submodules left away.
+    /// Lists the paths that a commit changes, without submodules.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn touched_paths(&self, past: &ReplayCommit) -> Result<Vec<TouchedPath>, ReplayError> {
         let raw = self.git(&["diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", &past.parent, &past.commit])?;
         let mut parts = raw.split('\0');
@@ -102,7 +127,11 @@ impl ReplaySandbox {
         Ok(touched)
     }
 
-    /// Brings a part of a commit's edits into the working tree.
+    /// Applies a part of a commit's edits to the working tree.
+    ///
+    /// # Errors
+    ///
+    /// If git fails, or a file cannot be written.
     pub fn apply_part(&self, past: &ReplayCommit, touched: &[TouchedPath], part: EditPart) -> Result<(), ReplayError> {
         let count = match part {
             EditPart::All => touched.len(),
@@ -116,7 +145,7 @@ impl ReplaySandbox {
                 }
                 TouchedPathKind::Edited | TouchedPathKind::Other => {
                     let tried = self.git(&["checkout", "--quiet", &past.commit, "--", &literal_pathspec(&file.path)]);
-                    // A copy of a repository may lack the contents of large files: the session does without them.
+                    // A partial clone may lack the contents of large files; the session continues without them.
                     if tried.is_err()
                         && self.git(&["cat-file", "-e", &format!("{}:{}", past.commit, file.path)]).is_ok()
                     {
@@ -133,7 +162,7 @@ impl ReplaySandbox {
         Ok(())
     }
 
-    /// The file with the first half of the commit's hunks only.
+    /// Writes the file with only the first half of the commit's hunks.
     fn write_half(&self, past: &ReplayCommit, path: &str) -> Result<(), ReplayError> {
         let repo = Repo::discover(&self.folder)?;
         let (Some(old), Some(new)) = (repo.file_at(&past.parent, path)?, repo.file_at(&past.commit, path)?) else {
@@ -147,7 +176,7 @@ impl ReplaySandbox {
         let mut text: Vec<u8> = Vec::new();
         let mut next = 0;
         for hunk in &hunks[..hunks.len() / 2] {
-            // A side without lines names the line before.
+            // A side without lines names the line before it.
             let start = hunk.old_start as usize - usize::from(hunk.old_lines > 0);
             let from = hunk.new_start.saturating_sub(u32::from(hunk.new_lines > 0)) as usize;
             text.extend(old.get(next..start).unwrap_or_default().concat());
@@ -159,26 +188,50 @@ impl ReplaySandbox {
         std::fs::write(&file, text).map_err(|source| ReplayError::Write { path: file, source })
     }
 
+    /// Discards all uncommitted changes.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn discard_changes(&self) -> Result<(), ReplayError> {
         self.git(&["reset", "--quiet", "--hard"])?;
         self.git(&["clean", "--quiet", "-ffd"]).map(drop)
     }
 
+    /// Commits all changes.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn commit(&self, message: &str) -> Result<(), ReplayError> {
         self.git(&["add", "--all"])?;
         self.git(&["commit", "--quiet", "--allow-empty", "--no-verify", "-m", message]).map(drop)
     }
 
+    /// Amends HEAD with all changes.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn amend(&self) -> Result<(), ReplayError> {
         self.git(&["add", "--all"])?;
         self.git(&["commit", "--quiet", "--amend", "--allow-empty", "--no-verify", "--no-edit"]).map(drop)
     }
 
+    /// Changes the message of HEAD.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn reword(&self, message: &str) -> Result<(), ReplayError> {
         self.git(&["commit", "--quiet", "--amend", "--allow-empty", "--no-verify", "-m", message]).map(drop)
     }
 
-    /// Somebody else's commit on the trunk, in a file of its own, and the topic on top of it.
+    /// Adds a commit of another author to the trunk, in its own file, and rebases the topic onto it.
+    ///
+    /// # Errors
+    ///
+    /// If git fails, or the file cannot be written.
     pub fn rebase(&self, topic: &str, serial: usize) -> Result<(), ReplayError> {
         self.git(&["switch", "--quiet", TRUNK])?;
         let file = self.folder.join(format!("trunk-moved-{serial}.txt"));
@@ -188,6 +241,11 @@ impl ReplaySandbox {
         self.git(&["rebase", "--quiet", TRUNK]).map(drop)
     }
 
+    /// Switches to a branch.
+    ///
+    /// # Errors
+    ///
+    /// If git fails.
     pub fn switch(&self, branch: &str) -> Result<(), ReplayError> {
         self.git(&["switch", "--quiet", branch]).map(drop)
     }
@@ -208,14 +266,14 @@ pub(super) struct TouchedPath {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TouchedPathKind {
-    /// An ordinary file on both sides.
+    /// A regular file on both sides.
     Edited,
     Deleted,
-    /// New, a link, or another kind of file than before.
+    /// A new file, a link, or another file type than before.
     Other,
 }
 
-/// A path that git does not take for a pattern.
+/// Returns a pathspec without wildcard characters.
 fn literal_pathspec(path: &str) -> String {
     format!(":(literal){path}")
 }
@@ -224,7 +282,7 @@ fn split_lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|&byte| byte == b'\n').collect()
 }
 
-/// The git program without what the surroundings say about repositories.
+/// Creates a git command without the environment's git variables.
 fn git_command() -> Command {
     let mut command = Command::new("git");
     for (name, _) in std::env::vars_os() {

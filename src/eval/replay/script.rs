@@ -1,31 +1,31 @@
-//! What a person does on the way to one commit, as a list of steps; pure.
+//! Plans the steps of a user on the way to one commit. Pure: no IO.
 
 use super::rng::SplitMix64;
 use crate::domain::Scope;
 
-/// One thing that a person, or a program beside them, does.
+/// One step of a user, or of a program that works beside the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SessionStep {
-    /// The next part of the commit's edits is written into the working tree.
+    /// Writes the next part of the commit's edits into the working tree.
     Edit(EditPart),
-    /// The working tree goes back to HEAD.
+    /// Resets the working tree to HEAD.
     Discard,
-    /// A review is asked for.
+    /// Requests a review.
     Review(ReplayScope, AfterRequest),
     Commit,
-    /// Everything that is in the working tree goes into HEAD's commit.
+    /// Amends HEAD's commit with the working tree.
     Amend,
-    /// HEAD's commit gets another message.
+    /// Changes the message of HEAD's commit.
     Reword,
-    /// The trunk has moved meanwhile; the branch is put on top of it.
+    /// Adds a commit to the trunk and rebases the branch onto it.
     Rebase,
-    /// To the trunk and back, with a review there.
+    /// Switches to the trunk, requests a review there, and switches back.
     VisitTrunk,
-    /// Everything on the commit is done: its review and a full review of the same code are held against each other.
+    /// Compares the finished commit's review with a full review of the same code.
     Compare(ReplayScope),
 }
 
-/// How much of a commit's edits.
+/// The part of a commit's edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EditPart {
     /// Half of the files, the last of them with half of its hunks.
@@ -35,7 +35,7 @@ pub(super) enum EditPart {
     All,
 }
 
-/// What a review is asked of.
+/// The scope of a requested review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplayScope {
     Worktree,
@@ -44,14 +44,14 @@ pub(super) enum ReplayScope {
     Branch,
 }
 
-/// What happens to a review that was asked for.
+/// The continuation after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterRequest {
-    /// It is waited for.
+    /// Waits for the review.
     Wait,
-    /// The session goes on while it works.
+    /// Continues while the review works.
     GoOn,
-    /// Its worker is killed as soon as it has begun; the next command finds it dead.
+    /// Kills the worker as soon as it has begun; the next command finds it dead.
     Kill,
 }
 
@@ -65,14 +65,14 @@ impl ReplayScope {
     }
 }
 
-/// The steps to one commit. The shares are a picture of a lively session, not a measurement of people: two sittings for
-/// nearly every commit, a quarter of them amended, a tenth rebased, every seventh review interrupted.
+/// Plans the steps to one commit. The probabilities describe a lively session and are not measured: two sittings for
+/// nearly every commit, a quarter of the commits amended, a tenth rebased, every seventh review interrupted.
 pub(super) fn plan_steps(dice: &mut SplitMix64) -> Vec<SessionStep> {
     use AfterRequest::{GoOn, Kill, Wait};
     let mut steps = vec![SessionStep::Edit(EditPart::Half)];
     steps.push(SessionStep::Review(ReplayScope::Worktree, if dice.chance(15) { Kill } else { GoOn }));
     if dice.chance(30) {
-        // The editor, a hook and a person ask at once.
+        // The editor, a hook and a user send requests at the same time.
         steps.push(SessionStep::Review(ReplayScope::Worktree, GoOn));
     }
     if dice.chance(60) {

@@ -1,8 +1,8 @@
-//! The token meter of a replay: what a reviewer that is paid by the token would be sent.
+//! Counts the input tokens that a reviewer with a price per token would receive in a replay.
 //!
-//! Counted is the diff as a model sees it (three lines of context, secrets masked), in tokens of o200k_base. The prompt
-//! around it, the same for each request, is left out on both sides of the comparison: that favours reviewing everything
-//! in full, which asks more often.
+//! Counts the diff as a model sees it (three lines of context, secrets masked) in tokens of o200k_base. The prompt
+//! around the diff is the same for each request and is left out on both sides of the comparison. This favours full
+//! reviews, which send more requests.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use crate::git::{FilterSettings, GitError, Repo};
 use crate::masking::Mask;
 use crate::tokens::{Encoding, count_tokens};
 
-/// In small parts, so that a part is one hunk or a few lines of a large one.
+/// Small parts, so that a part is one hunk or a few lines of a large hunk.
 const DIFF_MEASURE: DiffLimits =
     DiffLimits { budget_tokens: u64::MAX, max_part_tokens: DiffLimits::MIN_PART_TOKENS, context_lines: 3 };
 
-/// Counts, and remembers what it has counted.
+/// Counts tokens and caches the counts.
 pub(super) struct TokenMeter<'a> {
     repo: &'a Repo,
     filter: FilterSettings,
@@ -29,7 +29,11 @@ impl<'a> TokenMeter<'a> {
         Self { repo, filter, full: HashMap::new() }
     }
 
-    /// All of what a run was asked to review.
+    /// Counts the whole change of a run.
+    ///
+    /// # Errors
+    ///
+    /// If git cannot read the change.
     pub fn count_full(&mut self, run: &RunRecord) -> Result<u64, GitError> {
         let key = (run.base_commit.clone(), run.snapshot_commit.clone());
         if let Some(tokens) = self.full.get(&key) {
@@ -40,7 +44,11 @@ impl<'a> TokenMeter<'a> {
         Ok(tokens)
     }
 
-    /// What a run really put before its reviewer: hunks that it carried over are not in it.
+    /// Counts the hunks that a run sent to its reviewer, without carried hunks.
+    ///
+    /// # Errors
+    ///
+    /// If git cannot read the change.
     pub fn count_sent(&self, output: &RunOutput) -> Result<u64, GitError> {
         let mut covered: HashMap<&str, &[LineRange]> = HashMap::new();
         for file in &output.coverage.files {

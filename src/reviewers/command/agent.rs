@@ -1,4 +1,4 @@
-//! One request to a program: from the text it is given to the answer, or the reason why there is none.
+//! Sends one request to a command-line agent and converts its output into an answer or an error.
 
 use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
@@ -11,34 +11,34 @@ use super::{CommandDialect, FolderAccess, Program, error_text, prompt};
 use crate::domain::{ChatRequest, ChatResponse, ErrorClass, StopReason};
 use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
 
-/// How often the watcher is asked whether to go on.
+/// Interval between two checks whether the observer asked to stop.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// Output that is read at most; a program that writes more is ended. Most of it is not kept.
+/// Maximum number of output bytes that are read. A program that writes more is ended. Most of the output is not kept.
 const MAX_OUTPUT_BYTES: u64 = 256 * 1024 * 1024;
-/// How long the output may stay open after the program and all that descends from it are gone.
+/// Maximum time that the output may stay open after the program and all its descendants are gone.
 const OUTPUT_CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A program as a model to talk to; see [`super::open`].
+/// A command-line agent as a chat model; [`super::open`] creates it.
 pub struct Agent {
     program: Program,
-    /// One that was asked to end. It is waited for before anything else is started, and with this value's end.
+    /// A process that was asked to end. It is awaited before the next start, and when this value is dropped.
     ending: Option<AgentProcess>,
 }
 
-/// How a run of the program came to its end.
+/// The way in which a run of the program ended.
 enum AgentExit {
     Exited(i32),
     Killed(i32),
     NotStarted(i32),
-    /// The keeper is gone, nobody knows why.
+    /// The supervisor ended for an unknown reason.
     SupervisorLost,
     Idle,
     TooLong,
-    /// It wrote more than anybody reads.
+    /// The program wrote more than [`MAX_OUTPUT_BYTES`].
     TooMuchOutput,
 }
 
-/// All that came out of a run.
+/// The complete output of a run.
 struct AgentOutcome {
     end: AgentExit,
     transcript: AgentOutput,
@@ -94,7 +94,7 @@ impl Agent {
         })
     }
 
-    /// Follows a program to its end, or ends it.
+    /// Collects the output until the program ends, or ends the program at a limit.
     fn collect_output(
         &mut self,
         mut running: AgentProcess,
@@ -150,13 +150,13 @@ impl Agent {
         Ok(AgentOutcome { end, transcript, errors })
     }
 
-    /// An answer from what there is; an error when there is nothing that can be used.
+    /// Builds a response from the output, or an error if the output is unusable.
     fn build_response(
         &self,
         outcome: AgentOutcome,
         environment: &[(OsString, OsString)],
     ) -> Result<ChatResponse, ChatError> {
-        // Whoever was to change files may have nothing to say.
+        // A program that was allowed to change files may end well without any text.
         let did = self.program.access == FolderAccess::Write && matches!(outcome.end, AgentExit::Exited(0));
         let is_answer = outcome.is_answer() || (did && outcome.transcript.said.error.is_none());
         let AgentOutcome { end, transcript: AgentOutput { said, stray, dialect }, errors } = outcome;
@@ -172,7 +172,7 @@ impl Agent {
                 _ if !well => StopReason::Interrupted,
                 Some(stop) => stop,
                 None if dialect == CommandDialect::Plain => StopReason::Done,
-                // It ended well without having said so.
+                // The program ended well but reported no stop reason.
                 None => StopReason::Unknown,
             };
             let asked_for = self.program.model.clone().unwrap_or_default();
@@ -219,7 +219,7 @@ impl Agent {
         Err(self.build_error(class, error_text::mask_keys(&what, environment)))
     }
 
-    /// What happened, in words.
+    /// Describes the end of the run in words.
     fn describe_exit(&self, end: &AgentExit, words: Option<&str>, errors: &[u8]) -> String {
         let from_errors = || error_text::find_error_line(errors);
         let words = words.map(str::to_owned).or_else(from_errors).map(|words| error_text::to_one_line(&words));
@@ -286,8 +286,8 @@ impl Agent {
 }
 
 impl AgentOutcome {
-    /// Whether there is something to go on with. Of a program of no known kind that failed, only what could hold
-    /// findings: it may have written its complaints to the wrong place.
+    /// Returns `true` if the text is a usable answer. If a program of unknown kind failed, the text must contain a
+    /// bracket that could begin findings, because the program may have written its error message to standard output.
     fn is_answer(&self) -> bool {
         let said = &self.transcript.said;
         let failed = !matches!(self.end, AgentExit::Exited(0));

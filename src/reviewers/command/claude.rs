@@ -1,8 +1,12 @@
-//! The events of Claude Code (`--output-format stream-json --verbose --include-partial-messages`), seen with 2.1.
+//! Reads the events of Claude Code (`--output-format stream-json --verbose --include-partial-messages`), as of version
+//! 2.1.
 //!
-//! `system` (`init` names the model, `api_retry` a wait), `stream_event` (the provider's own stream, in pieces),
-//! `assistant` (a whole message), `user` (answers of tools) and at last `result`. What it says itself when the provider
-//! does not answer is an `assistant` event too, with an `error` and the model `<synthetic>`.
+//! - `system`: `init` names the model, `api_retry` reports a wait.
+//! - `stream_event`: the provider's own stream, in pieces.
+//! - `assistant`: a whole message. Claude Code's own message after a failure of the provider is an `assistant` event
+//!   too, with an `error` and the model `<synthetic>`.
+//! - `user`: the results of tools.
+//! - `result`: the last event.
 
 use serde_json::Value;
 
@@ -12,16 +16,16 @@ use super::transcript::AgentTranscript;
 use crate::domain::{ErrorClass, StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 
-/// Tokens of messages that no `result` has summed up yet.
+/// Token usage of messages that are not yet included in a `result` event.
 #[derive(Debug, Default)]
 pub struct ClaudeUsageCounter {
     message: String,
-    /// Of that message: each of its events brings the whole count again.
+    /// Usage of the current message. Each event of a message repeats its whole count.
     usage: Usage,
     earlier: Usage,
 }
 
-/// Whether an event is the first of a session.
+/// Returns `true` if the event is the first of a session.
 pub fn is_session_start(event: &Value) -> bool {
     str_field(event, "type") == "system" && str_field(event, "subtype") == "init" && event.get("session_id").is_some()
 }
@@ -107,7 +111,7 @@ fn read_result(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUs
         let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         let words = if last.is_empty() { errors.collect::<Vec<_>>().join("; ") } else { last.to_owned() };
         match str_field(event, "subtype") {
-            // It was not given more: what it said stands.
+            // The program reached its own limit: its text so far is still usable.
             subtype if subtype.starts_with("error_max_") => said.stop = Some(StopReason::Interrupted),
             _ => {
                 let earlier = said.error.take().map(|(class, _)| class);
@@ -155,7 +159,7 @@ impl ClaudeUsageCounter {
     }
 }
 
-/// Here `input_tokens` are those that no cache knew; thoughts are part of the output.
+/// Parses the token usage. `input_tokens` excludes all cached tokens; the output includes the thinking.
 fn read_usage(usage: &Value) -> Usage {
     let cached = u64_field(usage, "cache_read_input_tokens");
     Usage {

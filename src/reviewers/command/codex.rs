@@ -1,8 +1,11 @@
-//! The events of Codex (`codex exec --json`), seen with 0.169.
+//! Reads the events of Codex (`codex exec --json`), as of version 0.169.
 //!
-//! `thread.started`, `turn.started`, `item.started|updated|completed` (of which `agent_message` is what it says), `error`
-//! (also for each attempt to reach the provider again), and at last `turn.completed` or `turn.failed`. The model is not
-//! named.
+//! - `thread.started`, `turn.started`.
+//! - `item.started`, `item.updated`, `item.completed`: an `agent_message` item is text of the answer.
+//! - `error`: an error, also for each attempt to reach the provider again.
+//! - `turn.completed` or `turn.failed`: the last event.
+//!
+//! No event names the model.
 
 use serde_json::Value;
 
@@ -12,7 +15,7 @@ use super::transcript::AgentTranscript;
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 
-/// Whether an event is the first of a session.
+/// Returns `true` if the event is the first of a session.
 pub fn is_session_start(event: &Value) -> bool {
     str_field(event, "type") == "thread.started" && event.get("thread_id").is_some()
 }
@@ -32,7 +35,7 @@ pub fn read_event(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMu
             said.error = Some((error_text::classify(0, words), words.to_owned()));
         }
         "turn.completed" => {
-            // Troubles before were overcome.
+            // Codex recovered from earlier errors.
             said.error = None;
             said.stop = Some(StopReason::Done);
             if let Some(usage) = event.get("usage") {
@@ -48,12 +51,12 @@ pub fn read_event(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMu
 }
 
 fn is_message(event: &Value) -> bool {
-    // `item_type: assistant_message` until 0.43.
+    // The field was `item_type: assistant_message` until 0.43.
     let item = |key: &str| event.get("item").map_or("", |item| str_field(item, key));
     item("type") == "agent_message" || item("item_type") == "assistant_message"
 }
 
-/// Here input includes what a cache knew, and output includes thoughts.
+/// Parses the token usage. The input includes cached tokens, the output includes reasoning.
 fn read_usage(usage: &Value) -> Usage {
     let reasoning = u64_field(usage, "reasoning_output_tokens");
     Usage {

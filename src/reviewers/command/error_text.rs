@@ -1,23 +1,24 @@
-//! What went wrong with a program, by class and with what to do, from words that may hold anything.
+//! Classifies the error messages of programs and gives advice for each class.
 //!
-//! Invariants: one line, harmless for a terminal, bounded, and without a key: what looks like one, and what the
-//! environment holds under a name of one, is masked.
+//! Invariant: a message is one line of bounded length, without control characters and without keys. Text that looks
+//! like a key, and values of environment variables with the name of a key, are masked.
 
 use std::ffi::OsString;
 
 use super::CommandDialect;
 use crate::domain::{ErrorClass, text};
 
-/// Of the words of a program in an error.
+/// Maximum length of a program's words in an error message.
 const MAX_MESSAGE_CHARS: usize = 300;
-/// Of what a program wrote to standard error.
+/// Maximum size of the standard error that is kept.
 pub const MAX_STDERR_BYTES: usize = 64 * 1024;
-/// Shorter values are no keys, and masking them would hide words.
+/// Minimum length of a masked value. Shorter values are no keys, and masking them would hide ordinary words.
 const MIN_KEY_BYTES: usize = 8;
-/// How well-known keys begin.
+/// Prefixes of well-known keys.
 const KEY_PREFIXES: [&str; 8] = ["sk-", "AIza", "ghp_", "gho_", "glpat-", "xox", "eyJ", "Bearer "];
 
-/// Words by which agents say what is wrong, the first that fits decides. Digits stand alone.
+/// Phrases in agents' error messages. The first match decides. A number matches only if no letter or digit is next to
+/// it.
 const ERROR_PHRASES: [(&[&str], ErrorClass); 8] = [
     (&["quota", "billing", "credit balance", "usage limit", "402"], ErrorClass::Quota),
     (&["rate limit", "rate_limit", "too many requests", "429", "resource_exhausted"], ErrorClass::RateLimit),
@@ -83,7 +84,7 @@ const ERROR_PHRASES: [(&[&str], ErrorClass); 8] = [
     (&["parse json", "unexpected token", "malformed"], ErrorClass::Malformed),
 ];
 
-/// What an agent's words mean; `status` is that of HTTP, 0 when it did not say.
+/// Classifies an agent's error message; `status` is the HTTP status, or 0 if unknown.
 pub fn classify(status: u64, words: &str) -> ErrorClass {
     let by_words = || {
         let words = words.to_lowercase();
@@ -95,7 +96,7 @@ pub fn classify(status: u64, words: &str) -> ErrorClass {
     match status {
         401 | 403 => ErrorClass::Auth,
         402 => ErrorClass::Quota,
-        // Also for an account that has nothing left.
+        // Providers also use 429 for an account without credit.
         429 => by_words().filter(|class| *class == ErrorClass::Quota).unwrap_or(ErrorClass::RateLimit),
         500..=599 => ErrorClass::Overloaded,
         413 => ErrorClass::ContextTooLong,
@@ -114,7 +115,7 @@ fn has_phrase(words: &str, sign: &str) -> bool {
     })
 }
 
-/// What somebody can do about it.
+/// Returns what the user can do about the error.
 pub fn advice(class: ErrorClass, dialect: CommandDialect) -> &'static str {
     match (class, dialect) {
         (ErrorClass::Auth, CommandDialect::Claude) => {
@@ -136,7 +137,7 @@ pub fn advice(class: ErrorClass, dialect: CommandDialect) -> &'static str {
     }
 }
 
-/// Words as one harmless line.
+/// Makes the words one line without control characters, cut to [`MAX_MESSAGE_CHARS`].
 pub fn to_one_line(words: &str) -> String {
     let line = text::sanitize_line(words.trim());
     let mut short: String = line.chars().take(MAX_MESSAGE_CHARS).collect();
@@ -146,7 +147,8 @@ pub fn to_one_line(words: &str) -> String {
     short
 }
 
-/// The line of standard error that says most: the first that calls itself an error, else the first that is no warning.
+/// Returns the most informative line of standard error: the first line that begins with "error" or "fatal", otherwise
+/// the first line that is no warning.
 pub fn find_error_line(errors: &[u8]) -> Option<String> {
     let errors = String::from_utf8_lossy(errors);
     let lines = || errors.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -161,7 +163,7 @@ pub fn find_error_line(errors: &[u8]) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Replaces keys: what begins like one, and the values of variables that are named like one.
+/// Masks keys: words with a known prefix, and the values of variables with the name of a key.
 pub fn mask_keys(words: &str, environment: &[(OsString, OsString)]) -> String {
     let mut masked = words.to_owned();
     for (name, value) in environment {
@@ -202,7 +204,7 @@ mod tests {
     use super::*;
 
     #[rstest]
-    // As the agents said it to a server that answered so.
+    // Messages that the agents wrote for such answers of a fake provider.
     #[case(0, "Not logged in · Please run /login", ErrorClass::Auth)]
     #[case(0, "Invalid API key · Fix external API key", ErrorClass::Auth)]
     #[case(0, "unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1/v1", ErrorClass::Auth)]
@@ -225,7 +227,7 @@ mod tests {
     #[case(0, "error: unexpected argument '--ephemeral' found", ErrorClass::Configuration)]
     #[case(0, "Gemini CLI is not running in a trusted directory.", ErrorClass::Configuration)]
     #[case(0, "API Error: Failed to parse JSON", ErrorClass::Malformed)]
-    // Digits within others say nothing.
+    // Digits inside longer numbers do not count.
     #[case(0, "request id: req-4290401 failed", ErrorClass::Reviewer)]
     #[case(0, "segmentation fault", ErrorClass::Reviewer)]
     fn words_have_a_class(#[case] status: u64, #[case] words: &str, #[case] class: ErrorClass) {

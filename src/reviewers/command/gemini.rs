@@ -1,8 +1,13 @@
-//! The events of Gemini CLI (`--output-format stream-json`), and its one object (`--output-format json`), seen with
-//! 0.61.
+//! Reads the events of Gemini CLI (`--output-format stream-json`) and its single object (`--output-format json`), as of
+//! version 0.61.
 //!
-//! `init` (names the model), `message` (of the assistant in pieces, `delta`), `tool_use`, `tool_result`, `error` (also
-//! warnings), and at last `result`. The one object has only what was said last: `response`, `stats`, `error`.
+//! - `init`: names the model.
+//! - `message`: the assistant's text, in pieces if `delta` is set.
+//! - `tool_use`, `tool_result`.
+//! - `error`: an error or a warning.
+//! - `result`: the last event.
+//!
+//! The single object contains only the last message: `response`, `stats`, `error`.
 
 use serde_json::Value;
 
@@ -12,7 +17,7 @@ use super::transcript::AgentTranscript;
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 
-/// Whether an event is the first of a session.
+/// Returns `true` if the event is the first of a session.
 pub fn is_session_start(event: &Value) -> bool {
     str_field(event, "type") == "init" && event.get("session_id").is_some() && event.get("model").is_some()
 }
@@ -46,7 +51,7 @@ pub fn read_event(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMu
     }
 }
 
-/// The one object; whether it was one.
+/// Reads the single object. Returns `false` if the JSON is not such an object.
 pub fn read_object(object: &Value, said: &mut AgentTranscript) -> bool {
     let words = str_at(object, "/error/message");
     if words.is_empty() && object.get("response").is_none() {
@@ -60,7 +65,7 @@ pub fn read_object(object: &Value, said: &mut AgentTranscript) -> bool {
     let mut most = 0;
     for (model, stats) in object.pointer("/stats/models").and_then(Value::as_object).into_iter().flatten() {
         let tokens = stats.get("tokens").unwrap_or(&Value::Null);
-        // The one that did most of the work.
+        // Take the model that processed the most prompt tokens.
         if said.model.is_empty() || u64_field(tokens, "prompt") > most {
             most = u64_field(tokens, "prompt");
             model.clone_into(&mut said.model);
@@ -77,7 +82,7 @@ fn set_error(words: &str, said: &mut AgentTranscript) {
     said.error = Some((error_text::classify(0, words), words.to_owned()));
 }
 
-/// Here thoughts are only in the total.
+/// Parses the token usage. Only the total includes the thinking tokens.
 fn read_stream_stats(stats: &Value) -> Usage {
     let (input, output) = (u64_field(stats, "input_tokens"), u64_field(stats, "output_tokens"));
     Usage {

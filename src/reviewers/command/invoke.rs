@@ -1,7 +1,8 @@
-//! How a program is called: where it is, with which arguments, in which environment.
+//! Finds the program of an agent and builds its arguments and its environment.
 //!
-//! Invariants: nothing of the reviewed code decides which program runs; agents are called so that they only read (or, for a
-//! fix, write files of their folder and nothing else), bring no tools but those for it, and load no settings, hooks or servers from the folder.
+//! - Nothing in the reviewed code decides which program runs.
+//! - The options restrict an agent to reading, or to writing files of its folder for a fix. They disable other tools,
+//!   and settings, hooks and servers from the folder.
 
 use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
@@ -9,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use super::{CommandDialect, FolderAccess};
 
-/// Files and folders by which a repository tells agents what to run, where to send things or what to do. Claude Code
-/// and Codex can be told to pass them over; Gemini CLI obeys all of them in a folder it trusts, and without trust it
-/// does not work without a terminal. So they stay out of the checkout, for [`crate::git::Repo::throwaway`]; what a
-/// change does to them is in its diff.
+/// Files and folders with which a repository tells agents which commands to run, where to send data or what to do.
+///
+/// Claude Code and Codex have options to ignore them. Gemini CLI obeys all of them in a trusted folder, and in an
+/// untrusted folder it does not work without a terminal. Therefore [`crate::git::Repo::create_checkout`] leaves them
+/// out of the checkout. The diff still shows what a change does to them.
 pub const AGENT_SETTINGS_PATHS: [&str; 13] = [
     ".agents",
     ".claude",
@@ -29,7 +31,7 @@ pub const AGENT_SETTINGS_PATHS: [&str; 13] = [
     "GEMINI.md",
 ];
 
-/// What a session of an agent tells its commands; an agent that we start would take it for its own.
+/// Variables that an agent's session sets for its commands. An agent that revdeck starts would take them for its own.
 const SESSION_VARIABLES: [&str; 9] = [
     "AI_AGENT",
     "CLAUDECODE",
@@ -68,11 +70,11 @@ const GEMINI_OPTIONS: &[&[&str]] = &[
 ];
 
 const CLAUDE_READ_OPTIONS: &[&[&str]] = &[&["--permission-mode", "plan"], &["--tools", "Read,Grep,Glob"]];
-/// Edits of files in the folder are accepted; whatever else would be asked about is refused without a terminal.
+/// Edits of files in the folder are accepted. Every other permission request is refused, because there is no terminal.
 const CLAUDE_WRITE_OPTIONS: &[&[&str]] =
     &[&["--permission-mode", "acceptEdits"], &["--tools", "Read,Grep,Glob,Edit,Write"]];
 const CODEX_READ_OPTIONS: &[&[&str]] = &[&["--sandbox", "read-only"]];
-/// The sandbox lets it write into the folder, and by itself also into those for temporary files.
+/// The sandbox allows writes in the folder. Its default would allow the folders for temporary files too.
 const CODEX_WRITE_OPTIONS: &[&[&str]] = &[
     &["--sandbox", "workspace-write"],
     &["-c", "sandbox_workspace_write.exclude_slash_tmp=true"],
@@ -81,7 +83,7 @@ const CODEX_WRITE_OPTIONS: &[&[&str]] = &[
 const GEMINI_READ_OPTIONS: &[&[&str]] = &[&["--approval-mode", "plan"]];
 const GEMINI_WRITE_OPTIONS: &[&[&str]] = &[&["--approval-mode", "auto_edit"]];
 
-/// Other names of options.
+/// Alternative names of options.
 const OPTION_ALIASES: [(&str, &str); 8] = [
     ("-p", "--print"),
     ("-p", "--prompt"),
@@ -94,7 +96,8 @@ const OPTION_ALIASES: [(&str, &str); 8] = [
 ];
 
 impl CommandDialect {
-    /// The arguments: the user's, then those that make the program a reviewer, except for options that the user chose.
+    /// Builds the arguments: the user's arguments first, then the options that make the program a reviewer. An option
+    /// that the user gave is not added again.
     pub fn build_arguments(
         self,
         theirs: &[String],
@@ -149,7 +152,7 @@ impl CommandDialect {
     }
 }
 
-/// Whether the user's words hold this option. Of `-c key=value` the key counts.
+/// Returns `true` if the user's arguments contain the option. For `-c key=value` the key is compared.
 fn is_given(theirs: &[String], option: &[&str]) -> bool {
     let name = match option {
         ["-c", pair] => pair.split('=').next().unwrap_or_default(),
@@ -163,17 +166,22 @@ fn is_given(theirs: &[String], option: &[&str]) -> bool {
     })
 }
 
-/// Why a program cannot be started.
+/// The reason why a program cannot be started.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FindProgramError {
     NotInPath,
-    /// A path that starts from the current folder, which will be one with the reviewed code.
+    /// A path relative to the current folder, which will be a folder with the reviewed code.
     Relative,
     NotThere(PathBuf),
     NotExecutable(PathBuf),
 }
 
-/// Where a program is. Relative folders in `path` do not count: they would be looked for in the reviewed code.
+/// Finds the program in `path`, the value of `PATH`. Skips relative folders, because they would lead into the reviewed
+/// code.
+///
+/// # Errors
+///
+/// [`FindProgramError`] if the program does not exist, is not executable, or is given by a relative path.
 pub fn find_program(program: &str, path: &OsStr) -> Result<PathBuf, FindProgramError> {
     let given = Path::new(program);
     if given.is_absolute() {
@@ -198,7 +206,7 @@ pub fn find_program(program: &str, path: &OsStr) -> Result<PathBuf, FindProgramE
     Err(refused.map_or(FindProgramError::NotInPath, FindProgramError::NotExecutable))
 }
 
-/// `None` when there is no such file.
+/// Returns `None` if there is no such file.
 fn is_executable(file: &Path) -> Option<bool> {
     let seen = file.metadata().ok()?;
     #[cfg(unix)]
@@ -208,8 +216,8 @@ fn is_executable(file: &Path) -> Option<bool> {
     Some(seen.is_file() && allowed)
 }
 
-/// The environment of a program: ours without what is ours or another session's, with what a reviewer needs, and then
-/// `extra`, which overrules it.
+/// Builds the environment of a program: the current environment without the variables of revdeck, git and other
+/// sessions, plus the variables that a reviewer needs. The variables in `extra` come last and win.
 pub fn build_environment(
     ours: impl Iterator<Item = (OsString, OsString)>,
     folder: &Path,
@@ -218,7 +226,7 @@ pub fn build_environment(
 ) -> Vec<(OsString, OsString)> {
     let is_kept = |name: &OsStr| {
         let name = name.to_string_lossy();
-        // Everything of git's: it names the repository, the index or the settings of whoever started us.
+        // All variables of git are removed: they name the repository, the index or the settings of the caller.
         !name.starts_with("REVDECK_") && !name.starts_with("GIT_") && !SESSION_VARIABLES.contains(&name.as_ref())
     };
     let mut environment: Vec<_> = ours.filter(|(name, _)| is_kept(name)).collect();
@@ -227,7 +235,7 @@ pub fn build_environment(
         environment.push((name.to_owned(), value.to_owned()));
     };
     for (name, value) in [
-        // For hooks of ours, so that a review does not ask for reviews.
+        // revdeck's hooks check it, so that a review does not request reviews.
         ("REVDECK_REVIEW", "1"),
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GIT_OPTIONAL_LOCKS", "0"),
@@ -237,12 +245,12 @@ pub fn build_environment(
         set(name.as_ref(), value.as_ref());
     }
     if dialect == CommandDialect::Gemini {
-        // See `SETTINGS_OF_AGENTS`.
+        // Safe because of `AGENT_SETTINGS_PATHS`.
         set("GEMINI_CLI_TRUST_WORKSPACE".as_ref(), "true".as_ref());
     }
     set("PWD".as_ref(), folder.as_os_str());
     if let Some(above) = folder.parent() {
-        // Nobody takes a repository around the checkout for the reviewed one.
+        // No git command may take a repository around the checkout for the reviewed repository.
         set("GIT_CEILING_DIRECTORIES".as_ref(), above.as_os_str());
     }
     for (name, value) in extra {

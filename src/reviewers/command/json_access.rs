@@ -1,4 +1,4 @@
-//! Reading JSON that may hold anything: what is not there, or is something else, is empty or 0.
+//! Reads untrusted JSON: a missing field or a field of another type is empty or 0.
 
 use serde_json::Value;
 

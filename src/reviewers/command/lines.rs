@@ -1,18 +1,18 @@
-//! A stream of bytes in lines, none of them longer than a limit.
+//! Splits a stream of bytes into lines of bounded length.
 
-/// What is kept of a line; the rest is skipped.
+/// Maximum number of bytes of a line that are kept. The rest of the line is skipped.
 pub const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
-/// The line that is still coming in.
+/// A line splitter with the incomplete last line.
 #[derive(Debug, Default)]
 pub struct BoundedLines {
     line: Vec<u8>,
-    /// The line was longer than the limit.
+    /// The line is longer than the limit.
     skipping: bool,
 }
 
 impl BoundedLines {
-    /// Takes bytes in and hands out each line that they end, without its `\n`.
+    /// Takes more bytes and passes each complete line to `line`, without its `\n`.
     pub fn feed(&mut self, mut bytes: &[u8], mut line: impl FnMut(&[u8])) {
         while let Some(at) = memchr::memchr(b'\n', bytes) {
             let (head, tail) = bytes.split_at(at);
@@ -29,7 +29,7 @@ impl BoundedLines {
         self.append(bytes);
     }
 
-    /// The last line, when it did not end.
+    /// Returns the last line if it has no line end.
     pub fn finish(self) -> Option<Vec<u8>> {
         (!self.line.is_empty()).then_some(self.line)
     }

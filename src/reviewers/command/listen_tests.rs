@@ -1,4 +1,4 @@
-//! Streams as the agents wrote them to a server that played the provider, shortened; and hostile ones.
+//! Event streams that the agents wrote against a fake provider, shortened; and hostile streams.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -80,7 +80,7 @@ fn usage(input: u64, cached: u64, output: u64, reasoning: u64) -> Usage {
     Usage { input, cached, output, reasoning }
 }
 
-/// Text as it was told on the way.
+/// Returns the text that was reported on the way.
 fn streamed_text(told: &[ChatProgress]) -> String {
     let texts = told.iter().filter_map(|progress| match progress {
         ChatProgress::Text(text) => Some(text.as_str()),
@@ -94,7 +94,7 @@ fn streamed_text(told: &[ChatProgress]) -> String {
 #[case(CommandDialect::Codex, CODEX, ANSWER, usage(2208, 2100, 50, 10), "")]
 #[case(CommandDialect::Gemini, GEMINI, ANSWER, usage(2208, 2100, 50, 10), "gemini-2.5-pro")]
 #[case(CommandDialect::Gemini, GEMINI_OBJECT, "Done. {\"findings\":[2]}", usage(2208, 2100, 50, 10), "gemini-2.5-pro")]
-// A program of an unknown name that begins as one of them.
+// A program of unknown name that begins like an agent.
 #[case(CommandDialect::Plain, &[CLAUDE, CLAUDE_RESULT].concat(), ANSWER, usage(2208, 2100, 50, 0), "claude-opus-4-8")]
 #[case(CommandDialect::Plain, CODEX, ANSWER, usage(2208, 2100, 50, 10), "")]
 #[case(CommandDialect::Plain, GEMINI, ANSWER, usage(2208, 2100, 50, 10), "gemini-2.5-pro")]
@@ -246,7 +246,7 @@ fn one_endless_line_is_bounded() {
 }
 
 proptest! {
-    /// Whatever is said, in whatever pieces: no panic, and the same is heard.
+    /// Any output in any pieces causes no panic and gives the same result.
     #[test]
     fn pieces_make_no_difference(
         lines in prop::collection::vec(prop_oneof![

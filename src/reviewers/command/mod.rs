@@ -1,13 +1,16 @@
-//! Reviewers that are programs: Claude Code, Codex, Gemini CLI, and any other that takes a prompt on standard input.
+//! Reviewers that are programs: Claude Code, Codex, Gemini CLI, and any other program that takes a prompt on standard
+//! input.
 //!
-//! Invariants: a program runs in a folder of its own (see [`crate::git::Throwaway`]), without a terminal, and reads
-//! only, as far as it can be told to (or, for a fix, writes into that folder); with [`Agent`] gone nothing of it is left, nor when the worker is killed
-//! ([`keeper`]); what it writes is data, and bounded however much it is.
+//! - A program runs in its own folder (see [`crate::git::TemporaryCheckout`]), without a terminal. It only reads, as
+//!   far as its options can restrict it, or writes into that folder for a fix.
+//! - After [`Agent`] is dropped, or the worker is killed, no process of the program is left ([`supervisor`]).
+//! - The output of a program is untrusted data and is bounded.
 //!
-//! A request becomes one text ([`prompt`]) and one run of the program ([`invoke`], [`running`]); its output becomes one
-//! answer ([`listen`]): all that the program said, not only its last words, because it may report along the way. Tokens
-//! are as it counted them, over all of the requests it made itself. It is not run again when it fails: agents try again
-//! by themselves, and a second run costs what the first did.
+//! A request becomes one text ([`prompt`]) and one run of the program ([`invoke`], [`process`]). The output becomes one
+//! answer ([`output_parser`]). The answer contains all messages of the program, not only the last one, because the
+//! program may report findings on the way. The token counts are those of the program, summed over all of its own
+//! requests. A failed program is not run again: agents retry by themselves, and a second run costs as much as the
+//! first.
 
 mod claude;
 mod codex;
@@ -39,27 +42,28 @@ pub use invoke::AGENT_SETTINGS_PATHS;
 
 pub use crate::config::CommandDialect;
 
-/// What a program may do with the folder it runs in.
+/// The access of a program to the folder it runs in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FolderAccess {
     #[default]
     Read,
-    /// For fixes. Agents are told to keep to the folder, and hold themselves to it; nothing keeps another program to it.
+    /// For fixes. Agents are told to stay in the folder and enforce it themselves. Nothing enforces it for other
+    /// programs.
     Write,
 }
 
-/// How long a program may take.
+/// Time limits of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandTimeouts {
-    /// Without a byte on standard output or standard error.
+    /// Limit without a byte on standard output or standard error.
     pub idle: Duration,
-    /// In all, for one answer.
+    /// Limit for one answer.
     pub total: Duration,
 }
 
 impl Default for CommandTimeouts {
-    /// Agents wait up to three minutes before they give a provider up (Claude Code 2.1, Gemini CLI 0.61), and think
-    /// silently in between; an agent that reviews a large change takes tens of minutes.
+    /// Returns 5 and 60 minutes. Agents wait up to three minutes before they give up on a provider (Claude Code 2.1,
+    /// Gemini CLI 0.61), and think silently in between. An agent that reviews a large change takes tens of minutes.
     fn default() -> Self {
         Self { idle: Duration::from_secs(5 * 60), total: Duration::from_secs(60 * 60) }
     }
@@ -68,27 +72,28 @@ impl Default for CommandTimeouts {
 /// A reviewer that is a program.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The reviewer's name, for errors.
+    /// The reviewer's name, for error messages.
     pub name: String,
     /// The program and the user's arguments. The program is a name in `PATH` or an absolute path.
     pub words: Vec<String>,
     pub dialect: CommandDialect,
-    /// Only for agents; others have it in their words.
+    /// The model, for agents only. For other programs it is part of `words`.
     pub model: Option<String>,
-    /// As `model`. Gemini CLI takes none.
+    /// The effort, for agents only. Gemini CLI takes none.
     pub effort: Option<String>,
-    /// Where it runs: a throw-away checkout made without [`SETTINGS_OF_AGENTS`], which has to outlive the [`Agent`].
+    /// The folder the program runs in: a throw-away checkout without [`AGENT_SETTINGS_PATHS`], which must outlive the
+    /// [`Agent`].
     pub folder: PathBuf,
     pub access: FolderAccess,
     pub timeouts: CommandTimeouts,
-    /// Added to our own environment, and stronger.
+    /// Variables that are added to the current environment and replace variables of the same name.
     pub environment: Vec<(OsString, OsString)>,
-    /// What becomes the keeper, with the arguments that make it call [`keeper::keep`] with the words after them:
-    /// `revdeck keep --`.
+    /// The program that runs as supervisor, with the arguments after which it calls [`supervisor::supervise`] with the
+    /// remaining words: `revdeck keep --`.
     pub supervisor: (PathBuf, Vec<OsString>),
 }
 
-/// A reviewer to talk to. Nothing is started before it is asked.
+/// Creates the agent. Starts no process before the first request.
 pub fn open(program: Program) -> Agent {
     Agent::new(program)
 }

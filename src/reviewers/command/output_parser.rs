@@ -1,8 +1,9 @@
-//! Makes what a program writes into what it said, line by line.
+//! Converts the output of a program into a transcript, line by line.
 //!
-//! A line that is a JSON object with a `type` is an event; events of unknown types are left aside. What else an agent
-//! writes is kept aside, for the case that it is all there is. A program of no known kind says its answer as it is,
-//! except for lines of [`own_event`]; and when it begins as one of the agents does, it is taken for that one.
+//! - A line that is a JSON object with a `type` is an event. Events of unknown types are ignored.
+//! - Other lines of an agent are kept aside, in case there is nothing else.
+//! - The output of a program of unknown kind is the answer itself, except for the lines that [`read_plain_event`]
+//!   reads. If its first event is that of a known agent, it is read as that agent.
 
 use serde_json::Value;
 
@@ -13,24 +14,24 @@ use super::{CommandDialect, claude, codex, gemini};
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 
-/// Hears one program.
+/// The parser of the output of one program.
 #[derive(Debug)]
 pub struct OutputParser {
     dialect: CommandDialect,
     lines: BoundedLines,
     counted: claude::ClaudeUsageCounter,
     said: AgentTranscript,
-    /// What was no event.
+    /// Lines that are no events.
     stray: Vec<u8>,
 }
 
-/// Everything a program said, and what it wrote beside it.
+/// The transcript of a program and the rest of its output.
 #[derive(Debug)]
 pub struct AgentOutput {
     pub said: AgentTranscript,
-    /// What was no event, of a program that was expected to write events; at most [`LINE_BYTES`].
+    /// Lines that are no events, from a program that should write events; at most [`MAX_LINE_BYTES`].
     pub stray: Vec<u8>,
-    /// What it turned out to be.
+    /// The detected kind of program.
     pub dialect: CommandDialect,
 }
 
@@ -45,21 +46,21 @@ impl OutputParser {
         }
     }
 
-    /// Takes output in as it comes.
+    /// Parses more output.
     pub fn feed(&mut self, bytes: &[u8], tell: &mut dyn FnMut(ChatProgress)) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.feed(bytes, |line| self.parse_line(line, tell));
         self.lines = lines;
     }
 
-    /// The output is over.
+    /// Ends the output and returns what was parsed.
     pub fn finish(mut self, tell: &mut dyn FnMut(ChatProgress)) -> AgentOutput {
         if let Some(line) = std::mem::take(&mut self.lines).finish() {
             self.parse_line(&line, tell);
         }
         self.said.finish();
         if self.said.events == 0 && self.dialect == CommandDialect::Gemini {
-            // One object over many lines, perhaps with words before it.
+            // A single object over many lines, perhaps with other text before it.
             let from = self.stray.split_inclusive(|byte| *byte == b'\n').scan(0, |at, line| {
                 let start = *at;
                 *at += line.len();
@@ -105,7 +106,7 @@ impl OutputParser {
         }
     }
 
-    /// Whether the program turns out to be an agent.
+    /// Detects the agent from its first event. Returns `false` if the event belongs to no agent.
     fn detect_dialect(&mut self, event: &Value) -> bool {
         self.dialect = match () {
             () if claude::is_session_start(event) => CommandDialect::Claude,
@@ -135,15 +136,17 @@ fn parse_event(line: &[u8]) -> Option<Value> {
     }
     let event: Value = match serde_json::from_slice(line) {
         Ok(event) => event,
-        // Bytes that are no text, in an event that is one otherwise.
+        // An event with bytes that are not UTF-8.
         Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)).ok()?,
     };
     event.get("type").is_some_and(Value::is_string).then_some(event)
 }
 
-/// What a program of no known kind may say beside its answer, a line each: `{"type": "text", "text": ...}` for a
-/// message of the answer, `{"type": "usage", "input": n, "cached": n, "output": n, "reasoning": n, "model": ...}` for
-/// what it took. Whether the event was one of these.
+/// Reads an event that a program of unknown kind may write beside its answer, one per line. Returns `false` for other
+/// events.
+///
+/// - `{"type": "text", "text": ...}`: a message of the answer.
+/// - `{"type": "usage", "input": n, "cached": n, "output": n, "reasoning": n, "model": ...}`: the token usage.
 fn read_plain_event(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMut(ChatProgress)) -> bool {
     match str_field(event, "type") {
         "text" if event.get("text").is_some_and(Value::is_string) => {

@@ -1,6 +1,6 @@
-//! A program at work, seen from the worker: its output as it comes, and its end.
+//! Starts an agent and passes its output and its end to the worker.
 //!
-//! Invariant: with this value gone, nothing of the program is left; see [`super::keeper`].
+//! Invariant: after the process value is dropped, no process of the program is left; see [`super::supervisor`].
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -16,41 +16,43 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::supervisor::{ProcessReport, TERMINATE_TIMEOUT};
 
-/// Bytes that are read at once.
+/// Size of the buffer for one read.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
-/// Chunks that wait to be looked at; the program waits when there are more.
+/// Maximum number of queued chunks. The program blocks if there are more.
 const MAX_QUEUED_CHUNKS: usize = 32;
-/// How long a keeper may take to end, beyond the grace it gives the program. Longer than it takes to kill.
+/// Time that a supervisor may take to end, in addition to the time it gives the program. Longer than the time it needs
+/// to kill.
 const SUPERVISOR_EXIT_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Everything that is needed to start a program.
 #[derive(Debug)]
 pub struct AgentCommand {
-    /// What becomes a keeper, with its arguments.
+    /// The program that runs as supervisor, with its arguments.
     pub supervisor: (PathBuf, Vec<OsString>),
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub folder: PathBuf,
-    /// All of it.
+    /// The complete environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// What it gets on standard input.
+    /// The text for standard input.
     pub prompt: String,
 }
 
-/// What happened.
+/// An event of a running program.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ProcessEvent {
     Output(Vec<u8>),
     Errors(Vec<u8>),
     Report(ProcessReport),
-    /// The keeper ended without a word.
+    /// The supervisor ended without a final report.
     SupervisorLost,
-    /// There is nothing more to hear.
+    /// No more events will come.
     Closed,
-    /// Nothing within the time.
+    /// No event arrived in time.
     TimedOut,
 }
 
+/// A running agent and its supervisor.
 pub struct AgentProcess {
     supervisor: Child,
     socket: UnixStream,
@@ -60,6 +62,11 @@ pub struct AgentProcess {
 }
 
 impl AgentProcess {
+    /// Starts the supervisor with the program.
+    ///
+    /// # Errors
+    ///
+    /// If the socket or the supervisor process cannot be created.
     pub fn spawn(start: AgentCommand) -> std::io::Result<Self> {
         let (line, theirs) = UnixStream::pair()?;
         let (keeper, arguments) = start.supervisor;
@@ -68,7 +75,7 @@ impl AgentProcess {
         command.current_dir(start.folder).env_clear().envs(start.environment);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut keeper = command.spawn()?;
-        // It holds the other end of the line, which has to be nobody's but the keeper's.
+        // `command` holds the other end of the socket, which only the supervisor may hold.
         drop(command);
         let (sender, heard) = sync_channel(MAX_QUEUED_CHUNKS);
         let (output, errors) = (keeper.stdout.take(), keeper.stderr.take());
@@ -76,7 +83,7 @@ impl AgentProcess {
         let (mut prompts, reports) = (line.try_clone()?, line);
         std::thread::spawn(move || {
             let length = (start.prompt.len() as u64).to_le_bytes();
-            // Whoever does not take it says so in the reports.
+            // If the program does not take the prompt, the reports say so.
             prompts.write_all(&length).and_then(|()| prompts.write_all(start.prompt.as_bytes()))
         });
         if let Some(output) = output {
@@ -91,7 +98,7 @@ impl AgentProcess {
         Ok(running)
     }
 
-    /// Waits at most `patience` for what happens next.
+    /// Waits at most `patience` for the next event.
     pub fn next_event(&mut self, patience: Duration) -> ProcessEvent {
         let Some(heard) = &self.events else { return ProcessEvent::Closed };
         match heard.recv_timeout(patience) {
@@ -109,7 +116,7 @@ impl AgentProcess {
         }
     }
 
-    /// Asks for its end, and does not wait for it.
+    /// Asks the program to end, without waiting for it.
     pub fn request_stop(&mut self) {
         self.events = None;
         let _ = self.socket.shutdown(Shutdown::Write);
@@ -138,7 +145,7 @@ impl Drop for AgentProcess {
     }
 }
 
-/// Ends with the output, or when nobody listens any more; then the program's next write fails.
+/// Forwards output until it ends, or until the receiver is gone; then the program's next write fails.
 fn forward_output(mut from: impl Read, sender: &SyncSender<ProcessEvent>, heard: fn(Vec<u8>) -> ProcessEvent) {
     let mut chunk = vec![0; READ_CHUNK_BYTES];
     loop {

@@ -1,16 +1,17 @@
-//! A request as one text, for programs that take nothing else.
+//! Renders a request as one text, for programs that take nothing else.
 //!
-//! Invariants: no text inside a part can look like the line between two parts; two requests that begin with the same
-//! instructions and pinned messages begin with the same bytes, so that the caches behind the program can be used.
+//! - No text inside a part can look like the boundary line between two parts.
+//! - Two requests with the same instructions and pinned messages begin with the same bytes, so that prompt caches
+//!   behind the program apply.
 
 use std::fmt::Write as _;
 
 use crate::domain::{ChatMessage, ChatRequest};
 
-/// Hexadecimal digits in the line between parts.
+/// Number of hexadecimal digits in a boundary line.
 const BOUNDARY_DIGITS: usize = 12;
 
-/// The whole request, system text first, each part under a line that says whose it is.
+/// Renders the whole request, system text first. Each part follows a boundary line that names its author.
 pub fn render(request: &ChatRequest) -> String {
     let mark = choose_boundary(request);
     let mut text = format!(
@@ -37,12 +38,13 @@ pub fn render(request: &ChatRequest) -> String {
     text
 }
 
-/// A line end in a name would begin a line.
+/// Removes white space from a name, because a line end would begin a new line.
 fn strip_whitespace(name: &str) -> String {
     name.split_whitespace().collect()
 }
 
-/// A line's beginning that stands nowhere in the request. It comes from what stays the same in every turn.
+/// Chooses a prefix for boundary lines that occurs nowhere in the request. It is derived from the texts that stay the
+/// same in every turn.
 fn choose_boundary(request: &ChatRequest) -> String {
     let mut hash = blake3::Hasher::new();
     hash.update(request.system.as_bytes());

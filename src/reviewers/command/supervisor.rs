@@ -1,21 +1,21 @@
-//! The keeper: a process of ours between a worker and the program that reviews for it, so that nothing the program
-//! started outlives the worker, however the worker ends.
+//! The supervisor: a process of revdeck between a worker and the agent that reviews for it. It guarantees that no
+//! process of the agent outlives the worker, however the worker ends.
 //!
-//! Why a process: a worker that is killed can do nothing any more, and a signal to its process group misses whoever
-//! left the group, which agents do with every command they run. The keeper has a session of its own, which no signal to
-//! the worker's group reaches and which has no terminal. Its standard input is a socket whose other end only the worker
-//! holds; when that is closed, because the worker wants an end or because the kernel closed it for a dead one, the
-//! keeper ends the program and everything that descends from it: SIGTERM, and SIGKILL for who is still there after
-//! [`GRACE`]. It does the same when the program ends and leaves others behind.
+//! A separate process is needed because a killed worker can do nothing, and a signal to its process group misses every
+//! process that left the group. Agents put each command they run into a group of its own. The supervisor has its own
+//! session, which has no terminal and receives no signal for the worker's group. Its standard input is a socket, and
+//! only the worker holds the other end. The socket closes when the worker wants to stop, or when the kernel closes it
+//! for a dead worker. Then the supervisor ends the agent and all its descendants: first SIGTERM, and after
+//! [`TERMINATE_TIMEOUT`] SIGKILL. It does the same when the agent ends and leaves processes behind.
 //!
-//! What descends from the program: on Linux everything, because the keeper is made the one that inherits orphans
-//! (`PR_SET_CHILD_SUBREAPER`), also what has a session or a group of its own; elsewhere the program's process group.
+//! The descendants on Linux are all descendants, also those with their own session or group, because the supervisor
+//! inherits orphans (`PR_SET_CHILD_SUBREAPER`). On other systems they are the agent's process group.
 //!
-//! What is not covered: the keeper itself killed with SIGKILL. Then the worker kills the program's process group; with
-//! the worker dead as well nobody does.
+//! One case is not covered: the supervisor itself is killed with SIGKILL. Then the worker kills the agent's process
+//! group; if the worker is dead too, nothing does.
 //!
-//! Over the socket: the worker sends the length of the prompt (8 bytes, little endian) and the prompt, and then only
-//! holds its end open. The keeper answers with lines, see [`Report`]. The program's output goes straight to the worker.
+//! Protocol: the worker sends the length of the prompt (8 bytes, little endian) and the prompt, and then only keeps its
+//! end open. The supervisor answers with lines, see [`ProcessReport`]. The agent's output goes directly to the worker.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -33,24 +33,24 @@ use rustix::process::{
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// How long a program may take to end when it is asked to.
+/// Time that a program has to end after SIGTERM.
 pub const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long killed processes may take to be gone.
+/// Time that killed processes may take to disappear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is looked whether they are.
+/// Interval between two checks whether the processes are gone.
 const EXIT_CHECK_INTERVAL: Duration = Duration::from_millis(10);
-/// No prompt is as long; a length beyond it was not sent by a worker.
+/// Maximum length of a prompt. No real prompt is as long; a greater length was not sent by a worker.
 const MAX_PROMPT_BYTES: u64 = 1 << 30;
 
-/// What a keeper tells its worker, a line each: `Started` or `NotStarted` first, `Exited` or `Killed` last.
+/// A report of the supervisor to its worker, one per line: first `Started` or `NotStarted`, last `Exited` or `Killed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessReport {
-    /// The program runs under this process id, which is also that of its group.
+    /// The program runs under this process id, which is also the id of its process group.
     Started(u32),
-    /// The system refused to start it, with this error number.
+    /// The system refused to start the program, with this error number.
     NotStarted(i32),
     Exited(i32),
-    /// Ended by this signal.
+    /// The program was ended by this signal.
     Killed(i32),
 }
 
@@ -78,22 +78,23 @@ impl ProcessReport {
     }
 }
 
-/// Why the keeper stops waiting.
+/// The reason why the supervisor stops waiting.
 enum StopCause {
     Ended(ProcessReport),
-    /// The worker is gone, or does not want the answer any more.
+    /// The worker is gone, or no longer wants the answer.
     Abandoned,
 }
 
-/// Runs a program for the worker at the other end of standard input. To be called in a process of its own, with a fresh
-/// environment: it leaves its session and takes over whatever the program leaves behind.
+/// Runs a program for the worker at the other end of standard input. Must be called in its own process with a fresh
+/// environment, because it leaves its session and adopts the processes that the program leaves behind.
 ///
 /// # Errors
-/// When standard input is no socket with a worker at its end; the program has not been started then.
+///
+/// If standard input is not a socket with a worker at its end; the program is not started then.
 pub fn supervise(words: &[OsString]) -> io::Result<()> {
     let Some((program, arguments)) = words.split_first() else { return Err(io::ErrorKind::InvalidInput.into()) };
     let mut worker = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    // Fails for the leader of a group, which a worker does not make it.
+    // Fails for the leader of a process group. The worker does not make the supervisor one.
     let _ = rustix::process::setsid();
     inherit_orphans();
     let prompt = read_prompt(&mut worker)?;
@@ -111,7 +112,7 @@ pub fn supervise(words: &[OsString]) -> io::Result<()> {
 
     let (sender, told) = channel();
     if let Some(mut stdin) = child.stdin.take() {
-        // Who does not want to hear all of it closes the pipe.
+        // A program that does not read the whole prompt closes the pipe.
         std::thread::spawn(move || stdin.write_all(&prompt));
     }
     std::thread::spawn({
@@ -152,7 +153,7 @@ fn send_report(worker: &mut UnixStream, report: ProcessReport) -> io::Result<()>
     worker.write_all(format!("{report}\n").as_bytes())
 }
 
-/// Waits until the program ends; it stays a zombie, so that its number is not given to anybody else.
+/// Waits until the program ends. The program stays a zombie, so that its process id is not given to another process.
 fn wait_for_exit(leader: Pid) -> ProcessReport {
     loop {
         match waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
@@ -163,19 +164,19 @@ fn wait_for_exit(leader: Pid) -> ProcessReport {
                 };
             }
             Ok(None) | Err(Errno::INTR) => {}
-            // Somebody has collected it: it is being ended.
+            // `terminate_all` has already reaped the program.
             Err(_) => return ProcessReport::Killed(SIGTERM),
         }
     }
 }
 
-/// A signal to the keeper is one to what it keeps.
+/// Treats a signal to the supervisor as a request to end the program.
 fn watch_signals(sender: Sender<StopCause>) {
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP]) else { return };
     std::thread::spawn(move || signals.forever().next().map(|_| sender.send(StopCause::Abandoned)));
 }
 
-/// Ends everything that descends from the program.
+/// Ends the program and all its descendants.
 fn terminate_all(leader: Pid) {
     if reap_all(leader) {
         return;
@@ -189,14 +190,14 @@ fn terminate_all(leader: Pid) {
         std::thread::sleep(EXIT_CHECK_INTERVAL);
     }
     patience = Instant::now() + KILL_TIMEOUT;
-    // Again and again: who is killed may have had children in the meantime.
+    // Repeated, because a process may have had children before it was killed.
     while !reap_all(leader) && Instant::now() < patience {
         signal_all(leader, Signal::KILL);
         std::thread::sleep(EXIT_CHECK_INTERVAL);
     }
 }
 
-/// Collects who has ended; whether nobody is left.
+/// Reaps ended processes. Returns `true` if none is left.
 fn reap_all(leader: Pid) -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -225,7 +226,7 @@ fn inherit_orphans() {
 #[cfg(not(target_os = "linux"))]
 fn inherit_orphans() {}
 
-/// Everybody who descends from this process, by what `/proc` says.
+/// Returns all descendants of this process, as `/proc` lists them.
 #[cfg(target_os = "linux")]
 fn descendants() -> Vec<Pid> {
     let mut parents: Vec<(Pid, Pid)> = Vec::new();
@@ -234,7 +235,7 @@ fn descendants() -> Vec<Pid> {
         else {
             continue;
         };
-        // `12 (name) S 1 ...`; the name may hold anything, brackets too.
+        // The format is `12 (name) S 1 ...`; the name may contain any character, even brackets.
         let Ok(status) = std::fs::read(entry.path().join("stat")) else { continue };
         let after = memchr::memrchr(b')', &status).and_then(|at| status.get(at + 1..)).unwrap_or_default();
         let parent = String::from_utf8_lossy(after).split_whitespace().nth(1).and_then(|word| word.parse().ok());

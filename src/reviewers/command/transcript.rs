@@ -1,32 +1,32 @@
-//! What a program has said so far, whatever its way of saying it.
+//! The text and figures that a program has reported so far, independent of its output format.
 
 use crate::domain::{ErrorClass, StopReason, Usage};
 
-/// Text that is kept of an answer.
+/// Maximum size of the text of an answer.
 pub const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 
-/// The sum of what a program said. Bounded, whatever it says.
+/// The sum of what a program has reported. Its size is bounded.
 #[derive(Debug, Default)]
 pub struct AgentTranscript {
-    /// All it said as an answer, in order, with an empty line between messages.
+    /// All messages of the answer in order, with an empty line between two messages.
     pub text: String,
-    /// The text had no end.
+    /// The text exceeded [`MAX_TEXT_BYTES`] and is incomplete.
     pub is_truncated: bool,
-    /// The part of a message that has come in so far, of which the whole is going to be said again.
+    /// The beginning of a message that will arrive again as a whole.
     pub partial: String,
     pub model: String,
     pub usage: Usage,
     pub stop: Option<StopReason>,
-    /// What went wrong by its own word, the last one said.
+    /// The last error that the program reported.
     pub error: Option<(ErrorClass, String)>,
-    /// Events that were understood, or that one may leave aside.
+    /// Number of events that were read, including events that may be ignored.
     pub events: u64,
-    /// The next text begins a message.
+    /// The next text begins a new message.
     apart: bool,
 }
 
 impl AgentTranscript {
-    /// A whole message.
+    /// Adds a whole message.
     pub fn push_message(&mut self, text: &str) {
         self.partial.clear();
         if !text.is_empty() {
@@ -36,7 +36,7 @@ impl AgentTranscript {
         }
     }
 
-    /// More of a message that is not said again.
+    /// Adds text to a message that is not repeated as a whole.
     pub fn push_text(&mut self, text: &str) {
         if std::mem::take(&mut self.apart) && !self.text.is_empty() {
             let line_ends = if self.text.ends_with('\n') { "\n" } else { "\n\n" };
@@ -45,24 +45,24 @@ impl AgentTranscript {
         self.is_truncated |= !push_bounded(&mut self.text, text);
     }
 
-    /// The message is over.
+    /// Ends the current message.
     pub fn end_message(&mut self) {
         self.apart = true;
     }
 
-    /// More of a message that is going to be said again as a whole.
+    /// Adds text to a message that will be repeated as a whole.
     pub fn push_preview(&mut self, text: &str) {
         push_bounded(&mut self.partial, text);
     }
 
-    /// Nothing more comes.
+    /// Ends the transcript. A partial message becomes part of the text.
     pub fn finish(&mut self) {
         let partial = std::mem::take(&mut self.partial);
         self.push_message(&partial);
     }
 }
 
-/// Appends what there is room for; whether that was all.
+/// Appends as much as there is room for. Returns `true` if that was all of `more`.
 fn push_bounded(text: &mut String, more: &str) -> bool {
     let room = MAX_TEXT_BYTES.saturating_sub(text.len());
     let kept = more.get(..more.floor_char_boundary(room)).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! Programs as reviewers where there are no process groups and no sockets to keep them by.
+//! A placeholder for [`Agent`] on systems without process groups and sockets, which the supervisor needs.
 
 use super::Program;
 use crate::domain::{ChatRequest, ErrorClass, Response};
 use crate::provider::chat::{Chat, ChatError, Tools, Watch};
 
-/// Says that it cannot.
+/// An agent that answers every request with an error.
 #[derive(Debug)]
 pub struct Agent {
     name: String,

@@ -1,4 +1,4 @@
-//! Keys to services: where they come from, and how they are kept out of everything that is shown or stored.
+//! Reads API keys and keeps them out of everything that revdeck shows or stores.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -12,34 +12,37 @@ use super::super::chat::ChatError;
 use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
 
-/// A password manager may ask its user first.
+/// Time limit of `api_key_cmd`. It is long because a password manager may ask its user first.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
-/// Longer ones are no keys.
+/// Maximum size of a key. Longer output is not a key.
 const MAX_KEY_BYTES: usize = 16 * 1024;
+/// Maximum length of the error line of `api_key_cmd` that is shown.
 const MAX_NOTE_CHARS: usize = 200;
-/// Parts of a key of at least so many bytes are hidden too: servers echo keys cut short.
+/// Length from which a part of a key is redacted too, because servers echo truncated keys.
 const MIN_REDACTED_PART_BYTES: usize = 8;
-/// Shorter keys ("none", "lm-studio") are words that an answer may use.
+/// Minimum length of a key that is redacted in responses. Shorter keys ("none", "lm-studio") are words that a response
+/// may use.
 const MIN_KEY_BYTES_IN_RESPONSE: usize = 16;
 const REDACTED_KEY: &str = "[key]";
 
-/// Where a key comes from.
+/// The source of an API key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialSource {
-    /// No key is needed.
+    /// The service needs no key.
     None,
-    /// This environment variable.
+    /// The name of an environment variable.
     Variable(String),
-    /// What this command line of `sh` prints.
+    /// A command line for `sh` that prints the key.
     Command(String),
 }
 
-/// The key, from the environment (asked through `environment`) or from the command, which gets no input, 60 seconds
-/// and room for 16 KiB.
+/// Reads the key from the environment (through the `environment` callback) or from the command. The command gets no
+/// input, 60 seconds and 16 KiB of output. Returns `None` for [`CredentialSource::None`].
 ///
 /// # Errors
-/// `Auth`, with what to do. The error holds the first line that the command wrote to its standard error, and never what
-/// it printed.
+///
+/// Class `Auth`, with the next step for the user. The message contains the first line that the command wrote to its
+/// standard error, never its standard output.
 pub fn read_key(
     source: &CredentialSource,
     environment: &dyn Fn(&str) -> Option<String>,
@@ -62,7 +65,7 @@ pub fn read_key(
     Ok(Some(SecretString::from(key)))
 }
 
-/// What the command prints, or what went wrong.
+/// Runs the command and returns its standard output, or a description of the problem.
 fn run_key_command(line: &str, time: Duration) -> Result<String, String> {
     let mut command = Command::new("sh");
     command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -78,13 +81,13 @@ fn run_key_command(line: &str, time: Duration) -> Result<String, String> {
         kill_process_tree(&mut child);
         return Err(format!("took more than {} seconds", time.as_secs()));
     };
-    // Before the status: who is cut off fails.
+    // Checked before the exit status: a command whose output is truncated fails because of the closed pipe.
     if output.len() > MAX_KEY_BYTES {
         return Err(format!("printed more than {MAX_KEY_BYTES} bytes"));
     }
     let text = String::from_utf8_lossy(&output);
     if !status.success() {
-        // Whoever still holds the standard error open is not waited for.
+        // Another process may still hold the standard error open: wait 200 ms at most.
         let notes = notes.and_then(|notes| notes.recv_timeout(Duration::from_millis(200)).ok()).unwrap_or_default();
         let notes = String::from_utf8_lossy(&notes);
         let first: String = notes.lines().next().unwrap_or("").trim().chars().take(MAX_NOTE_CHARS).collect();
@@ -101,7 +104,8 @@ fn run_key_command(line: &str, time: Duration) -> Result<String, String> {
     }
 }
 
-/// Reads a little more than a key has, on a thread of its own: the pipe may outlive the command.
+/// Reads the pipe on its own thread, because the pipe may stay open after the command has ended. Reads one byte more
+/// than a key may have.
 fn read_in_background(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -112,7 +116,7 @@ fn read_in_background(pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// The exit status, if there is one before the deadline.
+/// Returns the exit status, or `None` if the command still runs at the deadline.
 fn wait_until(child: &mut Child, deadline: Instant) -> Option<std::process::ExitStatus> {
     loop {
         match child.try_wait() {
@@ -123,7 +127,7 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Option<std::process::Exit
     }
 }
 
-/// Ends the command and everything it started.
+/// Kills the command and every process of its group, and reaps the command.
 fn kill_process_tree(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
@@ -133,34 +137,34 @@ fn kill_process_tree(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The key of an endpoint.
+/// The API key of an endpoint, or none.
 #[derive(Debug, Clone)]
 pub(super) struct ApiKey(Option<SecretString>);
 
 impl ApiKey {
-    /// None and an empty one are the same.
+    /// Creates the key. An empty key counts as no key.
     pub fn new(key: Option<SecretString>) -> Self {
         Self(key.filter(|key| !key.expose_secret().is_empty()))
     }
 
-    /// For the header, and for nothing else.
+    /// Returns the key in clear text. Only the code that builds the HTTP header may call this.
     pub fn expose(&self) -> Option<&str> {
         self.0.as_ref().map(ExposeSecret::expose_secret)
     }
 
-    /// The text of an error without the key and without longer parts of it.
+    /// Returns an error text with the key, and every part of the key of 8 or more bytes, replaced by `[key]`.
     pub fn redact(&self, text: &str) -> String {
         redact_key(self.expose().unwrap_or(""), text)
     }
 
-    /// Part of an answer without the key, should a server have put it there.
+    /// Redacts the key in a part of a response, in case a server echoes the key.
     pub fn redact_in_place(&self, text: &mut String) {
         if let Some(key) = self.expose().filter(|_| self.is_in(text)) {
             *text = text.replace(key, REDACTED_KEY);
         }
     }
 
-    /// Whether part of an answer holds the key.
+    /// Returns `true` if a part of a response contains the key.
     pub fn is_in(&self, text: &str) -> bool {
         let key = self.expose().filter(|key| key.len() >= MIN_KEY_BYTES_IN_RESPONSE);
         key.is_some_and(|key| memmem::find(text.as_bytes(), key.as_bytes()).is_some())
@@ -170,7 +174,7 @@ impl ApiKey {
 fn redact_key(key: &str, text: &str) -> String {
     let (key, bytes) = (key.as_bytes(), text.as_bytes());
     let part = key.len().min(MIN_REDACTED_PART_BYTES);
-    // What is this short hides nothing, and would tear ordinary words apart.
+    // A key of fewer than 4 bytes is no secret, and redacting it would damage ordinary words.
     if part < 4 {
         return text.to_owned();
     }

@@ -1,34 +1,34 @@
-//! How long to wait before a request is sent again.
+//! Computes the wait before a request is sent again.
 //!
-//! Chance and sleep come through [`Pace`], so that tests need neither.
+//! Random numbers and sleeping come through [`BackoffClock`], so that tests need neither.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// Doubled with each attempt, up to [`LONGEST_STEP`].
+/// First backoff step. It doubles with each attempt, up to [`MAX_BACKOFF`].
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// A server that asks for more patience than this is not waited for: the run ends with the time in its error, instead
-/// of looking as if it hung.
+/// Longest wait that a server may ask for. If a server asks for more, the run ends with the time in its error instead
+/// of appearing to hang.
 pub(super) const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 
-/// Waiting and chance.
+/// The source of sleep and random numbers.
 pub trait BackoffClock: Send {
-    /// Evenly distributed in `0.0..1.0`.
+    /// Returns a uniformly distributed number in `0.0..1.0`.
     fn random(&mut self) -> f64;
     fn sleep(&mut self, time: Duration);
 }
 
-/// The thread's sleep and the standard library's random keys.
+/// A clock that sleeps on the thread and takes random numbers from the keys of the standard library's hasher.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemBackoffClock;
 
 impl BackoffClock for SystemBackoffClock {
     fn random(&mut self) -> f64 {
         let bits = RandomState::new().build_hasher().finish() >> 11;
-        // 53 bits: as many as a f64 holds exactly.
+        // 53 bits are as many as an f64 holds exactly.
         bits as f64 / (1_u64 << 53) as f64
     }
 
@@ -37,8 +37,8 @@ impl BackoffClock for SystemBackoffClock {
     }
 }
 
-/// The wait after `attempt` failed attempts: what the server asked for and up to a tenth more, so that many clients
-/// do not come back at once, or else exponential steps of which half is left to chance.
+/// Returns the wait after `attempt` failed attempts (1-based). If the server asked for a time: that time plus up to
+/// 10%, so that many clients do not return at once. Otherwise: exponential backoff, half of it random.
 pub(super) fn retry_delay(attempt: u32, asked: Option<Duration>, pace: &mut dyn BackoffClock) -> Duration {
     let chance = pace.random().clamp(0.0, 1.0);
     match asked {
@@ -50,8 +50,8 @@ pub(super) fn retry_delay(attempt: u32, asked: Option<Duration>, pace: &mut dyn 
     }
 }
 
-/// The patience that response headers ask for: `retry-after-ms`, or `retry-after` in seconds or as a date, which is
-/// read against the server's own clock where it told it. To come back at once is no patience.
+/// Parses the wait that response headers ask for: `retry-after-ms`, or `retry-after` as seconds or as a date. A date is
+/// compared with the server's `date` header if present. Returns `None` for a wait of zero.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     parse_retry_after(headers).filter(|patience| !patience.is_zero())
 }
@@ -71,7 +71,7 @@ fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
     left.try_into().ok()
 }
 
-/// A number of seconds as a JSON body may give it: `34`, `34.5s`.
+/// Parses seconds as a JSON body may give them: `34`, `34.5s`.
 pub(super) fn parse_seconds(text: &str) -> Option<Duration> {
     seconds_to_duration(text.trim().trim_end_matches('s').parse().ok()?)
 }

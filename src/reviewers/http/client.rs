@@ -1,7 +1,8 @@
-//! The client: sends a request, reads the answer as it comes, waits and sends again where that helps.
+//! Sends a request, reads the answer as it arrives, and waits and retries where a retry helps.
 //!
-//! Invariants: once something came that can be used, nothing is sent again. The watcher is asked at least every 50 ms,
-//! and when it wants an end, the connection is closed. Nothing lives on between two answers.
+//! - After a usable part of an answer has arrived, nothing is sent again.
+//! - The observer is asked at least every 50 ms. If it asks to stop, the connection is closed.
+//! - No state of the network outlives an answer: no runtime, no connection.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -25,14 +26,15 @@ use crate::domain::text::sanitize_line;
 use crate::domain::{ChatRequest, ChatResponse, ErrorClass};
 use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
 
-/// How often the watcher is asked.
+/// Interval between two checks whether the observer asked to stop.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// How long the end of a stream is waited for when the model has said why it stopped: usage may follow.
+/// Maximum wait for the end of a stream after the model has reported why it stopped. Token usage may arrive in this
+/// time.
 const STREAM_END_TIMEOUT: Duration = Duration::from_secs(5);
-/// Bytes of an error's body that are read.
+/// Maximum number of bytes that are read from the body of an error.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// A model over HTTP.
+/// A model behind an HTTP API.
 pub struct HttpChat {
     endpoint: Endpoint,
     key: ApiKey,
@@ -41,7 +43,7 @@ pub struct HttpChat {
     headers: HeaderMap,
     client: Client,
     pace: Box<dyn BackoffClock>,
-    /// What the server turned out not to know.
+    /// Optional fields that the server rejected. Later requests omit them.
     unsupported: BTreeSet<OptionalField>,
 }
 
@@ -51,7 +53,7 @@ impl std::fmt::Debug for HttpChat {
     }
 }
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 enum RequestError {
     Cancelled,
     Failed(HttpFailure),
@@ -63,24 +65,25 @@ impl From<HttpFailure> for RequestError {
     }
 }
 
-/// Why the reading of an answer ended.
+/// The reason why the reading of a response ended.
 enum StreamEnd {
-    /// The server said so, or closed the connection.
+    /// The server reported the end, or closed the connection.
     Complete,
-    /// The connection ended within an event.
+    /// The connection ended inside an event.
     Truncated,
     Broken(HttpFailure),
     Cancelled,
 }
 
-/// The clock of one request.
+/// The time limits of one request.
 struct RequestClock {
     timeouts: HttpTimeouts,
     deadline: Instant,
 }
 
 impl RequestClock {
-    /// Waits for something that is to come, and asks the watcher meanwhile.
+    /// Waits for `future` and checks the observer meanwhile. Fails after `idle` without a result, or at the deadline of
+    /// the request.
     async fn wait_for<F: Future>(
         &self,
         future: F,
@@ -145,14 +148,14 @@ impl HttpChat {
         }
     }
 
-    /// Sends the request once.
+    /// Sends the request once, without retries.
     fn send_once(&self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, RequestError> {
         let failed =
             |error| HttpFailure::new(ErrorClass::Internal, format!("cannot start the network runtime: {error}"));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let outcome = runtime.block_on(self.exchange(request, watch));
-        // With it the connection ends, so that the server does not go on with what nobody reads; and a name that is
-        // still being looked up is not waited for.
+        // Shutting down the runtime closes the connection, so that the server stops generating an answer that nobody
+        // reads. A DNS lookup under way is not awaited.
         runtime.shutdown_background();
         outcome
     }
@@ -165,7 +168,7 @@ impl HttpChat {
         let (ask, host) = (self.request_options(), &self.target.host);
         let timeouts = self.endpoint.timeouts;
         let clock = RequestClock { timeouts, deadline: Instant::now() + timeouts.total };
-        // Without a stream, the first byte is near the last one.
+        // Without streaming, the first byte arrives only when the answer is complete.
         let idle = if ask.is_streaming() { timeouts.idle } else { timeouts.total };
         let body = self.wire.build_body(request, &ask).to_string();
         let sent =
@@ -186,7 +189,7 @@ impl HttpChat {
         self.finish_response(answer, ending)
     }
 
-    /// What there is of the body of an error.
+    /// Reads the body of an error, as far as it arrives, up to [`MAX_ERROR_BODY_BYTES`].
     async fn read_error_body(
         &self,
         response: &mut reqwest::Response,
@@ -208,7 +211,7 @@ impl HttpChat {
         Ok(body)
     }
 
-    /// Reads until the answer's end, or as far as it goes.
+    /// Reads events into `answer` until the end of the response, or until the connection breaks.
     async fn read_response(
         &self,
         response: &mut reqwest::Response,
@@ -226,7 +229,7 @@ impl HttpChat {
                 Err(RequestError::Cancelled) => return StreamEnd::Cancelled,
                 Err(RequestError::Failed(failure)) => return StreamEnd::Broken(failure),
                 Ok(Err(error)) => {
-                    // What the connection cut off may be whole nevertheless.
+                    // The connection broke, but the last event may be complete.
                     if let Some(text) = frames.finish() {
                         let _ = self.apply_event(&text, answer, reader, watch);
                     }
@@ -257,7 +260,7 @@ impl HttpChat {
         }
     }
 
-    /// Takes one text of the stream into the answer.
+    /// Applies one JSON text of the stream to the answer.
     fn apply_event(
         &self,
         text: &[u8],
@@ -286,11 +289,11 @@ impl HttpChat {
 
     fn too_large_failure(&self, ResponseTooLarge(what): ResponseTooLarge) -> HttpFailure {
         let failure = HttpFailure::new(ErrorClass::Malformed, format!("{} sent {what}", self.target.host));
-        // It would again.
+        // The server would send the same again.
         HttpFailure { retry: Retry::Never, ..failure }
     }
 
-    /// What came of a request whose answer has ended so.
+    /// Decides between the answer and an error, after the reading ended with `ending`.
     fn finish_response(&self, answer: ResponseBuilder, ending: StreamEnd) -> Result<ChatResponse, RequestError> {
         if matches!(ending, StreamEnd::Cancelled) {
             return Err(RequestError::Cancelled);
@@ -318,7 +321,8 @@ impl HttpChat {
         }))
     }
 
-    /// Leaves out what the server objects to, if the request has it and can do without.
+    /// Omits the field that the server rejected from later requests. Returns `false` if the request did not contain
+    /// such a field, or cannot work without it.
     fn omit_rejected_field(&mut self, failure: &HttpFailure, request: &ChatRequest) -> bool {
         let objected = |words: &[&str]| words.iter().any(|word| failure.objection.contains(word));
         let found = {
@@ -335,7 +339,7 @@ impl HttpChat {
         }
     }
 
-    /// Waits before the next attempt.
+    /// Waits before the next attempt, and reports the wait to the observer.
     fn wait_before_retry(
         &mut self,
         time: Duration,
@@ -359,7 +363,8 @@ impl HttpChat {
     }
 }
 
-/// Whether this is the beginning of a JSON text, or of another word of a server that speaks the format.
+/// Returns `true` if the text is the beginning of a JSON text, or any broken text of a server that has already spoken
+/// the format.
 fn is_truncated(text: &[u8], heard: bool) -> bool {
     serde_json::from_slice::<IgnoredAny>(text).is_err_and(|error| heard || error.is_eof())
 }
@@ -373,7 +378,7 @@ impl Chat for HttpChat {
                 Err(RequestError::Cancelled) => return Err(ChatError::cancelled()),
                 Err(RequestError::Failed(failure)) => failure,
             };
-            // Nothing was paid for what was refused: this is no other attempt.
+            // The server charged nothing for a rejected request: the new request is not a retry.
             if self.omit_rejected_field(&failure, request) {
                 continue;
             }
@@ -395,7 +400,7 @@ impl Chat for HttpChat {
         }
     }
 
-    /// `None` once the server has said that the model takes no tools.
+    /// Returns `None` (the variant) after the server has reported that the model takes no tools.
     fn tool_support(&self) -> ToolSupport {
         if self.unsupported.contains(&OptionalField::Tools) { ToolSupport::None } else { ToolSupport::Native }
     }

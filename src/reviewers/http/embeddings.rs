@@ -1,8 +1,10 @@
-//! Vectors for texts, from `POST embeddings` as OpenAI has it and most servers speak, or from Ollama's `POST api/embed`.
+//! Requests embedding vectors with `POST embeddings` (OpenAI and most other servers) or `POST api/embed` (Ollama).
 //!
-//! Invariants: those of [`super`]; besides, vectors are given as many as texts, all of one size, finite, of length 1; what is
-//! not so is an error. A request is sent once: whoever asks can do without. Some requests are under way at a time, and
-//! all of them end by a deadline, or as soon as nobody waits for them any more.
+//! The invariants of [`super`] hold. In addition:
+//! - A response has one vector per text. All vectors are finite, have the same dimension and length 1; anything else is
+//!   an error.
+//! - Each request is sent once, without retries, because the callers work without embeddings too.
+//! - Several requests run at the same time. All end at a deadline, or as soon as the caller cancels.
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
@@ -23,18 +25,19 @@ use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
 use crate::reviewers::chat::ChatError;
 
-/// How often somebody is asked whether anybody still waits.
+/// Interval between two checks whether the caller has cancelled.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// Requests under way at a time. A local server works on one after the other.
+/// Maximum number of requests under way. A local server works on one request after the other.
 const MAX_CONCURRENT_REQUESTS: usize = 4;
-/// Texts in a request: few enough that a slow machine answers in time.
+/// Texts in one request: few enough that a slow machine answers in time.
 const TEXTS_PER_REQUEST: usize = 16;
-/// The largest vectors that are taken, in numbers. Those of models have 256 to 4,096.
+/// Maximum dimension of a vector. Models have 256 to 4,096 dimensions.
 pub const MAX_DIMENSIONS: usize = 8_192;
-/// An answer's bytes at most: [`TEXTS`] vectors of [`MAX_SIZE`] numbers with 20 digits each, and something around them.
+/// Maximum size of a response: [`TEXTS_PER_REQUEST`] vectors of [`MAX_DIMENSIONS`] numbers with 20 digits each, and the
+/// JSON around them.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
-/// A server that makes vectors of texts.
+/// A client of a server that computes embeddings.
 pub struct Embedder {
     endpoint: Endpoint,
     key: ApiKey,
@@ -43,7 +46,7 @@ pub struct Embedder {
     client: Client,
 }
 
-/// An answer of either kind.
+/// A response of either kind of server.
 #[derive(Deserialize)]
 struct EmbeddingsResponse {
     #[serde(default)]
@@ -59,10 +62,11 @@ struct EmbeddingItem {
 }
 
 impl Embedder {
-    /// A client for the endpoint. Nothing is sent yet.
+    /// Creates a client for the endpoint. Sends nothing yet.
     ///
     /// # Errors
-    /// As [`super::open`]; and a kind that has no vectors.
+    ///
+    /// The errors of [`super::open`], and `Configuration` for a kind of server that has no embeddings.
     pub fn open(endpoint: Endpoint) -> Result<Self, ChatError> {
         let failed = |failure: HttpFailure| to_chat_error(failure);
         let wrong = |what: String| failed(HttpFailure::new(ErrorClass::Configuration, what));
@@ -80,16 +84,18 @@ impl Embedder {
         Ok(Self { endpoint, key, target, headers, client })
     }
 
-    /// What vectors depend on: those of different names cannot be compared.
+    /// Returns a name that includes everything the vectors depend on. Vectors with different names cannot be compared.
     pub fn name(&self) -> String {
         format!("{} {} {}", self.endpoint.kind.word(), self.target.base, self.endpoint.model)
     }
 
-    /// Makes a vector of each text. `take` gets the numbers of some texts and their vectors as they come, which need not
-    /// be in order.
+    /// Computes a vector for each text. Calls `take` with the index of the first text of a batch and the vectors of the
+    /// batch, as the batches arrive. Batches may arrive in any order.
     ///
     /// # Errors
-    /// The first thing that goes wrong, the deadline, or [`ChatError::cancelled`]; what was taken until then is sound.
+    ///
+    /// The first failure, the deadline, or [`ChatError::cancelled`]. Vectors that `take` received before the error are
+    /// valid.
     pub fn embed(
         &self,
         texts: &[String],
@@ -133,7 +139,7 @@ impl Embedder {
                 let (connect, key) = (self.endpoint.timeouts.connect, self.key.clone());
                 asked.spawn(async move { (batch, count, fetch_body(request, &host, connect, &key).await) });
             }
-            // As it is dropped, what is under way ends.
+            // Dropping the set ends the requests under way.
             let Some(answered) = asked.join_next().await else { return Ok(()) };
             let broken = |_| HttpFailure::new(ErrorClass::Internal, "a request for vectors broke off");
             let (batch, count, body) = answered.map_err(broken)?;
@@ -153,7 +159,7 @@ impl Embedder {
         request.timeout(self.endpoint.timeouts.total).body(body.to_string())
     }
 
-    /// The vectors of an answer, in the order of the texts.
+    /// Parses the vectors of a response, in the order of the texts.
     fn parse_vectors(&self, body: &[u8], count: usize, size: &mut Option<usize>) -> Result<Vec<Vec<f32>>, HttpFailure> {
         let host = &self.target.host;
         let wrong = |what: &str| HttpFailure::new(ErrorClass::Malformed, format!("{host} sent {what}"));
@@ -179,7 +185,7 @@ impl Embedder {
     }
 }
 
-/// A vector in its direction, of length 1; `None` for one without a direction.
+/// Scales a vector to length 1. Returns `None` for a vector of length zero or of infinite length.
 fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     let square: f64 = vector.iter().map(|number| f64::from(*number).powi(2)).sum();
     let length = square.sqrt();
@@ -190,7 +196,7 @@ fn normalize(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     Some(vector)
 }
 
-/// The body of an answer, bounded.
+/// Sends the request and returns the body, up to [`MAX_RESPONSE_BYTES`].
 async fn fetch_body(
     request: reqwest::RequestBuilder,
     host: &str,

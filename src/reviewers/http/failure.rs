@@ -1,7 +1,7 @@
-//! What servers say when they do not answer, sorted by what to do next.
+//! Classifies the errors of servers by what to do next.
 //!
-//! Invariants: a failure is one harmless line of bounded length without the key. Only what passes by itself is tried
-//! again.
+//! - The text of a failure is one line of bounded length, without control characters and without the key.
+//! - Only a failure that can pass by itself is retried.
 
 use std::time::Duration;
 
@@ -14,29 +14,29 @@ use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
 use crate::reviewers::chat::ChatError;
 
-/// Characters of a server's text that an error shows.
+/// Maximum number of characters of a server's text in an error message.
 const MAX_SHOWN_CHARS: usize = 300;
-/// Characters of it that are looked at.
+/// Maximum number of characters of a server's text that are classified.
 const MAX_MESSAGE_CHARS: usize = 4096;
 
-/// Whether the same request may do better later.
+/// The retry rule of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     Never,
-    /// After this time, or as we see fit.
+    /// Retry after this time, or after the client's own backoff if `None`.
     After(Option<Duration>),
 }
 
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpFailure {
     pub class: ErrorClass,
-    /// What happened, in one line.
+    /// Description of the problem in one line.
     pub message: String,
     pub retry: Retry,
-    /// What the server objects to, in lower case: its words, and the name of the field that it gave.
+    /// The server's complaint in lower case: its message, its codes and the name of the rejected field.
     pub objection: String,
-    /// Whether the server refused the request as it stands, so that a smaller one might do.
+    /// `true` if the server rejected the form of the request. A request with fewer fields may then succeed.
     pub rejected: bool,
 }
 
@@ -53,7 +53,8 @@ impl HttpFailure {
         Self { class, message: what.into(), retry, objection: String::new(), rejected: false }
     }
 
-    /// The error of the reviewer `name`.
+    /// Converts the failure into the error of the reviewer `name`, with the number of attempts and the next step for
+    /// the user.
     pub fn into_error(self, name: &str, kind: WireKind, attempts: u32) -> ChatError {
         let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
         let next = match self.class {
@@ -81,22 +82,22 @@ impl HttpFailure {
     }
 }
 
-/// What a server said, in a response without success or in a stream.
+/// The error that a server reported in a response without success, or inside a stream.
 #[derive(Debug, Default)]
 pub struct ServerError {
     status: Option<u16>,
-    /// Codes, types and reasons, in lower case, a blank between them.
+    /// Codes, types and reasons in lower case, separated by spaces.
     codes: String,
     message: String,
-    /// The name of the field that is wrong.
+    /// The name of the rejected field.
     field: String,
     retry_after: Option<Duration>,
-    /// The server said not to try again.
+    /// The server said that a retry is useless.
     is_final: bool,
 }
 
 impl ServerError {
-    /// The error of a response.
+    /// Parses the error of a response without success.
     pub fn from_response(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
         let mut error = match serde_json::from_slice::<Value>(body) {
             Ok(value) => Self::from_value(&value),
@@ -112,7 +113,8 @@ impl ServerError {
         error
     }
 
-    /// An error object of any provider: `{"error": {...}}`, `{"error": "..."}`, `{"message": ...}`, `{"detail": ...}`.
+    /// Parses the error object of any provider: `{"error": {...}}`, `{"error": "..."}`, `{"message": ...}`, `{"detail":
+    /// ...}`.
     pub fn from_value(value: &Value) -> Self {
         let value = if let Some(first) = value.get(0) { first } else { value };
         let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
@@ -131,7 +133,7 @@ impl ServerError {
         let message = [error.as_str().unwrap_or(""), text("/message"), text("/detail"), text("/detail/0/msg")];
         let mut message =
             truncate_chars(message.into_iter().find(|message| !message.is_empty()).unwrap_or(""), MAX_MESSAGE_CHARS);
-        // What OpenRouter was told by whom it asked.
+        // The error that OpenRouter received from the provider behind it.
         if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
             message = format!("{message}: {}", truncate_chars(raw, MAX_MESSAGE_CHARS));
         }
@@ -147,7 +149,7 @@ impl ServerError {
         }
     }
 
-    /// The failure, told by the host it came from.
+    /// Converts the error into a failure that names the host.
     pub fn into_failure(self, host: &str, key: &ApiKey) -> HttpFailure {
         let class = self.classify();
         let heard = key.redact(&truncate_chars(&self.message, MAX_MESSAGE_CHARS));
@@ -183,7 +185,7 @@ impl ServerError {
         let status = self.status.unwrap_or(0);
         match status {
             413 => return ErrorClass::ContextTooLong,
-            // A limit per minute that this one request is over will not pass.
+            // A single request that exceeds the limit per minute will never succeed.
             429 if says(&["request too large"]) => return ErrorClass::ContextTooLong,
             0 | 400 | 422 | 500 if says(CONTEXT_TOO_LONG_PHRASES) => return ErrorClass::ContextTooLong,
             402 => return ErrorClass::Quota,
@@ -194,7 +196,7 @@ impl ServerError {
             408 | 504 => return ErrorClass::Timeout,
             429 => return ErrorClass::RateLimit,
             500.. => return ErrorClass::Overloaded,
-            // An error within a stream has a word only.
+            // An error inside a stream has no status, only a code word.
             0 if says(&["rate_limit", "resource_exhausted", "too many requests"]) => return ErrorClass::RateLimit,
             0 if says(&["invalid_request", "invalid_argument", "not_found"]) => {}
             0 => return ErrorClass::Overloaded,
@@ -204,8 +206,8 @@ impl ServerError {
     }
 }
 
-/// How providers say that a request has more tokens than the model's window: OpenAI, Anthropic, Gemini, OpenRouter,
-/// vLLM, llama.cpp, Ollama, Mistral, Groq, xAI, Bedrock.
+/// Phrases for a request with more tokens than the model's window: OpenAI, Anthropic, Gemini, OpenRouter, vLLM,
+/// llama.cpp, Ollama, Mistral, Groq, xAI, Bedrock.
 const CONTEXT_TOO_LONG_PHRASES: &[&str] = &[
     "context length",
     "context_length",
@@ -236,7 +238,7 @@ const QUOTA_PHRASES: &[&str] = &[
     "insufficient balance",
     "insufficient credits",
     "payment required",
-    // Gemini's free tier is used up until tomorrow.
+    // Quota id of Gemini's free tier, which is used up until the next day.
     "perday",
 ];
 const CONTENT_FILTER_PHRASES: &[&str] = &[
@@ -257,7 +259,7 @@ const INVALID_KEY_PHRASES: &[&str] = &[
     "permission_error",
 ];
 
-/// A body that is not JSON: the title of a page, or its first words.
+/// Summarizes a body that is not JSON: the title of a web page, or the beginning of the text.
 fn summarize_body(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_MESSAGE_CHARS * 4)]).into_owned();
     if !text.trim_start().starts_with('<') {
@@ -271,7 +273,7 @@ fn summarize_body(body: &[u8]) -> String {
     title.map_or_else(|| "a web page".to_owned(), |title| format!("a web page, {:?}", truncate_chars(title, 80)))
 }
 
-/// What came instead of an answer.
+/// Returns the failure for a body that is not an answer of the expected format.
 pub fn unreadable_failure(host: &str, text: &[u8], key: &ApiKey) -> HttpFailure {
     let shown = sanitize_line(&key.redact(&summarize_body(text))).into_owned();
     let what = match shown.trim() {

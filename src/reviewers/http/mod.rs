@@ -1,16 +1,16 @@
-//! Models over HTTP: OpenAI chat completions and responses, Anthropic messages, Gemini, Ollama, and whatever speaks
-//! one of these formats at another address (vLLM, llama.cpp, OpenRouter, LM Studio).
+//! Language models over HTTP: OpenAI chat completions and responses, Anthropic messages, Gemini, Ollama, and every
+//! server that speaks one of these formats at another address (vLLM, llama.cpp, OpenRouter, LM Studio).
 //!
-//! Invariants: what a server sends is hostile: bounded, and made one harmless line before it stands in an error. The
-//! key goes into one header of requests to the configured host and nowhere else. An answer of which something can be
-//! used is never asked for twice.
+//! - Everything a server sends is untrusted: it is bounded, and an error shows it as one line without control
+//!   characters.
+//! - The key goes into one header of requests to the configured host and nowhere else.
+//! - An answer with a usable part is never requested twice.
+//! - Token counts follow [`Usage`](crate::domain::Usage), whatever the provider includes in its own counts: `input`
+//!   includes `cached`; `output` excludes `reasoning`; `reasoning` stays 0 if the provider counts it as output.
 //!
-//! Tokens are counted as [`Usage`](crate::domain::Usage) adds them up, whatever a provider includes where: `input` with
-//! the `cached` ones, `output` without `reasoning`; `reasoning` stays 0 where the provider counts it as output.
-//!
-//! The formats are written here, over `reqwest`, because what a broken stream leaves has to be used: libraries for
-//! several providers give an event that was cut off to their parser, lose the calls that came before it, and do not
-//! bound what a server sends.
+//! The formats are implemented here, on top of `reqwest`, because the usable part of a broken stream must be kept.
+//! Crates for several providers give a truncated event to their parser, lose the calls that arrived before it, and do
+//! not bound the size of a response.
 
 mod api_key;
 mod backoff;
@@ -38,9 +38,9 @@ pub use crate::domain::Effort;
 use crate::domain::word_enum;
 
 word_enum!(
-    /// What is spoken with a server. The words are those of `kind` in the settings.
+    /// The API of a server. The words are the values of `kind` in the settings.
     WireKind {
-        /// `POST chat/completions`; what most servers other than OpenAI's speak as well.
+        /// `POST chat/completions`; most servers other than OpenAI's speak it too.
         OpenaiChat = "openai",
         /// `POST responses`.
         OpenaiResponses = "openai-responses",
@@ -53,58 +53,63 @@ word_enum!(
     }
 );
 
-/// How long is waited for a server.
+/// Time limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpTimeouts {
-    /// For a connection, TLS included.
+    /// Limit for a connection, including TLS.
     pub connect: Duration,
-    /// Without a byte, before the first one too: models that think say nothing meanwhile.
+    /// Limit without a byte, also before the first byte: a reasoning model sends nothing while it thinks.
     pub idle: Duration,
-    /// For one request, from its sending to the last byte of the answer.
+    /// Limit for one request, from sending to the last byte of the answer.
     pub total: Duration,
 }
 
 impl Default for HttpTimeouts {
-    /// 15 seconds, 5 minutes, 30 minutes: a large model that thinks hard has been silent for some minutes, and a local
-    /// one takes as long to read a full window.
+    /// Returns 15 seconds, 5 minutes and 30 minutes: a large reasoning model can be silent for some minutes, and a
+    /// local model takes as long to read a full window.
     fn default() -> Self {
         Self { connect: Duration::from_secs(15), idle: Duration::from_secs(300), total: Duration::from_secs(1800) }
     }
 }
 
-/// A model and how to reach it.
+/// A model and its address.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     pub kind: WireKind,
     pub model: String,
-    /// The provider's own when absent. Without a path, the format's usual one is added (`/v1`).
+    /// The base URL; `None` for the provider's official one. A URL without a path gets the default path of the format
+    /// (`/v1`).
     pub base_url: Option<String>,
     pub key: Option<SecretString>,
     pub effort: Option<Effort>,
     pub timeouts: HttpTimeouts,
-    /// How often a request may be sent for one answer, the first time included.
+    /// Maximum number of times a request is sent for one answer, the first time included.
     pub attempts: u32,
-    /// Certificates (PEM) to trust beside the system's; those of `SSL_CERT_FILE` are trusted as well.
+    /// PEM file of certificates to trust in addition to the system's. The certificates of `SSL_CERT_FILE` are trusted
+    /// as well.
     pub ca_file: Option<PathBuf>,
     /// The reviewer's name, for messages.
     pub name: String,
-    /// Tokens the model can take in and give. Only Ollama has to be told, and cuts the conversation when it is not.
+    /// The model's window in tokens, input and output together. Only Ollama uses it, because Ollama truncates the
+    /// conversation without it.
     pub window: Option<u64>,
 }
 
-/// A client for the endpoint. Nothing is sent yet.
+/// Creates a client for the endpoint. Sends nothing yet.
 ///
 /// # Errors
-/// `Configuration` for an address, a certificate file or a model name that cannot be used, `Auth` when a provider
-/// that takes no request without a key would get none.
+///
+/// `Configuration` for an unusable address, certificate file or model name; `Auth` if the official service of the
+/// provider needs a key and there is none.
 pub fn open(endpoint: Endpoint) -> Result<HttpChat, ChatError> {
     HttpChat::new(endpoint, Box::new(SystemBackoffClock))
 }
 
-/// As [`open`], with waiting and chance from outside.
+/// Creates a client like [`open`], with a clock and random numbers from the caller.
 ///
 /// # Errors
-/// As [`open`].
+///
+/// The errors of [`open`].
 pub fn open_with(endpoint: Endpoint, pace: Box<dyn BackoffClock>) -> Result<HttpChat, ChatError> {
     HttpChat::new(endpoint, pace)
 }

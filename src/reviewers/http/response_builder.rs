@@ -1,6 +1,8 @@
-//! An answer as it grows, the same for all wire formats, and what it is worth when it ends, whole or broken.
+//! Collects an answer as it arrives, in the same way for all wire formats, and converts it into a response when it ends
+//! or breaks off.
 //!
-//! Invariants: bounded, whatever comes; text only grows, so that what broke off is the beginning of the whole.
+//! - All parts are bounded, whatever the server sends.
+//! - Text only grows, so that a broken answer is a prefix of the whole answer.
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -9,24 +11,24 @@ use super::api_key::ApiKey;
 use crate::domain::text::sanitize_line;
 use crate::domain::{ChatResponse, StopReason, ToolCall, Usage};
 
-/// Bytes of text, arguments and thoughts together. The longest answers of today's models have 128,000 tokens, half a
-/// megabyte of text.
+/// Maximum size of text, arguments and reasoning together. The longest answers of today's models have 128,000 tokens,
+/// which is half a megabyte of text.
 const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
-/// Bytes of the arguments of one call.
+/// Maximum size of the arguments of one tool call.
 const MAX_CALL_BYTES: usize = 1024 * 1024;
 const MAX_CALLS: usize = 128;
-/// Bytes that anything begun is counted with, so that a million empty things are too large as well.
+/// Bytes that every new part counts in addition to its content, so that a million empty parts exceed the limit too.
 const PART_OVERHEAD_BYTES: usize = 64;
-/// Characters of the names and ids that a server gives. OpenAI takes ids of 40 back.
+/// Maximum length of the names and ids that a server gives. OpenAI accepts ids of up to 40 characters in requests.
 const MAX_NAME_CHARS: usize = 128;
-/// What ids of ours begin with.
+/// Prefix of the ids that revdeck generates.
 const GENERATED_ID_PREFIX: &str = "rd_";
 
-/// The answer grew over a limit; this says which.
+/// The error of an answer that exceeds a limit. The text names the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseTooLarge(pub &'static str);
 
-/// An answer that is coming in.
+/// An answer that is still arriving.
 #[derive(Debug, Default)]
 pub struct ResponseBuilder {
     pub text: String,
@@ -35,33 +37,42 @@ pub struct ResponseBuilder {
     pub stop: Option<StopReason>,
     pub usage: Usage,
     pub model: String,
-    /// The server said that nothing follows.
+    /// The server reported the end of the answer.
     pub finished: bool,
-    /// Something was understood: the server speaks the format.
+    /// At least one event was understood: the server speaks the format.
     pub is_recognized: bool,
     bytes: usize,
 }
 
-/// A call that is coming in.
+/// A tool call that is still arriving.
 #[derive(Debug)]
 struct ToolCallDraft {
     call: ToolCall,
-    /// The server said that its arguments are all there.
+    /// The server reported that the arguments are complete.
     ended: bool,
 }
 
-/// Which call a piece of arguments belongs to.
+/// The index of a tool call in [`ResponseBuilder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolCallIndex(usize);
 
 impl ResponseBuilder {
+    /// Appends text.
+    ///
+    /// # Errors
+    ///
+    /// [`ResponseTooLarge`] if the answer exceeds its limit.
     pub fn push_text(&mut self, text: &str) -> Result<(), ResponseTooLarge> {
         self.charge_bytes(text.len())?;
         self.text.push_str(text);
         Ok(())
     }
 
-    /// Another block of text begins: it does not run into the one before.
+    /// Starts a new block of text, separated from the block before by an empty line.
+    ///
+    /// # Errors
+    ///
+    /// [`ResponseTooLarge`] if the answer exceeds its limit.
     pub fn start_paragraph(&mut self) -> Result<(), ResponseTooLarge> {
         match self.text.is_empty() || self.text.ends_with('\n') {
             true => Ok(()),
@@ -69,7 +80,11 @@ impl ResponseBuilder {
         }
     }
 
-    /// A call begins. Without an id of its own (or with one that another call has) it gets one of ours.
+    /// Starts a tool call. Generates an id if the server gave none, or an id that another call already has.
+    ///
+    /// # Errors
+    ///
+    /// [`ResponseTooLarge`] if there are too many calls, or the answer exceeds its limit.
     pub fn start_call(&mut self, id: &str, name: &str) -> Result<ToolCallIndex, ResponseTooLarge> {
         if self.drafts.len() == MAX_CALLS {
             return Err(ResponseTooLarge("more than 128 tool calls"));
@@ -90,7 +105,7 @@ impl ResponseBuilder {
         self.drafts.get(slot.0).map_or("", |draft| &draft.call.id)
     }
 
-    /// The name of a call that began without one.
+    /// Sets the name of a call that started without a name.
     pub fn set_call_name(&mut self, slot: ToolCallIndex, name: &str) {
         if let Some(draft) = self.drafts.get_mut(slot.0)
             && draft.call.name.is_empty()
@@ -99,6 +114,11 @@ impl ResponseBuilder {
         }
     }
 
+    /// Appends a piece of the arguments of a call.
+    ///
+    /// # Errors
+    ///
+    /// [`ResponseTooLarge`] if the call or the answer exceeds its limit.
     pub fn push_arguments(&mut self, slot: ToolCallIndex, piece: &str) -> Result<(), ResponseTooLarge> {
         self.charge_bytes(piece.len())?;
         let Some(draft) = self.drafts.get_mut(slot.0) else { return Ok(()) };
@@ -109,7 +129,12 @@ impl ResponseBuilder {
         Ok(())
     }
 
-    /// The arguments are all there; `whole` holds them, if the server says them once more.
+    /// Marks the arguments of a call as complete. If the server repeats the arguments in `whole`, they replace the
+    /// collected pieces.
+    ///
+    /// # Errors
+    ///
+    /// [`ResponseTooLarge`] if the call or the answer exceeds its limit.
     pub fn end_call(&mut self, slot: ToolCallIndex, whole: Option<&str>) -> Result<(), ResponseTooLarge> {
         if let Some(whole) = whole.filter(|whole| !whole.is_empty()) {
             if let Some(draft) = self.drafts.get_mut(slot.0) {
@@ -123,14 +148,22 @@ impl ResponseBuilder {
         Ok(())
     }
 
-    /// Something for the provider to get back.
+    /// Adds an opaque item that the provider wants back with the next request.
+    ///
+    /// # Errors
+    ///
+    /// [`ResponseTooLarge`] if the answer exceeds its limit.
     pub fn push_opaque(&mut self, item: Value) -> Result<(), ResponseTooLarge> {
         self.charge_bytes(PART_OVERHEAD_BYTES + item.to_string().len())?;
         self.opaque.push(item);
         Ok(())
     }
 
-    /// Counts what is kept elsewhere until it is whole.
+    /// Counts bytes that the caller keeps elsewhere until the part is complete.
+    ///
+    /// # Errors
+    ///
+    /// [`ResponseTooLarge`] if the answer exceeds its limit.
     pub fn charge_bytes(&mut self, bytes: usize) -> Result<(), ResponseTooLarge> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > MAX_RESPONSE_BYTES { Err(ResponseTooLarge("an answer of more than 8 MiB")) } else { Ok(()) }
@@ -140,10 +173,11 @@ impl ResponseBuilder {
         !self.drafts.is_empty()
     }
 
-    /// The answer of a server that said its last word.
+    /// Converts a complete answer into a response.
     pub fn into_response(self, key: &ApiKey) -> ChatResponse {
         let calls: Vec<ToolCall> = self.drafts.into_iter().filter_map(ToolCallDraft::into_call).collect();
-        // Some servers give "stop" for calls, and some "tool_calls" for none.
+        // Some servers report "stop" for an answer with calls, and some report "tool_calls" for an answer without
+        // calls.
         let stop = match self.stop {
             Some(StopReason::Done) | None if !calls.is_empty() => StopReason::Tools,
             Some(StopReason::Tools) if calls.is_empty() => StopReason::Done,
@@ -152,8 +186,8 @@ impl ResponseBuilder {
         build_response(self.text, calls, self.opaque, stop, self.usage, &self.model, key)
     }
 
-    /// What a broken answer is worth: its text, its whole calls, and those cut off behind something that can be used
-    /// (a first element of a list). `None` when there is nothing to go on with.
+    /// Converts a broken answer into a response with its text, its complete calls and the calls that broke off after a
+    /// usable part (for example after the first element of a list). Returns `None` if nothing is usable.
     pub fn into_interrupted_response(self, key: &ApiKey) -> Option<ChatResponse> {
         let calls: Vec<ToolCall> =
             self.drafts.into_iter().filter(ToolCallDraft::is_usable).filter_map(ToolCallDraft::into_call).collect();
@@ -170,7 +204,7 @@ impl ToolCallDraft {
             || serde_json::from_str::<IgnoredAny>(&self.call.arguments).is_ok()
     }
 
-    /// A call without a name is none.
+    /// Returns the call, or `None` for a call without a name.
     fn into_call(mut self) -> Option<ToolCall> {
         if self.call.arguments.trim().is_empty() {
             self.call.arguments = "{}".to_owned();
@@ -200,12 +234,12 @@ fn build_response(
     response
 }
 
-/// A name of a server's in one line, cut.
+/// Makes a name from the server one line and clips it to [`MAX_NAME_CHARS`].
 fn clip_name(name: &str) -> String {
     sanitize_line(name).chars().take(MAX_NAME_CHARS).collect()
 }
 
-/// Whether an id was made here, so that the provider does not know it.
+/// Returns `true` for an id that revdeck generated, which the provider does not know.
 pub fn is_generated_id(id: &str) -> bool {
     id.starts_with(GENERATED_ID_PREFIX)
 }

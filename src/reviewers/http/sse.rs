@@ -1,45 +1,46 @@
-//! Bytes of an answer cut into JSON texts: server-sent events, one line each, or one whole text.
+//! Splits the bytes of a response into JSON texts: server-sent events, one JSON text per line, or one whole JSON text.
 //!
-//! Invariants: pieces may end anywhere, also within a character; no piece grows without bounds; what a broken
-//! connection cut off is never taken for a whole text.
+//! - A chunk of bytes may end anywhere, even inside a character.
+//! - No buffer grows without bounds.
+//! - A text that a broken connection truncated never counts as complete.
 
 use memchr::memchr2;
 use serde_json::Value;
 
 use super::response_builder::ResponseTooLarge;
 
-/// Bytes of one event: the last one of OpenAI's responses repeats the whole answer.
+/// Maximum size of one event. It is large because the last event of OpenAI's responses format repeats the whole answer.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes of a whole answer with all that events put around each token of it.
+/// Maximum size of a whole response, including the JSON that events put around each token.
 const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
 
-/// How the JSON texts are kept apart.
+/// The way in which a server separates JSON texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// Server-sent events, or one whole text where the server did not stream.
+    /// Server-sent events, or one whole JSON text if the server does not stream.
     Events,
-    /// One text a line.
+    /// One JSON text per line.
     Lines,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DecoderMode {
-    /// Nothing but white space has come.
+    /// Nothing but white space has arrived.
     Start(Framing),
     Events,
     Lines,
     Whole,
 }
 
-/// The cutter.
+/// The decoder of a response body.
 #[derive(Debug)]
 pub struct StreamDecoder {
     mode: DecoderMode,
-    /// The line (or the whole text) that is coming in.
+    /// The incomplete line, or the whole text in [`DecoderMode::Whole`].
     line: Vec<u8>,
-    /// The data of the event that is coming in; `None` before its first line.
+    /// The data of the incomplete event; `None` before its first data line.
     data: Option<Vec<u8>>,
-    /// The last byte was a carriage return, which ends a line like the newline that may follow it.
+    /// The last byte was a carriage return. It ends a line, and a newline that follows it is skipped.
     after_carriage_return: bool,
     received: usize,
 }
@@ -55,7 +56,11 @@ impl StreamDecoder {
         }
     }
 
-    /// Takes bytes in; the texts that are whole now.
+    /// Decodes more bytes and returns the JSON texts that are now complete.
+    ///
+    /// # Errors
+    ///
+    /// [`ResponseTooLarge`] if the response or one event is over its limit.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, ResponseTooLarge> {
         self.received = self.received.saturating_add(bytes.len());
         if self.received > MAX_STREAM_BYTES {
@@ -64,7 +69,7 @@ impl StreamDecoder {
         let mut texts = Vec::new();
         let mut rest = bytes;
         if let DecoderMode::Start(framing) = self.mode {
-            // A byte order mark is white space here.
+            // A byte order mark counts as white space here.
             let start = rest.iter().position(|byte| !byte.is_ascii_whitespace() && !matches!(byte, 0xef | 0xbb | 0xbf));
             let Some(start) = start else { return Ok(texts) };
             rest = &rest[start..];
@@ -96,8 +101,8 @@ impl StreamDecoder {
         Ok(texts)
     }
 
-    /// The connection is at its end: what stands there without its last line end. It may be cut off: only if it can be
-    /// read, it is whole.
+    /// Ends the decoding at the end of the connection and returns the text after the last line end. The text may be
+    /// truncated: it is complete only if it parses.
     pub fn finish(mut self) -> Option<Vec<u8>> {
         let mut texts = Vec::new();
         let line = std::mem::take(&mut self.line);
@@ -128,7 +133,7 @@ impl StreamDecoder {
             return Ok(());
         }
         if line.is_empty() {
-            // Some servers keep the connection alive with events that say nothing.
+            // Some servers keep the connection alive with empty events.
             texts.extend(self.data.take().filter(|data| !data.trim_ascii().is_empty()));
             return Ok(());
         }
@@ -143,17 +148,21 @@ impl StreamDecoder {
                 }
                 data.extend_from_slice(value);
             }
-            // llama.cpp's way to say that it failed.
+            // llama.cpp reports an error in a field of its own.
             b"error" => self.data = Some([b"{\"error\":", value, b"}"].concat()),
-            // Names of events are said in their data as well; comments, ids and what is not known say nothing.
+            // Event names are repeated in the data; comments, ids and unknown fields carry no information.
             _ => {}
         }
         Ok(())
     }
 }
 
-/// Reads a JSON text. Halves of a character that stand alone in escapes (servers that cut text by UTF-16 units send
-/// them) become `\u{fffd}`.
+/// Parses a JSON text. Replaces lone surrogate escapes by `\u{fffd}`: servers that split text by UTF-16 units send
+/// them.
+///
+/// # Errors
+///
+/// The parser's error if the text is not JSON even then.
 pub fn parse_json(text: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(text).or_else(|error| match replace_lone_surrogates(text) {
         Some(whole) => serde_json::from_slice(&whole),
@@ -161,7 +170,7 @@ pub fn parse_json(text: &[u8]) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// `None` when there are no such halves.
+/// Replaces lone surrogate escapes. Returns `None` if the text has none.
 fn replace_lone_surrogates(text: &[u8]) -> Option<Vec<u8>> {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;

@@ -1,7 +1,8 @@
-//! Connections: TLS with the system's certificates and the user's, proxies from the environment, no redirects.
+//! Creates HTTP clients: TLS with the certificates of the system and the user, proxies from the environment, no
+//! redirects.
 //!
-//! Invariants: the key is in one header, marked as not to be shown; a request goes to the configured host or its
-//! proxy, and nowhere else.
+//! - The key is in one header, which is marked as sensitive.
+//! - A request goes to the configured host or its proxy, and nowhere else.
 
 use std::fs;
 use std::path::Path;
@@ -18,16 +19,20 @@ use super::wire::WireFormat;
 use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
 
-/// Where requests go.
+/// The base URL of the requests.
 #[derive(Debug)]
 pub struct ServerUrl {
     pub base: Url,
-    /// As errors name it.
+    /// The host and port as errors show them.
     pub host: String,
 }
 
 impl ServerUrl {
-    /// The address in the settings, or the provider's own.
+    /// Parses the base URL from the settings, or takes the provider's official URL.
+    ///
+    /// # Errors
+    ///
+    /// Class `Configuration` for a URL that is not HTTP, names no host or contains credentials.
     pub fn new(base_url: Option<&str>, wire: &dyn WireFormat) -> Result<Self, HttpFailure> {
         let wrong = |problem: &str| HttpFailure::new(ErrorClass::Configuration, format!("base_url {problem}"));
         let mut base = Url::parse(base_url.unwrap_or(wire.official_url()))
@@ -47,10 +52,10 @@ impl ServerUrl {
         Ok(Self { base, host })
     }
 
-    /// An address below the base; the base's own query (Azure's API version) stays.
+    /// Returns a URL below the base. Keeps the base's own query (Azure's API version).
     pub fn join(&self, path: &[&str], query: Option<(&str, &str)>) -> Url {
         let mut url = self.base.clone();
-        // Fails for addresses without a host only.
+        // Fails only for a URL without a host.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
@@ -60,7 +65,7 @@ impl ServerUrl {
         url
     }
 
-    /// Whether this is the provider's own service.
+    /// Returns `true` if this is the provider's official service.
     pub fn is_official(&self, wire: &dyn WireFormat) -> bool {
         Url::parse(wire.official_url()).is_ok_and(|home| home.host_str() == self.base.host_str())
     }
@@ -76,7 +81,11 @@ impl ServerUrl {
     }
 }
 
-/// The headers of every request.
+/// Builds the headers of every request.
+///
+/// # Errors
+///
+/// Class `Auth` if a header cannot carry the key.
 pub fn build_headers(wire: &dyn WireFormat, key: &ApiKey) -> Result<HeaderMap, HttpFailure> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -94,9 +103,13 @@ pub fn build_headers(wire: &dyn WireFormat, key: &ApiKey) -> Result<HeaderMap, H
     Ok(headers)
 }
 
-/// A client for one target.
+/// Builds the HTTP client for one server.
+///
+/// # Errors
+///
+/// Class `Configuration` if a certificate file is unusable or the TLS setup fails.
 pub fn build_client(endpoint: &Endpoint, target: &ServerUrl) -> Result<Client, HttpFailure> {
-    // Fails when somebody chose one before, which is as good.
+    // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut certificates = match &endpoint.ca_file {
         Some(path) => read_certificates(path, "ca_file")?,
@@ -105,8 +118,8 @@ pub fn build_client(endpoint: &Endpoint, target: &ServerUrl) -> Result<Client, H
     let mut builder = Client::builder()
         .user_agent(concat!("revdeck/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(endpoint.timeouts.connect)
-        // A turn takes seconds or minutes. A new connection costs a tenth of a second, and is never one that the
-        // server closed meanwhile.
+        // A turn takes seconds or minutes. A new connection costs a tenth of a second, and the server cannot have
+        // closed it meanwhile.
         .pool_max_idle_per_host(0)
         .tcp_keepalive(Duration::from_secs(30))
         .redirect(Policy::none())
@@ -116,13 +129,13 @@ pub fn build_client(endpoint: &Endpoint, target: &ServerUrl) -> Result<Client, H
         builder = builder.no_proxy();
     }
     if target.base.scheme() == "https" {
-        // Only some platforms look at it by themselves.
+        // Only some platforms read this variable by themselves.
         if let Some(path) = std::env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()) {
             certificates.extend(self::read_certificates(Path::new(&path), "SSL_CERT_FILE")?);
         }
         builder = builder.tls_certs_merge(certificates);
     } else {
-        // A machine without any certificates can talk to the server beside it.
+        // A machine without any certificates can still reach a server over plain HTTP.
         builder = builder.tls_certs_only(certificates);
     }
     builder.build().map_err(|error| {
@@ -146,7 +159,7 @@ fn read_certificates(path: &Path, setting: &str) -> Result<Vec<Certificate>, Htt
     }
 }
 
-/// The failure of a connection.
+/// Converts an error of a connection into a failure.
 pub fn connection_failure(error: &reqwest::Error, host: &str, connect: Duration) -> HttpFailure {
     let what = if error.is_builder() {
         return HttpFailure::new(ErrorClass::Configuration, format!("cannot ask {host}: {}", root_cause(error)));
@@ -160,7 +173,7 @@ pub fn connection_failure(error: &reqwest::Error, host: &str, connect: Duration)
     HttpFailure::new(ErrorClass::Network, what)
 }
 
-/// The innermost cause. The outer ones repeat the address, with its query.
+/// Returns the text of the innermost cause, at most 200 characters. The outer causes repeat the URL with its query.
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {

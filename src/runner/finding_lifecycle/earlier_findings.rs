@@ -1,7 +1,7 @@
-//! The findings that a run may have something to say about: few of many.
+//! Selects the earlier findings that a run can judge.
 //!
-//! The last run that saw the whole of the branch has followed every finding up to its snapshot, so only files that
-//! differ since then matter, and what was found since. Everything else stands where it stood.
+//! The last run that saw the whole branch has located every finding up to its snapshot. Therefore only findings in
+//! files that differ since then, and findings reported since then, are candidates. All others are unchanged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,30 +13,30 @@ use crate::policy::{self, FindingState, MatchCandidate, ReviewExtent, RunAuthori
 use crate::review::ReviewOutcome;
 use crate::store::{FindingRow, LatestDispositions, RunRow};
 
-/// Other findings of the same code in one file are told apart by numbers up to here when a renamed file's are looked for;
-/// own.
+/// Maximum number of findings with the same code in one file that are tried when the findings of a renamed file are
+/// matched. Not from the literature.
 const MAX_ORDINALS: u32 = 8;
 
-/// An earlier finding, and what became of its code.
+/// An earlier finding and the current state of its code.
 #[derive(Debug, Clone)]
 pub(super) struct EarlierFinding {
     pub id: FindingId,
     pub kind: Kind,
     pub title: String,
     pub first_run: String,
-    /// Where it stood in `snapshot`.
+    /// Path in `snapshot`.
     pub path: String,
     pub lines: LineRange,
     pub snapshot: String,
-    /// Who reported it.
+    /// Name of the reviewer that reported the finding.
     pub reviewer: String,
     pub present: FindingState,
-    /// How far the run's word about it goes.
+    /// How far the run may judge the finding; `None` if it may not.
     pub reach: Option<RunAuthority>,
     pub stand: AnchorLocation,
 }
 
-/// A finding that a run may have something to say about, by its index in the view, and those of its runs.
+/// A finding that a run may judge: its index in the view, and the indices of its runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EarlierCandidate {
     pub index: usize,
@@ -60,7 +60,7 @@ impl FindingSettlement<'_> {
         self.view.run_index(self.run.run_id.as_str())
     }
 
-    /// The latest run before this one that followed every finding of the branch.
+    /// Returns the index of the latest earlier run that located every finding of the branch.
     fn find_follower(&self) -> Option<usize> {
         let own = self.own_index()?;
         let mine = self.sight();
@@ -74,7 +74,7 @@ impl FindingSettlement<'_> {
         })
     }
 
-    /// The code of the run and of what was before it; `None` when it cannot be read.
+    /// Opens the files of the run's snapshot and of the snapshot before. Returns `None` if they cannot be read.
     pub(super) fn open_snapshot_files(&self) -> Option<SnapshotFiles<'_>> {
         let (repo, snapshot) = (&self.runner.repo, self.run.snapshot_commit.as_str());
         if snapshot.is_empty() {
@@ -83,19 +83,19 @@ impl FindingSettlement<'_> {
         let before = self.find_follower().map(|index| self.view.run(index).snapshot_commit);
         let ground = match before.map(|before| SnapshotFiles::new(repo, before, snapshot)) {
             Some(Ok(ground)) => Ok(ground),
-            // Its snapshot may have been let go.
+            // The earlier snapshot may be deleted.
             _ => SnapshotFiles::new(repo, &self.run.base_commit, snapshot),
         };
         ground.inspect_err(|error| tracing::warn!(run = %self.run.run_id, %error, "findings cannot be followed")).ok()
     }
 
-    /// The findings that the run did not report and that its snapshot may say something about.
+    /// Returns the findings that the run did not report and that its snapshot may say something about.
     pub(super) fn find_candidates(&self, ground: &SnapshotFiles<'_>, outcome: &ReviewOutcome) -> Vec<EarlierCandidate> {
         let reported: HashSet<&str> = super::finding_ids(&outcome.findings).collect();
         let mut affected: HashSet<&str> = ground.altered_paths().collect();
         affected.extend(outcome.coverage.reviewed_files().map(|file| file.path.as_str()));
         affected.extend(outcome.coverage.left_out.iter().map(|file| file.path.as_str()));
-        // Their content is not in the snapshot: that it shows another one, or none, means nothing.
+        // The snapshot does not contain these files, so their absence is no evidence.
         let unseen =
             |file: &&OmittedFile| matches!(file.reason, OmissionReason::Oversized | OmissionReason::Unreadable);
         let unseen: HashSet<&str> =
@@ -109,13 +109,14 @@ impl FindingSettlement<'_> {
         })
     }
 
-    /// The findings on these paths that were addressed.
+    /// Returns the addressed findings on these paths.
     pub(super) fn find_addressed(&self, ground: &mut SnapshotFiles<'_>, paths: &HashSet<&str>) -> Vec<EarlierFinding> {
         let addressed = self.find_related(|row, _| row.status == FindingStatus::Addressed && paths.contains(row.path));
         addressed.iter().filter_map(|candidate| self.locate(candidate, FindingState::Confirmed, ground)).collect()
     }
 
-    /// The findings that are wanted, given the index of the run that saw them last, and that this run may judge.
+    /// Returns the findings that match `wanted` and that this run may judge. `wanted` gets a finding and the index of
+    /// the run that saw it last.
     pub(super) fn find_related(&self, wanted: impl Fn(&FindingRow<'_>, usize) -> bool) -> Vec<EarlierCandidate> {
         let Some(own) = self.own_index() else { return Vec::new() };
         let mut reaches: HashMap<usize, Option<RunAuthority>> = HashMap::new();
@@ -149,7 +150,7 @@ impl FindingSettlement<'_> {
         policy::decide_authority(&self.sight(), self.extent, place, &|commit, of| repo.is_in_history(commit, of))
     }
 
-    /// A finding that is not settled for good, with what became of it and of its code.
+    /// Returns a finding that is not finally settled, with its status and the state of its code.
     pub(super) fn look_up(
         &self,
         candidate: &EarlierCandidate,
@@ -177,7 +178,7 @@ impl FindingSettlement<'_> {
         let (reporter, place) = (self.view.run(candidate.reporter), self.view.run(candidate.placed));
         let stand = ground.locate_lines(place.snapshot_commit, row.path, row.lines())?;
         let now = stand.place().map_or(row.path, |(path, _)| path);
-        // A file that is in HEAD as it was then says nothing about what was not committed.
+        // A file that is in HEAD unchanged is no evidence about uncommitted code.
         if candidate.reach == Some(RunAuthority::CommittedFiles) && ground.is_same_in(now, place.head_commit, row.path)
         {
             return None;
@@ -197,7 +198,7 @@ impl FindingSettlement<'_> {
         })
     }
 
-    /// Gives reports of problems that are known the ids that they have.
+    /// Gives reports of known problems the ids of the known findings.
     pub(super) fn recognise(&self, ground: &mut SnapshotFiles<'_>, known: &[EarlierFinding], findings: &mut [Finding]) {
         let is_new = |finding: &Finding| {
             let row = self.view.finding_index(finding.finding_id.as_str()).map(|index| self.view.finding(index));
@@ -253,7 +254,7 @@ impl FindingSettlement<'_> {
         finding.detail_ref = format!("outputs/{}.json#{}", self.run.run_id, known.id);
     }
 
-    /// The latest earlier reviews of the branch with the same eyes, by their index, at most `most`.
+    /// Returns the indices of the latest earlier reviews of the branch with the same reviewer profile, at most `most`.
     pub(super) fn find_earlier_reviews(&self, most: usize) -> Vec<usize> {
         let Some(own) = self.own_index() else { return Vec::new() };
         let eyes = policy::ReviewerProfile {

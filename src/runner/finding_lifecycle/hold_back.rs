@@ -1,4 +1,4 @@
-//! Reports that are kept and not raised: dismissed before, of a muted kind, or late.
+//! Holds back reports that are recorded but not raised: dismissed before, of a muted kind, or late.
 
 use std::collections::HashMap;
 
@@ -13,18 +13,19 @@ use crate::review::{ReviewOutcome, summarize_run};
 use crate::runner::RunnerError;
 use crate::store::LatestDispositions;
 
-/// Earlier reviews of a change that are looked at; own: what the last few covered is what the change is now.
+/// Maximum number of earlier reviews that are read. Not from the literature: the last reviews covered the current
+/// change.
 const MAX_EARLIER_REVIEWS: usize = 8;
-/// Notes about reports that were held back; the others are counted.
+/// Maximum number of notes about held-back reports. The remaining reports are only counted.
 const MAX_HELD_NOTES: usize = 6;
 
-/// The reports of a run, told apart.
+/// The reports of a run, divided into raised and held back.
 pub(super) struct PartitionedReports {
     pub raised: Vec<Finding>,
     pub held_back: Vec<SuppressedReport>,
 }
 
-/// What an earlier review covered or carried over, by path.
+/// The hunks that an earlier review covered or carried over, by path.
 type HunksByPath = HashMap<String, Vec<LineRange>>;
 
 impl FindingSettlement<'_> {
@@ -66,12 +67,12 @@ impl FindingSettlement<'_> {
         Ok(held)
     }
 
-    /// Whether no run before this one reported it.
+    /// Returns `true` if no earlier run reported the finding.
     fn is_first_report(&self, finding: &Finding) -> bool {
         finding.first_run_id == self.run.run_id
     }
 
-    /// What earlier reviews with the same eyes covered: run, snapshot, hunks.
+    /// Returns the earlier reviews with the same reviewer profile: run, snapshot and covered hunks.
     fn load_covered_before(&self) -> Result<Vec<(RunId, String, HunksByPath)>, RunnerError> {
         let mut covered = Vec::new();
         for index in self.find_earlier_reviews(MAX_EARLIER_REVIEWS) {
@@ -88,7 +89,7 @@ impl FindingSettlement<'_> {
         Ok(covered)
     }
 
-    /// The earlier review that looked at the lines of a report as they are, when that makes it late.
+    /// Returns the earlier review that covered the lines of a report unchanged, if that makes the report late.
     fn find_covering_run<'b>(
         &self,
         finding: &Finding,
@@ -104,7 +105,7 @@ impl FindingSettlement<'_> {
     }
 }
 
-/// Everything that a review of a fix reports: its code is in nobody's files yet, and it says nothing about any other.
+/// Holds back everything that a review of a fix reports: the code of the patch is not in the user's files yet.
 pub(super) fn hold_back_all(outcome: &mut ReviewOutcome, fix: &FixId) -> LifecycleReport {
     let reason = format!("found in the patch of {fix}, which is in your files only when you apply it");
     let reports = std::mem::take(&mut outcome.findings).into_iter();
@@ -115,7 +116,8 @@ pub(super) fn hold_back_all(outcome: &mut ReviewOutcome, fix: &FixId) -> Lifecyc
     LifecycleReport { held_back, ..LifecycleReport::default() }
 }
 
-/// Says in an outcome what was held back of it; `before` is what there was.
+/// Adds notes about held-back reports to the outcome and corrects its counts and summary; `before` are the counts with
+/// the held-back reports.
 pub(super) fn note_held_back(outcome: &mut ReviewOutcome, held_back: &[SuppressedReport], before: FindingCounts) {
     if held_back.is_empty() {
         return;
@@ -127,7 +129,7 @@ pub(super) fn note_held_back(outcome: &mut ReviewOutcome, held_back: &[Suppresse
     outcome.summary.push_str(&format!("; {} held back", held_back.len()));
 }
 
-/// A line for each reason.
+/// Returns one line for each reason.
 fn held_back_notes(held_back: &[SuppressedReport]) -> Vec<String> {
     let mut reasons: Vec<(&str, usize)> = Vec::new();
     for held in held_back {

@@ -1,8 +1,11 @@
-//! What the end of a run means for the findings there are: recognised, held back, followed and judged.
+//! Applies the end of a run to all findings: matches reports with known findings, holds reports back, locates and
+//! judges earlier findings.
 //!
-//! Invariants: the policy decides, this room brings it the code and the records; what cannot be read is no evidence;
-//! nothing here keeps a run from ending. A run that is settled a second time, because whoever did it first died, comes to
-//! the same: what it has said already stands behind its snapshot.
+//! - The policy decides; this module reads the code and the records for it.
+//! - Unreadable code is no evidence.
+//! - A failure in this module does not keep a run from ending.
+//! - Settling is idempotent: if a process dies while it settles a run, settling again gives the same result, because
+//!   the dispositions of the first time are already stored for the same snapshot.
 
 mod earlier_findings;
 mod hold_back;
@@ -32,7 +35,7 @@ use crate::policy::{
 use crate::review::ReviewOutcome;
 use crate::store::{LatestDispositions, LearningPolicy, Store, StoreView};
 
-/// What a run's output says about findings that it does not raise.
+/// The part of a run's output about findings that it does not raise.
 #[derive(Debug, Default)]
 pub(super) struct LifecycleReport {
     pub held_back: Vec<SuppressedReport>,
@@ -41,37 +44,36 @@ pub(super) struct LifecycleReport {
     pub recognised: Vec<FindingAlias>,
 }
 
-/// A run that is being settled.
+/// A run whose findings are being settled.
 struct FindingSettlement<'a> {
     runner: &'a Runner,
     run: &'a RunRecord,
     view: Arc<StoreView>,
-    /// The run's scope, written.
+    /// The run's scope as text.
     scope: String,
     status: RunStatus,
     extent: ReviewExtent,
 }
 
-/// What the run put before its reviewer.
+/// The code that the run sent to its reviewer.
 struct RunCoverage {
     hunks: HashMap<String, Vec<LineRange>>,
-    /// Hunks that an earlier run has reviewed as they are. They show what the code is; that nothing was said about them
-    /// is no news.
+    /// Hunks that an earlier run reviewed unchanged. They show the current code, but silence about them is no evidence.
     carried: HashMap<String, Vec<LineRange>>,
-    /// Paths that its change takes away.
+    /// Paths that the run's change deletes.
     deleted: HashSet<String>,
 }
 
 impl Runner {
-    /// Lets the end of a run act on all findings: those that it reports get the id and the status that they have, those
-    /// that are not to be raised are taken out, and the earlier ones that it can judge are judged. Dispositions are
-    /// stored when this returns; the rest is for the output.
+    /// Applies the end of a run to all findings. Its reports get known ids and statuses, reports that must not be
+    /// raised are removed, and earlier findings that the run can judge are judged. The dispositions are stored on
+    /// return; the result is for the output.
     pub(super) fn settle_findings(
         &self,
         run: &RunRecord,
         outcome: &mut ReviewOutcome,
     ) -> Result<LifecycleReport, RunnerError> {
-        // One that never began has seen nothing.
+        // A run that never began is no evidence.
         if run.attempt == 0 && outcome.findings.is_empty() {
             return Ok(LifecycleReport::default());
         }
@@ -83,14 +85,15 @@ impl Runner {
         FindingSettlement::new(self, run, outcome.status, extent)?.settle(outcome)
     }
 
-    /// The store for what a run says: whoever settles it, whether that may be learned from is the run's.
+    /// Returns the store for the run's dispositions. The run, not the process that settles it, decides whether they may
+    /// be learned from.
     fn store_for_run(&self, run: &RunRecord) -> Store {
         let store = self.store.clone();
         if run.private { store.with_learning(LearningPolicy::Refused) } else { store }
     }
 }
 
-/// What evidence makes of a finding, given what was said about it last.
+/// Returns the new disposition of a finding, given the evidence and the last decision about it.
 fn judge_finding(
     runner: &Runner,
     run: &RunRecord,
@@ -137,10 +140,10 @@ impl<'a> FindingSettlement<'a> {
         for finding in &mut outcome.findings {
             let present = FindingState::from_last_disposition(said.get(&finding.finding_id).map(|(_, last)| last));
             finding.status = present.status();
-            // That nobody looked at again: what became of it is seen by its code alone, and that is what it was.
+            // A carried finding was not reviewed again. Only its code is evidence, and the code is unchanged.
             let carried = outcome.coverage.carried_from_run(&finding.finding_id).is_some();
             let says = !carried || matches!(present, FindingState::Confirmed | FindingState::Obsolete);
-            // Old code tells nothing about what became of a finding since.
+            // A review of old code is no evidence about later decisions.
             if says
                 && self.sight().layer() > policy::SnapshotLayer::Past
                 && let Some(line) = self.judge(&finding.finding_id, present, ReviewObservation::Raised, &said)
@@ -188,7 +191,7 @@ impl<'a> FindingSettlement<'a> {
         judge_finding(self.runner, self.run, id, present, seen, said)
     }
 
-    /// What the run saw of a finding that it did not report, and where that stands now if it has moved.
+    /// Returns what the run saw of a finding that it did not report, and the finding's new place if it has moved.
     fn observe_finding(
         &self,
         known: &EarlierFinding,
@@ -228,7 +231,7 @@ impl<'a> FindingSettlement<'a> {
         }
     }
 
-    /// Findings that ask for the code as it was before an earlier finding was addressed.
+    /// Returns the findings that ask for the code as it was before an earlier finding was addressed.
     fn find_flip_flops(&self, ground: &mut SnapshotFiles<'_>, findings: &[Finding]) -> Vec<FlipFlop> {
         let replacing: Vec<&Finding> = findings.iter().filter(|finding| replacement(finding).is_some()).collect();
         if replacing.is_empty() {
@@ -254,7 +257,7 @@ impl<'a> FindingSettlement<'a> {
         found
     }
 
-    /// Puts into words what was done, for whoever looks at the run.
+    /// Adds notes about the changes to the outcome.
     fn write_notes(
         &self,
         outcome: &mut ReviewOutcome,
@@ -265,7 +268,7 @@ impl<'a> FindingSettlement<'a> {
         for flip in &life.flip_flops {
             let finding = outcome.findings.iter_mut().find(|finding| finding.finding_id == flip.finding_id);
             let text = format!("This asks to undo what {} asked for, which was addressed.", flip.undoes);
-            // One that was carried over says it already.
+            // A carried finding already contains the text.
             if let Some(finding) = finding.filter(|finding| !finding.explanation.ends_with(&text)) {
                 finding.explanation = [finding.explanation.as_str(), &text].join(" ").trim().to_owned();
             }
@@ -293,8 +296,8 @@ impl<'a> FindingSettlement<'a> {
 }
 
 impl RunCoverage {
-    /// Of the built-in reviewer carried hunks count as covered ones: it is asked again about every finding whose code has
-    /// changed.
+    /// Collects the covered code of an outcome. For the built-in reviewer carried hunks count as covered, because it is
+    /// asked again about every finding whose code has changed.
     fn from_outcome(outcome: &ReviewOutcome, reviewer: &str) -> Self {
         let (mut hunks, mut carried): (HashMap<String, Vec<LineRange>>, HashMap<String, Vec<LineRange>>) =
             Default::default();
@@ -309,7 +312,7 @@ impl RunCoverage {
         Self {
             hunks,
             carried,
-            // Of a run that did not come to its end the list is only a plan.
+            // For a run that did not complete, the list is only a plan.
             deleted: match outcome.status {
                 RunStatus::Completed => deleted.map(|file| file.path.clone()).collect(),
                 _ => HashSet::new(),
@@ -317,12 +320,12 @@ impl RunCoverage {
         }
     }
 
-    /// Whether the run shows the code, as it is now, at a place where something stood.
+    /// Returns `true` if the run covered or carried the place of a finding.
     fn has_shown(&self, old_path: &str, stand: &AnchorLocation) -> bool {
         self.has_covered(old_path, stand) || self.overlaps_any(&self.carried, stand)
     }
 
-    /// Whether the run covered the place at which something stands or stood, in a file that was called `old_path`.
+    /// Returns `true` if the run covered the place of a finding, in a file with the old path `old_path`.
     fn has_covered(&self, old_path: &str, stand: &AnchorLocation) -> bool {
         match stand {
             AnchorLocation::FileGone => self.deleted.contains(old_path),
@@ -333,7 +336,7 @@ impl RunCoverage {
     fn overlaps_any(&self, hunks: &HashMap<String, Vec<LineRange>>, stand: &AnchorLocation) -> bool {
         let (path, lines) = match stand {
             AnchorLocation::Unchanged { path, lines } | AnchorLocation::Changed { path, lines } => (path, *lines),
-            // A hunk that only takes away names the line before it.
+            // A hunk that only removes lines names the line before it.
             AnchorLocation::Deleted { path, after } => (path, LineRange::new((*after).max(1), after.saturating_add(1))),
             AnchorLocation::FileGone => return false,
         };
@@ -341,7 +344,8 @@ impl RunCoverage {
     }
 }
 
-/// The findings that got another id; carried ones are still the carried ones. `before` are the ids that they had.
+/// Returns the findings with a new id, and replaces their old ids in the carried files. `before` are the old ids, in
+/// the order of the findings.
 fn collect_recognised(outcome: &mut ReviewOutcome, before: &[FindingId]) -> Vec<FindingAlias> {
     let renamed = before.iter().zip(&outcome.findings).filter(|(old, finding)| **old != finding.finding_id);
     let renamed =
@@ -364,7 +368,7 @@ fn replacement(finding: &Finding) -> Option<(&str, LineRange)> {
     Some((suggestion.replacement.as_deref()?, suggestion.lines.unwrap_or(finding.lines())))
 }
 
-/// A text with a finding's replacement in it.
+/// Returns the text with the finding's replacement applied.
 fn replace_lines(text: &[u8], finding: &Finding) -> Option<Vec<u8>> {
     let (replacement, lines) = replacement(finding)?;
     let mut starts = vec![0];

@@ -1,4 +1,4 @@
-//! What a run has to look at because something is to be judged there.
+//! Finds the places that a run must review because a finding there needs a verdict.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use crate::policy::{FindingState, ReviewExtent};
 use crate::runner::{Runner, RunnerError};
 
 impl Runner {
-    /// Where findings of the run's reviewer in these files stand whose code has changed since they were reported, while
-    /// nobody has said what became of them: id, path and lines in the run's snapshot.
+    /// Returns the places of findings of the run's reviewer in these files whose code has changed since the report,
+    /// while nobody has decided about them: id, path and lines in the run's snapshot.
     pub(in crate::runner) fn find_places_to_judge(
         &self,
         run: &RunRecord,

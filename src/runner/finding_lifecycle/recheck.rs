@@ -1,7 +1,7 @@
 //! Asks the built-in reviewer whether a problem is still in changed code.
 //!
-//! It reports what a change adds, so it says nothing about a problem that the base of the change has already. Whether
-//! that is there still has to be asked for.
+//! The reviewer reports only what a change adds. It says nothing about a problem that is already in the base of the
+//! change, so this module asks for it directly.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use crate::store::StoreError;
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
-/// The smells of the files that were asked about.
+/// The smells of the files that were checked.
 pub(super) struct Recheck {
     builtin: Option<Builtin>,
     lessons: Arc<dyn LearnedRules>,
@@ -24,33 +24,33 @@ pub(super) struct Recheck {
     files: HashMap<String, Option<FileSmells>>,
 }
 
-/// Of one file.
+/// The smells of one file.
 struct FileSmells {
     language: Language,
     text: Vec<u8>,
     found: Vec<(Kind, LineRange)>,
 }
 
-/// What came of asking.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecheckResult {
-    /// Here.
+    /// The problem is still there, at these lines.
     StillThere(LineRange),
     NotThere,
-    /// The file or what was reported cannot be read, or nobody looks for the problem any more.
+    /// The file or the report cannot be read, or no rule looks for the problem any more.
     Unknown,
 }
 
 impl Recheck {
-    /// With thresholds, as TOML, and what was learned.
+    /// Creates the check with thresholds (as TOML) and learned rules.
     pub fn new(smells: &str, lessons: Arc<dyn LearnedRules>) -> Self {
         let limits = Limits::from_layers([("the settings in force", smells)]);
         let builtin = limits.ok().map(|limits| Builtin::new(limits).with_learned_rules(Arc::clone(&lessons)));
         Self { builtin, lessons, parsers: Parsers::default(), files: HashMap::new() }
     }
 
-    /// Whether a problem of `kind`, that was `was` lines long, is still at `lines` of a file, or where its code is now.
-    /// `reported` is the finding as it was reported; it is asked for when the problem is not seen.
+    /// Checks whether a problem of `kind`, which had `was` lines, is still at `lines` of a file, or at the place to
+    /// which its code moved. Calls `reported` for the original finding only if the problem is not seen.
     pub fn check(
         &mut self,
         (path, text): (&str, impl FnOnce() -> Option<Vec<u8>>),
@@ -72,7 +72,7 @@ impl Recheck {
         let pattern = match reported() {
             Ok(Some(finding)) => finding.pattern,
             Ok(None) if Kind::SMELLS.contains(&kind) => None,
-            // Only patterns raise other kinds, and which one it was is not known any more.
+            // Only patterns raise other kinds, and the pattern is unknown now.
             Ok(None) => return RecheckResult::Unknown,
             Err(error) => {
                 tracing::warn!(%error, "whether a problem is still there is not known");
@@ -80,8 +80,8 @@ impl Recheck {
             }
         };
         let Some(pattern) = pattern else { return RecheckResult::NotThere };
-        // A pattern that somebody muted or forgot since finds nothing, whatever the code is; and of what it finds in many
-        // places not each is raised.
+        // A muted or forgotten pattern finds nothing in any code. A pattern with many matches does not raise all of
+        // them, so its matches are checked directly.
         let source = self.parsers.parse(path, *language, text).ok();
         match source.and_then(|source| self.lessons.locate_pattern(&pattern, &source)) {
             Some(places) => places.into_iter().find(is_here).map_or(RecheckResult::NotThere, RecheckResult::StillThere),
@@ -91,7 +91,7 @@ impl Recheck {
 
     fn analyze_file(&mut self, path: &str, text: Vec<u8>) -> Option<FileSmells> {
         let (builtin, parsers) = (self.builtin.as_ref()?, &mut self.parsers);
-        // As in a review: a file that makes the analysis panic costs this file and nothing else.
+        // If a file makes the analysis panic, only this file is lost, as in a review.
         match catch_unwind(AssertUnwindSafe(|| builtin.analyze_file(parsers, path, &text))) {
             Ok(report) => {
                 let report = report.ok()?;
@@ -117,7 +117,7 @@ mod tests {
     use crate::reviewers::analyzer::learned_rules::{DismissalRule, LearnedMatch};
     use crate::syntax::source::ParsedFile;
 
-    /// Knows one pattern, and finds it nowhere.
+    /// Knows one pattern, which matches nothing.
     struct LearnedRulesStub(&'static str);
 
     impl LearnedRules for LearnedRulesStub {

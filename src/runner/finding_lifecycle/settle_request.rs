@@ -1,4 +1,5 @@
-//! Requests that no new review answers are evidence, too: code that is back is back, and files that are gone are gone.
+//! Updates findings after a request that starts no new review. Such a request is evidence, too: reported code may be
+//! back, and files may be deleted.
 
 use std::collections::HashSet;
 
@@ -10,7 +11,7 @@ use crate::review::ReviewOutcome;
 use crate::runner::{RequestOutcome, Runner, RunnerError};
 
 impl Runner {
-    /// What the answer to a request says about findings; it is not worth failing the request.
+    /// Applies the outcome of a request to findings. A failure is only logged, because it must not fail the request.
     pub(in crate::runner) fn settle_answered_request(&self, requested: &RequestOutcome, snapshot: &Snapshot) {
         let settled = match requested.decision.action {
             ReviewAction::Reuse { .. } => self.restore_reported(requested, snapshot),
@@ -22,8 +23,9 @@ impl Runner {
         }
     }
 
-    /// The code is what an earlier run reviewed: what it reported is there again, whatever a review of other code saw in
-    /// between. What somebody claimed since then nobody has looked at.
+    /// Restores the findings of a reused run: the code is what that run reviewed, so its reports apply again, whatever
+    /// a review of other code saw in between. Claims made since then are not judged, because no review has checked
+    /// them.
     fn restore_reported(&self, requested: &RequestOutcome, snapshot: &Snapshot) -> Result<(), RunnerError> {
         let run = &requested.run;
         let scope = snapshot.scope.to_string();
@@ -58,7 +60,7 @@ impl Runner {
         Ok(())
     }
 
-    /// There is nothing to review in a change that takes files away and does nothing else.
+    /// Settles findings in deleted files, if the change deletes files and contains nothing to review.
     fn settle_deletions(&self, requested: &RequestOutcome, snapshot: &Snapshot) -> Result<(), RunnerError> {
         let left_out = &snapshot.change.left_out;
         let run = &requested.run;

@@ -1,6 +1,6 @@
-//! The code that findings stand on: files of earlier snapshots held against those of a run's, read once each.
+//! Compares files of earlier snapshots with those of a run's snapshot, to locate findings. Reads each file once.
 //!
-//! Whatever cannot be read or is too large to be compared gives no answer; nothing is concluded from it.
+//! A file that cannot be read or is too large gives no answer, and no conclusion is drawn from it.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,23 +12,25 @@ use crate::policy::anchor::{
     AddedLines, AnchorEdit, AnchorLocation, CurrentFile, HashedLines, MappedLines, locate_anchor, map_lines,
 };
 
-/// Larger texts are not followed. Bytes; own: no review looks at files of this size.
+/// Maximum size of a text in which lines are located, in bytes. Not from the literature: no review reads files of this
+/// size.
 const MAX_FOLLOWED_BYTES: usize = 4 << 20;
-/// Moved code is not looked for in a change of more files, or in files larger than this; own: a branch that came in, or
-/// what a tool has written.
+/// Maximum number of changed files in which moved code is searched, and maximum size of such a file in bytes. Not from
+/// the literature: a larger change is a merged branch, a larger file is generated.
 const MAX_SEARCHED_FILES: usize = 2_000;
 const MAX_SEARCHED_BYTES: usize = 512 << 10;
-/// Snapshots other than the last one whose renames are looked for; own: each costs a comparison of two trees.
+/// Maximum number of snapshots, apart from the reference, in which renames are searched. Not from the literature: each
+/// needs a comparison of two trees.
 const MAX_COMPARED_SNAPSHOTS: usize = 16;
 
-/// A run's snapshot and what led to it.
+/// The files of a run's snapshot and of earlier snapshots.
 pub(in crate::runner) struct SnapshotFiles<'a> {
     repo: &'a Repo,
     snapshot: &'a str,
-    /// The snapshot that it is compared with first.
+    /// The snapshot with which the run's snapshot is compared first.
     reference: String,
     altered: Rc<Vec<AlteredFile>>,
-    /// From the names of files in other snapshots to those in this one, where they differ.
+    /// Renames by commit: path in that snapshot to path in this one, where they differ.
     renamed: HashMap<String, Rc<HashMap<String, String>>>,
     blobs: HashMap<(String, String), Option<String>>,
     codes: HashMap<String, Option<Arc<HashedLines>>>,
@@ -36,7 +38,7 @@ pub(in crate::runner) struct SnapshotFiles<'a> {
     added: Option<Option<AddedLines>>,
 }
 
-/// An edit as git tells it.
+/// Converts a hunk of git into an edit.
 fn edit_from_hunk(hunk: Hunk) -> AnchorEdit {
     let Hunk { old_start, old_lines, new_start, new_lines } = hunk;
     AnchorEdit { old_start, old_lines, new_start, new_lines }
@@ -51,7 +53,12 @@ fn collect_renames(altered: &[AlteredFile]) -> Rc<HashMap<String, String>> {
 }
 
 impl<'a> SnapshotFiles<'a> {
-    /// `snapshot` is a run's; `reference` the one before it, or else what the run's change is held against.
+    /// Compares two snapshots. `snapshot` is that of a run; `reference` is the one before it, or the base of the run's
+    /// change.
+    ///
+    /// # Errors
+    ///
+    /// If git cannot read one of the trees.
     pub fn new(repo: &'a Repo, reference: &str, snapshot: &'a str) -> Result<Self, GitError> {
         let altered = Rc::new(repo.diff_snapshots(reference, snapshot)?);
         let renamed = HashMap::from([(reference.to_owned(), collect_renames(&altered))]);
@@ -68,18 +75,18 @@ impl<'a> SnapshotFiles<'a> {
         })
     }
 
-    /// The paths, as they were, of what is not the same as in the snapshot before.
+    /// Returns the old paths of all files that differ from the reference.
     pub fn altered_paths(&self) -> impl Iterator<Item = &str> {
         self.altered.iter().filter_map(|file| file.old.as_ref()).map(|file| file.path.as_str())
     }
 
-    /// What a file of the snapshot was called before, when that was something else.
+    /// Returns the old path of a renamed file of the snapshot.
     pub fn old_name(&self, path: &str) -> Option<&str> {
         let renamed = self.renamed.get(&self.reference)?;
         renamed.iter().find(|(_, new)| *new == path).map(|(old, _)| old.as_str())
     }
 
-    /// Where lines of a file of another snapshot stand in this one.
+    /// Locates lines of a file of another snapshot in this one.
     pub fn locate_lines(&mut self, from: &str, path: &str, lines: LineRange) -> Option<AnchorLocation> {
         let old_blob = self.blob(from, path)?;
         let now = self.current_path(from, path).and_then(|path| Some((self.blob(self.snapshot, &path)?, path)));
@@ -95,7 +102,7 @@ impl<'a> SnapshotFiles<'a> {
         locate_anchor(&old, path, lines, now, move || self.added())
     }
 
-    /// Where lines of this snapshot stood in another one, and whether they were the same then.
+    /// Locates lines of this snapshot in another one. Returns `None` if the lines were different there.
     pub fn locate_before(&mut self, path: &str, lines: LineRange, from: &str) -> Option<(String, LineRange)> {
         let blob = self.blob(self.snapshot, path)?;
         let old_name = self.old_name(path).map(str::to_owned);
@@ -112,7 +119,7 @@ impl<'a> SnapshotFiles<'a> {
         }
     }
 
-    /// Where lines of a file of another snapshot would stand if `text` were the content of `path` in this one.
+    /// Locates lines of a file of another snapshot as if `text` were the content of the file `there` in this one.
     pub fn locate_with_content(
         &mut self,
         from: &str,
@@ -132,17 +139,17 @@ impl<'a> SnapshotFiles<'a> {
         )
     }
 
-    /// The content of a file of the snapshot.
+    /// Returns the content of a file of the snapshot.
     pub fn content(&mut self, path: &str) -> Option<Vec<u8>> {
         self.blob(self.snapshot, path).and_then(|blob| self.text(&blob))
     }
 
-    /// Whether a file is the same in another snapshot.
+    /// Returns `true` if a file has the same content in another snapshot.
     pub fn is_same_in(&mut self, path: &str, from: &str, old_path: &str) -> bool {
         self.blob(self.snapshot, path) == self.blob(from, old_path)
     }
 
-    /// What a file of another snapshot is called in this one; `None` when it is gone.
+    /// Returns the path in this snapshot of a file of another one; `None` if the file is gone.
     fn current_path(&mut self, from: &str, path: &str) -> Option<String> {
         if self.blob(self.snapshot, path).is_some() {
             return Some(path.to_owned());
@@ -194,7 +201,7 @@ impl<'a> SnapshotFiles<'a> {
         edits
     }
 
-    /// What the change since the snapshot before added; `None` when it is too much to be looked through.
+    /// Returns the code that the change since the reference added; `None` if the change is too large to search.
     fn added(&mut self) -> Option<&AddedLines> {
         if self.added.is_none() {
             self.added = Some(self.find_added_code());

@@ -1,4 +1,4 @@
-//! Runs by reviewers that are not deterministic, settled in a real repository and store.
+//! Settles runs of non-deterministic reviewers in a real repository and store.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ impl LifecycleFixture {
         std::fs::write(self.path(), text).expect("written");
     }
 
-    /// A run over the working tree that has just been asked for; `reviewer` and the status it ends with.
+    /// Records a new run over the working tree and concludes it with `status`.
     fn run(&self, reviewer: &str, status: RunStatus, reports: &[ReportFixture<'_>]) -> RunOutput {
         let Runner { repo, store, .. } = &self.runner;
         let triage_bytes = store.triage_bytes().expect("a length");
@@ -196,7 +196,7 @@ fn what_a_second_look_finds_where_nothing_changed_is_held_back_unless_it_is_urge
     assert_eq!((output.run.finding_counts.total(), output.run.finding_counts.p2), (3, 0));
     assert!(output.run.summary.starts_with("3 findings in 1 file: 1 p1, 2 p3"), "{}", output.run.summary);
 
-    // It is as late the third time, and for another pair of eyes it is not.
+    // The report is late the third time, too, but not for another reviewer.
     let third = bench.run("opus", RunStatus::Completed, &[second[1]]);
     assert_eq!(held_back_titles(&third), [("an unchanged line", SuppressionReason::Late)]);
     for reviewer in ["haiku", DETERMINISTIC_REVIEWER] {
@@ -242,7 +242,7 @@ fn a_dismissal_holds_in_other_words_and_at_slightly_other_lines() {
     );
     assert_eq!(output.held_back[0].finding.finding_id, id);
     assert_eq!(output.held_back[0].reason, "dismissed on 2026-03-04 because it is meant so");
-    // Elsewhere, or in code that has changed in substance, it is another matter.
+    // At another place, or in substantially changed code, it is a new finding.
     bench.write(&format!("# prices\n{}", BODY.replace("item.price", "item.price * item.count")));
     let output = bench.run("opus", RunStatus::Completed, &[report(Priority::P1, (4, 5), "adding floats loses cents")]);
     assert_eq!((output.findings.len(), output.held_back.len()), (1, 0));
@@ -265,7 +265,7 @@ fn only_the_reviewer_that_reported_it_confirms_by_saying_nothing() {
         bench.run(reviewer, status, &[]);
         assert_eq!(bench.status(&id), expected, "{reviewer} {status}");
     }
-    // The same place, raised again in other words: the same finding.
+    // The same place, reported with other words, is the same finding.
     let again = bench.run("opus", RunStatus::Completed, &[report(Priority::P1, (2, 2), "not exact")]);
     assert_ne!(again.findings[0].finding_id, id, "what was confirmed is over; other code is another finding");
     bench.triage(&again.findings[0].finding_id, FindingStatus::Addressed);

@@ -1,9 +1,10 @@
-//! A fix goes into the user's files, and out again.
+//! Applies a fix to the user's files and reverts it.
 //!
-//! Invariants: every file is looked at before the first is written; what was there before is in the store, and the list of
-//! files in the fix's record, before the first is written, so that whoever dies in between leaves nothing that cannot be
-//! finished (apply again) or taken back (undo); a file that is not as expected is not written. HEAD, index and stash are
-//! not looked at.
+//! - All files are checked before the first file is written.
+//! - The old contents are in the store, and the list of files is in the fix's record, before the first file is written.
+//!   After a crash, the fix can be completed (apply again) or reverted (undo).
+//! - A file with unexpected content is not written.
+//! - HEAD, index and stash are not read.
 
 use std::time::{Duration, Instant};
 
@@ -18,17 +19,18 @@ use crate::runner::{Runner, RunnerError};
 use crate::store::triage::{fix_group, status_after, undo_or_redo_fix};
 use crate::store::{RunLock, StoreError};
 
-/// How long whoever made or applied a fix may take to give its lock up after its last word: a disk may be slow to sync.
+/// Time that the process which made or applied a fix may take to release the lock after its last record, because a disk
+/// may be slow to sync.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(10);
-/// How often the lock is asked for meanwhile.
+/// Interval between two attempts to take the lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A file as it is and as it is to be.
+/// A file with its current and its future content.
 struct FileChangeStep {
     path: String,
     before: Option<WorktreeFile>,
     after: Option<Vec<u8>>,
-    /// Of a file that the patch adds.
+    /// For a file that the patch adds.
     executable: bool,
     folders: Vec<String>,
 }
@@ -38,10 +40,12 @@ fn hash_content(content: &[u8]) -> String {
 }
 
 impl Runner {
-    /// Puts the patch of a fix into the files of this worktree, all of it or nothing, and sets its findings addressed.
+    /// Applies the patch of a fix to the files of this worktree, completely or not at all, and marks its findings as
+    /// addressed.
     ///
     /// # Errors
-    /// When it is no offer, or a file differs from what the patch was made for; then nothing is written.
+    ///
+    /// If the fix is no offer, or a file differs from the code for which the patch was made; no file is changed then.
     pub fn apply_fix(&self, id: &FixId) -> Result<Fix, RunnerError> {
         let _lock = self.acquire_fix_lock(id)?;
         let fix = self.fix_record(id)?;
@@ -62,7 +66,7 @@ impl Runner {
             let fix = self.record_touched(&fix, &steps, &files)?;
             for (step, touched) in steps.iter().zip(&fix.touched) {
                 if let Err(error) = self.write_step(&fix, step, touched, &files) {
-                    // What was written goes back; what cannot stays on record, and `undo` tries again.
+                    // Reverts the written files. If that fails, the record keeps the list, and `undo` tries again.
                     if self.revert_files(&fix, &files).is_ok() {
                         self.change_fix(id, |fix| fix.touched.clear())?;
                     }
@@ -75,11 +79,12 @@ impl Runner {
         Ok(fix)
     }
 
-    /// Takes a fix out of the files that it was put into, and opens its findings again. A file that nobody changed since is
-    /// what it was before, byte for byte; in others the lines of the fix are.
+    /// Reverts a fix and opens its findings again. An unmodified file gets its old content, byte for byte; in a
+    /// modified file only the lines of the fix are reverted.
     ///
     /// # Errors
-    /// When somebody changed the lines of the fix since; then no file is written.
+    ///
+    /// If the lines of the fix were changed since; no file is written then.
     pub fn undo_fix(&self, id: &FixId) -> Result<Fix, RunnerError> {
         let _lock = self.acquire_fix_lock(id)?;
         let fix = self.fix_record(id)?;
@@ -102,7 +107,11 @@ impl Runner {
         Ok(fix)
     }
 
-    /// Lets go of an offer, or of a fix that is still being made: its worker sees it and ends.
+    /// Drops an offer, or a fix in progress; its worker sees that and ends.
+    ///
+    /// # Errors
+    ///
+    /// If the fix is unknown, half applied, applied or over.
     pub fn drop_fix(&self, id: &FixId) -> Result<Fix, RunnerError> {
         let mut refused = None;
         let fix = self.change_fix(id, |fix| match fix.status {
@@ -119,7 +128,7 @@ impl Runner {
         }
     }
 
-    /// Takes a fix's lock. Its worker has said that it is done a moment before it gives the lock up.
+    /// Takes a fix's lock. A worker records the end of its work shortly before it releases the lock.
     fn acquire_fix_lock(&self, id: &FixId) -> Result<RunLock, RunnerError> {
         let give_up = Instant::now() + MAX_LOCK_WAIT;
         loop {
@@ -150,7 +159,7 @@ impl Runner {
         }
     }
 
-    /// What every file of the patch is and becomes.
+    /// Plans the current and the future content of each file of the patch.
     fn plan_file_steps(&self, fix: &Fix, files: &Worktree) -> Result<Vec<FileChangeStep>, RunnerError> {
         let patches = self.load_patches(fix)?;
         let mut steps = Vec::with_capacity(patches.len());
@@ -160,7 +169,7 @@ impl Runner {
         Ok(steps)
     }
 
-    /// The patch, file by file; it has to be the one that the record speaks of.
+    /// Loads the patch, file by file. Its hash must be that of the record.
     fn load_patches(&self, fix: &Fix) -> Result<Vec<FilePatch>, RunnerError> {
         let text = self.store.patch(&fix.fix_id)?.filter(|text| hash_content(text) == fix.patch_hash);
         let patches = text.and_then(|text| parse_patch(&text)).filter(|patches| patches.len() == fix.files.len());
@@ -196,7 +205,8 @@ impl Runner {
         Ok(step)
     }
 
-    /// What differs between the file that a patch was made for and the present one; `None` when that file is gone.
+    /// Returns the differences between the file for which a patch was made and the current file; `None` if the old file
+    /// is gone.
     fn diff_since(&self, patch: &FilePatch, present: &[u8]) -> Result<Option<Vec<Hunk>>, RunnerError> {
         let Ok(old) = self.repo.blob(&patch.old_blob) else { return Ok(None) };
         Ok(Some(
@@ -205,7 +215,7 @@ impl Runner {
         ))
     }
 
-    /// Keeps what is there, and then says what is going to be written.
+    /// Stores the old contents, and then records the files that are about to be written.
     fn record_touched(&self, fix: &Fix, steps: &[FileChangeStep], files: &Worktree) -> Result<Fix, RunnerError> {
         let mut touched = Vec::with_capacity(steps.len());
         for (index, step) in steps.iter().enumerate() {
@@ -231,7 +241,7 @@ impl Runner {
         touched: &AppliedFile,
         files: &Worktree,
     ) -> Result<(), RunnerError> {
-        // Somebody may have saved it since it was looked at.
+        // The user may have saved the file since it was checked.
         if read_state(files, touched)? != TouchedFileState::Before {
             return Err(FixError::Missing { path: step.path.clone(), what: "has changed in just this moment" }.into());
         }
@@ -246,7 +256,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Goes on where an earlier call died: what it wrote stands.
+    /// Completes an interrupted application. Files that were already written stay.
     fn finish_applying(&self, fix: &Fix, files: &Worktree) -> Result<(), RunnerError> {
         let states = read_states(fix, files)?;
         let patches = self.load_patches(fix)?;
@@ -262,7 +272,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Takes the patch out again. A file that was written back already, or not yet written, is right as it is.
+    /// Reverts the patch. Skips files that were already reverted or never written.
     fn revert_files(&self, fix: &Fix, files: &Worktree) -> Result<(), RunnerError> {
         let mut ways = Vec::with_capacity(fix.touched.len());
         for index in 0..fix.touched.len() {
@@ -296,7 +306,7 @@ impl Runner {
                 None => RevertAction::Remove,
             });
         }
-        // Somebody went on from what the fix left: only its own lines are taken back.
+        // The user edited the file after the fix: only the fix's own lines are reverted.
         let changed = || FixError::ChangedSince { path: touched.path.clone() };
         let (Some(present), Some(before)) = (present, before) else { return Err(changed().into()) };
         let patches = self.load_patches(fix)?;
@@ -310,8 +320,8 @@ impl Runner {
         Ok(RevertAction::Write { content, mode: present.mode })
     }
 
-    /// The user's word about the findings of a fix: one step for `undo`. Findings about which something else was decided
-    /// meanwhile are left alone.
+    /// Records the user's decision about the findings of a fix, as one step for `undo`. Skips findings that got another
+    /// decision meanwhile.
     fn record_decisions(&self, fix: &Fix, status: FindingStatus) -> Result<(), RunnerError> {
         let (at, step) = (self.ambient.now(), self.ambient.new_run_id().as_str().replacen("ar_", "t_", 1));
         let (action, word, group) = match status {
@@ -325,7 +335,7 @@ impl Runner {
             }
             let lines = fix.fixed_findings().filter_map(|id| {
                 let previous = status_after(log, id);
-                // Taken back is only what the fix claimed.
+                // Only findings that the fix addressed are opened again.
                 let wanted = match status {
                     FindingStatus::Addressed => previous.is_undecided(),
                     _ => previous == FindingStatus::Addressed,
@@ -349,9 +359,9 @@ impl Runner {
     }
 }
 
-/// How a touched file becomes what it was.
+/// The action that reverts a touched file.
 enum RevertAction {
-    /// It is.
+    /// The file has its old content.
     There,
     Write {
         content: Vec<u8>,
@@ -360,7 +370,7 @@ enum RevertAction {
     Remove,
 }
 
-/// What a touched file is at the moment.
+/// The current state of a touched file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TouchedFileState {
     Before,

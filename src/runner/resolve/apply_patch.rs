@@ -1,18 +1,19 @@
-//! Puts a patch into a file that may have moved on since: every hunk where its lines stand now, and nowhere else.
+//! Applies a patch to a file that may have changed since: each hunk only where its lines are now.
 //!
-//! Invariants: no line is changed that is not exactly as the patch has it, line ends aside; no IO.
+//! - A line is changed only if it equals the patch's line, except for its line end.
+//! - No IO.
 
 use std::fmt;
 
 use crate::domain::patch::{FilePatch, PatchHunk, PatchLine, PatchLineKind};
 use crate::git::Hunk;
 
-/// Where a file is not as the patch needs it.
+/// The first place where a file differs from the patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchMismatch {
-    /// Line of the file as it is, from 1.
+    /// Line number in the current file, 1-based.
     pub line: usize,
-    /// The line that the patch needs there, and the one that is there; `None` is the end of the file. Data.
+    /// The line that the patch needs, and the line in the file; `None` is the end of the file. Both are untrusted.
     pub needed: Option<String>,
     pub found: Option<String>,
 }
@@ -28,23 +29,27 @@ impl fmt::Display for PatchMismatch {
     }
 }
 
-/// A line of a file: its text without the line feed, and whether it has one.
+/// A line of a file: its text without the line feed, and whether the line feed is missing.
 #[derive(Clone, Copy)]
 struct FileLine<'a> {
     text: &'a [u8],
     is_open: bool,
 }
 
-/// How lines of the file are like those of the patch.
+/// The similarity of the file's lines and the patch's lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineMatch {
     Exactly,
-    /// But for carriage returns.
+    /// Equal except for carriage returns.
     ButForLineEnds,
 }
 
-/// The file with the patch in it. `old` is the file that the patch was made for, and `edits` what differs between it and
-/// `present`; without them each hunk is looked for, and has to stand at one place only.
+/// Returns the file with the patch applied. `edits` are the differences between the file for which the patch was made
+/// and `present`. Without `edits`, the lines of each hunk must occur exactly once.
+///
+/// # Errors
+///
+/// [`PatchMismatch`] if the lines of a hunk are not in the file.
 pub fn apply_patch(present: &[u8], patch: &FilePatch, edits: Option<&[Hunk]>) -> Result<Vec<u8>, PatchMismatch> {
     let rows = split_rows(present);
     let mut laid = Vec::with_capacity(present.len() + 256);
@@ -68,7 +73,7 @@ pub fn apply_patch(present: &[u8], patch: &FilePatch, edits: Option<&[Hunk]>) ->
                 PatchLineKind::Removed => at += 1,
                 PatchLineKind::Context => {
                     if let Some(row) = rows.get(at) {
-                        // A last line that gets one behind it gets a line end.
+                        // If another line follows the last line, the last line gets a line end.
                         push_line(&mut laid, row.text, row.is_open && is_last_added(hunk, line));
                     }
                     at += 1;
@@ -95,7 +100,11 @@ pub fn apply_patch(present: &[u8], patch: &FilePatch, edits: Option<&[Hunk]>) ->
     Ok(laid)
 }
 
-/// Whether the file is what the patch takes away: all of it, line ends aside.
+/// Checks that the file is exactly what the patch deletes, except for line ends.
+///
+/// # Errors
+///
+/// [`PatchMismatch`] at the first difference.
 pub fn check_deletion(present: &[u8], patch: &FilePatch) -> Result<(), PatchMismatch> {
     let rows = split_rows(present);
     let old: Vec<&PatchLine> = patch.hunks.iter().flat_map(|hunk| hunk.lines_on_side(PatchLineKind::Removed)).collect();
@@ -106,7 +115,7 @@ pub fn check_deletion(present: &[u8], patch: &FilePatch) -> Result<(), PatchMism
     }
 }
 
-/// The content of a file that the patch adds.
+/// Returns the content of a file that the patch adds.
 pub fn added_content(patch: &FilePatch) -> Vec<u8> {
     let mut content = Vec::new();
     let lines = patch.hunks.iter().flat_map(|hunk| hunk.lines_on_side(PatchLineKind::Added));
@@ -114,18 +123,18 @@ pub fn added_content(patch: &FilePatch) -> Vec<u8> {
     content
 }
 
-/// Where a row of the old file is in the present one, as far as the edits before it say.
+/// Maps a row (0-based) of the old file to the present file, through the edits before it.
 fn map_row(row: usize, edits: &[Hunk]) -> usize {
     let mut place = row as i64;
     for edit in edits {
-        // A side without lines names the line before.
+        // A side without lines names the line before it.
         let begin = |start: u32, lines: u32| if lines == 0 { start } else { start.saturating_sub(1) } as usize;
         let begins = begin(edit.old_start, edit.old_lines);
         if begins > row || (begins == row && edit.old_lines > 0) {
             break;
         }
         if begins + edit.old_lines as usize > row {
-            // It is gone: this is what took its place.
+            // The row was removed: return the row that replaced it.
             return begin(edit.new_start, edit.new_lines) + (row - begins).min(edit.new_lines as usize);
         }
         place += i64::from(edit.new_lines) - i64::from(edit.old_lines);
@@ -133,7 +142,7 @@ fn map_row(row: usize, edits: &[Hunk]) -> usize {
     usize::try_from(place).unwrap_or(0)
 }
 
-/// The row at which these lines stand, if there is exactly one.
+/// Returns the row at which these lines occur, if they occur exactly once.
 fn find_only_place(rows: &[FileLine<'_>], lines: &[&PatchLine]) -> Option<usize> {
     let mut places = (0..=rows.len().checked_sub(lines.len())?).filter(|at| match_lines(rows, *at, lines).is_ok());
     let place = places.next()?;
@@ -180,7 +189,7 @@ fn push_line(text: &mut Vec<u8>, line: &[u8], is_open: bool) {
     }
 }
 
-/// A line as it is shown: not too long.
+/// Returns a line for display, cut to [`MAX_SHOWN_CHARS`] characters.
 fn display_line(line: &[u8]) -> String {
     const MAX_SHOWN_CHARS: usize = 60;
     let text = String::from_utf8_lossy(strip_return(line));
@@ -190,7 +199,7 @@ fn display_line(line: &[u8]) -> String {
     }
 }
 
-/// A text without carriage returns before line feeds, so that line ends make no difference.
+/// Removes carriage returns before line feeds, so that line ends make no difference.
 pub fn normalize_line_ends(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     for line in text.split_inclusive(|byte| *byte == b'\n') {
@@ -211,7 +220,7 @@ mod tests {
 
     const OLD: &str = "a\nb\nc\nd\ne\nf\ng\n";
 
-    /// The patch that takes `d` away and puts `D` and `DD` there.
+    /// A patch that replaces `d` by `D` and `DD`.
     fn change() -> FilePatch {
         let text =
             "diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -2,5 +2,6 @@\n b\n c\n-d\n+D\n+DD\n e\n f\n";

@@ -1,4 +1,4 @@
-//! A fix by a program: it edits a copy of the snapshot, and what it changed there is the patch.
+//! Makes a fix with a command-line agent: the agent edits a copy of the snapshot, and its changes are the patch.
 
 use super::fixer_requests::FixDropWatch;
 use super::fixer_worker::{FixAttempt, FixFailure, FixMaterial};
@@ -9,7 +9,8 @@ use crate::reviewers::command::AGENT_SETTINGS_PATHS;
 use crate::runner::reviewer_identity::open_fixer;
 use crate::runner::{Runner, RunnerError};
 
-/// Content of changed files that is read; own: patches are smaller, but their files need not be.
+/// Limits of the changed files that are read. Not from the literature: the files of a patch may be larger than the
+/// patch.
 const MAX_HARVEST: CollectLimits = CollectLimits { files: Fix::MAX_FILES, bytes: 32 * 1024 * 1024 };
 
 impl Runner {
@@ -42,9 +43,9 @@ impl Runner {
         let mut made = FixAttempt::default();
         let mut agent = open_fixer(&fix.reviewer, settings, checkout.folder()).map_err(RunnerError::from)?;
         let answered = self.ask_fixer(&mut agent, &request, (material, &facts, &wanted), &mut made);
-        // With it goes everything that it has started: nobody writes any more.
+        // Dropping the agent ends all its processes, so that nothing writes any more.
         drop(agent);
-        // Also what it may have put beside its folder.
+        // Removes files that the agent may have put beside its folder.
         self.sweep_fix_checkouts(&self.fix_checkouts());
         match answered {
             Ok(_) => {}

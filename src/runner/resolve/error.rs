@@ -1,4 +1,4 @@
-//! Why a fix is not made, applied or taken back.
+//! Errors of making, applying and reverting a fix.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use super::apply_patch::PatchMismatch;
 use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, FindingStatus, Fix, FixId, FixStatus};
 
-/// An error about a fix. What it names is data, made harmless by whoever prints it.
+/// An error about a fix. Paths and texts in it are untrusted; the code that prints the error sanitizes them.
 #[derive(Debug, Error)]
 pub enum FixError {
     #[error("there is no finding to fix")]
@@ -44,7 +44,7 @@ pub enum FixError {
 }
 
 impl FixError {
-    /// What to do next, as a sentence.
+    /// Returns the next step for the user, as a sentence.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NothingExact(_) => {

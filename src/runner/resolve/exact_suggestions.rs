@@ -1,4 +1,4 @@
-//! A fix from exact suggestions: what they replace is replaced, as far as it stands there unchanged.
+//! Makes a fix from exact suggestions: applies each replacement if its lines are unchanged.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ struct ExactReplacement<'a> {
     finding: &'a Finding,
 }
 
-/// A finding's exact suggestion: the lines that it replaces, and the new text.
+/// Returns a finding's exact suggestion: the lines that it replaces, and the new text.
 pub(super) fn exact_suggestion(finding: &Finding) -> Option<(LineRange, &str)> {
     let suggestion = finding.suggestion.as_ref()?;
     Some((suggestion.lines.unwrap_or(finding.lines()), suggestion.replacement.as_deref()?))
 }
 
 impl Runner {
-    /// Puts every exact suggestion into the snapshot's files. Findings without one are left out, and so are those whose
-    /// lines have changed since they were reported, or are replaced by another suggestion as well.
+    /// Applies every exact suggestion to the snapshot's files. Leaves out findings without a suggestion, findings whose
+    /// lines have changed since the report, and findings whose lines another suggestion replaces.
     pub(super) fn make_from_suggestions(&self, material: &FixMaterial) -> Result<FixAttempt, RunnerError> {
         let mut made = FixAttempt::default();
         let mut pieces: BTreeMap<&str, Vec<ExactReplacement<'_>>> = BTreeMap::new();
@@ -58,7 +58,7 @@ impl Runner {
         Ok(made)
     }
 
-    /// The replacement as it stands in the fix's snapshot, or why there is none.
+    /// Locates the replacement in the fix's snapshot. The inner `Err` is the reason why that is impossible.
     fn locate_replacement<'a>(
         &self,
         finding: &'a Finding,
@@ -82,7 +82,7 @@ impl Runner {
         })
     }
 
-    /// A file as text; `None` when it is not there or no UTF-8.
+    /// Reads a file as text. Returns `None` if the file does not exist or is not UTF-8.
     pub(super) fn read_text_at(&self, commit: &str, path: &str) -> Result<Option<String>, RunnerError> {
         Ok(self.repo.file_at(commit, path)?.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
@@ -92,7 +92,7 @@ fn to_unfixed(finding: &Finding, reason: &str) -> UnfixedFinding {
     UnfixedFinding { finding_id: finding.finding_id.clone(), reason: reason.to_owned() }
 }
 
-/// Lines behind edits that do not touch them; `None` when one does.
+/// Shifts lines past edits that do not touch them. Returns `None` if an edit touches them.
 fn shift_lines(lines: LineRange, edits: &[Hunk]) -> Option<LineRange> {
     let mut by = 0_i64;
     for edit in edits {
@@ -101,7 +101,7 @@ fn shift_lines(lines: LineRange, edits: &[Hunk]) -> Option<LineRange> {
         if first > lines.end {
             break;
         }
-        // Between two of the lines something may have come in as well.
+        // An insertion between two of the lines touches them, too.
         if behind > lines.start {
             return None;
         }
@@ -122,7 +122,7 @@ mod tests {
             (vec![], Some((5, 6))),
             (vec![edit(1, 0, 2, 3)], Some((8, 9))),
             (vec![edit(2, 2, 2, 1)], Some((4, 5))),
-            // Right above and right below.
+            // Directly above and directly below.
             (vec![edit(4, 0, 5, 1)], Some((6, 7))),
             (vec![edit(4, 1, 4, 1)], Some((5, 6))),
             (vec![edit(6, 0, 7, 1)], Some((5, 6))),

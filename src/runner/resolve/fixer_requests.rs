@@ -1,4 +1,4 @@
-//! Asking whoever makes a fix: what it costs is on record before anything is made of the answer.
+//! Sends requests to the reviewer that makes a fix. The cost of an answer is recorded before the answer is processed.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use crate::reviewers::chat::{Chat, ChatObserver, ChatProgress};
 use crate::runner::{Runner, RunnerError};
 use crate::store::PaidAnswer;
 
-/// How often, at most, it is looked whether a fix was dropped.
+/// Minimum interval between two checks whether the fix was dropped.
 const DROP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Whether a fix that is being made was dropped.
+/// Checks whether a fix in progress was dropped.
 pub(super) struct FixDropWatch<'a> {
     runner: &'a Runner,
     fix: FixId,
@@ -53,12 +53,12 @@ impl ChatObserver for &FixDropWatch<'_> {
 }
 
 impl Runner {
-    /// What is known of the model that makes a fix.
+    /// Loads the facts about the model that makes a fix.
     pub(super) fn load_fixer_facts(&self, name: &str) -> Result<ModelFacts, RunnerError> {
         Ok(ModelCatalog::load(&self.paths)?.facts_for_reviewer(self.model_settings(name)?))
     }
 
-    /// One request and its answer. Refused when the budget of the day, or what a run may cost, is spent.
+    /// Sends one request and returns the answer. Refuses if the daily budget or the budget of a run is used up.
     pub(super) fn ask_fixer(
         &self,
         chat: &mut dyn Chat,
@@ -79,7 +79,7 @@ impl Runner {
         made.requests += 1;
         let paid = PaidAnswer {
             at: self.ambient.now(),
-            // The account of a day tells whose money it was; the run is whose findings it was spent on.
+            // The daily account is per user; the run id names the run whose findings the money was spent on.
             run_id: material.fix.run_id.clone(),
             turn: made.requests,
             reviewer: material.fix.reviewer.clone(),

@@ -1,4 +1,4 @@
-//! The body of `revdeck fixer FIX`: the patch is made, reviewed, and offered.
+//! Runs `revdeck fixer FIX`: makes a patch, reviews it and offers it.
 
 use std::collections::HashMap;
 
@@ -12,23 +12,23 @@ use crate::git::FileEdit;
 use crate::runner::conclude::elapsed_ms;
 use crate::runner::{Runner, RunnerError, process};
 
-/// What a fix is made from.
+/// The input of a fix.
 pub(super) struct FixMaterial {
     pub fix: Fix,
     pub findings: Vec<Finding>,
-    /// The snapshot in which each finding stands at its lines.
+    /// The snapshot that contains each finding at its lines.
     pub seen_in: HashMap<FindingId, String>,
-    /// What a review found in the patch that is there already; empty at first.
+    /// Problems that the review of an earlier patch found; empty for the first attempt.
     pub retry_reasons: String,
 }
 
 impl FixMaterial {
-    /// The commit that this attempt changes: the snapshot, or what an earlier attempt made of it.
+    /// Returns the commit that this attempt changes: the snapshot, or the result of an earlier attempt.
     pub fn base_commit(&self) -> &str {
         if self.retry_reasons.is_empty() { &self.fix.snapshot_commit } else { &self.fix.fixed_commit }
     }
 
-    /// The findings, for a model.
+    /// Describes the findings for a model.
     pub fn describe_findings(&self) -> String {
         let mut words = String::new();
         for finding in &self.findings {
@@ -49,33 +49,33 @@ impl FixMaterial {
     }
 }
 
-/// A finding on one line.
+/// Describes a finding on one line.
 pub(super) fn finding_headline(finding: &Finding) -> String {
     let Finding { kind, repo_relative_path: path, line_start, line_end, title, priority, .. } = finding;
     text::sanitize_line(&format!("{priority} {kind} at {path}:{line_start}-{line_end}: {title}")).into_owned()
 }
 
-/// What came of an attempt to make a fix.
+/// The result of an attempt to make a fix.
 #[derive(Debug, Default)]
 pub(super) struct FixAttempt {
     pub changes: Vec<(String, FileEdit)>,
     pub left_out: Vec<UnfixedFinding>,
     pub tokens: Usage,
     pub cost: f64,
-    /// The model that answered, by its own word.
+    /// The name of the model that answered, as it reports itself.
     pub model: String,
-    /// Requests that were answered.
+    /// Number of answered requests.
     pub requests: u32,
-    /// What a person should know.
+    /// Messages for the user.
     pub notes: Vec<String>,
 }
 
-/// Why there is no patch.
+/// The reason why there is no patch.
 #[derive(Debug)]
 pub(super) enum FixFailure {
-    /// In words for a person.
+    /// An explanation for the user.
     Reason(String),
-    /// Somebody dropped the fix meanwhile.
+    /// The fix was dropped meanwhile.
     Dropped,
     Failed(RunnerError),
 }
@@ -87,8 +87,12 @@ impl<E: Into<RunnerError>> From<E> for FixFailure {
 }
 
 impl Runner {
-    /// Makes a fix and reviews it. Returns at once when somebody else does, or when it is over. The caller's standard
+    /// Makes a fix and reviews it. Returns at once if the fix is not in the status `working`. The caller's standard
     /// input is the fix's lock.
+    ///
+    /// # Errors
+    ///
+    /// If the failure of the fix cannot be recorded; all other failures are recorded in the fix.
     pub fn run_fixer(&self, id: &FixId) -> Result<(), RunnerError> {
         process::ignore_the_terminal();
         let worked = self.make_and_offer(id);
@@ -145,7 +149,7 @@ impl Runner {
         self.record_patch(material, made, elapsed_ms(began, self.ambient.now()))
     }
 
-    /// What was spent goes on record although nothing came of it.
+    /// Records the costs of a failed attempt.
     pub(super) fn record_failed_attempt(&self, material: &FixMaterial, made: FixAttempt, why: String) -> FixFailure {
         match self.update_working_fix(&material.fix.fix_id, |fix| add_costs(fix, &made, 0)) {
             Ok(_) => FixFailure::Reason(why),
@@ -153,7 +157,7 @@ impl Runner {
         }
     }
 
-    /// Ends a fix that cannot go on. A patch that an earlier attempt made is offered as it is.
+    /// Ends a fix that cannot continue. Offers the patch of an earlier attempt, if there is one.
     fn fail_fix(&self, id: &FixId, reason: &str) -> Result<(), RunnerError> {
         self.store.update_fix(id, self.ambient.now(), |fix| match (fix.status.is_working(), fix.files.is_empty()) {
             (false, _) => {}
@@ -169,7 +173,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Changes a fix that is being made; that it was dropped meanwhile ends it.
+    /// Changes a fix in progress. Returns [`FixFailure::Dropped`] if the fix was dropped meanwhile.
     pub(super) fn update_working_fix(&self, id: &FixId, change: impl FnOnce(&mut Fix)) -> Result<Fix, FixFailure> {
         let mut is_working = false;
         let updated = self.store.update_fix(id, self.ambient.now(), |fix| {
@@ -181,7 +185,7 @@ impl Runner {
         updated.filter(|_| is_working).ok_or(FixFailure::Dropped)
     }
 
-    /// The findings of a fix, where they stand, and in which snapshots.
+    /// Loads the findings of a fix, with the snapshot that contains each of them.
     pub(super) fn load_fix_material(&self, fix: Fix) -> Result<FixMaterial, RunnerError> {
         let view = self.store.view()?;
         let (mut findings, mut seen_in) = (Vec::new(), HashMap::new());
@@ -196,7 +200,7 @@ impl Runner {
         Ok(FixMaterial { fix, findings, seen_in, retry_reasons: String::new() })
     }
 
-    /// Writes the patch that the changes come to, and then what is known of it.
+    /// Writes the patch of the changes, and then records it in the fix.
     pub(super) fn record_patch(
         &self,
         material: &FixMaterial,
@@ -247,7 +251,7 @@ impl Runner {
     }
 }
 
-/// Adds up what making the patch took.
+/// Adds the costs of an attempt to the fix.
 fn add_costs(fix: &mut Fix, made: &FixAttempt, took_ms: u64) {
     fix.tokens += made.tokens;
     fix.cost += made.cost;

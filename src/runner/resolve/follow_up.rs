@@ -1,5 +1,5 @@
-//! The patch of a fix is reviewed like any other change, in the object store only; what that finds decides whether the patch
-//! is made again.
+//! Reviews the patch of a fix like any other change, in the object store only, and decides whether the patch is made
+//! again.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,24 +12,24 @@ use crate::runner::start_workers::PendingRun;
 use crate::runner::{ReviewRequest, Runner, RunnerError};
 use crate::store::StoreView;
 
-/// Problems of a patch that whoever makes it again is told; own.
+/// Maximum number of problems that the next attempt is told about. Not from the literature.
 const MAX_REPORTED_PROBLEMS: usize = 10;
-/// How often it is looked whether a review has ended.
+/// Interval between two checks whether the review has ended.
 const REVIEW_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How often whoever works on it is looked after.
+/// Interval between two checks whether the review's worker is alive.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What a review says about a patch.
+/// The result of the review of a patch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PatchVerdict {
-    /// "clean", "2 findings".
+    /// A short text: "clean", "2 findings".
     pub summary: String,
-    /// What has to be better, for whoever makes it again; empty when nothing has.
+    /// The problems for the next attempt; empty if none is needed.
     pub retry_reasons: String,
 }
 
 impl Runner {
-    /// Has a patch reviewed and waits for the end of it. The run is on the fix's record before it is waited for.
+    /// Reviews a patch and waits for the result. Records the run in the fix before it waits.
     pub(super) fn review_fix(&self, material: &FixMaterial, fix: &Fix) -> Result<PatchVerdict, FixFailure> {
         let before = self.store.view()?;
         let request = ReviewRequest {
@@ -40,14 +40,14 @@ impl Runner {
         };
         let run = match self.create_follow_up(&request, fix) {
             Ok(run) => run.run_id,
-            // The patch is there and is offered: who reviews by default may be what cannot be reached.
+            // The patch is offered without a review: the default reviewer may be unavailable.
             Err(error) => return Ok(unreviewed_verdict(&error.to_string())),
         };
         self.update_working_fix(&fix.fix_id, |fix| fix.reviews.push(run.clone()))?;
         let view = self.store.runs_view()?;
         let waiting = PendingRun { run: run.clone(), worktree: PathBuf::new() };
         if let Err(error) = self.start_next(&view, Some(waiting), &[]) {
-            // Whoever waits looks after it.
+            // The waiting loop also recovers dead workers.
             tracing::warn!(%run, %error, "no worker was started");
         }
         let record = self.await_review(&run, fix)?;
@@ -56,7 +56,7 @@ impl Runner {
         Ok(judge_review(material, &before, &record, output.as_ref()))
     }
 
-    /// Waits for the end of a review; ends it when its fix was dropped.
+    /// Waits for the end of a review. Cancels the review if its fix is dropped.
     fn await_review(&self, run: &RunId, fix: &Fix) -> Result<RunRecord, FixFailure> {
         let wanted = FixDropWatch::new(self, fix);
         let mut next_look = Instant::now() + RECOVERY_INTERVAL;
@@ -71,7 +71,7 @@ impl Runner {
                 return Err(FixFailure::Dropped);
             }
             if Instant::now() >= next_look {
-                // Its worker may have died, or those before it that it waits for.
+                // The worker may have died, or the workers of runs that it waits for.
                 self.recover()?;
                 next_look = Instant::now() + RECOVERY_INTERVAL;
             }
@@ -79,7 +79,7 @@ impl Runner {
         }
     }
 
-    /// What the run that raised the findings knows of it.
+    /// Counts the follow-up in the record of the run that raised the findings.
     fn count_follow_up(&self, fix: &Fix) -> Result<(), RunnerError> {
         self.store.with_lock(|locked| {
             locked.annotate_run(&fix.run_id, |run| run.follow_up_count = run.follow_up_count.saturating_add(1))
@@ -88,7 +88,7 @@ impl Runner {
     }
 }
 
-/// As a person reads it; enough digits for any repository.
+/// Shortens a commit id for display; 12 digits are enough for any repository.
 fn short_commit(commit: &str) -> String {
     commit.chars().take(12).collect()
 }
@@ -112,7 +112,7 @@ fn judge_review(
         return unreviewed_verdict("nothing of it is for the reviewer");
     }
     let reports = output.findings.iter().chain(output.held_back.iter().map(|held| &held.finding));
-    // What stood there before and was not to be fixed is no fault of the patch.
+    // A problem that was there before and was not to be fixed is no fault of the patch.
     let is_old = |report: &Finding| before.finding_index(report.finding_id.as_str()).is_some();
     let reports: Vec<(&Finding, bool)> = reports
         .map(|report| (report, is_still_reported(material, report)))
@@ -137,7 +137,8 @@ fn judge_review(
     PatchVerdict { summary: words, retry_reasons: again.join("\n") }
 }
 
-/// Whether a report is one of the findings that the patch is for: the same, or one of its sort in its file.
+/// Returns `true` if a report is one of the findings that the patch should fix: the same id, or the same kind and title
+/// in the same file.
 fn is_still_reported(material: &FixMaterial, report: &Finding) -> bool {
     let fixed = |finding: &&Finding| material.fix.fixed_findings().any(|id| *id == finding.finding_id);
     material.findings.iter().filter(fixed).any(|finding| {

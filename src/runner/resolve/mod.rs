@@ -1,16 +1,17 @@
-//! Fixes: a patch for findings is made in a copy of the snapshot, reviewed, offered, and put into the user's files only
-//! when a person says so.
+//! Fixes: makes a patch for findings in a copy of the snapshot, reviews it, offers it, and applies it to the user's
+//! files only on request.
 //!
-//! | step | who | on record |
+//! | step | process | recorded status |
 //! |---|---|---|
-//! | [`Runner::fix`] | whoever presses the key or types the command | `working` |
-//! | [`Runner::work_on_fix`] | a worker of its own, holding the fix's lock for its life | `reviewing`, then `offered` or `failed` |
-//! | [`Runner::apply_fix`], [`Runner::undo_fix`], [`Runner::drop_fix`] | the person | `applied`, `undone`, `dropped` |
-//! | [`Runner::reconcile_fixes`] | whoever comes by after a worker died | `failed`; what was made already is `offered` |
+//! | [`Runner::request_fix`] | the cockpit or the command line | `working` |
+//! | [`Runner::run_fixer`] | a separate worker that holds the fix's lock | `reviewing`, then `offered` or `failed` |
+//! | [`Runner::apply_fix`], [`Runner::undo_fix`], [`Runner::drop_fix`] | the user's | `applied`, `undone`, `dropped` |
+//! | [`Runner::reconcile_fixes`] | any process, after a worker died | `failed`, or `offered` if a patch exists |
 //!
-//! Who makes the patch: exact suggestions are put in by revdeck itself ([`exact`]); what has none is for the reviewer that
-//! `resolve.reviewer` names. The run that found the problems has ended and stays as it is: a fix has a record of its own
-//! ([`crate::domain::Fix`]), and the run's status `resolving` is the short time in which its own end acts on findings.
+//! revdeck itself applies exact suggestions ([`exact_suggestions`]); the reviewer of `resolve.reviewer` makes all other
+//! patches. The run that found the problems has ended and stays unchanged: a fix has its own record
+//! ([`crate::domain::Fix`]). The run's status `resolving` is the short time in which the end of the run updates
+//! findings.
 
 mod apply_fix;
 mod apply_patch;
@@ -27,11 +28,12 @@ pub use error::FixError;
 
 use crate::domain::{FindingId, Source};
 
-/// A wish for a fix.
+/// A request for a fix.
 #[derive(Debug, Clone)]
 pub struct FixRequest {
     pub findings: Vec<FindingId>,
-    /// `None` for whom the settings name, or nobody where every suggestion is exact.
+    /// The reviewer that makes the fix; `None` for the one of the settings, or for the built-in one if all suggestions
+    /// are exact.
     pub reviewer: Option<String>,
     pub source: Source,
 }

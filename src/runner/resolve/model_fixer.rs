@@ -1,5 +1,5 @@
-//! A fix by a model over HTTP: one conversation in which it says exact edits. Edits that do not fit are refused and said
-//! back; after [`TRIES`] answers there is no fix.
+//! Makes a fix with a model over HTTP, in one conversation in which the model answers with exact edits. Edits that do
+//! not fit are sent back to the model; after [`MAX_ANSWERS`] answers there is no fix.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,17 @@ use crate::review::{apply_edits, parse_edits};
 use crate::runner::reviewer_identity::connect;
 use crate::runner::{Runner, RunnerError};
 
-/// Answers that are looked at.
+/// Maximum number of answers.
 const MAX_ANSWERS: u32 = 3;
-/// Tokens of code that are shown; own: half of what a small model takes, and more than a fix needs.
+/// Maximum number of tokens of code in the prompt. Not from the literature: half of a small model's window, and more
+/// than a fix needs.
 const MAX_CODE_TOKENS: u64 = 48_000;
-/// A file up to so many lines is shown whole; of a longer one what stands around the problems.
+/// Maximum number of lines of a file that is shown completely. Of a longer file, only the lines around the findings are
+/// shown.
 const MAX_WHOLE_FILE_LINES: usize = 600;
-/// Lines shown before and behind a problem.
+/// Lines shown before and behind a finding in a longer file.
 const CONTEXT_LINES: usize = 80;
-/// The longest answer. Tokens.
+/// Longest answer, in tokens.
 const MAX_ANSWER_TOKENS: u64 = 16_000;
 
 impl Runner {
@@ -86,7 +88,7 @@ impl Runner {
         Err(self.record_failed_attempt(material, made, why))
     }
 
-    /// The files that the findings are in, as text.
+    /// Reads the files that contain the findings, as text.
     fn read_texts(&self, material: &FixMaterial) -> Result<BTreeMap<String, String>, FixFailure> {
         let mut texts = BTreeMap::new();
         for finding in &material.findings {
@@ -104,7 +106,7 @@ impl Runner {
     }
 }
 
-/// The code that a model is shown, with line numbers and without secrets.
+/// Renders the code for a model, with line numbers and masked secrets.
 fn render_code(material: &FixMaterial, texts: &BTreeMap<String, String>, mask: Mask) -> String {
     let mut shown = String::new();
     for (path, content) in texts {

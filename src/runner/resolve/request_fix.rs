@@ -1,4 +1,4 @@
-//! A wish for a fix becomes a record and a worker; dead workers are noticed here.
+//! Turns a request for a fix into a record and a worker, and settles fixes whose worker died.
 
 use std::path::Path;
 
@@ -8,11 +8,12 @@ use crate::git::Repo;
 use crate::runner::{Runner, RunnerError, process};
 
 impl Runner {
-    /// Records the wish and starts its worker. Returns at once; a fix of the same findings that is being made already is
-    /// the answer.
+    /// Records the request and starts its worker; does not wait for the fix. If a fix of the same findings is in
+    /// progress, returns that fix.
     ///
     /// # Errors
-    /// When there is nothing that could be fixed, nobody who could do it, or the budget of the day is spent.
+    ///
+    /// If nothing can be fixed, no reviewer can fix it, or the daily budget is used up.
     pub fn request_fix(&self, request: &FixRequest) -> Result<Fix, RunnerError> {
         self.reconcile_fixes()?;
         let (findings, run) = self.load_findings_to_fix(&request.findings)?;
@@ -56,7 +57,7 @@ impl Runner {
             worktree: String::new(),
             touched: Vec::new(),
         };
-        // Held before anybody can read of it, so that nobody takes it for one whose worker died.
+        // Locked before the record is visible, so that no process takes it for a fix with a dead worker.
         let Some(lock) = self.store.lock_fix_for_worker(&fix.fix_id)? else {
             return Err(FixError::Busy { id: fix.fix_id }.into());
         };
@@ -71,17 +72,18 @@ impl Runner {
         Ok(fix)
     }
 
-    /// Who would make a fix of these findings; the name of a reviewer.
+    /// Returns the name of the reviewer that would fix these findings.
     ///
     /// # Errors
-    /// As [`Runner::fix`].
+    ///
+    /// If nothing can be fixed, or no reviewer can fix it.
     pub fn choose_fixer(&self, findings: &[FindingId]) -> Result<String, RunnerError> {
         let (findings, _) = self.load_findings_to_fix(findings)?;
         let who = self.resolve_fixer(None, &findings)?;
         Ok(self.resolve_identity(Some(&who))?.reviewer)
     }
 
-    /// The findings, whole, and the newest run in whose snapshot one of them stands.
+    /// Loads the findings, and the newest run whose snapshot contains one of them.
     fn load_findings_to_fix(&self, ids: &[FindingId]) -> Result<(Vec<Finding>, RunId), RunnerError> {
         if ids.len() > Fix::MAX_FINDINGS {
             return Err(FixError::TooMany(ids.len()).into());
@@ -97,7 +99,7 @@ impl Runner {
             }
             let index = view.finding_index(id.as_str()).ok_or_else(no_details)?;
             let placed = view.locating_run(index).ok_or_else(no_details)?;
-            // Asked of each: what was made in an older snapshot is looked up there.
+            // Checked for each finding, because its code is read from its own snapshot.
             if self.repo.file_at(view.run(placed).snapshot_commit, &finding.repo_relative_path).is_err() {
                 return Err(FixError::NoSnapshot(id.clone()).into());
             }
@@ -108,7 +110,8 @@ impl Runner {
         Ok((findings, run))
     }
 
-    /// Exact suggestions need nobody; for the rest it is whom the user named, or the settings.
+    /// Returns the reviewer that makes the fix: the one the user named, the one of the settings, or the built-in one if
+    /// all suggestions are exact.
     fn resolve_fixer(&self, named: Option<&str>, findings: &[Finding]) -> Result<String, RunnerError> {
         let exact = findings.iter().filter(|finding| exact_suggestions::exact_suggestion(finding).is_some()).count();
         let configured = self.settings.resolve.reviewer.as_deref();
@@ -137,8 +140,12 @@ impl Runner {
         Ok(())
     }
 
-    /// Ends fixes whose worker is gone, and removes what it left. A patch that was made is offered although nobody
-    /// reviewed it: it may have been paid for. How many there were.
+    /// Ends fixes whose worker is gone, removes their checkouts, and returns their number. An existing patch is offered
+    /// without a review, because it may have been paid for.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read or written.
     pub fn reconcile_fixes(&self) -> Result<usize, RunnerError> {
         let mut ended = 0;
         for fix in self.store.fixes()?.iter().filter(|fix| fix.status.is_working()) {
@@ -164,7 +171,7 @@ impl Runner {
         Ok(ended)
     }
 
-    /// Where the checkouts are made in which programs make fixes, one for each, by the fix's id.
+    /// Returns the folder of the checkouts in which agents make fixes, one for each fix id.
     pub(super) fn fix_checkouts(&self) -> std::path::PathBuf {
         self.paths.cache.join("fixes").join(self.repo.key())
     }

@@ -1,4 +1,4 @@
-//! Watchers as others handle them: start one in the background, end it, ask after it.
+//! Controls watchers from other processes: starts one in the background, stops it, reads its state.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -7,14 +7,15 @@ use super::super::{Runner, RunnerError, process};
 use crate::domain::Time;
 use crate::store::{Store, StoreError, WatcherStatus};
 
-/// How long a watcher may take to begin or to end; own: both take milliseconds, and a large worktree some seconds.
+/// Time that a watcher may take to begin or to end. Not from the literature: both take milliseconds, or some seconds
+/// for a large worktree.
 const MAX_WATCHER_WAIT: Duration = Duration::from_secs(20);
-/// How often that is looked at.
+/// Interval between two checks during that time.
 const WATCHER_POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// Where a watcher in the background writes.
+/// Log file of a watcher in the background.
 const WATCH_LOG: &str = "watch.log";
 
-/// What is to be known about watching.
+/// The state of watching.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchState {
     pub watcher: WatcherStatus,
@@ -22,22 +23,30 @@ pub struct WatchState {
 }
 
 impl WatchState {
-    /// Who watches, and whether somebody wants to be left alone. Makes nothing.
+    /// Reads the watcher and the snooze. Creates nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
     pub fn read(store: &Store, now: Time) -> Result<Self, StoreError> {
         Ok(Self { watcher: store.watcher_status()?, snoozed: store.snoozed_until(now) })
     }
 }
 
-/// What came of ending a watcher.
+/// The outcome of stopping a watcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopOutcome {
     Now,
-    /// Nobody was watching.
+    /// There was no watcher.
     Before,
 }
 
 impl Runner {
-    /// Starts a watcher that goes on when whoever started it ends, unless there is one; who watches then.
+    /// Starts a watcher that outlives the caller, unless there is one. Returns the watcher that is active then.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read, or the process cannot be started.
     pub fn start_watch(&self) -> Result<WatcherStatus, RunnerError> {
         match self.store.watcher_status()? {
             WatcherStatus::None => {}
@@ -62,22 +71,23 @@ impl Runner {
         Ok(watcher)
     }
 
-    /// Where a watcher in the background says what it does.
+    /// Returns the path of the background watcher's log.
     pub fn watch_log_path(&self) -> std::path::PathBuf {
         self.paths.logs.join(WATCH_LOG)
     }
 
-    /// Asks the watcher to end and waits until it has.
+    /// Asks the watcher to end and waits until it has ended.
     ///
     /// # Errors
-    /// It runs on another machine, or does not end.
+    ///
+    /// If the watcher runs on another machine, or does not end.
     pub fn stop_watch(&self) -> Result<StopOutcome, RunnerError> {
         let give_up = Instant::now() + MAX_WATCHER_WAIT;
         let mut asked = None;
         loop {
             match self.store.watcher_status()? {
                 WatcherStatus::None => return Ok(if asked.is_some() { StopOutcome::Now } else { StopOutcome::Before }),
-                // It has the lock and is about to say who it is.
+                // The watcher has the lock and has not written its identity yet.
                 WatcherStatus::Unknown if Instant::now() > give_up => {
                     return Err(RunnerError::WatcherStays { watcher: None });
                 }
@@ -88,7 +98,7 @@ impl Runner {
                 WatcherStatus::Known(watching) if Instant::now() > give_up => {
                     return Err(RunnerError::WatcherStays { watcher: Some(watching.pid) });
                 }
-                // Asked once: another one may have begun meanwhile, and that one was not meant.
+                // Signal only one process: a new watcher may have begun meanwhile.
                 WatcherStatus::Known(watching) => match asked {
                     Some(pid) if pid == watching.pid => {}
                     Some(_) => return Ok(StopOutcome::Now),

@@ -1,8 +1,8 @@
-//! How a watcher learns that something moved: the system tells it, and where it cannot, the watcher looks every so often.
+//! Receives file system events for a watcher, or polls where the system cannot send events.
 //!
-//! On Linux each folder is watched by itself, so that ignored ones cost nothing; elsewhere the system watches whole trees
-//! and what is ignored is left unheard. What the system says of files being opened and read is dropped where it comes in,
-//! so that looking does not wake who looks.
+//! On Linux each folder is watched separately, so that ignored folders cost nothing. Other systems watch whole trees,
+//! and events of ignored paths are dropped. Events of opened and read files are dropped at once, so that the watcher's
+//! own reading does not wake it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::queue::{PathEventKind, WatchEvents, WatchQueue};
 use crate::domain::WatchMode;
 use crate::git::WatchedFolders;
 
-/// Whether folders are watched one by one.
+/// `true` if folders are watched one by one.
 const WATCHES_EACH_FOLDER: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 pub(super) enum FsEventSource {
@@ -24,8 +24,8 @@ pub(super) enum FsEventSource {
 }
 
 impl FsEventSource {
-    /// An eye that is told, and where that does not go, one that looks every so often; `snooze` is the file whose change
-    /// is told apart.
+    /// Opens a source of events; falls back to polling every `every` if that fails. `snooze` is the file whose change
+    /// is reported separately.
     pub fn open(mail: &Arc<WatchQueue>, snooze: &Path, every: Duration) -> Self {
         let (mail, snooze) = (Arc::clone(mail), snooze.to_owned());
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -47,7 +47,7 @@ impl FsEventSource {
         }
     }
 
-    /// How often to look; `None` when the system tells.
+    /// Returns the polling interval; `None` if the system sends events.
     pub fn poll_interval(&self) -> Option<Duration> {
         match self {
             Self::Events(_) => None,
@@ -55,17 +55,29 @@ impl FsEventSource {
         }
     }
 
-    /// Watches what is directly in a folder, if it is there. The error says why no more can be watched.
+    /// Watches the direct content of a folder, if the folder exists.
+    ///
+    /// # Errors
+    ///
+    /// The reason, in words, why no more folders can be watched.
     pub fn watch_folder(&mut self, folder: &Path) -> Result<(), String> {
         self.watch_path(folder, RecursiveMode::NonRecursive)
     }
 
-    /// Watches a folder with all below it, if it is there.
+    /// Watches a folder with everything below it, if the folder exists.
+    ///
+    /// # Errors
+    ///
+    /// The reason, in words, why no more folders can be watched.
     pub fn watch_tree(&mut self, folder: &Path) -> Result<(), String> {
         self.watch_path(folder, RecursiveMode::Recursive)
     }
 
-    /// Watches a folder of a worktree and those below it that git looks into.
+    /// Watches a folder of a worktree and all folders below it that git does not ignore.
+    ///
+    /// # Errors
+    ///
+    /// The reason, in words, why no more folders can be watched.
     pub fn watch_worktree_folder(
         &mut self,
         folders: &mut WatchedFolders,
@@ -79,10 +91,10 @@ impl FsEventSource {
         if folder == root { self.watch_tree(root) } else { Ok(()) }
     }
 
-    /// Forgets folders that are gone.
+    /// Stops watching folders that are gone.
     pub fn unwatch(&mut self, folders: &[PathBuf]) {
         if let (Self::Events(watcher), true) = (self, WATCHES_EACH_FOLDER) {
-            // The system may have forgotten them before.
+            // The system may have stopped watching them already.
             folders.iter().for_each(|folder| drop(watcher.unwatch(folder)));
         }
     }
@@ -91,9 +103,9 @@ impl FsEventSource {
         let Self::Events(watcher) = self else { return Ok(()) };
         match watcher.watch(folder, how) {
             Ok(()) => Ok(()),
-            // Removed again meanwhile, or not there at all.
+            // The folder was removed meanwhile, or never existed.
             Err(_) if !folder.is_dir() => Ok(()),
-            // Nobody is told of a folder that may not be read; git does not see into it either.
+            // An unreadable folder sends no events; git cannot read it either.
             Err(error) if is_denied(&error) => Ok(()),
             Err(error) => Err(describe_error(&error)),
         }
@@ -104,7 +116,7 @@ fn is_denied(error: &notify::Error) -> bool {
     matches!(&error.kind, notify::ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
-/// Why the system tells no more, for a person.
+/// Describes for the user why the system sends no more events.
 fn describe_error(error: &notify::Error) -> String {
     use rustix::io::Errno;
     let errno = match &error.kind {
@@ -123,14 +135,14 @@ fn describe_error(error: &notify::Error) -> String {
     }
 }
 
-/// What an event means to a watcher.
+/// Queues an event.
 fn queue_event(news: &mut WatchEvents, event: notify::Event, snooze: &Path) {
     if event.need_rescan() {
         news.overflowed = true;
         return;
     }
     let happened = match event.kind {
-        // Of a whole rename both halves were told before.
+        // Both halves of a rename were reported separately before.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => return,
         EventKind::Create(CreateKind::Folder | CreateKind::Any)
         | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => PathEventKind::Made,

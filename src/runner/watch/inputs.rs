@@ -1,4 +1,4 @@
-//! What a verdict is made from: the settings as rules, how much there is to review, and whether that costs anything.
+//! Collects the inputs of a verdict: the settings as rules, the size of the change, and the money spent.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) fn rules_from_settings(settings: &Settings) -> AutoReviewRules {
     }
 }
 
-/// How much there is to review; where a branch has nothing of its own, its last commit is what there is.
+/// Measures the change of a scope. If a branch has no commits of its own, measures its last commit.
 pub(super) fn measure_scope(runner: &Runner, scope: &Scope) -> Result<(Scope, ChangeSize), GitError> {
     let filter = runner.filter();
     let measured = runner.repo.take_snapshot(scope, &filter);
@@ -46,13 +46,13 @@ pub(super) fn measure_scope(runner: &Runner, scope: &Scope) -> Result<(Scope, Ch
     Ok((scope, ChangeSize::Measured { files: snapshot.change.files.len(), lines: count_changed_lines(&snapshot) }))
 }
 
-/// In milliseconds.
+/// Converts a duration to milliseconds.
 pub(super) fn to_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Runner {
-    /// How things stand for a movement that is over, as far as it does not matter which one it is.
+    /// Builds the situation for a finished movement, with the fields that all movements share.
     pub(super) fn base_situation(&self, movement: WatchTrigger) -> Result<AutoReviewInput, RunnerError> {
         let now = self.ambient.now();
         let here = now.to_zoned(TimeZone::system());
@@ -72,7 +72,7 @@ impl Runner {
         })
     }
 
-    /// Why a commit is not reviewed without being asked for; `None` when it is.
+    /// Returns the reason why a commit is not reviewed without a request; `None` if it is.
     pub(in crate::runner) fn reason_not_to_review(
         &self,
         movement: WatchTrigger,
@@ -84,7 +84,7 @@ impl Runner {
         })
     }
 
-    /// Whether the reviewer of watched reviews costs nothing, so that no limit holds it back.
+    /// Returns `true` if the reviewer of watched reviews is free of charge, so that no budget applies.
     fn is_watcher_free(&self) -> Result<bool, RunnerError> {
         let reviewer = self.settings.watch.reviewer.as_deref();
         let identity = self.resolve_identity(reviewer)?;

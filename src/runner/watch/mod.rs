@@ -1,13 +1,15 @@
-//! Watching: reviews that nobody has to ask for, by the policy's word.
+//! Watching: requests reviews by itself when the policy says so.
 //!
-//! One watcher per repository, all its worktrees included: it holds `locks/watch.lock` for its life, so that a killed one
-//! leaves nothing to clean. It sleeps until the system tells it that something stirred ([`eye`]; `mail` keeps that
-//! bounded), looks whether anything moved ([`ground`]), advances the epoch, and asks [`policy::rate`] what to do: a review,
-//! which [`Runner::request`] may adopt, reuse or skip; to wait; or nothing. While nothing stirs and nothing waits it does
-//! not wake; where the system cannot tell, it looks every so often and says so.
+//! One watcher per repository covers all its worktrees. It holds `locks/watch.lock` for its whole life, so that a
+//! killed watcher leaves nothing to clean up. It sleeps until the system reports an event ([`fs_events`]; `queue`
+//! bounds the events), checks whether anything moved ([`worktree_state`]), advances the epoch, and asks
+//! [`policy::auto_review`] for a verdict: to request a review, which [`Runner::request_review`] may adopt, reuse or
+//! skip; to wait; or to do nothing. It does not wake while nothing happens and nothing waits. If the system cannot send
+//! events, it polls and says so.
 //!
-//! Invariants: settings are read anew before each verdict (which paths are ignored: when it begins to watch them); no
-//! repository is kept open between two looks, so that gc and removal are nobody's problem; a laptop that slept is noticed by its clock, and everything looked at again.
+//! - Settings are read again before each verdict. The ignored paths are read when the watching of a worktree begins.
+//! - No repository stays open between two checks, so that `git gc` and removal are not blocked.
+//! - A laptop's sleep is detected by comparing clocks, and then everything is checked again.
 
 mod control;
 mod fs_events;
@@ -37,76 +39,76 @@ use inputs::{measure_scope, rules_from_settings};
 use queue::{WatchEvents, WatchQueue};
 use worktree_state::{LookResult, PendingMovement, WatchedWorktree};
 
-/// A wait for a time of day is cut into pieces of this length: while a laptop sleeps, time stands still for who waits.
+/// Maximum length of one wait, because the monotonic clock stands still while a laptop sleeps.
 const MAX_SLEEP: Duration = Duration::from_secs(60);
-/// The clock on the wall and the one that only counts may differ by so much before something must have happened: sleep,
-/// or somebody who set the clock.
+/// Maximum difference between wall clock and monotonic clock. A larger difference means that the machine slept or the
+/// clock was set.
 const MAX_CLOCK_DRIFT: Duration = Duration::from_secs(5);
-/// What could not be decided is tried again after so long, and twice as long each time.
+/// Delay before a failed verdict is tried again; doubled each time.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
-/// ... so often.
+/// Maximum number of failed tries.
 const MAX_FAILURES: u32 = 8;
 
 const SETTLE_TIME: Duration = Duration::from_millis(policy::MIN_SETTLE_MS);
 
-/// Opens a worktree with the settings as they are now. The error is a sentence.
+/// Opens a worktree with its current settings. The error is a sentence for the user.
 pub type WorktreeOpener = Box<dyn Fn(&Path) -> Result<Runner, String>>;
 
-/// A watcher that has the lock.
+/// A watcher that holds the lock.
 pub struct RepoWatcher {
     open: WorktreeOpener,
     store: Store,
     ambient: ClockAndIds,
-    /// Worktrees in here are nobody's work.
+    /// revdeck's own folders; worktrees inside them are not watched.
     own_folders: Vec<PathBuf>,
     owner: String,
     since: Time,
     queue: Arc<WatchQueue>,
     source: FsEventSource,
-    /// How often to look should the system stop telling.
+    /// The polling interval, should the system stop sending events.
     every: Duration,
     worktrees: Vec<WatchedWorktree>,
-    /// The epoch as it was advanced last: as long as nobody took a newer one, every run is older already.
+    /// The epoch that this watcher set last. While no run has taken a newer epoch, all runs are already older.
     epoch: Option<u64>,
     clocks: (Instant, Time),
     looked: Instant,
     common_dir: PathBuf,
-    /// When to see which worktrees there are, and how often that was put off for one that cannot be watched yet.
+    /// Time of the next search for new worktrees, and the number of failed searches.
     worktrees_due: Option<(Instant, u32)>,
     pending_lines: Vec<WatchLine>,
     _lock: RunLock,
 }
 
-/// What came of the wish to watch.
+/// The result of starting a watcher.
 pub enum WatchStart {
     Watching(Box<RepoWatcher>),
-    /// Somebody watches already.
+    /// Another watcher is active.
     Already(WatcherStatus),
 }
 
-/// A line about something the watcher did.
+/// A line about an action of the watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchLine {
     pub at: Time,
     pub text: String,
 }
 
-/// Whether a movement that was decided about goes on to wait.
+/// The state of a movement after a verdict.
 enum MovementFate {
     No,
     Until { due: Option<Instant>, said: Option<NoReviewReason> },
 }
 
-/// How watching ended.
+/// The reason why watching ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchEnd {
-    /// Somebody asked for it.
+    /// The watcher was asked to stop.
     Stopped,
-    /// What was watched is gone.
+    /// The watched folder is gone.
     Gone(PathBuf),
 }
 
-/// Ends a watcher from another thread.
+/// Stops a watcher from another thread.
 #[derive(Debug, Clone)]
 pub struct WatchStopper(Arc<WatchQueue>);
 
@@ -116,16 +118,20 @@ impl WatchStopper {
     }
 }
 
-/// Whether a watcher ends with its terminal.
+/// States whether a watcher ends with its terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminalBinding {
     Terminal,
-    /// It goes on until it is told to end.
+    /// The watcher continues until it is told to end.
     None,
 }
 
 impl RepoWatcher {
-    /// Takes the lock and begins to watch all worktrees of the repository.
+    /// Takes the lock and starts to watch all worktrees of the repository.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read or written, or git cannot read the worktree.
     pub fn begin(runner: Runner, open: WorktreeOpener) -> Result<WatchStart, RunnerError> {
         let Some(lock) = runner.store.lock_watcher()? else {
             return Ok(WatchStart::Already(runner.store.watcher_status()?));
@@ -176,7 +182,11 @@ impl RepoWatcher {
         WatchStopper(Arc::clone(&self.queue))
     }
 
-    /// From here on SIGINT and SIGTERM, and the end of the terminal on a leash, end the watcher.
+    /// Ends the watcher on SIGINT and SIGTERM, and with [`TerminalBinding::Terminal`] also on SIGHUP.
+    ///
+    /// # Errors
+    ///
+    /// If the signal handlers or their thread cannot be created.
     pub fn end_on_signals(&self, leash: TerminalBinding) -> std::io::Result<()> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
@@ -191,7 +201,7 @@ impl RepoWatcher {
         std::thread::Builder::new().name("watch-signals".to_owned()).spawn(listen).map(drop)
     }
 
-    /// What it does, for the line that says that it began.
+    /// Describes what is watched, for the first line of output.
     pub fn describe(&self) -> String {
         let places = text::format_count(self.worktrees.len(), "worktree");
         let folders: usize = self.worktrees.iter().map(WatchedWorktree::folder_count).sum();
@@ -203,7 +213,11 @@ impl RepoWatcher {
         }
     }
 
-    /// Watches until somebody ends it or what is watched is gone. `say` gets a line about everything it does.
+    /// Watches until the watcher is stopped or the watched folders are gone. Calls `say` with a line about each action.
+    ///
+    /// # Errors
+    ///
+    /// If the state of the watcher cannot be removed from the store.
     pub fn run(mut self, say: &mut dyn FnMut(&WatchLine)) -> Result<WatchEnd, RunnerError> {
         let end = loop {
             self.pending_lines.drain(..).for_each(|said| say(&said));
@@ -232,7 +246,7 @@ impl RepoWatcher {
         Ok(end)
     }
 
-    /// How long nothing needs to be done; `None` for as long as nothing is heard.
+    /// Returns the time until the next action; `None` if only an event needs one.
     fn time_until_due(&self) -> Option<Duration> {
         let looks = self.source.poll_interval().map(|every| self.looked + every);
         let worktrees = self.worktrees_due.map(|(due, _)| due);
@@ -240,14 +254,14 @@ impl RepoWatcher {
         Some(due.saturating_duration_since(Instant::now()).min(MAX_SLEEP))
     }
 
-    /// Whether the clocks went apart since the last time: somebody slept.
+    /// Returns `true` if the clocks have diverged since the last call, because the machine slept.
     fn has_clock_jumped(&mut self, now: Instant) -> bool {
         let wall = self.ambient.now();
         let (then, wall_then) = std::mem::replace(&mut self.clocks, (now, wall));
         have_diverged(now - then, wall.duration_since(wall_then))
     }
 
-    /// Anything may have moved, and waits may be over.
+    /// Marks everything as disturbed and ends all waits.
     fn mark_all_disturbed(&mut self, now: Instant, watch_again: bool) {
         for at in 0..self.worktrees.len() {
             let ground = &mut self.worktrees[at];
@@ -286,12 +300,12 @@ impl RepoWatcher {
         }
     }
 
-    /// Watches the worktrees that are not watched yet.
+    /// Starts to watch new worktrees.
     fn find_worktrees(&mut self, now: Instant, tries: u32) {
         let Some(repo) = self.worktrees.iter().find_map(|ground| Repo::open_worktree(&ground.root).ok()) else {
             return;
         };
-        // It is made with the first of them.
+        // Git creates this folder with the first linked worktree.
         if let Err(reason) = self.source.watch_folder(&self.common_dir.join("worktrees")) {
             self.switch_to_polling(reason);
         }
@@ -310,7 +324,7 @@ impl RepoWatcher {
                     }
                     self.worktrees.push(ground);
                 }
-                // It may be about to be made, or half removed.
+                // The worktree may be incomplete: just being created or removed.
                 Err(error) => {
                     tracing::debug!(root = %root.display(), error, "a worktree is not watched");
                     let later = now + RETRY_DELAY * 2u32.saturating_pow(tries);
@@ -323,7 +337,7 @@ impl RepoWatcher {
         }
     }
 
-    /// The system does not tell (any more).
+    /// Switches to polling, because the system sends no (more) events.
     fn switch_to_polling(&mut self, reason: String) {
         if let FsEventSource::Events(_) = self.source {
             self.queue_line(format!("looking every {} s from now on: {reason}", self.every.as_secs()));
@@ -361,7 +375,7 @@ impl RepoWatcher {
         match looked {
             Ok(LookResult::Nothing) => {}
             Ok(LookResult::Moved) => self.advance_epoch(),
-            // Half a rebase, an index that is just being written: what it is tells the next look.
+            // A rebase in progress, or an index that is being written: the next check will succeed.
             Err(error) => {
                 tracing::warn!(%error, "a worktree cannot be looked at");
                 ground.retry_later(now);
@@ -369,7 +383,7 @@ impl RepoWatcher {
         }
     }
 
-    /// Something moved: no run is of this moment.
+    /// Advances the epoch after a movement, so that all runs count as older.
     fn advance_epoch(&mut self) {
         let advanced = self.store.epoch().and_then(|epoch| match self.epoch {
             Some(ours) if ours == epoch => Ok(epoch),
@@ -406,7 +420,7 @@ impl RepoWatcher {
         }
     }
 
-    /// Decides about one movement and does what was decided. The error is a sentence.
+    /// Decides about one movement and executes the verdict. The error is a sentence for the user.
     fn decide(&mut self, at: usize, pending: &PendingMovement, now: Instant) -> Result<MovementFate, String> {
         let in_words = |error: RunnerError| error.to_string();
         let runner = (self.open)(&self.worktrees[at].root)?;
@@ -429,7 +443,7 @@ impl RepoWatcher {
                 Ok(MovementFate::No)
             }
             AutoReviewVerdict::NotNow(why) => {
-                // Undone edits, and what every commit leaves behind, are no news.
+                // Reverted edits, and the worktree state after each commit, are not worth a line.
                 if why != NoReviewReason::NothingChanged || pending.movement != WatchTrigger::Worktree {
                     self.queue_line(format!("{}: not reviewed: {why}", self.describe_movement(at, pending)));
                 }
@@ -498,7 +512,7 @@ impl RepoWatcher {
         Ok(())
     }
 
-    /// A movement by its word and its place.
+    /// Describes a movement by kind and place.
     fn describe_movement(&self, at: usize, pending: &PendingMovement) -> String {
         let (ground, movement) = (&self.worktrees[at], pending.movement);
         let branch = pending.span.as_ref().map_or(&ground.stance.branch, |span| &span.branch);
@@ -513,7 +527,7 @@ impl RepoWatcher {
         self.pending_lines.push(WatchLine { at: self.ambient.now(), text: text::sanitize_line(&text).into_owned() });
     }
 
-    /// Says to others what this watcher does.
+    /// Publishes the state of this watcher for other processes.
     fn publish_state(&self) -> Result<(), StoreError> {
         self.store.write_watcher_info(&WatcherInfo {
             pid: std::process::id(),
@@ -531,7 +545,7 @@ impl RepoWatcher {
     }
 }
 
-/// Whether the clock on the wall went another way than the one that only counts.
+/// Returns `true` if the wall clock and the monotonic clock have diverged.
 fn have_diverged(counted: Duration, wall: jiff::SignedDuration) -> bool {
     let counted = jiff::SignedDuration::try_from(counted).unwrap_or(jiff::SignedDuration::MAX);
     wall.saturating_sub(counted).unsigned_abs() > MAX_CLOCK_DRIFT

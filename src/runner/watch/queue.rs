@@ -1,32 +1,33 @@
-//! What the threads of a watcher tell its loop: something moved, somebody wants it to end.
+//! The queue between the threads of a watcher and its loop: events and the request to stop.
 //!
-//! Invariant: bounded. However much moves, what is kept of it is [`MOST_PATHS`] paths, and beyond them that there was more.
+//! Invariant: the queue is bounded. It keeps at most [`MAX_QUEUED_PATHS`] paths, and then only a flag for further
+//! paths.
 
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Paths kept until the loop looks. Own: an editor's save is two or three, a branch switch thousands, and from some number
-/// on looking at all of the worktree once costs less than looking at each.
+/// Maximum number of queued paths. Not from the literature: an editor's save changes two or three paths, a branch
+/// switch thousands; for many paths, one check of the whole worktree is cheaper than a check of each path.
 const MAX_QUEUED_PATHS: usize = 512;
 
-/// What happened at a path.
+/// The kind of event at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathEventKind {
-    /// Something was made here, or moved here.
+    /// The path was created, or something was moved to it.
     Made,
-    /// It was removed, or moved away.
+    /// The path was removed or moved away.
     Gone,
     Changed,
 }
 
-/// All that was told since the last look.
+/// All events since the last check.
 #[derive(Debug, Default)]
 pub(super) struct WatchEvents {
     pub paths: Vec<(PathBuf, PathEventKind)>,
-    /// More paths than are kept, or the system lost some.
+    /// There were more paths than the queue keeps, or the system lost events.
     pub overflowed: bool,
-    /// The system cannot go on telling; why.
+    /// The reason why the system sends no more events.
     pub broken: Option<String>,
     /// A snooze began or ended.
     pub snooze_changed: bool,
@@ -49,7 +50,7 @@ impl WatchEvents {
     }
 }
 
-/// Where news is left and waited for.
+/// The queue with its condition variable.
 #[derive(Debug, Default)]
 pub(super) struct WatchQueue {
     news: Mutex<WatchEvents>,
@@ -65,7 +66,8 @@ impl WatchQueue {
         }
     }
 
-    /// Takes what there is; waits for something, at most so long. Without a limit nothing wakes but news.
+    /// Takes all events. Waits for the first event, at most for `patience`; without a limit only an event wakes the
+    /// caller.
     pub fn wait(&self, patience: Option<Duration>) -> WatchEvents {
         let give_up = patience.map(|patience| Instant::now() + patience);
         let mut news = self.lock();

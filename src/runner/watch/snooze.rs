@@ -1,17 +1,18 @@
-//! For how long somebody wants to be left alone, as it is typed: `30m`, `2h`, `until 14:00`, `off`.
+//! Parses the duration of a snooze: `30m`, `2h`, `until 14:00`, `off`.
 
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan};
 
 use crate::domain::{MinuteOfDay, Time};
 
-/// Longer than this is a mistake, or a wish to stop watching. Days.
+/// Maximum length of a snooze in days. A longer one is a mistake, or a wish to stop watching.
 const MAX_SNOOZE_DAYS: i64 = 7;
 
-/// The end of a snooze that begins now; `None` takes one back.
+/// Returns the end of a snooze that begins now; `None` ends a snooze.
 ///
 /// # Errors
-/// What is wrong with the text, and how it is written.
+///
+/// A description of the problem, with the correct syntax.
 pub fn parse_snooze(text: &str, now: Time, zone: &TimeZone) -> Result<Option<Time>, String> {
     let text = text.trim();
     let bad = || format!("{text:?} is no time to be left alone; write 30m, 2h, 1d, \"until 14:00\" or off");
@@ -58,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// Half past one in the afternoon in Berlin, the day before the clocks go forward.
+    /// 12:30 UTC, 13:30 in Berlin, on the day before the clocks go forward.
     const NOW: &str = "2026-03-28T12:30:00Z";
 
     #[rstest]

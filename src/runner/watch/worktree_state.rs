@@ -1,7 +1,7 @@
-//! One worktree under watch: what is known of it, what moved, and what waits for a verdict.
+//! The state of one watched worktree: its last known state, what moved, and the movements that wait for a verdict.
 //!
-//! Invariants: what moved is found out by comparing, never taken from an event's word; while git is in the middle of
-//! something, HEAD counts as standing where it stood before.
+//! - A movement is detected by comparing states, never taken from an event.
+//! - While a git operation is in progress, HEAD counts as unchanged.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::git::{GitError, GitState, Repo, WatchExclusions, WatchedFolders, Work
 use crate::policy::{MIN_SETTLE_MS, NoReviewReason};
 
 const SETTLE_TIME: Duration = Duration::from_millis(MIN_SETTLE_MS);
-/// While something goes on moving it is looked at this often, so that the epoch does not wait for its end.
+/// Interval of checks while something keeps changing, so that the epoch does not wait for the end of the changes.
 const MAX_SETTLE_WAIT: Duration = Duration::from_secs(2);
 
-/// Something stirred; whether it moved is not known yet.
+/// A disturbance by events that may or may not be a movement.
 #[derive(Debug, Clone, Copy)]
 struct Disturbance {
     since: Instant,
@@ -45,26 +45,26 @@ pub(super) struct PendingMovement {
     pub moved: Instant,
     /// When to decide; `None` for when something moves.
     pub due: Option<Instant>,
-    /// What it waits for, as was said.
+    /// The announced reason of the wait.
     pub announced: Option<NoReviewReason>,
-    /// How often it could not be decided because something failed.
+    /// Number of failed verdicts.
     pub failures: u32,
 }
 
-/// Commits that were made on a branch.
+/// New commits on a branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommitSpan {
     pub branch: String,
-    /// Where the branch stood before; empty for nowhere.
+    /// The branch's commit before; empty for a new branch.
     pub from: String,
     pub to: String,
 }
 
-/// What a look found.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LookResult {
     Nothing,
-    /// Something is other than it was at the look before.
+    /// Something differs from the last check.
     Moved,
 }
 
@@ -72,18 +72,18 @@ pub(super) struct WatchedWorktree {
     pub root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
-    /// Device and inode of the worktree and its git dir: others in their place are others.
+    /// Device and inode of the worktree and its git dir. Folders with other numbers are new folders.
     identity: [[u64; 2]; 2],
     folders: WatchedFolders,
     quiet: WatchExclusions,
 
-    /// Where git stood when it was last decided about.
+    /// The state of git at the last verdict.
     handled: GitState,
-    /// Where git stood at the last look.
+    /// The state of git at the last check.
     pub stance: GitState,
     /// A rebase was seen since `handled`.
     rebased: bool,
-    /// When git moved last, if that is not handled.
+    /// Time of git's last movement that is not handled yet.
     git_moved: Option<Instant>,
     git_stir: Option<Disturbance>,
 
@@ -91,11 +91,16 @@ pub(super) struct WatchedWorktree {
     files_stir: Option<Disturbance>,
 
     pub pending: Vec<PendingMovement>,
-    /// When a review of the worktree was asked for last.
+    /// Time of the last requested review of the worktree.
     pub asked: Option<Instant>,
 }
 
 impl WatchedWorktree {
+    /// Reads the state of a worktree.
+    ///
+    /// # Errors
+    ///
+    /// If git cannot read it.
     pub fn new(root: &Path, settings: &Settings) -> Result<Self, GitError> {
         let repo = Repo::open_worktree(root)?;
         let root = repo.root();
@@ -121,12 +126,16 @@ impl WatchedWorktree {
         })
     }
 
-    /// Has the eye watch everything that can tell of a movement. The error says why it cannot.
+    /// Watches everything that can reveal a movement.
+    ///
+    /// # Errors
+    ///
+    /// The reason, in words, why not everything can be watched.
     pub fn watch(&mut self, eye: &mut FsEventSource) -> Result<(), String> {
         for folder in [&self.git_dir, &self.common_dir] {
             eye.watch_folder(folder)?;
         }
-        // Where they are there; the settings about ignored files, and other worktrees.
+        // If they exist: the settings of ignored files, and other worktrees.
         for name in ["info", "worktrees"] {
             eye.watch_folder(&self.common_dir.join(name))?;
         }
@@ -135,7 +144,11 @@ impl WatchedWorktree {
         eye.watch_worktree_folder(&mut self.folders, &root, &root)
     }
 
-    /// Goes through the worktree anew: the rules about ignored files may be others.
+    /// Watches the worktree from scratch, because the ignore rules may have changed.
+    ///
+    /// # Errors
+    ///
+    /// The reason, in words, why not everything can be watched.
     pub fn watch_again(&mut self, eye: &mut FsEventSource) -> Result<(), String> {
         self.unwatch(eye);
         if let Ok(repo) = Repo::open_worktree(&self.root) {
@@ -148,12 +161,16 @@ impl WatchedWorktree {
         eye.unwatch(&self.folders.leave(&self.root));
     }
 
-    /// Whether the folders are gone, or others are in their place.
+    /// Returns `true` if the folders are gone or were replaced.
     pub fn is_gone(&self) -> bool {
         [path_identity(&self.root), path_identity(&self.git_dir)] != self.identity
     }
 
-    /// Takes what the system told of a path, when it is one of this worktree or its git dir.
+    /// Handles an event for a path of this worktree or its git dir.
+    ///
+    /// # Errors
+    ///
+    /// The reason, in words, why not everything can be watched.
     pub fn handle_path_event(
         &mut self,
         path: &Path,
@@ -165,7 +182,7 @@ impl WatchedWorktree {
             if path.ends_with("info/exclude") {
                 return self.reload_ignore_rules(now, eye);
             }
-            // Git's own way of writing: only the name that it gets in the end counts.
+            // Git writes to a `.lock` file and renames it; only the final name counts.
             if path.extension().is_none_or(|extension| extension != "lock") {
                 Disturbance::extend(&mut self.git_stir, now);
             }
@@ -203,20 +220,25 @@ impl WatchedWorktree {
         self.watch_again(eye)
     }
 
-    /// Anything may have moved.
+    /// Marks git and files as disturbed.
     pub fn mark_disturbed(&mut self, now: Instant) {
         Disturbance::extend(&mut self.git_stir, now);
         Disturbance::extend(&mut self.files_stir, now);
     }
 
-    /// As [`Ground::stir`], when nobody tells whether it is over: the look is due at once.
+    /// Marks git and files as disturbed, with the check due at once. For polling, where no event shows the end of the
+    /// changes.
     pub fn mark_due(&mut self, now: Instant) {
         let stir = Disturbance { since: now.checked_sub(MAX_SETTLE_WAIT).unwrap_or(now), last: now };
         self.git_stir.get_or_insert(stir);
         self.files_stir.get_or_insert(stir);
     }
 
-    /// Looks at what is due to be looked at.
+    /// Checks what is due.
+    ///
+    /// # Errors
+    ///
+    /// If git cannot read the worktree.
     pub fn check_for_movement(&mut self, now: Instant) -> Result<LookResult, GitError> {
         let git = self.git_stir.filter(|stir| stir.due(SETTLE_TIME / 3) <= now);
         let files = self.files_stir.filter(|stir| stir.due(SETTLE_TIME) <= now);
@@ -245,13 +267,17 @@ impl WatchedWorktree {
             }
         }
         if found == LookResult::Moved {
-            // What waited for something to move.
+            // Movements that wait for the next movement are due now.
             self.pending.iter_mut().filter(|pending| pending.due.is_none()).for_each(|pending| pending.due = Some(now));
         }
         Ok(found)
     }
 
-    /// What git did becomes a movement, once it has done with it.
+    /// Turns the last movement of git into a pending movement, once git is quiet.
+    ///
+    /// # Errors
+    ///
+    /// If git cannot read the worktree.
     pub fn settle_git_movement(&mut self, now: Instant) -> Result<(), GitError> {
         let Some(moved) = self.git_moved.filter(|moved| *moved + SETTLE_TIME <= now) else { return Ok(()) };
         if self.git_stir.is_some() {
@@ -278,11 +304,11 @@ impl WatchedWorktree {
                     self.queue_movement(movement, Some(span(&self.stance.branch, &self.stance.head)), moved);
                 }
                 WatchTrigger::Rebase | WatchTrigger::Checkout | WatchTrigger::Worktree => {
-                    // What was made and taken back on the same branch is no longer there.
+                    // Commits that were made and undone on the same branch no longer exist.
                     let stays = before.branch == self.stance.branch;
                     self.pending
                         .retain(|known| !stays || known.span.as_ref().is_none_or(|span| span.branch != before.branch));
-                    // Who commits and goes elsewhere in one breath has committed nevertheless.
+                    // A commit directly before a switch to another branch still counts as a commit.
                     let left = Some(&before.branch).filter(|branch| **branch != self.stance.branch);
                     let tip = left.and_then(|branch| repo.local_branch_tip(branch)).filter(|tip| *tip != before.head);
                     if let (Some(branch), Some(tip)) = (left, tip) {
@@ -291,13 +317,13 @@ impl WatchedWorktree {
                     self.queue_movement(movement, None, moved);
                 }
             }
-            // The same files are other changes now that HEAD is another.
+            // With another HEAD, the same files are other changes.
             Disturbance::extend(&mut self.files_stir, now);
         }
         Ok(())
     }
 
-    /// What waits already goes on to wait as one with what came after it.
+    /// Queues a movement. A pending movement is extended if the new one continues it.
     fn queue_movement(&mut self, movement: WatchTrigger, span: Option<CommitSpan>, at: Instant) {
         let continues = |known: &PendingMovement| match (&known.span, &span) {
             (Some(earlier), Some(span)) => earlier.branch == span.branch && earlier.to == span.from,
@@ -308,7 +334,7 @@ impl WatchedWorktree {
             Some(known) => {
                 if let (Some(earlier), Some(span)) = (&mut known.span, span) {
                     earlier.to = span.to;
-                    // A commit that is amended before anybody looked is still one.
+                    // A commit that is amended before the verdict is still a new commit.
                     known.movement = known.movement.min(movement);
                 }
                 (known.moved, known.due, known.failures) = (at, Some(at), 0);
@@ -326,17 +352,17 @@ impl WatchedWorktree {
         }
     }
 
-    /// When there is something to do next.
+    /// Returns the time of the next action.
     pub fn due(&self) -> Option<Instant> {
         let looks =
             [self.git_stir.map(|stir| stir.due(SETTLE_TIME / 3)), self.files_stir.map(|stir| stir.due(SETTLE_TIME))];
-        // With a stir the look comes first.
+        // During a disturbance the check comes first.
         let settles = self.git_moved.filter(|_| self.git_stir.is_none()).map(|moved| moved + SETTLE_TIME);
         let pending = self.pending.iter().filter_map(|pending| pending.due);
         looks.into_iter().flatten().chain(settles).chain(pending).min()
     }
 
-    /// A look failed: again in a while.
+    /// Schedules another check after a failed one.
     pub fn retry_later(&mut self, now: Instant) {
         let stir = Disturbance { since: now + MAX_SETTLE_WAIT, last: now + MAX_SETTLE_WAIT };
         (self.git_stir, self.files_stir) = (Some(stir), Some(stir));
@@ -347,7 +373,8 @@ impl WatchedWorktree {
     }
 }
 
-/// The files whose movement is none: the ones that no review looks at, and those of the watcher alone.
+/// Returns the paths whose changes are no movement: those that no review reads, and those of the watcher's own
+/// settings.
 fn quiet_paths(settings: &Settings) -> WatchExclusions {
     WatchExclusions::new(&[settings.ignored_paths.as_slice(), &settings.watch.ignored_paths].concat())
 }

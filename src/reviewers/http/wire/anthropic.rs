@@ -1,4 +1,4 @@
-//! Anthropic's messages.
+//! The wire format of Anthropic's messages.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ impl WireFormat for Anthropic {
         "/v1"
     }
 
-    /// Addresses of services in this format are given with and without their `/v1`.
+    /// Returns the request URL. Users give the address of compatible services with or without `/v1`.
     fn request_url(&self, target: &ServerUrl, _: &RequestOptions<'_>) -> reqwest::Url {
         let versioned = target.base.path().trim_end_matches('/').ends_with("/v1");
         target.join(if versioned { &["messages"] } else { &["v1", "messages"] }, None)
@@ -66,7 +66,7 @@ impl WireFormat for Anthropic {
         if let Some(effort) = effort {
             set_thinking(&mut body, effort, request, ask);
         }
-        // Models that think take no other temperature than their own.
+        // A model with thinking enabled accepts only its default temperature.
         if ask.sends(OptionalField::Temperature, request) && body.get("thinking").is_none() {
             body["temperature"] = json!(request.temperature);
         }
@@ -89,13 +89,13 @@ impl WireFormat for Anthropic {
     }
 }
 
-/// Marks the end of what a prompt cache may keep.
+/// Marks the end of the part that the prompt cache may keep.
 fn add_cache_control(block: &mut Value) {
     block["cache_control"] = json!({ "type": "ephemeral" });
 }
 
-/// Models since 4.6 think as they see fit and are told how hard to try, 4.5 is told without thinking, older ones get a
-/// number of tokens to think with, out of those of the answer.
+/// Sets the thinking mode. Models since 4.6 think adaptively and take an effort; Opus 4.5 takes an effort without
+/// thinking; older models take a budget of thinking tokens, which counts as part of the answer.
 fn set_thinking(body: &mut Value, effort: Effort, request: &ChatRequest, ask: &RequestOptions<'_>) {
     let version = parse_model_version(ask.model);
     if version >= (4, 6) || (version == (4, 5) && ask.model.contains("opus")) {
@@ -118,7 +118,8 @@ fn set_thinking(body: &mut Value, effort: Effort, request: &ChatRequest, ask: &R
     }
 }
 
-/// A model with such a budget must find the thoughts before the calls whose answers it gets.
+/// Returns `true` if the last assistant message has no calls or has its thinking blocks. A model with a thinking budget
+/// must find the thinking blocks before the calls whose results it receives.
 fn has_thinking_blocks(request: &ChatRequest, ask: &RequestOptions<'_>) -> bool {
     let last = request.messages.iter().rev().find_map(|message| match message {
         ChatMessage::Assistant { calls, opaque, .. } => Some((calls, opaque)),
@@ -127,7 +128,8 @@ fn has_thinking_blocks(request: &ChatRequest, ask: &RequestOptions<'_>) -> bool 
     last.is_none_or(|(calls, opaque)| calls.is_empty() || ask.opaque_items(KIND, opaque).next().is_some())
 }
 
-/// `claude-opus-4-5-20251101` is 4.5, `claude-3-7-sonnet-latest` 3.7. A name without numbers is a newer model's.
+/// Parses the version of a model name: `claude-opus-4-5-20251101` is 4.5, `claude-3-7-sonnet-latest` is 3.7. A name
+/// without numbers belongs to a newer model.
 fn parse_model_version(model: &str) -> (u32, u32) {
     let number = |word: &str| (word.len() <= 2).then(|| word.parse::<u32>().ok()).flatten();
     let mut words = model.split(['-', '.', '@', '/']).skip_while(|word| number(word).is_none());
@@ -152,7 +154,7 @@ fn build_messages(request: &ChatRequest, ask: &RequestOptions<'_>) -> Vec<Value>
         if position + 1 == request.pinned && ask.sends(OptionalField::CacheControl, request) {
             blocks.last_mut().map(add_cache_control);
         }
-        // All answers to calls stand in one message, and what a user says after them too.
+        // All results of calls stand in one message, together with the user text after them.
         match messages.last_mut() {
             Some(last) if last["role"] == role => {
                 if let Some(content) = last["content"].as_array_mut() {
@@ -174,12 +176,12 @@ fn build_assistant_blocks(text: &str, calls: &[ToolCall], opaque: &[Value], ask:
     thoughts.chain(text_block(text)).chain(calls).collect()
 }
 
-/// Blocks of white space are not taken.
+/// Returns a text block, or `None` for blank text, which the API rejects.
 fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
-/// Ids of other providers may have characters that are not taken here.
+/// Replaces characters that this API rejects. Ids of other providers may contain them.
 fn sanitize_id(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' }).collect()
 }
@@ -195,7 +197,7 @@ enum ContentBlock {
         given: String,
         pieces: bool,
     },
-    /// A thought: the block as it began, and what came after. Only with its end is its signature there.
+    /// A thinking block: its first event and the later pieces. The signature arrives with the end of the block.
     Thought {
         block: Value,
         thinking: String,
@@ -304,7 +306,7 @@ impl MessageReader {
                     block["thinking"] = Value::String(thinking);
                     block["signature"] = Value::String(signature);
                 }
-                // A thought that is neither signed nor sealed is not taken back.
+                // The API does not accept a thinking block that is neither signed nor encrypted.
                 if !str_at(&block, "/signature").is_empty() || !str_at(&block, "/data").is_empty() {
                     answer.push_opaque(wrap_opaque(KIND, &self.model, block))?;
                 }
@@ -326,8 +328,8 @@ fn parse_stop_reason(reason: &str) -> Option<StopReason> {
     })
 }
 
-/// The counts are totals: later ones take the place of earlier ones. `input_tokens` is without those that were read
-/// from or written to the cache; `output_tokens` is with the thoughts.
+/// Updates the token usage. The counts are totals: a later count replaces an earlier one. `input_tokens` excludes
+/// tokens read from or written to the cache; `output_tokens` includes the thinking.
 fn update_usage(usage: Option<&Value>, total: &mut Usage) {
     let Some(usage) = usage else { return };
     let cached = number_at(usage, "/cache_read_input_tokens");

@@ -1,4 +1,4 @@
-//! Gemini's `generateContent`.
+//! The wire format of Gemini's `generateContent`.
 
 use serde_json::{Value, json};
 
@@ -15,8 +15,8 @@ use crate::domain::{ChatMessage, ChatRequest, StopReason, ToolCall, Usage};
 pub struct Gemini;
 
 const KIND: WireKind = WireKind::Gemini;
-/// What stands in for the signature of a first call that has none, because another model made it or its answer broke
-/// off; documented by Google. Models since Gemini 3 refuse a call without any.
+/// Placeholder for the signature of a first call without one, when another model made the call or its answer broke off.
+/// Google documents it. Models since Gemini 3 reject a call without a signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 impl WireFormat for Gemini {
@@ -84,7 +84,7 @@ impl WireFormat for Gemini {
     }
 }
 
-/// Gemini 2.5 is given tokens to think with (its Pro takes at least 128 and at most 32,768), later ones a level.
+/// Builds the thinking options. Gemini 2.5 takes a token budget (Pro accepts 128 to 32,768), later models take a level.
 fn build_thinking_config(effort: Effort, model: &str) -> Value {
     match (model.contains("gemini-2"), effort) {
         (false, effort) => json!({ "thinkingLevel": effort.word().to_uppercase() }),
@@ -115,7 +115,7 @@ fn build_contents(request: &ChatRequest, ask: &RequestOptions<'_>) -> Vec<Value>
                     response["id"] = json!(call_id);
                 }
                 let part = json!({ "functionResponse": response });
-                // The answers to the calls of one message stand in one message.
+                // The results of all calls of one message stand in one message.
                 match contents.last_mut().and_then(|last| last["parts"].as_array_mut()).filter(|_| follows) {
                     Some(parts) => parts.push(part),
                     None => contents.push(json!({ "role": "user", "parts": [part] })),
@@ -178,7 +178,7 @@ impl ResponseReader for ContentReader {
             answer.is_recognized = true;
             answer.stop = Some(StopReason::Refused);
         }
-        // The connection's end is the end of the stream; usage may still follow.
+        // A finish reason does not end the reading: usage may follow, and the end of the connection ends the stream.
         answer.stop = parse_finish_reason(str_at(event, "/candidates/0/finishReason")).or(answer.stop);
         Ok(())
     }
@@ -212,7 +212,7 @@ fn parse_finish_reason(reason: &str) -> Option<StopReason> {
     })
 }
 
-/// Thoughts are counted apart from the answer; cached tokens within the prompt's.
+/// Parses the token usage. Reasoning is counted apart from the answer; cached tokens are part of the prompt.
 fn parse_usage(usage: &Value) -> Usage {
     let count = |pointer: &str| number_at(usage, pointer).unwrap_or(0);
     Usage {

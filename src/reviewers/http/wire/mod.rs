@@ -1,7 +1,7 @@
-//! The wire formats: how a request is written and how the events of an answer are read.
+//! Wire formats: how a request is written and how the events of an answer are read.
 //!
-//! Invariants: unknown events, fields and types of a server are passed over; ids, names and thoughts that a provider
-//! gave go back to it as they were, and to no other.
+//! - Unknown events, fields and types of a server are ignored.
+//! - Ids, names and reasoning from a provider return to it unchanged, and to no other provider.
 
 mod anthropic;
 mod gemini;
@@ -22,36 +22,37 @@ use super::transport::ServerUrl;
 use super::{Effort, WireKind};
 use crate::domain::{ChatRequest, ToolCall};
 
-/// Parts of a request that a server may not know, and that it can do without.
+/// A field of a request that a server may not know, and that a request can omit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OptionalField {
     Stream,
-    /// Usage at the end of a stream.
+    /// Token usage at the end of a stream.
     StreamUsage,
     Temperature,
     Effort,
-    /// The thoughts of the model, sealed or signed, that are given back.
+    /// The encrypted or signed reasoning of the model that is sent back.
     OpaqueReasoning,
     /// The marks for prompt caches.
     CacheControl,
-    /// The usual name of the field for the most tokens of an answer; there is another one.
+    /// The default name of the field for the maximum of output tokens. There is a second name.
     DefaultLimitName,
     Tools,
 }
 
-/// What a request is written for.
+/// The options of a request.
 #[derive(Debug)]
 pub struct RequestOptions<'a> {
     pub model: &'a str,
     pub effort: Option<Effort>,
     pub window: Option<u64>,
-    /// The provider's own service, not one that speaks its format.
+    /// `true` for the provider's official service, `false` for another server that speaks its format.
     pub is_official: bool,
+    /// Optional fields that the server rejected.
     pub unsupported: &'a BTreeSet<OptionalField>,
 }
 
 impl RequestOptions<'_> {
-    /// Whether this request has the part.
+    /// Returns `true` if the request contains the field.
     pub fn sends(&self, extra: OptionalField, request: &ChatRequest) -> bool {
         !self.unsupported.contains(&extra)
             && match extra {
@@ -64,8 +65,8 @@ impl RequestOptions<'_> {
             }
     }
 
-    /// What the model of this request gave to get back. What another one gave (a reviewer may be replaced by another
-    /// in the middle of a conversation) is left out.
+    /// Returns the opaque items that the model of this request gave. Skips the items of another model: a reviewer may
+    /// be replaced in the middle of a conversation.
     pub fn opaque_items<'b>(&self, kind: WireKind, opaque: &'b [Value]) -> impl Iterator<Item = &'b Value> {
         let wanted = !self.unsupported.contains(&OptionalField::OpaqueReasoning);
         opaque
@@ -76,33 +77,33 @@ impl RequestOptions<'_> {
             .filter_map(|value| value.get("item"))
     }
 
-    /// Whether an answer comes in pieces.
+    /// Returns `true` if the answer arrives in pieces.
     pub fn is_streaming(&self) -> bool {
         !self.unsupported.contains(&OptionalField::Stream)
     }
 }
 
-/// One wire format.
+/// A wire format.
 pub trait WireFormat: Send + Sync {
-    /// The address of the provider's own service.
+    /// Returns the URL of the provider's official service.
     fn official_url(&self) -> &'static str;
 
-    /// The path of a base address that has none.
+    /// Returns the path that is added to a base URL without a path.
     fn default_path(&self) -> &'static str;
 
-    /// The address that a request goes to.
+    /// Returns the URL of a request.
     fn request_url(&self, target: &ServerUrl, ask: &RequestOptions<'_>) -> reqwest::Url;
 
     fn headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
 
-    /// The header of the key, and what stands before it.
+    /// Returns the name of the key's header and the prefix of its value.
     fn key_header(&self) -> (&'static str, &'static str) {
         ("authorization", "Bearer ")
     }
 
-    /// Whether the provider's own service takes requests without a key.
+    /// Returns `true` if the official service rejects requests without a key.
     fn needs_key(&self) -> bool {
         true
     }
@@ -115,17 +116,22 @@ pub trait WireFormat: Send + Sync {
 
     fn new_reader(&self, model: &str) -> Box<dyn ResponseReader>;
 
-    /// What can be left out, each with words (in lower case) of which one stands in the objection of a server.
+    /// Returns the optional fields. Each has phrases in lower case; a server's complaint about the field contains one
+    /// of the phrases.
     fn optional_fields(&self) -> &'static [(OptionalField, &'static [&'static str])];
 }
 
-/// Reads the events of one answer.
+/// A reader of the events of one answer.
 pub trait ResponseReader {
-    /// Takes an event into the answer.
+    /// Applies an event to the answer.
+    ///
+    /// # Errors
+    ///
+    /// [`EventError`] if the answer exceeds a limit, or the event reports an error of the server.
     fn read_event(&mut self, event: &Value, answer: &mut ResponseBuilder) -> Result<(), EventError>;
 }
 
-/// Why reading ends before the answer's end.
+/// The reason why the reading stops before the end of the answer.
 #[derive(Debug)]
 pub enum EventError {
     TooLarge(ResponseTooLarge),
@@ -138,7 +144,7 @@ impl From<ResponseTooLarge> for EventError {
     }
 }
 
-/// The format of a kind.
+/// Returns the format of a kind.
 pub fn from_kind(kind: WireKind) -> &'static dyn WireFormat {
     match kind {
         WireKind::OpenaiChat => &openai_chat::OpenaiChat,
@@ -149,8 +155,8 @@ pub fn from_kind(kind: WireKind) -> &'static dyn WireFormat {
     }
 }
 
-/// How servers of several formats say that a model takes no tools. A word alone would not do: errors about the
-/// content of tool calls have it too.
+/// Phrases of several servers for a model that takes no tools. The word "tool" alone is not enough: errors about the
+/// content of tool calls contain it too.
 const NO_TOOLS_PHRASES: &[&str] = &[
     "does not support tool",
     "not support tool use",
@@ -165,12 +171,13 @@ const NO_TOOLS_PHRASES: &[&str] = &[
 const NO_STREAM_PHRASES: &[&str] =
     &["to stream this model", "streaming is not supported", "not support stream", "stream is not supported"];
 
-/// A text below `value`, or nothing.
+/// Returns the text at a JSON pointer, or `""`.
 fn str_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
 }
 
-/// A number of tokens (or a position) below `value`, if it can be one: nobody adds up to an overflow.
+/// Returns the number (a token count or an index) at a JSON pointer. Returns `None` above `u32::MAX`, so that sums
+/// cannot overflow.
 fn number_at(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64).filter(|number| *number <= u64::from(u32::MAX))
 }
@@ -179,7 +186,7 @@ fn items_at<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Val
     value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Arguments as a server gives them: JSON in a text, or JSON.
+/// Converts arguments from a server into text. Servers send JSON in a string, or JSON.
 fn arguments_to_string(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
@@ -188,8 +195,8 @@ fn arguments_to_string(value: Option<&Value>) -> String {
     }
 }
 
-/// The arguments of a call as an object, for formats that have no room for a text. Those of a call that was cut off
-/// are lost to the model; the answer to the call tells it so.
+/// Converts the arguments of a call into an object, for formats that take no text. The arguments of a truncated call
+/// become an empty object; the result of the call tells the model so.
 fn arguments_to_object(call: &ToolCall) -> Value {
     match serde_json::from_str(&call.arguments) {
         Ok(Value::Object(object)) => Value::Object(object),
@@ -197,7 +204,8 @@ fn arguments_to_object(call: &ToolCall) -> Value {
     }
 }
 
-/// As [`object_of`], in a text: servers parse it before their templates use it.
+/// Converts arguments like [`arguments_to_object`], but into text. Servers parse the text before their templates use
+/// it.
 fn arguments_to_json_text(call: &ToolCall) -> String {
     match serde_json::from_str(&call.arguments) {
         Ok(Value::Object(_)) => call.arguments.clone(),
@@ -205,7 +213,7 @@ fn arguments_to_json_text(call: &ToolCall) -> String {
     }
 }
 
-/// Wraps what a provider wants back, for [`Ask::thoughts`].
+/// Wraps an item that a provider wants back, for [`RequestOptions::opaque_items`].
 fn wrap_opaque(kind: WireKind, model: &str, item: Value) -> Value {
     json!({ "wire": kind.word(), "model": model, "item": item })
 }

@@ -1,4 +1,4 @@
-//! Ollama's chat.
+//! The wire format of Ollama's chat.
 
 use serde_json::{Value, json};
 
@@ -17,9 +17,9 @@ use crate::domain::{ChatMessage, ChatRequest, StopReason, Usage};
 pub struct Ollama;
 
 const KIND: WireKind = WireKind::Ollama;
-/// The least window that is asked for: a new size loads the model anew.
+/// Minimum window to request. A change of the window size makes Ollama load the model again.
 const MIN_WINDOW_TOKENS: u64 = 16_384;
-/// Bytes of code and JSON that make a token, rather too few.
+/// Bytes of code and JSON per token. The number is low on purpose, so that the window is rather too large.
 const BYTES_PER_TOKEN: u64 = 3;
 
 impl WireFormat for Ollama {
@@ -57,7 +57,7 @@ impl WireFormat for Ollama {
             "messages": messages,
             "stream": ask.is_streaming(),
             "options": options,
-            // Rather an error than a conversation without its beginning. Older servers do not know it.
+            // An error is better than a conversation without its beginning. Older servers ignore these fields.
             "truncate": false,
             "shift": false,
         });
@@ -83,13 +83,14 @@ impl WireFormat for Ollama {
     }
 }
 
-/// gpt-oss takes levels; other models think or do not.
+/// Builds the `think` field: gpt-oss takes a level, other models take a boolean.
 fn build_think_value(effort: Effort, model: &str) -> Value {
     if model.contains("gpt-oss") { json!(effort.word()) } else { json!(effort != Effort::Off) }
 }
 
-/// A window for a conversation when nobody says how large the model's is. Ollama's own default would cut it, and its
-/// model's size bounds it. In powers of two, because each new size loads the model anew.
+/// Estimates the window for a conversation if the settings do not give the model's size. Ollama's default window would
+/// truncate the conversation; the size of the model bounds a window that is too large. The result is a power of two,
+/// because each new size makes Ollama load the model again.
 fn estimate_window(messages: &[Value], request: &ChatRequest) -> u64 {
     let bytes: usize = messages.iter().map(|message| message.to_string().len()).sum();
     let tools: usize = request.tools.iter().map(|spec| build_tool(spec).to_string().len()).sum();
@@ -166,7 +167,7 @@ impl ResponseReader for LineReader {
                 input: count("/prompt_eval_count"),
                 cached: count("/prompt_eval_cached_count"),
                 output: count("/eval_count"),
-                // Counted with the answer.
+                // Ollama counts reasoning as part of the answer.
                 reasoning: 0,
             };
             answer.stop = Some(match str_at(event, "/done_reason") {

@@ -1,4 +1,5 @@
-//! OpenAI's chat completions, which most servers speak: vLLM, llama.cpp, LM Studio, OpenRouter, DeepSeek, Mistral, xAI.
+//! The wire format of OpenAI's chat completions. Most servers speak it: vLLM, llama.cpp, LM Studio, OpenRouter,
+//! DeepSeek, Mistral, xAI.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,7 @@ impl WireFormat for OpenaiChat {
         if ask.sends(OptionalField::StreamUsage, request) {
             body["stream_options"] = json!({ "include_usage": true });
         }
-        // OpenAI's models that think know the new name only, most other servers the old one only.
+        // OpenAI's reasoning models know the new name only, most other servers know the old name only.
         let limit = match ask.is_official == ask.sends(OptionalField::DefaultLimitName, request) {
             true => "max_completion_tokens",
             false => "max_tokens",
@@ -78,7 +79,7 @@ impl WireFormat for OpenaiChat {
     }
 }
 
-/// A tool as chat completions and Ollama take it.
+/// Builds a tool specification for chat completions and Ollama.
 pub fn build_tool(tool: &ToolSpec) -> Value {
     json!({
         "type": "function",
@@ -131,8 +132,8 @@ fn build_messages(request: &ChatRequest, ask: &RequestOptions<'_>) -> Vec<Value>
     messages
 }
 
-/// What servers want back while tools are answered: DeepSeek, Kimi and GLM their thoughts in words, OpenRouter those of
-/// several providers, signed.
+/// Fields that servers want back while tool calls are answered: DeepSeek, Kimi and GLM want their reasoning as text,
+/// OpenRouter wants the signed reasoning of several providers.
 const REASONING_FIELDS: &[&str] = &["reasoning_content", "reasoning_details"];
 
 #[derive(Debug, Default)]
@@ -143,7 +144,7 @@ struct ReasoningParts {
 
 struct ChatReader {
     model: String,
-    /// By the server's index: the id it gave, and the call. Gemini's server gives each call the index 0.
+    /// The id from the server and the call, by the server's index. Gemini's server gives index 0 to each call.
     calls: BTreeMap<u64, (String, ToolCallIndex)>,
     thoughts: ReasoningParts,
     refused: bool,
@@ -165,7 +166,7 @@ impl ResponseReader for ChatReader {
             if choice.get("error").is_some_and(|error| !error.is_null()) {
                 return Err(EventError::Server(ServerError::from_value(choice)));
             }
-            // A server that does not stream gives the whole message.
+            // A server that does not stream sends the whole message.
             let whole = choice.get("message");
             if let Some(delta) = whole.or(choice.get("delta")) {
                 self.apply_delta(delta, answer)?;
@@ -183,7 +184,7 @@ impl ResponseReader for ChatReader {
 impl ChatReader {
     fn apply_delta(&mut self, delta: &Value, answer: &mut ResponseBuilder) -> Result<(), EventError> {
         answer.push_text(str_at(delta, "/content"))?;
-        // Mistral's content comes in parts, of which some are thoughts.
+        // Mistral's content is a list of parts, and some parts are reasoning.
         for part in items_at(delta, "/content").filter(|part| str_at(part, "/type") == "text") {
             answer.push_text(str_at(part, "/text"))?;
         }
@@ -219,7 +220,7 @@ impl ChatReader {
             }
         };
         answer.push_arguments(slot, &arguments_to_string(call.pointer("/function/arguments")))?;
-        // The signature of Gemini behind this format.
+        // The signature of a Gemini model that is served in this format.
         if let Some(extra) = call.get("extra_content").filter(|extra| extra.is_object()) {
             let item = json!({ "call": answer.call_id(slot), "extra_content": extra });
             answer.push_opaque(wrap_opaque(KIND, &self.model, item))?;
@@ -227,7 +228,8 @@ impl ChatReader {
         Ok(())
     }
 
-    /// Thoughts are wanted back with calls only; without, they would be paid for as input again.
+    /// Stores the reasoning only if the answer has calls. Without calls the server does not need it back, and it would
+    /// cost input tokens again.
     fn store_reasoning(&mut self, answer: &mut ResponseBuilder) -> Result<(), EventError> {
         let thoughts = std::mem::take(&mut self.thoughts);
         if !answer.has_calls() {
@@ -243,7 +245,7 @@ impl ChatReader {
     }
 }
 
-/// Puts the pieces of a thought together: those that follow each other with one type and index.
+/// Merges a piece of reasoning into the last piece if both have the same type and index.
 fn merge_detail(details: &mut Vec<Value>, piece: &Value) {
     let same =
         |last: &Value| last.is_object() && ["type", "index"].iter().all(|field| last.get(field) == piece.get(field));
@@ -260,7 +262,7 @@ fn merge_detail(details: &mut Vec<Value>, piece: &Value) {
     }
 }
 
-/// `None` while the answer goes on.
+/// Parses the finish reason. Returns `None` while the answer goes on.
 fn parse_finish_reason(reason: &str) -> Option<StopReason> {
     Some(match reason {
         "" => return None,
@@ -272,7 +274,8 @@ fn parse_finish_reason(reason: &str) -> Option<StopReason> {
     })
 }
 
-/// `completion_tokens` has the reasoning in it, but for xAI, whose total tells.
+/// Parses the token usage. `completion_tokens` includes the reasoning, except at xAI, where the total shows the
+/// difference.
 fn parse_usage(usage: &Value) -> Usage {
     let count = |pointer: &str| number_at(usage, pointer).unwrap_or(0);
     let (input, completion) = (count("/prompt_tokens"), count("/completion_tokens"));

@@ -1,4 +1,5 @@
-//! OpenAI's responses. Nothing is stored there: each request has the whole conversation, sealed thoughts included.
+//! The wire format of OpenAI's responses. The server stores nothing: each request contains the whole conversation,
+//! including the encrypted reasoning.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +59,7 @@ impl WireFormat for OpenaiResponses {
                         "name": tool.name,
                         "description": tool.description,
                         "parameters": tool.parameters,
-                        // Strict schemas may have no optional fields.
+                        // Strict schemas may not have optional fields.
                         "strict": false,
                     })
                 })
@@ -94,7 +95,7 @@ fn build_input(request: &ChatRequest, ask: &RequestOptions<'_>) -> Vec<Value> {
                 input.push(json!({ "type": "function_call_output", "call_id": call_id, "output": text }));
             }
             ChatMessage::Assistant { text, calls, opaque } => {
-                // A thought must be followed by what came of it.
+                // A reasoning item must be followed by its text or its calls.
                 if !text.is_empty() || !calls.is_empty() {
                     input.extend(ask.opaque_items(KIND, opaque).cloned());
                 }
@@ -118,7 +119,7 @@ fn build_input(request: &ChatRequest, ask: &RequestOptions<'_>) -> Vec<Value> {
 
 struct EventReader {
     model: String,
-    /// By the index of the item.
+    /// Calls by the index of their output item.
     calls: BTreeMap<u64, ToolCallIndex>,
     refused: bool,
 }
@@ -191,7 +192,7 @@ impl EventReader {
                     answer.end_call(slot, Some(str_at(item, "/arguments")))?;
                 }
             }
-            // What is not sealed is of no use to a server that stores nothing.
+            // Reasoning that is not encrypted is useless to a server that stores nothing.
             "reasoning" if done && !str_at(item, "/encrypted_content").is_empty() => {
                 let mut thought = item.clone();
                 if let Some(fields) = thought.as_object_mut() {
@@ -205,7 +206,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// The last event has the whole response; so has a server that does not stream.
+    /// Applies the whole response, which the last event contains. A server that does not stream sends it too.
     fn finish_response(&mut self, response: &Value, answer: &mut ResponseBuilder) -> Result<(), EventError> {
         if str_at(response, "/status") == "failed" && !answer.has_calls() && answer.text.is_empty() {
             return Err(EventError::Server(ServerError::from_value(response)));
@@ -229,7 +230,7 @@ impl EventReader {
             answer.usage = parse_usage(usage);
         }
         answer.stop = match (str_at(response, "/status"), str_at(response, "/incomplete_details/reason")) {
-            // What came before the failure is used; it is not whole.
+            // Text and calls from before the failure are used, but the answer is not complete.
             ("failed", _) => None,
             _ if self.refused => Some(StopReason::Refused),
             ("completed", _) => Some(StopReason::Done),
@@ -247,7 +248,7 @@ impl EventReader {
     }
 }
 
-/// Cached tokens are among the input's, reasoning among the output's.
+/// Parses the token usage. `input` includes cached tokens and the server's output count includes the reasoning.
 fn parse_usage(usage: &Value) -> Usage {
     let count = |pointer: &str| number_at(usage, pointer).unwrap_or(0);
     let output = count("/output_tokens");

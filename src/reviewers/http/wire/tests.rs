@@ -1,4 +1,4 @@
-//! Requests in each format, and what events come to. Whole exchanges are tested against servers, in `tests/it/http`.
+//! Tests of the requests and events of each format. `tests/it/http` tests whole exchanges against servers.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -221,7 +221,7 @@ fn ollama() {
 #[case::old_names("claude-3-7-sonnet-latest", None, Some(json!({ "type": "enabled", "budget_tokens": 2048 })))]
 fn anthropic_effort(#[case] model: &str, #[case] effort: Option<Value>, #[case] thinking: Option<Value>) {
     let mut request = request();
-    // A model with a budget has to find its thoughts before calls.
+    // A model with a thinking budget must find its thinking blocks before the calls.
     request.messages.truncate(1);
     let ask = RequestOptions {
         model,
@@ -251,7 +251,7 @@ fn gemini_effort(#[case] model: &str, #[case] thinking: Value) {
     assert_eq!(signed, model.contains("gemini-3"));
 }
 
-/// The answer that these events make.
+/// Returns the answer that these events produce.
 fn answer(kind: WireKind, events: &[Value]) -> ChatResponse {
     let mut answer = ResponseBuilder::default();
     let mut reader = from_kind(kind).new_reader("m");
@@ -451,7 +451,7 @@ fn an_error_in_a_stream_is_one() {
     }
 }
 
-/// Any JSON out of the words of the formats.
+/// Generates arbitrary JSON from words of the formats.
 fn events() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
         "type",
@@ -541,7 +541,7 @@ proptest! {
             for event in &events {
                 let _ = reader.read_event(event, &mut answer);
             }
-            // Whatever it was, it can be sent back, to any of them.
+            // Any answer can be sent back to any provider.
             let mut request = request();
             request.messages.push(answer.into_response(&ApiKey::new(None)).to_message());
             for other in WireKind::ALL {
