@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+use color_eyre::eyre::Report;
+
+use super::crash_report;
 use crate::config::ConfigError;
 use crate::git::GitError;
 use crate::git::hooks::HookError;
@@ -35,17 +38,26 @@ pub struct CliError {
     pub message: String,
     pub hint: Option<String>,
     pub exit: CliExitCode,
+    /// Report of an internal error, with how to report it; `None` for expected errors.
+    pub report: Option<Report>,
 }
 
 impl CliError {
     /// Creates a usage or configuration error (exit code 2).
     pub fn usage(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, exit: CliExitCode::Usage }
+        Self { message: message.into(), hint: None, exit: CliExitCode::Usage, report: None }
     }
 
     /// Creates an error for an operation that failed (exit code 3).
     pub fn failed(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, exit: CliExitCode::Incomplete }
+        Self { message: message.into(), hint: None, exit: CliExitCode::Incomplete, report: None }
+    }
+
+    /// Returns a failure that only a fault of revdeck can cause.
+    pub fn internal(message: impl Into<String>) -> Self {
+        let message = message.into();
+        let report = crash_report::internal_error(&message);
+        Self { message, hint: None, exit: CliExitCode::Incomplete, report: Some(report) }
     }
 
     /// Sets the hint, which is printed below the message.
@@ -70,7 +82,7 @@ impl From<GitError> for CliError {
             }
             _ => CliExitCode::Usage,
         };
-        Self { message: error.to_string(), hint: error.hint(), exit }
+        Self { message: error.to_string(), hint: error.hint(), exit, report: None }
     }
 }
 
@@ -80,9 +92,9 @@ impl From<HookError> for CliError {
         match error {
             HookError::Git(error) => error.into(),
             HookError::NoGit { .. } | HookError::Refused { .. } | HookError::Io { .. } => {
-                Self { message, hint, exit: CliExitCode::Incomplete }
+                Self { message, hint, exit: CliExitCode::Incomplete, report: None }
             }
-            _ => Self { message, hint, exit: CliExitCode::Usage },
+            _ => Self { message, hint, exit: CliExitCode::Usage, report: None },
         }
     }
 }
@@ -93,7 +105,7 @@ impl From<StoreError> for CliError {
             StoreError::NoRun { .. } => CliExitCode::Usage,
             _ => CliExitCode::Incomplete,
         };
-        Self { message: error.to_string(), hint: Some(error.hint()), exit }
+        Self { message: error.to_string(), hint: Some(error.hint()), exit, report: None }
     }
 }
 
@@ -103,7 +115,7 @@ impl From<KnowledgeError> for CliError {
             KnowledgeError::Import { .. } | KnowledgeError::NoPattern { .. } => CliExitCode::Usage,
             KnowledgeError::Store(_) | KnowledgeError::Damaged { .. } => CliExitCode::Incomplete,
         };
-        Self { message: error.to_string(), hint: Some(error.hint()), exit }
+        Self { message: error.to_string(), hint: Some(error.hint()), exit, report: None }
     }
 }
 
@@ -126,7 +138,8 @@ impl From<RunnerError> for CliError {
                 Self::usage(message).hint("`revdeck config show` lists the reviewers of your settings")
             }
             RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
-            RunnerError::Unkillable { .. } | RunnerError::EngineStuck { .. } => Self::failed(message),
+            RunnerError::EngineStuck { .. } => Self::internal(message),
+            RunnerError::Unkillable { .. } => Self::failed(message),
             RunnerError::WatchedElsewhere { .. } => Self::failed(message),
             RunnerError::WatcherStays { watcher } => match watcher {
                 Some(pid) => Self::failed(message).hint(format!("`kill -9 {pid}` ends it; nothing is lost")),

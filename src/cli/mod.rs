@@ -13,6 +13,7 @@ mod completions;
 mod config;
 mod context;
 mod context_eval;
+mod crash_report;
 mod details;
 mod doctor;
 mod error;
@@ -60,6 +61,7 @@ use session::Invocation;
 
 /// Parses the arguments, runs the command and returns the exit code of the process.
 pub fn main() -> ExitCode {
+    crash_report::install();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

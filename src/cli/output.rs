@@ -77,10 +77,18 @@ pub fn print_note(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", text::sanitize_lines(line, 4));
 }
 
+/// Returns whether standard error is a terminal whose user did not refuse colours with `NO_COLOR`.
+pub fn has_color_on_stderr() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
 /// Prints `error: …` and, if there is a hint, `  hint: …` to standard error.
 pub fn print_error(error: &CliError) {
-    let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let (red, bold, plain) = if color { ("\x1b[1;31m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
+    if let Some(report) = &error.report {
+        let _ = writeln!(std::io::stderr().lock(), "{report:?}");
+        return;
+    }
+    let (red, bold, plain) = if has_color_on_stderr() { ("\x1b[1;31m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
     let mut lines = format!("{red}error:{plain} {}\n", text::sanitize_lines(error.message.trim_end(), 4));
     if let Some(hint) = &error.hint {
         lines.push_str(&format!("  {bold}hint:{plain} {}\n", text::sanitize_lines(hint, 4)));
