@@ -3,14 +3,14 @@
 //! revdeck reviews code changes in the background, keeps what the reviews found as durable records, and shows all
 //! of it on one keyboard-driven screen. One package, one binary, no daemon.
 //!
-//! # Bird's eye
+//! # Overview
 //!
-//! A *request* names a scope (uncommitted changes, a commit, a branch …). The scope is frozen as a *snapshot*: an
-//! immutable git tree, taken without touching the user's index or files. `policy` decides with its reason written
-//! down: launch a run, adopt a live equivalent one, reuse a completed one, or skip. A launched run is one line in the
-//! store and one detached `revdeck worker` that holds the run's lock for its life. The worker drives the engine in
-//! `review`; each report of the reviewer is recorded durably before the next step. The cockpit, the command line and
-//! the ledger only read the store and write requests and dispositions.
+//! A *request* names a scope: uncommitted changes, a commit, a branch. The scope is frozen as a *snapshot*, an immutable
+//! git tree, without touching the user's index or files. `policy` decides, and writes its reason down: launch a run,
+//! adopt a live equivalent run, reuse a completed run, or skip. A launched run is one line in the store and one detached
+//! `revdeck worker` process that holds the run's lock for its life. The worker drives the engine in `review`; it records
+//! each report of the reviewer durably before the next step. The cockpit, the command line and the ledger only read the
+//! store and write requests and dispositions.
 //!
 //! ```text
 //! key or command ─► runner::request ─► git: snapshot ─► policy::decide ─► store: append the run
@@ -45,31 +45,41 @@
 //! | [`config`] | layered settings, folders, clock and ids |
 //! | [`domain`] | plain data: ids, runs, findings, events |
 //!
-//! Entry points: `main` calls [`cli`]; `cli` opens the cockpit in [`tui`] or runs one command; `revdeck worker RUN` is
-//! the third, and ends in [`runner::Runner::work`]; `revdeck watch` asks by itself, see [`runner::Watch`]; `revdeck fixer FIX` makes a patch for findings; `revdeck indexer COMMIT` reads a tree into the index; `revdeck keep` stands between a
-//! worker and a program that reviews, see [`reviewers::command::supervisor`].
+//! # Entry points
+//!
+//! `main` calls [`cli`], which opens the cockpit in [`tui`] or runs one command. Five commands are processes that
+//! revdeck starts itself:
+//!
+//! | command | process |
+//! |---|---|
+//! | `revdeck worker RUN` | reviews one run; ends in [`runner::Runner::work`] |
+//! | `revdeck watch` | requests reviews when the code moves; see [`runner::Watch`] |
+//! | `revdeck fixer FIX` | makes a patch for findings |
+//! | `revdeck indexer COMMIT` | reads a tree into the index |
+//! | `revdeck keep` | supervises a command-line agent; see [`reviewers::command::supervisor`] |
 //!
 //! # Invariants
 //!
 //! - The store is the only channel between processes. Closing the cockpit ends nothing.
-//! - Lines are appended, never rewritten in place; what carries a finding or a change of state is synced before the
-//!   call returns. A worker killed at any instant loses no recorded finding.
-//! - A terminal status never changes. A finding is never dropped: it is open, unresolved, addressed, dismissed or
-//!   obsolete, and says why. What is not raised is kept with the reason. A status changes by a person's word or by what a
-//!   run saw of code that it covered; a claim and its confirmation are two lines.
-//! - The user's index, worktree, HEAD, stash and reflog are never touched; after the snapshot nothing is read from
-//!   the moving worktree. The exceptions: the patch of a fix, which a person has put into the files of the worktree or taken
-//!   out again, see [`runner::resolve`], and reports of test coverage, which are believed of files that still stand there as
-//!   in the snapshot, see [`context::covered`].
+//! - Lines are appended and never rewritten in place. A line that carries a finding or a change of state is synced before
+//!   the call returns. A worker killed at any instant loses no recorded finding.
+//! - A terminal status never changes. No finding is dropped: it is open, unresolved, addressed, dismissed or obsolete,
+//!   and says why. A finding that is held back is stored with the reason. Only a person, or a run that covered the code,
+//!   changes a status; a claim and its confirmation are two lines.
+//! - The user's index, worktree, HEAD, stash and reflog are never touched, and after the snapshot nothing is read from the
+//!   moving worktree. There are two exceptions: a person applies or undoes the patch of a fix (see [`runner::resolve`]),
+//!   and a test coverage report counts for files that still stand in the worktree as in the snapshot (see
+//!   [`context::test_coverage`]).
 //! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.
 //! - Freshness is never computed from elapsed time.
-//! - A model's answer is in the journal, whole, before anything is made of it: a restart replays the recorded answers
-//!   through a fresh engine and asks for the next unpaid one. Findings are taken out of every answer before the window
+//! - A model's answer is in the journal, whole, before anything is derived from it: a restart replays the recorded answers
+//!   through a fresh engine and sends the next unpaid request. Findings are extracted from every answer before the window
 //!   slides, and no request exceeds the window.
-//! - What is sent to a model comes from the snapshot, masked; what it says is held against the snapshot before it is shown.
+//! - Everything that is sent to a model comes from the snapshot, masked. Everything that a model says is validated against
+//!   the snapshot before it is shown.
 //! - Text from code, file names and models is data: [`domain::text`] makes it harmless before a terminal sees it.
 
-// What tests share with benches and examples names the crate as these do.
+// Tests, benches and examples share helpers that name this crate `revdeck`.
 #[cfg(test)]
 extern crate self as revdeck;
 
