@@ -1,43 +1,65 @@
-//! Languages that the built-in reviewer supports, and their detection.
+//! Supported languages and their detection. To add one: a file in `assets/languages/` and a row of `languages!`.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
-/// A supported language, with its own tree-sitter grammar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Language {
-    Rust,
-    Python,
-    JavaScript,
-    TypeScript,
-    Tsx,
-    Go,
-    Java,
-    C,
-    Cpp,
-    CSharp,
-    Ruby,
-    Php,
-    Bash,
+use super::definition;
+
+/// Declares [`Language`] from rows of a variant, its file in `assets/languages/` and its tree-sitter grammar.
+macro_rules! languages {
+    ($($variant:ident: $file:literal, $grammar:expr;)+) => {
+        /// A supported language, with its own tree-sitter grammar.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Language {
+            $($variant),+
+        }
+
+        impl Language {
+            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
+
+            /// Returns the tree-sitter grammar.
+            pub fn grammar(self) -> tree_sitter::Language {
+                match self {
+                    $(Self::$variant => $grammar.into()),+
+                }
+            }
+
+            /// Returns the name of the language's file in `assets/languages/`, without `.toml`.
+            pub(super) fn file_stem(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $file),+
+                }
+            }
+
+            /// Returns the content of the language's file in `assets/languages/`.
+            pub(super) fn file_content(self) -> &'static str {
+                match self {
+                    $(Self::$variant => include_str!(concat!("../../assets/languages/", $file, ".toml"))),+
+                }
+            }
+        }
+    };
+}
+
+languages! {
+    Rust: "rust", tree_sitter_rust::LANGUAGE;
+    Python: "python", tree_sitter_python::LANGUAGE;
+    JavaScript: "javascript", tree_sitter_javascript::LANGUAGE;
+    TypeScript: "typescript", tree_sitter_typescript::LANGUAGE_TYPESCRIPT;
+    Tsx: "tsx", tree_sitter_typescript::LANGUAGE_TSX;
+    Go: "go", tree_sitter_go::LANGUAGE;
+    Java: "java", tree_sitter_java::LANGUAGE;
+    C: "c", tree_sitter_c::LANGUAGE;
+    Cpp: "cpp", tree_sitter_cpp::LANGUAGE;
+    CSharp: "csharp", tree_sitter_c_sharp::LANGUAGE;
+    Ruby: "ruby", tree_sitter_ruby::LANGUAGE;
+    Php: "php", tree_sitter_php::LANGUAGE_PHP;
+    Bash: "bash", tree_sitter_bash::LANGUAGE;
 }
 
 impl Language {
-    pub const ALL: [Self; 13] = [
-        Self::Rust,
-        Self::Python,
-        Self::JavaScript,
-        Self::TypeScript,
-        Self::Tsx,
-        Self::Go,
-        Self::Java,
-        Self::C,
-        Self::Cpp,
-        Self::CSharp,
-        Self::Ruby,
-        Self::Php,
-        Self::Bash,
-    ];
-
     /// Returns the position in [`Language::ALL`].
     pub fn index(self) -> usize {
         self as usize
@@ -45,20 +67,7 @@ impl Language {
 
     /// Returns the name for file names and the command line. TSX has the name of TypeScript.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Rust => "rust",
-            Self::Python => "python",
-            Self::JavaScript => "javascript",
-            Self::TypeScript | Self::Tsx => "typescript",
-            Self::Go => "go",
-            Self::Java => "java",
-            Self::C => "c",
-            Self::Cpp => "cpp",
-            Self::CSharp => "csharp",
-            Self::Ruby => "ruby",
-            Self::Php => "php",
-            Self::Bash => "bash",
-        }
+        &definition::head(self).name
     }
 
     /// Detects the language by the extension of the file name or, without an extension, by the `#!` line of `content`.
@@ -77,52 +86,18 @@ impl Language {
             .find(|word| !word.is_empty() && !word.starts_with(b"-"))?;
         let program =
             std::str::from_utf8(program).ok()?.trim().trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        match program {
-            "sh" | "bash" | "dash" | "ksh" | "zsh" => Some(Self::Bash),
-            "python" => Some(Self::Python),
-            "node" => Some(Self::JavaScript),
-            "ruby" => Some(Self::Ruby),
-            "php" => Some(Self::Php),
-            _ => None,
-        }
+        Self::ALL
+            .into_iter()
+            .find(|language| definition::head(*language).interpreters.iter().any(|name| name == program))
     }
 
     fn from_extension(extension: &str) -> Option<Self> {
-        Some(match extension {
-            "rs" => Self::Rust,
-            "py" | "pyi" | "pyw" => Self::Python,
-            "js" | "mjs" | "cjs" | "jsx" => Self::JavaScript,
-            "ts" | "mts" | "cts" => Self::TypeScript,
-            "tsx" => Self::Tsx,
-            "go" => Self::Go,
-            "java" => Self::Java,
-            "c" | "h" => Self::C,
-            "cc" | "cpp" | "cxx" | "c++" | "C" | "hh" | "hpp" | "hxx" | "h++" | "ipp" | "inl" => Self::Cpp,
-            "cs" => Self::CSharp,
-            "rb" | "rake" | "gemspec" => Self::Ruby,
-            "php" | "phtml" => Self::Php,
-            "sh" | "bash" | "zsh" | "ksh" => Self::Bash,
-            _ => return None,
-        })
-    }
-
-    /// Returns the tree-sitter grammar.
-    pub fn grammar(self) -> tree_sitter::Language {
-        match self {
-            Self::Rust => tree_sitter_rust::LANGUAGE.into(),
-            Self::Python => tree_sitter_python::LANGUAGE.into(),
-            Self::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
-            Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
-            Self::Tsx => tree_sitter_typescript::LANGUAGE_TSX.into(),
-            Self::Go => tree_sitter_go::LANGUAGE.into(),
-            Self::Java => tree_sitter_java::LANGUAGE.into(),
-            Self::C => tree_sitter_c::LANGUAGE.into(),
-            Self::Cpp => tree_sitter_cpp::LANGUAGE.into(),
-            Self::CSharp => tree_sitter_c_sharp::LANGUAGE.into(),
-            Self::Ruby => tree_sitter_ruby::LANGUAGE.into(),
-            Self::Php => tree_sitter_php::LANGUAGE_PHP.into(),
-            Self::Bash => tree_sitter_bash::LANGUAGE.into(),
-        }
+        static BY_EXTENSION: LazyLock<HashMap<&str, Language>> = LazyLock::new(|| {
+            let extensions =
+                |language| definition::head(language).extensions.iter().map(move |text| (text.as_str(), language));
+            Language::ALL.into_iter().flat_map(extensions).collect()
+        });
+        BY_EXTENSION.get(extension).copied()
     }
 }
 

@@ -6,10 +6,12 @@
 //! functions, classes, test code.
 
 pub mod declarations;
+pub mod definition;
 pub mod facts;
 pub mod language;
 pub mod metrics;
 pub mod node_kinds;
+pub mod role_map;
 pub mod source;
 pub mod syntax_check;
 

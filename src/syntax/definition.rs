@@ -1,0 +1,126 @@
+//! Languages as data: the files `assets/languages/NAME.toml`, embedded and parsed on first use.
+//!
+//! The head of a file names the language and says how to recognize its files ([`LanguageHead`]). Each section below it
+//! lists the node kinds of the grammar by role, for one reader of syntax trees:
+//!
+//! | section | reader | roles |
+//! |---|---|---|
+//! | `metrics`, `metric_tokens` | metrics of functions and classes | `FLAG_NAMES` in [`super::node_kinds`] |
+//!
+//! Kinds of a section are named nodes, and anonymous nodes in sections that end with `_tokens`. Tests hold every kind
+//! against its grammar and every role against its reader.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{LazyLock, OnceLock};
+
+use serde::Deserialize;
+
+use super::language::Language;
+use super::node_kinds::FunctionNesting;
+
+/// Name of a language, and what tells that a file is written in it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LanguageHead {
+    /// Name for file names and the command line.
+    pub name: String,
+    /// File name extensions, without the dot.
+    pub extensions: Vec<String>,
+    /// Programs of a `#!` line, without version numbers.
+    #[serde(default)]
+    pub interpreters: Vec<String>,
+    #[serde(default)]
+    pub function_nesting: FunctionNesting,
+    /// True if lines that begin with `#` belong to the preprocessor.
+    #[serde(default)]
+    pub preprocessor: bool,
+    /// File with the sections of this language, if it is another one.
+    same_kinds_as: Option<String>,
+}
+
+/// Node kinds by role.
+pub(super) type KindsByRole = BTreeMap<String, Vec<String>>;
+
+/// Returns the head of a language's file.
+pub(super) fn head(language: Language) -> &'static LanguageHead {
+    // The heads are a few lines each; the sections are parsed for the languages that a review meets.
+    static HEADS: LazyLock<Vec<LanguageHead>> = LazyLock::new(|| {
+        Language::ALL.map(|language| parse(language, split_head(language.file_content()).0)).into_iter().collect()
+    });
+    &HEADS[language.index()]
+}
+
+/// Returns the sections of a language by name.
+pub(super) fn sections(language: Language) -> &'static HashMap<String, KindsByRole> {
+    static SECTIONS: PerLanguage<HashMap<String, KindsByRole>> = PerLanguage::new(|language| {
+        let shared = head(language).same_kinds_as.as_deref();
+        let file = shared.and_then(|stem| Language::ALL.into_iter().find(|other| other.file_stem() == stem));
+        let file = file.unwrap_or(language);
+        parse(file, split_head(file.file_content()).1)
+    });
+    SECTIONS.get(language)
+}
+
+fn split_head(content: &str) -> (&str, &str) {
+    content.split_at(content.find("\n[").unwrap_or(content.len()))
+}
+
+fn parse<T: serde::de::DeserializeOwned>(language: Language, text: &str) -> T {
+    match toml::from_str(text) {
+        Ok(parsed) => parsed,
+        // The files are embedded, and a test reads them all.
+        Err(error) => panic!("assets/languages/{}.toml: {error}", language.file_stem()),
+    }
+}
+
+/// One value for each language, built on first use: a review needs one or two languages, and each takes a while.
+pub struct PerLanguage<T> {
+    values: [OnceLock<T>; Language::ALL.len()],
+    build: fn(Language) -> T,
+}
+
+impl<T> PerLanguage<T> {
+    pub const fn new(build: fn(Language) -> T) -> Self {
+        Self { values: [const { OnceLock::new() }; Language::ALL.len()], build }
+    }
+
+    /// Returns the value of a language; builds it on the first call.
+    pub fn get(&self, language: Language) -> &T {
+        self.values[language.index()].get_or_init(|| (self.build)(language))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_exists_in_its_grammar() {
+        for language in Language::ALL {
+            // TypeScript and TSX share a file; a kind of it may be missing in one of the two grammars.
+            let grammars: Vec<_> = Language::ALL
+                .into_iter()
+                .filter(|other| std::ptr::eq(head(*other), head(language)) || shares_kinds(*other, language))
+                .map(Language::grammar)
+                .collect();
+            for (section, kinds_by_role) in sections(language) {
+                let is_named = !section.ends_with("_tokens");
+                for (role, kinds) in kinds_by_role {
+                    for kind in kinds {
+                        let exists = grammars.iter().any(|grammar| {
+                            (0..grammar.node_kind_count() as u16).any(|id| {
+                                grammar.node_kind_for_id(id) == Some(kind) && grammar.node_kind_is_named(id) == is_named
+                            })
+                        });
+                        assert!(exists, "{language:?} has no {kind:?}, see [{section}] {role}");
+                    }
+                }
+            }
+        }
+    }
+
+    fn shares_kinds(a: Language, b: Language) -> bool {
+        head(a).same_kinds_as.as_deref() == Some(b.file_stem())
+            || head(b).same_kinds_as.as_deref() == Some(a.file_stem())
+    }
+}
