@@ -5,7 +5,16 @@
 //!
 //! | section | reader | roles |
 //! |---|---|---|
+//! | `kinds` | several | [`KindGroups`] |
 //! | `metrics`, `metric_tokens` | metrics of functions and classes | `FLAG_NAMES` in [`super::node_kinds`] |
+//! | `outline` | chunks of the index | `index::chunk::OutlineRole` |
+//! | `symbols` | definitions of a name | `context::tools::symbols::DefiningRole` |
+//! | `statements` | smells about names and control flow | `SmellNodeRole` |
+//! | `literals` | MAGIC_NUMBERS | `LiteralRole` |
+//! | `errors` | MISSING_ERROR_HANDLING | `ErrorNodeRole` |
+//! | `coupling` | TIGHT_COUPLING | `CouplingRole` |
+//! | `patterns` | learned patterns | `ROLE_NAMES` in `knowledge::abstraction` |
+//! | `strings` | HARDCODED_CONFIGURATION | `StringNodeRole` |
 //!
 //! Kinds of a section are named nodes, and anonymous nodes in sections that end with `_tokens`. Tests hold every kind
 //! against its grammar and every role against its reader.
@@ -41,6 +50,87 @@ pub(super) struct LanguageHead {
 /// Node kinds by role.
 pub(super) type KindsByRole = BTreeMap<String, Vec<String>>;
 
+/// Sections of a language's file.
+#[derive(Debug, Deserialize)]
+pub(super) struct Sections {
+    #[serde(default)]
+    kinds: KindGroups,
+    /// Sections for [`super::role_map::RoleMap`], by name.
+    #[serde(flatten)]
+    pub roles: HashMap<String, KindsByRole>,
+}
+
+/// Node kinds that several readers look for: the section `kinds`. An empty group means that the language has none.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct KindGroups {
+    /// Leaf nodes that are names.
+    pub names: Vec<String>,
+    /// Leaf nodes that are symbols, which count as uses of the name.
+    pub symbols: Vec<String>,
+    pub imports: Vec<String>,
+    /// Calls and commands that may import a file.
+    pub calls: Vec<String>,
+    /// Nodes that may name another file: `mod a;`, `export * from "a"`.
+    pub file_references: Vec<String>,
+    /// Functions and blocks that are arguments of calls.
+    pub anonymous_functions: Vec<String>,
+    /// Strings that may name a file or a test.
+    pub plain_strings: Vec<String>,
+    /// Strings that may be a secret or an address.
+    pub string_literals: Vec<String>,
+    /// Declarations with a tag that describes their encoding (Go).
+    pub tagged: Vec<String>,
+    pub comments: Vec<String>,
+    /// Bodies of functions.
+    pub bodies: Vec<String>,
+    /// Declarations, in languages whose documentation comments look like ordinary comments.
+    pub documented: Vec<String>,
+    /// Nodes between a name and its definition: C declarators, lists of names.
+    pub declarators: Vec<String>,
+    /// Types that are definitions only if they have a body.
+    pub types_with_body: Vec<String>,
+    /// Declarations whose name is the first child without a field.
+    pub name_first: Vec<String>,
+    pub function_declarators: Vec<String>,
+    /// Blocks of statements.
+    pub blocks: Vec<String>,
+    /// Statements that raise an error.
+    pub raises: Vec<String>,
+    /// Accesses to a member.
+    pub members: Vec<String>,
+    /// Functions without their own name that are values.
+    pub function_values: Vec<String>,
+}
+
+impl KindGroups {
+    #[cfg(test)]
+    fn all(&self) -> [&[String]; 20] {
+        [
+            &self.names,
+            &self.symbols,
+            &self.imports,
+            &self.calls,
+            &self.file_references,
+            &self.anonymous_functions,
+            &self.plain_strings,
+            &self.string_literals,
+            &self.tagged,
+            &self.comments,
+            &self.bodies,
+            &self.documented,
+            &self.declarators,
+            &self.types_with_body,
+            &self.name_first,
+            &self.function_declarators,
+            &self.blocks,
+            &self.raises,
+            &self.members,
+            &self.function_values,
+        ]
+    }
+}
+
 /// Returns the head of a language's file.
 pub(super) fn head(language: Language) -> &'static LanguageHead {
     // The heads are a few lines each; the sections are parsed for the languages that a review meets.
@@ -50,9 +140,14 @@ pub(super) fn head(language: Language) -> &'static LanguageHead {
     &HEADS[language.index()]
 }
 
-/// Returns the sections of a language by name.
-pub(super) fn sections(language: Language) -> &'static HashMap<String, KindsByRole> {
-    static SECTIONS: PerLanguage<HashMap<String, KindsByRole>> = PerLanguage::new(|language| {
+/// Returns the groups of node kinds of a language.
+pub fn kind_groups(language: Language) -> &'static KindGroups {
+    &sections(language).kinds
+}
+
+/// Returns the sections of a language.
+pub(super) fn sections(language: Language) -> &'static Sections {
+    static SECTIONS: PerLanguage<Sections> = PerLanguage::new(|language| {
         let shared = head(language).same_kinds_as.as_deref();
         let file = shared.and_then(|stem| Language::ALL.into_iter().find(|other| other.file_stem() == stem));
         let file = file.unwrap_or(language);
@@ -103,18 +198,20 @@ mod tests {
                 .filter(|other| std::ptr::eq(head(*other), head(language)) || shares_kinds(*other, language))
                 .map(Language::grammar)
                 .collect();
-            for (section, kinds_by_role) in sections(language) {
+            let check = |section: &str, kinds: &[String]| {
                 let is_named = !section.ends_with("_tokens");
-                for (role, kinds) in kinds_by_role {
-                    for kind in kinds {
-                        let exists = grammars.iter().any(|grammar| {
-                            (0..grammar.node_kind_count() as u16).any(|id| {
-                                grammar.node_kind_for_id(id) == Some(kind) && grammar.node_kind_is_named(id) == is_named
-                            })
-                        });
-                        assert!(exists, "{language:?} has no {kind:?}, see [{section}] {role}");
-                    }
+                for kind in kinds {
+                    let exists = grammars.iter().any(|grammar| {
+                        (0..grammar.node_kind_count() as u16).any(|id| {
+                            grammar.node_kind_for_id(id) == Some(kind) && grammar.node_kind_is_named(id) == is_named
+                        })
+                    });
+                    assert!(exists, "{language:?} has no {kind:?}, see [{section}]");
                 }
+            };
+            kind_groups(language).all().into_iter().for_each(|kinds| check("kinds", kinds));
+            for (section, kinds_by_role) in &sections(language).roles {
+                kinds_by_role.values().for_each(|kinds| check(section, kinds));
             }
         }
     }

@@ -54,7 +54,7 @@ impl<R: Copy + Default> RoleMap<R> {
     ) -> Self {
         let fail = |problem: String| -> ! { panic!("{language:?}, section [{section}]: {problem}") };
         let mut by_name: HashMap<&str, R> = HashMap::new();
-        for (name, kinds) in definition::sections(language).get(section).into_iter().flatten() {
+        for (name, kinds) in definition::sections(language).roles.get(section).into_iter().flatten() {
             let Some(role) = parse(name) else { fail(format!("unknown role {name:?}")) };
             for kind in kinds {
                 let merged = by_name.get(kind.as_str()).map_or(Some(role), |&other| merge(other, role));

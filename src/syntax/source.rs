@@ -137,11 +137,11 @@ pub struct KindSet(Vec<u64>);
 impl KindSet {
     /// Builds the set of the kinds with these names. A kind may have several ids; the set has all of them. Names of
     /// anonymous nodes are written as in the code (`"&&"`).
-    pub fn new(language: Language, names: &[&str]) -> Self {
+    pub fn new<S: AsRef<str>>(language: Language, names: &[S]) -> Self {
         let grammar = language.grammar();
         let mut bits = vec![0u64; grammar.node_kind_count().div_ceil(64)];
         for id in 0..grammar.node_kind_count() {
-            if grammar.node_kind_for_id(id as u16).is_some_and(|kind| names.contains(&kind)) {
+            if grammar.node_kind_for_id(id as u16).is_some_and(|kind| names.iter().any(|name| name.as_ref() == kind)) {
                 bits[id / 64] |= 1 << (id % 64);
             }
         }
@@ -173,28 +173,6 @@ macro_rules! fields {
     };
 }
 pub(crate) use fields;
-
-/// Kinds of leaf nodes that are names, in all languages.
-pub const NAME_KINDS: &[&str] = &[
-    "identifier",
-    "type_identifier",
-    "field_identifier",
-    "property_identifier",
-    "private_property_identifier",
-    "shorthand_property_identifier",
-    "shorthand_property_identifier_pattern",
-    "shorthand_field_identifier",
-    "namespace_identifier",
-    "package_identifier",
-    "statement_identifier",
-    "name",
-    "constant",
-    "word",
-    "variable_name",
-    "instance_variable",
-    "class_variable",
-    "global_variable",
-];
 
 #[cfg(test)]
 mod tests {

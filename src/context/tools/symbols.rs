@@ -1,11 +1,12 @@
 //! Finds definitions and references of a name in a file's syntax tree. Comments and strings do not count.
 
-use std::sync::LazyLock;
+use serde::Deserialize;
 
 use crate::domain::LineRange;
 use crate::index::chunk::last_row;
-use crate::syntax::language::Language;
-use crate::syntax::source::{KindSet, NAME_KINDS, NodeIndex, ParsedFile, field_id};
+use crate::syntax::definition::{PerLanguage, kind_groups};
+use crate::syntax::role_map::RoleMap;
+use crate::syntax::source::{KindSet, NodeIndex, ParsedFile, field_id};
 
 /// Role of a name at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,141 +25,45 @@ pub struct SymbolOccurrence {
     pub role: SymbolRole,
 }
 
-/// Node kinds that define a name, in all languages, grouped by the kind of definition. A test checks each against a
-/// grammar.
-const DEFINING_KINDS: &[(&str, &[&str])] = &[
-    (
-        "function",
-        &[
-            "function_item",
-            "function_signature_item",
-            "function_definition",
-            "function_declaration",
-            "generator_function_declaration",
-            "function_expression",
-            "function_signature",
-            "local_function_statement",
-        ],
-    ),
-    (
-        "method",
-        &[
-            "method_definition",
-            "method_declaration",
-            "method_signature",
-            "abstract_method_signature",
-            "method_elem",
-            "constructor_declaration",
-            "method",
-            "singleton_method",
-        ],
-    ),
-    (
-        "class",
-        &[
-            "class_definition",
-            "class_declaration",
-            "abstract_class_declaration",
-            "class_specifier",
-            "class",
-            "record_declaration",
-        ],
-    ),
-    (
-        "type",
-        &[
-            "struct_item",
-            "enum_item",
-            "union_item",
-            "type_item",
-            "associated_type",
-            "struct_specifier",
-            "union_specifier",
-            "enum_specifier",
-            "struct_declaration",
-            "enum_declaration",
-            "type_alias_declaration",
-            "type_spec",
-            "type_alias",
-            "type_definition",
-            "alias_declaration",
-            "delegate_declaration",
-            "annotation_type_declaration",
-        ],
-    ),
-    ("interface", &["trait_item", "interface_declaration", "trait_declaration", "concept_definition"]),
-    ("module", &["mod_item", "namespace_definition", "namespace_declaration", "module", "internal_module"]),
-    ("macro", &["macro_definition", "preproc_def", "preproc_function_def"]),
-    (
-        "constant",
-        &[
-            "const_item",
-            "const_spec",
-            "const_element",
-            "enum_variant",
-            "enumerator",
-            "enum_member_declaration",
-            "enum_constant",
-            "enum_assignment",
-        ],
-    ),
-    (
-        "field",
-        &[
-            "field_declaration",
-            "public_field_definition",
-            "field_definition",
-            "property_signature",
-            "property_declaration",
-            "property_element",
-        ],
-    ),
-    (
-        "variable",
-        &[
-            "static_item",
-            "let_declaration",
-            "variable_declarator",
-            "var_spec",
-            "short_var_declaration",
-            "assignment",
-            "variable_assignment",
-            "declaration",
-        ],
-    ),
-    (
-        "parameter",
-        &[
-            "parameter",
-            "required_parameter",
-            "optional_parameter",
-            "default_parameter",
-            "typed_default_parameter",
-            "parameter_declaration",
-            "formal_parameter",
-            "simple_parameter",
-            "keyword_parameter",
-        ],
-    ),
-];
+/// Definition of a name: a role in the section `symbols` of each language's file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DefiningRole {
+    /// The node defines no name.
+    #[default]
+    None,
+    Function,
+    Method,
+    Class,
+    Type,
+    Interface,
+    Module,
+    Macro,
+    Constant,
+    Field,
+    Variable,
+    Parameter,
+}
 
-/// Nodes between a name and its definition: C declarators, lists of names.
-const DECLARATOR_KINDS: &[&str] = &[
-    "pointer_declarator",
-    "function_declarator",
-    "array_declarator",
-    "reference_declarator",
-    "parenthesized_declarator",
-    "init_declarator",
-    "qualified_identifier",
-    "expression_list",
-    "pattern_list",
-    "variable_name",
-    "property_element",
-];
-
-/// C and C++ types that are definitions only if they have a body.
-const BODY_KINDS: &[&str] = &["struct_specifier", "union_specifier", "enum_specifier", "class_specifier"];
+impl DefiningRole {
+    /// Returns the word for the definition in answers.
+    fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::None => return None,
+            Self::Function => "function",
+            Self::Method => "method",
+            Self::Class => "class",
+            Self::Type => "type",
+            Self::Interface => "interface",
+            Self::Module => "module",
+            Self::Macro => "macro",
+            Self::Constant => "constant",
+            Self::Field => "field",
+            Self::Variable => "variable",
+            Self::Parameter => "parameter",
+        })
+    }
+}
 
 /// Most parent steps from a name to its definition.
 const MAX_PARENT_STEPS: usize = 6;
@@ -170,29 +75,29 @@ struct SymbolKinds {
     function_declarator: KindSet,
     /// Definitions whose name is the first child without a field.
     name_first: KindSet,
-    defining: Vec<(&'static str, KindSet)>,
+    defining: RoleMap<DefiningRole>,
     /// Fields that hold the defined name.
     fields: Vec<u16>,
     body: u16,
 }
 
-static SYMBOL_KINDS: LazyLock<Vec<SymbolKinds>> = LazyLock::new(|| {
-    let shapes = |language| SymbolKinds {
-        names: KindSet::new(language, NAME_KINDS),
-        through: KindSet::new(language, DECLARATOR_KINDS),
-        with_body: KindSet::new(language, BODY_KINDS),
-        function_declarator: KindSet::new(language, &["function_declarator"]),
-        name_first: KindSet::new(language, &["const_element"]),
-        defining: DEFINING_KINDS.iter().map(|(sort, kinds)| (*sort, KindSet::new(language, kinds))).collect(),
+static SYMBOL_KINDS: PerLanguage<SymbolKinds> = PerLanguage::new(|language| {
+    let groups = kind_groups(language);
+    SymbolKinds {
+        names: KindSet::new(language, &groups.names),
+        through: KindSet::new(language, &groups.declarators),
+        with_body: KindSet::new(language, &groups.types_with_body),
+        function_declarator: KindSet::new(language, &groups.function_declarators),
+        name_first: KindSet::new(language, &groups.name_first),
+        defining: RoleMap::of_section(language, "symbols"),
         fields: ["name", "declarator", "pattern", "left", "property"].map(|name| field_id(language, name)).to_vec(),
         body: field_id(language, "body"),
-    };
-    Language::ALL.into_iter().map(shapes).collect()
+    }
 });
 
 /// Finds the occurrences of `name`, at most one per line: the first definition on the line, otherwise a reference.
 pub fn find_occurrences(source: &ParsedFile<'_>, name: &str) -> Vec<SymbolOccurrence> {
-    let Some(shapes) = SYMBOL_KINDS.get(source.language.index()) else { return Vec::new() };
+    let shapes = SYMBOL_KINDS.get(source.language);
     let mut places: Vec<SymbolOccurrence> = Vec::new();
     for (index, node) in source.nodes.iter().enumerate() {
         let is_leaf = node.end_index as usize == index + 1;
@@ -233,7 +138,7 @@ fn classify_occurrence(
             0 => shapes.name_first.contains(node.kind) && child == parent + 1,
             field => shapes.fields.contains(&field),
         };
-        if is_its_name && let Some((sort, _)) = shapes.defining.iter().find(|(_, kinds)| kinds.contains(node.kind)) {
+        if is_its_name && let Some(sort) = shapes.defining.get(node.kind).name() {
             let is_named_only =
                 shapes.with_body.contains(node.kind) && source.child_by_field(parent, shapes.body).is_none();
             return match (is_named_only, is_function) {
@@ -256,6 +161,7 @@ fn classify_occurrence(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::syntax::language::Language;
     use crate::syntax::source::Parsers;
 
     /// Formats each occurrence of `name` as `line kind`; `-` for a reference.
@@ -360,11 +266,12 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_one_of_a_grammar() {
-        let kinds = DEFINING_KINDS.iter().flat_map(|(_, kinds)| kinds.iter());
-        for kind in kinds.chain(DECLARATOR_KINDS).chain(BODY_KINDS).chain(NAME_KINDS) {
-            let exists = Language::ALL.iter().any(|language| language.grammar().id_for_node_kind(kind, true) != 0);
-            assert!(exists, "{kind}");
+    fn every_language_defines_functions() {
+        for language in Language::ALL {
+            let defining = &SYMBOL_KINDS.get(language).defining;
+            let roles = (0..language.grammar().node_kind_count() as u16).map(|kind| defining.get(kind));
+            let mut functions = roles.filter(|role| matches!(role, DefiningRole::Function | DefiningRole::Method));
+            assert!(functions.next().is_some(), "{language:?}");
         }
     }
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::ngram::NumberMap;
 use crate::knowledge::abstraction::{AbstractionDetail, CodeSiteKind, visit_sites};
+use crate::syntax::definition::kind_groups;
 use crate::syntax::language::Language;
-use crate::syntax::source::{KindSet, NAME_KINDS, Node, ParsedFile};
+use crate::syntax::source::{KindSet, Node, ParsedFile};
 
 /// Node kinds of comments in all supported grammars.
 const COMMENTS: &[&str] = &["comment", "line_comment", "block_comment", "html_comment", "hash_bang_line"];
@@ -46,7 +47,7 @@ fn leaf_kinds(language: Language) -> &'static LeafKinds {
     static ALL: std::sync::LazyLock<Vec<LeafKinds>> = std::sync::LazyLock::new(|| {
         let kinds = |language| LeafKinds {
             comments: KindSet::new(language, COMMENTS),
-            names: KindSet::new(language, NAME_KINDS),
+            names: KindSet::new(language, &kind_groups(language).names),
         };
         Language::ALL.map(kinds).into()
     });
