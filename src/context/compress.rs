@@ -10,9 +10,9 @@
 //! - A removed body is marked, so that it differs from an empty body.
 
 use std::collections::HashSet;
-use std::sync::LazyLock;
 
 use crate::domain::word_enum;
+use crate::syntax::definition::{PerLanguage, kind_groups};
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::source::{KindSet, Node, NodeIndex, ParsedFile, Parsers};
@@ -141,28 +141,17 @@ struct CompressibleKinds {
 }
 
 impl CompressibleKinds {
-    /// Returns the kinds of a language. They are built once, because the grammar is asked for each kind.
     fn for_language(language: Language) -> &'static Self {
-        static ALL: LazyLock<Vec<CompressibleKinds>> =
-            LazyLock::new(|| Language::ALL.map(CompressibleKinds::new).into());
-        &ALL[language.index()]
+        static ALL: PerLanguage<CompressibleKinds> = PerLanguage::new(CompressibleKinds::new);
+        ALL.get(language)
     }
 
     fn new(language: Language) -> Self {
+        let groups = kind_groups(language);
         Self {
-            comments: KindSet::new(language, &["comment", "line_comment", "block_comment"]),
-            declarations: KindSet::new(language, declaration_kinds(language)),
-            bodies: KindSet::new(
-                language,
-                &[
-                    "block",
-                    "statement_block",
-                    "compound_statement",
-                    "function_body",
-                    "body_statement",
-                    "constructor_body",
-                ],
-            ),
+            comments: KindSet::new(language, &groups.comments),
+            declarations: KindSet::new(language, &groups.documented),
+            bodies: KindSet::new(language, &groups.bodies),
         }
     }
 }
@@ -216,43 +205,8 @@ fn find_comment_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<
     cuts
 }
 
-/// Returns the node kinds of declarations, for languages whose documentation comments look like ordinary comments.
-/// Empty for other languages.
-fn declaration_kinds(language: Language) -> &'static [&'static str] {
-    match language {
-        Language::Go => &[
-            "package_clause",
-            "import_declaration",
-            "function_declaration",
-            "method_declaration",
-            "type_declaration",
-            "const_declaration",
-            "var_declaration",
-            "type_spec",
-            "const_spec",
-            "var_spec",
-            "field_declaration",
-            "method_elem",
-        ],
-        Language::Ruby => &["method", "singleton_method", "class", "module", "assignment"],
-        Language::Bash => &["function_definition"],
-        Language::C => &[
-            "function_definition",
-            "declaration",
-            "type_definition",
-            "struct_specifier",
-            "union_specifier",
-            "enum_specifier",
-            "field_declaration",
-            "enumerator",
-            "preproc_def",
-            "preproc_function_def",
-        ],
-        _ => &[],
-    }
-}
-
-/// Returns the start bytes of comments that stand alone on the lines directly above a declaration, in those languages.
+/// Returns the start bytes of comments that stand alone on the lines directly above a declaration, in languages whose documentation
+/// comments look like ordinary comments.
 fn find_doc_comments(source: &ParsedFile<'_>, kinds: &CompressibleKinds, comments: &[&Node]) -> HashSet<u32> {
     let mut rows: HashSet<u32> =
         source.nodes.iter().filter(|node| kinds.declarations.contains(node.kind)).map(|node| node.row).collect();
