@@ -1,14 +1,17 @@
-//! Roles of node kinds for the smells about names and control flow, per language: one byte per kind id.
+//! Roles of node kinds for the smells about names and control flow: the section `statements` of each language's file.
 
-use std::sync::LazyLock;
+use serde::Deserialize;
 
+use crate::syntax::definition::PerLanguage;
 use crate::syntax::language::Language;
+use crate::syntax::role_map::RoleMap;
 use crate::syntax::source::fields;
 
-/// Role of a node. All languages share one table: a kind name means the same in every grammar, with few exceptions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
+/// Role of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SmellNodeRole {
+    #[default]
     None,
     Comment,
     Import,
@@ -37,235 +40,6 @@ pub enum SmellNodeRole {
     Reachable,
 }
 
-const ROLE_KINDS: &[(SmellNodeRole, &[&str])] = &[
-    (SmellNodeRole::Comment, &["comment", "line_comment", "block_comment", "doc_comment", "html_comment"]),
-    (
-        SmellNodeRole::Import,
-        &[
-            "import_statement",
-            "import_from_statement",
-            "import_declaration",
-            "import_spec",
-            "use_declaration",
-            "namespace_use_clause",
-            "using_directive",
-        ],
-    ),
-    (
-        SmellNodeRole::Function,
-        &[
-            "function_definition",
-            "function_item",
-            "function_declaration",
-            "generator_function_declaration",
-            "function_expression",
-            "generator_function",
-            "arrow_function",
-            "method_definition",
-            "method_declaration",
-            "func_literal",
-            "constructor_declaration",
-            "destructor_declaration",
-            "compact_constructor_declaration",
-            "lambda_expression",
-            "closure_expression",
-            "lambda",
-            "local_function_statement",
-            "operator_declaration",
-            "conversion_operator_declaration",
-            "accessor_declaration",
-            "anonymous_method_expression",
-            "anonymous_function",
-            "method",
-            "singleton_method",
-        ],
-    ),
-    (
-        SmellNodeRole::Class,
-        &[
-            "class_definition",
-            "class_declaration",
-            "abstract_class_declaration",
-            "class",
-            "singleton_class",
-            "module",
-            "class_body",
-            "interface_declaration",
-            "enum_declaration",
-            "record_declaration",
-            "struct_declaration",
-            "trait_declaration",
-            "trait_item",
-            "impl_item",
-            "class_specifier",
-            "struct_specifier",
-            "namespace_definition",
-            "anonymous_class",
-        ],
-    ),
-    (
-        SmellNodeRole::Declarator,
-        &["variable_declarator", "let_declaration", "declaration", "var_spec", "declaration_command", "static_item"],
-    ),
-    (
-        SmellNodeRole::Assignment,
-        &["assignment", "assignment_expression", "assignment_statement", "variable_assignment"],
-    ),
-    (
-        SmellNodeRole::Update,
-        &[
-            "augmented_assignment",
-            "augmented_assignment_expression",
-            "compound_assignment_expr",
-            "operator_assignment",
-            "update_expression",
-            "inc_statement",
-            "dec_statement",
-            "postfix_unary_expression",
-            "prefix_unary_expression",
-        ],
-    ),
-    (
-        SmellNodeRole::Terminator,
-        &[
-            "return_statement",
-            "return_expression",
-            "return",
-            "raise_statement",
-            "throw_statement",
-            "throw_expression",
-            "break_statement",
-            "break_expression",
-            "break",
-            "continue_statement",
-            "continue_expression",
-            "next",
-            "redo",
-            "exit_statement",
-            "goto_statement",
-        ],
-    ),
-    (
-        SmellNodeRole::Branch,
-        &[
-            "if_statement",
-            "if_expression",
-            "elif_clause",
-            "else_if_clause",
-            "if",
-            "unless",
-            "elsif",
-            "if_modifier",
-            "unless_modifier",
-            "conditional_expression",
-            "ternary_expression",
-            "conditional",
-        ],
-    ),
-    (SmellNodeRole::Loop, &["while_statement", "while_expression", "while", "until", "while_modifier"]),
-    (
-        SmellNodeRole::Call,
-        &[
-            "call",
-            "call_expression",
-            "method_invocation",
-            "invocation_expression",
-            "function_call_expression",
-            "member_call_expression",
-            "nullsafe_member_call_expression",
-            "scoped_call_expression",
-        ],
-    ),
-    (
-        SmellNodeRole::Member,
-        &[
-            "member_expression",
-            "attribute",
-            "field_expression",
-            "selector_expression",
-            "member_access_expression",
-            "field_access",
-            "scoped_property_access_expression",
-            "scoped_identifier",
-            "qualified_identifier",
-            "generic_function",
-        ],
-    ),
-    (SmellNodeRole::MemberName, &["property_identifier", "field_identifier", "private_property_identifier"]),
-    (
-        SmellNodeRole::Index,
-        &[
-            "subscript",
-            "subscript_expression",
-            "index_expression",
-            "element_access_expression",
-            "array_access",
-            "element_reference",
-        ],
-    ),
-    (
-        SmellNodeRole::Block,
-        &[
-            "block",
-            "statement_block",
-            "compound_statement",
-            "statement_list",
-            "body_statement",
-            "block_body",
-            "then",
-            "else",
-            "begin",
-            "do_group",
-            "program",
-            "case_statement",
-            "switch_case",
-            "switch_default",
-            "do",
-            "switch_section",
-        ],
-    ),
-    (
-        SmellNodeRole::Reachable,
-        &[
-            "labeled_statement",
-            "else_clause",
-            "rescue",
-            "ensure",
-            "elif_clause",
-            "interface_declaration",
-            "type_alias_declaration",
-            "function_signature",
-            "empty_statement",
-            "preproc_if",
-            "preproc_ifdef",
-            "preproc_else",
-            "preproc_elif",
-            "preproc_call",
-            "preproc_def",
-            "preproc_function_def",
-            "preproc_include",
-            "attribute_item",
-            "attributed_statement",
-            "const_item",
-            "use_declaration",
-            "struct_item",
-            "enum_item",
-            "macro_definition",
-            "macro_invocation",
-            "text_interpolation",
-            "text",
-            "php_tag",
-            "heredoc_body",
-            "const_declaration",
-            "type_declaration",
-            "yield",
-            "fallthrough_statement",
-            "local_function_statement",
-            "visibility_modifier",
-        ],
-    ),
-];
-
 fields! {
     pub,
     name = "name", alias = "alias", parameters = "parameters", body = "body", left = "left", right = "right",
@@ -277,7 +51,7 @@ fields! {
 /// Roles, field ids and kind ids of one language.
 pub struct SmellNodeRoles {
     grammar: tree_sitter::Language,
-    roles: Box<[SmellNodeRole]>,
+    roles: RoleMap<SmellNodeRole>,
     pub fields: Fields,
     pub kinds: Kinds,
 }
@@ -331,35 +105,17 @@ kinds! {
 
 impl SmellNodeRoles {
     pub fn for_language(language: Language) -> &'static Self {
-        static ALL: LazyLock<[SmellNodeRoles; 13]> = LazyLock::new(|| Language::ALL.map(SmellNodeRoles::new));
-        &ALL[language.index()]
+        static ALL: PerLanguage<SmellNodeRoles> = PerLanguage::new(SmellNodeRoles::new);
+        ALL.get(language)
     }
 
     fn new(language: Language) -> Self {
-        let grammar = language.grammar();
-        let mut roles = vec![SmellNodeRole::None; grammar.node_kind_count()].into_boxed_slice();
-        for (id, role) in roles.iter_mut().enumerate() {
-            let Some(kind) = grammar.node_kind_for_id(id as u16) else { continue };
-            if !grammar.node_kind_is_named(id as u16) {
-                continue;
-            }
-            if let Some((found, _)) = ROLE_KINDS.iter().find(|(_, kinds)| kinds.contains(&kind)) {
-                *role = *found;
-            }
-            // The same kind name has another meaning in these languages.
-            *role = match (language, kind) {
-                (Language::Rust, "attribute") | (Language::CSharp, "attribute" | "lambda") => SmellNodeRole::None,
-                (Language::Python, "module") | (Language::Ruby, "program") => SmellNodeRole::Block,
-                (Language::Ruby, "lambda") => SmellNodeRole::None,
-                // In this grammar `module` is a namespace inside a file.
-                (Language::Tsx | Language::TypeScript, "module") => SmellNodeRole::Class,
-                (Language::Go, "return_statement") => SmellNodeRole::Terminator,
-                (Language::Bash, "function_definition") => SmellNodeRole::Function,
-                (Language::Cpp | Language::C, "field_expression") => SmellNodeRole::Member,
-                _ => *role,
-            };
+        Self {
+            grammar: language.grammar(),
+            roles: RoleMap::of_section(language, "statements"),
+            fields: Fields::new(language),
+            kinds: Kinds::new(language),
         }
-        Self { grammar: grammar.clone(), roles, fields: Fields::new(language), kinds: Kinds::new(language) }
     }
 
     /// Returns the grammar's name of a kind.
@@ -368,6 +124,20 @@ impl SmellNodeRoles {
     }
 
     pub fn role(&self, kind: u16) -> SmellNodeRole {
-        self.roles.get(usize::from(kind)).copied().unwrap_or(SmellNodeRole::None)
+        self.roles.get(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_has_functions() {
+        for language in Language::ALL {
+            let roles = SmellNodeRoles::for_language(language);
+            let count = language.grammar().node_kind_count() as u16;
+            assert!((0..count).any(|kind| roles.role(kind) == SmellNodeRole::Function), "{language:?}");
+        }
     }
 }
