@@ -9,18 +9,17 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use std::sync::LazyLock;
-
 use self::literal_roles::{LiteralRole, LiteralRoles};
 use super::Smell;
 use super::hardcoded_configuration::FileRedactor;
 use super::syntax::{has_comment_on_rows, has_word, is_upper_case, last_identifier};
 use crate::reviewers::analyzer::limits::{Limits, MagicNumbers};
+use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
-static ROLES: LazyLock<[LiteralRoles; 13]> = LazyLock::new(|| Language::ALL.map(LiteralRoles::new));
+static ROLES: PerLanguage<LiteralRoles> = PerLanguage::new(LiteralRoles::new);
 
 /// Maximum number of ancestors that are examined.
 const MAX_ANCESTORS: usize = 24;
@@ -68,7 +67,7 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, hidden
     if facts.is_test_file || is_generated(source.path) {
         return;
     }
-    let judge = LiteralAnalyzer { source, roles: &ROLES[source.language.index()], limits: &limits.magic_numbers };
+    let judge = LiteralAnalyzer { source, roles: ROLES.get(source.language), limits: &limits.magic_numbers };
     let mut hits: Vec<UnexplainedNumber<'_>> = Vec::new();
     let mut texts: Vec<(&[u8], u32)> = Vec::new();
     let mut comments: Vec<(u32, u32)> = Vec::new();
