@@ -12,18 +12,17 @@ mod promises;
 #[cfg(test)]
 mod tests;
 
-use std::sync::LazyLock;
-
 use self::node_roles::{ErrorNodeRole, ErrorNodeRoles};
 use super::Smell;
 use super::syntax::{compact, has_comment_on_rows};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::limits::{Limits, MissingErrorHandling};
+use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
-static ROLES: LazyLock<[ErrorNodeRoles; 13]> = LazyLock::new(|| Language::ALL.map(ErrorNodeRoles::new));
+static ROLES: PerLanguage<ErrorNodeRoles> = PerLanguage::new(ErrorNodeRoles::new);
 
 /// Code that loses an error, before comments and tests are considered.
 struct LostError<'a> {
@@ -64,7 +63,7 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &
         return;
     }
     let limits = &limits.missing_error_handling;
-    let mut reader = LostErrorCollector { source, roles: &ROLES[source.language.index()], limits, cases: Vec::new() };
+    let mut reader = LostErrorCollector { source, roles: ROLES.get(source.language), limits, cases: Vec::new() };
     let mut comments = comments::ExplainingComments::default();
     let mut fallible = discarded_results::FallibleCalls::default();
     let mut promises = promises::FloatingPromises::default();

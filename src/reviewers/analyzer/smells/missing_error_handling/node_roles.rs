@@ -1,13 +1,18 @@
-//! Roles of syntax nodes that can lose an error, per language.
+//! Roles of syntax nodes that can lose an error: the section `errors` of each language's file.
 
-use super::super::syntax::{KindMap, SmellFieldIds};
+use serde::Deserialize;
+
+use super::super::syntax::SmellFieldIds;
+use crate::syntax::definition::kind_groups;
 use crate::syntax::language::Language;
+use crate::syntax::role_map::RoleMap;
 use crate::syntax::source::KindSet;
 
 /// Role of a node for lost errors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorNodeRole {
+    #[default]
     None,
     Comment,
     /// `catch`, `except`, `rescue`.
@@ -22,29 +27,9 @@ pub enum ErrorNodeRole {
     Suppression,
 }
 
-impl From<ErrorNodeRole> for u8 {
-    fn from(part: ErrorNodeRole) -> u8 {
-        part as u8
-    }
-}
-
-const ALL_ROLES: [ErrorNodeRole; 11] = [
-    ErrorNodeRole::None,
-    ErrorNodeRole::Comment,
-    ErrorNodeRole::Handler,
-    ErrorNodeRole::RescueModifier,
-    ErrorNodeRole::If,
-    ErrorNodeRole::Call,
-    ErrorNodeRole::Statement,
-    ErrorNodeRole::Assignment,
-    ErrorNodeRole::Function,
-    ErrorNodeRole::Command,
-    ErrorNodeRole::Suppression,
-];
-
 /// Roles, kind sets and field ids of one language.
 pub struct ErrorNodeRoles {
-    map: KindMap,
+    map: RoleMap<ErrorNodeRole>,
     blocks: KindSet,
     raises: KindSet,
     members: KindSet,
@@ -54,18 +39,19 @@ pub struct ErrorNodeRoles {
 
 impl ErrorNodeRoles {
     pub fn new(language: Language) -> Self {
+        let groups = kind_groups(language);
         Self {
-            map: KindMap::new(language, role_table(language)),
-            blocks: KindSet::new(language, &["block", "compound_statement", "statement_block", "then"]),
-            raises: KindSet::new(language, &["raise_statement"]),
-            members: KindSet::new(language, &["member_expression", "field_expression", "selector_expression"]),
-            functions: KindSet::new(language, &["arrow_function", "function_expression"]),
+            map: RoleMap::of_section(language, "errors"),
+            blocks: KindSet::new(language, &groups.blocks),
+            raises: KindSet::new(language, &groups.raises),
+            members: KindSet::new(language, &groups.members),
+            functions: KindSet::new(language, &groups.function_values),
             fields: SmellFieldIds::new(language),
         }
     }
 
     pub fn role(&self, kind: u16) -> ErrorNodeRole {
-        ALL_ROLES.get(usize::from(self.map.get(kind))).copied().unwrap_or(ErrorNodeRole::None)
+        self.map.get(kind)
     }
 
     pub fn is_block(&self, kind: u16) -> bool {
@@ -86,53 +72,16 @@ impl ErrorNodeRoles {
     }
 }
 
-type ErrorRoleTable = &'static [(ErrorNodeRole, &'static [&'static str])];
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn role_table(language: Language) -> ErrorRoleTable {
-    match language {
-        Language::Rust => &[
-            (ErrorNodeRole::Comment, &["line_comment", "block_comment"]),
-            (ErrorNodeRole::Call, &["call_expression"]),
-            (ErrorNodeRole::Statement, &["expression_statement"]),
-            (ErrorNodeRole::Assignment, &["let_declaration"]),
-            (ErrorNodeRole::Function, &["function_item"]),
-        ],
-        Language::Python => &[(ErrorNodeRole::Comment, &["comment"]), (ErrorNodeRole::Handler, &["except_clause"])],
-        Language::JavaScript | Language::TypeScript | Language::Tsx => &[
-            (ErrorNodeRole::Comment, &["comment"]),
-            (ErrorNodeRole::Handler, &["catch_clause"]),
-            (ErrorNodeRole::Call, &["call_expression"]),
-            (ErrorNodeRole::Statement, &["expression_statement"]),
-            (ErrorNodeRole::Function, &["function_declaration", "method_definition", "variable_declarator"]),
-        ],
-        Language::Go => &[
-            (ErrorNodeRole::Comment, &["comment"]),
-            (ErrorNodeRole::If, &["if_statement"]),
-            (ErrorNodeRole::Statement, &["expression_statement"]),
-            (ErrorNodeRole::Assignment, &["assignment_statement", "short_var_declaration"]),
-            (ErrorNodeRole::Function, &["function_declaration", "method_declaration"]),
-        ],
-        Language::Java => {
-            &[(ErrorNodeRole::Comment, &["line_comment", "block_comment"]), (ErrorNodeRole::Handler, &["catch_clause"])]
+    #[test]
+    fn every_language_has_comments() {
+        for language in Language::ALL {
+            let roles = ErrorNodeRoles::new(language);
+            let count = language.grammar().node_kind_count() as u16;
+            assert!((0..count).any(|kind| roles.role(kind) == ErrorNodeRole::Comment), "{language:?}");
         }
-        Language::C | Language::Cpp => &[
-            (ErrorNodeRole::Comment, &["comment"]),
-            (ErrorNodeRole::Handler, &["catch_clause"]),
-            (ErrorNodeRole::Statement, &["expression_statement"]),
-            (ErrorNodeRole::Assignment, &["init_declarator", "assignment_expression"]),
-        ],
-        Language::CSharp => &[(ErrorNodeRole::Comment, &["comment"]), (ErrorNodeRole::Handler, &["catch_clause"])],
-        Language::Ruby => &[
-            (ErrorNodeRole::Comment, &["comment"]),
-            (ErrorNodeRole::Handler, &["rescue"]),
-            (ErrorNodeRole::RescueModifier, &["rescue_modifier"]),
-        ],
-        Language::Php => &[
-            (ErrorNodeRole::Comment, &["comment"]),
-            (ErrorNodeRole::Handler, &["catch_clause"]),
-            (ErrorNodeRole::Statement, &["expression_statement"]),
-            (ErrorNodeRole::Suppression, &["error_suppression_expression"]),
-        ],
-        Language::Bash => &[(ErrorNodeRole::Comment, &["comment"]), (ErrorNodeRole::Command, &["command"])],
     }
 }
