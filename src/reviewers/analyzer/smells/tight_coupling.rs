@@ -7,22 +7,26 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::LazyLock;
+use serde::Deserialize;
 
 use super::Smell;
-use super::syntax::{KindMap, SmellFieldIds, has_word, last_identifier};
+use super::syntax::{SmellFieldIds, has_word, last_identifier};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::limits::{Limits, TightCoupling};
+use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
+use crate::syntax::role_map::RoleMap;
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Role of a node for coupling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum CouplingRole {
+    #[default]
+    None,
     /// `new Foo()`, or a call that may create an object.
-    Construction = 1,
+    Construction,
     /// Gives a field its value: an assignment, a field with an initial value, a member of a struct literal.
     Field,
     /// A function that may be a constructor.
@@ -31,100 +35,19 @@ enum CouplingRole {
     Class,
     Import,
     Transparent,
-}
-
-impl From<CouplingRole> for u8 {
-    fn from(part: CouplingRole) -> u8 {
-        part as u8
-    }
+    /// A closure or an inner function, which creates its objects later.
+    Deferred,
 }
 
 struct CouplingRoles {
-    map: KindMap,
+    map: RoleMap<CouplingRole>,
     fields: SmellFieldIds,
 }
 
-static ROLES: LazyLock<[CouplingRoles; 13]> = LazyLock::new(|| {
-    Language::ALL.map(|language| CouplingRoles {
-        map: KindMap::new(language, role_table(language)),
-        fields: SmellFieldIds::new(language),
-    })
+static ROLES: PerLanguage<CouplingRoles> = PerLanguage::new(|language| CouplingRoles {
+    map: RoleMap::of_section(language, "coupling"),
+    fields: SmellFieldIds::new(language),
 });
-
-type CouplingRoleTable = &'static [(CouplingRole, &'static [&'static str])];
-
-fn role_table(language: Language) -> CouplingRoleTable {
-    match language {
-        Language::Rust => &[
-            (CouplingRole::Construction, &["call_expression"]),
-            (CouplingRole::Field, &["field_initializer"]),
-            (CouplingRole::Function, &["function_item"]),
-            (CouplingRole::Class, &["impl_item"]),
-            (CouplingRole::Import, &["use_declaration"]),
-        ],
-        Language::Python => &[
-            (CouplingRole::Construction, &["call"]),
-            (CouplingRole::Field, &["assignment"]),
-            (CouplingRole::Function, &["function_definition"]),
-            (CouplingRole::Class, &["class_definition"]),
-            (CouplingRole::Import, &["relative_import"]),
-        ],
-        Language::JavaScript | Language::TypeScript | Language::Tsx => &[
-            (CouplingRole::Construction, &["new_expression"]),
-            (CouplingRole::Field, &["assignment_expression", "field_definition", "public_field_definition"]),
-            (CouplingRole::Function, &["method_definition"]),
-            (CouplingRole::Class, &["class_declaration", "class", "abstract_class_declaration"]),
-            (CouplingRole::Import, &["import_statement", "export_statement", "call_expression"]),
-            (CouplingRole::Transparent, &["as_expression", "parenthesized_expression"]),
-        ],
-        Language::Go => &[
-            (CouplingRole::Construction, &["call_expression"]),
-            (CouplingRole::Field, &["keyed_element"]),
-            (CouplingRole::Function, &["function_declaration"]),
-            (CouplingRole::Transparent, &["literal_element"]),
-        ],
-        Language::Java => &[
-            (CouplingRole::Construction, &["object_creation_expression"]),
-            (CouplingRole::Field, &["assignment_expression", "variable_declarator"]),
-            (CouplingRole::Function, &["constructor_declaration"]),
-            (CouplingRole::Class, &["class_declaration", "record_declaration"]),
-            (CouplingRole::Transparent, &["parenthesized_expression", "cast_expression"]),
-        ],
-        Language::C => &[(CouplingRole::Import, &["preproc_include"])],
-        Language::Cpp => &[
-            (CouplingRole::Construction, &["new_expression", "call_expression"]),
-            (CouplingRole::Field, &["assignment_expression", "field_initializer", "field_declaration"]),
-            (CouplingRole::Function, &["function_definition"]),
-            (CouplingRole::Class, &["class_specifier", "struct_specifier"]),
-            (CouplingRole::Import, &["preproc_include"]),
-            (CouplingRole::Transparent, &["argument_list", "initializer_list"]),
-        ],
-        Language::CSharp => &[
-            (CouplingRole::Construction, &["object_creation_expression"]),
-            (CouplingRole::Field, &["assignment_expression", "variable_declarator", "property_declaration"]),
-            (CouplingRole::Function, &["constructor_declaration"]),
-            (CouplingRole::Class, &["class_declaration", "record_declaration"]),
-            (CouplingRole::Transparent, &["equals_value_clause", "parenthesized_expression", "cast_expression"]),
-        ],
-        Language::Ruby => &[
-            (CouplingRole::Construction, &["call"]),
-            (CouplingRole::Field, &["assignment"]),
-            (CouplingRole::Function, &["method"]),
-            (CouplingRole::Class, &["class"]),
-        ],
-        Language::Php => &[
-            (CouplingRole::Construction, &["object_creation_expression"]),
-            (CouplingRole::Field, &["assignment_expression"]),
-            (CouplingRole::Function, &["method_declaration"]),
-            (CouplingRole::Class, &["class_declaration"]),
-            (
-                CouplingRole::Import,
-                &["require_expression", "require_once_expression", "include_expression", "include_once_expression"],
-            ),
-        ],
-        Language::Bash => &[],
-    }
-}
 
 /// A class that a field gets, with its name as written.
 struct ConstructedClass<'a> {
@@ -140,19 +63,19 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &
     if facts.is_test_file {
         return;
     }
-    let reader = CouplingReader { source, roles: &ROLES[source.language.index()], limits: &limits.tight_coupling };
+    let reader = CouplingReader { source, roles: ROLES.get(source.language), limits: &limits.tight_coupling };
     let mut made: Vec<ConstructedClass<'_>> = Vec::new();
     let mut imports: Vec<(u32, &str, usize)> = Vec::new();
     for (index, node) in source.nodes.iter().enumerate() {
         match reader.roles.map.get(node.kind) {
-            part if part == CouplingRole::Construction as u8 => {
+            CouplingRole::Construction => {
                 if let Some(found) = reader.find_constructed_class(index)
                     && !facts.is_test_at(index)
                 {
                     made.push(found);
                 }
             }
-            part if part == CouplingRole::Import as u8 => {
+            CouplingRole::Import => {
                 if let Some((path, depth)) = reader.parse_import(index)
                     && depth > limits.tight_coupling.max_relative_depth as usize
                     && !facts.is_test_at(index)
@@ -179,7 +102,7 @@ struct CouplingReader<'a, 's> {
 }
 
 impl<'a> CouplingReader<'a, '_> {
-    fn role(&self, index: NodeIndex) -> u8 {
+    fn role(&self, index: NodeIndex) -> CouplingRole {
         self.roles.map.get(self.source.nodes[index].kind)
     }
 
@@ -195,13 +118,13 @@ impl<'a> CouplingReader<'a, '_> {
         let mut holder = source.parent(index);
         let mut child = index;
         for _ in 0..3 {
-            if self.role(holder) != CouplingRole::Transparent as u8 {
+            if self.role(holder) != CouplingRole::Transparent {
                 break;
             }
             child = holder;
             holder = source.parent(holder);
         }
-        if self.role(holder) != CouplingRole::Field as u8 || !self.is_own_field(holder, child) {
+        if self.role(holder) != CouplingRole::Field || !self.is_own_field(holder, child) {
             return None;
         }
         let owner = self.find_owner(holder)?;
@@ -273,16 +196,16 @@ impl<'a> CouplingReader<'a, '_> {
                 break;
             }
             let part = self.role(parent);
-            if part == CouplingRole::Function as u8 {
+            if part == CouplingRole::Function {
                 if in_constructor || !self.is_constructor(parent) {
                     return None;
                 }
                 in_constructor = true;
                 class = Some(parent);
-            } else if part == CouplingRole::Class as u8 {
+            } else if part == CouplingRole::Class {
                 class = Some(parent);
                 break;
-            } else if is_deferred_scope(source, parent) {
+            } else if part == CouplingRole::Deferred {
                 return None;
             }
             at = parent;
@@ -378,36 +301,6 @@ fn parse_climbing_path(path: &str) -> Option<(&str, usize)> {
     let inside = path.trim_start_matches('/');
     let levels = inside.split('/').take_while(|part| matches!(*part, ".." | ".")).filter(|part| *part == "..").count();
     (levels > 0).then_some((path, levels))
-}
-
-/// Returns whether a node is a closure or an inner function, which creates its objects later.
-fn is_deferred_scope(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
-    static OTHERS: LazyLock<[crate::syntax::source::KindSet; 13]> = LazyLock::new(|| {
-        Language::ALL.map(|language| {
-            crate::syntax::source::KindSet::new(
-                language,
-                &[
-                    "closure_expression",
-                    "lambda",
-                    "arrow_function",
-                    "function_expression",
-                    "func_literal",
-                    "lambda_expression",
-                    "method_declaration",
-                    "function_declaration",
-                    "block_argument",
-                    "do_block",
-                    "anonymous_function",
-                    "static_item",
-                    "const_item",
-                    "local_function_statement",
-                    "accessor_declaration",
-                    "static_initializer",
-                ],
-            )
-        })
-    });
-    OTHERS[source.language.index()].contains(source.nodes[index].kind)
 }
 
 fn report_constructed_classes(group: &[ConstructedClass<'_>], reader: &CouplingReader<'_, '_>, out: &mut Vec<Smell>) {
