@@ -12,113 +12,53 @@ mod struct_tags;
 #[cfg(test)]
 mod tests;
 
-use std::sync::LazyLock;
+use serde::Deserialize;
 
 use self::addresses::Address;
 pub use self::plain_text::{ValueQuoting, find_named_secrets, needs_parsing};
 pub use self::redaction::FileRedactor;
 use self::secrets::Secret;
 use super::Smell;
-use super::syntax::{KindMap, SmellFieldIds, capitalize, compact, is_word_byte, last_identifier};
+use super::syntax::{SmellFieldIds, capitalize, compact, is_word_byte, last_identifier};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::limits::{HardcodedConfiguration, Limits};
+use crate::syntax::definition::{PerLanguage, kind_groups};
 use crate::syntax::facts::FileFacts;
-use crate::syntax::language::Language;
+use crate::syntax::role_map::RoleMap;
 use crate::syntax::source::{KindSet, NodeIndex, ParsedFile};
 
 /// Node kinds and fields of one language that the search for literals needs.
 struct LiteralKinds {
     texts: KindSet,
-    /// Role of a node in the search for a string's name, see [`find_literal_name`]: 1 names it, 2 is an argument list,
-    /// 3 is transparent, 4 is code inside a string.
-    named: KindMap,
+    roles: RoleMap<StringNodeRole>,
     /// Node kinds that may have a Go struct tag.
     tagged: KindSet,
     fields: SmellFieldIds,
 }
 
-static LITERAL_KINDS: LazyLock<[LiteralKinds; 13]> = LazyLock::new(|| {
-    Language::ALL.map(|language| LiteralKinds {
-        texts: KindSet::new(language, STRING_KINDS),
-        named: KindMap::new(
-            language,
-            &[(1u8, NAMING_KINDS), (2u8, ARGUMENT_KINDS), (3u8, TRANSPARENT_KINDS), (4u8, INTERPOLATION_KINDS)],
-        ),
-        tagged: KindSet::new(language, if language == Language::Go { &["field_declaration"] } else { &[] }),
-        fields: SmellFieldIds::new(language),
-    })
-});
+/// Role of a node in the search for a string's name, see [`find_literal_name`]: the section `strings` of each language's
+/// file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StringNodeRole {
+    #[default]
+    None,
+    /// Names a string in it: a declaration, assignment, pair, keyword argument, default value, comparison.
+    Naming,
+    /// An argument list: the called function names the string.
+    Arguments,
+    /// A wrapper that the search passes through.
+    Transparent,
+    /// Code inside a string: the value of such a string is not known.
+    Interpolation,
+}
 
-const STRING_KINDS: &[&str] = &[
-    "string",
-    "string_literal",
-    "raw_string_literal",
-    "template_string",
-    "interpreted_string_literal",
-    "raw_string",
-    "encapsed_string",
-    "verbatim_string_literal",
-    "ansi_c_string",
-];
-/// Parents that name a string: declarations, assignments, pairs, keyword arguments, default values, comparisons.
-const NAMING_KINDS: &[&str] = &[
-    "let_declaration",
-    "const_item",
-    "static_item",
-    "field_initializer",
-    "assignment_expression",
-    "assignment",
-    "keyword_argument",
-    "pair",
-    "default_parameter",
-    "typed_default_parameter",
-    "variable_declarator",
-    "public_field_definition",
-    "field_definition",
-    "assignment_pattern",
-    "required_parameter",
-    "var_spec",
-    "const_spec",
-    "short_var_declaration",
-    "assignment_statement",
-    "keyed_element",
-    "init_declarator",
-    "initializer_pair",
-    "property_declaration",
-    "parameter",
-    "optional_parameter",
-    "keyword_parameter",
-    "property_element",
-    "const_element",
-    "array_element_initializer",
-    "simple_parameter",
-    "variable_assignment",
-    "element_value_pair",
-    "field_declaration",
-    "enum_assignment",
-    "jsx_attribute",
-];
-/// Argument lists: the called function names the string.
-const ARGUMENT_KINDS: &[&str] = &["arguments", "argument_list"];
-/// Wrappers that the search for a name passes through.
-const TRANSPARENT_KINDS: &[&str] = &[
-    "expression_list",
-    "literal_element",
-    "argument",
-    "parenthesized_expression",
-    "as_expression",
-    "reference_expression",
-    "equals_value_clause",
-];
-/// Code inside a string: the value of such a string is not known.
-const INTERPOLATION_KINDS: &[&str] = &[
-    "interpolation",
-    "template_substitution",
-    "simple_expansion",
-    "expansion",
-    "command_substitution",
-    "variable_name",
-];
+static LITERAL_KINDS: PerLanguage<LiteralKinds> = PerLanguage::new(|language| LiteralKinds {
+    texts: KindSet::new(language, &kind_groups(language).string_literals),
+    roles: RoleMap::of_section(language, "strings"),
+    tagged: KindSet::new(language, &kind_groups(language).tagged),
+    fields: SmellFieldIds::new(language),
+});
 
 /// Secrets and addresses of one file.
 pub struct HardcodedValues<'a> {
@@ -137,7 +77,7 @@ impl<'a> HardcodedValues<'a> {
         let shaped = secrets.len();
         let mut addresses = Vec::new();
         let wants_addresses = limits.addresses && !is_lenient(source, facts);
-        let shapes = &LITERAL_KINDS[source.language.index()];
+        let shapes = LITERAL_KINDS.get(source.language);
         for (index, node) in source.nodes.iter().enumerate() {
             if !shapes.texts.contains(node.kind) {
                 continue;
@@ -243,8 +183,9 @@ impl<'a> StringLiteral<'a> {
         let first = first + bytes[first..].iter().take_while(|byte| quote(byte)).count();
         let last = bytes.len() - bytes.iter().rev().take_while(|byte| quote(byte)).count();
         let content = bytes.get(first..last).and_then(|content| std::str::from_utf8(content).ok());
-        let parts = &LITERAL_KINDS[source.language.index()].named;
-        let has_code = source.descendants(index).any(|inner| parts.get(source.nodes[inner].kind) == 4);
+        let roles = &LITERAL_KINDS.get(source.language).roles;
+        let is_code = |inner: NodeIndex| roles.get(source.nodes[inner].kind) == StringNodeRole::Interpolation;
+        let has_code = source.descendants(index).any(is_code);
         Self { start: node.start as usize + first, content: content.filter(|content| content.len() >= 4), has_code }
     }
 
@@ -306,8 +247,8 @@ fn find_literal_name<'a>(
         let parent = source.parent(child);
         let node = &source.nodes[parent];
         let head = source.text_up_to(node, &source.nodes[child]);
-        match shapes.named.get(node.kind) {
-            1 => {
+        match shapes.roles.get(node.kind) {
+            StringNodeRole::Naming => {
                 let field = [
                     shapes.fields.name,
                     shapes.fields.left,
@@ -326,19 +267,19 @@ fn find_literal_name<'a>(
                 let name = last_identifier(trim_to_word(name));
                 return (!name.is_empty()).then_some((name, NameSource::Name));
             }
-            2 => {
+            StringNodeRole::Arguments => {
                 let call = &source.nodes[source.parent(parent)];
                 let name = last_identifier(source.text_up_to(call, node));
                 return (!name.is_empty()).then_some((name, NameSource::Call));
             }
-            3 => {
+            StringNodeRole::Transparent => {
                 // `password: "…"` of a named argument.
                 if let Some(name) = head.trim_ascii_end().strip_suffix(b":") {
                     return Some((last_identifier(name), NameSource::Name));
                 }
                 child = parent;
             }
-            _ => return None,
+            StringNodeRole::None | StringNodeRole::Interpolation => return None,
         }
     }
     None

@@ -1,35 +1,9 @@
-//! Shared syntax helpers of the smells: classes of node kinds, the name before a call's arguments, words in names.
+//! Shared syntax helpers of the smells: ids of fields, the name before a call's arguments, words in names.
 //!
 //! Parsing helpers borrow from the file, so that nothing is allocated per node.
 
 use crate::syntax::language::Language;
 use crate::syntax::source::{Node, NodeIndex, ParsedFile, field_id};
-
-/// Map from a node kind to a small number that each smell chooses; 0 for kinds that it does not name.
-pub(super) struct KindMap(Vec<u8>);
-
-impl KindMap {
-    /// Builds the map from names of named kinds only: `string` is also a keyword of TypeScript, `class` one of Ruby.
-    pub fn new<C: Copy + Into<u8>>(language: Language, classes: &[(C, &[&str])]) -> Self {
-        let grammar = language.grammar();
-        let mut map = vec![0u8; grammar.node_kind_count()];
-        for (id, slot) in map.iter_mut().enumerate() {
-            let id = id as u16;
-            if !grammar.node_kind_is_named(id) {
-                continue;
-            }
-            let Some(kind) = grammar.node_kind_for_id(id) else { continue };
-            if let Some((class, _)) = classes.iter().find(|(_, names)| names.contains(&kind)) {
-                *slot = (*class).into();
-            }
-        }
-        Self(map)
-    }
-
-    pub fn get(&self, kind: u16) -> u8 {
-        self.0.get(usize::from(kind)).copied().unwrap_or(0)
-    }
-}
 
 /// Ids of the fields that the smells read; 0 if a language has no such field.
 #[derive(Debug, Clone, Copy)]

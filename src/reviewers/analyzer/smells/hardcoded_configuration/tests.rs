@@ -1,4 +1,5 @@
 use super::*;
+use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
 /// Keys with the right shape that nobody ever used, in two parts: whole keys would alarm every scanner of this
