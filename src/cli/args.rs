@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, context, context_eval, details, doctor, findings, fix, fixer, fixes, hook, indexer,
-    keep, knowledge, ledger, man, mute, pause, replay, resume, review, reviewers, runs, show, smells, snooze, stats,
-    store, tokens, triage, undo, watch, worker,
+    cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, indexer, keep, knowledge,
+    ledger, man, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, store, tokens, triage,
+    undo, watch, worker,
 };
+#[cfg(feature = "eval")]
+use super::{context_eval, replay};
 
 /// Text at the end of `--help` and of the man page: ids, exit codes, environment variables.
 pub const AFTER_HELP: &str = "\
@@ -138,6 +140,7 @@ pub enum CliCommand {
     /// Show what a review would send to a model
     Context(context::ContextArgs),
     /// Measure on past commits how well related code is found
+    #[cfg(feature = "eval")]
     ContextEval(context_eval::ContextEvalArgs),
     /// Find code smells in files or folders, without a repository
     Smells(smells::SmellsArgs),
@@ -152,6 +155,7 @@ pub enum CliCommand {
     /// Count the tokens of files
     Tokens(tokens::TokensArgs),
     /// Replay past commits as a coding session and measure the tokens saved
+    #[cfg(feature = "eval")]
     Replay(replay::ReplayArgs),
     /// Check settings, folders, repository, terminal and reviewers
     Doctor(doctor::DoctorArgs),

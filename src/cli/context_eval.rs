@@ -10,10 +10,11 @@ use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation};
 use crate::config::RequiredAssets;
-use crate::context::retrieve::weights::{RankingWeights, SingleSignals};
+use crate::context::retrieve::weights::RankingWeights;
 use crate::eval::retrieval::{
     MetricsByBudget, RetrievalEvalPlan, RetrievalEvaluation, RetrievalMetrics, TokenSaving, evaluate_retrieval,
 };
+use crate::eval::single_signals::single_signal_weights;
 use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
 
@@ -55,7 +56,7 @@ pub fn run(invocation: &Invocation, arguments: &ContextEvalArgs) -> Result<CliEx
     let repo = Repo::discover(&arguments.repository)?;
     let loaded = invocation.load_settings(None, RequiredAssets::None)?;
     let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
-    let alone = SingleSignals::all_weights();
+    let alone = single_signal_weights();
     let mut ways: Vec<(&'static str, &RankingWeights)> = vec![("whole", RankingWeights::built_in())];
     if !arguments.whole {
         ways.splice(0..0, alone.iter().map(|(name, weights)| (*name, weights)));

@@ -12,6 +12,7 @@ mod cockpit;
 mod completions;
 mod config;
 mod context;
+#[cfg(feature = "eval")]
 mod context_eval;
 mod crash_report;
 mod details;
@@ -32,6 +33,7 @@ mod man;
 mod mute;
 mod output;
 mod pause;
+#[cfg(feature = "eval")]
 mod replay;
 mod repo_path;
 mod resolve_id;
@@ -123,12 +125,14 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Stats(arguments)) => stats::run(&invocation, &arguments),
         Some(CliCommand::Knowledge(arguments)) => knowledge::run(&invocation, &arguments),
         Some(CliCommand::Context(arguments)) => context::run(&invocation, &arguments),
+        #[cfg(feature = "eval")]
         Some(CliCommand::ContextEval(arguments)) => context_eval::run(&invocation, &arguments),
         Some(CliCommand::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(CliCommand::Store(arguments)) => store::run(&invocation, &arguments),
         Some(CliCommand::Hook(arguments)) => hook::run(&invocation, &arguments),
         Some(CliCommand::Config(arguments)) => config::run(&invocation, &arguments),
         Some(CliCommand::Reviewers(arguments)) => reviewers::run(&invocation, &arguments),
+        #[cfg(feature = "eval")]
         Some(CliCommand::Replay(arguments)) => replay::run(&invocation, &arguments),
         Some(CliCommand::Doctor(arguments)) => doctor::run(&invocation, &arguments),
         Some(CliCommand::Worker(arguments)) => worker::run(&invocation, &arguments),

@@ -194,7 +194,7 @@ fn learn_batch(
 }
 
 /// Both sides of a file that a fix changed.
-pub(super) struct FixedFileVersions {
+pub(crate) struct FixedFileVersions {
     pub language: Language,
     pub before: Vec<u8>,
     pub after: Vec<u8>,
@@ -203,7 +203,7 @@ pub(super) struct FixedFileVersions {
 }
 
 /// Calls `each` with the code files of the fixes among the newest commits, until `each` breaks.
-pub(super) fn visit_fixed_files(
+pub(crate) fn visit_fixed_files(
     repo: &Repo,
     newest: usize,
     each: &mut dyn FnMut(FixedFileVersions) -> ControlFlow<()>,

@@ -30,7 +30,7 @@ mod knowledge_file;
 pub mod matcher;
 pub mod pattern;
 #[cfg(test)]
-mod privacy;
+pub(crate) mod privacy;
 pub mod privacy_gate;
 pub mod prompt_hints;
 pub mod rank;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: only `learn` needs a repository around the current folder. `evaluate` reads the sources that it is given.
 
+#[cfg(feature = "eval")]
 mod evaluate;
 mod export;
 mod forget;
@@ -71,6 +72,7 @@ enum KnowledgeCommand {
     /// Use muted patterns and kinds again
     Unmute(mute::KnowledgeMuteArgs),
     /// Measure on public fixes how well patterns point at buggy lines
+    #[cfg(feature = "eval")]
     Evaluate(evaluate::KnowledgeEvaluateArgs),
     /// Show the number of patterns and their success rates
     Stats(stats::KnowledgeStatsArgs),
@@ -88,6 +90,7 @@ pub fn run(invocation: &Invocation, arguments: &KnowledgeArgs) -> Result<CliExit
     let done = match &arguments.command {
         KnowledgeCommand::List(arguments) => list::run(invocation, &cache, arguments),
         KnowledgeCommand::Show(arguments) => show::run(invocation, &cache, arguments),
+        #[cfg(feature = "eval")]
         KnowledgeCommand::Evaluate(arguments) => evaluate::run(invocation, arguments),
         KnowledgeCommand::Export(arguments) => export::run(&cache, arguments),
         KnowledgeCommand::Import(arguments) => import::run(invocation, &cache, arguments),

@@ -35,64 +35,6 @@ pub struct RankingWeights {
     pub first: f32,
 }
 
-/// Rankings by a single signal, for comparison: grep for words of changed lines, BM25, and the reference graph.
-pub struct SingleSignals;
-
-impl SingleSignals {
-    /// Returns the single-signal rankings with their names. Grep counts lines with words of changed lines, rare words
-    /// first. BM25 weights the words and their parts. The graph follows imports, declarations and uses one step in both
-    /// directions.
-    pub fn all_weights() -> Vec<(&'static str, RankingWeights)> {
-        vec![
-            (
-                "grep",
-                RankingWeights::from_figures(
-                    &["rare_removed", "rare_added", "rare_changed"],
-                    &["lines_removed", "lines_added", "lines_changed"],
-                ),
-            ),
-            (
-                "bm25",
-                RankingWeights::from_figures(
-                    &["removed", "added", "changed", "parts"],
-                    &["removed", "added", "changed", "parts"],
-                ),
-            ),
-            (
-                "graph",
-                RankingWeights::from_figures(
-                    &[
-                        "declares",
-                        "declares_alone",
-                        "uses_declared",
-                        "rare_declared",
-                        "imported",
-                        "importing",
-                        "imported_word",
-                        "importing_word",
-                    ],
-                    &["declares", "declares_enclosing", "inside", "enclosing"],
-                ),
-            ),
-        ]
-    }
-}
-
-impl RankingWeights {
-    /// Gives equal weight to some figures and no weight to breadth, because breadth costs a single signal its lines.
-    fn from_figures(files: &[&str], passages: &[&str]) -> Self {
-        let weigh = |names: &[&str], known: &[&str]| -> Vec<f32> {
-            known.iter().map(|name| if names.contains(name) { 2.0 } else { 0.0 }).collect()
-        };
-        Self {
-            calibration: Calibration { own: 1.0, lead: 0.0, bias: -5.0, confidence: 1.0 },
-            first: 0.0,
-            files: weigh(files, FileFactors::NAMES),
-            passages: weigh(passages, PassageFactors::NAMES),
-        }
-    }
-}
-
 /// Converts the sum of a file's weighted figures to a probability. The sum tells which file is better; the lead of a
 /// file tells how certain this is.
 #[derive(Debug, Clone, Copy, PartialEq)]

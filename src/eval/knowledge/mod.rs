@@ -23,6 +23,8 @@
 pub mod cases;
 mod file_features;
 mod ngram;
+#[cfg(test)]
+mod privacy_corpus;
 mod training;
 mod weights;
 

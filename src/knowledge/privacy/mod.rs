@@ -2,12 +2,11 @@
 //! here a second time, by hand and not from the grammars, so that the test does not depend on the grammars or the
 //! gate.
 //!
-//! `keywords` and `templates` are the test data, `stored_text` reads what is stored, sent and exported, `corpus` runs
-//! everything over real edits.
+//! `keywords` and `templates` are the test data, `stored_text` reads what is stored, sent and exported.
+//! `eval::knowledge::privacy_corpus` runs everything over real edits.
 
-mod corpus;
 mod keywords;
-mod stored_text;
+pub(crate) mod stored_text;
 mod templates;
 
 use std::collections::{BTreeMap, HashSet};
@@ -27,10 +26,10 @@ use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
 /// Words that forms of each language may contain.
-struct AllowedWords(BTreeMap<&'static str, HashSet<&'static str>>);
+pub(crate) struct AllowedWords(BTreeMap<&'static str, HashSet<&'static str>>);
 
 impl AllowedWords {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let words = |language| {
             stdlib_names::parse_names(language).map(|(name, _)| name).chain(keywords(language).split_whitespace())
         };
@@ -68,17 +67,23 @@ fn split_words(text: &[u8]) -> HashSet<String> {
 
 /// Statistics and leaks found.
 #[derive(Default)]
-struct LeakTally {
-    edits: usize,
-    forms: usize,
-    distinct: HashSet<(&'static str, String, String)>,
-    again: BTreeMap<(&'static str, String, String), usize>,
-    by_kind: BTreeMap<&'static str, usize>,
-    leaks: Vec<String>,
+pub(crate) struct LeakTally {
+    pub edits: usize,
+    pub forms: usize,
+    pub distinct: HashSet<(&'static str, String, String)>,
+    pub again: BTreeMap<(&'static str, String, String), usize>,
+    pub by_kind: BTreeMap<&'static str, usize>,
+    pub leaks: Vec<String>,
 }
 
 impl LeakTally {
-    fn add_edits(&mut self, allowed: &AllowedWords, language: Language, sides: [&[u8]; 2], learned: &[LearnedEdit]) {
+    pub fn add_edits(
+        &mut self,
+        allowed: &AllowedWords,
+        language: Language,
+        sides: [&[u8]; 2],
+        learned: &[LearnedEdit],
+    ) {
         let mut hunks: Vec<usize> = learned.iter().map(|edit| edit.hunk).collect();
         hunks.dedup();
         self.edits += hunks.len();
@@ -106,7 +111,7 @@ impl LeakTally {
         }
     }
 
-    fn assert_nothing_leaked(&self) {
+    pub fn assert_nothing_leaked(&self) {
         let leaks = &self.leaks;
         assert!(leaks.is_empty(), "{} leaks, such as {:#?}", leaks.len(), &leaks[..leaks.len().min(20)]);
     }
@@ -114,7 +119,7 @@ impl LeakTally {
 
 /// Checks that all forms of a file are allowed and pass the gate, so that the promise does not depend on the gate.
 /// Returns the number of forms.
-fn assert_sites_pass(allowed: &AllowedWords, parsers: &mut Parsers, path: &str, text: &[u8]) -> usize {
+pub(crate) fn assert_sites_pass(allowed: &AllowedWords, parsers: &mut Parsers, path: &str, text: &[u8]) -> usize {
     let Some(language) = Language::detect(path, text) else { return 0 };
     let Ok(source) = parsers.parse(path, language, text) else { return 0 };
     let mut count = 0;
@@ -134,7 +139,7 @@ fn assert_sites_pass(allowed: &AllowedWords, parsers: &mut Parsers, path: &str, 
 }
 
 /// Checks that parsing two files as a pair gives the same tree for the second file as parsing it alone.
-fn assert_pair_is_two_files(parsers: &mut Parsers, language: Language, before: &[u8], after: &[u8]) {
+pub(crate) fn assert_pair_is_two_files(parsers: &mut Parsers, language: Language, before: &[u8], after: &[u8]) {
     let Ok([_, paired]) = parsers.parse_pair(language, before, after) else { return };
     let alone = parsers.parse("", language, after).expect("what parses as one of a pair");
     assert!(paired.nodes == alone.nodes, "{language:?}: {}", String::from_utf8_lossy(after));

@@ -37,7 +37,7 @@ const SAMPLE_COUNT: PatternCount = PatternCount { frequency: 777, successes: 77,
 const SAMPLE_FIGURES: [&str; 2] = ["777", "100"];
 
 /// Cache with learned patterns, and the leaks found in it.
-pub(super) struct StoredTextAudit {
+pub(crate) struct StoredTextAudit {
     home: tempfile::TempDir,
     cache: KnowledgeCache,
     waiting: Vec<PatternObservation>,

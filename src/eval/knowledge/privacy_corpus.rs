@@ -3,18 +3,18 @@
 //! layout can replace a repository.
 //! ```text
 //! REVDECK_LEAK_REPOS=~/src/a:~/src/b.git:~/codrep/Datasets REVDECK_LEAK_COMMITS=5000 \
-//!     cargo test --release --lib knowledge::privacy::corpus -- --ignored --nocapture
+//!     cargo test --release --lib eval::knowledge::privacy_corpus -- --ignored --nocapture
 //! ```
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::stored_text::StoredTextAudit;
-use super::{AllowedWords, LeakTally, assert_pair_is_two_files, assert_sites_pass};
-use crate::eval::knowledge::cases::{EvaluationSplit, FixCases};
+use super::cases::{EvaluationSplit, FixCases};
 use crate::git::Repo;
 use crate::knowledge::abstraction::{LineForms, extract_edits};
 use crate::knowledge::history_mining;
+use crate::knowledge::privacy::stored_text::StoredTextAudit;
+use crate::knowledge::privacy::{AllowedWords, LeakTally, assert_pair_is_two_files, assert_sites_pass};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
