@@ -9,17 +9,15 @@ use std::sync::Arc;
 use super::activity::ActivityState;
 use super::doc::{self, Doc, FoldKey};
 use super::filter::{self, FilterOverrides, FindingFilter};
-use super::fixes::{FixIndex, FixOrder};
 use super::glyphs::Glyphs;
 use super::keymap::{KeyContext, Keymap};
-use super::knowledge::{KnowledgeOrder, KnowledgeView};
 use super::layout::{self, ScreenLayout};
-use super::line_edit::LineEdit;
-use super::message::{DetailSubject, FileListRow, Tab, TriageOrderItem};
+use super::message::{DetailSubject, FileListRow, Tab};
 use super::page_data::PageData;
-use super::stats::StatsPage;
 use super::theme::{ColorDepth, Theme};
-use crate::domain::{ContextRecord, FindingId, FindingStatus, RunStatus, Scope};
+use super::views::ViewStack;
+use super::views::fix::FixIndex;
+use crate::domain::{ContextRecord, FindingStatus, RunStatus};
 use crate::runner::{Runner, WatchState};
 use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
 
@@ -88,96 +86,6 @@ pub enum NoticeLevel {
 pub struct Notice {
     pub level: NoticeLevel,
     pub text: String,
-}
-
-/// Element in front of the panes.
-#[derive(Debug, Clone)]
-pub enum Overlay {
-    None,
-    Help { offset: usize },
-    Stats(Box<StatsPage>),
-    Menu(Menu),
-    Confirm { question: ConfirmAction, text: String },
-    Prompt(InputPrompt),
-}
-
-/// Action that a confirmation dialog starts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ConfirmAction {
-    /// Cancels the run with this id.
-    Cancel(String),
-    Fix(FixOrder),
-    Knowledge(KnowledgeOrder),
-}
-
-/// List of choices in front of the panes.
-#[derive(Debug, Clone)]
-pub struct Menu {
-    pub title: &'static str,
-    pub items: Vec<MenuItem>,
-    pub selected: usize,
-}
-
-#[derive(Debug, Clone)]
-pub struct MenuItem {
-    pub label: String,
-    pub hint: String,
-    pub choice: MenuChoice,
-}
-
-/// Effect of a menu item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MenuChoice {
-    Review(Option<Scope>),
-    AskCommit,
-    AskRange,
-    Copy {
-        text: String,
-        what: &'static str,
-    },
-    Fix(FixOrder),
-    /// As `Fix`, after a confirmation that shows `text`.
-    AskFix {
-        text: String,
-        order: FixOrder,
-    },
-    ShowFix,
-    PlanFix(Vec<FindingId>),
-}
-
-/// Text input line and its purpose.
-#[derive(Debug, Clone)]
-pub struct InputPrompt {
-    pub kind: InputPromptKind,
-    pub line: LineEdit,
-    /// 1-based index of the suggestion that was inserted last; 0 for none.
-    pub choice: usize,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InputPromptKind {
-    /// Edits the findings filter; `before` is restored on cancel.
-    Filter {
-        before: String,
-    },
-    Search {
-        before: String,
-        from: usize,
-    },
-    /// Asks for the reason of these dismissals.
-    Reason {
-        lines: Vec<TriageOrderItem>,
-    },
-    Commit,
-    Range,
-    /// Asks how long automatic reviews pause.
-    Snooze,
-    /// Edits the filter of the knowledge view; `before` is restored on cancel.
-    Patterns {
-        before: String,
-    },
-    /// Asks for the path to which knowledge is exported.
-    Export,
 }
 
 /// Repository, branch and limits of this session.
@@ -308,9 +216,8 @@ pub struct App {
     /// The page may be outdated: it is read again and stays on the screen until the reply arrives.
     pub stale: bool,
 
-    /// Knowledge view; it covers the panes and lies below the overlay.
-    pub knowledge: Option<Box<KnowledgeView>>,
-    pub overlay: Overlay,
+    /// Views in place of the panes and windows in front of them.
+    pub views: ViewStack,
     pub search: String,
     pub count: Option<PendingCount>,
     pub notice: Option<Notice>,
@@ -397,8 +304,7 @@ impl App {
             context_listing: ContextListing::Sent,
             loading: None,
             stale: false,
-            knowledge: None,
-            overlay: Overlay::None,
+            views: ViewStack::default(),
             search: String::new(),
             count: None,
             notice,
@@ -478,19 +384,12 @@ impl App {
 
     /// Returns the key context: the keys that apply now.
     pub fn key_context(&self) -> KeyContext {
-        match &self.overlay {
-            Overlay::None if self.knowledge.is_some() => KeyContext::Knowledge,
-            Overlay::None => match self.focus {
-                Pane::Runs => KeyContext::Runs,
-                Pane::Findings => KeyContext::Findings,
-                Pane::Files => KeyContext::Files,
-                Pane::Detail => KeyContext::Detail,
-            },
-            Overlay::Help { .. } => KeyContext::Help,
-            Overlay::Stats(_) => KeyContext::Stats,
-            Overlay::Menu(_) => KeyContext::Menu,
-            Overlay::Confirm { .. } => KeyContext::Confirm,
-            Overlay::Prompt(_) => KeyContext::Prompt,
+        match (self.views.front(), self.focus) {
+            (Some(view), _) => view.key_context(),
+            (None, Pane::Runs) => KeyContext::Runs,
+            (None, Pane::Findings) => KeyContext::Findings,
+            (None, Pane::Files) => KeyContext::Files,
+            (None, Pane::Detail) => KeyContext::Detail,
         }
     }
 

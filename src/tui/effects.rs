@@ -9,21 +9,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use super::fixes::{FixIndex, FixOrder, FixPlan};
-use super::knowledge::KnowledgeOrder;
-use super::knowledge_worker::{self, KnowledgeWorker};
 use super::message::{AppCommand, AppMessage, DetailSubject, ReviewReply, Tab, TriageOrder, TriageOrderItem};
 use super::page_loader::PageLoader;
 use super::terminal::MessageSender;
+use super::views::ViewWorkers;
+use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, RunId, Scope, Source, TriageAction, WatchMode};
-use crate::ledger::metrics::{Metrics, RunSelection};
 use crate::policy;
-use crate::report::stats;
 use crate::runner::{
     CancelOutcome, FixRequest, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest, Runner, RunnerError,
     WatchState, parse_snooze,
@@ -43,15 +40,11 @@ pub struct Effects {
     /// Runner requests that must not wait behind other runner work.
     control: Sender<RunnerRequest>,
     filter: Sender<AppCommand>,
-    stats: Sender<Arc<StoreView>>,
-    knowledge: Sender<(KnowledgeOrder, Arc<StoreView>)>,
+    views: ViewWorkers,
 }
 
 /// Time without movement after which a selection counts as settled; well below what a person notices.
 const SELECTION_DEBOUNCE: Duration = Duration::from_millis(60);
-
-/// Longest pause between two computations of the statistics while the store changes.
-const MAX_STATS_PAUSE: Duration = Duration::from_secs(3);
 
 enum PageRequest {
     Page { view: Arc<StoreView>, subject: DetailSubject, tab: Tab },
@@ -82,8 +75,8 @@ impl Effects {
         messages: MessageSender,
     ) -> Self {
         let written = Arc::new(AtomicU64::new(0));
-        let librarian = KnowledgeWorker::new(&runner);
-        let (store, counted) = (runner.store.clone(), runner.store.clone());
+        let views = ViewWorkers::start(&runner, zone, &messages);
+        let store = runner.store.clone();
         let (reader, reads) = channel();
         let (writer, orders) = channel();
         let (asker, asks) = channel();
@@ -109,18 +102,7 @@ impl Effects {
         };
         let send = messages.clone();
         spawn_worker("filter", messages.clone(), move || serve_filters(&filters, &send));
-        let (stats, views) = channel();
-        let send = messages.clone();
-        spawn_worker("stats", messages.clone(), move || serve_stats(&counted, &zone, &views, &send));
-        let (knowledge, orders) = channel();
-        let send = messages.clone();
-        let (touched, touches) = channel();
-        spawn_worker("knowledge", messages.clone(), move || {
-            knowledge_worker::serve_orders(&librarian, &orders, touched, &send)
-        });
-        let send = messages.clone();
-        spawn_worker("learned", messages.clone(), move || knowledge_worker::notify_changes(&touches, &send));
-        let effects = Self { messages, reader, writer, runner: asker, control, filter, stats, knowledge };
+        let effects = Self { messages, reader, writer, runner: asker, control, filter, views };
         effects.send_to(&effects.runner, RunnerRequest::Reconcile);
         effects
     }
@@ -134,8 +116,7 @@ impl Effects {
             AppCommand::LoadFiles { run } => self.send_to(&self.reader, PageRequest::Files { run }),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
             command @ AppCommand::Filter { .. } => self.send_to(&self.filter, command),
-            AppCommand::Stats(view) => self.send_to(&self.stats, view),
-            AppCommand::Knowledge(order) => self.send_to(&self.knowledge, (order, Arc::clone(view))),
+            AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
             AppCommand::Triage(order) => self.send_to(&self.writer, order),
             AppCommand::Review(scope) => self.send_to(&self.runner, RunnerRequest::Review(scope)),
             AppCommand::Cancel(run) => self.send_to(&self.control, RunnerRequest::Cancel(run)),
@@ -154,7 +135,12 @@ impl Effects {
     }
 
     fn send_to<T>(&self, lane: &Sender<T>, work: T) {
-        if lane.send(work).is_err() {
+        self.report_unless(lane.send(work).is_ok());
+    }
+
+    /// Reports a thread that does not take work any more.
+    fn report_unless(&self, sent: bool) {
+        if !sent {
             // The thread has panicked and has reported that.
             let _ = self
                 .messages
@@ -163,7 +149,7 @@ impl Effects {
     }
 }
 
-fn spawn_worker(name: &str, messages: MessageSender, work: impl FnOnce() + Send + 'static) {
+pub fn spawn_worker(name: &str, messages: MessageSender, work: impl FnOnce() + Send + 'static) {
     let named = name.to_owned();
     let spawned = thread::Builder::new().name(format!("{WORKER}{name}")).spawn(move || {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
@@ -508,22 +494,6 @@ fn describe_request(requested: &RequestOutcome) -> String {
         policy::ReviewAction::Reuse { .. } => format!("{scope} has been reviewed already: {reason}"),
         policy::ReviewAction::Resume { .. } => format!("reviewing {scope}: {reason}"),
         policy::ReviewAction::Skip => reason.clone(),
-    }
-}
-
-/// Serves requests for statistics. After each computation the thread sleeps three times as long as the
-/// computation took (at most [`MAX_STATS_PAUSE`]), so that a busy store does not keep a processor busy.
-fn serve_stats(store: &Store, zone: &TimeZone, views: &Receiver<Arc<StoreView>>, messages: &MessageSender) {
-    while let Ok(first) = views.recv() {
-        let Some(view) = std::iter::once(first).chain(views.try_iter()).last() else { continue };
-        let began = Instant::now();
-        let figures = stats::gather_metrics(store, &view, &RunSelection::default(), zone);
-        // The page shows no single run.
-        let figures = figures.map(|metrics| Arc::new(Metrics { runs: Vec::new(), ..metrics }));
-        if messages.send(AppMessage::Stats(figures.map_err(|error| error.to_string()))).is_err() {
-            return;
-        }
-        thread::sleep((began.elapsed() * 3).min(MAX_STATS_PAUSE));
     }
 }
 

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use super::filter::{FilterOverrides, FindingFilter};
-use super::fixes::{FixIndex, FixOrder, FixPlan};
 use super::input::TerminalInput;
-use super::knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
 use super::page_data::PageData;
+use super::views::fix::{FixIndex, FixOrder, FixPlan};
+use super::views::{ViewReply, ViewRequest};
 use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope};
-use crate::ledger::metrics::Metrics;
 use crate::runner::WatchState;
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
@@ -61,14 +60,8 @@ pub enum AppMessage {
         result: Result<UndoOutcome, String>,
         written: u64,
     },
-    /// Statistics of the store.
-    Stats(Result<Arc<Metrics>, String>),
-    /// Current patterns.
-    Knowledge(Arc<PatternLibrary>),
-    /// Another process has changed the patterns.
-    KnowledgeChanged,
-    /// Result of a knowledge request.
-    KnowledgeFinished(KnowledgeOutcome),
+    /// Data for a view.
+    View(ViewReply),
     /// Result of a review request.
     Requested(Result<ReviewReply, String>),
     Cancelled {
@@ -136,9 +129,8 @@ pub enum AppCommand {
         filter: FindingFilter,
         overrides: Arc<FilterOverrides>,
     },
-    /// Computes the statistics of a view and the files beside it.
-    Stats(Arc<StoreView>),
-    Knowledge(KnowledgeOrder),
+    /// Requests data for a view.
+    View(ViewRequest),
     Triage(TriageOrder),
     Review(Option<Scope>),
     Cancel(RunId),

@@ -12,17 +12,14 @@
 mod activity;
 pub mod app;
 pub mod doc;
+mod draw;
 mod editor;
 mod effects;
 pub mod filter;
-mod fix_loader;
-mod fixes;
 pub mod glyphs;
 mod highlight;
 pub mod input;
 pub mod keymap;
-pub mod knowledge;
-mod knowledge_worker;
 mod layout;
 mod line_edit;
 mod markdown;
@@ -31,12 +28,11 @@ pub mod page_data;
 mod page_loader;
 mod pages;
 mod screen;
-pub mod stats;
 mod terminal;
 pub mod theme;
 pub mod turns;
 mod update;
-mod view;
+pub mod views;
 
 #[cfg(test)]
 mod tests;
@@ -47,11 +43,11 @@ use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
+pub use draw::draw;
 pub use page_data::LedgerText;
 pub use page_loader::LedgerSource;
 pub use screen::Screen;
 pub use update::update;
-pub use view::draw;
 
 use app::{App, AppOptions, RunBudget, SessionInfo};
 use keymap::Keymap;

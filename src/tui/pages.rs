@@ -1,10 +1,7 @@
 //! Builds the pages of the detail pane: loaded values in, a laid-out document out.
 
 mod context;
-mod fix;
-mod knowledge;
 mod run;
-mod stats;
 mod turns;
 mod window;
 
@@ -16,8 +13,7 @@ use super::filter::DEFAULT;
 use super::message::{DetailSubject, Tab};
 use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, HighlightSpans, LedgerText, PageData};
 use super::theme::Role;
-pub use knowledge::build_knowledge_page;
-pub use stats::build_stats_page;
+use super::views::fix;
 
 pub use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
@@ -27,7 +23,7 @@ use crate::domain::{Actor, FindingStatus, Priority, ReportedProblem, TriageActio
 const MAX_ANCHOR_LINES: usize = 18;
 const ANCHOR_TAIL_LINES: usize = 3;
 /// Column width of names in field lists.
-const NAMES: usize = 12;
+pub const NAMES: usize = 12;
 
 /// Builds the page of the selected item.
 pub fn build_page(app: &App, width: usize) -> Doc {
@@ -321,7 +317,7 @@ fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn render_diff(app: &App, diff: &FileDiffPage, width: usize, doc: &mut Doc) {
+pub fn render_diff(app: &App, diff: &FileDiffPage, width: usize, doc: &mut Doc) {
     let mut between = String::new();
     if !diff.from.is_empty() || !diff.to.is_empty() {
         let from = if diff.from.is_empty() { "nothing" } else { short_commit(&diff.from) };

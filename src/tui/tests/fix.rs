@@ -5,10 +5,13 @@ use std::sync::Arc;
 use super::support::*;
 use crate::domain::{FileDiffStat, Fix, FixId, FixStatus};
 use crate::store::triage::UndoOutcome;
-use crate::tui::app::{App, Overlay};
-use crate::tui::fixes::{FixIndex, FixOrder, FixPlan};
+use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FixPage, HighlightSpans, PageData};
+use crate::tui::views::confirm::ConfirmView;
+use crate::tui::views::fix::{FixIndex, FixOrder, FixPlan};
+use crate::tui::views::menu::MenuView;
+use crate::tui::views::prompt::PromptView;
 
 fn fix_id() -> FixId {
     format!("fx_{:026}", 1).parse().expect("an id")
@@ -38,8 +41,8 @@ fn app_with_fix(fix: Fix) -> App {
 }
 
 fn menu(app: &App) -> Vec<String> {
-    match &app.overlay {
-        Overlay::Menu(menu) => menu.items.iter().map(|item| item.label.clone()).collect(),
+    match app.views.front_as::<MenuView>() {
+        Some(menu) => menu.items.iter().map(|item| item.label.clone()).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -65,11 +68,11 @@ fn a_fix_is_asked_for_with_who_makes_it_and_what_it_may_cost() {
     assert!(orders(&commands).is_empty(), "nothing is started before somebody says yes");
     let plan = FixPlan { findings: findings.clone(), reviewer: "claude".to_owned() };
     send(&mut app, AppMessage::FixPlanned(Ok(plan.clone())));
-    let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
+    let Some(ConfirmView { text, .. }) = app.views.front_as() else { panic!("{:?}", app.views) };
     assert_eq!(text, "Have claude fix 2 findings? It may cost up to $1.00.");
     assert!(press(&mut app, "n").is_empty());
     send(&mut app, AppMessage::FixPlanned(Ok(FixPlan { reviewer: "builtin".to_owned(), ..plan })));
-    let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
+    let Some(ConfirmView { text, .. }) = app.views.front_as() else { panic!("{:?}", app.views) };
     assert_eq!(text, "Fix 2 findings with exact suggestions? It costs nothing.");
     let commands = press(&mut app, "y");
     assert_eq!(orders(&commands), [&FixOrder::Make(findings)]);
@@ -84,7 +87,7 @@ fn an_offer_is_applied_after_a_question_and_dropped_without() {
     press(&mut app, "F");
     assert_eq!(menu(&app), ["look at it", "apply it", "drop it", "make another"]);
     assert!(orders(&press(&mut app, "2")).is_empty(), "it asks first");
-    let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
+    let Some(ConfirmView { text, .. }) = app.views.front_as() else { panic!("{:?}", app.views) };
     assert_eq!(text, "Write the patch into your files (1 file, +1 -1)?");
     assert_eq!(orders(&press(&mut app, "y")), [&FixOrder::Apply(fix_id())]);
     assert_eq!(orders(&press(&mut app, "F 3")), [&FixOrder::Drop(fix_id())]);
@@ -101,7 +104,7 @@ fn undo_and_redo_ask_before_they_write_files() {
         let mut app = app_with_fix(fix(status));
         let step = UndoOutcome::Fix(Box::new(fix(status)));
         assert!(orders(&send(&mut app, AppMessage::Triaged { order, result: Ok(step), written: 0 })).is_empty());
-        let Overlay::Confirm { text, .. } = &app.overlay else { panic!("{:?}", app.overlay) };
+        let Some(ConfirmView { text, .. }) = app.views.front_as() else { panic!("{:?}", app.views) };
         assert!(text.contains(word), "{text}");
         assert_eq!(orders(&press(&mut app, "y")), [&expected]);
     }
@@ -191,10 +194,10 @@ fn the_finding_and_the_patch_say_how_it_stands() {
 fn a_question_about_a_fix_does_not_come_in_the_middle_of_something_else() {
     let mut app = showing(120, 40, view());
     press(&mut app, "f");
-    assert!(matches!(app.overlay, Overlay::Prompt(_)));
+    assert!(app.views.front_as::<PromptView>().is_some());
     let plan = FixPlan { findings: vec![finding_id(1).parse().expect("an id")], reviewer: "builtin".to_owned() };
     send(&mut app, AppMessage::FixPlanned(Ok(plan)));
-    assert!(matches!(app.overlay, Overlay::Prompt(_)), "{:?}", app.overlay);
+    assert!(app.views.front_as::<PromptView>().is_some(), "{:?}", app.views);
     press(&mut app, "Esc");
     assert!(screen(&app).contains("ask for it again"), "{}", screen(&app));
 }

@@ -6,10 +6,11 @@ use super::support::*;
 use crate::domain::{FindingStatus, RunStatus, Scope};
 use crate::store::triage::UndoOutcome;
 use crate::store::{RunRow, StoreViewBuilder};
-use crate::tui::app::{App, FirstReview, Overlay, Pane, PendingCount};
+use crate::tui::app::{App, FirstReview, Pane, PendingCount};
 use crate::tui::input::TerminalInput;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, ReviewReply, Tab, TriageOrder};
 use crate::tui::update;
+use crate::tui::views::prompt::PromptView;
 
 fn selected(app: &App) -> String {
     app.selected_finding().map(|finding| finding.id.to_owned()).unwrap_or_default()
@@ -67,8 +68,8 @@ fn a_count_is_typed_in_one_go() {
 
 #[test]
 fn what_is_typed_takes_the_place_of_what_is_offered() {
-    let typed = |app: &mut App| match &app.overlay {
-        Overlay::Prompt(prompt) => prompt.line.text().to_owned(),
+    let typed = |app: &mut App| match app.views.front_as::<PromptView>() {
+        Some(prompt) => prompt.line.text().to_owned(),
         other => panic!("{other:?}"),
     };
     let mut app = showing(160, 48, view());
@@ -166,7 +167,7 @@ fn undo_and_redo_are_the_stores_to_find() {
 fn dismissing_asks_for_a_reason_and_esc_takes_it_back() {
     let mut app = showing(160, 48, view());
     press(&mut app, "v j j x");
-    assert!(matches!(app.overlay, Overlay::Prompt(_)));
+    assert!(app.views.front_as::<PromptView>().is_some());
     let commands = press(&mut app, "Esc");
     assert!(commands.iter().all(|command| !matches!(command, AppCommand::Triage(_))));
     let commands = press(&mut app, "x Enter");
@@ -176,7 +177,7 @@ fn dismissing_asks_for_a_reason_and_esc_takes_it_back() {
     assert_eq!(store(&mut app, commands), 3, "the range that was marked");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "3 dismissed · u undoes"));
     press(&mut app, "j x");
-    assert_eq!(crate::tui::update::dismissal_reasons(&app)[0], "on purpose", "reasons are remembered");
+    assert_eq!(crate::tui::views::prompt::dismissal_reasons(&app)[0], "on purpose", "reasons are remembered");
 }
 
 #[test]

@@ -15,13 +15,17 @@ use crate::knowledge::pattern::{
 };
 use crate::knowledge::rank;
 use crate::syntax::language::Language;
-use crate::tui::app::{App, InputPrompt, NoticeLevel, Overlay};
+use crate::tui::app::{App, NoticeLevel};
 use crate::tui::glyphs;
-use crate::tui::knowledge::{
+use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::views::ViewReply;
+use crate::tui::views::ViewRequest;
+use crate::tui::views::knowledge::KnowledgeView;
+use crate::tui::views::knowledge::{
     ExportOverwrite, KnowledgeOrder, KnowledgeOutcome, KnowledgePane, LanguagePatterns, LearningMode, PatternLibrary,
     PatternLocation, RankedPattern,
 };
-use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::views::prompt::PromptView;
 
 const DAY: i64 = 86_400_000;
 
@@ -121,7 +125,7 @@ fn library() -> PatternLibrary {
 fn open_knowledge(columns: u16, rows: u16, library: PatternLibrary) -> App {
     let mut app = showing(columns, rows, view());
     press(&mut app, "K");
-    send(&mut app, AppMessage::Knowledge(Arc::new(library)));
+    send(&mut app, AppMessage::View(ViewReply::Knowledge(Arc::new(library))));
     app
 }
 
@@ -129,7 +133,7 @@ fn orders(commands: &[AppCommand]) -> Vec<&KnowledgeOrder> {
     commands
         .iter()
         .filter_map(|command| match command {
-            AppCommand::Knowledge(order) => Some(order),
+            AppCommand::View(ViewRequest::Knowledge(order)) => Some(order),
             _ => None,
         })
         .collect()
@@ -137,12 +141,12 @@ fn orders(commands: &[AppCommand]) -> Vec<&KnowledgeOrder> {
 
 /// Returns the description of the selected pattern.
 fn chosen(app: &App) -> String {
-    let chosen = app.knowledge.as_ref().and_then(|view| view.selected_pattern());
+    let chosen = app.views.find::<KnowledgeView>().and_then(|view| view.selected_pattern());
     chosen.map_or_else(String::new, |(_, known)| known.pattern.description.clone())
 }
 
 fn is_open(app: &App) -> bool {
-    app.knowledge.is_some()
+    app.views.find::<KnowledgeView>().is_some()
 }
 
 #[test]
@@ -191,22 +195,22 @@ fn it_is_read_when_it_is_opened_and_when_somebody_asks() {
     assert_eq!(orders(&press(&mut app, "K")), [&KnowledgeOrder::Read]);
     assert!(screen(&app).contains("reading"));
     let known = Arc::new(library());
-    send(&mut app, AppMessage::Knowledge(Arc::clone(&known)));
+    send(&mut app, AppMessage::View(ViewReply::Knowledge(Arc::clone(&known))));
     press(&mut app, "] j");
     let before = screen(&app);
     assert_eq!(orders(&press(&mut app, "r")), [&KnowledgeOrder::Read]);
-    send(&mut app, AppMessage::Knowledge(known));
+    send(&mut app, AppMessage::View(ViewReply::Knowledge(known)));
     assert_eq!(screen(&app), before, "the same patterns draw nothing new");
     // Another process changed the patterns: the notice about a local change stays.
     app.show_notice(NoticeLevel::Success, "muted");
-    assert_eq!(orders(&send(&mut app, AppMessage::KnowledgeChanged)), [&KnowledgeOrder::Read]);
-    send(&mut app, AppMessage::Knowledge(Arc::new(library())));
+    assert_eq!(orders(&send(&mut app, AppMessage::View(ViewReply::KnowledgeChanged))), [&KnowledgeOrder::Read]);
+    send(&mut app, AppMessage::View(ViewReply::Knowledge(Arc::new(library()))));
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "muted"));
     // Replies after the view was closed are ignored.
     press(&mut app, "Esc");
-    send(&mut app, AppMessage::Knowledge(Arc::default()));
+    send(&mut app, AppMessage::View(ViewReply::Knowledge(Arc::default())));
     assert!(!is_open(&app));
-    assert!(orders(&send(&mut app, AppMessage::KnowledgeChanged)).is_empty());
+    assert!(orders(&send(&mut app, AppMessage::View(ViewReply::KnowledgeChanged))).is_empty());
 }
 
 #[test]
@@ -215,7 +219,7 @@ fn every_key_that_leaves_it_leaves_it_and_the_panes_are_as_before() {
     let before = screen(&app);
     for key in ["Esc", "q", "K"] {
         press(&mut app, "K");
-        send(&mut app, AppMessage::Knowledge(Arc::new(library())));
+        send(&mut app, AppMessage::View(ViewReply::Knowledge(Arc::new(library()))));
         assert_ne!(screen(&app), before);
         assert!(press(&mut app, key).is_empty(), "{key} does nothing else");
         assert!(!is_open(&app), "{key}");
@@ -240,7 +244,7 @@ fn one_goes_up_and_down_from_language_to_language_and_into_the_page() {
     assert!(chosen(&app).contains("became"));
     press(&mut app, "g j");
     assert!(chosen(&app).contains("unwrap"));
-    let side = |app: &App| app.knowledge.as_ref().map(|view| view.focus);
+    let side = |app: &App| app.views.find::<KnowledgeView>().map(|view| view.focus);
     for (key, expected) in [
         ("Tab", KnowledgePane::Page),
         ("Tab", KnowledgePane::List),
@@ -258,7 +262,7 @@ fn one_goes_up_and_down_from_language_to_language_and_into_the_page() {
 #[test]
 fn a_page_longer_than_the_screen_scrolls_and_another_one_begins_at_its_top() {
     let mut app = open_knowledge(80, 24, library());
-    let scroll = |app: &App| app.knowledge.as_ref().map_or(usize::MAX, |view| view.scroll);
+    let scroll = |app: &App| app.views.find::<KnowledgeView>().map_or(usize::MAX, |view| view.scroll);
     press(&mut app, "] j Tab G");
     let end = scroll(&app);
     assert!(end > 0);
@@ -275,7 +279,7 @@ fn a_page_longer_than_the_screen_scrolls_and_another_one_begins_at_its_top() {
 #[test]
 fn a_language_folds_to_one_row() {
     let mut app = open_knowledge(160, 48, library());
-    let rows = |app: &App| app.knowledge.as_ref().map_or(0, |view| view.rows.len());
+    let rows = |app: &App| app.views.find::<KnowledgeView>().map_or(0, |view| view.rows.len());
     let all = rows(&app);
     press(&mut app, "j Space");
     assert_eq!((rows(&app), chosen(&app).as_str()), (all - 2, ""), "its own row is selected");
@@ -288,7 +292,7 @@ fn words_narrow_the_list_while_they_are_typed_and_go_again() {
     let mut app = open_knowledge(160, 48, library());
     press(&mut app, "] j");
     let selected = chosen(&app);
-    let rows = |app: &App| app.knowledge.as_ref().map_or(0, |view| view.rows.len());
+    let rows = |app: &App| app.views.find::<KnowledgeView>().map_or(0, |view| view.rows.len());
     let all = rows(&app);
     for (typed, expected) in [
         ("python", 4),
@@ -333,10 +337,12 @@ fn muting_shows_after_it_is_stored() {
     // A less useful pattern moves in the list and stays selected.
     after.languages[1].patterns.rotate_left(1);
     let selected = chosen(&app);
-    send(&mut app, AppMessage::Knowledge(Arc::new(after)));
+    send(&mut app, AppMessage::View(ViewReply::Knowledge(Arc::new(after))));
     send(
         &mut app,
-        AppMessage::KnowledgeFinished(KnowledgeOutcome::Done("muted: it is not used, and not exported".into())),
+        AppMessage::View(ViewReply::KnowledgeFinished(KnowledgeOutcome::Done(
+            "muted: it is not used, and not exported".into(),
+        ))),
     );
     assert_eq!(chosen(&app), selected);
     let text = screen(&app);
@@ -354,7 +360,7 @@ fn forgetting_asks_first(#[case] key: &str) {
     assert!(orders(&press(&mut app, key)).is_empty());
     assert!(screen(&app).contains("for good"), "{}", screen(&app));
     assert!(orders(&press(&mut app, "n")).is_empty());
-    assert!(is_open(&app) && matches!(app.overlay, Overlay::None), "no is back to where one was");
+    assert!(is_open(&app) && !app.views.has_window(), "no is back to where one was");
     press(&mut app, key);
     let commands = press(&mut app, "y");
     let [KnowledgeOrder::Forget { language: Language::Rust, .. }] = orders(&commands)[..] else {
@@ -362,8 +368,8 @@ fn forgetting_asks_first(#[case] key: &str) {
     };
     let mut after = library();
     after.languages[0].patterns.remove(1);
-    send(&mut app, AppMessage::Knowledge(Arc::new(after)));
-    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Done("forgotten".into())));
+    send(&mut app, AppMessage::View(ViewReply::Knowledge(Arc::new(after))));
+    send(&mut app, AppMessage::View(ViewReply::KnowledgeFinished(KnowledgeOutcome::Done("forgotten".into()))));
     assert!(screen(&app).contains("5 patterns"), "{}", screen(&app));
 }
 
@@ -373,7 +379,7 @@ fn a_language_can_be_neither_muted_nor_forgotten() {
     for key in ["m", "D"] {
         assert!(press(&mut app, &format!("g {key}")).is_empty());
         assert!(screen(&app).contains("no pattern is selected"), "{key}");
-        assert!(matches!(app.overlay, Overlay::None));
+        assert!(!app.views.has_window());
     }
 }
 
@@ -381,22 +387,30 @@ fn a_language_can_be_neither_muted_nor_forgotten() {
 fn an_export_asks_where_to_and_before_it_replaces() {
     let mut app = open_knowledge(160, 48, library());
     press(&mut app, "e");
-    let Overlay::Prompt(InputPrompt { line, .. }) = &app.overlay else { panic!("a prompt") };
+    let Some(PromptView { line, .. }) = app.views.front_as() else { panic!("a prompt") };
     assert_eq!(line.text(), "~/revdeck-knowledge.json");
     press(&mut app, "Ctrl-u");
     type_text(&mut app, "/tmp/team file.json");
     let commands = press(&mut app, "Enter");
     let path = "/tmp/team file.json".to_owned();
     assert_eq!(orders(&commands), [&KnowledgeOrder::Export { path: path.clone(), existing: ExportOverwrite::Keep }]);
-    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Exists(path.clone())));
+    send(&mut app, AppMessage::View(ViewReply::KnowledgeFinished(KnowledgeOutcome::Exists(path.clone()))));
     assert!(screen(&app).contains("There is a file /tmp/team file.json. Replace it?"), "{}", screen(&app));
     let commands = press(&mut app, "Enter");
     assert_eq!(orders(&commands), [&KnowledgeOrder::Export { path, existing: ExportOverwrite::Replace }]);
-    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Done("6 patterns in /tmp/team file.json".into())));
+    send(
+        &mut app,
+        AppMessage::View(ViewReply::KnowledgeFinished(KnowledgeOutcome::Done(
+            "6 patterns in /tmp/team file.json".into(),
+        ))),
+    );
     assert!(screen(&app).contains("6 patterns in /tmp/team file.json"));
     // A confirmation that is already open is not replaced.
     press(&mut app, "j D");
-    send(&mut app, AppMessage::KnowledgeFinished(KnowledgeOutcome::Exists("/tmp/team file.json".into())));
+    send(
+        &mut app,
+        AppMessage::View(ViewReply::KnowledgeFinished(KnowledgeOutcome::Exists("/tmp/team file.json".into()))),
+    );
     assert!(screen(&app).contains("Forget this pattern for good?") && screen(&app).contains("export again"));
     press(&mut app, "Esc");
     // An empty path requests nothing.
@@ -439,7 +453,7 @@ fn help_is_in_front_of_it_and_names_its_keys() {
         assert!(text.contains(said), "{said} in {text}");
     }
     press(&mut app, "Esc");
-    assert!(is_open(&app) && matches!(app.overlay, Overlay::None));
+    assert!(is_open(&app) && !app.views.has_window());
 }
 
 #[test]

@@ -13,11 +13,11 @@ use crate::knowledge::cache::{KnowledgeCache, PatternObservation};
 use crate::knowledge::pattern::{EditKind, PatternEvidence, PatternStance};
 use crate::store::{RepoInfo, Store, StoreView};
 use crate::syntax::language::Language;
-use crate::tui::knowledge::{
+use crate::tui::page_data::PageData;
+use crate::tui::views::knowledge::{CacheWatcher, KnowledgeWorker};
+use crate::tui::views::knowledge::{
     ExportOverwrite, KnowledgeOrder, KnowledgeOutcome, LearningMode, PatternLibrary, RankedPattern,
 };
-use crate::tui::knowledge_worker::{CacheWatcher, KnowledgeWorker};
-use crate::tui::page_data::PageData;
 
 /// Knowledge worker with home, store and cache in a temporary folder.
 struct KnowledgeFixture {

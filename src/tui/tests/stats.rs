@@ -9,9 +9,12 @@ use super::support::*;
 use crate::domain::{Actor, FindingStatus, Kind, RunRecord, Time};
 use crate::ledger::metrics::{FindingFact, Metrics, MetricsInput, RunSelection, compute_metrics};
 use crate::store::{StoreView, StoreViewBuilder};
-use crate::tui::app::{App, Overlay};
+use crate::tui::app::App;
 use crate::tui::glyphs;
 use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::views::ViewReply;
+use crate::tui::views::ViewRequest;
+use crate::tui::views::stats::StatsView;
 
 const DAY: i64 = 86_400_000;
 
@@ -61,7 +64,7 @@ fn figures() -> Metrics {
 fn open_stats(columns: u16, rows: u16, metrics: Metrics) -> App {
     let mut app = showing(columns, rows, view());
     press(&mut app, "S");
-    send(&mut app, AppMessage::Stats(Ok(Arc::new(metrics))));
+    send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::new(metrics)))));
     app
 }
 
@@ -69,7 +72,7 @@ fn stats_requests(commands: &[AppCommand]) -> Vec<&Arc<StoreView>> {
     commands
         .iter()
         .filter_map(|command| match command {
-            AppCommand::Stats(view) => Some(view),
+            AppCommand::View(ViewRequest::Stats(view)) => Some(view),
             _ => None,
         })
         .collect()
@@ -94,7 +97,7 @@ fn an_empty_store_has_a_sentence() {
     let mut app = showing(80, 24, complete(StoreViewBuilder::default()));
     press(&mut app, "S");
     assert!(screen(&app).contains("counting"));
-    send(&mut app, AppMessage::Stats(Ok(Arc::default())));
+    send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::default()))));
     assert!(screen(&app).contains("No runs yet"), "{}", screen(&app));
 }
 
@@ -111,24 +114,24 @@ fn the_page_is_asked_for_once_and_again_when_the_store_has_changed_meanwhile() {
     assert_eq!(viewed(&mut app).0, 0);
     let (count, newest) = viewed(&mut app);
     assert_eq!(count, 0);
-    let commands = send(&mut app, AppMessage::Stats(Ok(Arc::new(figures()))));
+    let commands = send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::new(figures())))));
     let again = stats_requests(&commands);
     assert!(again.len() == 1 && Arc::ptr_eq(again[0], &newest), "the newest view is counted");
     let before = screen(&app);
-    assert!(stats_requests(&send(&mut app, AppMessage::Stats(Ok(Arc::new(figures()))))).is_empty());
+    assert!(stats_requests(&send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::new(figures())))))).is_empty());
     assert_eq!(screen(&app), before, "the same figures draw nothing new");
     assert_eq!(viewed(&mut app).0, 1, "nothing is on its way: the next change is asked about");
     // Replies after the page was closed are ignored.
     press(&mut app, "Esc");
-    assert!(matches!(app.overlay, Overlay::None));
-    assert!(stats_requests(&send(&mut app, AppMessage::Stats(Ok(Arc::new(figures()))))).is_empty());
+    assert!(!app.views.has_window());
+    assert!(stats_requests(&send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::new(figures())))))).is_empty());
     assert_eq!(viewed(&mut app).0, 0);
 }
 
 #[test]
 fn figures_that_cannot_be_read_say_so_and_the_old_ones_stay() {
     let mut app = open_stats(160, 48, figures());
-    send(&mut app, AppMessage::Stats(Err("cannot read /s/runs.ndjson".into())));
+    send(&mut app, AppMessage::View(ViewReply::Stats(Err("cannot read /s/runs.ndjson".into()))));
     let text = screen(&app);
     assert!(text.contains("cannot read /s/runs.ndjson") && text.contains("launched"), "{text}");
 }
@@ -138,11 +141,11 @@ fn every_key_that_leaves_it_leaves_it_and_the_others_scroll() {
     for key in ["Esc", "q", "S", "h"] {
         let mut app = open_stats(80, 24, figures());
         assert!(press(&mut app, key).is_empty(), "{key} does nothing else");
-        assert!(matches!(app.overlay, Overlay::None), "{key}");
+        assert!(!app.views.has_window(), "{key}");
     }
     let mut app = open_stats(80, 16, figures());
-    let offset = |app: &App| match &app.overlay {
-        Overlay::Stats(stats) => stats.offset,
+    let offset = |app: &App| match app.views.front_as::<StatsView>() {
+        Some(stats) => stats.offset,
         _ => usize::MAX,
     };
     let mut seen = vec![offset(&app)];

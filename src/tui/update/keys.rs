@@ -1,16 +1,17 @@
 //! Executes key presses and actions.
 
-use super::super::app::{
-    App, ConfirmAction, ContextListing, InputPrompt, InputPromptKind, Menu, MenuChoice, MenuItem, NoticeLevel, Overlay,
-    Pane, PendingCount, PendingCountKind,
-};
+use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCount, PendingCountKind};
 use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::Action;
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject, Tab, TriageOrder};
 use super::super::page_data::PageData;
-use super::super::{filter, knowledge as patterns, markdown, stats};
-use super::{close_overlay, data, fix, folds, knowledge, parse_run_id, prompt, push_quit, rebuild_page, triage};
+use super::super::views::confirm::{ConfirmAction, ConfirmView};
+use super::super::views::menu::{MenuChoice, MenuItem, MenuView};
+use super::super::views::prompt::{InputPromptKind, PromptView};
+use super::super::views::{self, KeyPress, fix};
+use super::super::{filter, markdown};
+use super::{data, folds, parse_run_id, push_quit, rebuild_page, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
 
@@ -18,12 +19,8 @@ use crate::store::{RunRow, WatcherStatus};
 pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) {
     let context = app.key_context();
     let action = app.keymap.action(context, key);
-    if !matches!(app.overlay, Overlay::None) {
-        return handle_overlay_key(app, key, action, commands);
-    }
-    if app.knowledge.is_some() {
-        app.notice = None;
-        return knowledge::handle_key(app, action, commands);
+    if views::handle_key(app, KeyPress { key, action }, commands) {
+        return;
     }
     let count = app.count.take().filter(|count| !count.has_timed_out(app.now));
     if let KeyCode::Char(c @ '0'..='9') = key.code
@@ -75,110 +72,14 @@ fn accepts_count(action: Action) -> bool {
     )
 }
 
-/// Handles a key press while an overlay is open.
-fn handle_overlay_key(app: &mut App, key: KeyEvent, action: Option<Action>, commands: &mut Vec<AppCommand>) {
-    match &mut app.overlay {
-        Overlay::None => {}
-        Overlay::Help { offset } => match action {
-            Some(Action::Abort) => close_overlay(app),
-            _ => match app.keymap.action(super::super::keymap::KeyContext::Global, key) {
-                Some(Action::Down) => *offset += 1,
-                Some(Action::Up) => *offset = offset.saturating_sub(1),
-                Some(Action::HalfPageDown | Action::PageDown) => *offset += 10,
-                Some(Action::HalfPageUp | Action::PageUp) => *offset = offset.saturating_sub(10),
-                _ => {}
-            },
-        },
-        Overlay::Stats(_) => {
-            let page = isize::try_from(stats::page_height(app)).unwrap_or(isize::MAX);
-            match action {
-                Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => close_overlay(app),
-                Some(Action::Down) => stats::scroll(app, 1),
-                Some(Action::Up) => stats::scroll(app, -1),
-                Some(Action::HalfPageDown) => stats::scroll(app, (page / 2).max(1)),
-                Some(Action::HalfPageUp) => stats::scroll(app, -(page / 2).max(1)),
-                Some(Action::PageDown) => stats::scroll(app, page),
-                Some(Action::PageUp) => stats::scroll(app, -page),
-                Some(Action::Top) => stats::scroll(app, isize::MIN),
-                Some(Action::Bottom) => stats::scroll(app, isize::MAX),
-                Some(Action::Redraw) => commands.push(AppCommand::Redraw),
-                Some(Action::Suspend) => commands.push(AppCommand::Suspend),
-                Some(Action::Quit) => push_quit(commands),
-                _ => {}
-            }
-        }
-        Overlay::Menu(menu) => match action {
-            Some(Action::Down) => menu.selected = (menu.selected + 1).min(menu.items.len().saturating_sub(1)),
-            Some(Action::Up) => menu.selected = menu.selected.saturating_sub(1),
-            Some(Action::Abort) => close_overlay(app),
-            Some(Action::Accept) => {
-                let choice = menu.items.get(menu.selected).map(|item| item.choice.clone());
-                close_overlay(app);
-                run_menu_choice(app, choice, commands);
-            }
-            _ => {
-                if let KeyCode::Char(c @ '1'..='9') = key.code
-                    && let Some(item) = menu.items.get(c as usize - '1' as usize)
-                {
-                    let choice = item.choice.clone();
-                    close_overlay(app);
-                    run_menu_choice(app, Some(choice), commands);
-                }
-            }
-        },
-        Overlay::Confirm { question, .. } => match action {
-            Some(Action::Accept) => {
-                let question = question.clone();
-                close_overlay(app);
-                match question {
-                    ConfirmAction::Cancel(run) => {
-                        if let Some(run) = parse_run_id(&run) {
-                            app.show_notice(NoticeLevel::Info, "asking the run to end");
-                            commands.push(AppCommand::Cancel(run));
-                        }
-                    }
-                    ConfirmAction::Fix(order) => fix::send_order(app, order, commands),
-                    ConfirmAction::Knowledge(order) => commands.push(AppCommand::Knowledge(order)),
-                }
-            }
-            Some(Action::Abort) => close_overlay(app),
-            _ => {}
-        },
-        Overlay::Prompt(_) => prompt::handle_key(app, key, action, commands),
-    }
-}
-
-fn run_menu_choice(app: &mut App, choice: Option<MenuChoice>, commands: &mut Vec<AppCommand>) {
-    match choice {
-        None => {}
-        Some(MenuChoice::Review(scope)) => request_review(app, scope, commands),
-        Some(MenuChoice::AskCommit) => open_prompt(app, InputPromptKind::Commit, LineEdit::with_suggestion("HEAD~1")),
-        Some(MenuChoice::AskRange) => open_prompt(app, InputPromptKind::Range, LineEdit::default()),
-        Some(MenuChoice::Copy { text, what }) => {
-            app.show_notice(NoticeLevel::Success, format!("copied {what}"));
-            commands.push(AppCommand::Copy(text));
-        }
-        Some(MenuChoice::Fix(order)) => fix::send_order(app, order, commands),
-        Some(MenuChoice::AskFix { text, order }) => {
-            app.overlay = Overlay::Confirm { question: ConfirmAction::Fix(order), text };
-        }
-        Some(MenuChoice::ShowFix) => {
-            focus_pane(app, Pane::Detail, commands);
-            app.tab = Tab::Fix;
-            app.scroll = 0;
-        }
-        Some(MenuChoice::PlanFix(findings)) => commands.push(AppCommand::PlanFix(findings)),
-    }
-}
-
 pub fn request_review(app: &mut App, scope: Option<Scope>, commands: &mut Vec<AppCommand>) {
     let what = scope.as_ref().map_or_else(|| "what changed".to_owned(), ToString::to_string);
     app.show_notice(NoticeLevel::Info, format!("asking for a review of {what}{}", app.glyphs.ellipsis));
     commands.push(AppCommand::Review(scope));
 }
 
-pub fn open_prompt(app: &mut App, kind: InputPromptKind, line: LineEdit) {
-    app.overlay = Overlay::Prompt(InputPrompt { kind, line, choice: 0 });
+fn open_prompt(app: &mut App, kind: InputPromptKind, line: LineEdit) {
+    app.views.open(PromptView::new(kind, line));
 }
 
 /// Focuses a pane. Focusing runs or files unpins the findings that were kept visible after a decision.
@@ -248,8 +149,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
             }
         }
         A::LeftOut => toggle_context_listing(app, commands),
-        A::Stats => stats::open(app, commands),
-        A::Knowledge => patterns::open(app, commands),
+        A::Stats | A::Knowledge | A::Help => views::open_for_action(app, action, commands),
         A::Open => open_selected(app, commands),
         A::Back => go_back(app, commands),
         A::Unfold => set_run_fold(app, None),
@@ -284,7 +184,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
             let before = std::mem::take(&mut app.search);
             open_prompt(app, InputPromptKind::Search { before, from }, LineEdit::default());
         }
-        A::Review => app.overlay = Overlay::Menu(build_review_menu(app)),
+        A::Review => app.views.open(build_review_menu(app)),
         A::Cancel => confirm_cancel(app),
         A::Pause => toggle_pause(app, commands),
         A::Watch => {
@@ -298,14 +198,13 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
             open_prompt(app, InputPromptKind::Snooze, LineEdit::with_suggestion(offered));
         }
         A::Copy => match build_copy_menu(app) {
-            Some(menu) => app.overlay = Overlay::Menu(menu),
+            Some(menu) => app.views.open(menu),
             None => app.show_notice(NoticeLevel::Info, "nothing is selected"),
         },
         A::Edit => match selected_location(app) {
             Some((path, line)) => commands.push(AppCommand::Edit { path, line }),
             None => app.show_notice(NoticeLevel::Info, "no file is selected"),
         },
-        A::Help => app.overlay = Overlay::Help { offset: 0 },
         A::Redraw => commands.push(AppCommand::Redraw),
         A::Suspend => commands.push(AppCommand::Suspend),
         A::Quit => push_quit(commands),
@@ -551,11 +450,11 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
     found.is_some()
 }
 
-fn build_review_menu(app: &App) -> Menu {
+fn build_review_menu(app: &App) -> MenuView {
     let item = |label: &str, hint: &str, choice| MenuItem { label: label.to_owned(), hint: hint.to_owned(), choice };
     let review = |scope| MenuChoice::Review(Some(scope));
     let branch = if app.session.branch.is_empty() { "HEAD" } else { app.session.branch.as_str() };
-    Menu {
+    MenuView {
         title: "Review",
         items: vec![
             item("what changed", "uncommitted changes, else the last commit", MenuChoice::Review(None)),
@@ -578,7 +477,7 @@ fn confirm_cancel(app: &mut App) {
         .or_else(|| app.headline_run().filter(|run| !run.status.is_terminal()))
         .map(|run| (run.id.to_owned(), format!("Cancel the review of {}? What it found stays.", run.scope)));
     match chosen {
-        Some((run, text)) => app.overlay = Overlay::Confirm { question: ConfirmAction::Cancel(run), text },
+        Some((run, text)) => app.views.open(ConfirmView { action: ConfirmAction::Cancel(run), text }),
         None => app.show_notice(NoticeLevel::Info, "no review is running"),
     }
 }
@@ -615,7 +514,7 @@ fn selected_location(app: &App) -> Option<(String, u32)> {
     }
 }
 
-fn build_copy_menu(app: &App) -> Option<Menu> {
+fn build_copy_menu(app: &App) -> Option<MenuView> {
     let copy = |text: String, what: &'static str| {
         let mut hint = text.lines().next().unwrap_or("").to_owned();
         if what == "the finding" {
@@ -649,5 +548,5 @@ fn build_copy_menu(app: &App) -> Option<Menu> {
         DetailSubject::File { path, .. } => items.push(copy(path.clone(), "the path")),
         DetailSubject::Nothing => return None,
     }
-    Some(Menu { title: "Copy", items, selected: 0 })
+    Some(MenuView { title: "Copy", items, selected: 0 })
 }

@@ -3,36 +3,24 @@
 //!
 //! - A decision about a finding is shown only after the message that it is stored.
 
-mod data;
-mod fix;
+pub mod data;
 mod folds;
 pub use folds::selected_fold as chosen_fold;
 mod keys;
-pub use keys::pausable_run;
-mod knowledge;
-pub use knowledge::confirm_replace;
-mod prompt;
-pub use prompt::dismissal_reasons;
+pub use keys::{commit_mark_range, find_row, focus_pane, go_to_row, pausable_run, request_review, search_next};
 mod triage;
+pub use triage::dismiss;
 
-use super::app::{App, ConfirmAction, FirstReview, NoticeLevel, Overlay, Pane};
+use super::app::{App, FirstReview, NoticeLevel, Pane};
 use super::doc::{Doc, FollowMode};
 use super::input::TerminalInput;
 use super::message::{AppCommand, AppMessage, DetailSubject, ExitCause, Tab};
 use super::page_data::PageData;
+use super::pages;
 use super::theme::{Background, Theme};
-use super::{knowledge as patterns, pages, stats};
+use super::views::{self, ViewChange, fix};
 use crate::domain::RunId;
 use crate::store::Heartbeat;
-
-/// Opens an unprompted confirmation. If an overlay is already open, shows the notice `otherwise` instead, so that
-/// a key does not answer two questions.
-fn confirm_if_idle(app: &mut App, question: ConfirmAction, text: String, otherwise: &str) {
-    match app.overlay {
-        Overlay::None => app.overlay = Overlay::Confirm { question, text },
-        _ => app.show_notice(NoticeLevel::Info, otherwise),
-    }
-}
 
 /// Applies a message at time `now` (milliseconds since 1970) and returns the effects to execute.
 pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
@@ -40,7 +28,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     let mut commands = Vec::new();
     match message {
         AppMessage::Input(TerminalInput::Key(key)) => keys::handle_key(app, key, &mut commands),
-        AppMessage::Input(TerminalInput::Paste(text)) => prompt::handle_paste(app, &text, &mut commands),
+        AppMessage::Input(TerminalInput::Paste(text)) => views::handle_paste(app, &text, &mut commands),
         AppMessage::Input(TerminalInput::Background(rgb)) => {
             if !app.theme_is_set {
                 app.theme = Theme::builtin_for(Background::from_rgb(rgb), app.depth);
@@ -50,22 +38,14 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Resized { columns, rows } => {
             (app.columns, app.rows) = (columns, rows);
             scroll_to_selection(app);
-            stats::build_page(app);
-            patterns::handle_resize(app);
+            views::apply_change(app, &ViewChange::Resized, &mut commands);
         }
         AppMessage::Tick => app.count = app.count.take().filter(|count| !count.has_timed_out(now)),
         AppMessage::StoreRead { view, written } => {
-            stats::handle_view(app, &view, &mut commands);
+            views::apply_change(app, &ViewChange::StoreRead(&view), &mut commands);
             data::apply_view(app, view, written, &mut commands);
         }
-        AppMessage::Stats(figures) => stats::set_figures(app, figures, &mut commands),
-        AppMessage::Knowledge(library) => patterns::set_library(app, library),
-        AppMessage::KnowledgeChanged => {
-            if app.knowledge.is_some() {
-                commands.push(AppCommand::Knowledge(patterns::KnowledgeOrder::Read));
-            }
-        }
-        AppMessage::KnowledgeFinished(outcome) => patterns::show_outcome(app, outcome),
+        AppMessage::View(reply) => views::apply_reply(app, reply, &mut commands),
         AppMessage::Pulses(pulses) => apply_pulses(app, pulses),
         AppMessage::StoreTrouble(text) => app.trouble = Some(text),
         AppMessage::Filtered { serial, view, rows } => data::apply_filtered(app, serial, view, rows),
@@ -253,10 +233,7 @@ fn push_quit(commands: &mut Vec<AppCommand>) {
     commands.push(AppCommand::Quit(None::<ExitCause>));
 }
 
-fn parse_run_id(text: &str) -> Option<RunId> {
+/// Parses the id of a run; `None` if the text is not an id.
+pub fn parse_run_id(text: &str) -> Option<RunId> {
     text.parse().ok()
-}
-
-fn close_overlay(app: &mut App) {
-    app.overlay = Overlay::None;
 }

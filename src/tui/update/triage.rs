@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::super::app::{App, InputPrompt, InputPromptKind, NoticeLevel, Overlay, Pane};
+use super::super::app::{App, NoticeLevel, Pane};
 use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject, TriageOrder, TriageOrderItem};
-use super::{data, fix, keys};
+use super::super::views::fix;
+use super::super::views::prompt::{InputPromptKind, PromptView};
+use super::{data, keys};
 use crate::domain::{FindingStatus, text};
 use crate::store::triage::UndoOutcome;
 
@@ -55,11 +57,7 @@ pub fn set_status(app: &mut App, status: FindingStatus, commands: &mut Vec<AppCo
 pub fn prompt_reason(app: &mut App) {
     let lines = collect_targets(app, FindingStatus::Dismissed);
     if !lines.is_empty() {
-        app.overlay = Overlay::Prompt(InputPrompt {
-            kind: InputPromptKind::Reason { lines },
-            line: LineEdit::default(),
-            choice: 0,
-        });
+        app.views.open(PromptView::new(InputPromptKind::Reason { lines }, LineEdit::default()));
     }
 }
 

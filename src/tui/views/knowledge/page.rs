@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{NAMES, format_kind};
+use super::{KnowledgeView, LanguagePatterns, LearningMode, PatternLibrary, RankedPattern};
 use crate::domain::{Kind, Time, text};
 use crate::knowledge::descriptions;
 use crate::knowledge::form::Form;
@@ -15,7 +15,7 @@ use crate::report::figures::{format_percent, format_thousands, render_sparkline}
 use crate::tui::app::App;
 use crate::tui::doc::{Doc, DocLine, DocSpan};
 use crate::tui::keymap::{Action, KeyContext};
-use crate::tui::knowledge::{KnowledgeView, LanguagePatterns, LearningMode, PatternLibrary, RankedPattern};
+use crate::tui::pages::{NAMES, format_kind};
 use crate::tui::theme::Role;
 
 /// Greatest width of the success bar in columns.
@@ -24,7 +24,7 @@ const MAX_BAR_COLUMNS: usize = 40;
 const MAX_MONTHS: i32 = 24;
 
 /// Builds the page, `width` columns wide.
-pub fn build_knowledge_page(app: &App, view: &KnowledgeView, width: usize) -> Doc {
+pub(super) fn build_knowledge_page(app: &App, view: &KnowledgeView, width: usize) -> Doc {
     let mut doc = Doc::default();
     let Some(library) = &view.library else {
         doc.push(DocLine::styled(Role::Faint, "reading"));
@@ -176,7 +176,7 @@ fn render_pattern(app: &App, library: &PatternLibrary, known: &RankedPattern, wi
             .with_tail(role_of_state(state), state.label()),
     );
     doc.push_blank();
-    for line in super::super::doc::wrap_words(&text::sanitize_line(&build_headline(pattern)), width) {
+    for line in crate::tui::doc::wrap_words(&text::sanitize_line(&build_headline(pattern)), width) {
         doc.push(DocLine::styled(Role::Strong, &line));
     }
     doc.push_blank();

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::activity::ActivityState;
-use super::super::app::{Overlay, Pane};
+use super::super::app::Pane;
 use super::super::doc::{self, DocLine};
 use super::super::filter;
 use super::super::layout::PaneArea;
@@ -12,6 +12,7 @@ use super::super::message::{DetailSubject, Tab};
 use super::super::pages::{format_brief, format_dollars};
 use super::super::theme::Role;
 use super::super::update;
+use super::super::views::prompt::PromptView;
 use super::frame;
 use super::painter::Painter;
 
@@ -28,7 +29,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         }
         return;
     }
-    let wanted = if app.focus == Pane::Detail || matches!(app.overlay, Overlay::Prompt(_)) {
+    let wanted = if app.focus == Pane::Detail || app.views.front_as::<PromptView>().is_some() {
         app.search.to_lowercase()
     } else {
         String::new()
@@ -114,7 +115,7 @@ fn draw_tabs(painter: &mut Painter<'_>, area: Rect) {
 }
 
 /// Draws a line of a page and highlights `wanted` (lower case).
-pub(super) fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &DocLine, wanted: &str) {
+pub fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &DocLine, wanted: &str) {
     let mut right = x + width;
     if let Some(role) = line.fill {
         let style = painter.style(role);

@@ -83,7 +83,7 @@ fn format_location(path: &str, line: u32) -> String {
 }
 
 /// Returns a label of at most 14 columns.
-pub(super) fn kind_label(kind: Kind) -> &'static str {
+pub fn kind_label(kind: Kind) -> &'static str {
     match kind {
         Kind::LongMethod => "long method",
         Kind::MagicNumbers => "magic number",

@@ -1,4 +1,4 @@
-//! Draws the state; one file per pane.
+//! Draws the screen: header, panes, message line and footer; one file per pane. Views draw themselves.
 //!
 //! - Only visible rows are touched, so drawing costs the same for ten findings and for a hundred thousand.
 
@@ -6,16 +6,16 @@ mod detail;
 mod files;
 mod findings;
 mod frame;
-mod knowledge;
-mod overlay;
 pub mod painter;
 mod runs;
-mod stats;
 
 use ratatui::buffer::Buffer;
 
-use super::app::{App, Overlay, Pane};
+use super::app::{App, Pane};
 use super::layout::ScreenLayout;
+pub use detail::draw_line;
+pub use findings::kind_label;
+pub use frame::selection_style;
 use painter::Painter;
 
 /// Draws the whole screen.
@@ -26,20 +26,14 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         return frame::draw_too_small(&mut painter);
     }
     frame::draw_header(&mut painter, &layout);
-    match &app.knowledge {
-        Some(view) => knowledge::draw(&mut painter, view),
-        None => draw_panes(&mut painter, &layout),
+    if app.views.covers_panes() {
+        app.views.draw(&mut painter, &layout, false);
+    } else {
+        draw_panes(&mut painter, &layout);
     }
     frame::draw_notice(&mut painter, &layout);
     frame::draw_footer(&mut painter, layout.footer);
-    match &app.overlay {
-        Overlay::None => {}
-        Overlay::Help { offset } => overlay::draw_help(&mut painter, *offset),
-        Overlay::Stats(page) => stats::draw(&mut painter, &layout, page),
-        Overlay::Menu(menu) => overlay::draw_menu(&mut painter, menu),
-        Overlay::Confirm { question, text } => overlay::draw_confirm(&mut painter, question, text),
-        Overlay::Prompt(prompt) => overlay::draw_prompt(&mut painter, prompt, &layout),
-    }
+    app.views.draw(&mut painter, &layout, true);
 }
 
 fn draw_panes(painter: &mut Painter<'_>, layout: &ScreenLayout) {

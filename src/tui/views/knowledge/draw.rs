@@ -1,24 +1,21 @@
-//! Draws the knowledge view: patterns by language on one side, the page of the selected pattern on the other.
+//! Draws the knowledge view.
 
 use std::borrow::Cow;
 
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::doc::shorten;
-use super::super::knowledge::{
+use super::{
     KnowledgeAreas, KnowledgePane, KnowledgeRow, KnowledgeView, LanguagePatterns, LearningMode, RankedPattern,
-    compute_areas,
 };
-use super::super::pages::format_kind;
-use super::super::theme::Role;
-use super::detail::draw_line;
-use super::findings::kind_label;
-use super::frame;
-use super::painter::Painter;
 use crate::domain::text;
 use crate::knowledge::pattern::{EditKind, Pattern};
 use crate::report::figures::{format_brief, format_percent};
+use crate::tui::doc::shorten;
+use crate::tui::draw::painter::Painter;
+use crate::tui::draw::{draw_line, kind_label, selection_style};
+use crate::tui::pages::format_kind;
+use crate::tui::theme::Role;
 
 /// Column widths from the right: times seen, success bar, success rate.
 const SEEN_COLUMNS: u16 = 6;
@@ -29,8 +26,8 @@ const KIND_COLUMNS: u16 = 18;
 /// Fewest columns for kind and success bar.
 const MIN_ROOMY_COLUMNS: u16 = 64;
 
-pub fn draw(painter: &mut Painter<'_>, view: &KnowledgeView) {
-    let areas = compute_areas(painter.app);
+pub(super) fn draw(painter: &mut Painter<'_>, view: &KnowledgeView) {
+    let areas = view.compute_areas(painter.app);
     if areas.list.height > 0 {
         draw_list(painter, view, &areas);
     }
@@ -84,7 +81,7 @@ fn draw_list(painter: &mut Painter<'_>, view: &KnowledgeView, areas: &KnowledgeA
     if view.library.is_some() && view.rows.is_empty() {
         painter.draw_text(area.x, area.y, area.width, "nothing passes the filter", Role::Faint);
     }
-    let bar = frame::selection_style(painter, has_keys);
+    let bar = selection_style(painter, has_keys);
     for row in 0..area.height {
         let at = view.cursor.offset + usize::from(row);
         let Some(shown) = view.rows.get(at) else { break };

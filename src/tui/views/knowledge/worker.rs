@@ -6,18 +6,16 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use notify::{RecursiveMode, Watcher as _};
 
-use super::knowledge::{
+use super::{
     ExportOverwrite, KnowledgeOrder, KnowledgeOutcome, LanguagePatterns, LearningMode, PatternLibrary, PatternLocation,
     RankedPattern,
 };
-use super::message::AppMessage;
-use super::terminal::MessageSender;
 use crate::config::ClockAndIds;
 use crate::domain::{MuteAction, PatternId, text};
 use crate::knowledge::cache::{self, KnowledgeCache};
@@ -25,6 +23,10 @@ use crate::knowledge::error::KnowledgeError;
 use crate::knowledge::{builtin_patterns, exchange, rank};
 use crate::runner::Runner;
 use crate::store::{Store, StoreView, files};
+use crate::tui::effects::spawn_worker;
+use crate::tui::message::AppMessage;
+use crate::tui::terminal::MessageSender;
+use crate::tui::views::ViewReply;
 
 /// Most runs searched for locations of patterns. Chosen here: older locations are of little use.
 const MAX_SEARCHED_RUNS: usize = 50;
@@ -45,8 +47,19 @@ pub struct KnowledgeWorker {
     pub home: Option<PathBuf>,
 }
 
+/// Starts the threads that execute requests and that report changes of the patterns.
+pub fn start_worker(runner: &Runner, messages: &MessageSender) -> Sender<(KnowledgeOrder, Arc<StoreView>)> {
+    let (requests, orders) = channel();
+    let (touched, touches) = channel();
+    let (worker, send) = (KnowledgeWorker::new(runner), messages.clone());
+    spawn_worker("knowledge", messages.clone(), move || serve_orders(&worker, &orders, touched, &send));
+    let send = messages.clone();
+    spawn_worker("learned", messages.clone(), move || notify_changes(&touches, &send));
+    requests
+}
+
 /// Executes requests in order; after each read or change, sends the library again.
-pub fn serve_orders(
+fn serve_orders(
     librarian: &KnowledgeWorker,
     orders: &Receiver<(KnowledgeOrder, Arc<StoreView>)>,
     touched: Sender<()>,
@@ -64,11 +77,13 @@ pub fn serve_orders(
         }
         let outcome = librarian.execute(&order);
         let reads = matches!(order, KnowledgeOrder::Read | KnowledgeOrder::Mute { .. } | KnowledgeOrder::Forget { .. });
-        if reads && messages.send(AppMessage::Knowledge(Arc::new(librarian.read_library(&view)))).is_err() {
+        if reads
+            && messages.send(AppMessage::View(ViewReply::Knowledge(Arc::new(librarian.read_library(&view))))).is_err()
+        {
             return;
         }
         if let Some(outcome) = outcome
-            && messages.send(AppMessage::KnowledgeFinished(outcome)).is_err()
+            && messages.send(AppMessage::View(ViewReply::KnowledgeFinished(outcome))).is_err()
         {
             return;
         }
@@ -76,11 +91,11 @@ pub fn serve_orders(
 }
 
 /// Reports changes of the cache after [`CHANGE_DEBOUNCE`].
-pub fn notify_changes(touches: &Receiver<()>, messages: &MessageSender) {
+fn notify_changes(touches: &Receiver<()>, messages: &MessageSender) {
     while touches.recv().is_ok() {
         thread::sleep(CHANGE_DEBOUNCE);
         while touches.try_recv().is_ok() {}
-        if messages.send(AppMessage::KnowledgeChanged).is_err() {
+        if messages.send(AppMessage::View(ViewReply::KnowledgeChanged)).is_err() {
             return;
         }
     }

@@ -6,9 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{
-    App, ContextListing, FirstReview, InputPrompt, InputPromptKind, NoticeLevel, Overlay, Pane, PendingCountKind,
-};
+use super::super::app::{App, ContextListing, FirstReview, NoticeLevel, Pane, PendingCountKind};
 use super::super::doc;
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::{MIN_SCREEN_SIZE, PaneArea, ScreenLayout};
@@ -237,6 +235,9 @@ pub fn draw_footer(painter: &mut Painter<'_>, area: Rect) {
 /// Returns the actions of the footer, most useful first.
 fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)> {
     use Action as A;
+    if let Some(view) = app.views.front() {
+        return view.footer(app);
+    }
     let actions = match context {
         KeyContext::Runs | KeyContext::Global => {
             let third = if app.has_active_runs() { A::Cancel } else { A::Unfold };
@@ -269,44 +270,10 @@ fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)>
             vec![A::Edit, A::NextTab, A::Zoom, A::Search, A::Back, A::Help]
         }
         KeyContext::Detail => vec![A::Addressed, A::Dismiss, A::Edit, A::NextTab, A::Zoom, A::Back, A::Help],
-        KeyContext::Menu => vec![A::Accept, A::Down, A::Up, A::Abort],
-        KeyContext::Confirm => vec![A::Accept, A::Abort],
-        KeyContext::Prompt => match &app.overlay {
-            Overlay::Prompt(InputPrompt { kind: InputPromptKind::Filter { .. }, .. }) => {
-                vec![A::Accept, A::Complete, A::DeleteWord, A::DeleteLine, A::Abort]
-            }
-            Overlay::Prompt(InputPrompt { kind: InputPromptKind::Reason { .. }, .. }) => {
-                return [
-                    (A::Accept, "dismiss"),
-                    (A::Down, "choose a reason"),
-                    (A::DeleteLine, "delete line"),
-                    (A::Abort, "back"),
-                ]
-                .to_vec();
-            }
-            _ => vec![A::Accept, A::DeleteWord, A::DeleteLine, A::Abort],
-        },
-        KeyContext::Knowledge => return knowledge_actions(app),
-        KeyContext::Stats => vec![A::Abort, A::Down, A::Up, A::Bottom],
-        KeyContext::Help => vec![A::Abort],
+        // The keys of views.
+        _ => Vec::new(),
     };
     actions.into_iter().map(|action| (action, action.footer_label())).collect()
-}
-
-/// Returns the actions for the selected pattern, or for a language.
-fn knowledge_actions(app: &App) -> Vec<(Action, &'static str)> {
-    use Action as A;
-    let Some(view) = &app.knowledge else { return Vec::new() };
-    if view.is_empty() {
-        return vec![(A::Reload, "reload"), (A::Back, "back"), (A::Help, "help")];
-    }
-    let of_it = match view.selected_pattern() {
-        Some((_, known)) => vec![(A::Mute, if known.pattern.muted { "unmute" } else { "mute" }), (A::Forget, "forget")],
-        None => vec![(A::Unfold, if view.is_folded() { "unfold" } else { "fold" })],
-    };
-    let of_all =
-        [(A::Filter, "filter"), (A::Export, "export"), (A::Reload, "reload"), (A::Back, "back"), (A::Help, "help")];
-    of_it.into_iter().chain(of_all).collect()
 }
 
 /// Returns the pause or resume action if the run supports it.

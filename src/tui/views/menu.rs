@@ -1,0 +1,134 @@
+//! Menu: a list of choices.
+
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
+
+use super::confirm::{ConfirmAction, ConfirmView};
+use super::fix::{self, FixOrder};
+use super::prompt::{InputPromptKind, PromptView};
+use super::window::draw_window;
+use super::{KeyPress, View, ViewFlow, with_labels};
+use crate::domain::{FindingId, Scope};
+use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::draw::painter::Painter;
+use crate::tui::input::KeyCode;
+use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::layout::ScreenLayout;
+use crate::tui::line_edit::LineEdit;
+use crate::tui::message::{AppCommand, Tab};
+use crate::tui::theme::Role;
+use crate::tui::update::{focus_pane, request_review};
+
+/// Open menu.
+#[derive(Debug, Clone)]
+pub struct MenuView {
+    pub title: &'static str,
+    pub items: Vec<MenuItem>,
+    pub selected: usize,
+}
+
+/// Line of a menu.
+#[derive(Debug, Clone)]
+pub struct MenuItem {
+    pub label: String,
+    pub hint: String,
+    pub choice: MenuChoice,
+}
+
+/// Effect of a menu item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MenuChoice {
+    Review(Option<Scope>),
+    AskCommit,
+    AskRange,
+    Copy {
+        text: String,
+        what: &'static str,
+    },
+    Fix(FixOrder),
+    /// As `Fix`, after a confirmation that shows `text`.
+    AskFix {
+        text: String,
+        order: FixOrder,
+    },
+    ShowFix,
+    PlanFix(Vec<FindingId>),
+}
+
+impl MenuChoice {
+    fn run(self, app: &mut App, commands: &mut Vec<AppCommand>) {
+        match self {
+            Self::Review(scope) => request_review(app, scope, commands),
+            Self::AskCommit => {
+                app.views.open(PromptView::new(InputPromptKind::Commit, LineEdit::with_suggestion("HEAD~1")));
+            }
+            Self::AskRange => app.views.open(PromptView::new(InputPromptKind::Range, LineEdit::default())),
+            Self::Copy { text, what } => {
+                app.show_notice(NoticeLevel::Success, format!("copied {what}"));
+                commands.push(AppCommand::Copy(text));
+            }
+            Self::Fix(order) => fix::send_order(app, order, commands),
+            Self::AskFix { text, order } => app.views.open(ConfirmView { action: ConfirmAction::Fix(order), text }),
+            Self::ShowFix => {
+                focus_pane(app, Pane::Detail, commands);
+                app.tab = Tab::Fix;
+                app.scroll = 0;
+            }
+            Self::PlanFix(findings) => commands.push(AppCommand::PlanFix(findings)),
+        }
+    }
+}
+
+impl View for MenuView {
+    fn key_context(&self) -> KeyContext {
+        KeyContext::Menu
+    }
+
+    fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        let chosen = match (press.action, press.key.code) {
+            (Some(Action::Down), _) => {
+                self.selected = (self.selected + 1).min(self.items.len().saturating_sub(1));
+                return ViewFlow::Open;
+            }
+            (Some(Action::Up), _) => {
+                self.selected = self.selected.saturating_sub(1);
+                return ViewFlow::Open;
+            }
+            (Some(Action::Abort), _) => return ViewFlow::Close,
+            (Some(Action::Accept), _) => self.items.get(self.selected),
+            (_, KeyCode::Char(c @ '1'..='9')) => match self.items.get(c as usize - '1' as usize) {
+                Some(item) => Some(item),
+                None => return ViewFlow::Open,
+            },
+            _ => return ViewFlow::Open,
+        };
+        if let Some(item) = chosen {
+            item.choice.clone().run(app, commands);
+        }
+        ViewFlow::Close
+    }
+
+    fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
+        let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0) as u16;
+        let hint = self.items.iter().map(|item| item.hint.width()).max().unwrap_or(0) as u16;
+        let width = (label + hint + 12).max(30);
+        let inside = draw_window(painter, width, self.items.len() as u16 + 2, false, self.title);
+        let bar = painter.style(Role::Selected);
+        for (row, item) in self.items.iter().enumerate().take(usize::from(inside.height)) {
+            let y = inside.y + row as u16;
+            if row == self.selected {
+                painter.fill(Rect::new(inside.x - 1, y, inside.width + 2, 1), bar);
+                painter.set_overlay_style(Some(ratatui::style::Style { fg: None, ..bar }));
+            }
+            painter.draw_text(inside.x, y, 2, &(row + 1).to_string(), Role::Key);
+            painter.draw_text(inside.x + 3, y, label, &item.label, Role::Normal);
+            let x = inside.x + 3 + label + 3;
+            painter.draw_text(x, y, inside.right().saturating_sub(x), &item.hint, Role::Muted);
+            painter.set_overlay_style(None);
+        }
+    }
+
+    fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
+        with_labels([Action::Accept, Action::Down, Action::Up, Action::Abort])
+    }
+}

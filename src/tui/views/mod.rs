@@ -1,0 +1,253 @@
+//! Views and windows in front of the panes: each file holds the state, the keys, the loading, the page and the
+//! drawing of one view.
+//!
+//! To add a view:
+//!
+//! 1. a file here with a type that implements [`View`];
+//! 2. its keys: a context and an action in `keymap.rs`, their keys in `assets/keymap.toml`;
+//! 3. below in this file: its line in [`open_for_action`], and, if it loads data, its variants of [`ViewRequest`] and
+//!    [`ViewReply`] and its thread in [`ViewWorkers`].
+
+pub mod confirm;
+pub mod fix;
+pub mod help;
+pub mod knowledge;
+pub mod menu;
+pub mod prompt;
+pub mod stats;
+mod window;
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use jiff::tz::TimeZone;
+
+use super::app::App;
+use super::draw::painter::Painter;
+use super::input::KeyEvent;
+use super::keymap::{Action, KeyContext};
+use super::layout::ScreenLayout;
+use super::message::AppCommand;
+use super::terminal::MessageSender;
+use crate::ledger::metrics::Metrics;
+use crate::runner::Runner;
+use crate::store::StoreView;
+use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
+
+/// View in place of the panes, or window in front of them. While one of its functions runs, the view is not in
+/// [`App::views`].
+pub trait View: fmt::Debug + Any {
+    /// Returns the context in which the keymap looks up the view's keys.
+    fn key_context(&self) -> KeyContext;
+
+    /// Returns true for a window, which stands in front of the panes and over which no unprompted question opens;
+    /// false for a view that is drawn in place of the panes.
+    fn is_window(&self) -> bool {
+        true
+    }
+
+    /// Handles a key press. The view in front gets all keys.
+    fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow;
+
+    /// Handles pasted text.
+    fn handle_paste(&mut self, _app: &mut App, _text: &str, _commands: &mut Vec<AppCommand>) {}
+
+    /// Adapts the view to a change. Every open view gets every change.
+    fn update(&mut self, _app: &mut App, _change: &ViewChange<'_>, _commands: &mut Vec<AppCommand>) {}
+
+    /// Draws the view.
+    fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout);
+
+    /// Returns the actions of the footer with their labels, most useful first.
+    fn footer(&self, app: &App) -> Vec<(Action, &'static str)>;
+}
+
+/// Key press and the action bound to it in the context of the view.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyPress {
+    pub key: KeyEvent,
+    pub action: Option<Action>,
+}
+
+/// State of a view after a key press.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewFlow {
+    Open,
+    Close,
+}
+
+/// Change that may concern an open view.
+#[derive(Debug)]
+pub enum ViewChange<'a> {
+    Resized,
+    /// The store has changed.
+    StoreRead(&'a Arc<StoreView>),
+    /// Data that a view requested.
+    Reply(&'a ViewReply),
+}
+
+/// Request of a view for data, executed by its worker thread.
+#[derive(Debug)]
+pub enum ViewRequest {
+    /// Computes the statistics of a view of the store and the files beside it.
+    Stats(Arc<StoreView>),
+    Knowledge(KnowledgeOrder),
+}
+
+/// Message of a view's worker thread.
+#[derive(Debug)]
+pub enum ViewReply {
+    /// Statistics of the store.
+    Stats(Result<Arc<Metrics>, String>),
+    /// Current patterns.
+    Knowledge(Arc<PatternLibrary>),
+    /// Another process has changed the patterns.
+    KnowledgeChanged,
+    /// Result of a knowledge request.
+    KnowledgeFinished(KnowledgeOutcome),
+}
+
+/// Opens the view of an action; other actions are ignored.
+pub fn open_for_action(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) {
+    match action {
+        Action::Help => app.views.open(help::HelpView::default()),
+        Action::Stats => stats::open(app, commands),
+        Action::Knowledge => knowledge::open(app, commands),
+        _ => {}
+    }
+}
+
+/// Hands a reply to the open views.
+pub fn apply_reply(app: &mut App, reply: ViewReply, commands: &mut Vec<AppCommand>) {
+    match reply {
+        // Its result matters after the view was closed, too.
+        ViewReply::KnowledgeFinished(outcome) => knowledge::show_outcome(app, outcome),
+        reply => apply_change(app, &ViewChange::Reply(&reply), commands),
+    }
+}
+
+/// Worker threads of the views.
+pub struct ViewWorkers {
+    stats: Sender<Arc<StoreView>>,
+    knowledge: Sender<(KnowledgeOrder, Arc<StoreView>)>,
+}
+
+impl ViewWorkers {
+    /// Starts the threads.
+    pub fn start(runner: &Runner, zone: TimeZone, messages: &MessageSender) -> Self {
+        Self {
+            stats: stats::start_worker(runner.store.clone(), zone, messages),
+            knowledge: knowledge::start_worker(runner, messages),
+        }
+    }
+
+    /// Sends a request to its thread; `view` is the newest view of the store. Returns false if the thread has ended.
+    pub fn send(&self, request: ViewRequest, view: &Arc<StoreView>) -> bool {
+        match request {
+            ViewRequest::Stats(view) => self.stats.send(view).is_ok(),
+            ViewRequest::Knowledge(order) => self.knowledge.send((order, Arc::clone(view))).is_ok(),
+        }
+    }
+}
+
+/// Open views, from back to front.
+#[derive(Debug, Default)]
+pub struct ViewStack {
+    views: Vec<Box<dyn View>>,
+}
+
+impl ViewStack {
+    /// Opens a view in front of the others.
+    pub fn open(&mut self, view: impl View) {
+        self.views.push(Box::new(view));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+
+    /// Returns the view in front, which gets the keys.
+    pub fn front(&self) -> Option<&dyn View> {
+        self.views.last().map(|view| &**view)
+    }
+
+    /// Returns the view in front if it has this type.
+    pub fn front_as<V: View>(&self) -> Option<&V> {
+        self.views.last().and_then(|view| downcast(&**view))
+    }
+
+    /// Returns the open view of this type.
+    pub fn find<V: View>(&self) -> Option<&V> {
+        self.views.iter().find_map(|view| downcast(&**view))
+    }
+
+    /// Returns true if a window stands in front.
+    pub fn has_window(&self) -> bool {
+        self.front().is_some_and(View::is_window)
+    }
+
+    /// Returns true if a view is drawn in place of the panes.
+    pub fn covers_panes(&self) -> bool {
+        self.views.iter().any(|view| !view.is_window())
+    }
+
+    /// Draws the views in place of the panes, or the windows in front of them.
+    pub fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout, windows: bool) {
+        for view in self.views.iter().filter(|view| view.is_window() == windows) {
+            view.draw(painter, layout);
+        }
+    }
+}
+
+fn downcast<V: View>(view: &dyn View) -> Option<&V> {
+    let view: &dyn Any = view;
+    view.downcast_ref()
+}
+
+/// Hands a key press to the view in front. Returns false if no view is open.
+pub fn handle_key(app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> bool {
+    let Some(mut view) = app.views.views.pop() else { return false };
+    let place = app.views.views.len();
+    if view.handle_key(app, press, commands) == ViewFlow::Open {
+        // A view that was opened meanwhile stays in front.
+        app.views.views.insert(place, view);
+    }
+    true
+}
+
+/// Hands pasted text to the view in front.
+pub fn handle_paste(app: &mut App, text: &str, commands: &mut Vec<AppCommand>) {
+    if let Some(mut view) = app.views.views.pop() {
+        let place = app.views.views.len();
+        view.handle_paste(app, text, commands);
+        app.views.views.insert(place, view);
+    }
+}
+
+/// Hands a change to every open view.
+pub fn apply_change(app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
+    let mut views = std::mem::take(&mut app.views.views);
+    for view in &mut views {
+        view.update(app, change, commands);
+    }
+    views.append(&mut app.views.views);
+    app.views.views = views;
+}
+
+/// Changes the open view of this type, if there is one.
+pub fn change_view<V: View>(app: &mut App, change: impl FnOnce(&mut V, &mut App)) {
+    let Some(place) = app.views.views.iter().position(|view| downcast::<V>(&**view).is_some()) else { return };
+    let mut view = app.views.views.remove(place);
+    let inside: &mut dyn Any = &mut *view;
+    if let Some(inside) = inside.downcast_mut::<V>() {
+        change(inside, app);
+    }
+    app.views.views.insert(place, view);
+}
+
+/// Returns actions with their own labels, for a footer.
+pub fn with_labels<const N: usize>(actions: [Action; N]) -> Vec<(Action, &'static str)> {
+    actions.into_iter().map(|action| (action, action.footer_label())).collect()
+}

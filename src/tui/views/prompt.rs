@@ -1,0 +1,346 @@
+//! Text prompts: filter, search, reason, revision, time, path.
+
+use ratatui::layout::Rect;
+
+use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
+use super::window::draw_window;
+use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
+use crate::domain::{Disposition, Scope, text};
+use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::doc;
+use crate::tui::draw::painter::Painter;
+use crate::tui::filter::{self, FindingFilter};
+use crate::tui::input::KeyCode;
+use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::layout::ScreenLayout;
+use crate::tui::line_edit::LineEdit;
+use crate::tui::message::{AppCommand, TriageOrderItem};
+use crate::tui::theme::Role;
+use crate::tui::update::{data, dismiss, find_row, go_to_row, request_review, search_next};
+
+/// Open prompt: the text input line and its purpose.
+#[derive(Debug, Clone)]
+pub struct PromptView {
+    pub kind: InputPromptKind,
+    pub line: LineEdit,
+    /// 1-based index of the suggestion that was inserted last; 0 for none.
+    pub choice: usize,
+}
+
+/// Purpose of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InputPromptKind {
+    /// Edits the findings filter; `before` is restored on cancel.
+    Filter {
+        before: String,
+    },
+    Search {
+        before: String,
+        from: usize,
+    },
+    /// Asks for the reason of these dismissals.
+    Reason {
+        lines: Vec<TriageOrderItem>,
+    },
+    Commit,
+    Range,
+    /// Asks how long automatic reviews pause.
+    Snooze,
+    /// Edits the filter of the knowledge view; `before` is restored on cancel.
+    Patterns {
+        before: String,
+    },
+    /// Asks for the path to which knowledge is exported.
+    Export,
+}
+
+/// Returns the suggested reasons for a dismissal: reasons of this session, then the common ones.
+pub fn dismissal_reasons(app: &App) -> Vec<String> {
+    let mut all: Vec<String> = app.decisions.reasons.iter().take(4).cloned().collect();
+    for reason in Disposition::REASONS {
+        if !all.iter().any(|known| known == reason) {
+            all.push(reason.to_owned());
+        }
+    }
+    all
+}
+
+impl View for PromptView {
+    fn key_context(&self) -> KeyContext {
+        KeyContext::Prompt
+    }
+
+    fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        match press.action {
+            Some(Action::Accept) => return self.accept(app, commands),
+            Some(Action::Abort) => {
+                self.abort(app, commands);
+                return ViewFlow::Close;
+            }
+            Some(Action::Complete | Action::Down | Action::Up) => match self.kind {
+                InputPromptKind::Filter { .. } => self.complete(),
+                InputPromptKind::Reason { .. } => {
+                    self.choose_reason(&dismissal_reasons(app), press.action == Some(Action::Up));
+                    return ViewFlow::Open;
+                }
+                _ => {}
+            },
+            action => {
+                if !self.edit(action, press) {
+                    return ViewFlow::Open;
+                }
+            }
+        }
+        self.apply_typed(app, commands);
+        ViewFlow::Open
+    }
+
+    fn handle_paste(&mut self, app: &mut App, text: &str, commands: &mut Vec<AppCommand>) {
+        self.line.insert(text.trim_end_matches(['\r', '\n']));
+        self.choice = 0;
+        self.apply_typed(app, commands);
+    }
+
+    fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout) {
+        match &self.kind {
+            InputPromptKind::Reason { lines } => draw_reason_prompt(painter, self, lines.len()),
+            InputPromptKind::Filter { .. } => {
+                let completion = filter::complete(self.line.text(), self.line.cursor());
+                let help: Vec<&str> = completion.candidates.iter().map(String::as_str).collect();
+                draw_input_line(painter, layout, "filter", self, &help);
+            }
+            InputPromptKind::Search { .. } => draw_input_line(painter, layout, "search", self, &[]),
+            InputPromptKind::Commit => {
+                draw_input_line(painter, layout, "commit", self, &["any revision: HEAD~2, v1.0, 3fa2c1"]);
+            }
+            InputPromptKind::Snooze => {
+                draw_input_line(painter, layout, "snooze", self, &["for 30m, 2h, 1d", "until 14:00", "off"]);
+            }
+            InputPromptKind::Patterns { .. } => {
+                draw_input_line(painter, layout, "filter", self, &["language, kind, origin, words"]);
+            }
+            InputPromptKind::Export => draw_input_line(painter, layout, "export to", self, &[]),
+            InputPromptKind::Range => {
+                draw_input_line(painter, layout, "range", self, &["A..B from A to B", "A...B since B left A"]);
+            }
+        }
+    }
+
+    fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
+        use Action as A;
+        match self.kind {
+            InputPromptKind::Filter { .. } => {
+                with_labels([A::Accept, A::Complete, A::DeleteWord, A::DeleteLine, A::Abort])
+            }
+            InputPromptKind::Reason { .. } => vec![
+                (A::Accept, "dismiss"),
+                (A::Down, "choose a reason"),
+                (A::DeleteLine, "delete line"),
+                (A::Abort, "back"),
+            ],
+            _ => with_labels([A::Accept, A::DeleteWord, A::DeleteLine, A::Abort]),
+        }
+    }
+}
+
+impl PromptView {
+    pub fn new(kind: InputPromptKind, line: LineEdit) -> Self {
+        Self { kind, line, choice: 0 }
+    }
+
+    /// Edits the line. Returns false if the key does not edit.
+    fn edit(&mut self, action: Option<Action>, press: KeyPress) -> bool {
+        let line = &mut self.line;
+        match action {
+            Some(Action::CursorLeft) => line.move_left(),
+            Some(Action::CursorRight) => line.move_right(),
+            Some(Action::CursorStart) => line.move_to_start(),
+            Some(Action::CursorEnd) => line.move_to_end(),
+            Some(Action::DeleteLeft) => line.delete_left(),
+            Some(Action::DeleteRight) => line.delete_right(),
+            Some(Action::DeleteWord) => line.delete_word(),
+            Some(Action::DeleteLine) => line.delete_all(),
+            _ => match press.key.code {
+                KeyCode::Char(c) if !press.key.ctrl && !press.key.alt => {
+                    line.insert(c.encode_utf8(&mut [0; 4]));
+                    self.choice = 0;
+                }
+                _ => return false,
+            },
+        }
+        true
+    }
+
+    /// Completes the word at the cursor with the first candidate.
+    fn complete(&mut self) {
+        let completion = filter::complete(self.line.text(), self.line.cursor());
+        if let Some(candidate) = completion.candidates.first() {
+            let ends = if candidate.ends_with(':') { "" } else { " " };
+            self.line.replace(completion.start, &format!("{candidate}{ends}"));
+        }
+    }
+
+    /// Inserts the next or previous of the offered reasons.
+    fn choose_reason(&mut self, offered: &[String], up: bool) {
+        let n = offered.len();
+        self.choice = match up {
+            true if self.choice <= 1 => n,
+            true => self.choice - 1,
+            false => self.choice % n.max(1) + 1,
+        };
+        if let Some(reason) = offered.get(self.choice.wrapping_sub(1)) {
+            self.line.set_text(reason);
+        }
+    }
+
+    /// Applies changed text: filter and search show their results while the user types.
+    fn apply_typed(&self, app: &mut App, commands: &mut Vec<AppCommand>) {
+        let text = self.line.text().trim().to_owned();
+        match &self.kind {
+            InputPromptKind::Filter { .. } if text != app.filter_text => {
+                app.filter_text = text;
+                data::refilter(app, commands);
+            }
+            InputPromptKind::Patterns { .. } => filter_patterns(app, &text),
+            InputPromptKind::Search { from, .. } => {
+                app.search = text;
+                if app.search.is_empty() {
+                    go_to_row(app, *from);
+                } else {
+                    find_row(app, *from, true, false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn accept(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        let text = self.line.text().trim().to_owned();
+        match &mut self.kind {
+            InputPromptKind::Filter { .. } => {
+                let faults = FindingFilter::parse(&text).faults;
+                if !faults.is_empty() {
+                    app.show_notice(NoticeLevel::Error, format!("the filter does not know {}", faults.join(", ")));
+                }
+            }
+            InputPromptKind::Search { before, .. } => {
+                if text.is_empty() {
+                    app.search = std::mem::take(before);
+                    search_next(app, true, 1);
+                } else if app.focus != Pane::Detail && !find_row(app, focused_row(app), true, false) {
+                    app.show_notice(NoticeLevel::Info, format!("{text:?} is not here"));
+                }
+            }
+            InputPromptKind::Reason { .. } if text.is_empty() => {
+                app.show_notice(NoticeLevel::Error, "a dismissal needs a reason, so that nobody has to find it again");
+                return ViewFlow::Open;
+            }
+            InputPromptKind::Reason { lines } => dismiss(app, std::mem::take(lines), &text, commands),
+            InputPromptKind::Patterns { .. } => {}
+            InputPromptKind::Commit | InputPromptKind::Snooze | InputPromptKind::Export | InputPromptKind::Range
+                if text.is_empty() => {}
+            InputPromptKind::Commit => request_review(app, Some(Scope::Commit(text)), commands),
+            InputPromptKind::Snooze => commands.push(AppCommand::Snooze(text)),
+            InputPromptKind::Export => {
+                commands.push(AppCommand::View(ViewRequest::Knowledge(KnowledgeOrder::Export {
+                    path: text,
+                    existing: ExportOverwrite::Keep,
+                })))
+            }
+            InputPromptKind::Range => match Scope::parse_range(&text) {
+                Some(scope) => request_review(app, Some(scope), commands),
+                None => app.show_notice(NoticeLevel::Error, format!("{text:?} is no range; write A..B or A...B")),
+            },
+        }
+        ViewFlow::Close
+    }
+
+    /// Restores the state before the prompt.
+    fn abort(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) {
+        match &mut self.kind {
+            InputPromptKind::Filter { before } => {
+                if *before != app.filter_text {
+                    app.filter_text = std::mem::take(before);
+                    data::refilter(app, commands);
+                }
+            }
+            InputPromptKind::Search { before, from } => {
+                app.search = std::mem::take(before);
+                go_to_row(app, *from);
+            }
+            InputPromptKind::Reason { .. } => app.show_notice(NoticeLevel::Info, "nothing dismissed"),
+            InputPromptKind::Patterns { before } => filter_patterns(app, before),
+            InputPromptKind::Commit | InputPromptKind::Range | InputPromptKind::Snooze | InputPromptKind::Export => {}
+        }
+    }
+}
+
+/// Applies a filter to the knowledge view.
+fn filter_patterns(app: &mut App, filter: &str) {
+    change_view(app, |view: &mut KnowledgeView, app| view.set_filter(app, filter));
+}
+
+/// Returns the selected row of the list that has the focus.
+fn focused_row(app: &App) -> usize {
+    match app.focus {
+        Pane::Runs => app.run_cursor.selected,
+        Pane::Files => app.file_cursor.selected,
+        Pane::Findings | Pane::Detail => app.finding_cursor.selected,
+    }
+}
+
+/// Draws `filter  status:open p:0▏   undecided open …` in place of the message line.
+fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str, prompt: &PromptView, help: &[&str]) {
+    painter.fill(layout.notice, painter.style(Role::Normal));
+    let area = Rect { y: layout.notice.bottom().saturating_sub(1), height: 1, ..layout.notice };
+    let x = 1 + painter.draw_text(1, area.y, 10, name, Role::Title) + 2;
+    let width = area.width.saturating_sub(x + 1);
+    let help_width: u16 = if help.is_empty() { 0 } else { (width * 2 / 5).max(16) };
+    let field = Rect::new(x, area.y, width.saturating_sub(help_width), 1);
+    draw_line_edit(painter, field, prompt);
+    let mut at = field.right() + 2;
+    for (index, word) in help.iter().enumerate() {
+        let room = area.right().saturating_sub(at + 1);
+        if room < 4 {
+            break;
+        }
+        let role = if index == 0 { Role::Accent } else { Role::Muted };
+        at += painter.draw_text(at, area.y, room, word, role) + 2;
+    }
+}
+
+/// Draws the typed text, scrolled so that the cursor is visible.
+fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, prompt: &PromptView) {
+    painter.fill(field, painter.style(Role::Prompt));
+    let text = prompt.line.text();
+    let before = text.get(..prompt.line.cursor()).unwrap_or(text);
+    let room = usize::from(field.width.saturating_sub(1));
+    let shown_before = doc::fit_end(before, room);
+    let used = painter.draw_text(field.x, field.y, field.width, shown_before, Role::Prompt);
+    if prompt.line.is_suggestion() {
+        // Styled as a selection, because the next character replaces it.
+        painter.restyle(Rect::new(field.x, field.y, used, 1), painter.style(Role::Selected));
+    }
+    let after = &text[before.len()..];
+    let cursor = field.x + used;
+    painter.draw_text(cursor, field.y, field.right().saturating_sub(cursor), after, Role::Prompt);
+    let style = painter.style(Role::Prompt).add_modifier(ratatui::style::Modifier::REVERSED);
+    painter.restyle(Rect::new(cursor.min(field.right().saturating_sub(1)), field.y, 1, 1), style);
+}
+
+fn draw_reason_prompt(painter: &mut Painter<'_>, prompt: &PromptView, count: usize) {
+    let reasons = dismissal_reasons(painter.app);
+    let title = format!("Why dismiss {}?", text::format_count(count, "finding"));
+    let inside = draw_window(painter, 66, reasons.len() as u16 + 5, false, &title);
+    draw_line_edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), prompt);
+    for (row, reason) in reasons.iter().enumerate() {
+        let y = inside.y + 3 + row as u16;
+        if y >= inside.bottom() {
+            break;
+        }
+        let chosen = row + 1 == prompt.choice;
+        let sign = if chosen { painter.app.glyphs.bar } else { " " };
+        painter.draw_text(inside.x, y, 1, sign, Role::Accent);
+        painter.draw_text(inside.x + 2, y, inside.width - 2, reason, if chosen { Role::Normal } else { Role::Muted });
+    }
+}

@@ -1,0 +1,338 @@
+//! Statistics: work and cost of reviews, charts over time, precision by kind and reviewer.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
+
+use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, with_labels};
+use crate::ledger::metrics::{Metrics, OutcomeCounts, Precision, RunSelection};
+use crate::report::figures::{format_brief, format_percent, format_short_count, render_sparkline};
+use crate::report::stats::{MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_span, gather_metrics};
+use crate::store::{Store, StoreView};
+use crate::tui::app::App;
+use crate::tui::doc::{Doc, DocLine, shorten};
+use crate::tui::draw::draw_line;
+use crate::tui::draw::painter::Painter;
+use crate::tui::effects::spawn_worker;
+use crate::tui::glyphs::Glyphs;
+use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::layout::ScreenLayout;
+use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::pages::format_kind;
+use crate::tui::terminal::MessageSender;
+use crate::tui::theme::Role;
+
+/// Longest pause between two computations of the statistics while the store changes.
+const MAX_PAUSE: Duration = Duration::from_secs(3);
+/// Columns of names before facts and charts, and of totals behind charts.
+const NAMES: usize = 14;
+const SUM: usize = 8;
+/// Greatest width of a chart in columns; a wider chart makes days hard to compare.
+const MAX_CHART_COLUMNS: usize = 120;
+/// Column widths of a table: found, addressed, dismissed, precision, at least.
+const FIGURE_COLUMNS: [usize; 5] = [9, 11, 11, 11, 10];
+const BY_KIND: &str = "By kind";
+const BY_REVIEWER: &str = "By reviewer";
+/// Headings of the columns that only the reviewers table has.
+const REVIEWER_COLUMNS: &str = "   runs  tokens";
+/// Smallest and greatest width of a precision bar in columns.
+const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=40;
+
+/// State of the open page.
+#[derive(Debug, Clone, Default)]
+pub struct StatsView {
+    /// Metrics with an empty list of runs, because the page shows no single run.
+    metrics: Option<Arc<Metrics>>,
+    /// Error of the last read.
+    trouble: Option<String>,
+    doc: Doc,
+    /// First visible line (0-based).
+    pub offset: usize,
+    refresh: RefreshState,
+}
+
+/// State of the request for the figures of the newest view of the store.
+#[derive(Debug, Clone, Default)]
+enum RefreshState {
+    #[default]
+    Done,
+    Pending,
+    /// The store has changed since the request; the figures are requested again when the pending ones arrive.
+    Outdated(Arc<StoreView>),
+}
+
+/// Opens the page and requests its figures.
+pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let mut view = StatsView { refresh: RefreshState::Pending, ..StatsView::default() };
+    commands.push(request(&app.view));
+    view.build_page(app);
+    app.views.open(view);
+}
+
+fn request(view: &Arc<StoreView>) -> AppCommand {
+    AppCommand::View(ViewRequest::Stats(Arc::clone(view)))
+}
+
+impl View for StatsView {
+    fn key_context(&self) -> KeyContext {
+        KeyContext::Stats
+    }
+
+    fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        let page = isize::try_from(page_height(app)).unwrap_or(isize::MAX);
+        match press.action {
+            Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => return ViewFlow::Close,
+            Some(Action::Down) => self.scroll(app, 1),
+            Some(Action::Up) => self.scroll(app, -1),
+            Some(Action::HalfPageDown) => self.scroll(app, (page / 2).max(1)),
+            Some(Action::HalfPageUp) => self.scroll(app, -(page / 2).max(1)),
+            Some(Action::PageDown) => self.scroll(app, page),
+            Some(Action::PageUp) => self.scroll(app, -page),
+            Some(Action::Top) => self.scroll(app, isize::MIN),
+            Some(Action::Bottom) => self.scroll(app, isize::MAX),
+            Some(Action::Redraw) => commands.push(AppCommand::Redraw),
+            Some(Action::Suspend) => commands.push(AppCommand::Suspend),
+            Some(Action::Quit) => commands.push(AppCommand::Quit(None)),
+            _ => {}
+        }
+        ViewFlow::Open
+    }
+
+    fn update(&mut self, app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
+        match change {
+            ViewChange::Resized => self.build_page(app),
+            ViewChange::StoreRead(view) => self.refresh(view, commands),
+            ViewChange::Reply(ViewReply::Stats(figures)) => {
+                self.set_figures(figures, commands);
+                self.build_page(app);
+            }
+            ViewChange::Reply(_) => {}
+        }
+    }
+
+    /// Draws the page between header and message line.
+    fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout) {
+        let top = layout.header.y + 1;
+        let area = Rect::new(0, top, layout.header.width, layout.notice.y.saturating_sub(top));
+        painter.fill(area, painter.style(Role::Normal));
+        let used = painter.draw_text(1, top, area.width.saturating_sub(2), "Stats", Role::Title);
+        painter.draw_rule(used + 2, top, area.width.saturating_sub(used + 3), Role::Focus);
+        let body = Rect::new(1, top + 1, area.width.saturating_sub(2), area.height.saturating_sub(1));
+        for row in 0..body.height {
+            let Some(line) = self.doc.lines.get(self.offset + usize::from(row)) else { break };
+            draw_line(painter, body.x, body.y + row, body.width, line, "");
+        }
+        painter.draw_scroll_thumb(body, self.offset, self.doc.lines.len());
+    }
+
+    fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
+        with_labels([Action::Abort, Action::Down, Action::Up, Action::Bottom])
+    }
+}
+
+impl StatsView {
+    /// Requests new figures after a change of the store.
+    fn refresh(&mut self, view: &Arc<StoreView>, commands: &mut Vec<AppCommand>) {
+        match self.refresh {
+            RefreshState::Done => {
+                self.refresh = RefreshState::Pending;
+                commands.push(request(view));
+            }
+            RefreshState::Pending | RefreshState::Outdated(_) => {
+                self.refresh = RefreshState::Outdated(Arc::clone(view));
+            }
+        }
+    }
+
+    /// Takes figures that arrived, or the error.
+    fn set_figures(&mut self, figures: &Result<Arc<Metrics>, String>, commands: &mut Vec<AppCommand>) {
+        self.refresh = match std::mem::take(&mut self.refresh) {
+            RefreshState::Outdated(view) => {
+                commands.push(request(&view));
+                RefreshState::Pending
+            }
+            RefreshState::Done | RefreshState::Pending => RefreshState::Done,
+        };
+        match figures {
+            Ok(metrics) => (self.metrics, self.trouble) = (Some(Arc::clone(metrics)), None),
+            Err(why) => self.trouble = Some(why.clone()),
+        }
+    }
+
+    /// Builds the page for the current width.
+    fn build_page(&mut self, app: &App) {
+        self.doc = build_stats_page(app, self, usize::from(app.columns.saturating_sub(4)).max(20));
+        self.scroll(app, 0);
+    }
+
+    /// Scrolls the page by a number of lines.
+    fn scroll(&mut self, app: &App, by: isize) {
+        let most = self.doc.lines.len().saturating_sub(page_height(app));
+        self.offset = self.offset.saturating_add_signed(by).min(most);
+    }
+}
+
+/// Returns the number of lines between the page's title and the message line (at least 1).
+fn page_height(app: &App) -> usize {
+    let layout = app.layout();
+    usize::from(layout.notice.y.saturating_sub(layout.header.y + 2)).max(1)
+}
+
+/// Starts the thread that computes the statistics.
+pub fn start_worker(store: Store, zone: TimeZone, messages: &MessageSender) -> Sender<Arc<StoreView>> {
+    let (requests, views) = channel();
+    let send = messages.clone();
+    spawn_worker("stats", messages.clone(), move || serve_requests(&store, &zone, &views, &send));
+    requests
+}
+
+/// Serves requests for statistics. After each computation the thread sleeps three times as long as the
+/// computation took (at most [`MAX_PAUSE`]), so that a busy store does not keep a processor busy.
+fn serve_requests(store: &Store, zone: &TimeZone, views: &Receiver<Arc<StoreView>>, messages: &MessageSender) {
+    while let Ok(first) = views.recv() {
+        let Some(view) = std::iter::once(first).chain(views.try_iter()).last() else { continue };
+        let began = Instant::now();
+        let figures = gather_metrics(store, &view, &RunSelection::default(), zone);
+        // The page shows no single run.
+        let figures = figures.map(|metrics| Arc::new(Metrics { runs: Vec::new(), ..metrics }));
+        let reply = ViewReply::Stats(figures.map_err(|error| error.to_string()));
+        if messages.send(AppMessage::View(reply)).is_err() {
+            return;
+        }
+        thread::sleep((began.elapsed() * 3).min(MAX_PAUSE));
+    }
+}
+
+/// Builds the page, `width` columns wide.
+fn build_stats_page(app: &App, stats: &StatsView, width: usize) -> Doc {
+    let mut doc = Doc::default();
+    if let Some(why) = &stats.trouble {
+        doc.push_paragraph(Role::Warn, &format!("These figures may be old: {why}"), width);
+        doc.push_blank();
+    }
+    match &stats.metrics {
+        None if stats.trouble.is_some() => {}
+        None => doc.push(DocLine::styled(Role::Faint, "counting")),
+        Some(metrics) if metrics.totals.launched + metrics.totals.skipped == 0 => {
+            doc.push_paragraph(Role::Normal, "No runs yet: the first review will have figures here.", width);
+        }
+        Some(metrics) => render_figures(app, metrics, width, &mut doc),
+    }
+    doc
+}
+
+fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
+    let dot = format!(" {} ", app.glyphs.dot);
+    for fact in describe_metrics(metrics) {
+        doc.push_field(fact.name, NAMES, Role::Normal, &fact.parts.join(&dot), width);
+    }
+    let charts = build_charts(metrics, width.saturating_sub(NAMES + SUM + 2).min(MAX_CHART_COLUMNS));
+    if charts.iter().any(|chart| chart.values.len() > 1) {
+        doc.push_blank();
+        doc.push(
+            DocLine::styled(Role::Title, &pad_end("Over time", NAMES))
+                .with_span(Role::Faint, &describe_span(&metrics.series, &app.zone)),
+        );
+        for chart in charts {
+            let room = width.saturating_sub(NAMES + SUM + 2).min(MAX_CHART_COLUMNS);
+            let line = render_sparkline(&chart.values, chart.max, room, &app.glyphs.eighths);
+            doc.push(
+                DocLine::styled(Role::Muted, &pad_end(chart.name, NAMES))
+                    .with_span(Role::Accent, &line)
+                    .with_span(Role::Normal, &format!("  {}", chart.total)),
+            );
+        }
+    }
+    // The figures of both tables are aligned if there is room.
+    let longest = |names: &mut dyn Iterator<Item = usize>, title: &str| names.max().unwrap_or(0).max(title.width());
+    let kind_names = longest(&mut metrics.by_kind.iter().map(|kind| kind.kind.word().width()), BY_KIND);
+    let reviewer_names = longest(&mut metrics.by_reviewer.iter().map(|one| one.reviewer.width()), BY_REVIEWER);
+    let block = kind_names.max(reviewer_names + REVIEWER_COLUMNS.width());
+    let aligned = block + FIGURE_COLUMNS.iter().sum::<usize>() <= width;
+    let kind_names = if aligned { block } else { kind_names };
+    let reviewer_names = if aligned { block - REVIEWER_COLUMNS.width() } else { reviewer_names };
+    let kinds: Vec<StatsTableRow<'_>> = metrics
+        .by_kind
+        .iter()
+        .map(|kind| (format_kind(kind.kind.word()), String::new(), &kind.findings, &kind.precision))
+        .collect();
+    render_table(&app.glyphs, (BY_KIND, ""), &kinds, (kind_names, width), doc);
+    let reviewers: Vec<StatsTableRow<'_>> = metrics
+        .by_reviewer
+        .iter()
+        .map(|one| {
+            let own = format!("{:>7}{:>8}", format_short_count(u64::from(one.runs)), format_brief(one.tokens_spent));
+            (one.reviewer.clone(), own, &one.findings, &one.precision)
+        })
+        .collect();
+    render_table(&app.glyphs, (BY_REVIEWER, REVIEWER_COLUMNS), &reviewers, (reviewer_names, width), doc);
+}
+
+/// Name, text of extra columns, outcomes, precision.
+type StatsTableRow<'a> = (String, String, &'a OutcomeCounts, &'a Precision);
+
+/// Renders a table. `own` holds the headings of extra columns; `wanted` is the width of the name column, `width`
+/// that of the page.
+fn render_table(
+    glyphs: &Glyphs,
+    (title, own): (&str, &str),
+    rows: &[StatsTableRow<'_>],
+    (wanted, width): (usize, usize),
+    doc: &mut Doc,
+) {
+    if rows.is_empty() {
+        return;
+    }
+    let names = ["found", "addressed", "dismissed", "precision", "at least"];
+    let figures: usize = FIGURE_COLUMNS.iter().sum::<usize>() + own.width();
+    let room = width.saturating_sub(figures).min(wanted).max(4);
+    // The bar stands between the counts and the shares.
+    let bar = width.saturating_sub(room + figures + 3).min(*BAR_COLUMNS.end());
+    let bar = if BAR_COLUMNS.contains(&bar) { bar } else { 0 };
+    let gap = if bar > 0 { bar + 3 } else { 0 };
+    let cells = |cells: &[String], columns: &[usize]| {
+        cells.iter().zip(columns).map(|(cell, width)| format!("{cell:>width$}")).collect::<String>()
+    };
+    let named = names.map(str::to_owned);
+    doc.push_blank();
+    doc.push(DocLine::styled(Role::Title, &pad_end(title, room)).with_span(
+        Role::Faint,
+        &format!(
+            "{own}{}{}{}",
+            cells(&named[..3], &FIGURE_COLUMNS[..3]),
+            " ".repeat(gap),
+            cells(&named[3..], &FIGURE_COLUMNS[3..])
+        ),
+    ));
+    for (name, own, fates, precision) in rows {
+        let counts = [fates.found, fates.addressed, fates.dismissed].map(|n| format_short_count(u64::from(n)));
+        let shares = [format_percent(precision.share), format_percent(precision.at_least)];
+        let few =
+            precision.share.is_some_and(|share| share < 0.5) && precision.decided_count() >= MIN_TELLING_DECISIONS;
+        let mut line = DocLine::styled(Role::Normal, &pad_end(&shorten(name, room, glyphs.ellipsis), room))
+            .with_span(Role::Normal, &format!("{own}{}", cells(&counts, &FIGURE_COLUMNS[..3])));
+        if bar > 0 {
+            line = with_precision_bar(line, glyphs, precision, bar);
+        }
+        doc.push(line.with_span(if few { Role::Warn } else { Role::Normal }, &cells(&shares, &FIGURE_COLUMNS[3..])));
+    }
+}
+
+/// Appends a bar of a precision: lower bound, share, rest.
+fn with_precision_bar(line: DocLine, glyphs: &Glyphs, precision: &Precision, width: usize) -> DocLine {
+    let cells = |share: Option<f64>| (share.unwrap_or(0.0) * width as f64).round() as usize;
+    let (certain, likely) = (cells(precision.at_least), cells(precision.share));
+    line.with_span(Role::Normal, "   ")
+        .with_span(Role::Filled, &glyphs.filled.repeat(certain))
+        .with_span(Role::Muted, &glyphs.filled.repeat(likely.saturating_sub(certain)))
+        .with_span(Role::Empty, &glyphs.empty.repeat(width.saturating_sub(likely.max(certain))))
+}
+
+fn pad_end(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
