@@ -41,6 +41,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossterm::Command as _;
+use crossterm::clipboard::CopyToClipboard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
 pub use draw::draw;
@@ -318,7 +320,7 @@ impl EventLoop {
             match command {
                 AppCommand::Quit(end) => return Ok(LoopFlow::Break(end)),
                 AppCommand::Redraw => self.screen.invalidate(),
-                AppCommand::Copy(text) => self.terminal.write(&encode_clipboard(&text))?,
+                AppCommand::Copy(text) => self.terminal.write(encode_clipboard(&text).as_bytes())?,
                 AppCommand::Edit { path, line } => {
                     let edited = self.open_editor(&path, line)?;
                     return self.handle_message(AppMessage::Edited(edited));
@@ -363,7 +365,9 @@ impl EventLoop {
 }
 
 /// Encodes text for the terminal's clipboard as an OSC 52 sequence.
-fn encode_clipboard(text: &str) -> Vec<u8> {
-    use base64::Engine as _;
-    format!("\x1b]52;c;{}\x07", base64::engine::general_purpose::STANDARD.encode(text)).into_bytes()
+fn encode_clipboard(text: &str) -> String {
+    let mut bytes = String::new();
+    // Writing to memory does not fail.
+    let _ = CopyToClipboard::to_clipboard_from(text).write_ansi(&mut bytes);
+    bytes
 }

@@ -374,3 +374,8 @@ fn what_was_set_right_is_told_until_a_key_is_pressed() {
     send(&mut app, AppMessage::Reconciled(None));
     assert_eq!(app.notice, None);
 }
+
+#[test]
+fn copied_text_reaches_the_terminal_as_base64() {
+    assert_eq!(crate::tui::encode_clipboard("src/ü.rs:7\u{1b}[2J"), "\x1b]52;c;c3JjL8O8LnJzOjcbWzJK\x1b\\");
+}
