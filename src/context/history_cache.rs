@@ -15,7 +15,8 @@ use super::retrieve::history::{
 use super::retrieve::paths::is_code;
 use super::retrieve::words::identifiers;
 use crate::git::{CommitAncestor, CommitFileChange, CommitFileChangeKind, GitError, Hunk, Repo};
-use crate::index::disk_cache::{CacheKey, DiskCache, PackedReader, PackedWriter};
+use crate::index::codec::{PackedReader, PackedWriter};
+use crate::index::disk_cache::{CacheKey, DiskCache};
 
 /// Largest cache in bytes; a history of 3,000 commits takes about one megabyte.
 const MAX_CACHE_BYTES: u64 = 32 << 20;

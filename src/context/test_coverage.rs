@@ -10,7 +10,7 @@ mod reports;
 use std::collections::HashMap;
 
 use crate::domain::LineRange;
-use crate::index::disk_cache::{PackedReader, PackedWriter};
+use crate::index::codec::{PackedReader, PackedWriter};
 
 pub use reports::CoverageReports;
 

@@ -55,6 +55,6 @@ impl FingerprintSource for FingerprintIndex {
         // The same bytes have other tokens in another language.
         let language = |path| Language::detect(path, b"");
         let is_alike = segment.path(file) == path || language(segment.path(file)) == language(path);
-        is_alike.then(|| prints.get(file.fingerprint_range()))?
+        is_alike.then(|| prints.get(file.fingerprints.as_range()))?
     }
 }

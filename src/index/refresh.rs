@@ -9,13 +9,13 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
 
 use super::segment::Segment;
-use super::segment_builder::SegmentBuilder;
+use super::segment_builder::{NewFile, SegmentBuilder};
 use super::view::{self, IndexView};
 use super::{Index, IndexError, IndexProgress, RefreshReport, sealed_file};
 use crate::domain::OmissionReason;
@@ -24,7 +24,6 @@ use crate::index::chunk;
 use crate::index::disk;
 use crate::masking::secret_files::is_secret_file;
 use crate::reviewers::analyzer::file_fingerprints;
-use crate::syntax::facts::is_test_path;
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 use crate::tokens::{Encoding, count_tokens};
@@ -58,75 +57,108 @@ pub fn refresh(
     let tree = repo.tree_id(commit)?;
     create_folder(folder)?;
     let _lock = lock(folder, progress)?;
-    let mut repaired = None;
-    let mark = folder.join(sealed_file::DAMAGED_FILE_NAME);
-    let mut note = |error: IndexError| match error {
-        IndexError::Damaged { path, what } => {
-            tracing::warn!(path = %path.display(), what, "a part of the index is left away and rebuilt");
-            set_aside(&path, &mark)?;
-            repaired.get_or_insert_with(|| format!("the index was not as it should be ({what}) and is rebuilt"));
-            Ok(())
-        }
-        IndexError::Outdated { path } => remove_unusable(&path),
-        error => Err(error),
-    };
-    if mark.symlink_metadata().is_ok() {
-        note(IndexError::Damaged { path: mark.clone(), what: "a part of it was damaged" })?;
-    }
-
+    let mut repairs = Repairs::begin(folder)?;
     let own = IndexView::path_of_tree(folder, &tree);
-    match Index::from_view(folder, &own) {
-        Ok(Some(index)) if index.is_whole() => {
-            mark_used(&own);
-            if repaired.is_some() {
-                remove_unusable(&mark)?;
-            }
-            let known = index.known_file_count();
-            return Ok(RefreshReport { index, read: 0, known, repaired });
-        }
-        Ok(_) => {}
-        Err(error) => note(error)?,
+    if let Some(index) = repairs.use_sound(Index::from_view(folder, &own))?.flatten().filter(Index::is_whole) {
+        mark_used(&own);
+        let known = index.known_file_count();
+        return Ok(RefreshReport { index, read: 0, known, repaired: repairs.finish()? });
     }
-    let mut work = RefreshWork { folder, tree: &tree, segments: Vec::new(), live: Vec::new(), total: 0 };
-    let mut was_there = false;
-    for (name, path) in view::list_files(folder)? {
-        was_there |= name.starts_with("view-");
-        if name.starts_with(sealed_file::TEMPORARY_PREFIX) {
-            remove_if_possible(&path);
-        } else if Segment::is_file_name(&name) {
-            match Segment::open(&path) {
-                Ok(Some(segment)) => work.segments.push((name, segment)),
-                Ok(None) => {}
-                Err(error) => note(error)?,
-            }
-        }
-    }
-    // A view whose segment is missing shows that data was lost.
-    for path in if was_there { IndexView::list_latest(folder)? } else { Vec::new() } {
-        match IndexView::read(&path) {
-            Ok(Some(view)) if view.segments.iter().all(|name| work.segments.iter().any(|(known, _)| known == name)) => {
-            }
-            Ok(Some(_)) => note(IndexError::Damaged { path, what: "a part of it is gone" })?,
-            Ok(None) => {}
-            Err(error) => note(error)?,
-        }
-    }
+    let segments = repairs.open_segments()?;
+    repairs.check_views(&segments)?;
 
     // Building the token table takes 50 ms; meanwhile the files are listed and the first files are parsed.
     let _ = std::thread::Builder::new().spawn(|| count_tokens(Encoding::O200kBase, ""));
     let files = repo.tree_files(commit)?;
-    work.total = files.len() as u32;
+    let mut work = RefreshWork { folder, tree: &tree, segments, live: Vec::new(), total: files.len() as u32 };
     let unknown = work.adopt_known_files(&files);
     let read = unknown.len() as u32;
     work.read_files(repo, &files, &unknown, progress)?;
     work.merge_segments(&|| progress(IndexProgress::Reading { files: read, total: read }).is_break())?;
     work.publish_view()?;
     work.remove_unneeded(&own)?;
-    if repaired.is_some() {
-        remove_unusable(&mark)?;
-    }
+    let repaired = repairs.finish()?;
     let index = Index::from_view(folder, &own)?.ok_or(IndexError::Damaged { path: own, what: "it is gone" })?;
     Ok(RefreshReport { index, read, known: work.total - read, repaired })
+}
+
+/// Removal of the unusable files of an index folder.
+///
+/// A damaged file is renamed to a mark. The mark tells the next refresh about the damage until a refresh succeeds.
+struct Repairs<'a> {
+    folder: &'a Path,
+    mark: PathBuf,
+    /// Description of the first damage that was found.
+    repaired: Option<String>,
+}
+
+impl<'a> Repairs<'a> {
+    /// Begins with the damage that an earlier refresh or a reader has marked.
+    fn begin(folder: &'a Path) -> Result<Self, IndexError> {
+        let mark = folder.join(sealed_file::DAMAGED_FILE_NAME);
+        let mut repairs = Self { folder, mark, repaired: None };
+        if repairs.mark.symlink_metadata().is_ok() {
+            repairs.repair(IndexError::Damaged { path: repairs.mark.clone(), what: "a part of it was damaged" })?;
+        }
+        Ok(repairs)
+    }
+
+    /// Returns the opened part; removes it and returns `None` if it is damaged or outdated.
+    fn use_sound<T>(&mut self, opened: Result<T, IndexError>) -> Result<Option<T>, IndexError> {
+        match opened {
+            Ok(part) => Ok(Some(part)),
+            Err(error) => self.repair(error).map(|()| None),
+        }
+    }
+
+    fn repair(&mut self, error: IndexError) -> Result<(), IndexError> {
+        match error {
+            IndexError::Damaged { path, what } => {
+                tracing::warn!(path = %path.display(), what, "a part of the index is left away and rebuilt");
+                set_aside(&path, &self.mark)?;
+                self.repaired
+                    .get_or_insert_with(|| format!("the index was not as it should be ({what}) and is rebuilt"));
+                Ok(())
+            }
+            IndexError::Outdated { path } => remove_unusable(&path),
+            error => Err(error),
+        }
+    }
+
+    /// Opens the sound segments of the folder and removes unfinished files.
+    fn open_segments(&mut self) -> Result<Vec<(String, Segment)>, IndexError> {
+        let mut segments = Vec::new();
+        for (name, path) in view::list_files(self.folder)? {
+            if name.starts_with(sealed_file::TEMPORARY_PREFIX) {
+                remove_if_possible(&path);
+            } else if Segment::is_file_name(&name)
+                && let Some(segment) = self.use_sound(Segment::open(&path))?.flatten()
+            {
+                segments.push((name, segment));
+            }
+        }
+        Ok(segments)
+    }
+
+    /// Repairs damaged views. A view whose segment is missing shows that data was lost.
+    fn check_views(&mut self, segments: &[(String, Segment)]) -> Result<(), IndexError> {
+        let is_known = |name: &String| segments.iter().any(|(known, _)| known == name);
+        for path in IndexView::list_latest(self.folder)? {
+            let view = self.use_sound(IndexView::read(&path))?.flatten();
+            if view.is_some_and(|view| !view.segments.iter().all(is_known)) {
+                self.repair(IndexError::Damaged { path, what: "a part of it is gone" })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the mark after a successful refresh. Returns the description of the repaired damage.
+    fn finish(self) -> Result<Option<String>, IndexError> {
+        if self.repaired.is_some() {
+            remove_unusable(&self.mark)?;
+        }
+        Ok(self.repaired)
+    }
 }
 
 /// Removes an unusable file, so that it does not block its replacement.
@@ -304,7 +336,7 @@ impl RefreshWork<'_> {
         for [at, _] in &self.live {
             used[*at as usize] += 1;
         }
-        let is_small = |at: &usize| used[*at] > 0 && self.segments[*at].1.bytes_on_disk() < MAX_SMALL_SEGMENT_BYTES;
+        let is_small = |at: &usize| used[*at] > 0 && self.segments[*at].1.length() < MAX_SMALL_SEGMENT_BYTES;
         let is_left = |at: &usize| used[*at] > 0 && used[*at] * 2 < self.segments[*at].1.files().len();
         let small: Vec<usize> = (0..self.segments.len()).filter(is_small).collect();
         let mut merged: Vec<usize> = (0..self.segments.len()).filter(|at| !is_small(at) && is_left(at)).collect();
@@ -456,9 +488,13 @@ impl<'a> IndexWorker<'a> {
                     || (chunk::cut_text(parsers, &file.path, &text, language), file_fingerprints(&file.path, &content));
                 // A panic on one file must not stop the indexing of all other files.
                 match std::panic::catch_unwind(AssertUnwindSafe(read)) {
-                    Ok((cut, prints)) => {
-                        self.builder.add_file(&file.path, blob, &text, is_test_path(&file.path), &cut, &prints);
-                    }
+                    Ok((cut, fingerprints)) => self.builder.add_file(&NewFile {
+                        path: &file.path,
+                        blob,
+                        text: &text,
+                        cut: &cut,
+                        fingerprints: &fingerprints,
+                    }),
                     Err(_) => {
                         self.parsers = Parsers::default();
                         self.builder.leave_out(&file.path, blob, OmissionReason::Unreadable);

@@ -17,7 +17,7 @@ use crate::reviewers::analyzer::FINGERPRINT_VERSION;
 
 /// Format version. Increase the upper number with every change of the file contents, of the cutting into chunks, or of
 /// the splitting into words.
-const VERSION: u64 = 6 << 32 | FINGERPRINT_VERSION as u64;
+const VERSION: u64 = 7 << 32 | FINGERPRINT_VERSION as u64;
 const MAGIC_NUMBER: u64 = u64::from_ne_bytes(*b"revdeck\x01");
 /// Size of a checksum in bytes: half of a BLAKE3 hash.
 const CHECKSUM_BYTES: usize = 16;
@@ -173,7 +173,7 @@ impl SealedFile {
     }
 
     /// Returns the size of the file in bytes.
-    pub fn bytes_on_disk(&self) -> u64 {
+    pub fn length(&self) -> u64 {
         self.table.last().map_or(0, |last| last.start + last.length)
     }
 }

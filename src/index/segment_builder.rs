@@ -1,82 +1,70 @@
-//! Builds a segment: cuts files into chunks, interns names and words, and records every occurrence.
+//! Builds a segment: interns the words and names of files and records which file has which.
 //!
 //! - A segment holds a bounded amount of text, so building it takes a bounded amount of memory.
 
-use std::iter::Peekable;
-
-use super::segment::{ChunkRecord, DeclarationRecord, FileRecord, NAME_ROLES, NO_NUMBER, Segment};
+use super::IndexError;
+use super::postings::{Postings, WordRole, WordTable};
+use super::segment::{ChunkRecord, DeclarationRecord, FileRecord, NO_NUMBER, RecordRange, Segment, SegmentSections};
 use super::words::{self, MAX_RUN_BYTES};
-use super::{IndexError, sealed_file, varint};
 use crate::domain::OmissionReason;
-use crate::index::chunk::{ChunkKind, CutFile, IdentifierUse, RowRange};
+use crate::index::chunk::{ChunkKind, CutFile};
 use crate::index::interner::Interner;
 
 /// Text size from which a segment counts as full, in bytes.
 const FULL_SEGMENT_BYTES: usize = 16 << 20;
 
 /// Builder of one segment.
+///
+/// Until [`SegmentBuilder::finish`], names in its records are numbers of the interner.
 #[derive(Default)]
 pub struct SegmentBuilder {
     interner: Interner,
-    /// For each interned string, the start and length of its words in `parts`; `(NO_NUMBER, 0)` until it is split.
-    parts_of: Vec<(u32, u32)>,
+    /// For each interned string, the range of its words in `parts`; [`UNSPLIT`] until it is split.
+    parts_of: Vec<RecordRange>,
     parts: Vec<u32>,
     files: Vec<FileRecord>,
     paths: Vec<u8>,
     chunks: Vec<ChunkRecord>,
-    /// One entry per chunk.
-    lists: Vec<ChunkListEnds>,
-    outlines: Vec<RowRange>,
-    /// Interned exports, imports and references, chunk after chunk.
-    names: Vec<u32>,
-    /// (word, chunk, count), ordered by chunk.
-    terms: Vec<(u32, u32, u32)>,
-    /// Fingerprints, file after file.
+    declarations: Vec<DeclarationRecord>,
+    imports: Vec<u32>,
     fingerprints: Vec<u32>,
-    /// Declarations, file after file.
-    declared: Vec<DeclarationRecord>,
-    counts: NumberTally,
-    references_seen: NumberTally,
+    /// One entry per [`WordRole`].
+    pairs: [WordFilePairs; 3],
     /// Total size of the added file texts, in bytes; includes files that were absorbed from another segment.
     pub(super) bytes: usize,
 }
 
-/// End positions of the lists of a chunk. Each list starts where the previous list ends.
-#[derive(Clone, Copy, Default)]
-struct ChunkListEnds {
-    outline: u32,
-    exports: u32,
-    imports: u32,
-    references: u32,
-}
+const UNSPLIT: RecordRange = RecordRange { first: NO_NUMBER, count: 0 };
 
-/// Counter of numbers that can be reset in one step.
+/// Distinct (word, file) pairs; the files of a word are ascending.
 #[derive(Default)]
-struct NumberTally {
-    counts: Vec<(u32, u32)>,
-    slots: Vec<u32>,
+struct WordFilePairs {
+    pairs: Vec<(u32, u32)>,
+    /// For each word, 1 + the last file that has it; 0 if no file has it.
+    last_file: Vec<u32>,
 }
 
-impl NumberTally {
-    /// Counts `number`; returns true at its first occurrence.
-    fn add(&mut self, number: u32) -> bool {
-        let at = number as usize;
-        if self.slots.len() <= at {
-            self.slots.resize(at + at / 2 + 1024, 0);
+impl WordFilePairs {
+    fn add(&mut self, word: u32, file: u32) {
+        let at = word as usize;
+        if self.last_file.len() <= at {
+            self.last_file.resize(at + at / 2 + 1024, 0);
         }
-        let slot = self.slots[at] as usize;
-        match self.counts.get_mut(slot).filter(|(known, _)| *known == number) {
-            Some((_, count)) => {
-                *count += 1;
-                false
-            }
-            None => {
-                self.slots[at] = self.counts.len() as u32;
-                self.counts.push((number, 1));
-                true
-            }
+        if self.last_file[at] != file + 1 {
+            self.last_file[at] = file + 1;
+            self.pairs.push((word, file));
         }
     }
+}
+
+/// A file to be indexed.
+pub struct NewFile<'a> {
+    pub path: &'a str,
+    pub blob: [u8; 20],
+    pub text: &'a str,
+    pub cut: &'a CutFile<'a>,
+    /// Clone fingerprints.
+    pub fingerprints: &'a [u32],
 }
 
 impl SegmentBuilder {
@@ -90,161 +78,96 @@ impl SegmentBuilder {
 
     /// Records a file that is not indexed, with the reason.
     pub fn leave_out(&mut self, path: &str, blob: [u8; 20], reason: OmissionReason) {
-        let mut row = self.begin_file(path, blob);
-        row.reason = FileRecord::reason_code(reason);
-        self.files.push(row);
+        let path = append(&mut self.paths, path.bytes());
+        let reason = FileRecord::reason_code(reason);
+        self.files.push(FileRecord { path, blob, reason, ..bytemuck::Zeroable::zeroed() });
     }
 
-    fn begin_file(&mut self, path: &str, blob: [u8; 20]) -> FileRecord {
-        let start = self.paths.len() as u32;
-        self.paths.extend_from_slice(path.as_bytes());
-        FileRecord {
-            path: start,
-            path_length: path.len() as u32,
+    /// Adds a file with its chunks, declarations, imports, fingerprints, names and words.
+    pub fn add_file(&mut self, file: &NewFile<'_>) {
+        let NewFile { path, blob, text, cut, fingerprints } = *file;
+        let interner = &mut self.interner;
+        let mut intern = |name: &str| if name.is_empty() { NO_NUMBER } else { interner.intern(name) };
+        let pieces = cut.pieces.iter().filter(|piece| piece.kind != ChunkKind::Summary);
+        let is_from_tree = |kind: ChunkKind| !matches!(kind, ChunkKind::Window | ChunkKind::Config);
+        let record = FileRecord {
+            path: append(&mut self.paths, path.bytes()),
             blob,
-            first_chunk: self.chunks.len() as u32,
-            first_fingerprint: self.fingerprints.len() as u32,
-            first_declaration: self.declared.len() as u32,
-            ..bytemuck::Zeroable::zeroed()
+            chunks: append(
+                &mut self.chunks,
+                pieces.map(|piece| ChunkRecord { kind: piece.kind as u32, first: piece.rows.0, last: piece.rows.1 }),
+            ),
+            declarations: append(
+                &mut self.declarations,
+                cut.declarations.iter().map(|item| DeclarationRecord {
+                    kind: item.kind as u32,
+                    name: intern(item.name),
+                    scope: intern(item.scope),
+                    first: item.rows.0,
+                    last: item.rows.1,
+                    head_first: item.head.0,
+                    head_last: item.head.1,
+                }),
+            ),
+            imports: append(&mut self.imports, cut.uses.imports.iter().map(|import| intern(import))),
+            fingerprints: append(&mut self.fingerprints, fingerprints.iter().copied()),
+            bytes: text.len() as u32,
+            reason: 0,
+            has_syntax_tree: u32::from(cut.pieces.iter().any(|piece| is_from_tree(piece.kind))),
+        };
+        for name in cut.pieces.iter().flat_map(|piece| &piece.exports) {
+            let name = self.interner.intern(name);
+            self.add_word(WordRole::Declaration, name);
         }
-    }
-
-    /// Adds a file with its chunks, names, words, declarations and fingerprints.
-    pub fn add_file(
-        &mut self,
-        path: &str,
-        blob: [u8; 20],
-        text: &str,
-        is_test: bool,
-        cut: &CutFile<'_>,
-        prints: &[u32],
-    ) {
-        let mut file = self.begin_file(path, blob);
-        let mut uses = cut.uses.names.iter().peekable();
-        for (number, piece) in cut.pieces.iter().enumerate() {
-            let chunk = self.chunks.len() as u32;
-            self.outlines.extend_from_slice(&piece.outline);
-            let mut lists = ChunkListEnds { outline: self.outlines.len() as u32, ..ChunkListEnds::default() };
-            for name in &piece.exports {
-                let name = self.interner.intern(name);
-                self.names.push(name);
-            }
-            lists.exports = self.names.len() as u32;
-            if number == 0 {
-                for import in &cut.uses.imports {
-                    let import = self.interner.intern(import);
-                    self.names.push(import);
-                }
-            }
-            lists.imports = self.names.len() as u32;
-            let mut words = 0;
-            if piece.kind != ChunkKind::Summary {
-                let start = cut.lines.start(piece.rows.0);
-                words = self.add_words(cut.lines.text(piece.rows), start, &mut uses, chunk);
-                file.tokens = file.tokens.saturating_add(piece.tokens);
-            }
-            lists.references = self.names.len() as u32;
-            self.lists.push(lists);
-            let mut named = |name: &str| if name.is_empty() { NO_NUMBER } else { self.interner.intern(name) };
-            let (name, parent) = (named(piece.name), named(piece.parent));
-            self.chunks.push(ChunkRecord {
-                file: self.files.len() as u32,
-                first: piece.rows.0,
-                last: piece.rows.1,
-                kind: piece.kind as u32,
-                tokens: piece.tokens,
-                words,
-                complexity: piece.complexity,
-                name,
-                parent,
-                lists: 0,
-            });
-        }
-        file.lines = cut.lines.count();
-        file.chunks = self.chunks.len() as u32 - file.first_chunk;
-        file.is_test = u32::from(is_test);
-        file.fingerprints = prints.len() as u32;
-        self.fingerprints.extend_from_slice(prints);
-        for item in &cut.declarations {
-            let mut named = |name: &str| if name.is_empty() { NO_NUMBER } else { self.interner.intern(name) };
-            let (name, scope) = (named(item.name), named(item.scope));
-            let ((first, last), (head_first, head_last)) = (item.rows, item.head);
-            self.declared.push(DeclarationRecord {
-                kind: item.kind as u32,
-                name,
-                scope,
-                first,
-                last,
-                head_first,
-                head_last,
-            });
-        }
-        file.declarations = cut.declarations.len() as u32;
-        file.bytes = text.len() as u32;
-        self.files.push(file);
+        self.add_text(text, cut);
+        self.files.push(record);
         self.bytes += text.len();
     }
 
-    /// Records the identifiers that a chunk uses and counts the words of its text. `start` is the byte offset of `text`
-    /// in the file. Returns the number of words.
-    fn add_words<'a>(
-        &mut self,
-        text: &str,
-        start: u32,
-        uses: &mut Peekable<impl Iterator<Item = &'a IdentifierUse<'a>>>,
-        chunk: u32,
-    ) -> u32 {
-        let mut total = 0;
-        for (from, run) in words::word_runs(text) {
-            let from = start + from as u32;
-            while let Some((_, name)) = uses.next_if(|(at, _)| *at < from) {
+    /// Records that the file that is being added has a word.
+    fn add_word(&mut self, role: WordRole, word: u32) {
+        self.pairs[role as usize].add(word, self.files.len() as u32);
+    }
+
+    /// Records the words of a text and the identifiers it uses.
+    fn add_text(&mut self, text: &str, cut: &CutFile<'_>) {
+        let mut uses = cut.uses.names.iter().peekable();
+        for (start, run) in words::word_runs(text) {
+            while let Some((_, name)) = uses.next_if(|(at, _)| (*at as usize) < start) {
                 let name = self.interner.intern(name);
-                self.add_reference(name);
+                self.add_word(WordRole::Use, name);
             }
             let number = self.interner.intern(run);
             // Most runs are identifiers.
-            if uses.next_if(|(at, name)| *at == from && name.len() == run.len()).is_some() {
-                self.add_reference(number);
+            if uses.next_if(|(at, name)| *at as usize == start && name.len() == run.len()).is_some() {
+                self.add_word(WordRole::Use, number);
             }
-            let (start, count) = self.run_words(number);
-            total += count;
-            for at in start..start + count {
-                self.counts.add(self.parts[at as usize]);
+            for at in self.split_run(number).as_range() {
+                self.add_word(WordRole::Text, self.parts[at]);
             }
         }
-        let end = start + text.len() as u32;
-        while let Some((_, name)) = uses.next_if(|(at, _)| *at < end) {
+        for (_, name) in uses {
             let name = self.interner.intern(name);
-            self.add_reference(name);
-        }
-        self.references_seen.counts.clear();
-        self.terms.extend(self.counts.counts.drain(..).map(|(word, count)| (word, chunk, count)));
-        total
-    }
-
-    fn add_reference(&mut self, name: u32) {
-        if self.references_seen.add(name) {
-            self.names.push(name);
+            self.add_word(WordRole::Use, name);
         }
     }
 
-    /// Returns the range (start, length) of the words of an interned run in `parts`, splitting the run on first use.
-    fn run_words(&mut self, number: u32) -> (u32, u32) {
-        const UNKNOWN: (u32, u32) = (NO_NUMBER, 0);
+    /// Returns the range of the words of an interned run in `parts`, splitting the run on first use.
+    fn split_run(&mut self, number: u32) -> RecordRange {
         let at = number as usize;
         if self.parts_of.len() <= at {
-            self.parts_of.resize(at + at / 2 + 1024, UNKNOWN);
+            self.parts_of.resize(at + at / 2 + 1024, UNSPLIT);
         }
-        if self.parts_of[at] == UNKNOWN {
+        if self.parts_of[at] == UNSPLIT {
             let mut run = [0u8; MAX_RUN_BYTES];
             let text = self.interner.resolve(number).as_bytes();
             let length = text.len().min(MAX_RUN_BYTES);
             run[..length].copy_from_slice(&text[..length]);
-            let start = self.parts.len() as u32;
+            let first = self.parts.len() as u32;
             let Self { interner, parts, .. } = self;
             let run = std::str::from_utf8(&run[..length]).unwrap_or_default();
             words::split_run(run, &mut |part| parts.push(interner.intern(part)));
-            self.parts_of[at] = (start, self.parts.len() as u32 - start);
+            self.parts_of[at] = RecordRange { first, count: self.parts.len() as u32 - first };
         }
         self.parts_of[at]
     }
@@ -260,208 +183,77 @@ impl SegmentBuilder {
         is_wanted: &dyn Fn(u32) -> bool,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), IndexError> {
-        let mut places = vec![NO_NUMBER; segment.chunks().len()];
-        let (prints, declared) = (segment.read_fingerprints()?, segment.declarations()?);
+        let mut places = vec![NO_NUMBER; segment.files().len()];
+        let (words, fingerprints) = (segment.words()?, segment.read_fingerprints()?);
         for (number, file) in segment.files().iter().enumerate().filter(|(number, _)| is_wanted(*number as u32)) {
             if cancelled() {
                 return Err(IndexError::Cancelled);
             }
-            debug_assert_eq!(segment.file(number as u32).map(|known| known.blob), Some(file.blob));
-            let own = self.begin_file(segment.path(file), file.blob);
-            for at in file.chunk_range() {
-                let Some(chunk) = segment.chunk(at) else { continue };
-                places[at as usize] = self.chunks.len() as u32;
-                let names = segment.read_names(chunk)?;
-                let mut intern = |name: Option<&str>| name.map_or(NO_NUMBER, |name| self.interner.intern(name));
-                let (name, parent) = (intern(names.name), intern(names.parent));
-                self.outlines.extend(names.outline);
-                let mut lists = ChunkListEnds { outline: self.outlines.len() as u32, ..ChunkListEnds::default() };
-                for (list, end) in [
-                    (names.exports, &mut lists.exports),
-                    (names.imports, &mut lists.imports),
-                    (names.references, &mut lists.references),
-                ] {
-                    for name in list {
-                        let name = self.interner.intern(name);
-                        self.names.push(name);
-                    }
-                    *end = self.names.len() as u32;
-                }
-                self.lists.push(lists);
-                self.chunks.push(ChunkRecord { file: self.files.len() as u32, name, parent, ..*chunk });
-            }
-            self.fingerprints.extend_from_slice(prints.get(file.fingerprint_range()).unwrap_or_default());
-            for row in declared.get(file.declaration_range()).unwrap_or_default() {
-                let mut named = |number: u32| -> Result<u32, IndexError> {
-                    Ok(if number == NO_NUMBER { NO_NUMBER } else { self.interner.intern(segment.name(number)?) })
-                };
-                let (name, scope) = (named(row.name)?, named(row.scope)?);
-                self.declared.push(DeclarationRecord { name, scope, ..*row });
-            }
-            let FileRecord {
-                path, first_chunk, first_fingerprint: first_print, first_declaration: first_declared, ..
-            } = own;
+            places[number] = self.files.len() as u32;
+            let interner = &mut self.interner;
+            let mut intern = |word: u32| if word == NO_NUMBER { word } else { interner.intern(words.get(word)) };
+            let declarations = segment.declarations(file)?.iter();
             self.files.push(FileRecord {
-                path,
-                first_chunk,
-                first_fingerprint: first_print,
-                first_declaration: first_declared,
+                path: append(&mut self.paths, segment.path(file).bytes()),
+                chunks: append(&mut self.chunks, segment.chunks(file)?.iter().copied()),
+                declarations: append(
+                    &mut self.declarations,
+                    declarations.map(|row| DeclarationRecord {
+                        name: intern(row.name),
+                        scope: intern(row.scope),
+                        ..*row
+                    }),
+                ),
+                imports: append(&mut self.imports, segment.imports(file)?.iter().map(|import| intern(*import))),
+                fingerprints: append(&mut self.fingerprints, file.fingerprints.select(&fingerprints).iter().copied()),
                 ..*file
             });
             self.bytes += file.bytes as usize;
         }
-        segment.for_each_posting(&mut |word, chunk, count| {
-            let Some(&place) = places.get(chunk as usize).filter(|place| **place != NO_NUMBER) else { return };
-            let word = self.interner.intern(word);
-            self.terms.push((word, place, count));
-        })
+        let postings = segment.postings()?;
+        for word in 0..words.len() as u32 {
+            for role in WordRole::ALL {
+                postings.for_each_file(word, role, &mut |file| {
+                    if let Some(&place) = places.get(file as usize).filter(|place| **place != NO_NUMBER) {
+                        self.pairs[role as usize].add(self.interner.intern(words.get(word)), place);
+                    }
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the bytes of the segment file and its file name.
     pub fn finish(self) -> (Vec<u8>, String) {
-        let Self {
-            interner,
-            files,
-            paths,
-            mut chunks,
-            lists,
-            outlines,
-            names,
-            terms,
-            fingerprints: prints,
-            mut declared,
-            ..
-        } = self;
-        // Keep only the strings that are used, sorted.
-        let mut is_used = vec![false; interner.len()];
-        let own = chunks.iter().flat_map(|chunk| [chunk.name, chunk.parent]);
-        let own = own.chain(declared.iter().flat_map(|row| [row.name, row.scope])).filter(|name| *name != NO_NUMBER);
-        for number in names.iter().copied().chain(terms.iter().map(|term| term.0)).chain(own) {
+        let is_used = self.find_used_strings();
+        let Self { interner, files, paths, chunks, mut declarations, mut imports, fingerprints, pairs, .. } = self;
+        let (words, numbers) = WordTable::from_interned(&interner, &is_used);
+        let renumber = |name: &mut u32| *name = numbers.get(*name as usize).copied().unwrap_or(NO_NUMBER);
+        declarations.iter_mut().flat_map(|row| [&mut row.name, &mut row.scope]).for_each(renumber);
+        imports.iter_mut().for_each(renumber);
+        let pairs = pairs.map(|WordFilePairs { mut pairs, .. }| {
+            pairs.iter_mut().for_each(|(word, _)| renumber(word));
+            pairs
+        });
+        let postings = Postings::encode(pairs, words.len());
+        SegmentSections { files, paths, chunks, declarations, imports, fingerprints, words, postings }.seal()
+    }
+
+    /// Returns for each interned string whether a record names it. The others are only runs that were split.
+    fn find_used_strings(&self) -> Vec<bool> {
+        let mut is_used = vec![false; self.interner.len()];
+        let declared = self.declarations.iter().flat_map(|row| [row.name, row.scope]);
+        let listed = self.pairs.iter().flat_map(|pairs| &pairs.pairs).map(|(word, _)| *word);
+        for number in declared.chain(self.imports.iter().copied()).chain(listed).filter(|name| *name != NO_NUMBER) {
             is_used[number as usize] = true;
         }
-        let used = (0..interner.len() as u32).filter(|number| is_used[*number as usize]);
-        let mut sorted: Vec<(u64, u32)> = used.map(|number| (sort_prefix(interner.bytes(number)), number)).collect();
-        sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| interner.bytes(a.1).cmp(interner.bytes(b.1))));
-        let mut rank = vec![NO_NUMBER; interner.len()];
-        let (mut word_bytes, mut word_ends) = (Vec::new(), Vec::with_capacity(sorted.len()));
-        for (at, (_, number)) in sorted.iter().enumerate() {
-            rank[*number as usize] = at as u32;
-            word_bytes.extend_from_slice(interner.bytes(*number));
-            word_ends.push(word_bytes.len() as u32);
-        }
-        let ranked = |number: u32| rank.get(number as usize).copied().unwrap_or(NO_NUMBER);
-
-        for row in &mut declared {
-            (row.name, row.scope) = (ranked(row.name), ranked(row.scope));
-        }
-        let mut list_bytes = Vec::new();
-        let mut places: [Vec<(u32, u32)>; NAME_ROLES] = Default::default();
-        let mut before = ChunkListEnds::default();
-        for (at, (chunk, lists)) in chunks.iter_mut().zip(&lists).enumerate() {
-            chunk.lists = list_bytes.len() as u32;
-            (chunk.name, chunk.parent) = (ranked(chunk.name), ranked(chunk.parent));
-            let outline = &outlines[before.outline as usize..lists.outline as usize];
-            varint::push(&mut list_bytes, outline.len() as u32);
-            let mut row = chunk.first;
-            for (first, last) in outline {
-                varint::push(&mut list_bytes, first.saturating_sub(row));
-                varint::push(&mut list_bytes, last - first);
-                row = *last;
-            }
-            let starts = [before.references, lists.exports, lists.imports];
-            for ((start, end), place) in
-                starts.into_iter().zip([lists.exports, lists.imports, lists.references]).zip(&mut places)
-            {
-                let names = &names[start as usize..end as usize];
-                varint::push(&mut list_bytes, names.len() as u32);
-                for name in names {
-                    varint::push(&mut list_bytes, ranked(*name));
-                    place.push((ranked(*name), at as u32));
-                }
-            }
-            before = *lists;
-        }
-
-        let terms = group_by_word(terms, sorted.len(), |term| ranked(term.0));
-        let [exports, imports, references] = places.map(|places| group_by_word(places, sorted.len(), |place| place.0));
-        let (mut postings, mut posting_ends) = (Vec::new(), Vec::with_capacity(sorted.len()));
-        let mut own = Vec::new();
-        for word in 0..sorted.len() {
-            own.clear();
-            let mut before = 0;
-            for (_, chunk, count) in terms.group(word) {
-                let once = u32::from(*count == 1);
-                varint::push(&mut own, (chunk - before) << 1 | once);
-                if once == 0 {
-                    varint::push(&mut own, *count);
-                }
-                before = *chunk;
-            }
-            varint::push(&mut postings, own.len() as u32);
-            postings.extend_from_slice(&own);
-            for places in [&exports, &imports, &references] {
-                varint::push(&mut postings, places.group(word).len() as u32);
-                let mut before = 0;
-                for (_, chunk) in places.group(word) {
-                    varint::push(&mut postings, chunk - before);
-                    before = *chunk;
-                }
-            }
-            posting_ends.push(postings.len() as u32);
-        }
-        let (bytes, name) = sealed_file::seal(&[
-            bytemuck::cast_slice(&files),
-            &paths,
-            bytemuck::cast_slice(&chunks),
-            bytemuck::cast_slice(&word_ends),
-            &word_bytes,
-            bytemuck::cast_slice(&posting_ends),
-            &postings,
-            &list_bytes,
-            bytemuck::cast_slice(&prints),
-            bytemuck::cast_slice(&declared),
-        ]);
-        (bytes, Segment::file_name(&name))
+        is_used
     }
 }
 
-/// Returns the first eight bytes as a big-endian number, padded with zeros. The numbers sort like the bytes.
-fn sort_prefix(bytes: &[u8]) -> u64 {
-    let mut first = [0; 8];
-    let length = bytes.len().min(8);
-    first[..length].copy_from_slice(&bytes[..length]);
-    u64::from_be_bytes(first)
-}
-
-/// Values grouped by word; the original order is kept within a word.
-struct GroupedByWord<T> {
-    things: Vec<T>,
-    ends: Vec<u32>,
-}
-
-impl<T> GroupedByWord<T> {
-    fn group(&self, word: usize) -> &[T] {
-        let start = word.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.things[start as usize..self.ends[word] as usize]
-    }
-}
-
-/// Groups values by word with a counting sort, in linear time.
-fn group_by_word<T: Copy + Default>(things: Vec<T>, words: usize, word_of: impl Fn(&T) -> u32) -> GroupedByWord<T> {
-    let mut ends = vec![0u32; words];
-    for thing in &things {
-        ends[word_of(thing) as usize] += 1;
-    }
-    let mut sum = 0;
-    for end in &mut ends {
-        // Holds the start of the word's group until all values are placed.
-        sum += std::mem::replace(end, sum);
-    }
-    let mut sorted = vec![T::default(); things.len()];
-    for thing in things {
-        let end = &mut ends[word_of(&thing) as usize];
-        sorted[*end as usize] = thing;
-        *end += 1;
-    }
-    GroupedByWord { things: sorted, ends }
+/// Appends records to a section and returns their range.
+fn append<T>(section: &mut Vec<T>, records: impl Iterator<Item = T>) -> RecordRange {
+    let first = section.len() as u32;
+    section.extend(records);
+    RecordRange { first, count: section.len() as u32 - first }
 }

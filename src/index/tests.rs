@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Mutex;
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::segment_builder::SegmentBuilder;
 use super::*;
 use crate::domain::OmissionReason;
-use crate::index::chunk::{chunk_file, parse_syntax};
+use crate::index::chunk::{ChunkKind, cut_text, parse_syntax};
 use crate::reviewers::analyzer::{FingerprintSource, file_fingerprints};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
@@ -89,13 +89,13 @@ fn keep_going(_: IndexProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Formats chunks as `path:line`.
-fn places(index: &Index, chunks: &[ChunkId]) -> Vec<String> {
-    let place = |chunk: &ChunkId| {
-        let brief = index.chunk_metrics(*chunk).expect("a chunk");
-        format!("{}:{}", index.file(brief.file).expect("a file").path, brief.lines.start)
-    };
-    chunks.iter().map(place).collect()
+/// Returns the paths of files that an index found.
+fn paths(index: &Index, found: Result<Vec<FileId>, IndexError>) -> Vec<&str> {
+    found.expect("sound").into_iter().map(|file| index.file(file).expect("a file").path).collect()
+}
+
+fn hex(blob: [u8; 20]) -> String {
+    blob.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn sample() -> IndexFixture {
@@ -112,55 +112,46 @@ fn sample() -> IndexFixture {
     ])
 }
 
+/// Files by word, for one way in which a file has a word.
+type FilesByWord = BTreeMap<String, Vec<String>>;
+
 /// Asserts that the index returns the same data as cutting each file directly.
 fn assert_agrees(sample: &IndexFixture, index: &Index) {
-    let repo = sample.repo();
     let known = sample.open().expect("an index").into_fingerprints().expect("sound");
-    let mut next = 0;
+    let [mut texts, mut declared, mut used]: [FilesByWord; 3] = Default::default();
     for file in index.files() {
         let text = String::from_utf8_lossy(&sample.files[file.path].0).into_owned();
-        let expected = chunk_file(file.path, &text, Language::detect(file.path, text.as_bytes()));
-        let found: Vec<Chunk> =
-            index.chunks_of(file.id).map(|id| index.chunk(id).expect("sound").expect("a chunk")).collect();
-        assert_eq!(found, expected);
-        for id in index.chunks_of(file.id) {
-            assert_eq!(id.0, next);
-            next += 1;
-            let chunk = index.chunk(id).expect("sound").expect("a chunk");
-            assert_eq!(index.chunk_text(&repo, id).expect("sound"), Some(chunk.text(&text)));
-            for name in &chunk.exports {
-                assert!(index.definitions(name).expect("sound").contains(&id), "{name}");
-            }
-            for name in &chunk.references {
-                assert!(index.references(name).expect("sound").contains(&id), "{name}");
-            }
-            for import in &chunk.imports {
-                assert!(index.importers(import).expect("sound").contains(&id), "{import}");
-            }
-            let brief = index.chunk_metrics(id).expect("a chunk");
-            let mut own = split_words(&chunk.text(&text));
-            if chunk.kind == ChunkKind::Summary {
-                own.clear();
-            }
-            assert_eq!(brief.words as usize, own.len());
-            let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-            for word in &own {
-                *counts.entry(word).or_default() += 1;
-            }
-            for (word, expected) in counts {
-                let posting = index.postings(word).expect("sound").into_iter().find(|posting| posting.chunk == id);
-                assert_eq!(posting.map(|posting| posting.count), Some(expected), "{word}");
+        let mut parsers = Parsers::default();
+        let cut = cut_text(&mut parsers, file.path, &text, Language::detect(file.path, text.as_bytes()));
+        let names = cut.pieces.iter().flat_map(|piece| &piece.exports).map(|name| (*name).to_owned());
+        let uses = cut.uses.names.iter().map(|(_, name)| (*name).to_owned());
+        for (files, words) in
+            [(&mut texts, split_words(&text)), (&mut declared, names.collect()), (&mut used, uses.collect())]
+        {
+            for word in words {
+                let files = files.entry(word).or_default();
+                if files.last().is_none_or(|last| last != file.path) {
+                    files.push(file.path.to_owned());
+                }
             }
         }
         let read = parse_syntax(&mut Parsers::default(), file.path, &text);
-        assert_eq!(index.file_syntax(file.path, &file.blob_id()).expect("sound"), Some(read));
+        let is_tree = |kind: ChunkKind| !matches!(kind, ChunkKind::Window | ChunkKind::Config);
+        assert_eq!(file.has_syntax_tree, cut.pieces.iter().any(|piece| is_tree(piece.kind)), "{}", file.path);
+        assert_eq!(index.file_syntax(file.path, &hex(file.blob)).expect("sound"), Some(read));
         assert_eq!(index.file_syntax(file.path, "0").expect("sound"), None);
         assert_eq!(index.file_at(file.path), Some(file));
+        assert!(file.is_blob(&hex(file.blob)) && !file.is_blob("0"));
         let prints = file_fingerprints(file.path, &sample.files[file.path].0);
-        assert_eq!(known.fingerprints(file.path, &file.blob_id()), Some(prints.as_slice()), "{}", file.path);
+        assert_eq!(known.fingerprints(file.path, &hex(file.blob)), Some(prints.as_slice()), "{}", file.path);
     }
-    assert_eq!(next, index.chunk_count());
-    assert_eq!(index.chunk_metrics(ChunkId(next)), None);
+    let words: BTreeSet<&String> = texts.keys().chain(declared.keys()).chain(used.keys()).collect();
+    for word in words {
+        let expected = |files: &FilesByWord| files.get(word).cloned().unwrap_or_default();
+        assert_eq!(paths(index, index.files_with(word)), expected(&texts), "{word}");
+        assert_eq!(paths(index, index.files_that_declare(word)), expected(&declared), "{word}");
+        assert_eq!(paths(index, index.files_that_use(word)), expected(&used), "{word}");
+    }
 }
 
 #[test]
@@ -174,30 +165,16 @@ fn an_index_knows_files_chunks_names_and_words() {
     assert_agrees(&sample, &index);
     let left_out: Vec<_> = index.left_out().iter().map(|left| (left.path.as_str(), left.reason)).collect();
     assert_eq!(left_out, [(".env", OmissionReason::Secret), ("Cargo.lock", OmissionReason::LockFile)]);
-    let found = |chunks: Result<Vec<ChunkId>, IndexError>| places(&index, &chunks.expect("sound"));
-    assert_eq!(found(index.definitions("area")), ["src/shape.rs:5"]);
-    assert_eq!(found(index.definitions("Meter")), ["src/unit.rs:1"]);
-    assert_eq!(found(index.references("area")), ["README.md:1", "src/shape.rs:5", "tests/shape_test.py:3"]);
-    assert_eq!(found(index.importers("crate::unit::Meter")), ["src/shape.rs:1"]);
-    assert_eq!(found(index.definitions("nothing")), Vec::<String>::new());
-    for word in ["area", "length", "meter", "nothing"] {
-        let files = |chunks: Vec<ChunkId>| -> Vec<FileId> {
-            let mut files: Vec<FileId> =
-                chunks.into_iter().filter_map(|chunk| Some(index.chunk_metrics(chunk)?.file)).collect();
-            files.dedup();
-            files
-        };
-        let standing = index.postings(word).expect("sound").into_iter().map(|posting| posting.chunk).collect();
-        assert_eq!(index.files_with(word).expect("sound"), files(standing), "{word}");
-        assert_eq!(index.files_that_use(word).expect("sound"), files(index.references(word).expect("sound")), "{word}");
-    }
-    assert_eq!(index.files_that_use("area").expect("sound").len(), 3);
-    assert_eq!(index.files_that_declare("Meter").expect("sound").len(), 1);
-    let length: Vec<_> = index.postings("length").expect("sound").iter().map(|posting| posting.count).collect();
-    assert_eq!(length, [1, 1, 2]);
-    assert!(index.average_words() > 1.0);
-    let tests: Vec<&str> = index.files().filter(|file| file.is_test).map(|file| file.path).collect();
-    assert_eq!(tests, ["tests/shape_test.py"]);
+    assert_eq!(paths(&index, index.files_that_declare("area")), ["src/shape.rs"]);
+    assert_eq!(paths(&index, index.files_that_declare("Meter")), ["src/unit.rs"]);
+    assert_eq!(paths(&index, index.files_that_use("area")), ["README.md", "src/shape.rs", "tests/shape_test.py"]);
+    assert_eq!(paths(&index, index.files_with("length")), ["README.md", "src/shape.rs"]);
+    assert_eq!(paths(&index, index.files_with("nothing")), [""; 0]);
+    let shape = index.file_at("src/shape.rs").expect("a file");
+    let syntax = index.file_syntax(shape.path, &hex(shape.blob)).expect("sound").expect("known");
+    assert_eq!(syntax.imports[..], ["crate::unit::Meter"]);
+    let without_tree: Vec<&str> = index.files().filter(|file| !file.has_syntax_tree).map(|file| file.path).collect();
+    assert_eq!(without_tree, ["README.md"]);
 }
 
 /// Returns code that is long enough for the clone search.
@@ -213,7 +190,7 @@ fn fingerprints_are_known_by_what_a_file_holds() {
     sample.set("src/made.rs", format!("// @generated\n{}", long()));
     let index = sample.refresh().index;
     let made = sample.git.blob(&sample.files["src/made.rs"].0).expect("a blob").to_string();
-    let long = index.file_at("src/long.rs").expect("a file").blob_id();
+    let long = hex(index.file_at("src/long.rs").expect("a file").blob);
     let known = index.into_fingerprints().expect("sound");
     let of_long = known.fingerprints("src/long.rs", &long).expect("known");
     assert!(!of_long.is_empty());
@@ -234,16 +211,15 @@ fn only_what_is_not_known_is_read() {
     let changed = sample.refresh();
     assert_eq!((changed.read, changed.known), (1, 5));
     assert_agrees(&sample, &changed.index);
-    assert_eq!(changed.index.definitions("Meter").expect("sound"), []);
     assert_eq!(changed.index.files_that_declare("Meter").expect("sound"), []);
-    assert_eq!(changed.index.definitions("Foot").expect("sound").len(), 1);
+    assert_eq!(changed.index.files_that_declare("Foot").expect("sound").len(), 1);
     // An open old index stays usable, and another worktree may still need it.
-    assert_eq!(before.definitions("Meter").expect("sound").len(), 1);
+    assert_eq!(before.files_that_declare("Meter").expect("sound").len(), 1);
     sample.set("src/unit.rs", "pub struct Meter(u32);\n\npub const LIMIT: Meter = Meter(9);\n");
     assert_eq!(sample.refresh().read, 0);
     sample.files.remove("src/unit.rs");
     let gone = sample.refresh();
-    assert_eq!((gone.read, gone.index.definitions("Meter").expect("sound").len()), (0, 0));
+    assert_eq!((gone.read, gone.index.files_that_declare("Meter").expect("sound").len()), (0, 0));
 }
 
 #[test]
@@ -262,8 +238,8 @@ fn many_small_segments_become_one_and_old_ones_go() {
     assert!(index.segments.len() <= 9, "{}", index.segments.len());
     assert!(sample.segments().len() <= 20, "{}", sample.segments().len());
     assert_eq!(IndexView::list_latest(&sample.index_folder()).expect("a folder").len(), 8);
-    assert_eq!(index.definitions("Unit28").expect("sound"), []);
-    assert_eq!(index.definitions("more26").expect("sound").len(), 1);
+    assert_eq!(index.files_that_declare("Unit28").expect("sound"), []);
+    assert_eq!(index.files_that_declare("more26").expect("sound").len(), 1);
 }
 
 #[test]
@@ -306,11 +282,9 @@ fn a_damaged_index_is_rebuilt_and_that_is_said_once() {
             }
             if let Some(index) = sample.open() {
                 // Sections are read late, so damage is found late; but wrong data is never returned.
-                let all = [index.definitions("area"), index.references("area")];
-                let sound = all.iter().all(Result::is_ok)
-                    && index.postings("area").is_ok()
-                    && (0..index.chunk_count()).all(|chunk| index.chunk(ChunkId(chunk)).is_ok())
-                    && index.files().all(|file| index.file_syntax(file.path, &file.blob_id()).is_ok());
+                let sound = index.files_with("area").is_ok()
+                    && index.files().all(|file| index.file_syntax(file.path, &hex(file.blob)).is_ok())
+                    && sample.open().is_some_and(|index| index.into_fingerprints().is_ok());
                 if sound {
                     assert_agrees(&sample, &index);
                 }
@@ -334,8 +308,8 @@ fn what_a_reader_finds_damaged_is_said_by_the_next_refresh() {
         *bytes.last_mut().expect("a byte") ^= 1;
         fs::write(&path, &bytes).expect("written");
         if let Some(index) = sample.open() {
-            let mut found = vec![index.definitions("area").map(drop), index.postings("area").map(drop)];
-            found.extend(index.files().map(|file| index.file_syntax(file.path, &file.blob_id()).map(drop)));
+            let mut found = vec![index.files_with("area").map(drop)];
+            found.extend(index.files().map(|file| index.file_syntax(file.path, &hex(file.blob)).map(drop)));
             found.push(index.into_fingerprints().map(drop));
             assert!(found.iter().any(Result::is_err), "a damaged part");
             assert!(!path.exists());
@@ -513,8 +487,9 @@ fn files_that_nobody_wrote_are_left_out_or_bounded() {
         assert_eq!(left_out.get(path), Some(&reason), "{path}");
     }
     assert!(index.file_at("loop").is_none() && index.file_at("one_line.txt").is_some());
-    assert_eq!(index.definitions("plain").expect("sound").len(), 1);
-    assert_eq!(index.file_at("empty.rs").map(|file| (file.lines, index.chunks_of(file.id).len())), Some((0, 0)));
+    assert_eq!(index.files_that_declare("plain").expect("sound").len(), 1);
+    let empty = index.file_at("empty.rs").expect("indexed");
+    assert_eq!(index.file_syntax("empty.rs", &hex(empty.blob)).expect("sound"), Some(FileSyntax::default()));
     assert_agrees(&sample, &index);
 }
 
@@ -530,12 +505,6 @@ fn files_that_vanish_are_left_out_and_come_back() {
     let refreshed = refresh();
     let vanished = |index: &Index| index.left_out().iter().any(|left| left.reason == OmissionReason::Unreadable);
     assert!(vanished(&refreshed.index) && refreshed.index.file_at("src/unit.rs").is_none());
-    // The blob of an indexed file may disappear too.
-    let other = sample.git.blob(&sample.files["README.md"].0).expect("a blob").to_string();
-    fs::remove_file(sample.git.path().join("objects").join(&other[..2]).join(&other[2..])).expect("removed");
-    let readme = refreshed.index.file_at("README.md").expect("indexed");
-    let first = refreshed.index.chunks_of(readme.id).next().expect("a chunk");
-    assert_eq!(refreshed.index.chunk_text(&sample.repo(), first).expect("sound"), None);
     fs::rename(&away, &object).expect("moved");
     fs::remove_dir_all(sample.index_folder()).expect("removed");
     assert!(!vanished(&refresh().index) || refresh().index.file_at("src/unit.rs").is_some());

@@ -5,8 +5,7 @@
 use std::collections::HashSet;
 
 use crate::git::TreeListingEntry;
-use crate::index::chunk::ChunkKind;
-use crate::index::{FileId, Index, IndexError, IndexedFile, split_words};
+use crate::index::{FileId, Index, IndexError, split_words};
 
 /// Files of an index that may contain the search target.
 pub struct IndexPrefilter<'a> {
@@ -60,13 +59,8 @@ impl<'a> IndexPrefilter<'a> {
     pub fn may_match(&self, entry: &TreeListingEntry) -> bool {
         let known = self.index.file_at(&entry.path).filter(|file| file.is_blob(&entry.id));
         known.is_none_or(|file| {
-            self.files.contains(&file.id) || (self.target == PrefilterTarget::Name && !self.has_syntax_tree(file))
+            self.files.contains(&file.id) || (self.target == PrefilterTarget::Name && !file.has_syntax_tree)
         })
-    }
-
-    fn has_syntax_tree(&self, file: IndexedFile<'_>) -> bool {
-        let kinds = self.index.chunks_of(file.id).filter_map(|chunk| Some(self.index.chunk_metrics(chunk)?.kind));
-        kinds.into_iter().any(|kind| !matches!(kind, ChunkKind::Window | ChunkKind::Config))
     }
 }
 

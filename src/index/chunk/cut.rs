@@ -5,10 +5,8 @@
 use super::ChunkKind;
 use super::lines::{RowRange, RowTable};
 use super::outline::{Outline, OutlineItem, OutlineName};
-use super::row_tokens::{RowTokens, count_text};
 use super::windows;
-use crate::syntax::facts::FileFacts;
-use crate::syntax::source::ParsedFile;
+use crate::tokens::{Encoding, count_tokens};
 
 /// Chunk that borrows from the text of its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,13 +15,11 @@ pub struct CutPiece<'a> {
     pub kind: ChunkKind,
     pub name: &'a str,
     pub parent: &'a str,
-    pub tokens: u32,
-    pub complexity: u32,
     pub exports: Vec<&'a str>,
     pub outline: Vec<RowRange>,
 }
 
-/// Largest chunk in tokens; a longer declaration is split.
+/// Largest chunk in `o200k_base` tokens; a longer declaration is split.
 pub const MAX_TOKENS_PER_CHUNK: u32 = 2_000;
 /// Largest chunk in bytes. No programming language has 12 bytes per token, so a longer text surely exceeds the token
 /// limit.
@@ -35,12 +31,7 @@ const MAX_GROUP_ROWS: u32 = 40;
 const MAX_DEPTH: usize = 8;
 
 /// Cuts a file along its outline.
-pub fn cut_by_outline<'a>(
-    lines: &RowTable<'a>,
-    outline: &Outline<'a>,
-    source: &ParsedFile<'a>,
-    facts: &FileFacts,
-) -> Vec<CutPiece<'a>> {
+pub fn cut_by_outline<'a>(lines: &RowTable<'a>, outline: &Outline<'a>) -> Vec<CutPiece<'a>> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); outline.items.len()];
     let mut top = Vec::new();
     for (index, item) in outline.items.iter().enumerate() {
@@ -49,50 +40,41 @@ pub fn cut_by_outline<'a>(
             None => top.push(index),
         }
     }
-    let mut cutter = OutlineCutter {
-        lines,
-        counted: RowTokens::new(lines),
-        outline,
-        children,
-        pieces: Vec::new(),
-        is_split: vec![false; outline.items.len()],
-        has_uncounted_rows: false,
-    };
+    let is_split = vec![false; outline.items.len()];
+    let mut cutter = OutlineCutter { lines, outline, children, pieces: Vec::new(), is_split };
     if lines.count() > 0 {
         let around = EnclosingItem { kind: ChunkKind::Module, name: "", parent: "", depth: 0 };
         cutter.cut_region(&top, (0, lines.count() - 1), around);
     }
-    cutter.count_last_piece();
-    let OutlineCutter { mut pieces, is_split: split, .. } = cutter;
-    assign_exports(&mut pieces, outline, &split);
-    assign_complexity(&mut pieces, source, facts);
+    let OutlineCutter { mut pieces, is_split, .. } = cutter;
+    assign_exports(&mut pieces, outline, &is_split);
     pieces
 }
 
 /// Cuts a file at blank lines. A configuration file that fits into one chunk becomes one chunk.
 pub fn cut_by_blank_lines<'a>(lines: &RowTable<'a>, kind: ChunkKind) -> Vec<CutPiece<'a>> {
     let Some(last) = lines.count().checked_sub(1) else { return Vec::new() };
-    let counted = RowTokens::new(lines);
-    if kind == ChunkKind::Config
-        && let Some(tokens) = count_if_fitting(lines, &counted, (0, last))
-    {
-        return vec![CutPiece { tokens, ..new_piece((0, last), kind, "", "") }];
+    if kind == ChunkKind::Config && fits_into_chunk(lines, (0, last)) {
+        return vec![new_piece((0, last), kind, "", "")];
     }
-    let windows = windows::cut_windows(lines, (0, last)).into_iter();
-    windows.map(|rows| CutPiece { tokens: counted.tokens(rows), ..new_piece(rows, kind, "", "") }).collect()
+    windows::cut_windows(lines, (0, last)).into_iter().map(|rows| new_piece(rows, kind, "", "")).collect()
 }
 
 fn new_piece<'a>(rows: RowRange, kind: ChunkKind, name: &'a str, parent: &'a str) -> CutPiece<'a> {
-    CutPiece { rows, kind, name, parent, tokens: 0, complexity: 0, exports: Vec::new(), outline: Vec::new() }
+    CutPiece { rows, kind, name, parent, exports: Vec::new(), outline: Vec::new() }
 }
 
-/// Returns the token count of `rows` if they fit into one chunk. A single row always fits.
-fn count_if_fitting(lines: &RowTable<'_>, counted: &RowTokens<'_, '_>, rows: RowRange) -> Option<u32> {
-    let is_one = rows.0 == rows.1;
-    if !is_one && lines.text(rows).len() > MAX_CHUNK_BYTES {
-        return None;
+/// Returns true if `rows` fit into one chunk. A single row always fits.
+///
+/// Counts tokens only if the length does not decide: a token has at least one byte, and at most 12 on average.
+fn fits_into_chunk(lines: &RowTable<'_>, rows: RowRange) -> bool {
+    let text = lines.text(rows);
+    match text.len() {
+        _ if rows.0 == rows.1 => true,
+        length if length <= MAX_TOKENS_PER_CHUNK as usize => true,
+        length if length > MAX_CHUNK_BYTES => false,
+        _ => count_tokens(Encoding::O200kBase, text) <= MAX_TOKENS_PER_CHUNK as usize,
     }
-    Some(counted.tokens(rows)).filter(|tokens| is_one || *tokens <= MAX_TOKENS_PER_CHUNK)
 }
 
 /// Item or file that encloses the declarations being cut.
@@ -107,14 +89,11 @@ struct EnclosingItem<'a> {
 
 struct OutlineCutter<'s, 'a> {
     lines: &'s RowTable<'a>,
-    counted: RowTokens<'s, 'a>,
     outline: &'s Outline<'a>,
     children: Vec<Vec<usize>>,
     pieces: Vec<CutPiece<'a>>,
     /// For each outline item: true if it was split into parts.
     is_split: Vec<bool>,
-    /// True if the last piece has rows that are not counted yet.
-    has_uncounted_rows: bool,
 }
 
 impl<'a> OutlineCutter<'_, 'a> {
@@ -144,7 +123,7 @@ impl<'a> OutlineCutter<'_, 'a> {
             let rest = self.cut_gap((row, to), around);
             // No later declaration can take the remaining rows.
             if rest <= to {
-                self.push_piece(new_piece((rest, to), around.kind, "", around.name), None);
+                self.pieces.push(new_piece((rest, to), around.kind, "", around.name));
             }
         }
     }
@@ -159,23 +138,15 @@ impl<'a> OutlineCutter<'_, 'a> {
                 return rows.0;
             };
             last.rows.1 = rows.1;
-            self.has_uncounted_rows = true;
             return rows.1 + 1;
         }
-        match count_if_fitting(self.lines, &self.counted, rows) {
-            Some(tokens) => {
-                let (name, parent) = match around.kind {
-                    ChunkKind::Module => ("", ""),
-                    _ => ("", around.name),
-                };
-                self.push_piece(new_piece(rows, around.kind, name, parent), Some(tokens));
-            }
-            None => {
-                let parent = if around.name.is_empty() { around.parent } else { around.name };
-                for rows in windows::cut_windows(self.lines, rows) {
-                    self.push_piece(new_piece(rows, ChunkKind::Window, "", parent), None);
-                }
-            }
+        if fits_into_chunk(self.lines, rows) {
+            let parent = if around.kind == ChunkKind::Module { "" } else { around.name };
+            self.pieces.push(new_piece(rows, around.kind, "", parent));
+        } else {
+            let parent = if around.name.is_empty() { around.parent } else { around.name };
+            let windows = windows::cut_windows(self.lines, rows).into_iter();
+            self.pieces.extend(windows.map(|rows| new_piece(rows, ChunkKind::Window, "", parent)));
         }
         rows.1 + 1
     }
@@ -187,13 +158,11 @@ impl<'a> OutlineCutter<'_, 'a> {
         }
         let mut whole = new_piece(rows, item.kind, item.name, item.scope);
         whole.outline = self.outline_rows(index, rows);
-        if let Some(tokens) = count_if_fitting(self.lines, &self.counted, rows) {
-            return self.push_piece(whole, Some(tokens));
+        if fits_into_chunk(self.lines, rows) {
+            return self.pieces.push(whole);
         }
-        self.count_last_piece();
         self.is_split[index] = true;
         whole.kind = ChunkKind::Summary;
-        whole.tokens = count_text(&whole.outline.iter().map(|&rows| self.lines.text(rows)).collect::<String>());
         self.pieces.push(whole);
         let items = match depth < MAX_DEPTH {
             true => std::mem::take(&mut self.children[index]),
@@ -222,26 +191,7 @@ impl<'a> OutlineCutter<'_, 'a> {
         let Some(group) = self.pieces.last_mut().filter(is_group) else { return false };
         group.rows.1 = last;
         group.outline.push(item.head);
-        self.has_uncounted_rows = true;
         true
-    }
-
-    fn push_piece(&mut self, mut leaf: CutPiece<'a>, counted: Option<u32>) {
-        self.count_last_piece();
-        match counted {
-            Some(tokens) => leaf.tokens = tokens,
-            None => self.has_uncounted_rows = true,
-        }
-        self.pieces.push(leaf);
-    }
-
-    /// Counts the last piece again if rows were added.
-    fn count_last_piece(&mut self) {
-        if std::mem::take(&mut self.has_uncounted_rows)
-            && let Some(last) = self.pieces.last_mut()
-        {
-            last.tokens = self.counted.tokens(last.rows);
-        }
     }
 
     /// Returns the row ranges of an item's head, its fields and the heads of its children, clipped to `from..=to`. A
@@ -287,18 +237,24 @@ fn assign_exports<'a>(pieces: &mut [CutPiece<'a>], outline: &Outline<'a>, split:
     }
 }
 
-/// Adds the complexity of each function to the piece in which the function begins, and to the summaries around that
-/// piece.
-fn assign_complexity(pieces: &mut [CutPiece<'_>], source: &ParsedFile<'_>, facts: &FileFacts) {
-    // Prefix sums, so that a summary need not visit each function.
-    let mut sums: Vec<(u32, u32)> = Vec::with_capacity(facts.functions.len() + 1);
-    let mut sum = 0;
-    for function in &facts.functions {
-        sums.push((source.nodes[function.node].row, sum));
-        sum += function.cyclomatic;
-    }
-    let before = |row: u32| sums.get(sums.partition_point(|(at, _)| *at < row)).map_or(sum, |(_, before)| *before);
-    for piece in pieces.iter_mut().filter(|piece| piece.kind != ChunkKind::Window) {
-        piece.complexity = before(piece.rows.1 + 1).saturating_sub(before(piece.rows.0));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_fit_are_known_without_counting_all_of_them() {
+        let fits = |text: &str| {
+            let lines = RowTable::new(text);
+            fits_into_chunk(&lines, (0, lines.count() - 1))
+        };
+        for line in ["value\n", "a;b;\n", "12345 67890 12345 67890\n"] {
+            for count in [1, 100, 390, 410, 990, 1_010, 5_000] {
+                let text = line.repeat(count);
+                let counted = count_tokens(Encoding::O200kBase, &text);
+                assert_eq!(fits(&text), counted <= MAX_TOKENS_PER_CHUNK as usize, "{count} times {line:?}");
+            }
+        }
+        assert!(fits(&"word ".repeat(20_000)), "a single row always fits");
+        assert!(!fits(&format!("a\n{}", " ".repeat(MAX_CHUNK_BYTES))), "longer than any code of so many tokens");
     }
 }

@@ -34,16 +34,6 @@ impl<'a> RowTable<'a> {
         self.text.get(at(first)..at(last.saturating_add(1))).unwrap_or_default()
     }
 
-    /// Returns the byte offset where the row starts.
-    pub fn start(&self, row: u32) -> u32 {
-        self.starts.get(row as usize).or(self.starts.last()).copied().unwrap_or_default()
-    }
-
-    /// Returns the byte offset after the last byte of the row.
-    pub fn end(&self, row: u32) -> u32 {
-        self.starts.get(row as usize + 1).or(self.starts.last()).copied().unwrap_or_default()
-    }
-
     pub fn line(&self, row: u32) -> &'a str {
         self.text((row, row))
     }

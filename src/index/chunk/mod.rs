@@ -8,22 +8,18 @@ mod cut;
 mod lines;
 mod outline;
 mod roles;
-mod row_tokens;
 mod uses;
 mod windows;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use cut::CutPiece;
-pub(super) use lines::RowRange;
 use lines::RowTable;
 pub(crate) use outline::last_row;
 use outline::{Outline, OutlineItem};
 use uses::FileUses;
-pub(super) use uses::IdentifierUse;
 
 use crate::domain::{LineRange, word_enum};
 use crate::syntax::facts::FileFacts;
@@ -57,7 +53,6 @@ word_enum!(
 /// Chunk of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    pub path: String,
     /// For a summary: the lines of the whole declaration.
     pub lines: LineRange,
     pub kind: ChunkKind,
@@ -65,88 +60,28 @@ pub struct Chunk {
     pub name: String,
     /// Name of the enclosing class, module or function; may be empty.
     pub parent: String,
-    /// Exact `o200k_base` token count of [`Chunk::text`].
-    pub tokens: u32,
-    /// Imports of the file as written, without quotes and white space. Only the first chunk of a file has imports.
-    pub imports: Vec<String>,
-    /// Names declared in this chunk that other code can use; names inside functions are not included.
-    pub exports: Vec<String>,
-    /// Identifiers used in this chunk, without duplicates, in the order of first use.
-    pub references: Vec<String>,
-    /// Sum of the cyclomatic complexity of all functions in the chunk; 0 without functions.
-    pub complexity: u32,
-    /// Line ranges that describe the chunk, in order: the head of a function; for a class, its head, its fields and the
-    /// heads of its methods. May be empty.
-    pub outline: Vec<LineRange>,
 }
 
 impl Chunk {
-    /// Returns the chunk's text, cut from the text of its file. For a summary: the lines of its outline.
+    /// Returns the lines of the chunk, cut from the text of its file. Only `\n` ends a line, as in git.
     pub fn text(&self, file: &str) -> String {
-        select_text(file, self.kind, self.lines, &self.outline)
+        let (before, count) = (self.lines.start.saturating_sub(1), self.lines.end + 1 - self.lines.start);
+        file.split_inclusive('\n').skip(before as usize).take(count as usize).collect()
     }
-}
-
-/// Returns the text of a chunk; see [`Chunk::text`].
-pub(super) fn select_text(file: &str, kind: ChunkKind, lines: LineRange, outline: &[LineRange]) -> String {
-    match kind {
-        ChunkKind::Summary => select_lines(file, outline),
-        _ => select_lines(file, &[lines]),
-    }
-}
-
-/// Returns the text of the `wanted` line ranges (sorted). Only `\n` ends a line, as in git.
-fn select_lines(file: &str, wanted: &[LineRange]) -> String {
-    let mut wanted = wanted.iter().peekable();
-    let mut text = String::new();
-    for (line, number) in file.split_inclusive('\n').zip(1u32..) {
-        while wanted.peek().is_some_and(|range| range.end < number) {
-            wanted.next();
-        }
-        match wanted.peek() {
-            None => break,
-            Some(range) if range.start <= number => text.push_str(line),
-            Some(_) => {}
-        }
-    }
-    text
 }
 
 /// Cuts a file into chunks, ordered by line; a summary comes before its parts. Returns no chunks for an empty file.
 ///
 /// The chunks are windows if `language` is `None` (see [`Language::detect`]) or if the text does not parse.
 pub fn chunk_file(path: &str, text: &str, language: Option<Language>) -> Vec<Chunk> {
-    let cut = cut_text(&mut Parsers::default(), path, text, language);
-    let mut uses = cut.uses.names.iter().peekable();
-    let mut imports = cut.uses.imports;
-    let mut chunks: Vec<Chunk> = Vec::with_capacity(cut.pieces.len());
-    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    for piece in &cut.pieces {
-        let mut references = Vec::new();
-        if piece.kind != ChunkKind::Summary {
-            let end = cut.lines.end(piece.rows.1);
-            let mut seen = HashSet::new();
-            while let Some((_, name)) = uses.next_if(|(at, _)| *at < end) {
-                if seen.insert(*name) {
-                    references.push((*name).to_owned());
-                }
-            }
-        }
-        chunks.push(Chunk {
-            path: path.to_owned(),
-            lines: lines::to_line_range(piece.rows),
-            kind: piece.kind,
-            name: piece.name.to_owned(),
-            parent: piece.parent.to_owned(),
-            tokens: piece.tokens,
-            imports: std::mem::take(&mut imports),
-            exports: owned(&piece.exports),
-            references,
-            complexity: piece.complexity,
-            outline: piece.outline.iter().copied().map(lines::to_line_range).collect(),
-        });
-    }
-    chunks
+    let chunk = |piece: CutPiece<'_>| Chunk {
+        lines: lines::to_line_range(piece.rows),
+        kind: piece.kind,
+        name: piece.name.to_owned(),
+        parent: piece.parent.to_owned(),
+    };
+    let cut = cut_with(&mut Parsers::default(), path, text, language, |_| ());
+    cut.pieces.into_iter().map(chunk).collect()
 }
 
 /// Declaration of a function, class, type, test or constant, of any length.
@@ -180,7 +115,7 @@ pub struct FileSyntax {
     pub chunks: Arc<[ChunkExtent]>,
     /// Ordered by first line; nested declarations follow their parent.
     pub declarations: Arc<[Declaration]>,
-    /// Same format as [`Chunk::imports`].
+    /// As written, without quotes and white space.
     pub imports: Arc<[String]>,
 }
 
@@ -206,7 +141,6 @@ pub fn parse_syntax(parsers: &mut Parsers, path: &str, text: &str) -> FileSyntax
 
 /// A file cut into chunks, with the identifiers it uses.
 pub(super) struct CutFile<'a, U = FileUses<'a>> {
-    pub lines: RowTable<'a>,
     pub pieces: Vec<CutPiece<'a>>,
     pub uses: U,
     /// Same order as [`FileSyntax::declarations`].
@@ -239,8 +173,8 @@ fn cut_with<'a, U>(
         let facts = FileFacts::from_parsed(&source);
         let outline = outline::read_outline(&source, &facts);
         if !is_broken(&source, &outline, &lines) {
-            let pieces = cut::cut_by_outline(&lines, &outline, &source, &facts);
-            return CutFile { lines, pieces, uses: uses(Some(&source)), declarations: outline.items };
+            let pieces = cut::cut_by_outline(&lines, &outline);
+            return CutFile { pieces, uses: uses(Some(&source)), declarations: outline.items };
         }
     }
     let kind = match is_config_file(path) {
@@ -248,7 +182,7 @@ fn cut_with<'a, U>(
         false => ChunkKind::Window,
     };
     let pieces = cut::cut_by_blank_lines(&lines, kind);
-    CutFile { lines, pieces, uses: uses(None), declarations: Vec::new() }
+    CutFile { pieces, uses: uses(None), declarations: Vec::new() }
 }
 
 /// Returns true if more than half of the text is inside syntax errors and declarations cover less than half of the

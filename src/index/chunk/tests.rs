@@ -3,39 +3,79 @@ use rstest::rstest;
 
 use super::*;
 
-fn cut_file(path: &str, code: &str) -> Vec<Chunk> {
-    let found = chunk_file(path, code, Language::detect(path, code.as_bytes()));
+/// Piece of a cut file with the names that it declares and uses; lines are 1-based.
+#[derive(Debug)]
+struct CutSample {
+    lines: LineRange,
+    kind: ChunkKind,
+    name: String,
+    parent: String,
+    exports: Vec<String>,
+    references: Vec<String>,
+    outline: Vec<LineRange>,
+}
+
+fn cut_pieces(path: &str, code: &str) -> Vec<CutSample> {
+    let cut = cut_text(&mut Parsers::default(), path, code, Language::detect(path, code.as_bytes()));
+    let starts = line_starts(code);
+    let mut uses = cut.uses.names.iter().peekable();
+    let mut sample = |piece: &CutPiece<'_>| {
+        let mut references: Vec<String> = Vec::new();
+        let end = starts.get(piece.rows.1 as usize + 1).map_or(code.len(), |end| *end);
+        while piece.kind != ChunkKind::Summary
+            && let Some((_, name)) = uses.next_if(|(at, _)| (*at as usize) < end)
+        {
+            references.push((*name).to_owned());
+        }
+        CutSample {
+            lines: lines::to_line_range(piece.rows),
+            kind: piece.kind,
+            name: piece.name.to_owned(),
+            parent: piece.parent.to_owned(),
+            exports: piece.exports.iter().map(|name| (*name).to_owned()).collect(),
+            references,
+            outline: piece.outline.iter().copied().map(lines::to_line_range).collect(),
+        }
+    };
+    cut.pieces.iter().map(&mut sample).collect()
+}
+
+/// Returns the byte offset of each line.
+fn line_starts(text: &str) -> Vec<usize> {
+    text.split_inclusive('\n').scan(0, |at, line| Some(std::mem::replace(at, *at + line.len()))).collect()
+}
+
+fn cut_file(path: &str, code: &str) -> Vec<CutSample> {
+    let found = cut_pieces(path, code);
     covers(code, &found).unwrap_or_else(|wrong| panic!("{path}: {wrong}"));
     found
 }
 
-/// Checks that the chunks without summaries cover all lines in order, and that each token count is exact.
-fn covers(text: &str, chunks: &[Chunk]) -> Result<(), String> {
+/// Returns the text of the lines of the ranges.
+fn text_of_lines(text: &str, ranges: &[LineRange]) -> String {
+    let is_wanted = |line: u32| ranges.iter().any(|range| (range.start..=range.end).contains(&line));
+    let lines = text.split_inclusive('\n').zip(1..).filter(|(_, number)| is_wanted(*number));
+    lines.map(|(line, _)| line).collect()
+}
+
+/// Checks that the chunks without summaries cover all lines in order.
+fn covers(text: &str, chunks: &[CutSample]) -> Result<(), String> {
     let mut next = 1;
-    let mut whole = String::new();
-    for chunk in chunks {
-        let counted = crate::tokens::count_tokens(crate::tokens::Encoding::O200kBase, &chunk.text(text));
-        if counted != chunk.tokens as usize {
-            return Err(format!("{} tokens are {counted}: {chunk:?}", chunk.tokens));
-        }
-        if chunk.kind == ChunkKind::Summary {
-            continue;
-        }
+    for chunk in chunks.iter().filter(|chunk| chunk.kind != ChunkKind::Summary) {
         if chunk.lines.start != next {
             return Err(format!("line {next} is followed by {chunk:?}"));
         }
         next = chunk.lines.end + 1;
-        whole += &chunk.text(text);
     }
-    if whole != text {
-        return Err(format!("{whole:?} is not {text:?}"));
+    match next == line_starts(text).len() as u32 + 1 {
+        true => Ok(()),
+        false => Err(format!("line {next} is not the end of {text:?}")),
     }
-    Ok(())
 }
 
 /// Formats chunks as `start-end kind parent.name`.
-fn said(chunks: &[Chunk]) -> Vec<String> {
-    let said = |chunk: &Chunk| {
+fn said(chunks: &[CutSample]) -> Vec<String> {
+    let said = |chunk: &CutSample| {
         let dot = if chunk.parent.is_empty() { "" } else { "." };
         let name = format!("{}{dot}{}", chunk.parent, chunk.name);
         format!("{}-{} {} {name}", chunk.lines.start, chunk.lines.end, chunk.kind).trim_end().to_owned()
@@ -151,8 +191,7 @@ fn a_long_class_is_a_summary_and_its_methods() {
         ]
     );
     let outline = "impl Long {\n    const LIMIT: usize = 1;\n    fn first(&self) -> usize {\n    fn second(&self) -> usize {\n    fn third(&self) -> usize {\n";
-    assert_eq!(found[0].text(&code), outline);
-    assert_eq!(found.iter().map(|chunk| chunk.complexity).collect::<Vec<_>>(), [3, 0, 1, 1, 1, 1]);
+    assert_eq!(text_of_lines(&code, &found[0].outline), outline);
     assert_eq!(found[2].exports, ["first"]);
     assert_eq!(found[1].exports, ["LIMIT"]);
 }
@@ -162,7 +201,8 @@ fn a_long_function_is_a_summary_and_windows() {
     let code = format!("def f(a):\n{}", "    a.total = a.first + a.second * 42 # as it was\n".repeat(200));
     let found = cut_file("a.py", &code);
     assert_eq!(said(&found), ["1-201 summary f", "1-80 window f.", "81-160 window f.", "161-201 window f."]);
-    assert_eq!((found[0].exports.as_slice(), found[0].text(&code).as_str()), (&["f".to_owned()][..], "def f(a):\n"));
+    assert_eq!(found[0].exports, ["f"]);
+    assert_eq!(text_of_lines(&code, &found[0].outline), "def f(a):\n");
 }
 
 #[rstest]
@@ -177,8 +217,9 @@ fn a_long_function_is_a_summary_and_windows() {
 #[case("a.php", "<?php\nuse A\\B;\nuse C\\{D, E as F};\nrequire __DIR__ . '/g.php';\n", &["A\\B", "C\\D", "C\\E", "g.php"])]
 #[case("a.sh", "source a.sh\n. \"b.sh\"\n", &["a.sh", "b.sh"])]
 fn imports_are_one_for_each_thing(#[case] path: &str, #[case] code: &str, #[case] expected: &[&str]) {
-    let found = cut_file(path, code);
-    assert_eq!(found[0].imports, expected);
+    let cut = cut_text(&mut Parsers::default(), path, code, Language::detect(path, code.as_bytes()));
+    assert_eq!(cut.uses.imports, expected);
+    assert_eq!(parse_syntax(&mut Parsers::default(), path, code).imports[..], *expected);
 }
 
 #[test]
@@ -259,7 +300,7 @@ fn code() -> impl Strategy<Value = (&'static str, String)> {
 #[test]
 fn an_outline_is_within_its_chunk() {
     let text = "int a() {\n    return 1;\n} int b(int x,\n    int y) {\n    return 2;\n}\n";
-    let chunks = chunk_file("a.c", text, Language::detect("a.c", text.as_bytes()));
+    let chunks = cut_pieces("a.c", text);
     assert!(chunks.iter().any(|chunk| chunk.name == "b" && !chunk.outline.is_empty()), "{chunks:#?}");
     for chunk in &chunks {
         let is_within = |range: &LineRange| range.start >= chunk.lines.start && range.end <= chunk.lines.end;
@@ -272,7 +313,7 @@ proptest! {
 
     #[test]
     fn no_line_is_lost_and_none_is_twice((path, code) in code()) {
-        let found = chunk_file(path, &code, Language::detect(path, code.as_bytes()));
+        let found = cut_pieces(path, &code);
         if let Err(wrong) = covers(&code, &found) {
             return Err(TestCaseError::fail(wrong));
         }
