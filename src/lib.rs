@@ -67,7 +67,7 @@
 //!   and says why. A finding that is held back is stored with the reason. Only a person, or a run that covered the code,
 //!   changes a status; a claim and its confirmation are two lines.
 //! - The user's index, worktree, HEAD, stash and reflog are never touched, and after the snapshot nothing is read from the
-//!   moving worktree. There are two exceptions: a person applies or undoes the patch of a fix (see [`runner::resolve`]),
+//!   moving worktree. There are two exceptions: a person applies or undoes the patch of a fix (see [`runner::fixer`]),
 //!   and a test coverage report counts for files that still stand in the worktree as in the snapshot (see
 //!   [`context::test_coverage`]).
 //! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.

@@ -1,10 +1,10 @@
 //! Concludes a run: updates its findings, writes its output and its last record.
 
-use super::{Runner, RunnerError};
 use crate::domain::{
     CancelReason, ErrorClass, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
 };
 use crate::review::{JournalMetrics, JournalState, ReviewOutcome, RunCost};
+use crate::runner::{Runner, RunnerError};
 use crate::store::LockedStore;
 
 /// Returns the milliseconds between two times; 0 if the clock went backwards.

@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Runner, process, start_workers};
 use crate::index::{Index, IndexCompleteness, IndexError, IndexProgress, RefreshReport};
 use crate::reviewers::analyzer::FingerprintSource;
+use crate::runner::launcher::start_workers;
+use crate::runner::{Runner, process};
 use crate::store::RecoveryNotice;
 
 /// Time that a review waits for changed files in an index. A changed file takes 50 ms, the answer of a model takes

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Runner, RunnerError};
 use crate::domain::{CancelReason, RunId, RunOutput, RunRecord, RunStatus};
 use crate::policy::{Activity, CancelRequest, KnownRun, Liveness, Resumable, ReviewExtent};
+use crate::runner::{Runner, RunnerError};
 use crate::store::{RunRow, StoreView};
 
 /// Converts a row. Leaves out fields that need a look at files: the liveness of the worker and whether the run can be

@@ -41,7 +41,7 @@
 //! - *Findings.* The end of a run updates all findings (`finding_lifecycle`): it matches reports with known findings,
 //!   holds some back, confirms, contradicts or closes findings, and locates the others in the current code. The rules
 //!   are in [`crate::policy`].
-//! - *Fixing.* A separate worker makes a patch for findings, reviews it and offers it; see [`resolve`].
+//! - *Fixing.* A separate worker makes a patch for findings, reviews it and offers it; see [`fixer`].
 //! - *Watching.* One watcher per repository holds `locks/watch.lock` for its whole life. Any process may start it,
 //!   detached like a worker; a signal ends it. It advances the epoch when something moved and asks the policy whether
 //!   to request a review ([`RepoWatcher`]). A snooze is a file in the store's folder that watchers and hooks obey.
@@ -56,49 +56,31 @@
 //! - *Superseding ended runs.* A run that completes, or is reused, replaces the ended runs of its lineage
 //!   ([`crate::policy::find_replaced_runs`]). They get `superseded_by` and keep their status and results.
 
-mod cache_sweep;
-mod cancel;
-mod carry_over;
-mod code_context;
 mod conclude;
-mod conversation;
+mod control;
 mod finding_lifecycle;
-mod hook;
+pub mod fixer;
 mod hunk_keys;
 mod indexing;
 mod known_runs;
-mod learn;
-mod learned_rules;
-mod model_reviewer;
-mod older_run_progress;
-mod pattern_hints;
-mod pattern_queries;
-mod pause;
-mod preview;
+mod launcher;
+mod learning;
 pub(crate) mod process;
-mod prompt_material;
-mod reconcile;
-mod recover;
-mod report_validation;
-mod request;
-pub mod resolve;
-mod retention;
-mod reviewer_identity;
-mod reviewer_probe;
-mod start_workers;
-mod wait;
-mod watch;
+mod prompt;
+mod recovery;
+mod reviewer_access;
+mod watcher;
 mod worker;
 
-pub use code_context::ContextTaskInput;
-pub use hook::{CommitHookOutcome, log_failure, start_commit_review};
-pub use learn::{LearnError, LearningReport};
-pub use preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
-pub use reconcile::ReconcileReport;
-pub use resolve::{FixError, FixRequest};
-pub use retention::{RetentionLimits, RetentionReport};
-pub use reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
-pub use watch::{
+pub use fixer::{FixError, FixRequest};
+pub use launcher::commit_hook::{CommitHookOutcome, log_failure, start_commit_review};
+pub use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
+pub use learning::learn::{LearnError, LearningReport};
+pub use prompt::code_context::ContextTaskInput;
+pub use recovery::reconcile::ReconcileReport;
+pub use recovery::retention::{RetentionLimits, RetentionReport};
+pub use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
+pub use watcher::{
     RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, WatchStopper,
     WorktreeOpener, parse_snooze,
 };

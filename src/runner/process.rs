@@ -5,9 +5,9 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::RunnerError;
 use crate::config::Paths;
 use crate::git::Repo;
+use crate::runner::RunnerError;
 
 /// Variables with which git describes a repository to its children, such as hooks. A process that outlives the child
 /// must not inherit them. The list is that of `git rev-parse --local-env-vars`, plus the variables that a push adds.

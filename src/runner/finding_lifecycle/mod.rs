@@ -21,7 +21,6 @@ use self::earlier_findings::EarlierFinding;
 use self::hold_back::PartitionedReports;
 use self::recheck::{Recheck, RecheckResult};
 pub(super) use self::snapshot_files::SnapshotFiles;
-use super::{Runner, RunnerError};
 use crate::domain::text::format_count;
 use crate::domain::{
     Disposition, Finding, FindingAlias, FindingCounts, FindingId, FindingStatus, FlipFlop, LineRange, MovedFinding,
@@ -33,6 +32,7 @@ use crate::policy::{
     SilentRun, SnapshotView,
 };
 use crate::review::ReviewOutcome;
+use crate::runner::{Runner, RunnerError};
 use crate::store::{LatestDispositions, LearningPolicy, Store, StoreView};
 
 /// The part of a run's output about findings that it does not raise.

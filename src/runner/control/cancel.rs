@@ -1,0 +1,98 @@
+//! Cancels a run on request: at once if it has not begun, otherwise through its worker, otherwise by force.
+
+use std::time::{Duration, Instant};
+
+use crate::domain::{CancelReason, RunId, RunRecord, RunStatus};
+use crate::review::JournalState;
+use crate::runner::{CancelOutcome, Runner, RunnerError, process};
+
+/// Time that a killed process may take to disappear.
+const MAX_KILL_WAIT: Duration = Duration::from_secs(5);
+
+/// The stage of a run that is to be cancelled.
+enum CancelStage {
+    Over,
+    Waiting,
+    Working,
+}
+
+impl Runner {
+    /// Cancels a run and waits for its end. Kills the process group of its worker after [`Runner::MAX_CANCEL_WAIT`].
+    /// The findings of the run are kept.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such run, the store cannot be read or written, or the worker survives SIGKILL.
+    pub fn cancel(&self, run: &RunId, note: &str) -> Result<CancelOutcome, RunnerError> {
+        let stage = self.store.with_lock_as(|locked| -> Result<CancelStage, RunnerError> {
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+            if record.status.is_terminal() {
+                return Ok(CancelStage::Over);
+            }
+            let asked = locked.update_run(run, self.ambient.now(), |record| {
+                // The user's decision takes precedence over a decision of the policy.
+                record.cancel_reason = Some(CancelReason::UserStop);
+                note.clone_into(&mut record.cancel_note);
+            })?;
+            if asked.status != RunStatus::Pending {
+                return Ok(CancelStage::Working);
+            }
+            self.end_pending_run(locked, &asked)?;
+            Ok(CancelStage::Waiting)
+        })?;
+        match stage {
+            CancelStage::Over => Ok(CancelOutcome::AlreadyOver),
+            CancelStage::Waiting => {
+                self.start_pending_or_log();
+                Ok(CancelOutcome::BeforeStart)
+            }
+            CancelStage::Working => self.end_worker(run),
+        }
+    }
+
+    fn end_worker(&self, run: &RunId) -> Result<CancelOutcome, RunnerError> {
+        let patience = Instant::now() + Self::MAX_CANCEL_WAIT;
+        loop {
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+            if record.status.is_terminal() {
+                let ended = matches!(record.status, RunStatus::Cancelled | RunStatus::Superseded);
+                return Ok(if ended { CancelOutcome::ByWorker } else { CancelOutcome::AlreadyOver });
+            }
+            if !self.store.is_live(run)? {
+                break;
+            }
+            if Instant::now() >= patience {
+                self.kill_worker_group(&record)?;
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.recover_one(run)?;
+        self.start_pending_or_log();
+        Ok(CancelOutcome::Killed)
+    }
+
+    /// Kills the process group of the worker that holds the run's lock, and waits until the lock is free.
+    fn kill_worker_group(&self, record: &RunRecord) -> Result<(), RunnerError> {
+        let run = &record.run_id;
+        let patience = Instant::now() + MAX_KILL_WAIT;
+        let mut worker = 0;
+        while self.store.is_live(run)? {
+            let entries = self.store.read_journal(run)?;
+            let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+            // The lock's holder is the worker of the record's attempt. Its first journal entry contains its process id.
+            // An older entry may name a process id that now belongs to another process.
+            if replayed.attempt == record.attempt
+                && let Some(process) = replayed.worker
+            {
+                worker = process;
+                process::kill_group(process);
+            }
+            if Instant::now() >= patience {
+                return Err(RunnerError::Unkillable { run: run.clone(), worker });
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}

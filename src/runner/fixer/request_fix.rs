@@ -1,0 +1,186 @@
+//! Turns a request for a fix into a record and a worker, and settles fixes whose worker died.
+
+use std::path::Path;
+
+use super::{FixError, FixRequest, exact_suggestions};
+use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, RunId, Usage};
+use crate::git::Repo;
+use crate::runner::{Runner, RunnerError, process};
+
+impl Runner {
+    /// Records the request and starts its worker; does not wait for the fix. If a fix of the same findings is in
+    /// progress, returns that fix.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can be fixed, no reviewer can fix it, or the daily budget is used up.
+    pub fn request_fix(&self, request: &FixRequest) -> Result<Fix, RunnerError> {
+        self.reconcile_fixes()?;
+        let (findings, run) = self.load_findings_to_fix(&request.findings)?;
+        let known = self.store.fixes()?;
+        if let Some(fix) = known.into_iter().find(|fix| fix.status.is_working() && fix.findings == request.findings) {
+            return Ok(fix);
+        }
+        let reviewer = self.resolve_fixer(request.reviewer.as_deref(), &findings)?;
+        let identity = self.resolve_identity(Some(&reviewer))?;
+        if identity.reviewer != Self::BUILTIN
+            && let Some(spent) = self.check_daily_budget()?
+        {
+            return Err(FixError::BudgetSpent(spent).into());
+        }
+        let Some(run) = self.store.run(&run)? else { return Err(self.no_run_error(&run)) };
+        let now = self.ambient.now();
+        let fix = Fix {
+            fix_id: self.ambient.new_fix_id(),
+            status: FixStatus::Working,
+            created_at: now,
+            updated_at: now,
+            source: request.source,
+            private: !self.settings.learning.enabled,
+            findings: request.findings.clone(),
+            left_out: Vec::new(),
+            run_id: run.run_id,
+            snapshot_commit: run.snapshot_commit,
+            base_commit: run.base_commit,
+            fixed_commit: String::new(),
+            reviewer: identity.reviewer,
+            model: identity.model,
+            follow_up_count: 0,
+            reviews: Vec::new(),
+            verdict: String::new(),
+            files: Vec::new(),
+            patch_hash: String::new(),
+            tokens: Usage::default(),
+            cost: 0.0,
+            resolve_ms: 0,
+            reason: String::new(),
+            worktree: String::new(),
+            touched: Vec::new(),
+        };
+        // Locked before the record is visible, so that no process takes it for a fix with a dead worker.
+        let Some(lock) = self.store.lock_fix_for_worker(&fix.fix_id)? else {
+            return Err(FixError::Busy { id: fix.fix_id }.into());
+        };
+        self.store.create_fix(&fix)?;
+        if let Err(error) = self.start_fixer(&fix.fix_id, lock) {
+            let reason = error.to_string();
+            self.store.update_fix(&fix.fix_id, self.ambient.now(), |fix| {
+                (fix.status, fix.reason) = (FixStatus::Failed, reason);
+            })?;
+            return Err(error);
+        }
+        Ok(fix)
+    }
+
+    /// Returns the name of the reviewer that would fix these findings.
+    ///
+    /// # Errors
+    ///
+    /// If nothing can be fixed, or no reviewer can fix it.
+    pub fn choose_fixer(&self, findings: &[FindingId]) -> Result<String, RunnerError> {
+        let (findings, _) = self.load_findings_to_fix(findings)?;
+        let who = self.resolve_fixer(None, &findings)?;
+        Ok(self.resolve_identity(Some(&who))?.reviewer)
+    }
+
+    /// Loads the findings, and the newest run whose snapshot contains one of them.
+    fn load_findings_to_fix(&self, ids: &[FindingId]) -> Result<(Vec<Finding>, RunId), RunnerError> {
+        if ids.len() > Fix::MAX_FINDINGS {
+            return Err(FixError::TooMany(ids.len()).into());
+        }
+        let view = self.store.view()?;
+        let mut findings = Vec::with_capacity(ids.len());
+        let mut newest: Option<usize> = None;
+        for id in ids {
+            let no_details = || FixError::NoDetails(id.clone());
+            let finding = self.store.finding_in(&view, id)?.ok_or_else(no_details)?;
+            if !finding.status.is_undecided() {
+                return Err(FixError::Decided { id: id.clone(), status: finding.status }.into());
+            }
+            let index = view.finding_index(id.as_str()).ok_or_else(no_details)?;
+            let placed = view.locating_run(index).ok_or_else(no_details)?;
+            // Checked for each finding, because its code is read from its own snapshot.
+            if self.repo.file_at(view.run(placed).snapshot_commit, &finding.repo_relative_path).is_err() {
+                return Err(FixError::NoSnapshot(id.clone()).into());
+            }
+            newest = Some(newest.map_or(placed, |newest| newest.min(placed)));
+            findings.push(finding);
+        }
+        let run = newest.and_then(|newest| view.run(newest).id.parse().ok()).ok_or(FixError::NoFinding)?;
+        Ok((findings, run))
+    }
+
+    /// Returns the reviewer that makes the fix: the one the user named, the one of the settings, or the built-in one if
+    /// all suggestions are exact.
+    fn resolve_fixer(&self, named: Option<&str>, findings: &[Finding]) -> Result<String, RunnerError> {
+        let exact = findings.iter().filter(|finding| exact_suggestions::exact_suggestion(finding).is_some()).count();
+        let configured = self.settings.resolve.reviewer.as_deref();
+        let who = match (named, configured) {
+            (Some(name), _) => name,
+            (None, Some(name)) if exact < findings.len() => name,
+            (None, _) => Self::BUILTIN,
+        };
+        if self.resolve_identity(Some(who))?.reviewer == Self::BUILTIN && exact == 0 {
+            return Err(FixError::NothingExact(findings.len()).into());
+        }
+        Ok(who.to_owned())
+    }
+
+    fn start_fixer(&self, fix: &FixId, lock: std::fs::File) -> Result<(), RunnerError> {
+        let arguments = ["fixer", fix.as_str()];
+        let root = self.repo.root();
+        process::reap(process::spawn_detached(
+            &self.repo,
+            &self.paths,
+            &root,
+            &arguments,
+            lock,
+            crate::runner::launcher::start_workers::WORKER_LOG,
+        )?);
+        Ok(())
+    }
+
+    /// Ends fixes whose worker is gone, removes their checkouts, and returns their number. An existing patch is offered
+    /// without a review, because it may have been paid for.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read or written.
+    pub fn reconcile_fixes(&self) -> Result<usize, RunnerError> {
+        let mut ended = 0;
+        for fix in self.store.fixes()?.iter().filter(|fix| fix.status.is_working()) {
+            let Some(_lock) = self.store.lock_fix(&fix.fix_id)? else { continue };
+            self.store.update_fix(&fix.fix_id, self.ambient.now(), |fix| {
+                match fix.status {
+                    status if status.is_working() && !fix.files.is_empty() => {
+                        fix.status = FixStatus::Offered;
+                        fix.verdict = "not reviewed: worker died".to_owned();
+                    }
+                    FixStatus::Working | FixStatus::Reviewing => {
+                        fix.status = FixStatus::Failed;
+                        fix.reason = "worker died".to_owned();
+                    }
+                    _ => return,
+                }
+                ended += 1;
+            })?;
+        }
+        if ended > 0 {
+            self.sweep_fix_checkouts(&self.fix_checkouts());
+        }
+        Ok(ended)
+    }
+
+    /// Returns the folder of the checkouts in which agents make fixes, one for each fix id.
+    pub(super) fn fix_checkouts(&self) -> std::path::PathBuf {
+        self.paths.cache.join("fixes").join(self.repo.key())
+    }
+
+    /// Removes the checkouts of dead workers.
+    pub(super) fn sweep_fix_checkouts(&self, folder: &Path) {
+        let is_alive = |name: &str| name.parse::<FixId>().is_ok_and(|fix| self.store.is_fix_live(&fix).unwrap_or(true));
+        if let Err(error) = Repo::remove_stale_checkouts(folder, &is_alive) {
+            tracing::warn!(%error, "checkouts of dead workers stay");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The git hook that runs after a commit.
+//!
+//! - The hook returns at once, because `git commit` waits for it. A separate process takes the snapshot and requests
+//!   the review; it has none of the caller's streams, process group and git variables.
+//! - The review is of the commit that HEAD is when the hook runs, whatever HEAD is later.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::config::Paths;
+use crate::domain::{GitOperation, Scope, Source, Time, WatchTrigger, text};
+use crate::git::Repo;
+use crate::policy::NoReviewReason;
+use crate::runner::{RequestOutcome, ReviewRequest, Runner, RunnerError, process};
+
+const HOOK_LOG: &str = "hook.log";
+
+/// The outcome of the hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitHookOutcome {
+    Asked,
+    /// A rebase creates many commits, and nobody will look at most of them.
+    Rebasing,
+}
+
+/// Starts a separate process that requests a review of the commit at HEAD.
+///
+/// # Errors
+///
+/// If `folder` is not in a repository, or the process cannot be started.
+pub fn start_commit_review(folder: &Path, paths: &Paths) -> Result<CommitHookOutcome, RunnerError> {
+    let repo = Repo::discover(folder)?;
+    if repo.operation() == Some(GitOperation::Rebase) {
+        return Ok(CommitHookOutcome::Rebasing);
+    }
+    let arguments = ["hook", "run", "post-commit", "--commit", &repo.head()];
+    process::spawn_detached(&repo, paths, &repo.root(), &arguments, Stdio::null(), HOOK_LOG)?;
+    Ok(CommitHookOutcome::Asked)
+}
+
+/// Writes the reason of a failed hook into the log, because nobody sees the hook's output.
+pub fn log_failure(paths: &Paths, now: Time, folder: &Path, failure: &str) {
+    let Some(mut log) = process::open_log(paths, HOOK_LOG) else { return };
+    let line = format!("{now} {}: {failure}", folder.display());
+    let _ = writeln!(log, "{}", text::sanitize_line(&line));
+}
+
+impl Runner {
+    /// Requests a review of a commit for the hook, under the rules of `[watch]` for unrequested reviews. The inner
+    /// `Err` is the reason why the commit is not reviewed now.
+    ///
+    /// # Errors
+    ///
+    /// If the snapshot cannot be taken, or the store cannot be read or written.
+    pub fn review_commit(&self, commit: &str) -> Result<Result<RequestOutcome, NoReviewReason>, RunnerError> {
+        process::ignore_the_terminal();
+        if let Some(why) = self.reason_not_to_review(WatchTrigger::Commit)? {
+            return Ok(Err(why));
+        }
+        let scope = Some(Scope::Commit(commit.to_owned()));
+        let reviewer = self.settings.watch.reviewer.clone();
+        self.request_review(&ReviewRequest { scope, reviewer, source: Source::Hook, force: false }).map(Ok)
+    }
+}

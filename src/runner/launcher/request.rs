@@ -1,0 +1,463 @@
+//! Turns a request into a decision, and perhaps a run, in one step under the store's lock.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::domain::{
+    CancelReason, Coverage, FindingCounts, Fix, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
+};
+use crate::git::Snapshot;
+use crate::policy::supersede::{FinishRule, SupersedeVerdict};
+use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction, ReviewExtent};
+use crate::runner::launcher::start_workers::PendingRun;
+use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
+use crate::runner::{RequestOutcome, ReviewRequest, Runner, RunnerError, known_runs, process};
+use crate::store::{LockedStore, StoreError, StoreView};
+
+/// Maximum number of equivalent runs whose files are read. The newest runs decide.
+const MAX_INSPECTED_RUNS: usize = 8;
+
+/// A request with the facts it was resolved to.
+#[derive(Clone, Copy)]
+struct RequestInput<'a> {
+    request: &'a ReviewRequest,
+    policy_request: &'a policy::LaunchRequest,
+    snapshot: &'a Snapshot,
+    triage_bytes: u64,
+    /// The fix whose patch is reviewed.
+    follow_up_of: Option<&'a Fix>,
+}
+
+/// The result of one try under the store's lock.
+enum LockedAttempt {
+    /// The outcome, with the view on which the decision is based.
+    Requested(Box<RequestOutcome>, Arc<StoreView>),
+    /// A working run has no worker and must be settled first.
+    DeadWorker,
+}
+
+/// The handling of a run with a dead worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DeadWorkerPolicy {
+    SettleFirst,
+    /// Settling was tried and failed: decide without it.
+    LeaveIt,
+}
+
+impl Runner {
+    /// Takes a snapshot, decides, records the run, and starts a worker if a slot is free. Does not wait for the review.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such reviewer or revision, or git or the store fails. A worker that cannot be started is no
+    /// error: the run is recorded and starts with the next command.
+    pub fn request_review(&self, request: &ReviewRequest) -> Result<RequestOutcome, RunnerError> {
+        let identity = self.resolve_identity(request.reviewer.as_deref())?;
+        // Read before the snapshot, because a decision made meanwhile may be about newer code.
+        let triage_bytes = self.store.triage_bytes()?;
+        let snapshot = self.take_snapshot(request)?;
+        let wish = self.build_policy_request(request, &identity, &snapshot);
+        let asked =
+            RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
+        let mut dead = DeadWorkerPolicy::SettleFirst;
+        let (requested, view) = loop {
+            let tried = self.store.with_lock_as(|locked| self.decide_under_lock(locked, &asked, dead))?;
+            match tried {
+                LockedAttempt::Requested(requested, view) => break (*requested, view),
+                LockedAttempt::DeadWorker => {
+                    self.recover()?;
+                    dead = DeadWorkerPolicy::LeaveIt;
+                }
+            }
+        };
+        self.settle_answered_request(&requested, &snapshot);
+        // Also if this request needs no worker, because an earlier run may still need one.
+        if let Err(error) = self.start_requested(&requested, &view) {
+            tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
+        }
+        Ok(requested)
+    }
+
+    /// Records a run that reviews the patch of a fix; does not start it. The run answers no other request and replaces
+    /// no other run: it belongs to no working tree, and its scope hash is unique.
+    pub(in crate::runner) fn create_follow_up(
+        &self,
+        request: &ReviewRequest,
+        fix: &Fix,
+    ) -> Result<RunRecord, RunnerError> {
+        let identity = self.resolve_identity(request.reviewer.as_deref())?;
+        let triage_bytes = self.store.triage_bytes()?;
+        let snapshot = self.take_snapshot(request)?;
+        let wish = self.build_policy_request(request, &identity, &snapshot);
+        let wish = policy::LaunchRequest {
+            scope_hash: format!("{}{}", RunRecord::FIX_SCOPE_PREFIX, wish.scope_hash),
+            branch: String::new(),
+            worktree: String::new(),
+            ..wish
+        };
+        let asked =
+            RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(fix) };
+        let decision = Decision {
+            action: ReviewAction::Launch,
+            reason: format!("reviews the patch of {}", fix.fix_id),
+            saved_token_estimate: 0,
+            older: Vec::new(),
+            duplicate_of: None,
+        };
+        self.store.with_lock_as(|locked| self.record_new_run(locked, &asked, &decision))
+    }
+
+    fn build_policy_request(
+        &self,
+        request: &ReviewRequest,
+        identity: &ReviewerIdentity,
+        snapshot: &Snapshot,
+    ) -> policy::LaunchRequest {
+        policy::LaunchRequest {
+            scope: snapshot.scope.clone(),
+            scope_hash: snapshot.scope_hash.clone(),
+            diff_fingerprint: snapshot.diff_fingerprint.clone(),
+            prompt_policy_version: identity.policy_version.clone(),
+            reviewer: identity.reviewer.clone(),
+            model: identity.model.clone(),
+            reasoning_effort: identity.effort.clone(),
+            branch: snapshot.branch.clone(),
+            worktree: snapshot.worktree.to_string_lossy().into_owned(),
+            files: snapshot.change.files.len(),
+            left_out: snapshot.change.left_out.len(),
+            force: request.force,
+            asker: request.source.into(),
+            rule: FinishRule { finish_from: self.settings.policy.finish_from },
+            prompt_estimate: Self::estimate_review_tokens(identity, count_changed_lines(snapshot)),
+        }
+    }
+
+    fn take_snapshot(&self, request: &ReviewRequest) -> Result<Snapshot, RunnerError> {
+        let filter = self.filter();
+        Ok(match &request.scope {
+            Some(scope) => self.repo.take_snapshot(scope, &filter)?,
+            None => self.repo.take_default_snapshot(&filter)?,
+        })
+    }
+
+    fn decide_under_lock(
+        &self,
+        locked: &LockedStore<'_>,
+        asked: &RequestInput<'_>,
+        dead: DeadWorkerPolicy,
+    ) -> Result<LockedAttempt, RunnerError> {
+        let RequestInput { policy_request: wish, .. } = asked;
+        let scope = wish.scope.to_string();
+        let view = locked.runs_view()?;
+        // The records of equivalent runs, because a row does not say what can be taken over from a run.
+        let mut looked_into: Vec<RunRecord> = Vec::new();
+        let mut candidates: Vec<KnownRun<'_>> = Vec::new();
+        for row in known_runs::run_rows(&view) {
+            let same = row.scope_hash == wish.scope_hash && row.diff_fingerprint == wish.diff_fingerprint;
+            if !same && row.status.is_terminal() {
+                continue;
+            }
+            let mut run = known_runs::known_run_from_row(&row);
+            run.liveness = self.check_liveness(&row);
+            // A process that settles the run in this moment holds its lock, so the run does not look dead.
+            if run.liveness == Liveness::Dead && dead == DeadWorkerPolicy::SettleFirst {
+                return Ok(LockedAttempt::DeadWorker);
+            }
+            if run.is_older_sibling(wish, &scope) {
+                run.underway = self.measure_progress(&row, run.liveness, asked.snapshot)?;
+            }
+            if same
+                && looked_into.len() < MAX_INSPECTED_RUNS
+                && let Ok(id) = row.id.parse::<RunId>()
+                && let Some(record) = self.store.run(&id)?
+            {
+                let early = match record.status {
+                    RunStatus::Lost | RunStatus::Failed => true,
+                    RunStatus::Completed => {
+                        run.extent = self.compute_extent(&record)?;
+                        run.extent == ReviewExtent::Partial
+                    }
+                    _ => false,
+                };
+                if early && self.can_resume(&record) {
+                    run.resumable = Resumable::Yes;
+                }
+                looked_into.push(record);
+            }
+            candidates.push(run);
+        }
+        let decision = policy::decide(wish, &candidates);
+        tracing::debug!(?decision, "decided");
+        let run = match &decision.action {
+            ReviewAction::Skip => {
+                let earlier = looked_into.into_iter().find(|record| {
+                    record.status == RunStatus::Skipped
+                        && record.scope == wish.scope
+                        && record.branch == wish.branch
+                        && record.worktree == wish.worktree
+                        && record.reused_from == decision.duplicate_of
+                });
+                match earlier {
+                    Some(record) => record,
+                    None => self.record_new_run(locked, asked, &decision)?,
+                }
+            }
+            ReviewAction::Adopt { run } | ReviewAction::Reuse { run } => {
+                self.record_reuse(locked, run, asked, &decision)?
+            }
+            ReviewAction::Launch | ReviewAction::Resume { .. } => self.record_new_run(locked, asked, &decision)?,
+        };
+        self.notify_older_runs(locked, &decision, &run.run_id);
+        if matches!(decision.action, ReviewAction::Reuse { .. }) {
+            self.mark_replaced_runs(locked, &run.run_id)?;
+        }
+        Ok(LockedAttempt::Requested(Box::new(RequestOutcome { decision, run }), view))
+    }
+
+    /// Starts a worker for the run if a slot is free, on the basis of the given view.
+    fn start_requested(&self, requested: &RequestOutcome, view: &StoreView) -> Result<(), RunnerError> {
+        let run = &requested.run;
+        let added = match &requested.decision.action {
+            // A waiting run is started by the process that ends the awaited run.
+            ReviewAction::Launch | ReviewAction::Resume { .. } if self.must_wait(run) => None,
+            ReviewAction::Launch | ReviewAction::Resume { .. } => {
+                Some(PendingRun { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
+            }
+            ReviewAction::Adopt { .. } | ReviewAction::Reuse { .. } | ReviewAction::Skip => None,
+        };
+        self.start_next(view, added, &requested.decision.supersedes())?;
+        Ok(())
+    }
+
+    /// Returns `true` if an unfinished run has everything that a new attempt needs.
+    pub(in crate::runner) fn can_resume(&self, record: &RunRecord) -> bool {
+        self.repo.compute_changeset(&record.base_commit, &record.snapshot_commit, &self.filter()).is_ok()
+            && self.store.read_journal(&record.run_id).is_ok()
+    }
+
+    /// Appends the new run's record. Keeps the snapshot first, so that no reader finds a run without a snapshot.
+    fn record_new_run(
+        &self,
+        locked: &LockedStore<'_>,
+        asked: &RequestInput<'_>,
+        decision: &Decision,
+    ) -> Result<RunRecord, RunnerError> {
+        let snapshot = asked.snapshot;
+        let status = if decision.action == ReviewAction::Skip { RunStatus::Skipped } else { RunStatus::Pending };
+        let mut record = RunRecord {
+            status,
+            epoch: self.store.advance_epoch()?,
+            saved_token_estimate: decision.saved_token_estimate,
+            coverage: expected_coverage(snapshot, status),
+            decision: decision.reason.clone(),
+            waits_for: decision.waits_for().cloned(),
+            ..self.draft_record(asked)
+        };
+        let now = record.created_at;
+        match &decision.action {
+            ReviewAction::Skip => {
+                record.summary = decision.reason.clone();
+                record.reused_from.clone_from(&decision.duplicate_of);
+            }
+            ReviewAction::Resume { from } => {
+                record.resumed_from = Some(from.clone());
+                record.carried_over_from = Some(from.clone());
+                record.attempt = self.store.run(from)?.map_or(0, |earlier| earlier.attempt);
+            }
+            _ => {}
+        }
+        self.begin_run(locked, &record.run_id)?;
+        if status == RunStatus::Pending {
+            self.repo.keep_snapshot(&record.run_id, &record.snapshot_commit)?;
+        }
+        if !snapshot.notes.is_empty() {
+            let notes: Vec<RunEvent> =
+                snapshot.notes.iter().map(|text| RunEvent::Note { text: text.clone() }).collect();
+            self.store.open_journal(&record.run_id)?.append_all(now, &notes)?;
+        }
+        locked.create_run(&record)?;
+        Ok(record)
+    }
+
+    /// Builds the record of a new run without storing it.
+    fn draft_record(&self, asked: &RequestInput<'_>) -> RunRecord {
+        let RequestInput { request, policy_request: wish, snapshot, triage_bytes, follow_up_of } = *asked;
+        let now = self.ambient.now();
+        RunRecord {
+            run_id: self.ambient.new_run_id(),
+            status: RunStatus::Pending,
+            created_at: now,
+            updated_at: now,
+            source: request.source,
+            owner: process::owner(),
+            branch: wish.branch.clone(),
+            worktree: wish.worktree.clone(),
+            base_commit: snapshot.base_commit.clone(),
+            snapshot_commit: snapshot.snapshot_commit.clone(),
+            head_commit: snapshot.head_commit.clone(),
+            epoch: 0,
+            triage_bytes: Some(triage_bytes),
+            scope: wish.scope.clone(),
+            scope_hash: wish.scope_hash.clone(),
+            diff_fingerprint: wish.diff_fingerprint.clone(),
+            prompt_policy_version: wish.prompt_policy_version.clone(),
+            changed_paths: changed_paths(snapshot),
+            reviewer: wish.reviewer.clone(),
+            model: wish.model.clone(),
+            reasoning_effort: wish.reasoning_effort.clone(),
+            attempt: 0,
+            private: !self.settings.learning.enabled || follow_up_of.is_some_and(|fix| fix.private),
+            paused: false,
+            follow_up_count: 0,
+            follow_up_of: follow_up_of.map(|fix| fix.fix_id.clone()),
+            phase_timings: PhaseTimings::default(),
+            prompt_estimate: wish.prompt_estimate,
+            tokens: Usage::default(),
+            cost: 0.0,
+            window_peak: 0,
+            answered_by: Vec::new(),
+            saved_token_estimate: 0,
+            coverage: expected_coverage(snapshot, RunStatus::Pending),
+            finding_counts: FindingCounts::default(),
+            finding_digests: Vec::new(),
+            summary: String::new(),
+            decision: String::new(),
+            reuse_count: 0,
+            adopted_count: 0,
+            last_reused_at: None,
+            last_reuse_reason: String::new(),
+            last_reuse_head: String::new(),
+            superseded_by: None,
+            reused_from: None,
+            carried_over_from: None,
+            resumed_from: None,
+            waits_for: None,
+            full: wish.force,
+            cancel_reason: None,
+            cancel_note: String::new(),
+            finish_note: String::new(),
+            error_class: None,
+            error_summary: String::new(),
+        }
+    }
+
+    /// Takes the snapshot of a request and builds a run record that is never stored.
+    pub(in crate::runner) fn draft_unrecorded_run(
+        &self,
+        request: &ReviewRequest,
+    ) -> Result<(Snapshot, RunRecord), RunnerError> {
+        let identity = self.resolve_identity(request.reviewer.as_deref())?;
+        let snapshot = self.take_snapshot(request)?;
+        let wish = self.build_policy_request(request, &identity, &snapshot);
+        let asked =
+            RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes: 0, follow_up_of: None };
+        let record = self.draft_record(&asked);
+        Ok((snapshot, record))
+    }
+
+    /// Records that an earlier run answers the request: the run is current again, at this HEAD and epoch. Its original
+    /// request, its reason and its last activity stay unchanged.
+    fn record_reuse(
+        &self,
+        locked: &LockedStore<'_>,
+        id: &RunId,
+        asked: &RequestInput<'_>,
+        decision: &Decision,
+    ) -> Result<RunRecord, RunnerError> {
+        let epoch = self.store.advance_epoch()?;
+        Ok(locked.annotate_run(id, |run| {
+            run.epoch = epoch;
+            run.triage_bytes = Some(asked.triage_bytes);
+            run.superseded_by = None;
+            run.saved_token_estimate = run.saved_token_estimate.saturating_add(decision.saved_token_estimate);
+            run.reuse_count = run.reuse_count.saturating_add(1);
+            let adopted = matches!(decision.action, ReviewAction::Adopt { .. });
+            run.adopted_count = run.adopted_count.saturating_add(u32::from(adopted));
+            // From now on, the run also works for the new requester.
+            run.private |= adopted && !self.settings.learning.enabled;
+            run.last_reused_at = Some(self.ambient.now());
+            run.last_reuse_reason.clone_from(&decision.reason);
+            run.last_reuse_head.clone_from(&asked.snapshot.head_commit);
+        })?)
+    }
+
+    /// Asks active runs about older code to end in favour of `newer`, or notes that they may finish. A failure to do so
+    /// does not affect the new run.
+    fn notify_older_runs(&self, locked: &LockedStore<'_>, decision: &Decision, newer: &RunId) {
+        for (older, verdict) in &decision.older {
+            let told = match verdict {
+                SupersedeVerdict::Cancel(why) => self.supersede_run(locked, older, newer, why),
+                SupersedeVerdict::Finish(why) => {
+                    let note = format!("may finish although {newer} asks about newer code: {why}");
+                    locked.annotate_run(older, |run| run.finish_note = note).map(drop).map_err(RunnerError::from)
+                }
+            };
+            if let Err(error) = told {
+                tracing::warn!(run = %older, %newer, %error, "a run cannot be told that newer code was asked about");
+            }
+        }
+    }
+
+    /// Asks an active run to end in favour of `newer`. A run that has not begun ends at once.
+    fn supersede_run(&self, locked: &LockedStore<'_>, id: &RunId, newer: &RunId, why: &str) -> Result<(), RunnerError> {
+        let asked = locked.update_run(id, self.ambient.now(), |run| {
+            if run.status.is_terminal() {
+                return;
+            }
+            if run.cancel_reason.is_none() {
+                run.cancel_reason = Some(CancelReason::Superseded);
+                run.cancel_note = format!("{newer} asks about newer code; {why}");
+                run.finish_note.clear();
+            }
+            run.superseded_by = Some(newer.clone());
+        })?;
+        if asked.status == RunStatus::Pending {
+            self.end_pending_run(locked, &asked)?;
+        }
+        Ok(())
+    }
+
+    /// Marks the ended runs that `standing` replaces, so that a list can fold them under it.
+    pub(in crate::runner) fn mark_replaced_runs(
+        &self,
+        locked: &LockedStore<'_>,
+        standing: &RunId,
+    ) -> Result<(), StoreError> {
+        let view = locked.runs_view()?;
+        let Some(target) = known_runs::run_rows(&view).find(|row| row.id == standing.as_str()) else { return Ok(()) };
+        let known: Vec<KnownRun<'_>> = known_runs::run_rows(&view)
+            .filter(|row| row.scope == target.scope && row.superseded_by.is_empty())
+            .map(|row| known_runs::known_run_from_row(&row))
+            .collect();
+        for older in policy::find_replaced_runs(&known_runs::known_run_from_row(&target), &known) {
+            locked.update_run(&older, self.ambient.now(), |run| run.superseded_by = Some(standing.clone()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts the lines that the change adds or removes.
+pub(in crate::runner) fn count_changed_lines(snapshot: &Snapshot) -> u64 {
+    let hunks = snapshot.change.files.iter().flat_map(|file| &file.hunks);
+    hunks.map(|hunk| u64::from(hunk.old_lines) + u64::from(hunk.new_lines)).sum()
+}
+
+fn changed_paths(snapshot: &Snapshot) -> Vec<String> {
+    let files = snapshot.change.files.iter().map(|file| &file.path);
+    let left_out = snapshot.change.left_out.iter().map(|file| &file.path);
+    files.chain(left_out).take(RunRecord::MAX_PATHS).cloned().collect()
+}
+
+/// Returns the expected coverage. Lists only the files that the snapshot does not contain; for a skipped run, which
+/// ends here, lists every left-out file.
+fn expected_coverage(snapshot: &Snapshot, status: RunStatus) -> Coverage {
+    let change = &snapshot.change;
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let listed = if status == RunStatus::Skipped { &change.left_out } else { &snapshot.unstored };
+    Coverage {
+        files_total: count(change.files.len() + change.left_out.len()),
+        hunks_total: count(change.files.iter().map(|file| file.hunks.len()).sum()),
+        left_out: listed.iter().take(RunRecord::MAX_PATHS).cloned().collect(),
+        ..Coverage::default()
+    }
+}

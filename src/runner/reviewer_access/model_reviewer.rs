@@ -1,0 +1,410 @@
+//! Opens a reviewer that uses a model from the settings: its limits, prompts, tools and price.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::config::{
+    ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, SummaryAuthor,
+};
+use crate::context::pack::PackedContext;
+use crate::context::tools::{Toolbox, ToolboxSetup};
+use crate::domain::{Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
+use crate::git::{Changeset, Repo, TemporaryCheckout};
+use crate::masking::Mask;
+use crate::review::ReviewPlan;
+use crate::review::conversation::{
+    self, AnswerProblem, ConversationLimits, ConversationPrompt, DeliveryPart, RemainingBudget, ReviewTask,
+};
+use crate::reviewers::chat::{Chat, ChatError, ToolSupport};
+use crate::reviewers::command::AGENT_SETTINGS_PATHS;
+use crate::runner::indexing::IndexReadiness;
+use crate::runner::prompt::code_context::{ContextTaskInput, WindowRoom, list_withheld};
+use crate::runner::prompt::prompt_material::{PromptSubject, PromptTokenLimits};
+use crate::runner::reviewer_access::reviewer_identity::connect;
+use crate::runner::{Runner, RunnerError};
+use crate::store::{SpendingLog, SpendingTotal};
+use crate::tokens;
+
+/// Lines of code on each side of a finding that gets a second opinion.
+const OPINION_CONTEXT_LINES: u32 = 40;
+/// Longest answer for which the window keeps room, in tokens. Not from the literature: 300 findings, and the reasoning
+/// before them.
+const MAX_ANSWER_TOKENS: u64 = 16_000;
+/// Tokens that a provider adds to prompt and messages: 3 tokens each for the system message and for priming the answer
+/// (OpenAI's cookbook, "How to count tokens").
+const PROVIDER_OVERHEAD_TOKENS: u64 = 6;
+
+/// The reviewer for which a task is prepared.
+#[derive(Clone, Copy)]
+pub(in crate::runner) struct TaskReviewer<'a> {
+    pub settings: &'a ReviewerSettings,
+    pub facts: &'a ModelFacts,
+    pub mask: Mask,
+    /// The tool support of the model.
+    pub tools: ToolSupport,
+}
+
+/// A task for a model, with everything it sends: rules, learned patterns, the change, the code around it.
+pub(in crate::runner) struct PreparedTask {
+    pub task: ReviewTask,
+    pub packed: PackedContext,
+}
+
+/// A reviewer with an open client.
+pub(in crate::runner) struct OpenedReviewer {
+    /// The name of the reviewer in the settings.
+    pub name: String,
+    pub chat: Box<dyn Chat>,
+    pub facts: ModelFacts,
+    pub mask: Mask,
+    /// The name of the reviewer that takes over after a failure.
+    pub fallback: Option<String>,
+    /// The working folder of a command-line agent. Declared after `chat`, so that it is dropped after the agent.
+    _checkout: Option<TemporaryCheckout>,
+}
+
+impl OpenedReviewer {
+    /// Returns the cost of an answer in US dollars; 0 if no price is known.
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        self.facts.price.as_ref().map_or(0.0, |price| price.cost(usage))
+    }
+}
+
+impl Runner {
+    /// Returns the settings of a reviewer that uses a model.
+    pub(in crate::runner) fn model_settings(&self, name: &str) -> Result<&ReviewerSettings, RunnerError> {
+        self.settings.reviewers.get(name).ok_or_else(|| self.unknown_reviewer_error(name))
+    }
+
+    /// Returns a hash of the settings and prompts that influence the reports of a model, besides its name and effort.
+    pub(in crate::runner) fn model_policy_version(&self, settings: &ReviewerSettings) -> Result<String, RunnerError> {
+        let switches = format!(
+            "{} {:?} {} {:?} {}",
+            settings.kind.word(),
+            settings.tools,
+            settings.mask_secrets,
+            settings.critic.map(|priority| priority.to_string()),
+            // The amount of context changes the reports less than its presence.
+            self.settings.context.tokens > 0
+        );
+        let version = self.load_prompts()?.version();
+        Ok(content_hash([version.as_bytes(), switches.as_bytes()]).chars().take(16).collect())
+    }
+
+    pub(in crate::runner) fn load_prompts(&self) -> Result<Prompts, RunnerError> {
+        Ok(Prompts::load(&self.paths)?)
+    }
+
+    /// Opens a reviewer by its name. Sends nothing yet.
+    pub(in crate::runner) fn open_model(
+        &self,
+        name: &str,
+        record: &RunRecord,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<OpenedReviewer, RunnerError> {
+        let settings = self.model_settings(name)?;
+        let facts = ModelCatalog::load(&self.paths)?.facts_for_reviewer(settings);
+        let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
+        let checkout = match settings.kind {
+            ReviewerKind::Command => Some(self.make_checkout(record, cancelled)?),
+            _ => None,
+        };
+        let root = self.repo.root();
+        let folder = checkout.as_ref().map_or(root.as_path(), TemporaryCheckout::folder);
+        let chat = connect(name, settings, &facts, &self.paths, folder)?;
+        Ok(OpenedReviewer {
+            name: name.to_owned(),
+            chat,
+            facts,
+            mask,
+            fallback: settings.fallback.clone(),
+            _checkout: checkout,
+        })
+    }
+
+    /// Returns the folder of temporary checkouts. Each checkout is named after its run.
+    pub(in crate::runner) fn checkouts(&self) -> PathBuf {
+        self.paths.cache.join("checkouts").join(self.repo.key())
+    }
+
+    /// Creates a copy of the snapshot for a command-line agent. Removes checkouts that dead workers left.
+    fn make_checkout(
+        &self,
+        record: &RunRecord,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<TemporaryCheckout, RunnerError> {
+        if let Err(error) = self.remove_leftovers() {
+            tracing::warn!(%error, "throw-away checkouts of dead workers stay");
+        }
+        let folder = self.checkouts().join(record.run_id.as_str());
+        let checkout = self.repo.create_checkout(&record.snapshot_commit, &folder, &AGENT_SETTINGS_PATHS, cancelled)?;
+        checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
+    }
+
+    /// Creates the tools of a run's model.
+    pub(in crate::runner) fn build_toolbox(
+        &self,
+        record: &RunRecord,
+        change: &Changeset,
+        mask: Mask,
+    ) -> Result<Toolbox, RunnerError> {
+        let setup = ToolboxSetup {
+            repo: Repo::discover(&self.repo.root())?,
+            base_commit: record.base_commit.clone(),
+            snapshot_commit: record.snapshot_commit.clone(),
+            change: change.clone(),
+            reviewer: self.open_builtin(record)?,
+            mask,
+            folder: Some(self.paths.history_folder(&self.repo.key())),
+        };
+        Ok(Toolbox::new(setup)?)
+    }
+
+    /// Describes an opened reviewer for the preparation of a task.
+    pub(in crate::runner) fn task_reviewer<'a>(
+        &'a self,
+        opened: &'a OpenedReviewer,
+    ) -> Result<TaskReviewer<'a>, RunnerError> {
+        let settings = self.model_settings(&opened.name)?;
+        Ok(TaskReviewer { settings, facts: &opened.facts, mask: opened.mask, tools: opened.chat.tool_support() })
+    }
+
+    /// Prepares the task of a run's model, with the code around the change.
+    pub(in crate::runner) fn prepare_task(
+        &self,
+        who: TaskReviewer<'_>,
+        record: &RunRecord,
+        change: &Changeset,
+        (mut plan, known): (ReviewPlan, Vec<Finding>),
+        (ready, wish, cancelled): (&IndexReadiness, &ContextTaskInput, &dyn Fn() -> bool),
+    ) -> Result<PreparedTask, RunnerError> {
+        let TaskReviewer { settings, facts, mask, .. } = who;
+        let limits = self.conversation_limits(settings, facts, &record.run_id)?;
+        let encoding = facts.encoding;
+        let count = move |text: &str| tokens::count_tokens(encoding, text) as u64;
+        let prompts = Rc::new(self.load_prompts()?);
+        let subject = PromptSubject::new(record, change, &plan, (encoding, mask), cancelled);
+        let gathered = self.gather_prompt_material(&subject, &PromptTokenLimits::for_review(&limits), &prompts, wish);
+        let material = &gathered.material;
+        let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
+        plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
+        plan.left_out.extend(material.left_out.iter().cloned());
+        let parts = material.parts.iter().cloned();
+        let parts =
+            parts.map(|part| DeliveryPart { path: part.path, hunks: part.hunks, text: part.text, tokens: part.tokens });
+        let native = who.tools == ToolSupport::Native && facts.takes_tools(settings.kind);
+        let mut system = prompts.render(&Prompt::System);
+        if settings.kind == ReviewerKind::Command {
+            system = format!("{system}\n\n{}", prompts.render(&Prompt::Agent));
+        }
+        let mut task = ReviewTask {
+            plan,
+            known_findings: known,
+            parts: parts.collect(),
+            system,
+            tools: if native { Toolbox::specs() } else { Vec::new() },
+            limits,
+            count: Box::new(count),
+            render_prompt: Box::new(|_| String::new()),
+            overhead: PROVIDER_OVERHEAD_TOKENS,
+        };
+        let mut told = PromptTexts {
+            scope: describe_scope(record),
+            rules: gathered.rules_text(),
+            patterns: gathered.patterns.clone(),
+            omitted_files: gathered.omitted_files.clone(),
+            context: String::new(),
+        };
+        // Command-line agents search the code by themselves; a user's own prompt may omit the context.
+        let is_told = settings.kind != ReviewerKind::Command && prompts.has_placeholder(PromptName::Task, "context");
+        let most = if is_told { self.settings.context.tokens } else { 0 };
+        let mut packed = PackedContext::default();
+        if most > 0 {
+            let empty = ConversationPrompt::Task { diff: "", later: "", known: "" };
+            let words = count(&self.prompt_renderer(Rc::clone(&prompts), told.clone(), record, mask)(empty));
+            let room = WindowRoom {
+                window: task.limits.window_tokens,
+                pinned: task.limits.pinned_tokens(),
+                fixed: task.fixed_tokens() + words + task.known_tokens(),
+                diff: material.tokens.min(task.limits.part_tokens()),
+            };
+            let (budget, index) = (room.budget(most), ready.index.as_ref());
+            packed = self.pack_code_context(&subject, (budget, Vec::new()), gathered.documents(), (index, wish));
+            packed.notes.splice(0..0, ready.note().filter(|_| budget > 0).map(str::to_owned));
+            told.context = packed.text();
+        } else {
+            packed.notes.push("it is told nothing of the code around the change".to_owned());
+        }
+        task.render_prompt = self.prompt_renderer(prompts, told, record, mask);
+        packed = packed
+            .prepend_pieces(&gathered.pieces(task.first_part_count()), &|text| tokens::count_tokens(encoding, text));
+        packed.notes.extend(gathered.notes());
+        packed.notes.extend(list_withheld(&material.over_budget, &task.plan.left_out));
+        Ok(PreparedTask { task, packed })
+    }
+
+    /// Returns the function that renders the engine's texts from the prompts.
+    fn prompt_renderer(
+        &self,
+        prompts: Rc<Prompts>,
+        told: PromptTexts,
+        record: &RunRecord,
+        mask: Mask,
+    ) -> Box<dyn Fn(ConversationPrompt<'_>) -> String> {
+        let (repo, commit) = (Repo::discover(&self.repo.root()).ok(), record.snapshot_commit.clone());
+        Box::new(move |say| {
+            let render = |prompt: Prompt<'_>| prompts.render(&prompt);
+            match say {
+                ConversationPrompt::Task { diff, later, known } => {
+                    let PromptTexts { scope, rules, patterns, omitted_files: not_shown, context } = &told;
+                    render(Prompt::Task { scope, rules, patterns, known, not_shown, diff, context, later })
+                }
+                ConversationPrompt::More { diff, later } => render(Prompt::More { diff, later }),
+                ConversationPrompt::Uncovered { hunks } => render(Prompt::Uncovered { hunks }),
+                ConversationPrompt::Phase { phase, turn, of } => render(match phase {
+                    TurnPhase::Investigate => Prompt::TurnInvestigate { turn, of },
+                    TurnPhase::Analyse => Prompt::TurnAnalyse { turn, of },
+                    TurnPhase::Finish => Prompt::TurnFinish { turn, of },
+                }),
+                ConversationPrompt::Last => render(Prompt::Last),
+                ConversationPrompt::Cut => render(Prompt::Cut),
+                ConversationPrompt::Retry { trouble, reason } => render(match trouble {
+                    AnswerProblem::Empty => Prompt::RetryEmpty,
+                    AnswerProblem::Refused => Prompt::RetryRefused { reason },
+                    AnswerProblem::Unreadable => Prompt::RetryUnreadable { reason },
+                }),
+                ConversationPrompt::Masked { call, tokens } => {
+                    let call = format!("{} {}", call.name, text::sanitize_line(&call.arguments));
+                    render(Prompt::Masked { call: &call, tokens })
+                }
+                ConversationPrompt::Summarise { messages } => {
+                    render(Prompt::Summarize { text: messages, tokens: ConversationLimits::MAX_SUMMARY_TOKENS })
+                }
+                ConversationPrompt::Opinion { finding } => {
+                    let code =
+                        repo.as_ref().map(|repo| read_code_around(repo, &commit, finding, mask)).unwrap_or_default();
+                    render(Prompt::Critic { finding: &describe_finding(finding), code: &code })
+                }
+            }
+        })
+    }
+
+    fn conversation_limits(
+        &self,
+        settings: &ReviewerSettings,
+        facts: &ModelFacts,
+        run: &RunId,
+    ) -> Result<ConversationLimits, RunnerError> {
+        let window = &self.settings.window;
+        let budget = &self.settings.budget;
+        // The engine itself counts the cost of this run's earlier attempts.
+        let today = self.spending().total_since(self.midnight(), Some(run))?;
+        let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
+        let tokens = [budget.run_tokens, left(budget.day_tokens, today.tokens)];
+        let costs = [
+            budget.run_cost.map(|cost| cost.as_f64()),
+            budget.day_cost.map(|cost| (cost.as_f64() - today.cost).max(0.0)),
+        ];
+        let answer = facts.max_output.min(MAX_ANSWER_TOKENS);
+        let turns = settings.max_turns.unwrap_or(window.max_turns).min(window.max_turns);
+        Ok(ConversationLimits {
+            max_turns: turns.max(1),
+            window_tokens: window.max_tokens.min(facts.context_window.saturating_sub(answer)),
+            output_tokens: answer,
+            slide_after_turn: window.slide_after_turn,
+            slide_over_messages: window.slide_over_messages,
+            keep_messages: window.keep_messages,
+            budget: RemainingBudget {
+                tokens: tokens.into_iter().flatten().min(),
+                cost: costs.into_iter().flatten().min_by(f64::total_cmp),
+            },
+            input_price: facts.price.as_ref().map(|price| price.cost(&Usage { input: 1_000_000, ..Usage::default() })),
+            approximate: facts.encoding.is_approximate(),
+            summary: match settings.summary {
+                SummaryAuthor::Local => conversation::WindowSummaryAuthor::Local,
+                SummaryAuthor::Model => conversation::WindowSummaryAuthor::Model,
+            },
+            opinion: settings.critic,
+        })
+    }
+
+    /// Opens the account of all payments, for all repositories.
+    pub(in crate::runner) fn spending(&self) -> SpendingLog {
+        SpendingLog::open(&self.paths.state)
+    }
+
+    /// Returns the payments since the last midnight in the user's time zone.
+    pub(in crate::runner) fn spent_today(&self) -> Result<SpendingTotal, RunnerError> {
+        Ok(self.spending().total_since(self.midnight(), None)?)
+    }
+
+    /// Returns the last midnight in the user's time zone.
+    fn midnight(&self) -> Time {
+        let now = self.ambient.now().to_zoned(jiff::tz::TimeZone::system());
+        now.start_of_day().map_or(now.timestamp(), |day| day.timestamp())
+    }
+
+    /// Returns a message if the daily budget is used up.
+    pub(in crate::runner) fn check_daily_budget(&self) -> Result<Option<String>, RunnerError> {
+        let budget = &self.settings.budget;
+        if budget.day_tokens.is_none() && budget.day_cost.is_none() {
+            return Ok(None);
+        }
+        let today = self.spent_today()?;
+        if let Some(most) = budget.day_tokens.filter(|most| today.tokens >= *most) {
+            return Ok(Some(format!("the budget of {most} tokens for a day is used up (budget.day_tokens)")));
+        }
+        let most = budget.day_cost.filter(|most| today.cost >= most.as_f64());
+        Ok(most.map(|most| format!("the budget of ${most} for a day is used up (budget.day_cost)")))
+    }
+}
+
+/// The texts that every request contains besides the change.
+#[derive(Debug, Clone)]
+struct PromptTexts {
+    scope: String,
+    rules: String,
+    /// The learned patterns.
+    patterns: String,
+    /// The changes without a diff.
+    omitted_files: String,
+    /// The code around the change.
+    context: String,
+}
+
+/// Describes the scope in the words of the prompt.
+fn describe_scope(record: &RunRecord) -> String {
+    use crate::domain::Scope;
+    let short = |id: &str| id.chars().take(12).collect::<String>();
+    match &record.scope {
+        Scope::Worktree => "the uncommitted changes of the working tree".to_owned(),
+        Scope::Staged => "the staged changes".to_owned(),
+        Scope::All => "the whole tree, all of it as if it were new".to_owned(),
+        scope => format!("{scope}, from {} to {}", short(&record.base_commit), short(&record.snapshot_commit)),
+    }
+}
+
+fn describe_finding(finding: &Finding) -> String {
+    format!(
+        "{} at {}:{}-{}\n{}\n{}",
+        finding.kind,
+        finding.repo_relative_path,
+        finding.line_start,
+        finding.line_end,
+        text::sanitize_line(&finding.title),
+        text::sanitize_lines(&finding.explanation, 4),
+    )
+}
+
+/// Returns the code around a finding with line numbers, masked for the model.
+fn read_code_around(repo: &Repo, commit: &str, finding: &Finding, mask: Mask) -> String {
+    let path = &finding.repo_relative_path;
+    let Ok(Some(bytes)) = repo.file_at(commit, path) else { return String::new() };
+    let code = String::from_utf8_lossy(&bytes).into_owned();
+    let code = mask.mask_text(Some(path), &code);
+    let (first, last) =
+        (finding.line_start.saturating_sub(OPINION_CONTEXT_LINES).max(1), finding.line_end + OPINION_CONTEXT_LINES);
+    let lines =
+        (1..).zip(code.lines()).skip_while(|(number, _)| *number < first).take_while(|(number, _)| *number <= last);
+    lines.map(|(number, line)| format!("{number:>5}  {}\n", text::sanitize_line(line))).collect()
+}

@@ -1,0 +1,214 @@
+//! Resolves a reviewer's name to the identity that the policy compares, and to a client.
+
+use std::path::Path;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use crate::config::{ApiKeySource, EmbeddingSettings, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
+use crate::context::embeddings::EmbeddingScorer;
+use crate::domain::{ErrorClass, RunRecord};
+use crate::reviewers::Reviewer;
+use crate::reviewers::analyzer;
+use crate::reviewers::analyzer::reviewer::{BuiltinReviewer, ReviewedSnapshot};
+use crate::reviewers::chat::{Chat, ChatError};
+use crate::reviewers::command::{self, FolderAccess, Program};
+use crate::reviewers::http::{self, Embedder, Endpoint, HttpTimeouts, WireKind};
+use crate::runner::{Runner, RunnerError, process};
+
+/// The identity of a reviewer, and the settings that influence its reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::runner) struct ReviewerIdentity {
+    pub reviewer: String,
+    pub model: String,
+    pub effort: String,
+    pub policy_version: String,
+}
+
+/// Estimated tokens for a changed line, and for every review in addition. Used only for estimates before a review. Not
+/// from the literature: a line of code has about 10 tokens and a part of the diff is sent about twice; the prompt and
+/// its tools have about 4,000 tokens.
+const TOKENS_PER_LINE: u64 = 20;
+const TOKENS_PER_REVIEW: u64 = 4_000;
+/// Limit for a connection, including TLS. Not from the literature: a server that takes longer is not available.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+
+impl Runner {
+    /// Returns the identity of the reviewer with this name, or of the default reviewer.
+    pub(in crate::runner) fn resolve_identity(&self, wanted: Option<&str>) -> Result<ReviewerIdentity, RunnerError> {
+        let name = wanted.unwrap_or(&self.settings.default_reviewer);
+        let builtin = ReviewerIdentity {
+            reviewer: Self::BUILTIN.to_owned(),
+            model: String::new(),
+            effort: String::new(),
+            policy_version: analyzer::reviewer::policy_version(&self.settings.smells),
+        };
+        if name == Self::BUILTIN {
+            return Ok(builtin);
+        }
+        let settings = self.model_settings(name)?;
+        Ok(match settings.kind {
+            ReviewerKind::Builtin => builtin,
+            _ => ReviewerIdentity {
+                reviewer: name.to_owned(),
+                model: settings.model.clone(),
+                effort: settings.effort.map_or(String::new(), |effort| effort.word().to_owned()),
+                policy_version: self.model_policy_version(settings)?,
+            },
+        })
+    }
+
+    pub(in crate::runner) fn unknown_reviewer_error(&self, name: &str) -> RunnerError {
+        let mut known = vec![Self::BUILTIN];
+        known.extend(self.settings.reviewers.keys().map(String::as_str).filter(|name| *name != Self::BUILTIN));
+        RunnerError::UnknownReviewer { name: name.to_owned(), known: known.join(", ") }
+    }
+
+    /// Estimates the tokens for a review of `lines` changed lines.
+    pub(in crate::runner) fn estimate_review_tokens(identity: &ReviewerIdentity, lines: u64) -> u64 {
+        match identity.reviewer.as_str() {
+            Self::BUILTIN => 0,
+            _ => TOKENS_PER_REVIEW + lines.saturating_mul(TOKENS_PER_LINE),
+        }
+    }
+
+    /// Opens the built-in reviewer for a run's snapshot.
+    pub(in crate::runner) fn open_builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
+        let repo = crate::git::Repo::discover(&self.repo.root())?;
+        let snapshot = ReviewedSnapshot {
+            run_id: record.run_id.clone(),
+            commit: record.snapshot_commit.clone(),
+            filter: self.filter(),
+        };
+        let known = self.open_fingerprints(&record.snapshot_commit);
+        let reviewer = BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?;
+        Ok(Box::new(reviewer.with_learned_rules(self.learned_rules()).with_fingerprints(known)))
+    }
+}
+
+/// Estimates the tokens saved by not sending `lines` changed lines; `nothing_left` if no lines are left to send.
+pub(in crate::runner) fn estimate_saved_tokens(reviewer: &str, lines: u64, nothing_left: bool) -> u64 {
+    match (reviewer, nothing_left) {
+        (Runner::BUILTIN, _) => 0,
+        (_, true) => TOKENS_PER_REVIEW + lines.saturating_mul(TOKENS_PER_LINE),
+        (_, false) => lines.saturating_mul(TOKENS_PER_LINE),
+    }
+}
+
+/// Creates a client for a reviewer that uses a model. Sends nothing yet. A command-line agent works in `folder`.
+///
+/// # Errors
+///
+/// A missing key, an invalid address, or a missing program.
+pub fn connect(
+    name: &str,
+    settings: &ReviewerSettings,
+    facts: &ModelFacts,
+    paths: &Paths,
+    folder: &Path,
+) -> Result<Box<dyn Chat>, ChatError> {
+    let kind = match settings.kind {
+        ReviewerKind::Openai => WireKind::OpenaiChat,
+        ReviewerKind::OpenaiResponses => WireKind::OpenaiResponses,
+        ReviewerKind::Anthropic => WireKind::Anthropic,
+        ReviewerKind::Gemini => WireKind::Gemini,
+        ReviewerKind::Ollama => WireKind::Ollama,
+        ReviewerKind::Command => {
+            return Ok(Box::new(command::open(build_program(name, settings, folder, FolderAccess::Read)?)));
+        }
+        ReviewerKind::Builtin => {
+            let text = format!("{name} is the built-in reviewer: it talks to no model");
+            return Err(ChatError::new(ErrorClass::Configuration, text));
+        }
+    };
+    let key = read_reviewer_key(settings)?;
+    let timeouts = HttpTimeouts {
+        connect: CONNECT_TIMEOUT.min(settings.total_timeout),
+        idle: settings.idle_timeout,
+        total: settings.total_timeout,
+    };
+    Ok(Box::new(http::open(Endpoint {
+        kind,
+        model: settings.model.clone(),
+        base_url: settings.base_url.clone(),
+        key,
+        // The model would reject an effort that it does not know.
+        effort: settings.effort.filter(|effort| facts.effort.is_empty() || facts.effort.contains(effort)),
+        timeouts,
+        attempts: settings.attempts,
+        ca_file: settings.ca_file.as_ref().map(|file| paths.config.join(file)),
+        name: name.to_owned(),
+        window: Some(facts.context_window),
+    })?))
+}
+
+/// Opens the embeddings of the settings. Sends nothing yet.
+///
+/// # Errors
+///
+/// The errors of [`connect`].
+pub(in crate::runner) fn open_embeddings(
+    settings: &EmbeddingSettings,
+    paths: &Paths,
+) -> Result<EmbeddingScorer, ChatError> {
+    let (reviewer, patience) = (settings.as_reviewer(), settings.timeout);
+    let embedder = Embedder::open(Endpoint {
+        kind: if settings.kind == ReviewerKind::Ollama { WireKind::Ollama } else { WireKind::OpenaiChat },
+        model: settings.model.clone(),
+        base_url: settings.base_url.clone(),
+        key: read_reviewer_key(&reviewer)?,
+        effort: None,
+        timeouts: HttpTimeouts { connect: patience / 2, idle: patience, total: patience },
+        attempts: 1,
+        ca_file: None,
+        name: "embeddings".to_owned(),
+        window: None,
+    })?;
+    Ok(EmbeddingScorer::new(embedder, paths.vectors_folder(), patience))
+}
+
+/// Reads a reviewer's key from the source in its settings.
+fn read_reviewer_key(settings: &ReviewerSettings) -> Result<Option<SecretString>, ChatError> {
+    let source = match settings.key_source() {
+        ApiKeySource::Variable(name) => http::CredentialSource::Variable(name.to_owned()),
+        ApiKeySource::Command(line) => http::CredentialSource::Command(line.to_owned()),
+        ApiKeySource::None => http::CredentialSource::None,
+    };
+    http::read_key(&source, &|name| std::env::var(name).ok())
+}
+
+/// Creates a command-line agent that makes a fix in `folder`. Starts no process yet.
+pub(in crate::runner) fn open_fixer(
+    name: &str,
+    settings: &ReviewerSettings,
+    folder: &Path,
+) -> Result<command::Agent, ChatError> {
+    Ok(command::open(build_program(name, settings, folder, FolderAccess::Write)?))
+}
+
+/// Describes a command-line agent that works in `folder`.
+fn build_program(
+    name: &str,
+    settings: &ReviewerSettings,
+    folder: &Path,
+    access: FolderAccess,
+) -> Result<Program, ChatError> {
+    let ourselves = process::current_program().map_err(|error| {
+        ChatError::new(
+            ErrorClass::Internal,
+            format!("{name}: revdeck does not find itself to keep the program: {error}"),
+        )
+    })?;
+    Ok(Program {
+        name: name.to_owned(),
+        words: settings.command.clone(),
+        dialect: settings.dialect(),
+        model: Some(settings.model.clone()).filter(|model| !model.is_empty()),
+        effort: settings.effort.map(|effort| effort.word().to_owned()),
+        folder: folder.to_owned(),
+        access,
+        timeouts: command::CommandTimeouts { idle: settings.idle_timeout, total: settings.total_timeout },
+        environment: Vec::new(),
+        supervisor: (ourselves, vec!["keep".into(), "--".into()]),
+    })
+}

@@ -1,0 +1,367 @@
+//! Executes the effects of a conversation with a model: requests answers, runs tools, validates reports against the
+//! snapshot.
+//!
+//! - An answer is in the journal and synced before it is processed.
+//! - An answer that an earlier attempt paid for comes from the journal and is never requested again.
+//! - No request is sent while the run is paused.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::config::ReviewerKind;
+use crate::context::tools::{self, Toolbox};
+use crate::domain::{
+    CancelReason, ChatRequest, ChatResponse, ErrorClass, Finding, ReportedProblem, RunEvent, ToolCall,
+};
+use crate::git::Changeset;
+use crate::index::{Index, IndexCompleteness, RefreshReport};
+use crate::review::conversation::{
+    ConversationEffect, ConversationEngine, ConversationEvent, ConversationToolResult, ResumeLog, ReviewTask,
+};
+use crate::review::{JournalState, ReportValidation, ReviewOutcome, ReviewPlan};
+use crate::reviewers::chat::{ChatObserver, ChatProgress};
+use crate::runner::indexing::{BackgroundIndexing, IndexReadiness};
+use crate::runner::prompt::code_context::{ContextTaskInput, summarize_packed};
+use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, PreparedTask};
+use crate::runner::worker::report_validation::ReportValidator;
+use crate::runner::worker::{CancelWatch, RunWorker};
+use crate::runner::{Runner, RunnerError, conclude};
+use crate::store::{HeartbeatState, HeartbeatWriter, PaidAnswer};
+
+/// Interval at which a paused worker checks whether it may go on.
+const PAUSE_POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The resources of a conversation.
+struct ConversationResources {
+    opened: OpenedReviewer,
+    tools: Toolbox,
+    bench: ReportValidator,
+    pulse: HeartbeatWriter,
+    /// The index for the tools, while it is being built.
+    indexing: Option<BackgroundIndexing>,
+}
+
+impl RunWorker<'_> {
+    /// Reviews the change in a conversation with the run's model.
+    pub(in crate::runner) fn run_conversation(
+        &mut self,
+        change: &Changeset,
+        plan: ReviewPlan,
+        known: Vec<Finding>,
+    ) -> Result<ReviewOutcome, RunnerError> {
+        self.flush()?;
+        let entries = self.runner.store.read_journal(&self.record.run_id)?;
+        let events = || entries.iter().map(|entry| &entry.event);
+        if !plan.files.is_empty() && plan.open_files().is_empty() {
+            return self
+                .conclude_without_model(ReviewTask::nothing_to_send(plan, known), ResumeLog::from_events(events()));
+        }
+        let opened = match self
+            .runner
+            .open_model(&self.record.reviewer, &self.record, &|| self.cancel_watch.check().is_some())
+        {
+            Ok(opened) => opened,
+            Err(RunnerError::Reviewer(error)) if error.cancelled => {
+                let reason = self.cancel_watch.check().unwrap_or(CancelReason::UserStop);
+                self.buffer.push(RunEvent::CancelAsked { reason });
+                let outcome =
+                    JournalState::from_events(events()).to_outcome(reason.status(), "it had asked nothing yet");
+                return Ok(ReviewOutcome { cancel: Some(reason), ..outcome });
+            }
+            Err(RunnerError::Reviewer(error)) => {
+                let (class, summary) = (error.class, error.summary);
+                self.buffer.push(RunEvent::Failed { class, summary: summary.clone() });
+                return Ok(conclude::failed_outcome(&JournalState::from_events(events()), class, summary));
+            }
+            Err(error) => return Err(error),
+        };
+        let mut tools = self.runner.build_toolbox(&self.record, change, opened.mask)?;
+        let commit = self.record.snapshot_commit.clone();
+        // Command-line agents search the code by themselves.
+        let is_indexed = self.runner.model_settings(&opened.name)?.kind != ReviewerKind::Command;
+        // If the run is cancelled now, the check before the first turn ends it.
+        let asked = &self.cancel_watch;
+        let cancelled = || asked.check().is_some();
+        let ready = if is_indexed { self.runner.prepare_index(&commit, &cancelled) } else { IndexReadiness::default() };
+        let who = self.runner.task_reviewer(&opened)?;
+        let asked = (&ready, &ContextTaskInput::default(), &cancelled as &dyn Fn() -> bool);
+        let PreparedTask { task, packed } =
+            self.runner.prepare_task(who, &self.record, change, (plan, known), asked)?;
+        let IndexReadiness { index, mut indexing, repaired, .. } = ready;
+        self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
+        if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {
+            self.buffer.push(RunEvent::Surrounded { context: Box::new(summarize_packed(&packed)) });
+        }
+        match index.filter(|index| index.completeness() == IndexCompleteness::Whole) {
+            Some(index) => tools.set_index(index),
+            None if is_indexed && indexing.is_none() => indexing = self.runner.start_indexing(&commit),
+            None => {}
+        }
+        let bench = ReportValidator::new(self.runner, &self.record, change)?;
+        let pulse = self.runner.store.start_heartbeat(&self.record.run_id, self.now());
+        let mut talk = ConversationResources { opened, tools, bench, pulse, indexing };
+        let mut recorded = ResumeLog::from_events(events());
+        let mut dialog = ConversationEngine::new();
+        let mut effects = VecDeque::from(dialog.handle(ConversationEvent::Started(Box::new(task))));
+        let mut outcome = loop {
+            let event = match effects.pop_front() {
+                None => return Err(RunnerError::EngineStuck { run: self.record.run_id.clone() }),
+                Some(ConversationEffect::Append(event)) => {
+                    if recorded.is_new(&event) {
+                        self.buffer.push(event);
+                    }
+                    continue;
+                }
+                Some(ConversationEffect::Ask { turn, request }) => match recorded.next_answer() {
+                    Some(event) => event,
+                    None => {
+                        self.record_spending(&dialog, &mut talk)?;
+                        match self.check_before_asking(&dialog, &mut talk)? {
+                            Some(event) => event,
+                            None => self.ask_model(turn, &request, &mut talk)?,
+                        }
+                    }
+                },
+                Some(ConversationEffect::Validate { reports, .. }) => {
+                    ConversationEvent::Validated(self.validate_reports(reports, &mut talk, &recorded)?)
+                }
+                Some(ConversationEffect::RunTools { calls, .. }) => {
+                    if let Some(refreshed) = talk.indexing.as_mut().and_then(BackgroundIndexing::take_finished) {
+                        talk.tools.set_index(self.accept_index(refreshed));
+                    }
+                    self.flush()?;
+                    talk.pulse.set_state(self.now(), HeartbeatState::Tools);
+                    self.run_tools(&calls, &mut talk.tools)
+                }
+                Some(ConversationEffect::Finish(outcome)) => break *outcome,
+            };
+            effects.extend(dialog.handle(event));
+        };
+        if let Some(refreshed) = talk.indexing.take().and_then(BackgroundIndexing::stop) {
+            self.accept_index(refreshed);
+        }
+        self.record_spending(&dialog, &mut talk)?;
+        // Includes the notes of the runner and of earlier attempts.
+        let entries = self.runner.store.read_journal(&self.record.run_id)?;
+        outcome.notes = JournalState::from_events(entries.iter().map(|entry| &entry.event)).notes;
+        Ok(outcome)
+    }
+
+    /// Takes a finished index and records the note about its repair.
+    fn accept_index(&mut self, refreshed: RefreshReport) -> Index {
+        self.buffer.extend(refreshed.repaired.map(|text| RunEvent::Note { text }));
+        refreshed.index
+    }
+
+    /// Concludes a review that needs no model, because earlier runs have reviewed everything.
+    fn conclude_without_model(
+        &mut self,
+        task: ReviewTask,
+        mut recorded: ResumeLog,
+    ) -> Result<ReviewOutcome, RunnerError> {
+        for effect in ConversationEngine::new().handle(ConversationEvent::Started(Box::new(task))) {
+            match effect {
+                ConversationEffect::Append(event) if recorded.is_new(&event) => self.buffer.push(event),
+                ConversationEffect::Finish(outcome) => return Ok(*outcome),
+                _ => {}
+            }
+        }
+        Err(RunnerError::EngineStuck { run: self.record.run_id.clone() })
+    }
+
+    /// Writes the journal, and the cost of the run so far into its record.
+    fn record_spending(
+        &mut self,
+        dialog: &ConversationEngine,
+        talk: &mut ConversationResources,
+    ) -> Result<(), RunnerError> {
+        self.flush()?;
+        let spent = dialog.spent();
+        talk.pulse.set_spending(self.now(), spent.cost, spent.usage);
+        if self.record.tokens != spent.usage {
+            let now = self.now();
+            self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
+                conclude::record_cost(spent, record);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits while the run is paused. Returns the event that forbids the next request, if any: a cancellation or a
+    /// used-up budget.
+    fn check_before_asking(
+        &mut self,
+        dialog: &ConversationEngine,
+        talk: &mut ConversationResources,
+    ) -> Result<Option<ConversationEvent>, RunnerError> {
+        let run = self.record.run_id.clone();
+        if self.runner.is_paused(&run)? {
+            self.buffer.push(RunEvent::Paused);
+            self.flush()?;
+            talk.pulse.set_state(self.now(), HeartbeatState::Paused);
+            while self.cancel_watch.check().is_none() && self.runner.is_paused(&run)? {
+                std::thread::sleep(PAUSE_POLL_INTERVAL);
+            }
+            self.buffer.push(RunEvent::Resumed);
+        }
+        if let Some(reason) = self.cancel_watch.check() {
+            return Ok(Some(ConversationEvent::CancelAsked(reason)));
+        }
+        let free = talk.opened.facts.is_free();
+        let day = self.runner.check_daily_budget()?.filter(|_| !free);
+        Ok(day.or_else(|| dialog.budget_problem()).map(ConversationEvent::BudgetExceeded))
+    }
+
+    /// Requests one answer from the run's reviewer, or from its fallback after a failure.
+    fn ask_model(
+        &mut self,
+        turn: u32,
+        request: &ChatRequest,
+        talk: &mut ConversationResources,
+    ) -> Result<ConversationEvent, RunnerError> {
+        loop {
+            talk.pulse.begin_turn(self.now(), turn);
+            let mut watching = AnswerProgress {
+                asked: &self.cancel_watch,
+                runner: self.runner,
+                pulse: &mut talk.pulse,
+                began: Instant::now(),
+                first: None,
+                waits: Vec::new(),
+            };
+            let answer = talk.opened.chat.respond(request, &mut watching);
+            // 0 means that no byte arrived.
+            let first_ms = watching.first.map_or(0, |first| (first.as_millis() as u64).max(1));
+            let took_ms = watching.began.elapsed().as_millis() as u64;
+            let waits = watching.waits;
+            self.buffer.extend(waits.into_iter().map(|(reason, wait_ms)| RunEvent::Waiting { turn, reason, wait_ms }));
+            let error = match answer {
+                Ok(response) => return Ok(self.record_payment(turn, response, first_ms, took_ms, &talk.opened)),
+                Err(error) if error.cancelled => {
+                    return Ok(ConversationEvent::CancelAsked(
+                        self.cancel_watch.check().unwrap_or(CancelReason::UserStop),
+                    ));
+                }
+                Err(error) => error,
+            };
+            // The engine shrinks a window that is too long.
+            let next = talk.opened.fallback.clone().filter(|_| error.class != ErrorClass::ContextTooLong);
+            let Some(next) = next else {
+                return Ok(ConversationEvent::Failed { class: error.class, summary: error.summary });
+            };
+            self.buffer.push(RunEvent::Note { text: format!("turn {turn}: {}; {next} takes over", error.summary) });
+            self.flush()?;
+            match self.runner.open_model(&next, &self.record, &|| self.cancel_watch.check().is_some()) {
+                Ok(opened) => {
+                    talk.opened = opened;
+                    let identity = self.runner.resolve_identity(Some(&next))?;
+                    self.buffer.push(RunEvent::TookOver {
+                        turn,
+                        reviewer: identity.reviewer,
+                        model: identity.model,
+                        reasoning_effort: identity.effort,
+                    });
+                    self.flush()?;
+                }
+                Err(RunnerError::Reviewer(second)) => {
+                    let summary = format!("{}; {next} cannot take over: {}", error.summary, second.summary);
+                    return Ok(ConversationEvent::Failed { class: error.class, summary });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Writes the cost of an answer into the daily account, before the next answer is paid for.
+    fn record_payment(
+        &self,
+        turn: u32,
+        response: ChatResponse,
+        first_ms: u64,
+        took_ms: u64,
+        opened: &OpenedReviewer,
+    ) -> ConversationEvent {
+        let cost = opened.cost(&response.usage);
+        let paid = PaidAnswer {
+            at: self.now(),
+            run_id: self.record.run_id.clone(),
+            turn,
+            reviewer: opened.name.clone(),
+            tokens: response.usage.total(),
+            cost,
+        };
+        let free = opened.facts.is_free();
+        if !free && let Err(error) = self.runner.spending().append(&paid) {
+            // The run's own record still contains the cost.
+            tracing::warn!(run = %self.record.run_id, %error, "what was paid is missing from the account of the day");
+        }
+        ConversationEvent::Answered { response: Box::new(response), first_ms, took_ms, cost: Some(cost) }
+    }
+
+    fn run_tools(&self, calls: &[ToolCall], tools: &mut Toolbox) -> ConversationEvent {
+        let cancelled = || self.cancel_watch.check().is_some();
+        let answers = calls.iter().map(|call| {
+            let tools::ToolResult { text, outcome, summary, shown } = tools.run(call, &cancelled);
+            ConversationToolResult { text, outcome, summary, shown }
+        });
+        let answers = answers.collect();
+        match self.cancel_watch.check() {
+            Some(reason) => ConversationEvent::CancelAsked(reason),
+            None => ConversationEvent::ToolsAnswered(answers),
+        }
+    }
+
+    /// Validates reports against the snapshot. A finding that was recorded before keeps its time.
+    fn validate_reports(
+        &mut self,
+        reports: Vec<ReportedProblem>,
+        talk: &mut ConversationResources,
+        recorded: &ResumeLog,
+    ) -> Result<Vec<ReportValidation>, RunnerError> {
+        self.flush()?;
+        let mut examined: Vec<ReportValidation> = reports.iter().map(|report| talk.bench.validate(report)).collect();
+        for examined in &mut examined {
+            if let ReportValidation::Finding { finding, .. } = examined {
+                self.stamp(finding)?;
+                if let Some(earlier) = recorded.finding(&finding.finding_id) {
+                    finding.reported_at = earlier.reported_at;
+                }
+            }
+        }
+        Ok(examined)
+    }
+}
+
+/// The observer of one answer.
+struct AnswerProgress<'a> {
+    asked: &'a CancelWatch<'a>,
+    runner: &'a Runner,
+    pulse: &'a mut HeartbeatWriter,
+    began: Instant,
+    first: Option<Duration>,
+    /// Reasons and milliseconds of the waits.
+    waits: Vec<(String, u64)>,
+}
+
+impl ChatObserver for AnswerProgress<'_> {
+    fn on_progress(&mut self, progress: ChatProgress) {
+        let now = self.runner.ambient.now();
+        match progress {
+            ChatProgress::Sent => self.pulse.set_state(now, HeartbeatState::Waiting),
+            ChatProgress::Bytes(bytes) => {
+                self.first.get_or_insert_with(|| self.began.elapsed());
+                self.pulse.add_received_bytes(now, bytes);
+            }
+            ChatProgress::Text(text) => self.pulse.append_text(now, &text),
+            ChatProgress::Waiting { reason, wait_ms } => {
+                let until = now.checked_add(Duration::from_millis(wait_ms)).unwrap_or(now);
+                self.pulse.set_state(now, HeartbeatState::BackingOff { reason: reason.clone(), until });
+                self.waits.push((reason, wait_ms));
+            }
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.asked.check().is_some()
+    }
+}

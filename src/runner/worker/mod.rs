@@ -1,0 +1,462 @@
+//! Runs `revdeck worker RUN`: one run from its claim to its end.
+
+pub(super) mod carry_over;
+pub(super) mod conversation;
+pub(super) mod report_validation;
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::domain::{
+    CancelReason, ErrorClass, Finding, FindingId, JournalEntry, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus,
+    Time,
+};
+use crate::git::{Changeset, FileChange};
+use crate::review::{
+    self, JournalState, PlannedFile, ReviewOutcome, ReviewPlan, ReviewUnitKind, UnitEffect, UnitEngine, UnitEvent,
+};
+use crate::reviewers::{self, Reviewer, ReviewerError};
+use crate::runner::conclude::{self, elapsed_ms};
+use crate::runner::{Runner, RunnerError, indexing, known_runs, process};
+use crate::store::{JournalWriter, RunLock, StoreError, StoreView};
+
+/// Time that a worker waits for the lock of a pending run. Another worker may hold the lock while it checks for a free
+/// slot.
+const MAX_CLAIM_WAIT: Duration = Duration::from_secs(5);
+/// Minimum interval between two checks for a cancellation.
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(25);
+
+/// The result of claiming a run.
+enum ClaimResult {
+    Mine(RunLock, Box<RunRecord>),
+    /// Another worker has the run.
+    Taken,
+    /// All slots are taken, or the run waits for an older run.
+    NoSlot,
+    /// The run ended before it began.
+    Over,
+}
+
+impl Runner {
+    /// Executes one run to its end, then settles dead runs and starts the next pending one. Returns at once if another
+    /// worker has the run, the run has ended, or no slot is free.
+    ///
+    /// # Errors
+    ///
+    /// If the run cannot be claimed, executed or recorded; the run is failed first, as far as the store still accepts
+    /// it.
+    pub fn run_worker(&self, run: &RunId) -> Result<(), RunnerError> {
+        process::ignore_the_terminal();
+        let (lock, record) = match self.claim_run(run)? {
+            ClaimResult::Mine(lock, record) => (lock, *record),
+            // The process that has the run, or a slot, starts the next run.
+            ClaimResult::Taken | ClaimResult::NoSlot => return Ok(()),
+            ClaimResult::Over => {
+                self.start_pending_or_log();
+                return Ok(());
+            }
+        };
+        let may_learn = self.may_learn_from(&record);
+        let worked = RunWorker::new(self, record).and_then(RunWorker::execute);
+        if let Err(error) = &worked {
+            tracing::error!(%run, %error, "the run ends because its worker cannot go on");
+            self.fail_run(run, error)?;
+        }
+        drop(lock);
+        // Also recovers the runs of other workers that died, because perhaps no other process will.
+        let recovered = self.recover();
+        if let Err(error) = self.remove_leftovers() {
+            tracing::warn!(%error, "what dead processes left stays");
+        }
+        self.run_housekeeping();
+        if may_learn {
+            self.learn_after_run();
+        }
+        if let Some(commit) = worked? {
+            self.index_after_review(&commit);
+        }
+        recovered.map(drop)
+    }
+
+    /// Takes the run's lock and then a slot, in this order; see the invariants in [`super`].
+    fn claim_run(&self, run: &RunId) -> Result<ClaimResult, RunnerError> {
+        let give_up = Instant::now() + MAX_CLAIM_WAIT;
+        let lock = loop {
+            if let Some(lock) = self.store.lock_run(run)? {
+                break lock;
+            }
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+            if record.status != RunStatus::Pending || Instant::now() > give_up {
+                return Ok(ClaimResult::Taken);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        self.store.with_lock_as(move |locked| {
+            // Every result but `Mine` drops the run's lock inside this closure, under the store's lock, so that no
+            // later reader finds it held.
+            let lock = lock;
+            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+            if record.status != RunStatus::Pending {
+                return Ok(ClaimResult::Over);
+            }
+            let view = locked.runs_view()?;
+            let mut busy = 0;
+            for row in known_runs::run_rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str()) {
+                if row.id.parse().is_ok_and(|id| self.has_worker(&id)) {
+                    busy += 1;
+                }
+            }
+            if let Err(error) = self.store.clear_failed_starts(run) {
+                tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
+            }
+            if busy >= self.settings.max_parallel_runs.max(1) || self.must_wait(&record) {
+                // Released under the store's lock, like the run's lock, so that the next process that ends finds the
+                // run startable.
+                process::unlock_input();
+                return Ok(ClaimResult::NoSlot);
+            }
+            let now = self.ambient.now();
+            let record = locked.update_run(run, now, |record| {
+                record.status = RunStatus::Snapshotting;
+                record.attempt += 1;
+                if record.phase_timings.queued_ms == 0 {
+                    record.phase_timings.queued_ms = elapsed_ms(record.created_at, now);
+                }
+            })?;
+            Ok(ClaimResult::Mine(lock, Box::new(record)))
+        })
+    }
+
+    /// Fails a run whose worker met an internal error, as far as the store still accepts it.
+    fn fail_run(&self, run: &RunId, error: &RunnerError) -> Result<(), RunnerError> {
+        let class = match error {
+            RunnerError::Git(_) => ErrorClass::Git,
+            RunnerError::Store(_) => ErrorClass::Store,
+            RunnerError::UnknownReviewer { .. } | RunnerError::Limits(_) | RunnerError::Config(_) => {
+                ErrorClass::Configuration
+            }
+            RunnerError::Reviewer(error) => error.class,
+            RunnerError::Spawn { .. }
+            | RunnerError::Unkillable { .. }
+            | RunnerError::EngineStuck { .. }
+            | RunnerError::WatchedElsewhere { .. }
+            | RunnerError::WatcherStays { .. }
+            | RunnerError::Fix(_) => ErrorClass::Internal,
+        };
+        let Some(record) = self.store.run(run)? else { return Ok(()) };
+        let entries = self.store.read_journal(run)?;
+        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+        let mut outcome = conclude::failed_outcome(&replayed, class, error.to_string());
+        self.conclude_run(run, &mut outcome, record.phase_timings)?;
+        Ok(())
+    }
+}
+
+/// A run in the hands of its worker.
+pub(in crate::runner) struct RunWorker<'a> {
+    pub(in crate::runner) runner: &'a Runner,
+    pub(in crate::runner) record: RunRecord,
+    journal: JournalWriter,
+    /// Journal entries that are not written yet. They are written together, before anything that cannot be undone.
+    pub(in crate::runner) buffer: Vec<RunEvent>,
+    pub(in crate::runner) cancel_watch: CancelWatch<'a>,
+    /// The first runs that reported each finding; loaded with the first finding.
+    earlier: Option<Arc<StoreView>>,
+    timings: PhaseTimings,
+    /// The last failure of the reviewer, in this attempt or an earlier one.
+    failure: Option<(ErrorClass, String)>,
+    /// Bytes of unindexed files that the reviewer had to read.
+    unknown_bytes: u64,
+}
+
+impl<'a> RunWorker<'a> {
+    fn new(runner: &'a Runner, record: RunRecord) -> Result<Self, RunnerError> {
+        let journal = runner.store.open_journal(&record.run_id)?;
+        let asked = CancelWatch::new(runner, record.run_id.clone());
+        let timings = record.phase_timings;
+        Ok(Self {
+            runner,
+            record,
+            journal,
+            buffer: Vec::new(),
+            cancel_watch: asked,
+            earlier: None,
+            timings,
+            failure: None,
+            unknown_bytes: 0,
+        })
+    }
+
+    /// Executes the run. Returns the snapshot's commit if more of its files should be indexed for the next review.
+    fn execute(mut self) -> Result<Option<String>, RunnerError> {
+        let run = self.record.run_id.clone();
+        let began = self.now();
+        let started = RunEvent::Started { attempt: self.record.attempt, worker: std::process::id() };
+        self.buffer.extend([started, RunEvent::Phase { status: RunStatus::Snapshotting }]);
+        self.flush()?;
+        self.copy_earlier_journal()?;
+        let entries = self.runner.store.read_journal(&run)?;
+        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+
+        let filter = self.runner.filter();
+        let change =
+            self.runner.repo.compute_changeset(&self.record.base_commit, &self.record.snapshot_commit, &filter);
+        let frozen = self.now();
+        self.timings.snapshot_ms += elapsed_ms(began, frozen);
+        let mut outcome = match change {
+            Ok(change) => self.review(&change, replayed, &entries)?,
+            Err(error) => {
+                let text = format!("the snapshot is gone or cannot be read: {error}");
+                self.buffer.push(RunEvent::Failed { class: ErrorClass::Git, summary: text.clone() });
+                conclude::failed_outcome(&replayed, ErrorClass::Git, text)
+            }
+        };
+        conclude::mark_incomplete(&mut outcome, self.failure.take());
+        let reviewed = self.now();
+        self.timings.review_ms += elapsed_ms(frozen, reviewed);
+
+        self.enter_phase(RunStatus::Resolving)?;
+        self.timings.resolve_ms += elapsed_ms(reviewed, self.now());
+        let status = outcome.status;
+        let concluded = self.runner.conclude_run(&run, &mut outcome, self.timings)?;
+        self.buffer.push(RunEvent::Finished { status });
+        self.flush()?;
+        if self.runner.may_learn_from(&concluded) {
+            self.runner.record_matches(&concluded.snapshot_commit, &outcome.findings);
+        }
+        Ok((self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES).then_some(self.record.snapshot_commit))
+    }
+
+    /// Copies the records of an earlier run of the same content into this run's journal. Continues a copy that was
+    /// interrupted.
+    fn copy_earlier_journal(&mut self) -> Result<(), RunnerError> {
+        let Some(from) = self.record.resumed_from.clone() else { return Ok(()) };
+        let store = &self.runner.store;
+        let own = store.read_journal(&self.record.run_id)?;
+        let mut ids: HashSet<FindingId> = HashSet::new();
+        let mut paths: HashSet<String> = HashSet::new();
+        let mut carry: HashSet<(String, RunId)> = HashSet::new();
+        let mut answers = 0;
+        for entry in &own {
+            match &entry.event {
+                RunEvent::Finding { finding } => drop(ids.insert(finding.finding_id.clone())),
+                RunEvent::Covered { file } => drop(paths.insert(file.path.clone())),
+                RunEvent::LeftOut { file, .. } => drop(paths.insert(file.path.clone())),
+                RunEvent::Carried { carried } => drop(carry.insert((carried.file.path.clone(), carried.from.clone()))),
+                RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. } => answers += 1,
+                _ => {}
+            }
+        }
+        for entry in store.read_journal(&from)? {
+            match entry.event {
+                RunEvent::Finding { mut finding } if ids.insert(finding.finding_id.clone()) => {
+                    self.stamp(&mut finding)?;
+                    self.buffer.push(RunEvent::Finding { finding });
+                }
+                RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. } if answers > 0 => answers -= 1,
+                event @ RunEvent::Unanswered { .. } => self.buffer.push(event),
+                // The answer is paid for. The engine extracts its findings again.
+                RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, .. } => {
+                    let taken_over = true;
+                    self.buffer.push(RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, taken_over });
+                }
+                RunEvent::Covered { file } if paths.insert(file.path.clone()) => {
+                    self.buffer.push(RunEvent::Covered { file });
+                }
+                // Hunks that were not sent then are not sent now, because the copied answers do not cover them.
+                RunEvent::Carried { carried } if carry.insert((carried.file.path.clone(), carried.from.clone())) => {
+                    self.buffer.push(RunEvent::Carried { carried });
+                }
+                _ => {}
+            }
+        }
+        self.flush()
+    }
+
+    fn review(
+        &mut self,
+        change: &Changeset,
+        replayed: JournalState,
+        entries: &[JournalEntry],
+    ) -> Result<ReviewOutcome, RunnerError> {
+        let identity = self.runner.resolve_identity(Some(&self.record.reviewer))?;
+        self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
+        let now = self.now();
+        self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
+            record.status = RunStatus::Reviewing;
+            // The settings may have changed since the request.
+            record.prompt_policy_version = identity.policy_version;
+        })?;
+        if identity.reviewer != Runner::BUILTIN {
+            // This attempt tries again where an earlier attempt failed.
+            let mut plan = self.build_plan(change, None);
+            let known = self.carry_over(change, &mut plan, entries)?;
+            return self.run_conversation(change, plan, known);
+        }
+        self.failure.clone_from(&replayed.failure);
+        let mut reviewer = self.runner.open_builtin(&self.record)?;
+        let mut plan = self.build_plan(change, Some(reviewer.as_ref()));
+        self.carry_over(change, &mut plan, entries)?;
+        let entries = self.runner.store.read_journal(&self.record.run_id)?;
+        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+        let mut engine = UnitEngine::new();
+        let mut effects = engine.handle(UnitEvent::Started(plan, Box::new(replayed)));
+        loop {
+            let mut next = Vec::new();
+            for effect in effects {
+                match effect {
+                    UnitEffect::Append(event) => self.buffer.push(event),
+                    UnitEffect::CallReviewer(unit) => {
+                        self.flush()?;
+                        let event = self.call_reviewer(reviewer.as_mut(), &unit, &change.files)?;
+                        next = engine.handle(event);
+                    }
+                    UnitEffect::Finish(outcome) => return Ok(*outcome),
+                }
+            }
+            effects = next;
+        }
+    }
+
+    /// Builds the plan. `reviewer` is `None` for a model, which does not review in units.
+    fn build_plan(&self, change: &Changeset, reviewer: Option<&dyn Reviewer>) -> ReviewPlan {
+        let keys = self.runner.hunk_keys(&self.record.reviewer, change);
+        let files = change.files.iter().zip(keys).map(|(file, keys)| PlannedFile {
+            path: file.path.clone(),
+            hunks: file.hunks.iter().map(|hunk| hunk.new_range()).collect(),
+            keys,
+            added_lines: file.hunks.iter().fold(0, |sum: u32, hunk| sum.saturating_add(hunk.new_lines)),
+        });
+        let mut left_out = change.left_out.clone();
+        // Files that were too large for the snapshot or unreadable. Only the request knows them.
+        let known: HashSet<&str> = left_out.iter().map(|file| file.path.as_str()).collect();
+        let unseen = self.record.coverage.left_out.iter().filter(|file| !known.contains(file.path.as_str()));
+        let unseen: Vec<_> = unseen.cloned().collect();
+        left_out.extend(unseen);
+        ReviewPlan {
+            files: files.collect(),
+            left_out,
+            unit_files: reviewer.map_or(1, Reviewer::files_per_unit),
+            has_whole_unit: reviewer.is_some_and(Reviewer::has_cross_file_unit),
+            carried: Vec::new(),
+        }
+    }
+
+    fn call_reviewer(
+        &mut self,
+        reviewer: &mut dyn Reviewer,
+        unit: &review::ReviewUnit,
+        files: &[FileChange],
+    ) -> Result<UnitEvent, RunnerError> {
+        if let Some(reason) = self.cancel_watch.check() {
+            return Ok(UnitEvent::CancelAsked(reason));
+        }
+        let files = unit.files.iter().filter_map(|&index| files.get(index)).cloned().collect();
+        let wanted = match unit.kind {
+            ReviewUnitKind::Files => reviewers::ReviewerUnit::EachFile(files),
+            ReviewUnitKind::Whole => reviewers::ReviewerUnit::CrossFile(files),
+        };
+        let asked = &self.cancel_watch;
+        let report = match reviewer.review(&wanted, &|| asked.check().is_some()) {
+            Ok(report) => report,
+            Err(ReviewerError::Cancelled) => {
+                return Ok(UnitEvent::CancelAsked(self.cancel_watch.check().unwrap_or(CancelReason::UserStop)));
+            }
+            Err(ReviewerError::Failed { class, summary }) => {
+                self.failure = Some((class, summary.clone()));
+                return Ok(UnitEvent::Failed { class, summary });
+            }
+        };
+        self.unknown_bytes += report.unindexed_bytes;
+        let mut findings = report.findings;
+        for finding in &mut findings {
+            self.stamp(finding)?;
+        }
+        Ok(UnitEvent::Reported(review::UnitReport {
+            findings,
+            read: report
+                .read
+                .into_iter()
+                .map(|file| review::UnitFileRead { path: file.path, lines: file.lines })
+                .collect(),
+            left_out: report.left_out,
+            notes: report.notes,
+        }))
+    }
+
+    /// Sets the runs that reported a finding, its detail reference and its time.
+    pub(in crate::runner) fn stamp(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
+        let view = match &self.earlier {
+            Some(view) => view,
+            None => self.earlier.insert(self.runner.store.view()?),
+        };
+        let run = &self.record.run_id;
+        finding.first_run_id = view
+            .finding_index(finding.finding_id.as_str())
+            .and_then(|index| view.finding(index).first_run.parse().ok())
+            .unwrap_or_else(|| run.clone());
+        finding.last_run_id = run.clone();
+        finding.detail_ref = format!("outputs/{run}.json#{}", finding.finding_id);
+        finding.reported_at = self.runner.ambient.now();
+        Ok(())
+    }
+
+    fn enter_phase(&mut self, status: RunStatus) -> Result<(), RunnerError> {
+        self.buffer.push(RunEvent::Phase { status });
+        self.flush()?;
+        let (now, timings) = (self.now(), self.timings);
+        self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
+            record.status = status;
+            record.phase_timings = timings;
+        })?;
+        Ok(())
+    }
+
+    /// Writes the buffered entries durably into the journal.
+    pub(in crate::runner) fn flush(&mut self) -> Result<(), RunnerError> {
+        let events = std::mem::take(&mut self.buffer);
+        Ok(self.journal.append_all(self.runner.ambient.now(), &events)?)
+    }
+
+    pub(in crate::runner) fn now(&self) -> Time {
+        self.runner.ambient.now()
+    }
+}
+
+/// Checks for a cancellation of the run: looks at the size of a file, and reads the record only if the file has grown.
+pub(in crate::runner) struct CancelWatch<'a> {
+    runner: &'a Runner,
+    run: RunId,
+    file: PathBuf,
+    looked: Cell<Option<Instant>>,
+    size: Cell<u64>,
+    answer: Cell<Option<CancelReason>>,
+}
+
+impl<'a> CancelWatch<'a> {
+    fn new(runner: &'a Runner, run: RunId) -> Self {
+        let file = runner.store.runs_path();
+        Self { runner, run, file, looked: Cell::new(None), size: Cell::new(0), answer: Cell::new(None) }
+    }
+
+    pub(in crate::runner) fn check(&self) -> Option<CancelReason> {
+        if self.answer.get().is_some()
+            || self.looked.get().is_some_and(|looked| looked.elapsed() < CANCEL_POLL_INTERVAL)
+        {
+            return self.answer.get();
+        }
+        self.looked.set(Some(Instant::now()));
+        // The next check may be able to read the file.
+        let Ok(size) = std::fs::metadata(&self.file).map(|metadata| metadata.len()) else { return None };
+        if size != self.size.get()
+            && let Ok(Some(record)) = self.runner.store.run(&self.run)
+        {
+            self.size.set(size);
+            self.answer.set(record.cancel_reason);
+        }
+        self.answer.get()
+    }
+}

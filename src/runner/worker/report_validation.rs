@@ -1,0 +1,155 @@
+//! Validates the reports of a model against the files of the snapshot.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::domain::{Finding, LineRange, ReportedProblem, RunId, RunRecord};
+use crate::git::{Changeset, Repo};
+use crate::index::chunk::chunk_file;
+use crate::masking::Mask;
+use crate::review::{FileText, ReportValidation, ScopeLines, apply_replacement, validate_report};
+use crate::reviewers::analyzer;
+use crate::runner::{Runner, RunnerError};
+use crate::syntax::language::Language;
+
+/// Maximum number of files in the cache.
+const MAX_CACHED_FILES: usize = 64;
+/// Maximum number of changed files that are read for the names of changed symbols.
+const MAX_SYMBOL_FILES: usize = 100;
+/// Maximum size of such a file, in bytes.
+const MAX_SYMBOL_FILE_BYTES: usize = 1 << 20;
+
+/// The validator, with the files of the snapshot that it has read.
+pub(in crate::runner) struct ReportValidator {
+    repo: Repo,
+    run_id: RunId,
+    commit: String,
+    scope: ScopeLines,
+    symbols: SymbolState,
+    files: HashMap<String, Option<SnapshotFile>>,
+}
+
+/// States whether the names of changed symbols are loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SymbolState {
+    NotRead,
+    Read,
+}
+
+#[derive(Clone)]
+struct SnapshotFile {
+    text: Rc<str>,
+    /// The text as findings quote it. Secrets are always masked, even if the model may see them.
+    shown: Rc<FileText>,
+}
+
+impl ReportValidator {
+    /// Creates the validator for a run.
+    ///
+    /// # Errors
+    ///
+    /// If the repository cannot be opened.
+    pub fn new(runner: &Runner, record: &RunRecord, change: &Changeset) -> Result<Self, RunnerError> {
+        let lines = |file: &crate::git::FileChange| -> Vec<LineRange> {
+            file.hunks.iter().map(|hunk| hunk.new_range()).collect()
+        };
+        let scope = ScopeLines::new(change.files.iter().map(|file| (file.path.clone(), lines(file))));
+        let root = runner.repo.root().to_string_lossy().into_owned();
+        Ok(Self {
+            repo: Repo::discover(&runner.repo.root())?,
+            run_id: record.run_id.clone(),
+            commit: record.snapshot_commit.clone(),
+            scope: scope.with_roots([root, record.worktree.clone()]),
+            symbols: SymbolState::NotRead,
+            files: HashMap::new(),
+        })
+    }
+
+    /// Validates a report. A suggestion keeps only its words if the file would no longer parse with the suggested code.
+    pub fn validate(&mut self, report: &ReportedProblem) -> ReportValidation {
+        // Secrets that a model was shown or invented must not reach the store either.
+        let report = mask_report(report);
+        if self.symbols == SymbolState::NotRead && self.scope.is_outside(&report.path) {
+            self.read_symbols();
+        }
+        let scope = std::mem::take(&mut self.scope);
+        let run_id = self.run_id.clone();
+        let mut examined = validate_report(&report, &scope, &run_id, |path| self.file(path).map(|file| file.shown));
+        self.scope = scope;
+        if let ReportValidation::Finding { finding, notes } = &mut examined
+            && let Some(problem) = self.find_parse_problem(finding)
+        {
+            notes.push(problem);
+            if let Some(suggestion) = &mut finding.suggestion {
+                (suggestion.replacement, suggestion.lines) = (None, None);
+            }
+        }
+        examined
+    }
+
+    /// Reads the names of changed symbols. Called for the first report about unchanged code, which must name one of
+    /// these symbols.
+    fn read_symbols(&mut self) {
+        self.symbols = SymbolState::Read;
+        let mut symbols = Vec::new();
+        for (path, hunks) in self.scope.files().take(MAX_SYMBOL_FILES) {
+            let Ok(Some(bytes)) = self.repo.file_at(&self.commit, path) else { continue };
+            if bytes.len() > MAX_SYMBOL_FILE_BYTES {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            let chunks = chunk_file(path, &text, Language::detect(path, &bytes));
+            let changed = chunks.into_iter().filter(|chunk| hunks.iter().any(|hunk| hunk.overlaps(chunk.lines)));
+            symbols.extend(changed.flat_map(|chunk| [chunk.name, chunk.parent]));
+        }
+        self.scope = std::mem::take(&mut self.scope).with_symbols(symbols);
+    }
+
+    /// Returns a message if the file would no longer parse with the suggested code.
+    fn find_parse_problem(&mut self, finding: &Finding) -> Option<String> {
+        let suggestion = finding.suggestion.as_ref()?;
+        let replacement = suggestion.replacement.as_ref()?;
+        let path = &finding.repo_relative_path;
+        let before = self.file(path)?.text;
+        let after = apply_replacement(&before, suggestion.lines.unwrap_or(finding.lines()), replacement);
+        let parses = analyzer::has_no_new_syntax_errors(path, &before, &after);
+        (!parses)
+            .then(|| format!("{path}:{}: the suggested code would not parse; its words are kept", finding.line_start))
+    }
+
+    fn file(&mut self, path: &str) -> Option<SnapshotFile> {
+        if let Some(file) = self.files.get(path) {
+            return file.clone();
+        }
+        if self.files.len() >= MAX_CACHED_FILES {
+            self.files.clear();
+        }
+        let file = self.repo.file_at(&self.commit, path).ok().flatten().map(|bytes| load_file(path, &bytes));
+        self.files.insert(path.to_owned(), file.clone());
+        file
+    }
+}
+
+fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {
+    let text = String::from_utf8_lossy(bytes);
+    let masked = Mask::On.mask_text(Some(path), &text);
+    let mut lines = masked.split('\n');
+    let shown = FileText::with_hidden(text.as_bytes(), |line, _| {
+        // Masking keeps the line structure of the text.
+        let masked = lines.next()?.trim_end_matches('\r');
+        let line = String::from_utf8_lossy(line);
+        (masked != line.trim_end_matches(['\n', '\r'])).then(|| masked.to_owned())
+    });
+    SnapshotFile { text: text.as_ref().into(), shown: Rc::new(shown) }
+}
+
+fn mask_report(report: &ReportedProblem) -> ReportedProblem {
+    let clean = |text: &str| Mask::On.mask_key_shapes(text).into_owned();
+    ReportedProblem {
+        title: clean(&report.title),
+        explanation: clean(&report.explanation),
+        suggestion: clean(&report.suggestion),
+        replacement: report.replacement.as_deref().map(clean),
+        ..report.clone()
+    }
+}
