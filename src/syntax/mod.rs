@@ -11,6 +11,8 @@ pub mod facts;
 pub mod language;
 pub mod metrics;
 pub mod node_kinds;
+pub mod node_roles;
+pub mod occurrences;
 pub mod role_map;
 pub mod source;
 pub mod syntax_check;

@@ -5,8 +5,6 @@
 //! changes.
 
 use super::Smell;
-use super::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
-use super::dead_code::occurrences::{NameOccurrence, NameOccurrences};
 use super::global_variables::declarations::is_python_container;
 use super::global_variables::module_variables::{self, ModuleVariable, ModuleVariableKind};
 use super::global_variables::writer_names;
@@ -14,6 +12,8 @@ use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion,
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
+use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
+use crate::syntax::occurrences::{NameOccurrence, NameOccurrences};
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Reports the mutable shared state of a file.

@@ -5,12 +5,12 @@
 //! - Parameters are reported only if the author decides about the signature: the function is private or called here, is
 //!   never passed as a value, and no later parameter is used.
 
-use super::node_roles::SmellNodeRole;
-use super::occurrences::{self, NameOccurrence};
 use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity};
 use crate::reviewers::analyzer::smells::Smell;
 use crate::syntax::language::Language;
+use crate::syntax::node_roles::SmellNodeRole;
+use crate::syntax::occurrences::{self, NameOccurrence};
 use crate::syntax::source::NodeIndex;
 
 /// A function that may be unused or have unused parameters.

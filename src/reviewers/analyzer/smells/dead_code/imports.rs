@@ -2,11 +2,11 @@
 //!
 //! Imports that may be needed without a mention are left out: side effects, re-exports, traits, C# namespaces.
 
-use super::occurrences::{self, NameOccurrence};
 use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity, Suggestion, text};
 use crate::reviewers::analyzer::smells::Smell;
 use crate::syntax::language::Language;
+use crate::syntax::occurrences::{self, NameOccurrence};
 use crate::syntax::source::NodeIndex;
 
 /// An imported name. A statement that imports several names has one entry for each.

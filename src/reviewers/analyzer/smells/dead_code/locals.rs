@@ -1,11 +1,11 @@
 //! Finds unused locals: variables that are declared, perhaps assigned, and mentioned nowhere else in their function.
 
-use super::node_roles::SmellNodeRole;
-use super::occurrences::{self, NameOccurrence};
 use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity};
 use crate::reviewers::analyzer::smells::Smell;
 use crate::syntax::language::Language;
+use crate::syntax::node_roles::SmellNodeRole;
+use crate::syntax::occurrences::{self, NameOccurrence};
 use crate::syntax::source::NodeIndex;
 
 /// A declaration of a local name.

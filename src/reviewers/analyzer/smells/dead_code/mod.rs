@@ -8,17 +8,15 @@
 mod functions;
 mod imports;
 mod locals;
-pub(super) mod node_roles;
-pub(super) mod occurrences;
 mod reachability;
 
-use self::node_roles::{SmellNodeRole, SmellNodeRoles};
-use self::occurrences::NameOccurrences;
 use super::Smell;
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
+use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
+use crate::syntax::occurrences::NameOccurrences;
 use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
 /// Reports the dead code of a file.

@@ -1,10 +1,10 @@
 //! Finds unreachable statements and constant conditions.
 
-use super::node_roles::SmellNodeRole;
-use super::occurrences;
 use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
 use crate::domain::{Confidence, Priority, Severity, Suggestion};
 use crate::syntax::language::Language;
+use crate::syntax::node_roles::SmellNodeRole;
+use crate::syntax::occurrences;
 use crate::syntax::source::{Node, NodeIndex};
 
 impl DeadCodeCollector<'_, '_> {

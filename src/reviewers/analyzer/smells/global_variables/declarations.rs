@@ -1,10 +1,10 @@
 //! Collects the variables that a file declares outside of functions and that could change, per language.
 
 use super::module_variables::{ModuleVariable, ModuleVariableCollector, ModuleVariableKind};
-use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
-use crate::reviewers::analyzer::smells::dead_code::occurrences;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
+use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
+use crate::syntax::occurrences;
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
 impl ModuleVariableCollector<'_, '_> {

@@ -7,10 +7,10 @@
 use std::collections::HashSet;
 
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
-use crate::reviewers::analyzer::smells::dead_code::occurrences::{self, NameOccurrence, NameOccurrences};
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
+use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
+use crate::syntax::occurrences::{self, NameOccurrence, NameOccurrences};
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Kind of a module variable.

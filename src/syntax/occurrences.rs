@@ -2,8 +2,8 @@
 //!
 //! Strings count too, word by word: formats, reflection, `__all__`. Occurrences in comments are marked as such.
 
-use crate::reviewers::analyzer::smells::dead_code::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::language::Language;
+use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
 use std::collections::HashMap;
