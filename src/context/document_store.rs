@@ -15,7 +15,7 @@ use super::retrieve::paths::is_code;
 use super::retrieve::words::Vocabulary;
 use super::text::is_binary;
 use crate::git::{ContentTraits, EntryKind, FilterSettings, GitError, Repo, ReviewFilter, TreeFile, TreeListing};
-use crate::index::disk_cache::{CacheKey, DiskCache};
+use crate::index::fact_store::{FactKey, FactStore};
 use crate::masking::Mask;
 use crate::masking::secret_files::is_secret_file;
 
@@ -35,7 +35,7 @@ const RECORD_VERSION: &str = "2";
 pub struct DocumentStore {
     pub vocabulary: Vocabulary,
     blobs: HashMap<String, BlobDocument>,
-    cache: DiskCache,
+    cache: FactStore,
 }
 
 /// Cached knowledge about a blob.
@@ -50,7 +50,7 @@ enum BlobDocument {
 impl DocumentStore {
     /// Opens the store with the document cache in `folder`.
     pub fn open(folder: Option<&Path>) -> Self {
-        Self { cache: DiskCache::open(folder, "documents", MAX_CACHE_BYTES), ..Self::default() }
+        Self { cache: FactStore::open(folder, "documents", MAX_CACHE_BYTES), ..Self::default() }
     }
 
     /// Returns the documents of files. Leaves out files that are not text, are too large, cannot be read, or do not
@@ -105,7 +105,7 @@ impl DocumentStore {
         blob: &str,
         own: &mut AuthoredFilter<'_>,
     ) -> Option<Arc<Document>> {
-        let key = CacheKey::from_parts(&["document", RECORD_VERSION, Document::VERSION, blob]);
+        let key = FactKey::from_parts(&["document", RECORD_VERSION, Document::VERSION, blob]);
         let (mut text, mut is_kept) = (None, true);
         if !self.blobs.contains_key(blob) {
             let known = match self.cache.get(key).and_then(|bytes| self.unpack_record(&bytes, path, own)) {

@@ -98,10 +98,10 @@ impl EmbeddingScorer {
         if queries.is_empty() || parts.is_empty() {
             return Ok(0);
         }
-        let kept = VectorCache::new(&self.folder, &self.embedder.name());
+        let mut cache = VectorCache::open(&self.folder, &self.embedder.name());
         let wanted: HashSet<[u8; 16]> =
             queries.iter().chain(parts.iter().map(|part| &part.text)).map(|text| text.key).collect();
-        let mut vectors = kept.read(&wanted);
+        let mut vectors = cache.read(&wanted);
         let mut asked = HashSet::new();
         let is_new = |text: &&EmbeddingText| !vectors.contains_key(&text.key) && asked.insert(text.key);
         let new: Vec<&EmbeddingText> =
@@ -118,10 +118,11 @@ impl EmbeddingScorer {
         // Another model under the same name gives vectors of another dimension.
         let size = came.first().map(|(_, vector)| vector.len());
         if size.is_some_and(|size| vectors.values().any(|vector| vector.len() != size)) {
-            kept.clear();
+            cache.clear();
             vectors.clear();
         }
-        kept.add(&came);
+        cache.add(&came);
+        cache.close();
         vectors.extend(came);
         outcome?;
         let near = compute_similarities(&queries, &parts, &vectors);

@@ -24,7 +24,7 @@ use crate::index::Index;
 use crate::index::chunk;
 use crate::index::chunk::{ChunkExtent, ChunkKind, Declaration, FileSyntax};
 use crate::index::codec::{PackedReader, PackedWriter};
-use crate::index::disk_cache::{CacheKey, DiskCache};
+use crate::index::fact_store::{FactKey, FactStore};
 use crate::masking::Mask;
 use crate::syntax::source::Parsers;
 use crate::tokens::count_tokens;
@@ -44,7 +44,7 @@ pub type FileVersion = (String, String);
 pub struct FileAnalyzer<'a> {
     repo: &'a Repo,
     encoding: Encoding,
-    cache: DiskCache,
+    cache: FactStore,
     index: Option<&'a Index>,
     syntax_by_file: RefCell<HashMap<FileVersion, FileSyntax>>,
     /// Results that a background thread computes: syntax of files, and masked texts.
@@ -75,7 +75,7 @@ type AnalysisResult<T> = (T, bool);
 impl<'a> FileAnalyzer<'a> {
     /// Opens the analyzer with the cache in `folder`.
     pub fn open(repo: &'a Repo, encoding: Encoding, folder: Option<&Path>) -> Self {
-        let cache = DiskCache::open(folder, "texts", MAX_CACHE_BYTES);
+        let cache = FactStore::open(folder, "texts", MAX_CACHE_BYTES);
         let (syntax_by_file, pending_syntax, pending_texts, masked_texts) = Default::default();
         Self { repo, encoding, cache, index: None, syntax_by_file, pending_syntax, pending_texts, masked_texts }
     }
@@ -90,10 +90,10 @@ impl<'a> FileAnalyzer<'a> {
     }
 
     /// Returns the cache key of a file, with `more` as further parts. The path is included because masks depend on it.
-    fn key(&self, path: &str, blob: &str, more: &[&str]) -> CacheKey {
+    fn key(&self, path: &str, blob: &str, more: &[&str]) -> FactKey {
         let encoding = format!("{:?}", self.encoding);
         let own = ["told", CACHE_VERSION, Document::VERSION, &encoding, blob, path];
-        CacheKey::from_parts(&[&own, more].concat())
+        FactKey::from_parts(&[&own, more].concat())
     }
 
     /// Returns a file as it is sent: masked passages with token counts.
@@ -118,7 +118,7 @@ impl<'a> FileAnalyzer<'a> {
                 (*file, key, known)
             });
             let known: Vec<_> = known.collect();
-            let tell = |(): &mut (), (file, _, known): &(&SourceFile, CacheKey, MaskingInput)| match known {
+            let tell = |(): &mut (), (file, _, known): &(&SourceFile, FactKey, MaskingInput)| match known {
                 MaskingInput::Cached(told) => told.clone(),
                 MaskingInput::Text(text) => build_masked_file(file, text, &mask_file_text(&file.path, text), &count),
                 MaskingInput::Masked(text, masked) => build_masked_file(file, text, masked, &count),
@@ -250,7 +250,7 @@ impl<'a> FileAnalyzer<'a> {
         found.inspect_err(|error| tracing::warn!("the index is of no use: {error}")).ok()?.map(mask_syntax)
     }
 
-    fn syntax_key(&self, (path, blob): &FileVersion) -> CacheKey {
+    fn syntax_key(&self, (path, blob): &FileVersion) -> FactKey {
         self.key(path, blob, &["syntax"])
     }
 

@@ -16,7 +16,7 @@ use super::retrieve::paths::is_code;
 use super::retrieve::words::identifiers;
 use crate::git::{CommitAncestor, CommitFileChange, CommitFileChangeKind, GitError, Hunk, Repo};
 use crate::index::codec::{PackedReader, PackedWriter};
-use crate::index::disk_cache::{CacheKey, DiskCache};
+use crate::index::fact_store::{FactKey, FactStore};
 
 /// Largest cache in bytes; a history of 3,000 commits takes about one megabyte.
 const MAX_CACHE_BYTES: u64 = 32 << 20;
@@ -64,7 +64,7 @@ impl RepoHistory {
         folder: Option<&Path>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Self, GitError> {
-        let kept = HistoryCache { cache: DiskCache::open(folder, "past", MAX_CACHE_BYTES), limit, cancelled };
+        let kept = HistoryCache { cache: FactStore::open(folder, "past", MAX_CACHE_BYTES), limit, cancelled };
         let entries =
             match extend_cached_history(repo, tip, &kept, &|ancestor| Some(kept.read_commit(repo, ancestor).0)) {
                 Some(entries) => entries,
@@ -77,7 +77,7 @@ impl RepoHistory {
     /// Returns the same history if it is completely cached; compares no commits.
     pub fn read_cached(repo: &Repo, tip: &str, limit: usize, folder: &Path) -> Option<Self> {
         let kept =
-            HistoryCache { cache: DiskCache::open(Some(folder), "past", MAX_CACHE_BYTES), limit, cancelled: &|| false };
+            HistoryCache { cache: FactStore::open(Some(folder), "past", MAX_CACHE_BYTES), limit, cancelled: &|| false };
         extend_cached_history(repo, tip, &kept, &|ancestor| kept.load_commit(&ancestor.commit))
             .map(Self::from_cached_commits)
     }
@@ -125,18 +125,18 @@ impl RepoHistory {
 
 /// Cache of histories by tip, and of the changes of single commits.
 struct HistoryCache<'a> {
-    cache: DiskCache,
+    cache: FactStore,
     limit: usize,
     cancelled: &'a dyn Fn() -> bool,
 }
 
 impl HistoryCache<'_> {
-    fn history_key(&self, tip: &str) -> CacheKey {
-        CacheKey::from_parts(&["past", RECORD_VERSION, tip, &self.limit.to_string()])
+    fn history_key(&self, tip: &str) -> FactKey {
+        FactKey::from_parts(&["past", RECORD_VERSION, tip, &self.limit.to_string()])
     }
 
-    fn commit_key(commit: &str) -> CacheKey {
-        CacheKey::from_parts(&["past", RECORD_VERSION, commit])
+    fn commit_key(commit: &str) -> FactKey {
+        FactKey::from_parts(&["past", RECORD_VERSION, commit])
     }
 
     fn load_history(&self, tip: &str) -> Option<Vec<CachedCommit>> {

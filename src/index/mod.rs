@@ -9,8 +9,9 @@
 pub mod chunk;
 pub(crate) mod codec;
 pub(crate) mod disk;
-pub(crate) mod disk_cache;
+pub(crate) mod fact_store;
 mod fingerprints;
+mod index_file;
 pub(crate) mod interner;
 mod postings;
 mod refresh;

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 use super::segment::Segment;
 use super::segment_builder::{NewFile, SegmentBuilder};
 use super::view::{self, IndexView};
-use super::{Index, IndexError, IndexProgress, RefreshReport, sealed_file};
+use super::{Index, IndexError, IndexProgress, RefreshReport, index_file, sealed_file};
 use crate::domain::OmissionReason;
 use crate::git::{Repo, ReviewFilter, TreeFile};
 use crate::index::chunk;
@@ -95,7 +95,7 @@ struct Repairs<'a> {
 impl<'a> Repairs<'a> {
     /// Begins with the damage that an earlier refresh or a reader has marked.
     fn begin(folder: &'a Path) -> Result<Self, IndexError> {
-        let mark = folder.join(sealed_file::DAMAGED_FILE_NAME);
+        let mark = folder.join(index_file::DAMAGED_FILE_NAME);
         let mut repairs = Self { folder, mark, repaired: None };
         if repairs.mark.symlink_metadata().is_ok() {
             repairs.repair(IndexError::Damaged { path: repairs.mark.clone(), what: "a part of it was damaged" })?;
@@ -367,9 +367,7 @@ impl RefreshWork<'_> {
             if cancelled() {
                 return Ok(());
             }
-            let (bytes, name) = builder.finish();
-            sealed_file::publish(self.folder, &name, &bytes)?;
-            names.push(name);
+            names.push(builder.finish().publish(self.folder)?);
         }
         self.live.retain(|[at, _]| !merged.contains(&(*at as usize)));
         names.iter().try_for_each(|name| self.adopt_segment(name))
@@ -469,11 +467,8 @@ impl<'a> IndexWorker<'a> {
         if builder.is_empty() {
             return;
         }
-        let (bytes, name) = builder.finish();
-        let _ = self.done.send(match sealed_file::publish(self.folder, &name, &bytes) {
-            Ok(_) => ReadEvent::Segment(name),
-            Err(error) => ReadEvent::Failed(error),
-        });
+        let published = builder.finish().publish(self.folder);
+        let _ = self.done.send(published.map_or_else(ReadEvent::Failed, ReadEvent::Segment));
     }
 
     fn add_file(&mut self, file: &TreeFile) {

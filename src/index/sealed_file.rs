@@ -1,26 +1,26 @@
-//! Reads and writes immutable files of checksummed sections. A section is read on first use.
+//! Reads and writes immutable files of checksummed sections: the one file format of the index and of the fact store.
 //!
-//! - A file appears complete under its name or not at all.
-//! - Reading returns the written bytes or an error.
+//! - A file appears complete under its name or not at all: it is written to a temporary file and renamed.
+//! - Reading returns the written bytes or an error. A section is read on first use.
 //! - Numbers have the byte order of the machine. A file from a machine with another byte order is rejected.
+//!
+//! Layout: header, one table entry per section, checksum of header and table, sections.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytemuck::{AnyBitPattern, NoUninit, Pod, Zeroable};
+use thiserror::Error;
 
-use super::IndexError;
 use crate::index::disk;
-use crate::reviewers::analyzer::FINGERPRINT_VERSION;
 
-/// Format version. Increase the upper number with every change of the file contents, of the cutting into chunks, or of
-/// the splitting into words.
-const VERSION: u64 = 7 << 32 | FINGERPRINT_VERSION as u64;
-const MAGIC_NUMBER: u64 = u64::from_ne_bytes(*b"revdeck\x01");
+const MAGIC_NUMBER: u64 = u64::from_ne_bytes(*b"revdeck\x02");
 /// Size of a checksum in bytes: half of a BLAKE3 hash.
 const CHECKSUM_BYTES: usize = 16;
+/// Prefix of the names of unfinished files.
+pub const TEMPORARY_PREFIX: &str = ".part-";
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -38,142 +38,160 @@ struct SectionEntry {
     sum: [u8; CHECKSUM_BYTES],
 }
 
-/// Upper bound for the section count; a larger count shows that the file is damaged or foreign.
-const MAX_SECTIONS: u64 = 16;
-
-fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
-    let mut sum = [0; CHECKSUM_BYTES];
-    sum.copy_from_slice(&blake3::hash(bytes).as_bytes()[..CHECKSUM_BYTES]);
-    sum
+/// Reason why a file cannot be used.
+#[derive(Debug, Error)]
+pub enum SealedFileError {
+    /// Says nothing about the content.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Damaged(&'static str),
+    #[error("it is of another version")]
+    Outdated,
 }
 
-/// Encodes sections as a file. Returns the bytes and the header's checksum in hexadecimal; this checksum identifies the
-/// content.
-pub fn seal(sections: &[&[u8]]) -> (Vec<u8>, String) {
-    let head = SealedHeader { magic: MAGIC_NUMBER, version: VERSION, sections: sections.len() as u64 };
-    let mut start = (size_of::<SealedHeader>()
-        + size_of_val(sections) / size_of::<&[u8]>() * size_of::<SectionEntry>()
-        + CHECKSUM_BYTES) as u64;
+/// Returns the first half of the BLAKE3 hash of some bytes.
+pub fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    truncate_hash(blake3::hash(bytes))
+}
+
+/// Returns the first half of a hash.
+pub fn truncate_hash(hash: blake3::Hash) -> [u8; CHECKSUM_BYTES] {
+    let mut half = [0; CHECKSUM_BYTES];
+    half.copy_from_slice(&hash.as_bytes()[..CHECKSUM_BYTES]);
+    half
+}
+
+/// Writes a file of `sections` into `folder` and returns its name.
+///
+/// `name` receives the checksum of the header and the table in hexadecimal, which identifies the content.
+///
+/// # Errors
+/// Fails if the folder cannot be written.
+pub fn publish(
+    folder: &Path,
+    version: u64,
+    sections: &[&[u8]],
+    name: impl FnOnce(&str) -> String,
+) -> io::Result<String> {
+    let header = SealedHeader { magic: MAGIC_NUMBER, version, sections: sections.len() as u64 };
+    let mut start = sections_start(sections.len());
     let mut table = Vec::with_capacity(sections.len());
     for section in sections {
         table.push(SectionEntry { start, length: section.len() as u64, sum: checksum(section) });
         start += section.len() as u64;
     }
-    let mut bytes = Vec::with_capacity(start as usize);
-    bytes.extend_from_slice(bytemuck::bytes_of(&head));
-    bytes.extend_from_slice(bytemuck::cast_slice(&table));
-    let own = checksum(&bytes);
-    bytes.extend_from_slice(&own);
+    let sum = header_checksum(&header, &table);
+    let file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(folder)?;
+    let mut out = BufWriter::new(file);
+    out.write_all(bytemuck::bytes_of(&header))?;
+    out.write_all(bytemuck::cast_slice(&table))?;
+    out.write_all(&sum)?;
     for section in sections {
-        bytes.extend_from_slice(section);
+        out.write_all(section)?;
     }
-    (bytes, own.iter().map(|byte| format!("{byte:02x}")).collect())
+    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let name = name(&sum.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    file.persist(folder.join(&name)).map_err(|error| error.error)?;
+    Ok(name)
 }
 
-/// Writes a file atomically: writes a temporary file in `folder` and renames it. Returns the path.
-///
-/// # Errors
-/// Fails if the folder cannot be written.
-pub fn publish(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, IndexError> {
-    let path = folder.join(name);
-    let failed = |action| IndexError::io(action, &path);
-    let mut file = tempfile::Builder::new().prefix(TEMPORARY_PREFIX).tempfile_in(folder).map_err(failed("write"))?;
-    io::Write::write_all(&mut file, bytes).map_err(failed("write"))?;
-    file.persist(&path).map_err(|error| failed("write")(error.error))?;
-    Ok(path)
+/// Returns the offset of the first section.
+fn sections_start(sections: usize) -> u64 {
+    (size_of::<SealedHeader>() + sections * size_of::<SectionEntry>() + CHECKSUM_BYTES) as u64
 }
 
-/// Name that a damaged file gets, so that the next refresh detects and reports the damage.
-pub const DAMAGED_FILE_NAME: &str = "damaged";
-
-/// Prefix of the names of unfinished files.
-pub const TEMPORARY_PREFIX: &str = ".part-";
+fn header_checksum(header: &SealedHeader, table: &[SectionEntry]) -> [u8; CHECKSUM_BYTES] {
+    checksum(&[bytemuck::bytes_of(header), bytemuck::cast_slice(table)].concat())
+}
 
 /// Open file of sections. It stays readable after its name is removed.
 #[derive(Debug)]
 pub struct SealedFile {
-    path: PathBuf,
     file: File,
     table: Vec<SectionEntry>,
 }
 
 impl SealedFile {
-    /// Opens a file and verifies its header; returns `None` if the file does not exist.
+    /// Opens a file and verifies its header and its length; returns `None` if the file does not exist.
     ///
     /// # Errors
-    /// Fails with [`IndexError::Damaged`] if the file is incomplete or unreadable, and with [`IndexError::Outdated`] if
-    /// it has another version.
-    pub fn open(path: &Path) -> Result<Option<Self>, IndexError> {
-        let damaged = |what| IndexError::Damaged { path: path.to_owned(), what };
+    /// Fails if the file cannot be read, is damaged or has another version.
+    pub fn open(path: &Path, version: u64) -> Result<Option<Self>, SealedFileError> {
+        use SealedFileError::Damaged;
+
         let file = match disk::open(path, File::options().read(true)) {
             Ok(file) => file,
-            Err(error) => match error.kind() {
-                io::ErrorKind::NotFound => return Ok(None),
-                io::ErrorKind::InvalidData => return Err(damaged("a part of it is no file")),
-                io::ErrorKind::PermissionDenied => return Err(damaged("a part of it may not be read")),
-                _ => return Err(IndexError::io("read", path)(error)),
-            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(Damaged("a part of it is no file")),
+            Err(error) => return Err(error.into()),
         };
-        let short = |_| damaged("it is cut short");
-        let mut head = [SealedHeader::zeroed()];
-        file.read_exact_at(bytemuck::cast_slice_mut(&mut head), 0).map_err(short)?;
-        let [head] = head;
-        if head.magic != MAGIC_NUMBER || head.sections > MAX_SECTIONS {
-            return Err(damaged("it is no index"));
+        let length = file.metadata()?.len();
+        let mut header = [SealedHeader::zeroed()];
+        read_at(&file, bytemuck::cast_slice_mut(&mut header), 0)?;
+        let [header] = header;
+        if header.magic != MAGIC_NUMBER {
+            return Err(Damaged("a part of it is none of ours"));
         }
-        if head.version != VERSION {
-            return Err(IndexError::Outdated { path: path.to_owned() });
+        if header.version != version {
+            return Err(SealedFileError::Outdated);
         }
-        let mut table = vec![SectionEntry::zeroed(); head.sections as usize];
-        file.read_exact_at(bytemuck::cast_slice_mut(&mut table), size_of::<SealedHeader>() as u64).map_err(short)?;
-        let mut own = [0; CHECKSUM_BYTES];
-        let at = size_of::<SealedHeader>() + size_of_val(table.as_slice());
-        file.read_exact_at(&mut own, at as u64).map_err(short)?;
-        if own != checksum(&[bytemuck::bytes_of(&head), bytemuck::cast_slice(&table)].concat()) {
-            return Err(damaged("its head does not add up"));
+        if header.sections > length / size_of::<SectionEntry>() as u64 {
+            return Err(Damaged("it is cut short"));
         }
-        let end = table.last().map_or((at + CHECKSUM_BYTES) as u64, |last| last.start.saturating_add(last.length));
-        let length = file.metadata().map_err(IndexError::io("read", path))?.len();
-        if length != end {
-            return Err(damaged("it is not as long as it says"));
+        let mut table = vec![SectionEntry::zeroed(); header.sections as usize];
+        read_at(&file, bytemuck::cast_slice_mut(&mut table), size_of::<SealedHeader>() as u64)?;
+        let start = sections_start(table.len());
+        let mut sum = [0; CHECKSUM_BYTES];
+        read_at(&file, &mut sum, start - CHECKSUM_BYTES as u64)?;
+        if sum != header_checksum(&header, &table) {
+            return Err(Damaged("its head does not add up"));
         }
-        Ok(Some(Self { path: path.to_owned(), file, table }))
+        let sealed = Self { file, table };
+        match sealed.length() == length {
+            true => Ok(Some(sealed)),
+            false => Err(Damaged("it is not as long as it says")),
+        }
+    }
+
+    /// Returns the size of the file in bytes.
+    pub fn length(&self) -> u64 {
+        self.table.last().map_or(sections_start(0), |last| last.start.saturating_add(last.length))
+    }
+
+    /// Returns the number of sections.
+    pub fn section_count(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Returns the length of a section in bytes; 0 if there is no such section.
+    pub fn section_length(&self, number: usize) -> u64 {
+        self.table.get(number).map_or(0, |section| section.length)
     }
 
     /// Reads a complete section and verifies its checksum.
     ///
     /// # Errors
-    /// Fails with [`IndexError::Damaged`] if the section is damaged. The file is then renamed to [`DAMAGED_FILE_NAME`],
-    /// so that it is missing the next time.
-    pub fn read_section<T: AnyBitPattern + NoUninit>(&self, number: usize) -> Result<Vec<T>, IndexError> {
-        let read = || {
-            let section = self.table.get(number).ok_or("a part is missing")?;
-            let length = section.length as usize;
-            if !length.is_multiple_of(size_of::<T>()) {
-                return Err("a part is not as long as it should be");
-            }
-            let mut values = vec![T::zeroed(); length / size_of::<T>()];
-            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-            self.file.read_exact_at(bytes, section.start).map_err(|_| "it cannot be read")?;
-            match checksum(bytes) == section.sum {
-                true => Ok(values),
-                false => Err("a part does not add up"),
-            }
-        };
-        read().map_err(|what| {
-            let _ = fs::rename(&self.path, self.path.with_file_name(DAMAGED_FILE_NAME))
-                .or_else(|_| fs::remove_file(&self.path));
-            self.damaged_error(what)
-        })
+    /// Fails if the section cannot be read or is damaged.
+    pub fn read_section<T: AnyBitPattern + NoUninit>(&self, number: usize) -> Result<Vec<T>, SealedFileError> {
+        let section = self.table.get(number).ok_or(SealedFileError::Damaged("a part is missing"))?;
+        let length = section.length as usize;
+        if !length.is_multiple_of(size_of::<T>()) {
+            return Err(SealedFileError::Damaged("a part is not as long as it should be"));
+        }
+        let mut values = vec![T::zeroed(); length / size_of::<T>()];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
+        read_at(&self.file, bytes, section.start)?;
+        match checksum(bytes) == section.sum {
+            true => Ok(values),
+            false => Err(SealedFileError::Damaged("a part does not add up")),
+        }
     }
+}
 
-    /// Builds the error for a damaged file.
-    pub fn damaged_error(&self, what: &'static str) -> IndexError {
-        IndexError::Damaged { path: self.path.clone(), what }
-    }
-
-    /// Returns the size of the file in bytes.
-    pub fn length(&self) -> u64 {
-        self.table.last().map_or(0, |last| last.start + last.length)
-    }
+fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> Result<(), SealedFileError> {
+    file.read_exact_at(bytes, offset).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => SealedFileError::Damaged("it is cut short"),
+        _ => error.into(),
+    })
 }

@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 use bytemuck::{Pod, Zeroable};
 
 use super::IndexError;
+use super::index_file::{self, IndexFile};
 use super::postings::{Postings, WordRole, WordTable};
-use super::sealed_file::{self, SealedFile};
 use crate::domain::{LineRange, OmissionReason};
 use crate::index::chunk::{ChunkExtent, ChunkKind, Declaration};
 
@@ -150,8 +150,11 @@ pub struct SegmentSections {
 }
 
 impl SegmentSections {
-    /// Returns the bytes of the segment file and its file name.
-    pub fn seal(&self) -> (Vec<u8>, String) {
+    /// Writes the segment into `folder` and returns its file name.
+    ///
+    /// # Errors
+    /// Fails if the folder cannot be written.
+    pub fn publish(&self, folder: &Path) -> Result<String, IndexError> {
         let mut sections: [&[u8]; POSTINGS + 1] = [&[]; POSTINGS + 1];
         sections[FILES] = bytemuck::cast_slice(&self.files);
         sections[PATHS] = &self.paths;
@@ -163,15 +166,14 @@ impl SegmentSections {
         sections[WORD_BYTES] = &self.words.bytes;
         sections[POSTING_ENDS] = bytemuck::cast_slice(&self.postings.ends);
         sections[POSTINGS] = &self.postings.bytes;
-        let (bytes, hash) = sealed_file::seal(&sections);
-        (bytes, format!("{}{hash}", Segment::PREFIX))
+        index_file::publish(folder, &sections, |hash| format!("{}{hash}", Segment::PREFIX))
     }
 }
 
 /// Open segment; sections after the first two are read on first use.
 #[derive(Debug)]
 pub struct Segment {
-    sealed: SealedFile,
+    file: IndexFile,
     files: Vec<FileRecord>,
     paths: Vec<u8>,
     chunks: OnceLock<Vec<ChunkRecord>>,
@@ -202,11 +204,11 @@ impl Segment {
     /// # Errors
     /// Fails with [`IndexError::Damaged`] or [`IndexError::Outdated`] if the file cannot be used.
     pub fn open(path: &Path) -> Result<Option<Self>, IndexError> {
-        let Some(sealed) = SealedFile::open(path)? else { return Ok(None) };
+        let Some(file) = IndexFile::open(path)? else { return Ok(None) };
         Ok(Some(Self {
-            files: sealed.read_section(FILES)?,
-            paths: sealed.read_section(PATHS)?,
-            sealed,
+            files: file.read_section(FILES)?,
+            paths: file.read_section(PATHS)?,
+            file,
             chunks: OnceLock::new(),
             declarations: OnceLock::new(),
             imports: OnceLock::new(),
@@ -217,7 +219,7 @@ impl Segment {
 
     /// Returns the size of the file in bytes.
     pub fn length(&self) -> u64 {
-        self.sealed.length()
+        self.file.length()
     }
 
     pub fn files(&self) -> &[FileRecord] {
@@ -237,7 +239,7 @@ impl Segment {
     /// # Errors
     /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn chunks(&self, file: &FileRecord) -> Result<&[ChunkRecord], IndexError> {
-        get_or_read(&self.chunks, || self.sealed.read_section(CHUNKS)).map(|chunks| file.chunks.select(chunks))
+        get_or_read(&self.chunks, || self.file.read_section(CHUNKS)).map(|chunks| file.chunks.select(chunks))
     }
 
     /// Returns the declarations of a file.
@@ -245,7 +247,7 @@ impl Segment {
     /// # Errors
     /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn declarations(&self, file: &FileRecord) -> Result<&[DeclarationRecord], IndexError> {
-        get_or_read(&self.declarations, || self.sealed.read_section(DECLARATIONS))
+        get_or_read(&self.declarations, || self.file.read_section(DECLARATIONS))
             .map(|records| file.declarations.select(records))
     }
 
@@ -254,7 +256,7 @@ impl Segment {
     /// # Errors
     /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn imports(&self, file: &FileRecord) -> Result<&[u32], IndexError> {
-        get_or_read(&self.imports, || self.sealed.read_section(IMPORTS)).map(|imports| file.imports.select(imports))
+        get_or_read(&self.imports, || self.file.read_section(IMPORTS)).map(|imports| file.imports.select(imports))
     }
 
     /// Reads the fingerprints of all files; [`FileRecord::fingerprints`] is the range of a file.
@@ -262,7 +264,7 @@ impl Segment {
     /// # Errors
     /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn read_fingerprints(&self) -> Result<Vec<u32>, IndexError> {
-        self.sealed.read_section(FINGERPRINTS)
+        self.file.read_section(FINGERPRINTS)
     }
 
     /// Returns the words and names of all files.
@@ -271,7 +273,7 @@ impl Segment {
     /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn words(&self) -> Result<&WordTable, IndexError> {
         get_or_read(&self.words, || {
-            Ok(WordTable { ends: self.sealed.read_section(WORD_ENDS)?, bytes: self.sealed.read_section(WORD_BYTES)? })
+            Ok(WordTable { ends: self.file.read_section(WORD_ENDS)?, bytes: self.file.read_section(WORD_BYTES)? })
         })
     }
 
@@ -281,7 +283,7 @@ impl Segment {
     /// Fails with [`IndexError::Damaged`] if the section is damaged.
     pub fn postings(&self) -> Result<&Postings, IndexError> {
         get_or_read(&self.postings, || {
-            Ok(Postings { ends: self.sealed.read_section(POSTING_ENDS)?, bytes: self.sealed.read_section(POSTINGS)? })
+            Ok(Postings { ends: self.file.read_section(POSTING_ENDS)?, bytes: self.file.read_section(POSTINGS)? })
         })
     }
 

@@ -223,8 +223,8 @@ impl SegmentBuilder {
         Ok(())
     }
 
-    /// Returns the bytes of the segment file and its file name.
-    pub fn finish(self) -> (Vec<u8>, String) {
+    /// Returns the content of the segment.
+    pub fn finish(self) -> SegmentSections {
         let is_used = self.find_used_strings();
         let Self { interner, files, paths, chunks, mut declarations, mut imports, fingerprints, pairs, .. } = self;
         let (words, numbers) = WordTable::from_interned(&interner, &is_used);
@@ -236,7 +236,7 @@ impl SegmentBuilder {
             pairs
         });
         let postings = Postings::encode(pairs, words.len());
-        SegmentSections { files, paths, chunks, declarations, imports, fingerprints, words, postings }.seal()
+        SegmentSections { files, paths, chunks, declarations, imports, fingerprints, words, postings }
     }
 
     /// Returns for each interned string whether a record names it. The others are only runs that were split.

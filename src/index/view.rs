@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::IndexError;
-use super::sealed_file::{self, SealedFile};
+use super::index_file::{self, IndexFile};
 use super::segment::Segment;
 
 const PREFIX: &str = "view-";
@@ -39,9 +39,8 @@ impl IndexView {
     /// Fails if the folder cannot be written.
     pub fn publish(&self, folder: &Path, tree: &str) -> Result<(), IndexError> {
         let names = self.segments.join("\n");
-        let (bytes, _) =
-            sealed_file::seal(&[bytemuck::bytes_of(&self.total), names.as_bytes(), bytemuck::cast_slice(&self.files)]);
-        sealed_file::publish(folder, &format!("{PREFIX}{tree}"), &bytes).map(drop)
+        let sections = [bytemuck::bytes_of(&self.total), names.as_bytes(), bytemuck::cast_slice(&self.files)];
+        index_file::publish(folder, &sections, |_| format!("{PREFIX}{tree}")).map(drop)
     }
 
     /// Reads a view; returns `None` if the file does not exist.
@@ -49,16 +48,16 @@ impl IndexView {
     /// # Errors
     /// Fails with [`IndexError::Damaged`] or [`IndexError::Outdated`] if the file cannot be used.
     pub fn read(path: &Path) -> Result<Option<Self>, IndexError> {
-        let Some(sealed) = SealedFile::open(path)? else { return Ok(None) };
-        let of = sealed.read_section::<u32>(COUNTS)?.first().copied().unwrap_or_default();
-        let names = String::from_utf8(sealed.read_section(SEGMENTS)?).unwrap_or_default();
+        let Some(file) = IndexFile::open(path)? else { return Ok(None) };
+        let of = file.read_section::<u32>(COUNTS)?.first().copied().unwrap_or_default();
+        let names = String::from_utf8(file.read_section(SEGMENTS)?).unwrap_or_default();
         let segments: Vec<String> = names.lines().map(str::to_owned).collect();
         // The names are joined to a folder path, so only segment names without a path separator are accepted.
         let is_plain = |name: &String| Segment::is_file_name(name) && !name.contains(['/', '\\']);
         if !segments.iter().all(is_plain) {
-            return Err(sealed.damaged_error("it names what is no part of an index"));
+            return Err(file.damaged_error("it names what is no part of an index"));
         }
-        Ok(Some(Self { segments, files: sealed.read_section(LIVE)?, total: of }))
+        Ok(Some(Self { segments, files: file.read_section(LIVE)?, total: of }))
     }
 
     /// Returns the views of a folder, most recently written or used first.

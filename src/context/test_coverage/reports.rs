@@ -19,7 +19,7 @@ use std::time::SystemTime;
 use super::{TestCoverage, UNKNOWN_FOLDER};
 use crate::domain::content_hash;
 use crate::git::{EntryKind, Repo, TreeFile, TreeListingEntry};
-use crate::index::disk_cache::{CacheKey, DiskCache};
+use crate::index::fact_store::{FactKey, FactStore};
 
 /// Usual paths of reports.
 const REPORT_PATHS: [&str; 12] = [
@@ -169,9 +169,9 @@ impl CoverageReports {
         };
         let of_blob =
             || repo.blob_size(&id).is_ok_and(|size| size <= MAX_REPORT_BYTES).then(|| repo.blob(&id).ok()).flatten();
-        let shelf = DiskCache::open(self.folder.as_deref(), "coverage", MAX_CACHE_BYTES);
+        let shelf = FactStore::open(self.folder.as_deref(), "coverage", MAX_CACHE_BYTES);
         // Paths in the report may begin with the root.
-        let key = CacheKey::from_parts(&["coverage", RECORD_VERSION, &self.root.to_string_lossy(), sort, &id]);
+        let key = FactKey::from_parts(&["coverage", RECORD_VERSION, &self.root.to_string_lossy(), sort, &id]);
         let is_whole = |packed: &Vec<u8>| TestCoverage::unpack(packed, &|_| None).is_some();
         let packed = match shelf.get(key).filter(is_whole) {
             Some(packed) => packed,
@@ -401,14 +401,14 @@ mod tests {
         sample.write("lcov.info", "SF:a.rs\nDA:1,1\nDA:2,0\nend_of_record\n", 2);
         let content = fs::read(sample.repo.root().join("lcov.info")).expect("the report");
         let root = sample.repo.root();
-        let key = CacheKey::from_parts(&[
+        let key = FactKey::from_parts(&[
             "coverage",
             RECORD_VERSION,
             &root.to_string_lossy(),
             "content",
             &content_hash([content.as_slice()]),
         ]);
-        let shelf = DiskCache::open(Some(&sample.cache_folder()), "coverage", MAX_CACHE_BYTES);
+        let shelf = FactStore::open(Some(&sample.cache_folder()), "coverage", MAX_CACHE_BYTES);
         let other = TestCoverage::parse("SF:a.rs\nDA:1,1\n", &root, &|| false).expect("nobody cancels");
         shelf.insert(key, other.pack());
         shelf.close();
