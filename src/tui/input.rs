@@ -1,5 +1,6 @@
 //! Parses bytes from a terminal into keys. This parser exists because the terminal may reply to a query between
-//! any two keys, and a reply must not be read as typing.
+//! any two keys, and a reply must not be read as typing: crossterm 0.29 knows no OSC sequences and reads the reply
+//! about the background colour as Alt-] and some twenty typed characters.
 //!
 //! - Every byte is consumed exactly once.
 //! - An unknown escape sequence is dropped as a whole, never read as typing.

@@ -1,4 +1,7 @@
 //! Edits one line of text with a cursor between graphemes.
+//!
+//! tui-input 0.15 moves and deletes by `char`, which tears an accent from its letter, and ends words at every
+//! punctuation mark, so that a path is deleted piece by piece.
 
 use unicode_segmentation::UnicodeSegmentation;
 

@@ -1,6 +1,10 @@
 //! Keeps the screen contents and computes the fewest bytes that update the terminal: two buffers, whose
 //! difference becomes one write.
 //!
+//! This differ stands in for `ratatui::Terminal` with its crossterm backend, which writes 1.4 times as many bytes for
+//! a key (469 against 327 at 200x60, from row to row of 3,000 findings), 2.1 times for opening the statistics, and 25
+//! bytes for a frame without changes; `tests/screens.rs` holds this comparison.
+//!
 //! - A frame without changes writes nothing.
 //! - The cursor stays hidden.
 //! - Only VT220 sequences are used, plus synchronized output, which terminals without support ignore.
@@ -46,10 +50,6 @@ impl Screen {
     pub fn new(columns: u16, rows: u16) -> Self {
         let area = Rect::new(0, 0, columns, rows);
         Self { shown: Buffer::empty(area), next: Buffer::empty(area), stale: true, bytes: Vec::new() }
-    }
-
-    pub fn area(&self) -> Rect {
-        self.next.area
     }
 
     /// Adapts to a new terminal size; the contents become unknown.

@@ -1,6 +1,13 @@
 //! Tests whole screens at two sizes.
 
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+
 use insta::assert_snapshot;
+use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::support::*;
 use crate::domain::{Kind, Priority, RunStatus};
@@ -8,7 +15,7 @@ use crate::store::{FindingRow, RunRow, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppMessage, DetailSubject, FileListRow, FileListState, Tab};
 use crate::tui::page_data::{LedgerText, PageData};
-use crate::tui::{draw, glyphs};
+use crate::tui::{Screen, draw, glyphs};
 
 const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
 
@@ -187,4 +194,43 @@ fn without_colours_only_attributes_are_drawn() {
     let reset = ratatui::style::Color::Reset;
     assert!(buffer.content.iter().all(|cell| cell.fg == reset && cell.bg == reset));
     assert!(buffer.content.iter().any(|cell| cell.modifier.contains(ratatui::style::Modifier::REVERSED)));
+}
+
+/// Memory that ratatui's terminal writes to.
+#[derive(Clone, Default)]
+struct SharedBytes(Rc<RefCell<Vec<u8>>>);
+
+impl Write for SharedBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_key_costs_a_fifth_less_than_with_the_terminal_of_ratatui() {
+    let (columns, rows) = (200, 60);
+    let mut app = showing(columns, rows, many(3_000));
+    let written = SharedBytes::default();
+    let viewport = Viewport::Fixed(Rect::new(0, 0, columns, rows));
+    let mut theirs = Terminal::with_options(CrosstermBackend::new(written.clone()), TerminalOptions { viewport })
+        .expect("a terminal");
+    let mut ours = Screen::new(columns, rows);
+    let mut count = |app: &App| {
+        written.0.borrow_mut().clear();
+        theirs.draw(|frame| draw(app, frame.buffer_mut())).expect("memory takes bytes");
+        (ours.draw_frame(|buffer| draw(app, buffer)).len(), written.0.borrow().len())
+    };
+    let first = count(&app);
+    assert!(first.0 < first.1, "first frame: {first:?}");
+    assert_eq!(count(&app).0, 0, "nothing changed, nothing is written");
+    for key in ["j", "j", "k", "1", "2", "?", "Esc", "S", "Esc"] {
+        press(&mut app, key);
+        let (ours, theirs) = count(&app);
+        assert!(ours * 5 <= theirs * 4, "{key}: {ours} against {theirs}");
+    }
 }
