@@ -188,8 +188,7 @@ impl Index {
             false => IndexCompleteness::Part { files: view.files.len() as u32, total: view.total },
         };
         let numbers = segments.iter().map(|segment| vec![NO_NUMBER; segment.files().len()]).collect();
-        let mut index =
-            Self { completeness: reach, segments, files: Vec::new(), left_out: Vec::new(), numbers };
+        let mut index = Self { completeness: reach, segments, files: Vec::new(), left_out: Vec::new(), numbers };
         for [at, number] in view.files {
             let segment = index.segments.get(at as usize).ok_or_else(damaged)?;
             let file = segment.file(number).ok_or_else(damaged)?;

@@ -1,11 +1,15 @@
-//! Accumulation over the turns of a conversation: which report is a new finding, and which tells of one again.
+//! Accumulates findings over the turns of a conversation: decides whether a report is a new finding or repeats a known
+//! one.
 //!
-//! A model reports as it goes, and reports again: in other words, a few lines off, more or less alarmed. Invariants: what
-//! is known depends only on the findings and restatements that were given out, in their order, so a journal brings it
-//! back; a finding keeps its id, kind, lines and quote; admitting costs about the same however
-//! many findings there are. Of two reports of one problem neither the strength nor the text that stays depends on which
-//! came first; the place does, it is the first one's. So does, in a chain of reports of which only neighbours overlap, how
-//! many of them remain.
+//! A model reports problems as it goes, and repeats them in other words, a few lines off, or with another severity.
+//!
+//! - The state depends only on the findings and restatements that were returned, in their order. Therefore a journal
+//!   restores it.
+//! - A finding keeps its id, kind, lines and quote.
+//! - The cost of adding a report hardly depends on the number of findings.
+//! - For two reports of one problem, the resulting strength and text do not depend on their order. The place does: it
+//!   is that of the first report. For a chain of reports in which only neighbours overlap, the number of resulting
+//!   findings depends on the order, too.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,28 +18,33 @@ use super::similarity::{FindingSimilarity, FindingWords};
 use crate::domain::text::sanitize_line;
 use crate::domain::{Finding, FindingId, Kind, Suggestion};
 
-/// So many lines apart, the same problem in other words is the same problem. Own: a condition and what it guards.
+/// Maximum distance in lines at which the same problem in other words counts as the same. Not from the literature: a
+/// condition and the code it guards.
 const MAX_REWORDED_DISTANCE: u32 = 3;
 
-/// So many lines apart, the same code under the same kind is the same problem. Own: what models miscount.
+/// Maximum distance in lines at which the same code under the same kind counts as the same problem. Not from the
+/// literature: typical miscounting by models.
 const MAX_MOVED_DISTANCE: u32 = 10;
 
-/// A report is held against this many known findings at most. Own: more in one place are not told apart anyway.
+/// Maximum number of known findings with which a report is compared. Not from the literature: more findings at one
+/// place cannot be distinguished anyway.
 const MAX_CANDIDATES: usize = 64;
 
-/// Longer explanations are no better. Characters; own: what is read without scrolling.
+/// Length in characters above which a longer explanation is no better. Not from the literature: what can be read
+/// without scrolling.
 const MAX_COMPARED_CHARS: usize = 1_500;
 
-/// An explanation with what else was reported at its place. Characters.
+/// Maximum length of an explanation including other problems at its place, in characters.
 const MAX_EXPLANATION_CHARS: usize = 4_000;
 
-/// Of another report's explanation so much is kept. Characters; own: two sentences.
+/// Maximum length of another report's explanation that is appended, in characters. Not from the literature: two
+/// sentences.
 const MAX_ALSO_CHARS: usize = 300;
 
-/// Stands before another problem of the same kind at the same place.
+/// The heading before another problem of the same kind at the same place.
 const ALSO_HEADING: &str = "\n\nAlso reported here: ";
 
-/// Smells, and the class of defect under which others report the same.
+/// Smells, and the class of defect under which other reports describe the same problem.
 const TWIN_KINDS: [(Kind, Kind); 5] = [
     (Kind::MissingErrorHandling, Kind::ErrorHandling),
     (Kind::MutableSharedState, Kind::Concurrency),
@@ -44,13 +53,13 @@ const TWIN_KINDS: [(Kind, Kind); 5] = [
     (Kind::DeadCode, Kind::Correctness),
 ];
 
-/// What became of a finding that was reported.
+/// The result of adding a report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Admission {
     New,
-    /// A known finding, stronger or clearer by what was reported; replaces the one with its id.
+    /// The report made a known finding stronger or clearer. The new version replaces the finding with the same id.
     Restated(Box<Finding>),
-    /// Known, and nothing new about it.
+    /// The report repeats a known finding without anything new.
     Repeated(FindingId),
 }
 
@@ -63,8 +72,8 @@ pub struct FindingAccumulator {
     by_place: HashMap<(String, Kind), FindingLineIndex>,
 }
 
-/// The findings of one kind in one file: first line and number to last line. No two of them share a line, because the
-/// later one was a duplicate.
+/// The findings of one kind in one file: from first line and index to last line. No two findings share a line, because
+/// the later one would be a duplicate.
 type FindingLineIndex = BTreeMap<(u32, usize), u32>;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -73,25 +82,30 @@ struct AccumulatedFinding {
     words: FindingWords,
 }
 
-/// How a known finding answers to a report; the greatest is the best.
+/// The quality of a match between a known finding and a report; the greatest is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MatchScore {
-    /// Whether they are put alike.
+    /// The texts are similar.
     alike: bool,
     of_kind: bool,
     overlaps: bool,
-    /// Of 1,000.
+    /// In thousandths.
     similarity: u32,
-    /// The one known for longer.
+    /// The older finding wins.
     index: std::cmp::Reverse<usize>,
 }
 
 impl FindingAccumulator {
-    /// Takes a report in. It tells of a known finding when it has its id; when path and kind are the same and they share
-    /// a line; when, up to 10 lines apart, kind and code are the same; when, up to 3 lines apart, kind and words are the
-    /// same by half of them, or the words are and one kind is the other's twin, as `MISSING_ERROR_HANDLING` and
-    /// `ERROR_HANDLING`. Of both the stronger priority, severity and confidence stay, the fuller text, and the suggestion
-    /// that can be applied; of two problems of one kind at one place the texts of both.
+    /// Adds a report. It repeats a known finding in any of these cases:
+    ///
+    /// - The ids are equal.
+    /// - Path and kind are equal, and the lines overlap.
+    /// - Path, kind and code are equal, at most 10 lines apart.
+    /// - Path and kind are equal and half of the words are common, at most 3 lines apart. A twin kind, like
+    ///   `MISSING_ERROR_HANDLING` and `ERROR_HANDLING`, counts as equal here.
+    ///
+    /// The finding keeps the stronger priority, severity and confidence, the fuller text, and the suggestion that can
+    /// be applied. For two different problems of one kind at one place, it keeps both texts.
     pub fn admit(&mut self, finding: &Finding) -> Admission {
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
         let known = self.by_id.get(&finding.finding_id).copied().or_else(|| self.find_match(finding, &words));
@@ -109,14 +123,14 @@ impl FindingAccumulator {
         Admission::Restated(Box::new(merged))
     }
 
-    /// All findings, the urgent ones first, then by place.
+    /// Returns all findings, sorted by priority, then by place.
     pub fn findings(&self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = self.known.iter().map(|known| known.finding.clone()).collect();
         sort_by_urgency(&mut findings);
         findings
     }
 
-    /// The findings in the order of their first report.
+    /// Returns the findings in the order of their first report.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.known.iter().map(|known| &known.finding)
     }
@@ -129,7 +143,7 @@ impl FindingAccumulator {
         self.known.is_empty()
     }
 
-    /// A finding of an earlier run that stands: what is reported about it again is no new finding.
+    /// Adds a finding of an earlier run, so that a new report about it is no new finding.
     pub fn add_known(&mut self, finding: &Finding) {
         if !self.by_id.contains_key(&finding.finding_id) {
             self.insert(finding);
@@ -146,7 +160,7 @@ impl FindingAccumulator {
         });
     }
 
-    /// Puts a finding in the place of the one with its id.
+    /// Replaces the finding with the same id.
     fn replace(&mut self, finding: &Finding) {
         let Some(&index) = self.by_id.get(&finding.finding_id) else { return };
         let Some(known) = self.known.get_mut(index) else { return };
@@ -160,7 +174,8 @@ impl FindingAccumulator {
         self.by_place.entry((finding.repo_relative_path.clone(), finding.kind)).or_default()
     }
 
-    /// The numbers of the findings of a kind that have a line within `reach` of a report's lines, from below.
+    /// Returns the indices of the findings of a kind with a line within `reach` of a report's lines, from the bottom
+    /// up.
     fn findings_near(&self, finding: &Finding, kind: Kind, reach: u32) -> impl Iterator<Item = usize> {
         let lines = finding.lines();
         let (first, last) = (lines.start.saturating_sub(reach), lines.end.saturating_add(reach));
@@ -172,7 +187,7 @@ impl FindingAccumulator {
             .map(|(&(_, index), _)| index)
     }
 
-    /// The known finding that a report tells of.
+    /// Returns the known finding that a report repeats.
     fn find_match(&self, finding: &Finding, words: &FindingWords) -> Option<usize> {
         let same = self.findings_near(finding, finding.kind, MAX_MOVED_DISTANCE);
         let twins = twin_kinds(finding.kind).flat_map(|kind| self.findings_near(finding, kind, MAX_REWORDED_DISTANCE));
@@ -204,12 +219,12 @@ fn twin_kinds(kind: Kind) -> impl Iterator<Item = Kind> {
     })
 }
 
-/// An explanation without what else was reported at its place.
+/// Returns an explanation without the other problems at its place.
 fn main_explanation(explanation: &str) -> &str {
     explanation.split(ALSO_HEADING).next().unwrap_or_default()
 }
 
-/// A known finding with what a report adds to it.
+/// Returns a known finding merged with a report.
 fn merge_findings(known: &Finding, new: &Finding, likeness: FindingSimilarity) -> Finding {
     let mut both = known.clone();
     both.priority = known.priority.min(new.priority);
@@ -219,7 +234,7 @@ fn merge_findings(known: &Finding, new: &Finding, likeness: FindingSimilarity) -
     let same = likeness.alike || known.title == new.title;
     let newer = match same {
         true => fullness(&new.title, main_explanation(&new.explanation)) > fullness(&known.title, own),
-        // The text goes with the more urgent problem.
+        // The text of the more urgent problem comes first.
         false => (new.priority, known.severity) < (known.priority, new.severity),
     };
     if newer {
@@ -237,12 +252,13 @@ fn merge_findings(known: &Finding, new: &Finding, likeness: FindingSimilarity) -
     both
 }
 
-/// Which of two texts of one problem says more; of equally full ones one is greater whatever their order.
+/// Returns a key that compares two texts of one problem; the greater says more. The result does not depend on their
+/// order, even for equally long texts.
 fn fullness<'a>(title: &'a str, explanation: &'a str) -> (usize, &'a str, &'a str) {
     (explanation.chars().take(MAX_COMPARED_CHARS).count(), explanation, title)
 }
 
-/// Adds another problem to a finding's text, once, and while there is room.
+/// Appends another problem to a finding's text, once, and only within the maximum length.
 fn append_problem(finding: &mut Finding, title: &str, explanation: &str) {
     let heading = format!("{ALSO_HEADING}{title}");
     let told = finding
@@ -264,7 +280,7 @@ fn append_problem(finding: &mut Finding, title: &str, explanation: &str) {
     }
 }
 
-/// The suggestion of a finding: one that can be applied before one in words, the known one before the new one.
+/// Chooses the suggestion: one that can be applied before one in words, then the known before the new.
 fn better_suggestion(known: &Finding, new: &Finding) -> Option<Suggestion> {
     let worth = |finding: &Finding| match &finding.suggestion {
         Some(Suggestion { replacement: Some(_), .. }) => 2,
@@ -275,7 +291,7 @@ fn better_suggestion(known: &Finding, new: &Finding) -> Option<Suggestion> {
         return known.suggestion.clone();
     }
     let mut suggestion = new.suggestion.clone()?;
-    // It is for the lines of the report, which are not always those of the finding.
+    // The replacement is for the report's lines, which may differ from the finding's.
     if suggestion.replacement.is_some() && suggestion.lines.is_none() && new.lines() != known.lines() {
         suggestion.lines = Some(new.lines());
     }

@@ -1,27 +1,27 @@
-//! The critic: which reports become findings of the run.
+//! Deduplicates the reports of a run and keeps its findings.
 //!
-//! Duplicates within a run fall on path, kind and overlapping lines; the stronger one stays. The verdict on a report
-//! depends only on what *earlier* units had accepted (reports of one unit are weighed against each other first, and a
-//! finding that gave way to a stronger one still stands against weaker ones). That is why a journal which was cut within
-//! a unit leads to the same findings when the unit is reviewed again.
+//! Two reports of a run are duplicates if path and kind are equal and their lines overlap; the stronger report stays.
+//! The verdict on a report depends only on the findings that *earlier* units had accepted: reports of one unit are
+//! first compared with each other, and a superseded finding still counts against weaker reports. Therefore a journal
+//! that ends inside a unit leads to the same findings when the unit is reviewed again.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::domain::{Confidence, Finding, FindingId, Kind, Priority, Severity};
 
-/// What the critic says about a report.
+/// The verdict on a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DedupVerdict {
     Accepted,
-    /// A finding of the run says the same at least as strongly.
+    /// A finding of the run reports the same problem and is at least as strong.
     Duplicate,
 }
 
 /// The findings of a run so far.
 #[derive(Debug, Clone, Default)]
 pub struct FindingDeduplicator {
-    /// In the order of acceptance, with those that gave way.
+    /// In the order of acceptance, including superseded findings.
     seen: Vec<AdmittedFinding>,
     /// Indices into `seen`.
     ids: HashMap<FindingId, usize>,
@@ -29,21 +29,21 @@ pub struct FindingDeduplicator {
     standing: usize,
 }
 
-/// The findings of one kind in one file. Of one strength no two overlap: the later one would have been a duplicate. So
-/// each strength, of which there are few, is a row of intervals, and what overlaps lies side by side in it.
+/// The findings of one kind in one file. Two findings of the same strength never overlap, because the later one would
+/// be a duplicate. Therefore the intervals of each strength (there are few) are sorted and disjoint.
 type IntervalsByStrength = BTreeMap<FindingStrength, BTreeMap<u32, LineInterval>>;
 
-/// Last line and index in [`Critic::seen`]; the first line is the key.
+/// The last line and the index in [`FindingDeduplicator::seen`]; the first line is the key.
 #[derive(Debug, Clone, Copy)]
 struct LineInterval {
     end: u32,
     index: usize,
 }
 
-/// The intervals of a row that overlap some lines, the last one first.
+/// Returns the intervals that overlap the lines of a finding, the last interval first.
 fn overlapping_intervals(row: &BTreeMap<u32, LineInterval>, finding: &Finding) -> impl Iterator<Item = LineInterval> {
     let from = finding.line_start;
-    // Lines that are none (an end before the start) stand for nothing; the engine sets them aside.
+    // An invalid range (end before start) overlaps nothing; the engine rejects it.
     row.range(..=finding.line_end).rev().map(|(_, interval)| *interval).take_while(move |interval| interval.end >= from)
 }
 
@@ -59,7 +59,7 @@ enum AdmittedState {
     GaveWay,
 }
 
-/// Greater is stronger.
+/// The strength of a finding; greater is stronger.
 type FindingStrength = (Reverse<Priority>, Confidence, Severity);
 
 fn strength(finding: &Finding) -> FindingStrength {
@@ -67,7 +67,7 @@ fn strength(finding: &Finding) -> FindingStrength {
 }
 
 impl FindingDeduplicator {
-    /// Takes a finding in unless the run has it already. Also how a journal is replayed.
+    /// Adds a finding unless the run already has it. Replaying a journal uses it, too.
     pub fn admit(&mut self, finding: &Finding) -> DedupVerdict {
         if self.ids.contains_key(&finding.finding_id) {
             return DedupVerdict::Duplicate;
@@ -88,14 +88,14 @@ impl FindingDeduplicator {
         DedupVerdict::Accepted
     }
 
-    /// Puts a finding in the place of the one with its id; its lines stay those that were accepted.
+    /// Replaces the finding with the same id. Its lines for comparisons stay those that were accepted.
     pub fn replace(&mut self, finding: &Finding) {
         if let Some(seen) = self.ids.get(&finding.finding_id).and_then(|&index| self.seen.get_mut(index)) {
             seen.finding = finding.clone();
         }
     }
 
-    /// Takes a finding out again; it still stands against weaker reports of the same.
+    /// Withdraws a finding. It still counts against weaker reports of the same problem.
     pub fn withdraw(&mut self, id: &FindingId) {
         if let Some(&index) = self.ids.get(id) {
             self.mark_superseded(index);
@@ -110,8 +110,8 @@ impl FindingDeduplicator {
         }
     }
 
-    /// Weighs the reports of one unit against each other: of those at one place the strongest, of equally strong ones
-    /// the first; in the order in which they were reported.
+    /// Compares the reports of one unit with each other and keeps the strongest report of each problem, or the first of
+    /// equally strong ones. Keeps the order of the reports.
     pub fn keep_strongest(reports: Vec<Finding>) -> Vec<Finding> {
         let mut order: Vec<usize> = (0..reports.len()).collect();
         order.sort_by_key(|&index| Reverse(strength(&reports[index])));
@@ -121,7 +121,7 @@ impl FindingDeduplicator {
         reports.into_iter().enumerate().filter(|(index, _)| kept.contains(index)).map(|(_, finding)| finding).collect()
     }
 
-    /// The findings that stand, the urgent ones first, then by place.
+    /// Returns the findings that are not superseded, sorted by priority, then by place.
     pub fn findings(&self) -> Vec<Finding> {
         let mut standing: Vec<Finding> = self
             .seen
@@ -133,7 +133,7 @@ impl FindingDeduplicator {
         standing
     }
 
-    /// How many findings stand.
+    /// Returns the number of findings that are not superseded.
     pub fn len(&self) -> usize {
         self.standing
     }
@@ -143,7 +143,7 @@ impl FindingDeduplicator {
     }
 }
 
-/// The urgent ones first, then by place.
+/// Sorts findings by priority, then by place.
 pub(super) fn sort_by_urgency(findings: &mut [Finding]) {
     findings.sort_by(|a, b| {
         let key = |f: &Finding| (f.priority, f.line_start, f.line_end, f.kind);
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(kept_start_lines(&reports), expected);
     }
 
-    /// What the rows of intervals stand for, said plainly.
+    /// Computes the verdicts by plain comparison, without the intervals.
     fn admitted_plainly(reports: &[Finding]) -> (Vec<DedupVerdict>, Vec<u32>) {
         let mut seen: Vec<(&Finding, bool)> = Vec::new();
         let mut verdicts = Vec::new();

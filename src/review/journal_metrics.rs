@@ -1,17 +1,18 @@
-//! What a run's journal tells about its pace and about who answered. Read at its end, so that the record has it.
+//! Reads timings and answering models from a run's journal. Called at the end of the run for its record.
 //!
-//! Invariant: what a run took over from an earlier one was neither waited for nor paid for by it, and counts nothing.
+//! Invariant: records that the run took over from an earlier run do not count, because this run neither waited nor paid
+//! for them.
 
 use crate::domain::{ChatResponse, JournalEntry, PhaseTimings, ReviewerUsage, RunEvent, RunRecord, Time};
 
-/// What a journal tells.
+/// The metrics of a journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JournalMetrics {
-    /// As [`PhaseTimings::first_token_ms`].
+    /// See [`PhaseTimings::first_token_ms`].
     pub first_token_ms: Option<u64>,
-    /// As [`PhaseTimings::first_finding_ms`].
+    /// See [`PhaseTimings::first_finding_ms`].
     pub first_finding_ms: Option<u64>,
-    /// As [`RunRecord::answered_by`].
+    /// See [`RunRecord::answered_by`].
     pub answered_by: Vec<ReviewerUsage>,
 }
 
@@ -30,7 +31,7 @@ impl JournalMetrics {
         let mut answering = asked();
         for entry in entries {
             match &entry.event {
-                // Every attempt begins with the reviewer that was asked for.
+                // Every attempt begins with the requested reviewer.
                 RunEvent::Started { .. } => answering = asked(),
                 RunEvent::TookOver { reviewer, model, reasoning_effort, .. } => {
                     answering = ReviewerUsage {
@@ -41,7 +42,7 @@ impl JournalMetrics {
                     };
                 }
                 RunEvent::TurnAnswered { response, first_ms, took_ms, taken_over: false, .. } => {
-                    // The entry is written when the answer is whole. 0: no byte was seen to come.
+                    // The entry is written when the answer is complete. 0 means that no byte arrived.
                     if *first_ms > 0 {
                         let waited = i64::try_from(took_ms.saturating_sub(*first_ms)).unwrap_or(i64::MAX);
                         let first = whole(since(entry.at).saturating_sub(waited));
@@ -58,7 +59,7 @@ impl JournalMetrics {
         measured
     }
 
-    /// `timings` with the moments that the journal knows.
+    /// Returns `timings` with the times from the journal.
     pub fn apply_to_timings(&self, timings: PhaseTimings) -> PhaseTimings {
         let Self { first_token_ms, first_finding_ms, .. } = *self;
         PhaseTimings { first_token_ms, first_finding_ms, ..timings }
@@ -122,7 +123,7 @@ mod tests {
         RunEvent::TookOver { turn: 2, reviewer: "quick".into(), model: "q".into(), reasoning_effort: String::new() }
     }
 
-    /// Events with the milliseconds after the request at which they were written; `reviewer model turns input` each.
+    /// Events with their milliseconds after the request; the expected values are `reviewer model turns input`.
     #[rstest]
     #[case::nothing_yet(vec![(5, started())], None, &[])]
     #[case::one_answer(vec![(5, started()), (900, answer("", 10, 200, 500, false))], Some(600), &["deep d-1 1 10"])]

@@ -1,4 +1,5 @@
-//! What a journal says happened, without the plan: enough to write the result of a run whose worker is gone.
+//! Restores the state of a run from its journal, without the plan. The state is enough to write the result of a run
+//! whose worker is gone.
 
 use std::collections::HashSet;
 
@@ -11,29 +12,29 @@ use crate::domain::{
 /// The counts of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PlanCounts {
-    /// Changed files in scope, those left out included.
+    /// Number of changed files in scope, including left-out files.
     pub files: u32,
     pub hunks: u32,
 }
 
-/// A journal read back.
+/// The state of a run according to its journal.
 #[derive(Debug, Clone, Default)]
 pub struct JournalState {
     pub(super) critic: FindingDeduplicator,
     pub(super) covered: Vec<FileCoverage>,
     /// Hunks that are not sent.
     pub(super) carried: Vec<CarriedFile>,
-    /// Those of the plan and those that the reviewer could not read.
+    /// Files that the plan leaves out, and files that the reviewer could not read.
     pub(super) left_out: Vec<OmittedFile>,
-    /// Changed hunks in the files that the reviewer left out.
+    /// Number of changed hunks in files that the reviewer left out.
     hunks_left_out: u32,
-    /// What there was to review, once it was counted.
+    /// The counts of the plan, once it was made.
     pub planned: Option<PlanCounts>,
     pub notes: Vec<String>,
     pub rejected: Vec<RejectedReport>,
-    /// The last attempt that began, from 1; 0 when none did.
+    /// The last attempt that began, 1-based; 0 if none did.
     pub attempt: u32,
-    /// The process id of the worker of that attempt.
+    /// The process id of that attempt's worker.
     pub worker: Option<u32>,
     pub cancel_asked: Option<CancelReason>,
     pub failure: Option<(ErrorClass, String)>,
@@ -119,12 +120,12 @@ impl JournalState {
         state
     }
 
-    /// A finding that came along with carried hunks was reported by this run as well.
+    /// Turns a carried finding into a finding of this run, because this run reported it, too.
     fn mark_reported_again(&mut self, id: &FindingId) {
         self.carried.iter_mut().for_each(|carried| carried.findings.retain(|carried| carried != id));
     }
 
-    /// Keeps a file of the plan that the reviewer left out or could not read.
+    /// Adds a file of the plan that the reviewer left out or could not read.
     pub(super) fn leave_out(&mut self, file: OmittedFile, hunks: u32) {
         if !file.reason.is_gap() {
             self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
@@ -132,7 +133,7 @@ impl JournalState {
         self.left_out.push(file);
     }
 
-    /// Keeps a note once: a unit that is reviewed again says the same again.
+    /// Adds a note unless it is already there, because a unit that is reviewed again repeats its notes.
     pub(super) fn add_note(&mut self, text: String) {
         if !self.notes.contains(&text) {
             self.notes.push(text);
@@ -159,7 +160,7 @@ impl JournalState {
         &self.left_out
     }
 
-    /// What was covered, as far as the journal tells: files that were not reached are counted in the totals only, and
+    /// Returns the coverage as far as the journal shows it. Files that were not reached count only in the totals, and
     /// the lines are those of the covered hunks.
     pub fn coverage(&self) -> Coverage {
         let hunks_covered = to_u32(self.covered.iter().map(|file| file.hunks.len()).sum());
@@ -183,7 +184,8 @@ impl JournalState {
 }
 
 impl JournalState {
-    /// The end of a run whose worker is gone: everything that its journal holds. `reason` is put before the summary.
+    /// Returns the outcome of a run whose worker is gone, with everything from its journal. `reason` becomes a part of
+    /// the summary.
     pub fn to_outcome(&self, status: RunStatus, reason: &str) -> ReviewOutcome {
         let findings = self.findings();
         let counts = FindingCounts::from_findings(&findings);
@@ -204,7 +206,7 @@ impl JournalState {
     }
 }
 
-/// A number of things as records hold it.
+/// Converts a count for records, saturating.
 pub(super) fn to_u32(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }

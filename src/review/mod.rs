@@ -1,9 +1,12 @@
-//! The engine: a pure state machine from events to effects. No IO, no clock, no randomness; imports `domain` only.
+//! The review engine: a pure state machine from events to effects. No IO, no clock, no randomness; imports `domain`
+//! only.
 //!
-//! Invariants: everything the engine knows of the past stands in the run's journal, so replaying a journal that was cut
-//! anywhere and going on gives the same findings; effects are executed in order, so a unit is only marked covered after
-//! its findings are durable. What a model answers becomes reports in [`extract()`], findings in [`examine()`], and the
-//! findings of the run in [`Accumulated`].
+//! - The engine's whole knowledge of the past is in the run's journal. Replaying a journal that was cut anywhere, and
+//!   continuing, gives the same findings.
+//! - Effects are executed in order, so that a unit is marked as covered only after its findings are durable.
+//!
+//! [`extract_reports()`] turns a model's answer into reports, [`validate_report()`] turns reports into findings, and
+//! [`FindingAccumulator`] collects the findings of the run.
 
 mod accumulate;
 pub mod conversation;

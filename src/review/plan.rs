@@ -1,4 +1,4 @@
-//! What a run has to review, cut into units, and what a reviewer answers about one of them.
+//! The plan of a review, its units, and the reviewer's report about a unit.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,9 +10,9 @@ pub struct PlannedFile {
     pub path: String,
     /// Changed lines on the new side.
     pub hunks: Vec<LineRange>,
-    /// What each hunk is recognised by in a later run; empty when that is not known.
+    /// Keys that recognise each hunk in a later run; empty if unknown.
     pub keys: Vec<String>,
-    /// Lines that the change adds.
+    /// Number of lines that the change adds.
     pub added_lines: u32,
 }
 
@@ -21,7 +21,7 @@ impl PlannedFile {
         FileCoverage { path: self.path.clone(), hunks: self.hunks.clone(), keys: self.keys.clone() }
     }
 
-    /// The hunks that `wanted` says yes to, with their keys.
+    /// Returns the hunks for which `wanted` returns `true`, with their keys.
     pub fn partial_coverage(&self, wanted: impl Fn(LineRange) -> bool) -> FileCoverage {
         let mut part = FileCoverage { path: self.path.clone(), hunks: Vec::new(), keys: Vec::new() };
         for (index, hunk) in self.hunks.iter().enumerate().filter(|(_, hunk)| wanted(**hunk)) {
@@ -32,35 +32,35 @@ impl PlannedFile {
     }
 }
 
-/// The files of a run in the order in which they are reviewed. Paths are distinct.
+/// The files of a run in the order of the review. Paths are unique.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewPlan {
     pub files: Vec<PlannedFile>,
     pub left_out: Vec<OmittedFile>,
-    /// Files in a unit; at least 1.
+    /// Number of files in a unit; at least 1.
     pub unit_files: usize,
-    /// Whether a last unit looks at all files together, the carried ones included.
+    /// `true` if a last unit reviews all files together, including carried files.
     pub has_whole_unit: bool,
-    /// Hunks of `files` that are not sent: an earlier run has reviewed them as they are.
+    /// Hunks of `files` that are not sent, because an earlier run has reviewed them unchanged.
     pub carried: Vec<CarriedFile>,
 }
 
-/// What the reviewer is asked to look at in one call.
+/// The files that the reviewer reviews in one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewUnit {
-    /// Counts from 0 in the order of the calls.
+    /// Index in the order of the calls, 0-based.
     pub index: usize,
     pub kind: ReviewUnitKind,
-    /// Indices into [`Plan::files`], those that are done already left out.
+    /// Indices into [`ReviewPlan::files`], without finished files.
     pub files: Vec<usize>,
 }
 
-/// The sort of a [`Unit`].
+/// The kind of a [`ReviewUnit`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewUnitKind {
-    /// Each file by itself.
+    /// Review each file by itself.
     Files,
-    /// What can only be seen across files. It covers no file.
+    /// Look for problems that are visible only across files. The unit covers no file.
     Whole,
 }
 
@@ -68,23 +68,23 @@ pub enum ReviewUnitKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitFileRead {
     pub path: String,
-    /// Lines in the file; findings have to lie within them.
+    /// Number of lines in the file; findings must lie within them.
     pub lines: u32,
 }
 
-/// The reviewer's answer about a unit. Findings have their run ids and their time.
+/// The reviewer's report about a unit. Its findings have run ids and times.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnitReport {
     pub findings: Vec<Finding>,
     pub read: Vec<UnitFileRead>,
-    /// Files of the unit that could not be reviewed after all.
+    /// Files of the unit that could not be reviewed.
     pub left_out: Vec<OmittedFile>,
-    /// Lines for a person.
+    /// Messages for the user, one line each.
     pub notes: Vec<String>,
 }
 
 impl ReviewPlan {
-    /// The files with the hunks that are to be sent; files without any are left away.
+    /// Returns the files with the hunks to send, without files that have none.
     pub fn open_files(&self) -> Vec<PlannedFile> {
         let mut carried: HashMap<&str, HashSet<LineRange>> = HashMap::new();
         for CarriedFile { file, .. } in &self.carried {
@@ -98,7 +98,7 @@ impl ReviewPlan {
         open.collect()
     }
 
-    /// The units that `done` leaves to do.
+    /// Returns the units for the files that are not `done`.
     pub(super) fn units(&self, done: impl Fn(usize) -> bool) -> Vec<ReviewUnit> {
         let open: Vec<usize> = (0..self.files.len()).filter(|&file| !done(file)).collect();
         let mut units: Vec<ReviewUnit> = open

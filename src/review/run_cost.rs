@@ -1,18 +1,18 @@
-//! What a run has cost.
+//! The cost of a run.
 
 use crate::domain::Usage;
 
-/// Tokens and money that a run has cost so far, and the most that one of its requests held.
+/// Tokens and money that a run has cost so far, and the size of its largest request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunCost {
     pub usage: Usage,
-    /// In US dollars; 0 when no price is known.
+    /// In US dollars; 0 if no price is known.
     pub cost: f64,
-    /// Tokens.
+    /// Tokens of the largest request.
     pub window_peak: u64,
-    /// Answers that were paid for.
+    /// Number of paid answers.
     pub turns: u32,
-    /// The model that answered last, by the provider's word.
+    /// The model of the last answer, as the provider reports it.
     pub model: String,
 }
 

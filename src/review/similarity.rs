@@ -1,18 +1,20 @@
-//! How much two findings sound alike: sets of words of their titles, explanations and quoted code.
+//! Computes the similarity of two findings from the word sets of their titles, explanations and quoted code.
 
 use crate::domain::Finding;
 
-/// Titles, or whole texts, that share this part of their words say the same. Of 1,000; own: "null check missing for
-/// user" and "user is not checked for null" share 600, two problems with one phrase in common about 300.
+/// Minimum similarity (Jaccard index in thousandths) at which titles or texts say the same. Not from the literature:
+/// "null check missing for user" and "user is not checked for null" have 600, two problems with one common phrase about
+/// 300.
 const MIN_SIMILARITY: u32 = 500;
 
-/// As much of their words has code that is nearly the same. Of 1,000; own: one word in a line differs.
+/// Minimum similarity (Jaccard index in thousandths) of almost equal code. Not from the literature: one word in a line
+/// differs.
 const MIN_CODE_SIMILARITY: u32 = 800;
 
-/// Words beyond these are not compared. Own: a long explanation.
+/// Maximum number of words that are compared. Not from the literature: a long explanation.
 const MAX_COMPARED_WORDS: usize = 400;
 
-/// Words that say nothing.
+/// Words without meaning for the comparison.
 const STOP_WORDS: [&str; 26] = [
     "a", "an", "and", "are", "as", "at", "be", "by", "can", "for", "from", "has", "in", "is", "it", "its", "of", "on",
     "or", "that", "the", "this", "to", "was", "which", "with",
@@ -28,20 +30,20 @@ pub(super) struct FindingWords {
     code: Vec<u32>,
 }
 
-/// What two findings have in common.
+/// The similarity of two findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FindingSimilarity {
-    /// They say the same in other words.
+    /// The findings say the same in other words.
     pub alike: bool,
-    /// Their titles have names or numbers, and none in common.
+    /// Both titles contain names or numbers, and have none in common.
     pub told_apart: bool,
     pub same_code: bool,
-    /// Of 1,000.
+    /// Jaccard index in thousandths.
     pub similarity: u32,
 }
 
 impl FindingWords {
-    /// The words of a finding with this explanation.
+    /// Collects the words of a finding; its explanation is given separately.
     pub fn from_finding(finding: &Finding, explanation: &str) -> Self {
         let title = hash_words(&finding.title);
         let mut text = hash_words(explanation);
@@ -80,7 +82,7 @@ fn to_sorted_set(words: impl IntoIterator<Item = u32>) -> Vec<u32> {
     words
 }
 
-/// The words of a text that say something, without their endings.
+/// Hashes the words of a text without stop words and without word endings.
 fn hash_words(text: &str) -> Vec<u32> {
     let words = text.split(|c: char| !is_word_char(c)).filter(|word| !word.is_empty()).take(MAX_COMPARED_WORDS);
     words
@@ -95,7 +97,7 @@ fn stem(word: &str) -> &str {
     endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|stem| stem.len() >= 3)).unwrap_or(word)
 }
 
-/// What a title names: words in backticks, with digits or underscores, or with a capital within.
+/// Hashes the names in a title: words in backticks, with digits or underscores, or with a capital inside.
 fn hash_names(title: &str) -> Vec<u32> {
     let quoted = title
         .split('`')
@@ -110,7 +112,7 @@ fn hash_names(title: &str) -> Vec<u32> {
     names.map(|(_, word)| hash_word(word)).collect()
 }
 
-/// FNV-1a: the same on every machine, and there is nothing to gain from a collision.
+/// Computes FNV-1a, which is the same on every machine. Nobody gains anything from a collision.
 fn hash_word(word: &str) -> u32 {
     word.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
@@ -119,7 +121,7 @@ fn count_common(one: &[u32], other: &[u32]) -> usize {
     one.iter().filter(|word| other.binary_search(word).is_ok()).count()
 }
 
-/// The words in both of the words in either, of 1,000; 0 for no words.
+/// Returns the Jaccard index (common words divided by all words) in thousandths; 0 for no words.
 fn jaccard_permille(one: &[u32], other: &[u32]) -> u32 {
     let common = count_common(one, other);
     let either = one.len() + other.len() - common;

@@ -1,9 +1,10 @@
-//! A run's result in one sentence.
+//! Summarizes a run's result in one sentence.
 
 use crate::domain::text::format_count;
 use crate::domain::{Coverage, FindingCounts, Priority, RunStatus};
 
-/// `3 findings in 4 files: 1 p1, 2 p3`; what was not looked at is said as well.
+/// Returns a sentence like `3 findings in 4 files: 1 p1, 2 p3`, including files that were not reviewed and carried
+/// hunks.
 pub fn summarize_run(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -> String {
     let found = counts.total() as usize;
     let covered = (coverage.files_covered + coverage.files_carried) as usize;

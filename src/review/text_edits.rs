@@ -1,22 +1,23 @@
-//! Exact edits as a model says them: read out of its answer, and made in texts where they fit.
+//! Parses exact text edits from a model's answer and applies them.
 //!
-//! Invariants: an edit is made only where its old text stands exactly once; all of them are made or none; nothing of an
-//! answer that was cut off is taken.
+//! - An edit is applied only if its old text occurs exactly once.
+//! - All edits are applied, or none.
+//! - Nothing is taken from a truncated answer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::Deserialize;
 
-/// Edits of one answer at most; own: a fix is small.
+/// Maximum number of edits in one answer. Not from the literature: a fix is small.
 const MAX_EDITS: usize = 200;
 
-/// Text of a file to be replaced.
+/// A replacement of text in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct TextEdit {
     pub path: String,
     pub old: String,
-    /// Empty: the old text goes.
+    /// Empty to delete the old text.
     #[serde(default)]
     pub new: String,
 }
@@ -26,10 +27,11 @@ struct EditsAnswer {
     edits: Vec<TextEdit>,
 }
 
-/// The edits in an answer: those of the last JSON object in it that has any. An empty list is an answer as well.
+/// Parses the edits of an answer: those of its last JSON object with an `edits` list. An empty list is valid.
 ///
 /// # Errors
-/// Why there are none, to be said back.
+///
+/// The reason, in words for the model.
 pub fn parse_edits(answer: &str) -> Result<Vec<TextEdit>, String> {
     let mut found: Option<Vec<TextEdit>> = None;
     let mut why = "there is no JSON object with `edits` in your answer".to_owned();
@@ -42,7 +44,8 @@ pub fn parse_edits(answer: &str) -> Result<Vec<TextEdit>, String> {
                 from = at + values.byte_offset();
             }
             Some(Err(error)) => {
-                // Any bracket of code looks like one; only what means to be the answer is worth a word.
+                // Every bracket in code looks like a JSON object; only an object with `edits` is worth an error
+                // message.
                 if answer[at..].get(..40.min(answer.len() - at)).is_some_and(|head| head.contains("\"edits\"")) {
                     why = format!("the JSON cannot be read: {error}");
                     found = None;
@@ -61,10 +64,11 @@ pub fn parse_edits(answer: &str) -> Result<Vec<TextEdit>, String> {
     }
 }
 
-/// The texts with all edits made; only those that change.
+/// Applies all edits and returns the texts that change.
 ///
 /// # Errors
-/// What is wrong with each edit that cannot be made, a line each; then none is.
+///
+/// One line for each edit that cannot be applied; then no edit is applied.
 pub fn apply_edits(
     edits: &[TextEdit],
     texts: &BTreeMap<String, String>,
@@ -105,7 +109,7 @@ fn locate_edit(edit: &TextEdit, texts: &BTreeMap<String, String>) -> Result<(Ran
     if edit.old.is_empty() {
         return Err("`old` is empty".to_owned());
     }
-    // Models write line feeds, whatever the file has.
+    // Models write line feeds, whatever the file uses.
     let has_returns = text.contains("\r\n");
     let fit = |words: &str| match has_returns && !words.contains("\r\n") {
         true => words.replace('\n', "\r\n"),

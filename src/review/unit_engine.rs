@@ -1,4 +1,4 @@
-//! The engine of one run: which unit is reviewed next, what is recorded, how it ends.
+//! The engine of a run by a reviewer that works in units: decides the next unit, records results, and ends the run.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,20 +10,20 @@ use crate::domain::{
     RunStatus,
 };
 
-/// What happened.
+/// An event for the engine.
 #[derive(Debug, Clone)]
 pub enum UnitEvent {
-    /// The plan is there, and what an earlier attempt recorded; the first event of a run.
+    /// The first event of a run: the plan, and the records of an earlier attempt.
     Started(ReviewPlan, Box<JournalState>),
-    /// The reviewer's answer about the unit that was asked for.
+    /// The reviewer's report about the current unit.
     Reported(UnitReport),
-    /// The reviewer failed on the unit that was asked for.
+    /// The reviewer failed on the current unit.
     Failed { class: ErrorClass, summary: String },
-    /// Somebody asked for an end.
+    /// A cancellation was requested.
     CancelAsked(CancelReason),
 }
 
-/// What is to be done, in this order.
+/// An action for the caller. Effects must be executed in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UnitEffect {
     Append(RunEvent),
@@ -31,22 +31,22 @@ pub enum UnitEffect {
     Finish(Box<ReviewOutcome>),
 }
 
-/// How a run ended and with what.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewOutcome {
     pub status: RunStatus,
     pub findings: Vec<Finding>,
     pub counts: FindingCounts,
-    /// With the lists of files.
+    /// The coverage, with its lists of files.
     pub coverage: Coverage,
     /// One sentence.
     pub summary: String,
     pub notes: Vec<String>,
-    /// Reports that did not hold against the code.
+    /// Reports that failed the validation against the code.
     pub rejected: Vec<RejectedReport>,
     pub failure: Option<(ErrorClass, String)>,
     pub cancel: Option<CancelReason>,
-    /// Nothing, for the built-in reviewer.
+    /// The cost of the run; zero for the built-in reviewer.
     pub spent: RunCost,
 }
 
@@ -54,14 +54,14 @@ pub struct ReviewOutcome {
 #[derive(Debug, Default)]
 pub struct UnitEngine {
     plan: ReviewPlan,
-    /// Hunks of the plan, the carried ones included.
+    /// Number of hunks in the plan, including carried hunks.
     hunks: u32,
     journal: JournalState,
     /// Paths of the plan that are covered, carried over or left out.
     done: HashSet<String>,
-    /// The units still to do, the next one last.
+    /// The remaining units, the next one last.
     units: Vec<ReviewUnit>,
-    /// The unit that the reviewer has.
+    /// The unit that the reviewer is working on.
     current_unit: Option<ReviewUnit>,
     stage: UnitStage,
 }
@@ -79,7 +79,7 @@ impl UnitEngine {
         Self::default()
     }
 
-    /// Takes an event in and says what is to be done. After [`Effect::Finish`] nothing more is.
+    /// Handles an event and returns the effects. After [`UnitEffect::Finish`] it returns no effects.
     pub fn handle(&mut self, event: UnitEvent) -> Vec<UnitEffect> {
         match (self.stage, event) {
             (UnitStage::NotStarted, UnitEvent::Started(plan, journal)) => self.start(plan, *journal),
@@ -116,7 +116,7 @@ impl UnitEngine {
         effects
     }
 
-    /// What is carried over is not reviewed again; of a file that is carried in part the rest is.
+    /// Excludes carried hunks from the review. Of a partly carried file, the rest is reviewed.
     fn exclude_carried(&mut self) {
         self.plan.carried.clone_from(&self.journal.carried);
         let mut open: HashMap<String, _> =
@@ -180,7 +180,8 @@ impl UnitEngine {
         effects
     }
 
-    /// The reports of a unit that can be believed, duplicates among them dropped, and a line for each of the others.
+    /// Checks the reports of a unit. Returns the valid findings without duplicates, and a line for each rejected
+    /// report.
     fn check_report(&self, unit: &ReviewUnit, report: &UnitReport) -> (Vec<Finding>, Vec<String>) {
         let in_scope: HashSet<&str> = unit.files.iter().map(|&index| self.plan.files[index].path.as_str()).collect();
         let lines: HashMap<&str, u32> = report.read.iter().map(|file| (file.path.as_str(), file.lines)).collect();
@@ -227,7 +228,7 @@ impl UnitEngine {
         vec![UnitEffect::Append(RunEvent::CancelAsked { reason }), self.finish(reason.status(), Some(reason))]
     }
 
-    /// The next unit, or the end: failed when the reviewer failed and nothing at all was covered.
+    /// Returns the next unit, or the end. The run fails if the reviewer failed and nothing at all was covered.
     fn next_effect(&mut self) -> UnitEffect {
         if let Some(unit) = self.units.pop() {
             self.current_unit = Some(unit.clone());
@@ -271,7 +272,7 @@ impl UnitEngine {
         let mut coverage = self.journal.coverage();
         let covered: HashSet<&str> = self.journal.covered.iter().map(|file| file.path.as_str()).collect();
         coverage.files_total = to_u32(self.plan.files.len() + self.plan.left_out.len());
-        // Of the plan, as journals of older versions do not count what was left out.
+        // Counted from the plan, because journals of older versions do not count left-out hunks.
         let out: HashSet<&str> =
             coverage.left_out.iter().filter(|file| !file.reason.is_gap()).map(|file| file.path.as_str()).collect();
         let hunks = |left_out: bool| {

@@ -1,4 +1,4 @@
-//! Pairs of reports as a table, and the properties: a journal brings the state back, nothing reported is lost.
+//! Pairs of reports as a table, and these properties: a journal restores the state, no report is lost.
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -7,7 +7,7 @@ use super::*;
 use crate::domain::{Confidence, LineRange, Priority, RunEvent, Severity};
 use crate::review::unit_engine::tests::finding;
 
-/// A finding whose id comes from its place, quoting that line unless told otherwise.
+/// Returns a finding whose id comes from its place, and which quotes a line of its own by default.
 fn finding_titled(lines: (u32, u32), kind: Kind, title: &str) -> Finding {
     let mut told = finding("a.rs", lines.0, lines.1, 2);
     told.finding_id = FindingId::from_parts(kind.word(), "a.rs", &format!("line {}", lines.0), 0);
@@ -171,7 +171,7 @@ prop_compose! {
     }
 }
 
-/// The state after the findings and restatements of a journal, in its order.
+/// Returns the state after the findings and restatements of a journal, in order.
 fn replay(journal: &[RunEvent]) -> FindingAccumulator {
     let mut state = FindingAccumulator::default();
     for event in journal {
@@ -226,7 +226,7 @@ proptest! {
             let kept = state.iter().find(|known| known.finding_id == id).expect("a finding that stands for the report");
             prop_assert!(kept.priority <= report.priority && kept.severity >= report.severity);
         }
-        // Of one kind no two share a line.
+        // No two findings of one kind share a line.
         for one in state.iter() {
             for other in state.iter().filter(|other| other.finding_id != one.finding_id) {
                 prop_assert!(!one.is_duplicate_of(other), "{:?} {:?}", one, other);

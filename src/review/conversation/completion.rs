@@ -1,4 +1,4 @@
-//! How a conversation ends: what it came to, what was covered, what was not.
+//! Ends a conversation: computes its outcome and its coverage.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ impl ConversationEngine {
         }
         if let Some(priority) = self.window.limits().opinion {
             let findings = self.accumulated.findings();
-            // What was carried over had its second opinion in its own run.
+            // Carried findings had their second opinion in their own run.
             let fresh = |finding: &Finding| !self.is_carried(&finding.finding_id);
             let wanted = |finding: &Finding| finding.priority <= priority && fresh(finding);
             self.opinions = findings.into_iter().filter(wanted).collect();
@@ -32,12 +32,12 @@ impl ConversationEngine {
         effects
     }
 
-    /// The end, when nothing more is asked.
+    /// Ends the run; no further request is sent.
     pub(super) fn close(&mut self) -> Vec<ConversationEffect> {
         self.finish(RunStatus::Completed, None, None)
     }
 
-    /// Journal entries for files that were seen in part.
+    /// Returns journal entries for files that the model saw in part.
     pub(super) fn record_partial_files(&mut self) -> Vec<ConversationEffect> {
         let files = self.delivery.partial_files();
         self.covered.extend(files.iter().cloned());
@@ -104,7 +104,7 @@ impl ConversationEngine {
     }
 }
 
-/// How many findings of each kind.
+/// Counts the findings of each kind.
 fn count_by_kind(findings: &[Finding]) -> BTreeMap<String, u32> {
     let mut kinds = BTreeMap::new();
     for finding in findings {

@@ -1,22 +1,22 @@
-//! Which changed lines have been put before the model, and which not yet.
+//! Tracks which changed lines were sent to the model and which were not.
 
 use std::collections::HashMap;
 
 use crate::domain::{FileCoverage, LineRange};
 use crate::review::plan::PlannedFile;
 
-/// A piece of the diff that is sent in one go.
+/// A piece of the diff that is sent at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryPart {
     pub path: String,
-    /// Changed lines on the new side; a hunk too long for one part is in several by pieces.
+    /// Changed lines on the new side. A hunk that is too long for one part is split over several parts.
     pub hunks: Vec<LineRange>,
-    /// As the model reads it.
+    /// The text for the model.
     pub text: String,
     pub tokens: u64,
 }
 
-/// How many of some parts, in a row, fit into `tokens`: at least one when there is any.
+/// Returns how many of the leading parts fit into `tokens`; at least 1 if there are any parts.
 pub(super) fn count_fitting<'a>(parts: impl Iterator<Item = &'a DeliveryPart>, tokens: u64) -> usize {
     let mut left = tokens;
     let fits = |(at, part): &(usize, &DeliveryPart)| {
@@ -27,15 +27,15 @@ pub(super) fn count_fitting<'a>(parts: impl Iterator<Item = &'a DeliveryPart>, t
     parts.enumerate().take_while(fits).count()
 }
 
-/// What the model has seen and answered.
+/// The delivery state of the diff.
 #[derive(Debug, Default)]
 pub(super) struct DiffDelivery {
     files: Vec<PlannedFile>,
     parts: Vec<DeliveryPart>,
     sent: Vec<bool>,
-    /// Lines that the next answer will have had before it.
+    /// Lines that were sent before the next answer.
     pending: Vec<(String, LineRange)>,
-    /// Lines that were before the model when it answered; by path, sorted, apart.
+    /// Lines that the model had seen when it answered; by path, sorted and disjoint.
     seen: HashMap<String, Vec<LineRange>>,
     complete: Vec<bool>,
 }
@@ -46,7 +46,7 @@ impl DiffDelivery {
         Self { files, parts, sent, complete, ..Self::default() }
     }
 
-    /// The next parts that fit into `tokens`: at least one when there is any.
+    /// Returns the next parts that fit into `tokens`, at least one if there are any, and marks them as sent.
     pub fn take_next_parts(&mut self, tokens: u64) -> Vec<&DeliveryPart> {
         let mut taken: Vec<usize> = (0..self.parts.len()).filter(|index| !self.is_settled(*index)).collect();
         taken.truncate(count_fitting(taken.iter().map(|index| &self.parts[*index]), tokens));
@@ -59,12 +59,12 @@ impl DiffDelivery {
         taken.into_iter().map(|index| &self.parts[index]).collect()
     }
 
-    /// Lines that a tool shows to the model.
+    /// Adds lines that a tool shows to the model.
     pub fn mark_shown(&mut self, path: &str, lines: LineRange) {
         self.pending.push((path.to_owned(), lines));
     }
 
-    /// The model has answered with all that was sent before it: the files that are complete by that.
+    /// Marks everything that was sent as seen, because the model has answered. Returns the files that are now complete.
     pub fn mark_answered(&mut self) -> Vec<FileCoverage> {
         for (path, lines) in std::mem::take(&mut self.pending) {
             insert_range(self.seen.entry(path).or_default(), lines);
@@ -82,7 +82,7 @@ impl DiffDelivery {
         complete
     }
 
-    /// Files that the model saw a part of, with the hunks it saw.
+    /// Returns the incomplete files of which the model saw at least one hunk, with these hunks.
     pub fn partial_files(&self) -> Vec<FileCoverage> {
         let open = self.files.iter().enumerate().filter(|(index, _)| !self.complete[*index]);
         open.filter_map(|(_, file)| {
@@ -92,18 +92,18 @@ impl DiffDelivery {
         .collect()
     }
 
-    /// Paths of files that are not complete.
+    /// Returns the paths of incomplete files.
     pub fn open_paths(&self) -> Vec<&str> {
         let open = self.files.iter().enumerate().filter(|(index, _)| !self.complete[*index]);
         open.map(|(_, file)| file.path.as_str()).collect()
     }
 
-    /// How many parts were neither sent nor otherwise seen.
+    /// Returns the number of parts that were neither sent nor otherwise seen.
     pub fn parts_left(&self) -> usize {
         (0..self.parts.len()).filter(|&index| !self.is_settled(index)).count()
     }
 
-    /// Tokens of the parts that are left.
+    /// Returns the tokens of these parts.
     pub fn tokens_left(&self) -> u64 {
         (0..self.parts.len()).filter(|&index| !self.is_settled(index)).map(|index| self.parts[index].tokens).sum()
     }
@@ -113,7 +113,7 @@ impl DiffDelivery {
         self.sent[index] || (!part.hunks.is_empty() && part.hunks.iter().all(|lines| self.has_seen(&part.path, *lines)))
     }
 
-    /// A file whose only change has no lines on the new side is done when its parts are.
+    /// Returns `true` if a file without lines on the new side has no unsent parts. Returns `true` for every other file.
     fn has_sent_parts(&self, file: &PlannedFile) -> bool {
         !file.hunks.is_empty()
             || self.parts.iter().zip(&self.sent).filter(|(part, _)| part.path == file.path).all(|(_, sent)| *sent)
@@ -125,7 +125,7 @@ impl DiffDelivery {
     }
 }
 
-/// Puts a range among sorted ones that lie apart; what touches becomes one.
+/// Inserts a range into sorted, disjoint ranges and merges adjacent ranges.
 fn insert_range(ranges: &mut Vec<LineRange>, new: LineRange) {
     let mut merged = new;
     ranges.retain(|range| {

@@ -1,4 +1,4 @@
-//! The engine of a review by a model: what is asked next, what is made of each answer, how it ends.
+//! The engine of a review by a model: decides the next request, processes each answer, and ends the run.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -16,45 +16,46 @@ use crate::review::{
     extract_reports,
 };
 
-/// Tool calls of one answer that are carried out; the others are not passed on.
+/// Maximum number of tool calls of one answer; further calls are ignored.
 const MAX_TOOL_CALLS: usize = 16;
-/// Answers in a row that may be good for nothing before the run fails: the first and its one retry.
+/// Maximum number of consecutive unusable answers before the run fails: the first one and its one retry.
 const MAX_BAD_ANSWERS: u32 = 2;
-/// Files that are named when done was said too early.
+/// Maximum number of files that are named if the model reports completion too early.
 const MAX_LISTED_FILES: usize = 40;
-/// Of the pinned task at most this part tells of known findings: an eighth.
+/// Divisor of the pinned tokens that limits the list of known findings: an eighth.
 const KNOWN_FINDINGS_DIVISOR: u64 = 8;
-/// Of a known finding's title so much is told. Characters.
+/// Maximum length of a known finding's title in the prompt.
 const MAX_KNOWN_TITLE_CHARS: usize = 120;
-/// What a journal entry keeps of what was asked. Characters.
+/// Maximum length of the request's description in a journal entry.
 const MAX_ASKED_CHARS: usize = 400;
 
-/// What is reviewed, and with what.
+/// The input of a review: the code, the prompts and the limits.
 pub struct ReviewTask {
     pub plan: ReviewPlan,
-    /// Findings that came along with `plan.carried`.
+    /// Findings that belong to `plan.carried`.
     pub known_findings: Vec<Finding>,
-    /// The diff in the order in which it is delivered.
+    /// The parts of the diff, in the order of delivery.
     pub parts: Vec<DeliveryPart>,
     pub system: String,
-    /// Empty for models that take none.
+    /// The tools; empty for a model that takes none.
     pub tools: Vec<ToolSpec>,
     pub limits: ConversationLimits,
     pub count: PromptTokenCounter,
-    /// The words of the prompts.
+    /// Renders a prompt.
     pub render_prompt: Box<dyn Fn(ConversationPrompt<'_>) -> String>,
-    /// What the fixed parts cost beside their text: schemas are billed in a form of the provider's own. Tokens.
+    /// Tokens that the fixed parts cost in addition to their text, because providers bill tool schemas in their own
+    /// form.
     pub overhead: u64,
 }
 
-/// What has to be said to the model.
+/// A prompt that the engine needs.
 #[derive(Debug, Clone, Copy)]
 pub enum ConversationPrompt<'a> {
-    /// The pinned task, with as much of the diff as it may hold and what comes later.
+    /// The pinned task, with the first parts of the diff and a note about later parts.
     Task {
         diff: &'a str,
         later: &'a str,
-        /// What earlier reviews of the same change found in the parts that are not sent again, a line each; may be empty.
+        /// Findings of earlier reviews in the hunks that are not sent again, one per line; may be empty.
         known: &'a str,
     },
     /// The next part of the diff.
@@ -62,7 +63,7 @@ pub enum ConversationPrompt<'a> {
         diff: &'a str,
         later: &'a str,
     },
-    /// Done was said, and these were not reviewed: paths, a line each.
+    /// The model reported completion, but these paths (one per line) were not reviewed.
     Uncovered {
         hunks: &'a str,
     },
@@ -73,29 +74,29 @@ pub enum ConversationPrompt<'a> {
     },
     /// The last allowed turn.
     Last,
-    /// The answer was cut for length.
+    /// The answer was cut because of its length.
     Cut,
     Retry {
         trouble: AnswerProblem,
         reason: &'a str,
     },
-    /// A line for an old tool result.
+    /// The replacement line for an old tool result.
     Masked {
         call: &'a ToolCall,
         tokens: u64,
     },
-    /// A request beside the turns: these messages in a few lines.
+    /// A side request: summarize these messages in a few lines.
     Summarise {
         messages: &'a str,
     },
-    /// A request beside the turns: is this finding real?
+    /// A side request: is this finding real?
     Opinion {
         finding: &'a Finding,
     },
 }
 
 impl ReviewTask {
-    /// A review of which nothing is to be sent: it ends as soon as it has begun.
+    /// Creates a review without anything to send. It ends as soon as it starts.
     pub fn nothing_to_send(plan: ReviewPlan, known_findings: Vec<Finding>) -> Self {
         Self {
             plan,
@@ -110,23 +111,23 @@ impl ReviewTask {
         }
     }
 
-    /// What of every request is always the same: prompt, tools, and what they cost besides. Tokens.
+    /// Returns the tokens that are the same in every request: system prompt, tools, and their overhead.
     pub fn fixed_tokens(&self) -> u64 {
         let specs = self.tools.iter().map(|tool| (self.count)(&serde_json::to_string(tool).unwrap_or_default()));
         (self.count)(&self.system) + specs.sum::<u64>() + self.overhead
     }
 
-    /// The most that known findings take of the pinned task. Tokens.
+    /// Returns the maximum number of tokens for known findings in the pinned task.
     pub fn known_tokens(&self) -> u64 {
         if self.known_findings.is_empty() { 0 } else { self.limits.pinned_tokens() / KNOWN_FINDINGS_DIVISOR }
     }
 
-    /// How many parts of the diff the first request has.
+    /// Returns the number of diff parts in the first request.
     pub fn first_part_count(&self) -> usize {
         count_fitting(self.parts.iter(), self.plan_first_request().1)
     }
 
-    /// What the first request tells of known findings, and the tokens that it has for the diff.
+    /// Returns the known findings of the first request, and the tokens that remain for the diff.
     fn plan_first_request(&self) -> (String, u64) {
         let known =
             format_known_findings(&self.known_findings, &self.plan.open_files(), self.known_tokens(), &self.count);
@@ -142,7 +143,7 @@ impl std::fmt::Debug for ReviewTask {
     }
 }
 
-/// What was wrong with an answer.
+/// The problem with an unusable answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerProblem {
     Empty,
@@ -150,44 +151,44 @@ pub enum AnswerProblem {
     Unreadable,
 }
 
-/// The answer to a tool call.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationToolResult {
     pub text: String,
     pub outcome: ToolOutcome,
-    /// One line for a person.
+    /// One line for the user.
     pub summary: String,
-    /// Lines of files that it shows.
+    /// Lines of files that the result shows.
     pub shown: Vec<(String, LineRange)>,
 }
 
-/// What happened.
+/// An event for the engine.
 #[derive(Debug)]
 pub enum ConversationEvent {
     /// The first event.
     Started(Box<ReviewTask>),
-    /// The answer to what was asked, and what it cost in US dollars; `None` when an earlier run has paid for it.
+    /// The answer to a request, with its cost in US dollars; the cost is `None` if an earlier run paid for the answer.
     Answered {
         response: Box<ChatResponse>,
         first_ms: u64,
         took_ms: u64,
         cost: Option<f64>,
     },
-    /// There is none.
+    /// The request failed.
     Failed {
         class: ErrorClass,
         summary: String,
     },
-    /// It was not asked, as it may not be paid for: why.
+    /// The request was not sent because the budget does not allow it, for this reason.
     BudgetExceeded(String),
-    /// What the reports are worth, in their order.
+    /// The validated reports, in their order.
     Validated(Vec<ReportValidation>),
-    /// In the order of the calls.
+    /// The results, in the order of the calls.
     ToolsAnswered(Vec<ConversationToolResult>),
     CancelAsked(CancelReason),
 }
 
-/// What is to be done, in this order.
+/// An action for the caller. Effects must be executed in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConversationEffect {
     Append(RunEvent),
@@ -195,7 +196,7 @@ pub enum ConversationEffect {
         turn: u32,
         request: Box<ChatRequest>,
     },
-    /// Hold these reports against the snapshot.
+    /// Validate these reports against the snapshot.
     Validate {
         turn: u32,
         reports: Vec<ReportedProblem>,
@@ -207,12 +208,12 @@ pub enum ConversationEffect {
     Finish(Box<ReviewOutcome>),
 }
 
-/// What the engine waits for.
+/// The event that the engine waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConversationStage {
     NotStarted,
     Answer,
-    /// The model's summary of what left the window.
+    /// The model's summary of the messages that left the window.
     Summary,
     /// A second opinion.
     Opinion,
@@ -232,7 +233,7 @@ pub struct ConversationEngine {
     pub(super) delivery: DiffDelivery,
     pub(super) turn: u32,
     pub(super) phase: TurnPhase,
-    /// What the next request asks for, for a person.
+    /// The description of the next request, for the user.
     pub(super) asked: Vec<String>,
     pub(super) accumulated: FindingAccumulator,
     /// Findings that a second opinion called false.
@@ -241,23 +242,23 @@ pub struct ConversationEngine {
     pub(super) notes: Vec<String>,
     pub(super) covered: Vec<FileCoverage>,
     pub(super) spent: RunCost,
-    /// Tokens of the request that is on its way.
+    /// Tokens of the request that is under way.
     request_tokens: u64,
-    /// The answer that is being worked on.
+    /// The answer that is being processed.
     pub(super) answer: Option<ChatResponse>,
     pub(super) extracted: ExtractedReports,
-    /// The tool calls that are being carried out.
+    /// The tool calls that are being executed.
     pub(super) calls: Vec<ToolCall>,
-    /// Answers in a row that were good for nothing.
+    /// Number of consecutive unusable answers.
     pub(super) bad_answers: u32,
-    /// Whether anything structured ever came.
+    /// States whether the model has ever reported findings in structured form.
     reporting: ReportingHistory,
     shrunk: WindowShrink,
-    /// Findings that want a second opinion.
+    /// Findings that wait for a second opinion.
     pub(super) opinions: VecDeque<Finding>,
-    /// Second opinions asked for; they are numbered after the turns.
+    /// Number of requested second opinions. Their requests are numbered after the turns.
     pub(super) judgements: u32,
-    /// The one that is asked about.
+    /// The finding whose opinion was requested.
     pub(super) judged: Option<Finding>,
 }
 
@@ -311,7 +312,7 @@ impl ConversationEngine {
         }
     }
 
-    /// Takes an event in and says what is to be done. After [`Effect::Finish`] nothing more is.
+    /// Handles an event and returns the effects. After [`ConversationEffect::Finish`] it returns no effects.
     pub fn handle(&mut self, event: ConversationEvent) -> Vec<ConversationEffect> {
         match (self.stage, event) {
             (ConversationStage::NotStarted, ConversationEvent::Started(task)) => self.start(*task),
@@ -344,12 +345,12 @@ impl ConversationEngine {
         }
     }
 
-    /// The turn that is on its way, from 1; 0 before the first.
+    /// Returns the current turn, 1-based; 0 before the first.
     pub fn turn(&self) -> u32 {
         self.turn
     }
 
-    /// What it has cost so far.
+    /// Returns the cost so far.
     pub fn spent(&self) -> &RunCost {
         &self.spent
     }
@@ -401,13 +402,13 @@ impl ConversationEngine {
         effects
     }
 
-    /// The next parts of the diff that fit, as one text.
+    /// Takes the next parts of the diff that fit, as one text.
     fn take_diff_parts(&mut self, tokens: u64) -> String {
         let parts = self.delivery.take_next_parts(tokens);
         parts.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join("\n")
     }
 
-    /// What of the diff comes later, in words for the model.
+    /// Describes the remaining diff for the model.
     fn describe_remaining(&self) -> String {
         match self.delivery.parts_left() {
             0 => String::new(),
@@ -415,7 +416,7 @@ impl ConversationEngine {
         }
     }
 
-    /// The next request, or the end when nothing more may be asked.
+    /// Returns the next request, or the end if no turn is left.
     fn next_request(&mut self) -> Vec<ConversationEffect> {
         let limits = self.window.limits().clone();
         if self.turn >= limits.max_turns {
@@ -452,7 +453,7 @@ impl ConversationEngine {
         effects
     }
 
-    /// The request of a turn.
+    /// Sends the request of a turn.
     fn send_turn(&mut self, composed: ComposedRequest) -> Vec<ConversationEffect> {
         self.spent.window_peak = self.spent.window_peak.max(composed.usage.tokens);
         let asked = match self.asked.is_empty() {
@@ -462,7 +463,7 @@ impl ConversationEngine {
         let request = ChatRequest {
             system: self.system.clone(),
             messages: composed.messages,
-            // The same in every turn, also in the last: providers keep what comes first in their caches.
+            // Always the same tools, even in the last turn, because providers cache the beginning of a request.
             tools: self.tools.clone(),
             max_output: self.window.limits().output_tokens,
             temperature: None,
@@ -492,8 +493,8 @@ impl ConversationEngine {
         ]
     }
 
-    /// Why the request that is on its way would cost more than may be spent. To be asked before it is paid for, and not
-    /// when its answer is recorded.
+    /// Returns the reason why the current request would exceed the budget. Must be called before a request is paid for,
+    /// not when a recorded answer is replayed.
     pub fn budget_problem(&self) -> Option<String> {
         let (limits, tokens) = (self.window.limits(), self.request_tokens);
         if let Some(most) = limits.budget.tokens
@@ -505,7 +506,7 @@ impl ConversationEngine {
             ));
         }
         if let (Some(most), Some(price)) = (limits.budget.cost, limits.input_price) {
-            // What is cached is not known before; it only makes it cheaper.
+            // The number of cached tokens is unknown before the request; caching only lowers the cost.
             let next = tokens as f64 * price / 1e6;
             if self.spent.cost + next > most {
                 let spent = self.spent.cost;
@@ -540,7 +541,7 @@ impl ConversationEngine {
         effects
     }
 
-    /// Adds an answer to what was spent; the entry that says so.
+    /// Adds an answer to the cost and returns its journal entry.
     fn record_answer(
         &mut self,
         response: &ChatResponse,
@@ -561,7 +562,7 @@ impl ConversationEngine {
         })
     }
 
-    /// The answer to a request beside the turns.
+    /// Handles the answer to a side request.
     fn handle_side_answer(
         &mut self,
         response: ChatResponse,
@@ -592,13 +593,14 @@ impl ConversationEngine {
         effects
     }
 
-    /// A request that failed and did not end the run: a restart must not take the next answer for its own.
+    /// Returns the journal entry of a failed request that did not end the run. Without the entry, a restart would take
+    /// the next answer for the answer to this request.
     fn unanswered_entry(&self, class: ErrorClass, summary: &str) -> ConversationEffect {
         let turn = self.turn + self.judgements;
         ConversationEffect::Append(RunEvent::Unanswered { turn, class, summary: summary.to_owned() })
     }
 
-    /// The end without the second opinions that are still wanted.
+    /// Ends the run without the remaining second opinions.
     fn close_without_opinions(&mut self, reason: String) -> Vec<ConversationEffect> {
         self.opinions.clear();
         let mut effects = vec![self.note(format!("no second opinion: {reason}"))];
@@ -606,7 +608,7 @@ impl ConversationEngine {
         effects
     }
 
-    /// The end because the next turn may not be paid for.
+    /// Ends the run because the budget does not allow the next turn.
     fn stop_for_budget(&mut self, reason: String) -> Vec<ConversationEffect> {
         self.turn -= 1;
         let mut effects = vec![self.note(reason)];
@@ -614,7 +616,7 @@ impl ConversationEngine {
         effects
     }
 
-    /// The request that waited for the summary.
+    /// Sends the turn's request that waited for the summary.
     fn resend_turn(&mut self) -> Vec<ConversationEffect> {
         let found = self.finding_lines();
         let composed = self.window.compose(self.turn, &found);
@@ -675,7 +677,7 @@ impl ConversationEngine {
         effects
     }
 
-    /// What is done after an answer whose findings are safe.
+    /// Continues after an answer whose findings are recorded.
     fn continue_after_answer(&mut self, response: ChatResponse, told: String) -> Vec<ConversationEffect> {
         if let Some((trouble, reason)) = self.find_problem(&response) {
             return self.retry(&response, trouble, reason);
@@ -724,7 +726,7 @@ impl ConversationEngine {
         effects
     }
 
-    /// Brings the next part of the diff, when it is time for it.
+    /// Delivers the next part of the diff, if there is one.
     fn deliver_more(&mut self) {
         let tokens = self.window.limits().part_tokens();
         if self.delivery.parts_left() == 0 {
@@ -737,12 +739,13 @@ impl ConversationEngine {
         self.asked.push("the next part of the diff".to_owned());
     }
 
-    /// Puts an answer into the conversation; the calls that have to be run are returned, the engine's own are answered.
+    /// Adds an answer to the conversation. Answers the calls of the engine's own tools, and returns the other calls for
+    /// execution.
     fn remember_answer(&mut self, response: &ChatResponse, told: &str) -> Vec<ToolCall> {
         let ChatMessage::Assistant { text, mut calls, opaque } = response.to_message() else { return Vec::new() };
         calls.truncate(MAX_TOOL_CALLS);
         let own = |call: &ToolCall| [REPORT_FINDINGS_TOOL, FINISH_TOOL].contains(&call.name.as_str());
-        // The engine's own come first: results are sent in the order of the calls.
+        // The engine's own calls come first, because results are sent in the order of the calls.
         let (own, others): (Vec<ToolCall>, Vec<ToolCall>) = calls.into_iter().partition(own);
         let calls = own.iter().chain(&others).cloned().collect();
         let text =
@@ -760,7 +763,7 @@ impl ConversationEngine {
         others
     }
 
-    /// Calls that are not carried out are answered all the same: a call without its result may not be sent.
+    /// Answers calls that are not executed, because providers reject a call without a result.
     fn answer_open_calls(&mut self, text: &str) {
         for call in std::mem::take(&mut self.calls) {
             self.window.push(ChatMessage::Tool { call_id: call.id, name: call.name, text: text.to_owned() }, None);
@@ -788,7 +791,7 @@ impl ConversationEngine {
             let mask = (self.render_prompt)(ConversationPrompt::Masked { call: &call, tokens });
             self.window.push(ChatMessage::Tool { call_id: call.id, name: call.name, text }, Some(mask));
         }
-        // Parts of the diff that have waited long enough that each of them still gets a turn.
+        // Deliver a part now if otherwise not every remaining part would get a turn.
         let turns_left = self.window.limits().max_turns.saturating_sub(self.turn);
         if self.delivery.parts_left() > 0 && self.turns_needed() >= turns_left.saturating_sub(1) {
             self.deliver_more();
@@ -797,13 +800,13 @@ impl ConversationEngine {
         effects
     }
 
-    /// Turns that the parts of the diff need which were not sent yet.
+    /// Returns the number of turns that the unsent parts of the diff need.
     fn turns_needed(&self) -> u32 {
         let tokens = self.window.limits().part_tokens().max(1);
         u32::try_from(self.delivery.tokens_left().div_ceil(tokens)).unwrap_or(u32::MAX)
     }
 
-    /// What is wrong with an answer, if there is nothing in it to go on with.
+    /// Returns the problem with an answer that contains nothing usable.
     fn find_problem(&self, response: &ChatResponse) -> Option<(AnswerProblem, String)> {
         if response.stop == StopReason::Refused {
             return Some((AnswerProblem::Refused, "the model refused to answer".to_owned()));
@@ -813,7 +816,7 @@ impl ConversationEngine {
         }
         let structured =
             !response.calls.is_empty() || self.extracted.lists > 0 || self.reporting == ReportingHistory::Findings;
-        // A model without tools has to answer every part of the diff with a list, be it an empty one.
+        // A model without tools must answer every part of the diff with a list, even if it is empty.
         let structured = structured && !(self.tools.is_empty() && self.extracted.lists == 0);
         let cut = matches!(response.stop, StopReason::Length | StopReason::Interrupted);
         (!structured && !cut).then(|| {
@@ -821,7 +824,7 @@ impl ConversationEngine {
         })
     }
 
-    /// Asks once more, with the reason; the second time the run has failed.
+    /// Retries once with the reason; the second consecutive problem fails the run.
     fn retry(&mut self, response: &ChatResponse, trouble: AnswerProblem, reason: String) -> Vec<ConversationEffect> {
         self.bad_answers += 1;
         let mut effects = vec![self.note(format!("turn {}: {reason}", self.turn))];
@@ -871,7 +874,7 @@ impl ConversationEngine {
         effects
     }
 
-    /// The findings so far, a line each, for the summary of what slid out.
+    /// Returns the findings so far, one line each, for the summary of the messages that left the window.
     fn finding_lines(&self) -> Vec<String> {
         let line = |finding: &Finding| {
             format!(
@@ -882,17 +885,17 @@ impl ConversationEngine {
         self.accumulated.iter().map(line).collect()
     }
 
-    /// Whether a finding only came along with hunks that were not sent.
+    /// Returns `true` if a finding belongs only to carried hunks.
     pub(super) fn is_carried(&self, id: &FindingId) -> bool {
         self.plan.carried.iter().any(|carried| carried.findings.contains(id))
     }
 
-    /// A finding that came along was reported by this run's model as well: it is its own report now.
+    /// Turns a carried finding into a finding of this run, because this run's model reported it, too.
     fn mark_reported_again(&mut self, id: &FindingId) {
         self.plan.carried.iter_mut().for_each(|carried| carried.findings.retain(|carried| carried != id));
     }
 
-    /// Keeps a line for a person; the entry with it.
+    /// Adds a note for the user and returns its journal entry.
     pub(super) fn note(&mut self, text: String) -> ConversationEffect {
         if !self.notes.contains(&text) {
             self.notes.push(text.clone());
@@ -901,7 +904,7 @@ impl ConversationEngine {
     }
 }
 
-/// Whether the reviewer says that it is done with all that it was given.
+/// Returns `true` if the model reports that it is done.
 fn is_done(response: &ChatResponse) -> bool {
     let finishes = response.calls.iter().any(|call| call.name == FINISH_TOOL);
     let only_reports = response.calls.is_empty();
@@ -909,7 +912,7 @@ fn is_done(response: &ChatResponse) -> bool {
         || (only_reports && matches!(response.stop, StopReason::Done | StopReason::Unknown | StopReason::Interrupted))
 }
 
-/// Findings a line each, those in files that are sent first, in at most so many tokens.
+/// Lists findings, one line each, in at most `tokens` tokens. Findings in files that are sent come first.
 fn format_known_findings(known: &[Finding], open: &[PlannedFile], tokens: u64, count: &PromptTokenCounter) -> String {
     let sent: HashSet<&str> = open.iter().map(|file| file.path.as_str()).collect();
     let mut findings: Vec<&Finding> = known.iter().collect();

@@ -1,52 +1,52 @@
-//! What a conversation may use, and which phase a turn belongs to.
+//! The limits of a conversation, and the phase of each turn.
 
 use crate::domain::{Priority, TurnPhase};
 
-/// What a run may still spend.
+/// The remaining budget of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RemainingBudget {
     pub tokens: Option<u64>,
-    /// In US dollars; holds only for models whose price is known.
+    /// In US dollars; applies only to models with a known price.
     pub cost: Option<f64>,
 }
 
-/// Who writes the summary of what slides out of the window.
+/// The author of the summary of messages that leave the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WindowSummaryAuthor {
-    /// revdeck, for nothing.
+    /// revdeck, without a request.
     #[default]
     Local,
-    /// The model, in a request of its own.
+    /// The model, in a separate request.
     Model,
 }
 
-/// The bounds of a conversation.
+/// The limits of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConversationLimits {
-    /// Requests; at least 1.
+    /// Maximum number of requests; at least 1.
     pub max_turns: u32,
-    /// The most that one request may hold, in tokens, tools and system prompt included.
+    /// Maximum number of tokens in one request, including tools and system prompt.
     pub window_tokens: u64,
-    /// The most that one answer may hold.
+    /// Maximum number of tokens in one answer.
     pub output_tokens: u64,
-    /// After this turn the window slides ...
+    /// The window slides after this turn ...
     pub slide_after_turn: u32,
-    /// ... when it holds more messages than this ...
+    /// ... if it holds more messages than this ...
     pub slide_over_messages: usize,
-    /// ... down to this many.
+    /// ... down to this number of messages.
     pub keep_messages: usize,
     pub budget: RemainingBudget,
-    /// US dollars for a million tokens of input that is in no cache; `None` when it is not known.
+    /// US dollars for a million uncached input tokens; `None` if unknown.
     pub input_price: Option<f64>,
-    /// The counts are of another encoding than the model's.
+    /// `true` if tokens are counted in another encoding than the model's.
     pub approximate: bool,
     pub summary: WindowSummaryAuthor,
-    /// Findings of this priority or a more urgent one are judged a second time.
+    /// Findings with this or a more urgent priority get a second opinion.
     pub opinion: Option<Priority>,
 }
 
 impl ConversationLimits {
-    /// For a conversation in which nothing is said.
+    /// Returns limits for a conversation without messages.
     pub(super) fn empty() -> Self {
         Self {
             max_turns: 1,
@@ -63,25 +63,27 @@ impl ConversationLimits {
         }
     }
 
-    /// The longest summary of what slid out of the window. Tokens.
+    /// Maximum number of tokens in the summary of messages that left the window.
     pub const MAX_SUMMARY_TOKENS: u64 = 2_000;
 
-    /// Of the window, what the pinned part (system prompt, tools, task with the first part of the diff) may take.
+    /// Returns the maximum tokens of the pinned part: system prompt, tools, and the task with the first parts of the
+    /// diff.
     pub fn pinned_tokens(&self) -> u64 {
         self.window_tokens / 2
     }
 
-    /// What one later part of the diff may take.
+    /// Returns the maximum tokens of a later part of the diff.
     pub fn part_tokens(&self) -> u64 {
         self.window_tokens / 5
     }
 
-    /// What the tool results of one turn may take together: they come on top of everything that is kept.
+    /// Returns the maximum tokens of all tool results of one turn. They are added to everything that the window keeps.
     pub fn results_tokens(&self) -> u64 {
         self.window_tokens / 4
     }
 
-    /// The first quarter of the turns investigates, the last one finishes: of 20 turns 1 to 5 and 16 to 20.
+    /// Returns the phase of a turn (1-based). The first quarter of the turns investigates, the last quarter finishes:
+    /// of 20 turns, 1 to 5 and 16 to 20.
     pub fn phase(&self, turn: u32) -> TurnPhase {
         if turn <= self.max_turns.div_ceil(4) {
             TurnPhase::Investigate

@@ -1,8 +1,9 @@
-//! The engine of a review by a model: up to twenty turns in a window that never overflows, no finding lost.
+//! The engine of a review by a model: up to twenty turns in a bounded window.
 //!
-//! Invariants: an answer is appended whole before anything is made of it, its findings before the next request; the
-//! engine is deterministic, so feeding it the recorded answers again leads to the same state and to the next unpaid
-//! turn; what is sent never exceeds [`Limits::window_tokens`].
+//! - A whole answer is recorded before it is processed, and its findings before the next request.
+//! - The engine is deterministic: with the recorded answers it reaches the same state again, up to the next unpaid
+//!   turn.
+//! - A request never exceeds [`ConversationLimits::window_tokens`].
 
 mod completion;
 mod diff_delivery;
@@ -23,9 +24,9 @@ pub use engine::{
 pub use limits::{ConversationLimits, RemainingBudget, WindowSummaryAuthor};
 pub use resume_log::ResumeLog;
 
-/// Counts the tokens of a text by the model's encoding.
+/// Counts the tokens of a text in the model's encoding.
 pub type PromptTokenCounter = Box<dyn Fn(&str) -> u64>;
 
-/// The names of the tools that the engine answers itself.
+/// The names of the tools that the engine itself answers.
 pub const REPORT_FINDINGS_TOOL: &str = "report_findings";
 pub const FINISH_TOOL: &str = "finish";

@@ -1,15 +1,15 @@
-//! What an earlier attempt of the run has recorded: answers that are paid for, requests that failed, and entries not to
-//! be written twice.
+//! The records of an earlier attempt of the run: paid answers, failed requests, and journal entries that must not be
+//! written twice.
 //!
-//! A restart drives a fresh engine with the recorded answers; everything between them is computed again, which the
-//! snapshot's immutability makes the same.
+//! A restart feeds the recorded answers to a new engine. Everything between two answers is computed again; the result
+//! is the same because the snapshot is immutable.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::ConversationEvent;
 use crate::domain::{Finding, FindingId, RunEvent};
 
-/// A journal, read for a restart.
+/// A journal, prepared for a restart.
 #[derive(Debug, Default)]
 pub struct ResumeLog {
     answers: VecDeque<ConversationEvent>,
@@ -43,12 +43,12 @@ impl ResumeLog {
         recorded
     }
 
-    /// What came of the next request, if that is known.
+    /// Returns the recorded outcome of the next request, if there is one.
     pub fn next_answer(&mut self) -> Option<ConversationEvent> {
         self.answers.pop_front()
     }
 
-    /// Whether an entry has still to be written. Each recorded one stands for one.
+    /// Returns `true` if an entry must still be written. Each recorded entry matches once.
     pub fn is_new(&mut self, event: &RunEvent) -> bool {
         match self.written.get_mut(&entry_key(event)) {
             Some(count) if *count > 0 => {
@@ -59,13 +59,13 @@ impl ResumeLog {
         }
     }
 
-    /// The finding as it was first recorded.
+    /// Returns the finding as it was first recorded.
     pub fn finding(&self, id: &FindingId) -> Option<&Finding> {
         self.findings.get(id)
     }
 }
 
-/// What makes an entry the same entry: not when it was written, nor the run or the time that is stamped into a finding.
+/// Returns the identity of an entry, without its time and without the run id and time inside a finding.
 fn entry_key(event: &RunEvent) -> String {
     match event {
         RunEvent::TurnAsked { turn, .. } => format!("asked {turn}"),

@@ -1,7 +1,7 @@
-//! Requests beside the turns: a summary of what leaves the window, and second opinions on findings; both only where the
-//! settings ask for them.
+//! Requests in addition to the turns: a summary of the messages that leave the window, and second opinions on findings.
+//! Both are sent only if the settings ask for them.
 //!
-//! Invariant: an aside that fails costs the run nothing but itself: the local summary stands, the finding stays.
+//! Invariant: a failed side request never fails the run. The local summary or the finding stays.
 
 use super::engine::{ConversationEffect, ConversationEngine, ConversationPrompt, ConversationStage};
 use super::window::ComposedRequest;
@@ -10,7 +10,7 @@ use crate::domain::{
     WindowUse, text,
 };
 
-/// The longest answer to an aside about one finding. Tokens; own: a verdict and a paragraph.
+/// Longest answer to a request about one finding, in tokens. Not from the literature: a verdict and a paragraph.
 const MAX_OPINION_TOKENS: u64 = 1_000;
 
 impl ConversationEngine {
@@ -37,14 +37,14 @@ impl ConversationEngine {
         self.send_request(ConversationStage::Summary, asked, window, request)
     }
 
-    /// Takes the model's summary in place of the local one, unless there is none.
+    /// Replaces the local summary by the model's summary, unless that is empty.
     pub(super) fn accept_summary(&mut self, response: &ChatResponse) {
         if !response.text.trim().is_empty() {
             self.window.set_summary(&response.text);
         }
     }
 
-    /// Asks about the next finding that wants a second opinion, or ends the run.
+    /// Requests the next second opinion, or ends the run if none is left.
     pub(super) fn ask_next_opinion(&mut self) -> Vec<ConversationEffect> {
         let Some(finding) = self.opinions.pop_front() else { return self.close() };
         let words = (self.render_prompt)(ConversationPrompt::Opinion { finding: &finding });
@@ -70,7 +70,8 @@ impl ConversationEngine {
         self.send_request(ConversationStage::Opinion, asked, window, request)
     }
 
-    /// What the model said about a finding: one that it calls false is set aside, with its reason.
+    /// Applies the model's opinion on a finding. A finding that the model calls false is rejected with the model's
+    /// reason.
     pub(super) fn apply_opinion(&mut self, response: &ChatResponse) -> Vec<ConversationEffect> {
         let Some(finding) = self.judged.take() else { return self.close() };
         let (opinion, reason) = parse_opinion(&response.text);
@@ -81,7 +82,8 @@ impl ConversationEngine {
                 RejectedReport { report: to_reported(&finding), reason: format!("second opinion: {reason}") };
             self.rejected.push(rejected.clone());
             let turn = self.turn + self.judgements;
-            // Before the verdict takes it from the findings: a journal that ends here tells of it twice, not never.
+            // Recorded before the verdict removes the finding: a journal that ends here contains the problem twice
+            // rather than never.
             effects.push(ConversationEffect::Append(RunEvent::Rejected { turn, rejected: Box::new(rejected) }));
         }
         effects.push(ConversationEffect::Append(RunEvent::Judged { finding_id: finding.finding_id, opinion, reason }));
@@ -90,7 +92,7 @@ impl ConversationEngine {
     }
 }
 
-/// The verdict in an answer; unsure where there is none.
+/// Parses the verdict of an answer; unsure if there is none.
 fn parse_opinion(said: &str) -> (Opinion, String) {
     #[derive(serde::Deserialize)]
     struct OpinionAnswer {

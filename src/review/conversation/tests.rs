@@ -1,4 +1,4 @@
-//! Whole conversations, played with the engine alone.
+//! Plays whole conversations with the engine alone.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ fn limits() -> ConversationLimits {
     }
 }
 
-/// A token is four bytes.
+/// Counts four bytes as one token.
 fn tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(4)
 }
@@ -85,7 +85,7 @@ fn answer(text: &str, calls: Vec<ToolCall>, stop: StopReason) -> ChatResponse {
     ChatResponse { text: text.to_owned(), calls, opaque: Vec::new(), stop, usage, model: "m-1".to_owned() }
 }
 
-/// A report of one finding per line.
+/// Returns a report with one finding per line number.
 fn report(path: &str, lines: &[u32]) -> String {
     let findings: Vec<_> = lines
         .iter()
@@ -111,20 +111,20 @@ fn notes(report: &ReportedProblem) -> Vec<String> {
     (report.line_start == 7).then(|| "the suggestion is kept in words".to_owned()).into_iter().collect()
 }
 
-/// Requests of which it is known what came of them.
+/// Counts the requests with a recorded outcome.
 fn answered(journal: &[RunEvent]) -> usize {
     let is_answer = |event: &&RunEvent| matches!(event, RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. });
     journal.iter().filter(is_answer).count()
 }
 
-/// What the world around an engine does.
+/// Plays the world around an engine.
 struct ConversationPlayer {
     answers: VecDeque<Result<ChatResponse, ErrorClass>>,
     result_bytes: usize,
     journal: Vec<RunEvent>,
     recorded: ResumeLog,
     requests: Vec<ChatRequest>,
-    /// Entries after which the process dies.
+    /// Number of journal entries after which the process dies.
     dies_after: Option<usize>,
 }
 
@@ -140,7 +140,7 @@ impl ConversationPlayer {
         }
     }
 
-    /// Plays to the end; `None` when it died on the way.
+    /// Plays to the end. Returns `None` if the process died on the way.
     fn play(&mut self, task: ReviewTask) -> Option<ReviewOutcome> {
         let mut dialog = ConversationEngine::new();
         let mut effects = VecDeque::from(dialog.handle(ConversationEvent::Started(Box::new(task))));
@@ -212,7 +212,7 @@ impl ConversationPlayer {
     }
 }
 
-/// Twenty turns with large tool results, a finding or two in each.
+/// Returns twenty turns with large tool results and one or two findings in each.
 fn long_review() -> Vec<ChatResponse> {
     (1..=20u32)
         .map(|turn| match turn {
@@ -273,7 +273,7 @@ fn a_restart_after_any_entry_pays_for_no_turn_twice_and_finds_the_same() {
         assert_eq!(player.journal.len(), cut);
         player.recorded = ResumeLog::from_events(&player.journal);
         let paid = answered(&player.journal);
-        // An answer that was not recorded is asked for again; whatever was is not.
+        // An unrecorded answer is requested again; a recorded answer is not.
         player.answers = long_review().into_iter().skip(paid).map(Ok).collect();
         player.requests.clear();
         player.dies_after = None;
@@ -410,7 +410,7 @@ fn a_second_opinion_sets_aside_what_it_calls_false_and_a_restart_does_not_ask_ag
     assert!(outcome.rejected[0].reason.contains("the lock is held"));
 }
 
-/// One turn and a second opinion of whatever it finds.
+/// One turn, and a second opinion on each of its findings.
 fn with_opinions(cost: f64) -> ReviewTask {
     let mut task = task(vec![part("a.rs", 100)]);
     task.limits.opinion = Some(Priority::P1);
@@ -418,14 +418,14 @@ fn with_opinions(cost: f64) -> ReviewTask {
     task
 }
 
-/// Eight turns, and a summary by the model once the window slides.
+/// Eight turns, and a summary by the model when the window slides.
 fn with_summary() -> ReviewTask {
     let mut task = task(vec![part("a.rs", 100)]);
     (task.limits.summary, task.limits.max_turns) = (WindowSummaryAuthor::Model, 8);
     task
 }
 
-/// Plays to the end, and again from after every entry of the journal.
+/// Plays to the end, and again after a cut at every journal entry.
 fn the_same_after_any_restart(
     answers: &[Result<ChatResponse, ErrorClass>],
     asks: impl Fn() -> ReviewTask,
@@ -443,7 +443,7 @@ fn the_same_after_any_restart(
         assert_eq!((ids(&again), player.requests.len()), (ids(&outcome), answers.len() - known), "cut after {cut}");
         assert_eq!(player.journal, whole.journal, "cut after {cut}");
     }
-    // A worker that is gone leaves no more than the journal.
+    // After the death of a worker, only the journal is left.
     let replayed = crate::review::JournalState::from_events(&whole.journal);
     assert_eq!(replayed.findings(), outcome.findings);
     assert_eq!((&replayed.rejected, &replayed.notes), (&outcome.rejected, &outcome.notes));
@@ -493,7 +493,7 @@ fn what_is_paid_for_counts_whatever_the_budget_says_now() {
 fn what_is_asked_beside_the_turns_is_paid_for_from_the_budget() {
     let mut player = ConversationPlayer::new(long_review());
     let mut task = with_summary();
-    // Six turns and the summary, a quarter each.
+    // Six turns and the summary, 0.25 dollars each.
     task.limits.budget.cost = Some(1.75);
     let outcome = player.play(task).expect("an end");
     assert_eq!((outcome.cancel, player.requests.len()), (Some(CancelReason::BudgetExhausted), 7));

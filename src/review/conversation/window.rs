@@ -1,61 +1,67 @@
-//! The window: which messages the next request holds, and what stands for those it does not.
+//! The window: selects the messages of the next request and the summary of all other messages.
 //!
-//! Invariants: the pinned task stays, first; no tool result is sent without its call; what is composed never exceeds
-//! the limit, whatever the messages are. Counts are by the model's encoding, corrected by what the provider billed for
-//! the requests so far where that was more.
+//! - The pinned task stays in the window, as the first message.
+//! - No tool result is sent without its call.
+//! - The composed request never exceeds the limit, whatever the messages are.
+//!
+//! Tokens are counted in the model's encoding and corrected by the tokens that the provider billed for earlier
+//! requests.
 
 use super::{ConversationLimits, PromptTokenCounter, window_summary};
 use crate::domain::{ChatMessage, ChatResponse, Usage, WindowUse};
 
-/// What a message costs beside its text, by OpenAI's cookbook ("How to count tokens"). Tokens.
+/// Tokens of a message in addition to its text, from OpenAI's cookbook ("How to count tokens").
 const MESSAGE_OVERHEAD_TOKENS: u64 = 3;
-/// What a tool call costs beside its name and arguments. Tokens; own: what providers bill differs by a few.
+/// Tokens of a tool call in addition to its name and arguments. Not from the literature: providers differ by a few
+/// tokens.
 const CALL_OVERHEAD_TOKENS: u64 = 2;
-/// What was billed for a request, in thousandths of what was counted: within these the difference is taken for words of
-/// the provider's own, which do not grow with the text ...
+/// Ratio of billed to counted tokens, in thousandths, within which the difference counts as fixed text of the provider,
+/// which does not grow with the request.
 const FIXED_OFFSET_RATIO: std::ops::RangeInclusive<u64> = 900..=1_100;
-/// ... within these for another encoding, and outside for something that has nothing to do with the request.
+/// Ratio within which the difference counts as another encoding. A ratio outside has nothing to do with the request and
+/// is ignored.
 const PLAUSIBLE_RATIO: std::ops::RangeInclusive<u64> = 500..=3_000;
-/// Old tool results are masked from this part of the limit on ... (percent)
+/// Percentage of the limit above which old tool results are masked.
 const MASK_START_PERCENT: u64 = 85;
-/// ... until so much is left: the next turns fit without another cut, and the provider's cache holds. (percent)
+/// Percentage of the limit at which masking stops. The distance keeps the next turns without masking, so that the
+/// provider's cache stays valid.
 const MASK_GOAL_PERCENT: u64 = 60;
 
-/// A message of the conversation and what it takes.
+/// A message of the conversation with its token count.
 #[derive(Debug, Clone)]
 pub(super) struct WindowMessage {
     pub message: ChatMessage,
     tokens: u64,
-    /// For a tool result: the line that can stand for it.
+    /// For a tool result: the line that can replace it.
     mask: Option<(String, u64)>,
     masked: bool,
 }
 
-/// All that was said, and how much of it is still sent.
+/// All messages of the conversation, and the part that is still sent.
 pub(super) struct ConversationWindow {
     count: PromptTokenCounter,
     limits: ConversationLimits,
-    /// System prompt and tools.
+    /// Tokens of system prompt and tools.
     fixed: u64,
-    /// The pinned task first.
+    /// All messages; the pinned task is the first.
     items: Vec<WindowMessage>,
-    /// The items `1..start` have slid out.
+    /// The messages `1..start` have left the window.
     start: usize,
     summary: Option<(String, u64)>,
-    /// Billed tokens for counted ones, in thousandths.
+    /// Ratio of billed to counted tokens, in thousandths.
     scale: u64,
-    /// Billed tokens that no text accounts for; negative where less was billed.
+    /// Billed tokens beyond the counted text; negative if fewer tokens were billed.
     offset: i64,
-    /// Counted tokens of the request that is on its way.
+    /// Counted tokens of the request that is under way.
     request_tokens: u64,
 }
 
-/// A request's messages and what was done to make them fit.
+/// The messages of a request and how they were made to fit.
 #[derive(Debug)]
 pub(super) struct ComposedRequest {
     pub messages: Vec<ChatMessage>,
     pub usage: WindowUse,
-    /// How many messages slid out just now, and how many were kept.
+    /// Number of messages that just left the window, and number of kept messages.
     pub slid: Option<(usize, usize)>,
 }
 
@@ -78,12 +84,12 @@ impl ConversationWindow {
         &self.limits
     }
 
-    /// Tokens of a text, as far as is known by now.
+    /// Counts the tokens of a text, with the current correction.
     pub fn count(&self, text: &str) -> u64 {
         self.scale_tokens((self.count)(text))
     }
 
-    /// The request was refused as too long: from now on less is sent.
+    /// Reduces the window after a request was rejected as too long.
     pub fn shrink(&mut self) {
         self.limits.window_tokens = self.limits.window_tokens * 7 / 10;
     }
@@ -97,7 +103,7 @@ impl ConversationWindow {
         self.items.push(WindowMessage { message, tokens, mask, masked: false });
     }
 
-    /// Says something to the model; joined with what was said just before, as some providers want turns to alternate.
+    /// Adds user text. Joins it with directly preceding user text, because some providers require alternating roles.
     pub fn push_user_text(&mut self, text: &str) {
         match self.items.last_mut() {
             Some(WindowMessage { message: ChatMessage::User { text: last }, tokens, .. }) => {
@@ -109,7 +115,7 @@ impl ConversationWindow {
         }
     }
 
-    /// The text of the tool result, cut to what the turn's results may take together.
+    /// Cuts a tool result to its share of the turn's tokens.
     pub fn truncate(&self, text: String, tokens: u64) -> String {
         if self.count(&text) <= tokens {
             return text;
@@ -127,7 +133,7 @@ impl ConversationWindow {
         format!("{}{NOTE}", &text[..fits])
     }
 
-    /// The provider billed so much input for the last request: what is counted from now on is corrected by it.
+    /// Corrects the count by the input tokens that the provider billed for the last request.
     pub fn calibrate(&mut self, usage: &Usage) {
         let Some(ratio) = usage.input.saturating_mul(1_000).checked_div(self.request_tokens) else { return };
         if FIXED_OFFSET_RATIO.contains(&ratio) && self.scale == 1_000 && !self.limits.approximate {
@@ -137,7 +143,7 @@ impl ConversationWindow {
         }
     }
 
-    /// What an answer used, by our own count, where the provider does not say.
+    /// Estimates the usage of an answer if the provider does not report it.
     pub fn estimate_usage(&self, response: &ChatResponse) -> Usage {
         let output = self.count_message(&response.to_message()).saturating_sub(MESSAGE_OVERHEAD_TOKENS);
         Usage {
@@ -147,7 +153,7 @@ impl ConversationWindow {
         }
     }
 
-    /// The messages of the next request.
+    /// Composes the messages of the next request.
     pub fn compose(&mut self, turn: u32, found: &[String]) -> ComposedRequest {
         let mut slid = None;
         let before = self.start;
@@ -189,7 +195,8 @@ impl ConversationWindow {
         ComposedRequest { messages, usage, slid }
     }
 
-    /// What has slid out, as text for whoever sums it up, at most `tokens` of it; the newest stays.
+    /// Returns the messages that left the window as text for a summary, at most `tokens` tokens, newest messages
+    /// preferred.
     pub fn slid_out_text(&self, tokens: u64) -> String {
         let mut text = String::new();
         for item in self.items.iter().take(self.start).skip(1).rev() {
@@ -210,7 +217,7 @@ impl ConversationWindow {
         text
     }
 
-    /// A summary in the place of the local one, cut to what it may take.
+    /// Replaces the local summary, cut to the maximum length.
     pub fn set_summary(&mut self, by_model: &str) {
         let text = by_model.replace('<', "‹").replace('>', "›");
         let text = window_summary::wrap_summary(
@@ -224,7 +231,7 @@ impl ConversationWindow {
         self.items.iter().skip(self.start)
     }
 
-    /// Messages that are sent, the summary aside.
+    /// Returns the number of sent messages without the summary.
     fn sent_count(&self) -> usize {
         (self.items.len().saturating_sub(self.start) + 1).min(self.items.len())
     }
@@ -258,8 +265,8 @@ impl ConversationWindow {
             }
     }
 
-    /// The first kept item such that at most `keep` messages are sent with the pinned one aside, moved back until no
-    /// tool result is without its call.
+    /// Slides the window so that about `keep` messages besides the pinned task stay. Keeps more if the first kept
+    /// message would be a tool result without its call.
     fn slide_to(&mut self, keep: usize, found: &[String]) {
         let mut start = self.items.len().saturating_sub(keep).max(1);
         while start > self.start
@@ -270,11 +277,11 @@ impl ConversationWindow {
         self.start_at(start, found);
     }
 
-    /// Lets the oldest exchange go; `false` when only the last one is left.
+    /// Removes the oldest exchange from the window. Returns `false` if only the last exchange is left.
     fn slide_one(&mut self, found: &[String]) -> bool {
         let next =
             (self.start + 1..self.items.len()).find(|&at| !matches!(self.items[at].message, ChatMessage::Tool { .. }));
-        // The last answer with its results, and what was said after it, stay.
+        // The last answer with its results, and everything after it, stay.
         let last = self.items.iter().rposition(|item| matches!(item.message, ChatMessage::Assistant { .. }));
         match next {
             Some(next) if last.is_none_or(|last| next <= last) => {
@@ -301,7 +308,7 @@ impl ConversationWindow {
         self.summary = Some((text, tokens));
     }
 
-    /// Masks the results of all turns but the last, the oldest first, until `goal` is reached.
+    /// Masks tool results of all turns but the last, oldest first, until at most `goal` tokens remain.
     fn mask_old(&mut self, goal: u64) {
         let last = self.items.iter().rposition(|item| matches!(item.message, ChatMessage::Assistant { .. }));
         for at in self.start..last.unwrap_or(self.start) {
@@ -312,7 +319,7 @@ impl ConversationWindow {
         }
     }
 
-    /// Masks the results of the last turn as well, the longest first.
+    /// Masks tool results of the last turn, longest first, until at most `goal` tokens remain.
     fn mask_new(&mut self, goal: u64) {
         let mut results: Vec<usize> = (self.start..self.items.len()).filter(|&at| self.items[at].can_mask()).collect();
         results.sort_by_key(|&at| std::cmp::Reverse(self.items[at].tokens));
@@ -324,7 +331,7 @@ impl ConversationWindow {
         }
     }
 
-    /// The last resort, for messages that alone are more than a window: each is cut to an equal share.
+    /// Cuts every message to an equal share. The last resort, if single messages exceed the window.
     fn cut_longest(&mut self, limit: u64) {
         self.summary = self.summary.take().filter(|_| self.corrected_tokens() <= limit);
         let others = self.fixed + self.items.first().map_or(0, |item| item.tokens);
@@ -335,7 +342,7 @@ impl ConversationWindow {
             if self.items[at].sent_tokens() <= share {
                 continue;
             }
-            // `cut` counts scaled tokens.
+            // `truncate` expects corrected tokens.
             let to = self.scale_tokens(share.saturating_sub(MESSAGE_OVERHEAD_TOKENS + 2 * CALL_OVERHEAD_TOKENS));
             let mut message = self.items[at].visible_message();
             match &mut message {
@@ -405,7 +412,7 @@ mod tests {
         }
     }
 
-    /// One token a byte: easy to reckon with.
+    /// One token per byte, which makes sums easy.
     fn window(limit: u64) -> ConversationWindow {
         let mut window = ConversationWindow::new(Box::new(|text| text.len() as u64), limits(limit), 100);
         window.push_user_text("task");
@@ -450,7 +457,8 @@ mod tests {
         let early = window.compose(5, &[]);
         assert_eq!((early.messages.len(), early.slid.is_none()), (25, true));
         let late = window.compose(6, &[]);
-        // Of the last ten the first one is a result, so its call comes along; task and summary are on top.
+        // The first of the last ten messages is a tool result, so its call stays as well; task and summary are sent in
+        // addition.
         assert_eq!(late.slid, Some((12, 13)));
         assert_eq!(late.messages.len(), 14);
         assert!(is_sound(&late.messages));

@@ -1,20 +1,20 @@
-//! What slid out of the window, in a few lines: what was read and looked for, what was found, what stayed open.
+//! Summarizes the messages that left the window: tool calls, findings and open questions.
 //!
-//! Made without a model: it costs nothing and is the same again when a run is replayed.
+//! The summary is made without a model: it is free, and a replay gives the same text.
 
 use crate::domain::{ChatMessage, text};
 
-/// Sentences of the model that are kept as open questions, at most.
+/// Maximum number of the model's sentences that are kept as open questions.
 const MAX_QUESTIONS: usize = 12;
-/// Calls that are listed, at most; the newest ones.
+/// Maximum number of listed tool calls; the newest ones are kept.
 const MAX_CALLS: usize = 60;
-/// A line, at most. Characters.
+/// Maximum length of a line.
 const MAX_LINE_CHARS: usize = 160;
 
 const SUMMARY_START: &str = "<conversation_summary>\nEarlier messages left the window. What they came to:\n";
 const SUMMARY_END: &str = "</conversation_summary>";
 
-/// The summary of the messages that went, at most `tokens` long. `found` are the findings so far, a line each.
+/// Summarizes messages in at most `tokens` tokens. `found` are the findings so far, one line each.
 pub(super) fn summarize_messages<'a>(
     gone: impl Iterator<Item = &'a ChatMessage>,
     found: &[String],
@@ -49,7 +49,7 @@ pub(super) fn summarize_messages<'a>(
         let mut titled = false;
         for line in lines {
             let entry = if titled { format!("- {line}\n") } else { format!("{title}\n- {line}\n") };
-            // One more for what two texts cost more together than apart.
+            // One more token, because two texts may cost more together than separately.
             let costs = count(&entry) + 1;
             if costs > left {
                 break;
@@ -63,12 +63,12 @@ pub(super) fn summarize_messages<'a>(
     text
 }
 
-/// A summary that somebody else has written, in the same frame.
+/// Puts a summary of another author into the same frame.
 pub(super) fn wrap_summary(text: &str) -> String {
     format!("{SUMMARY_START}{text}\n{SUMMARY_END}")
 }
 
-/// Sentences that ask, or that announce a look.
+/// Finds sentences that ask a question or announce a check.
 fn find_open_questions(said: &str) -> Vec<String> {
     const ANNOUNCES: [&str; 5] = ["need to check", "have to check", "should verify", "need to verify", "not sure"];
     let sentences = said.split_inclusive(['.', '?', '\n']).map(str::trim);
@@ -81,7 +81,7 @@ fn find_open_questions(said: &str) -> Vec<String> {
         .collect()
 }
 
-/// One harmless line that cannot end the summary's frame.
+/// Converts text into one line without control characters that cannot close the frame of the summary.
 fn escape_line(raw: &str) -> String {
     let line: String = text::sanitize_line(raw).chars().take(MAX_LINE_CHARS).collect();
     line.replace('<', "‹").replace('>', "›")

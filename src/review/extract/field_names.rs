@@ -1,4 +1,4 @@
-//! The fields of a report by the names that models give them.
+//! Reads the fields of a report under the names that models use for them.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::labels::fold_name;
 use super::lenient_json::{LenientObject, LenientValue};
 use crate::domain::LineRange;
 
-// Names as `folded` leaves them, the best one first.
+// Names as `fold_name` returns them, in order of preference.
 pub(super) const LISTS: &[&str] = &["findings", "issues", "codesmells", "smells", "problems", "bugs", "defects"];
 pub(super) const PATH: &[&str] =
     &["reporelativepath", "path", "filepath", "file", "filename", "relativepath", "absolutefilepath", "uri"];
@@ -33,13 +33,14 @@ const END: &[&str] = &["lineend", "endline", "lastline", "end", "to"];
 const RANGE: &[&str] = &["lines", "linerange", "range", "linenumbers"];
 const LOCATION: &[&str] = &["location", "codelocation", "position", "loc", "span"];
 
-/// Objects are looked into this deep for lines: `location`, `range`, `start`, `line`.
+/// Maximum nesting of objects in which lines are searched: `location`, `range`, `start`, `line`.
 const MAX_LINES_DEPTH: usize = 4;
 
-/// Longer texts are not read as lines. Bytes; own.
+/// Maximum size in bytes of a text that is parsed as lines. Not from the literature.
 const MAX_LINES_TEXT_BYTES: usize = 64;
 
-/// Members beyond these are not asked for: an object with more is neither a report nor around one. Own.
+/// Maximum number of members that are searched. Not from the literature: an object with more members is neither a
+/// report nor the parent of one.
 const MAX_MEMBERS: usize = 100;
 
 /// The members of an object by their folded names.
@@ -54,19 +55,19 @@ impl<'v, 'a> ReportFields<'v, 'a> {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
-    /// What has one of these names and is not nothing, in the order of the names.
+    /// Returns the values with one of these names, in the order of the names. Skips null values.
     pub fn values_of(&self, names: &[&str]) -> impl Iterator<Item = &'v LenientValue<'a>> {
         let members = self.0.get(..MAX_MEMBERS).unwrap_or(&self.0);
         let named = names.iter().flat_map(|name| members.iter().filter(move |(own, _)| own == name));
         named.map(|(_, value)| *value).filter(|value| !matches!(value, LenientValue::Null))
     }
 
-    /// The first text under these names that is not blank.
+    /// Returns the first text under these names that is not blank.
     pub fn text(&self, names: &[&str]) -> Option<Cow<'v, str>> {
         self.values_of(names).filter_map(as_text).find(|text| !text.trim().is_empty())
     }
 
-    /// The path, of the object or of its location; may have lines behind a colon.
+    /// Returns the path of the object or of its location. A line number may follow the path after a colon.
     pub fn path(&self) -> Option<Cow<'v, str>> {
         self.text(PATH).or_else(|| {
             let places = self.values_of(LOCATION).chain(self.values_of(&["file"])).filter_map(as_object);
@@ -74,7 +75,7 @@ impl<'v, 'a> ReportFields<'v, 'a> {
         })
     }
 
-    /// The lines, wherever they are said.
+    /// Returns the lines of the object, in any of the known forms.
     pub fn lines(&self) -> Option<LineRange> {
         self.find_lines(MAX_LINES_DEPTH)
     }
@@ -92,7 +93,8 @@ impl<'v, 'a> ReportFields<'v, 'a> {
     }
 }
 
-/// Lines as a number, as text (`12-15`, `L12`, `lines 12 to 15`), as a pair or as an object of these. Line 0 is none.
+/// Parses lines (1-based) from a number, a text (`12-15`, `L12`, `lines 12 to 15`), a pair, or an object of these. Line
+/// 0 counts as no line.
 pub(super) fn parse_lines(value: &LenientValue<'_>, depth: usize) -> Option<LineRange> {
     match value {
         LenientValue::Number(number) => parse_line(*number).map(|line| LineRange::new(line, line)),
@@ -108,11 +110,11 @@ pub(super) fn parse_lines(value: &LenientValue<'_>, depth: usize) -> Option<Line
 }
 
 fn parse_line(number: f64) -> Option<u32> {
-    // Beyond the last line that can be counted is beyond the end of every file.
+    // Large numbers saturate, which is beyond the end of every file.
     (number >= 1.0).then_some(number as u32)
 }
 
-/// The first two numbers of a short text.
+/// Parses the first two numbers of a short text.
 pub(super) fn parse_line_text(text: &str) -> Option<LineRange> {
     if text.len() > MAX_LINES_TEXT_BYTES {
         return None;
@@ -123,7 +125,7 @@ pub(super) fn parse_line_text(text: &str) -> Option<LineRange> {
     Some(LineRange::new(start, numbers.next().unwrap_or(start)))
 }
 
-/// `src/a.rs:12-15` as a path and its lines.
+/// Splits `src/a.rs:12-15` into the path and its lines.
 pub(super) fn split_path_lines(path: &str) -> (&str, Option<LineRange>) {
     let is_line = |text: &str| {
         text.bytes().any(|byte| byte.is_ascii_digit())
@@ -131,7 +133,7 @@ pub(super) fn split_path_lines(path: &str) -> (&str, Option<LineRange>) {
     };
     match path.rsplit_once([':', '#']) {
         Some((before, lines)) if !before.is_empty() && is_line(lines) => match before.rsplit_once(':') {
-            // With a column behind the line.
+            // The line is followed by a column.
             Some((path, line)) if !path.is_empty() && is_line(line) => (path, parse_line_text(line)),
             _ => (before, parse_line_text(lines)),
         },
@@ -146,7 +148,7 @@ pub(super) fn as_object<'v, 'a>(value: &'v LenientValue<'a>) -> Option<&'v Lenie
     }
 }
 
-/// A value as text; a list of texts line by line.
+/// Returns a value as text; a list of texts becomes one text with one line per item.
 pub(super) fn as_text<'v>(value: &'v LenientValue<'_>) -> Option<Cow<'v, str>> {
     match value {
         LenientValue::Text(text) => Some(Cow::Borrowed(text)),

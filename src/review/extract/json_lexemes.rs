@@ -1,11 +1,11 @@
-//! What words, strings and blanks of JSON are made of: quotation marks, escapes, and what may follow a string.
+//! The lexical elements of lenient JSON: quotation marks, escapes, white space, and the text that may follow a string.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
 
-/// Whether this may follow a member's string in an object at this depth, and how many bytes were looked at to tell. What
-/// the window does not tell may follow.
+/// Returns whether the window may follow a member's string in an object at this depth, and the number of bytes read.
+/// Undecided cases count as yes.
 pub(super) fn may_follow(window: &[u8], depth: usize) -> (bool, usize) {
     let blank = blank_length(window);
     let rest = window.get(blank..).unwrap_or_default();
@@ -35,7 +35,8 @@ pub(super) fn may_follow(window: &[u8], depth: usize) -> (bool, usize) {
     (answer.0, blank + answer.1)
 }
 
-/// Whether a key and its colon, or a comment before it, stand here; with a window that ends before, they may.
+/// Returns whether a key with its colon, or with a comment before the colon, begins here, and the number of bytes read.
+/// A window that ends too early counts as yes.
 fn match_key(window: &[u8]) -> (bool, usize) {
     let end = match QuoteMark::detect(window, 0) {
         Some(quote) => match quote.find_closing(window, quote.byte_len()) {
@@ -49,7 +50,7 @@ fn match_key(window: &[u8]) -> (bool, usize) {
     (end > 0 && matches!(rest.get(blank), None | Some(b':' | b'/')), end + blank + 1)
 }
 
-/// A sort of quotation marks.
+/// A kind of quotation mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuoteMark {
     Double,
@@ -75,7 +76,7 @@ impl QuoteMark {
         if matches!(self, Self::Double | Self::Single) { 1 } else { 3 }
     }
 
-    /// Where the next mark that is not escaped begins and ends, from `from` on.
+    /// Returns the start and end of the next unescaped quotation mark from `from` on.
     pub fn find_closing(self, bytes: &[u8], mut from: usize) -> Option<(usize, usize)> {
         let first = match self {
             Self::Double => b'"',
@@ -95,7 +96,7 @@ impl QuoteMark {
     }
 }
 
-/// Bytes of white space at the start, no-break spaces and byte order marks included.
+/// Returns the number of bytes of leading white space, including no-break spaces and byte order marks.
 pub(super) fn blank_length(bytes: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -112,13 +113,13 @@ pub(super) fn is_bare_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-' | b'+' | b'.' | b'/' | b'@')
 }
 
-/// Bytes of a word without quotes at the start; a comment ends it.
+/// Returns the number of bytes of a leading unquoted word; a comment ends the word.
 pub(super) fn bare_length(bytes: &[u8]) -> usize {
     let comment = |at: usize| matches!(bytes.get(at..), Some([b'/', b'/' | b'*', ..]));
     bytes.iter().enumerate().take_while(|&(at, &byte)| is_bare_byte(byte) && !comment(at)).count()
 }
 
-/// The text of a string with its escapes resolved; those that JSON does not have stay as they stand.
+/// Resolves the escapes of a string. Invalid escapes stay unchanged.
 pub(super) fn unescape_string(raw: &str) -> Cow<'_, str> {
     let Some(first) = memchr(b'\\', raw.as_bytes()) else { return Cow::Borrowed(raw) };
     let mut text = String::with_capacity(raw.len());
@@ -134,12 +135,12 @@ pub(super) fn unescape_string(raw: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Resolves the escape at the start of `escape`; what is left of the text.
+/// Resolves the escape at the start of `escape` and returns the rest of the text.
 fn resolve_escape<'a>(escape: &'a str, text: &mut String) -> &'a str {
     let mut chars = escape.chars();
     chars.next();
     let character = match chars.next() {
-        // Cut off in the middle.
+        // The escape was cut off.
         None => return "",
         Some('n') => '\n',
         Some('t') => '\t',
@@ -147,7 +148,7 @@ fn resolve_escape<'a>(escape: &'a str, text: &mut String) -> &'a str {
         Some('b') => '\u{8}',
         Some('f') => '\u{c}',
         Some(plain @ ('"' | '\\' | '/' | '\'' | '`')) => plain,
-        // The string goes on in the next line.
+        // The string continues on the next line.
         Some('\n') => return chars.as_str(),
         Some('u') => {
             let rest = chars.as_str();

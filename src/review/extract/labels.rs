@@ -1,14 +1,14 @@
-//! The words in which models say what sort of problem it is, how bad, how soon and how sure.
+//! Maps the words of models to kinds, severities, priorities and confidences.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::domain::{Confidence, Kind, Priority, Severity};
 
-/// More words than this are not read. Own: a name has fewer.
+/// Maximum number of words that are read. Not from the literature: a name has fewer.
 const MAX_NAME_WORDS: usize = 8;
 
-/// Other names of the kinds, without spaces, signs and capitals; a kind's own word is one as well.
+/// Synonyms of the kinds, as [`fold_name`] returns them. The word of a kind is always valid, too.
 const KIND_SYNONYMS: &[(Kind, &[&str])] = &[
     (
         Kind::LongMethod,
@@ -172,7 +172,7 @@ static KIND_BY_NAME: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
     own.chain(others).collect()
 });
 
-/// Letters and digits in small letters: `startLine`, `start_line` and `Start line` are one name.
+/// Keeps only letters and digits, in lower case: `startLine`, `start_line` and `Start line` are the same name.
 pub(super) fn fold_name(text: &str) -> String {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -181,8 +181,8 @@ fn split_words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).take(MAX_NAME_WORDS).map(fold_name)
 }
 
-/// The kind that a name stands for: the whole name, or else the longest row of its words that is one (`Security / SQL
-/// injection`, `CWE-362: race condition`). `None` for a name that says nothing.
+/// Returns the kind for a name: the whole name, or else the longest sequence of its words that is a known name
+/// (`Security / SQL injection`, `CWE-362: race condition`). Returns `None` for an unknown name.
 pub(super) fn parse_kind(name: &str) -> Option<Kind> {
     let words: Vec<String> = split_words(name).collect();
     let rows = (1..=words.len()).rev().flat_map(|length| words.windows(length));
@@ -204,7 +204,7 @@ pub(super) fn parse_severity(text: &str) -> Option<Severity> {
     })
 }
 
-/// `P1`, `1`, `priority: 1`, or a word for a severity.
+/// Parses `P1`, `1`, `priority: 1`, or a word for a severity.
 pub(super) fn parse_priority(text: &str) -> Option<Priority> {
     let digit = |word: &str| {
         let digit = word.strip_prefix('p').unwrap_or(word);
@@ -213,7 +213,7 @@ pub(super) fn parse_priority(text: &str) -> Option<Priority> {
     split_words(text).find_map(|word| digit(&word)).or_else(|| parse_severity(text).map(Severity::priority))
 }
 
-/// A number as a priority; beyond the last one there is no later.
+/// Converts a number into a priority; greater numbers become the last priority.
 pub(super) fn priority_from_number(number: u8) -> Priority {
     Priority::try_from(number).unwrap_or(Priority::P3)
 }
@@ -231,7 +231,8 @@ pub(super) fn parse_confidence(text: &str) -> Option<Confidence> {
     })
 }
 
-/// A score: a part of 1, of 10 or of 100. Own: from 0.8 on it is high, from 0.5 on medium.
+/// Converts a score out of 1, 10 or 100 into a confidence: high from 0.8, medium from 0.5. The thresholds are not from
+/// the literature.
 pub(super) fn confidence_from_score(score: f64) -> Option<Confidence> {
     let part = match score {
         score if (0.0..=1.0).contains(&score) => score,

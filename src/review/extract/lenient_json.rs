@@ -1,9 +1,13 @@
-//! A reader of JSON as models write it, out of text in which it stands anywhere.
+//! Reads JSON as models write it, out of any surrounding text.
 //!
-//! Beside JSON it takes comments, trailing and forgotten commas, single and typographic quotes, keys and words without
-//! quotes, `NaN`, raw line ends and unescaped quotes in strings, a forgotten closing bracket, and an end in the middle
-//! of anything: what was whole until then is kept, what was not is marked. Invariants: what is JSON is read as JSON
-//! says; the work is linear in the text ([`GENEROUS_STEPS`]); nesting is limited ([`MAX_DEPTH`]); nothing panics.
+//! In addition to JSON it accepts comments, trailing and missing commas, single and typographic quotes, unquoted keys
+//! and words, `NaN`, raw line ends and unescaped quotes in strings, missing closing brackets, and an end of the text at
+//! any place. Values that were complete before the end are kept; incomplete values are marked.
+//!
+//! - Valid JSON is read as JSON defines it.
+//! - The work is linear in the size of the text ([`MAX_STEPS_PER_BYTE`]).
+//! - Nesting is limited ([`MAX_NESTING`]).
+//! - Nothing panics.
 
 use std::borrow::Cow;
 
@@ -11,22 +15,23 @@ use memchr::{memchr, memchr2, memmem};
 
 use super::json_lexemes::{QuoteMark, bare_length, blank_length, is_bare_byte, may_follow, unescape_string};
 
-/// Deeper brackets are not read. Own: reports need 4 of them.
+/// Maximum nesting of brackets. Not from the literature: reports need 4 levels.
 pub(super) const MAX_NESTING: usize = 64;
 
-/// Bytes that are looked at for each byte of the text before the reader stops to guess: then every quote ends its string.
-/// Own: JSON takes 3, an answer in which no quote is escaped 5.
+/// Maximum number of steps per byte of text for guessing where strings end; after that, every quote ends its string.
+/// Not from the literature: valid JSON takes 3 steps per byte, an answer without escaped quotes 5.
 const MAX_STEPS_PER_BYTE: usize = 10;
 
-/// Longer names are no keys. Bytes; own.
+/// Maximum size of a key in bytes. Not from the literature.
 const MAX_KEY_BYTES: usize = 128;
 
-/// How far is looked behind a quote to tell whether it ends its string. Bytes; own: indentation and a key.
+/// Maximum number of bytes that are read after a quote to decide whether it ends its string. Not from the literature:
+/// indentation and a key.
 const MAX_LOOKAHEAD_BYTES: usize = 2 * MAX_KEY_BYTES;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum LenientValue<'a> {
-    /// `null`, what other languages call it, and what is missing.
+    /// `null`, its names in other languages, and a missing value.
     Null,
     Bool(bool),
     Number(f64),
@@ -37,37 +42,37 @@ pub(super) enum LenientValue<'a> {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct LenientObject<'a> {
-    /// In the order of the text; the last one may be torn when the object is.
+    /// In the order of the text. The last member may be incomplete if the object is.
     pub members: Vec<(Cow<'a, str>, LenientValue<'a>)>,
-    /// Where it begins, in bytes.
+    /// Byte offset of the object.
     pub at: usize,
     pub end: ParseEnd,
 }
 
-/// How something ended.
+/// The way in which a value ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParseEnd {
     Whole,
-    /// The text or its fenced block was over.
+    /// The text or its fenced block ended.
     Cut,
-    /// What follows could not be read.
+    /// The following text could not be parsed.
     Broken,
 }
 
-/// What a string stands for; says what may follow it.
+/// The role of a string, which decides what may follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StringRole {
     Member { depth: usize },
     Element,
 }
 
-/// Reads the lists and objects of a text from its start to its end.
+/// A reader of all lists and objects of a text.
 pub(super) struct LenientJsonReader<'a> {
     text: &'a str,
     at: usize,
-    /// Bytes looked at so far, each as often as it was.
+    /// Number of bytes read so far, repeated reads included.
     steps: usize,
-    /// Where the string or comment begins that the text ended in.
+    /// Byte offset of the string or comment that was still open at the end of the text.
     open: Option<usize>,
 }
 
@@ -76,7 +81,7 @@ impl<'a> LenientJsonReader<'a> {
         Self { text, at: 0, steps: 0, open: None }
     }
 
-    /// The next list or object; what cannot be one is passed over.
+    /// Returns the next list or object, skipping other text.
     pub fn next_value(&mut self) -> Option<LenientValue<'a>> {
         self.reopen();
         let rest = self.bytes().get(self.at..)?;
@@ -86,7 +91,8 @@ impl<'a> LenientJsonReader<'a> {
         Some(self.read_value(1, StringRole::Element).0)
     }
 
-    /// A string that took the rest of the text was perhaps only never closed: what is fenced below is read after all.
+    /// Resumes at the next fenced block if a string or comment took the rest of the text, because its end may only be
+    /// missing.
     fn reopen(&mut self) {
         let Some(open) = self.open.take().filter(|_| self.may_look_ahead()) else { return };
         let rest = self.bytes().get(open..).unwrap_or_default();
@@ -116,7 +122,7 @@ impl<'a> LenientJsonReader<'a> {
         self.starts_with("```") || self.starts_with("~~~")
     }
 
-    /// Passes over white space and comments; whether a line ended among them.
+    /// Skips white space and comments. Returns `true` if they contain a line end.
     fn skip_blank(&mut self) -> bool {
         let from = self.at;
         loop {
@@ -166,7 +172,7 @@ impl<'a> LenientJsonReader<'a> {
                     self.at += 1;
                     break ParseEnd::Whole;
                 }
-                // Its own bracket was forgotten.
+                // The closing bracket of the list is missing.
                 Some(b'}') => break ParseEnd::Whole,
                 Some(b',') => self.at += 1,
                 Some(_) if self.is_at_fence() => break ParseEnd::Cut,
@@ -226,8 +232,8 @@ impl<'a> LenientJsonReader<'a> {
         (LenientValue::Object(object), end)
     }
 
-    /// Whether what follows a member or an element may follow it: a comma, a closing bracket, the end, or the next one
-    /// where only the comma is missing.
+    /// Returns `true` if a separator follows a member or an element: a comma, a closing bracket, the end, or the next
+    /// member if only the comma is missing.
     fn skip_to_separator(&mut self) -> bool {
         let new_line = self.skip_blank();
         match self.peek() {
@@ -259,7 +265,7 @@ impl<'a> LenientJsonReader<'a> {
         }
     }
 
-    /// A number or a word that stands without quotes; empty when none does.
+    /// Reads a number or a word without quotes; empty if there is none.
     fn read_bare_word(&mut self) -> &'a str {
         let start = self.at;
         self.at += bare_length(self.bytes().get(start..).unwrap_or_default());
@@ -288,14 +294,14 @@ impl<'a> LenientJsonReader<'a> {
         let bytes = self.bytes();
         let start = self.at + quote.byte_len();
         let mut from = start;
-        // The first quote after which nothing follows that may follow a string.
+        // The first quote that nothing valid follows.
         let mut doubtful: Option<(usize, usize)> = None;
         loop {
             let found = quote.find_closing(bytes, from);
             let until = found.map_or(bytes.len(), |(end, _)| end);
             self.steps += until.saturating_sub(from);
-            // Prose has apostrophes, and some strings are never closed: only double quotes go on in the next line, and
-            // only to a quote that is beyond doubt.
+            // Prose contains apostrophes, and some strings are never closed. Therefore only double quotes may continue
+            // on the next line, and only up to an unambiguous quote.
             let new_line = memchr(b'\n', bytes.get(from..until).unwrap_or_default()).is_some();
             let mut over = new_line && (quote != QuoteMark::Double || doubtful.is_some());
             if let Some((end, next)) = found.filter(|_| !over) {
@@ -310,7 +316,7 @@ impl<'a> LenientJsonReader<'a> {
                 }
             }
             match doubtful {
-                // It ended there after all; what follows it cannot be read.
+                // The string ended at the doubtful quote; the text after it cannot be parsed.
                 Some((end, next)) => return self.close_string(start, end, next),
                 None if over => {
                     self.at = start;
@@ -335,8 +341,9 @@ impl<'a> LenientJsonReader<'a> {
         unescape_string(self.text.get(start..end).unwrap_or_default())
     }
 
-    /// Whether a member's string may end before `at`: a comma and a key follow, a closing bracket, the end, or a key on
-    /// the next line. A quote that was not escaped is rarely followed by these; in JSON one of them always follows.
+    /// Returns `true` if a member's string may end before `at`: a comma and a key, a closing bracket, the end, or a key
+    /// on the next line follows. An unescaped quote inside a string is rarely followed by these; in valid JSON one of
+    /// them always follows.
     fn may_end_at(&mut self, at: usize, role: StringRole) -> bool {
         let StringRole::Member { depth } = role else { return true };
         if !self.may_look_ahead() {
@@ -418,7 +425,7 @@ mod tests {
         assert_eq!(object.end, expected);
     }
 
-    /// Texts that were made to be looked at again and again.
+    /// Texts that try to make the reader read bytes again and again.
     #[rstest]
     #[case::objects("{")]
     #[case::lists("[")]

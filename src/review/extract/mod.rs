@@ -1,9 +1,11 @@
-//! Reports out of a model's answer: the calls of `report_findings` and the JSON that stands anywhere in its text.
+//! Extracts reports from a model's answer: from the calls of `report_findings` and from JSON anywhere in its text.
 //!
-//! A report is a claim by whoever wrote the text. Reviewed code that the model quotes may hold such JSON too, so what
-//! comes out of here is only a finding once it stood up to [`super::examine()`]. Invariants: no answer makes this panic;
-//! the work is linear in the answer; of an answer that was cut off every whole report comes out, and what does not is
-//! said.
+//! A report is an untrusted claim: reviewed code that the model quotes may contain such JSON, too. A report becomes a
+//! finding only through [`super::validate_report()`].
+//!
+//! - No answer causes a panic.
+//! - The work is linear in the size of the answer.
+//! - A truncated answer still yields every complete report, and a message about each incomplete one.
 
 mod field_names;
 mod json_lexemes;
@@ -21,24 +23,25 @@ use crate::domain::text::sanitize_line;
 use crate::domain::{ChatResponse, ReportedProblem};
 use crate::review::conversation::REPORT_FINDINGS_TOOL;
 
-/// Lists in objects in lists are looked into this deep; own: an envelope, its files, their findings, with room.
+/// Maximum nesting in which lists are searched. Not from the literature: an envelope, its files, their findings, and
+/// some reserve.
 const MAX_LIST_DEPTH: usize = 6;
 
-/// So many problems are told one by one. Own: more say nothing new.
+/// Maximum number of problems that are listed. Not from the literature: more add nothing new.
 const MAX_PROBLEMS: usize = 20;
 
-/// What an answer reports.
+/// The reports of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExtractedReports {
-    /// In the order of the answer, the tool calls first. One problem may be told twice.
+    /// In the order of the answer, tool calls first. The same problem may occur twice.
     pub reports: Vec<ReportedProblem>,
-    /// Lines for a person: what could not be read, and where in the answer it stands.
+    /// Messages for the user: unreadable parts and their position in the answer.
     pub problems: Vec<String>,
-    /// Lists of reports, empty ones included: whether the answer says anything in the form that was asked for.
+    /// Number of lists of reports, including empty lists. Zero means that the answer does not have the requested form.
     pub lists: usize,
 }
 
-/// Reads all reports of an answer.
+/// Extracts all reports of an answer.
 pub fn extract_reports(response: &ChatResponse) -> ExtractedReports {
     let mut collector = ReportCollector::default();
     for call in response.calls.iter().filter(|call| call.name == REPORT_FINDINGS_TOOL) {
@@ -54,19 +57,19 @@ enum AnswerPart {
     Text,
 }
 
-/// Whether an object is said to be a report, by standing in a list of reports, or has to look like one.
+/// States whether an object is in a list of reports, or must look like a report by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReportHint {
     Report,
     Nothing,
 }
 
-/// Where something stands, to say so.
+/// A position in the answer, for messages.
 #[derive(Clone, Copy)]
 struct AnswerLocation<'t> {
     source: AnswerPart,
     text: &'t str,
-    /// For JSON within a string of the text: where that stands.
+    /// For JSON inside a string of the text: the byte offset of that string.
     within: Option<usize>,
 }
 
@@ -121,13 +124,13 @@ impl ReportCollector {
         }
     }
 
-    /// Looks for reports in a value; `path` is the file that the values around it are about.
+    /// Searches for reports in a value; `path` is the file that the surrounding values are about.
     fn visit_value(&mut self, value: &LenientValue<'_>, path: &str, place: AnswerLocation<'_>, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
         match value {
             LenientValue::Object(object) => self.visit_object(object, path, ReportHint::Nothing, place, depth),
             LenientValue::List(items) => {
-                // Among reports the others are reports as well.
+                // If one object in a list is a report, all others are reports, too.
                 let reports = items
                     .iter()
                     .filter_map(as_object)
@@ -165,7 +168,7 @@ impl ReportCollector {
             let path = own_path.as_deref().unwrap_or(path);
             for (name, value) in fields.iter() {
                 match value {
-                    // A tool call that was written out as text.
+                    // A tool call that was written as text.
                     LenientValue::Text(_) if name == "arguments" && can_hold_reports(value) => {
                         self.visit_named_list(value, path, object.at, place, depth);
                     }
@@ -175,7 +178,7 @@ impl ReportCollector {
         }
     }
 
-    /// Takes what stands under a name for reports; `at` is where the object around it begins.
+    /// Reads the value of a known list name as reports; `at` is the byte offset of the surrounding object.
     fn visit_named_list(
         &mut self,
         list: &LenientValue<'_>,
@@ -197,12 +200,12 @@ impl ReportCollector {
                         _ => self.push_problem(|| format!("{}: report {} is no object", place.describe(at), index + 1)),
                     }
                 }
-                // One that only holds what is no report (the prompt's own example) says nothing.
+                // A list with nothing but the prompt's own example counts as no list.
                 let says = items.is_empty() || self.extracted.reports.len() > before;
                 self.extracted.lists += usize::from(says);
             }
             LenientValue::Object(object) => self.visit_object(object, path, ReportHint::Nothing, place, depth),
-            // JSON that was written into a string once more.
+            // JSON that was encoded as a string again.
             LenientValue::Text(text) if place.within.is_none() => {
                 let place = AnswerLocation { within: Some(at), ..place };
                 let mut reader = LenientJsonReader::new(text);
@@ -222,7 +225,7 @@ impl ReportCollector {
         place: AnswerLocation<'_>,
     ) {
         if object.end != ParseEnd::Whole {
-            // Nothing but a bracket: there is nothing to miss.
+            // An empty object lost nothing.
             if !object.members.is_empty() {
                 let name = fields.text(field_names::TITLE).or_else(|| fields.path()).unwrap_or_default();
                 let name = sanitize_line(report_fields::first_chars(&name, 80)).into_owned();
@@ -251,7 +254,7 @@ impl ReportCollector {
     }
 }
 
-/// Whether a value can hold reports, also as JSON in a string.
+/// Returns `true` if a value can contain reports, including JSON in a string.
 fn can_hold_reports(value: &LenientValue<'_>) -> bool {
     match value {
         LenientValue::List(_) | LenientValue::Object(_) => true,

@@ -1,4 +1,4 @@
-//! An object as a report: its fields read, put into our words and bounded.
+//! Converts an object into a report: reads its fields, normalizes their values and bounds their sizes.
 
 use std::borrow::Cow;
 
@@ -11,30 +11,31 @@ use super::lenient_json::LenientValue;
 use crate::domain::text::{is_unsafe, sanitize_line, sanitize_lines};
 use crate::domain::{Confidence, Kind, LineRange, Priority, ReportedProblem};
 
-// Bounds in characters; own: what a person reads of it, and for code what one finding can be about.
+// Maximum lengths in characters. Not from the literature: what a user reads, and for code what one finding can be
+// about.
 const MAX_PATH_CHARS: usize = 1_000;
 const MAX_TITLE_CHARS: usize = 200;
 const MAX_TEXT_CHARS: usize = 4_000;
 const MAX_QUOTE_CHARS: usize = 4_000;
 const MAX_REPLACEMENT_CHARS: usize = 20_000;
 
-/// Columns of a tab where code is only shown or compared.
+/// Number of columns of a tab in code that is only shown or compared.
 const TAB_COLUMNS: usize = 4;
 
-/// What became of an object.
+/// The result of parsing an object.
 pub(super) enum ReportParseResult {
-    /// With what of it could not be used.
+    /// The report, with notes about its unusable parts.
     Report(Box<ReportedProblem>, Vec<&'static str>),
-    /// It names neither a file nor a problem.
+    /// The object names neither a file nor a problem.
     Nameless,
-    /// The example of a prompt, said after it.
+    /// The example of a prompt, repeated by the model.
     Example,
 }
 
-/// Whether an object that nobody said is a report looks like one: a file, a problem, and one thing more. `path` is the
-/// file that it is known to be about.
+/// Returns `true` if an object outside a list of reports looks like a report: it names a file, a problem, and one more
+/// field. `path` is the file from the surrounding values.
 pub(super) fn looks_like_report(fields: &ReportFields<'_, '_>, path: &str) -> bool {
-    // A name alone names anything.
+    // A `name` field alone occurs in all kinds of objects.
     let problem = || fields.text(&TITLE[..TITLE.len() - 1]).or_else(|| fields.text(EXPLANATION)).is_some();
     let more = [SEVERITY, PRIORITY, CONFIDENCE, KIND, QUOTE, SUGGESTION];
     (!path.is_empty() || fields.path().is_some())
@@ -76,7 +77,7 @@ pub(super) fn parse_report(fields: &ReportFields<'_, '_>, path: &str) -> ReportP
             priority,
             confidence: fields.values_of(CONFIDENCE).find_map(parse_confidence),
             explanation: match explanation.trim() {
-                // What did not fit into one line is not lost.
+                // The first line is the title; the other lines must not be lost.
                 "" if heading.trim().contains('\n') || title.ends_with('…') => clean_prose(heading),
                 said if said == title => String::new(),
                 said => clean_prose(said),
@@ -94,7 +95,7 @@ pub(super) fn parse_report(fields: &ReportFields<'_, '_>, path: &str) -> ReportP
     )
 }
 
-/// Whether a path stands for any path, as in the example of a prompt or in a schema.
+/// Returns `true` if a path is a placeholder, as in the example of a prompt or in a schema.
 fn is_placeholder(path: &str) -> bool {
     let file = path.trim_start_matches('/').strip_prefix("path/to/");
     file.is_some_and(|file| file == "file" || file.starts_with("file.") || file.contains('<'))
@@ -102,10 +103,10 @@ fn is_placeholder(path: &str) -> bool {
         || matches!(path, "..." | "…" | "string" | "relative/path")
 }
 
-/// A title without the priority that stands before it: `[P1] Lock is not released`.
+/// Splits the priority from a title: `[P1] Lock is not released`.
 fn split_priority_mark(title: &str) -> (Option<Priority>, &str) {
     let rest = title.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    // A number alone is an index.
+    // A number without `P` is an index.
     match rest.filter(|(mark, _)| mark.starts_with(['P', 'p'])).map(|(mark, rest)| (mark.parse(), rest)) {
         Some((Ok(priority), rest)) => (Some(priority), rest),
         _ => (None, title),
@@ -130,7 +131,7 @@ fn parse_confidence(value: &LenientValue<'_>) -> Option<Confidence> {
     }
 }
 
-/// The suggestion in words and as code, and the lines that the code replaces.
+/// Parses the suggestion as text and as code, and the lines that the code replaces.
 fn parse_suggestion<'v>(
     fields: &ReportFields<'v, '_>,
     notes: &mut Vec<&'static str>,
@@ -138,7 +139,7 @@ fn parse_suggestion<'v>(
     let nested = fields.values_of(SUGGESTION).find_map(as_object).map(ReportFields::from_object);
     let within = |names| nested.as_ref().and_then(|nested| nested.text(names));
     let words = fields.text(SUGGESTION).or_else(|| within(SUGGESTION_TEXT)).unwrap_or_default();
-    // An empty replacement is one: the lines go.
+    // An empty replacement is valid: it removes the lines.
     let code = fields
         .values_of(REPLACEMENT)
         .find_map(as_text)
@@ -150,7 +151,8 @@ fn parse_suggestion<'v>(
     let mut replacement = None;
     if let Some(code) = code {
         let code = strip_fence(&code);
-        // Code that would hide what it does must not be applied, and a piece of it is no replacement.
+        // Code with invisible characters could hide its effect and must not be applied. A truncated piece of code is no
+        // replacement either.
         if code.chars().any(|c| is_unsafe(c) && !matches!(c, '\t' | '\n' | '\r')) {
             notes.push("its replacement has characters that cannot be seen, and is dropped");
         } else if code.len() > MAX_REPLACEMENT_CHARS && code.chars().count() > MAX_REPLACEMENT_CHARS {
@@ -163,12 +165,12 @@ fn parse_suggestion<'v>(
     (words, replacement, replaced)
 }
 
-/// The first `max` characters.
+/// Returns the first `max` characters.
 pub(super) fn first_chars(text: &str, max: usize) -> &str {
     text.char_indices().nth(max).map_or(text, |(end, _)| text.get(..end).unwrap_or_default())
 }
 
-/// A quote up to its bound, in whole lines where there are several.
+/// Cuts a quote to its maximum length, at a line end if there are several lines.
 fn truncate_code(code: &str) -> &str {
     let first = first_chars(code, MAX_QUOTE_CHARS);
     match first.rfind('\n') {
@@ -177,7 +179,7 @@ fn truncate_code(code: &str) -> &str {
     }
 }
 
-/// Code without the fence around it.
+/// Removes the code fence around code.
 fn strip_fence(code: &str) -> &str {
     let inner = || {
         let fenced = code.trim();
@@ -188,7 +190,7 @@ fn strip_fence(code: &str) -> &str {
     inner().unwrap_or(code)
 }
 
-/// Many lines for a person.
+/// Cleans multi-line text for display and bounds its length.
 fn clean_prose(text: &str) -> String {
     truncate_chars(sanitize_lines(first_chars(text.trim(), MAX_TEXT_CHARS + 1), TAB_COLUMNS), MAX_TEXT_CHARS)
 }
@@ -200,7 +202,7 @@ fn truncate_chars(text: String, max: usize) -> String {
     }
 }
 
-/// The first line that says something, without the marks of a heading.
+/// Returns the first line that is not blank, without heading marks.
 fn first_headline(text: &str) -> Option<String> {
     let line = text
         .lines()

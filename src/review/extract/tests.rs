@@ -1,4 +1,4 @@
-//! Answers as models give them, as tables; and the properties: no text makes it panic, a cut loses only what is torn,
+//! Answers of models as tables, and these properties: no text causes a panic, a cut loses only the incomplete report,
 //! noise changes nothing.
 
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn read(text: &str) -> ExtractedReports {
     extract_reports(&answer(text, &[]))
 }
 
-/// `path:line title` of each report.
+/// Returns `path:line title` of each report.
 fn report_lines(extracted: &ExtractedReports) -> Vec<String> {
     extracted.reports.iter().map(|report| format!("{}:{} {}", report.path, report.line_start, report.title)).collect()
 }
@@ -268,7 +268,7 @@ fn texts_are_bounded() {
 }
 
 prop_compose! {
-    /// Text with everything in it that has a meaning in JSON, Markdown or code.
+    /// Generates text with all characters that have a meaning in JSON, Markdown or code.
     fn tricky()(text in "[a-z0-9 \"'\\\\{}\\[\\],:/*`~“’\n\tü🦀-]{0,40}") -> String { text }
 }
 
@@ -281,7 +281,7 @@ prop_compose! {
     }
 }
 
-/// Around the reports, and whether they are indented.
+/// Generates the text around the reports, and whether they are indented.
 fn envelopes() -> impl Strategy<Value = (&'static str, &'static str, bool)> {
     let envelopes = prop::sample::select(vec![
         ("{\"findings\":[", "]}"),
@@ -291,7 +291,7 @@ fn envelopes() -> impl Strategy<Value = (&'static str, &'static str, bool)> {
     (envelopes, any::<bool>()).prop_map(|((before, after), indented)| (before, after, indented))
 }
 
-/// The text and where each report ends in it.
+/// Returns the text and the end of each report in it.
 fn written(reports: &[serde_json::Value], (before, after, indented): (&str, &str, bool)) -> (String, Vec<usize>) {
     let (mut text, mut ends) = (before.to_owned(), Vec::new());
     for (index, report) in reports.iter().enumerate() {
@@ -305,7 +305,7 @@ fn written(reports: &[serde_json::Value], (before, after, indented): (&str, &str
     (text, ends)
 }
 
-/// The same JSON with what models add to it; `noise` chooses where.
+/// Writes the same JSON with the deviations of models; `noise` chooses their places.
 fn noisy(value: &serde_json::Value, noise: &mut impl FnMut() -> usize, out: &mut String) {
     let gap = ["", " ", "\n", " // it's a \"comment\" {[\n", "/* , ] } \" */", "\u{a0}"];
     let blank = |out: &mut String, noise: &mut dyn FnMut() -> usize| out.push_str(gap[noise() % gap.len()]);
@@ -347,7 +347,7 @@ fn noisy(value: &serde_json::Value, noise: &mut impl FnMut() -> usize, out: &mut
             let escaped = text.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n").replace('\t', "\\t");
             out.push_str(&format!("'{escaped}'"));
         }
-        // Line ends as they are.
+        // Raw line ends.
         serde_json::Value::String(text) if noise().is_multiple_of(3) => {
             out.push_str(&format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")));
         }

@@ -1,4 +1,5 @@
-//! The engine as a table of events and effects, and the property that a cut journal changes nothing.
+//! Tests the engine with a table of events and effects, and the property that cutting the journal anywhere changes
+//! nothing.
 
 use proptest::prelude::*;
 
@@ -47,13 +48,13 @@ fn plan(files: usize, unit_files: usize) -> ReviewPlan {
     }
 }
 
-/// A report that says that these files were read, of 50 lines each.
+/// Returns a report which says that these files were read, 50 lines each.
 fn read(files: &[usize], findings: Vec<Finding>) -> UnitReport {
     let read = files.iter().map(|index| UnitFileRead { path: format!("f{index}.rs"), lines: 50 }).collect();
     UnitReport { findings, read, ..UnitReport::default() }
 }
 
-/// A reviewer that answers the same about the same file, and about all files together.
+/// A reviewer that always reports the same about a file, and about all files together.
 #[derive(Debug, Clone)]
 struct UnitScript {
     plan: ReviewPlan,
@@ -72,7 +73,7 @@ impl UnitScript {
         }
     }
 
-    /// Runs to the end on top of a journal; appends to it.
+    /// Runs to the end from a journal, and appends to it.
     fn run(&self, journal: &mut Vec<RunEvent>) -> (ReviewOutcome, usize) {
         let mut engine = UnitEngine::new();
         let mut calls = 0;
@@ -203,7 +204,7 @@ fn hunks_of_files_that_the_reviewer_leaves_out_are_not_its_to_cover() {
     let effects = engine.handle(UnitEvent::CancelAsked(CancelReason::UserStop));
     let Some(UnitEffect::Finish(outcome)) = effects.last() else { panic!("{effects:?}") };
     for coverage in [&replayed, &outcome.coverage] {
-        // Two hunks a file: one covered, one left out, one that could not be read, one not reached.
+        // Two hunks per file: one file covered, one left out, one unreadable, one not reached.
         assert_eq!((coverage.hunks_covered, coverage.hunks_total, coverage.hunks_left_out), (2, 6, 2));
         assert_eq!((coverage.files_covered, coverage.reviewable_file_count(), coverage.files_total), (1, 3, 5));
     }

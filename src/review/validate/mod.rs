@@ -1,8 +1,9 @@
-//! The critic's look at one report: whether what it says can be true of the snapshot, and what of it is made a finding.
+//! Validates a report against the snapshot and converts it into a finding.
 //!
-//! Invariants: a finding lies within a file of the snapshot and quotes that file, not the model; what was hidden in the
-//! file is not quoted; a report that does not hold is rejected with a reason, none is dropped. Texts of the report are
-//! the caller's to free of secrets.
+//! - A finding lies within a file of the snapshot and quotes that file, not the model.
+//! - Hidden text of the file is not quoted.
+//! - An invalid report is rejected with a reason; no report is dropped silently.
+//! - The caller removes secrets from the texts of the report.
 
 mod quote_search;
 mod scope_lines;
@@ -25,13 +26,14 @@ use crate::domain::{
     Severity, Time,
 };
 
-/// Longer places are cut to the quoted part. Lines; own: nobody can look at more at once.
+/// Maximum number of lines of a finding; a longer range is cut to the quoted part. Not from the literature: nobody can
+/// inspect more at once.
 const MAX_FINDING_LINES: u32 = 200;
 
-/// What became of a report.
+/// The result of validating a report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReportValidation {
-    /// Run ids and times are the caller's to set; `notes` say what of the report was dropped.
+    /// The caller sets run ids and times. `notes` names the parts of the report that were dropped.
     Finding {
         finding: Box<Finding>,
         notes: Vec<String>,
@@ -39,31 +41,31 @@ pub enum ReportValidation {
     Rejected(RejectedReport),
 }
 
-/// Where a problem is.
+/// The location of a problem.
 struct ProblemLocation {
     lines: LineRange,
-    /// The lines that identify it.
+    /// The lines that identify the problem.
     anchor: LineRange,
     confidence: Confidence,
     target: ReplacementTarget,
 }
 
-/// Holds a report against the snapshot; `file` gives the text of a path in it, and is asked for each of
-/// [`ScopeLines::paths`] until there is one.
+/// Validates a report against the snapshot. `file` returns the text of a path; it is called for each of
+/// [`ScopeLines::candidate_paths`] until a path exists.
 ///
-/// | the report | becomes |
+/// | the report | result |
 /// |---|---|
-/// | a path outside the repository, or that the snapshot has not | rejected |
-/// | a quote that stands at its lines | a finding there |
-/// | a quote that stands elsewhere in the file | a finding at the nearest such place; less sure where there are several, or where only one telling line of the quote stands |
-/// | a quote that stands nowhere in the file | rejected |
-/// | no quote, lines that the file has | a finding there, less sure |
-/// | no quote, no line, a changed file | a finding at its first changed line, hardly sure |
-/// | no quote, lines that the file has not, or none in an unchanged file | rejected |
-/// | a file that is not changed | a finding if the explanation names a changed file or symbol, else rejected |
+/// | a path outside the repository or the snapshot | rejected |
+/// | a quote that occurs at the claimed lines | a finding there |
+/// | a quote that occurs elsewhere in the file | the nearest place; lower confidence if several, or one line matches |
+/// | a quote that does not occur in the file | rejected |
+/// | no quote, lines inside the file | a finding there, lower confidence |
+/// | no quote, no lines, a changed file | a finding at the first changed line, low confidence |
+/// | no quote, lines outside the file, or no lines in an unchanged file | rejected |
+/// | an unchanged file | a finding if the text names changed code, else rejected |
 ///
-/// Of priority and severity the one that is missing follows from the other ([`Severity::priority`]); without both they
-/// are p2 and medium. Confidence is medium where none is given.
+/// A missing priority follows from the severity, and a missing severity from the priority ([`Severity::priority`]);
+/// without both they are p2 and medium. A missing confidence is medium.
 pub fn validate_report(
     report: &ReportedProblem,
     scope: &ScopeLines,
@@ -87,7 +89,7 @@ pub fn validate_report(
     look().unwrap_or_else(|reason| ReportValidation::Rejected(RejectedReport { report: report.clone(), reason }))
 }
 
-/// Where in the file the problem is.
+/// Locates the problem in the file.
 fn locate_problem(
     report: &ReportedProblem,
     file: &FileText,
@@ -135,15 +137,15 @@ fn locate_problem(
     }
 }
 
-/// The lines of a finding whose quote stands at `found`. The claimed ones stay when the quote says no more than that
-/// they are right: when they lie within it, or it within the part of them that a finding shows.
+/// Returns the lines of a finding whose quote is at `found`. The claimed lines stay if they agree with the quote: if
+/// they lie within it, or if they contain it in the part that a finding shows.
 fn settle_lines(claimed: LineRange, found: LineRange) -> LineRange {
     let shown = LineRange::new(claimed.start, claimed.start.saturating_add(Finding::MAX_QUOTE_LINES as u32 - 1));
     let right = found.contains(claimed) || (claimed.contains(found) && found.start <= shown.end);
     if right && claimed.count() <= MAX_FINDING_LINES { claimed } else { found }
 }
 
-/// What a replacement is for: the lines that the report says, moved as its code moved.
+/// Returns the lines that a replacement replaces: the lines of the report, moved with its code.
 fn replacement_target(report: &ReportedProblem, claimed: Option<LineRange>, found: LineRange) -> ReplacementTarget {
     let Some(claimed) = claimed else { return ReplacementTarget::Lines(report.replaced.unwrap_or(found)) };
     let stated = report.replaced.unwrap_or(claimed);
@@ -165,7 +167,7 @@ fn truncate_lines(lines: LineRange) -> LineRange {
     LineRange::new(lines.start, lines.end.min(lines.start.saturating_add(MAX_FINDING_LINES - 1)))
 }
 
-/// Of a place that is too long, and of which nothing was quoted, the first part that was changed, or else its first line.
+/// Shortens a long range without a quote to its first changed part, or to its first line if nothing in it changed.
 fn changed_part(lines: LineRange, hunks: &[LineRange]) -> LineRange {
     let hunk = hunks.iter().filter(|hunk| hunk.overlaps(lines)).min();
     hunk.map_or(LineRange::new(lines.start, lines.start), |hunk| {
@@ -180,7 +182,7 @@ fn lower_confidence(confidence: Confidence) -> Confidence {
     }
 }
 
-/// How soon and how bad, where one or both are missing.
+/// Returns priority and severity, and completes the missing ones.
 fn complete_urgency(report: &ReportedProblem) -> (Priority, Severity) {
     match (report.priority, report.severity) {
         (Some(priority), Some(severity)) => (priority, severity),

@@ -1,7 +1,8 @@
-//! A file of the snapshot as reports are held against it: where a quote stands in it, and what of it may be shown.
+//! Searches quotes of reports in a file of the snapshot, and returns the text that findings may quote.
 //!
-//! Invariants: quotes are found whatever the white space in them and in the file is; looking for one is linear in the
-//! file; nothing that was hidden comes out of it.
+//! - A quote is found whatever the white space in the quote and in the file is.
+//! - A search takes time linear in the size of the file.
+//! - The module never returns hidden text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,44 +13,46 @@ use crate::domain::anchors::{compute_code_identity, truncate_quote};
 use crate::domain::text::is_unsafe;
 use crate::domain::{Finding, LineRange};
 
-/// Shorter quotes stand anywhere. Bytes without white space; own.
+/// Minimum length of a quote, in bytes without white space. Shorter quotes occur everywhere. Not from the literature.
 const MIN_QUOTE_BYTES: usize = 4;
 
-/// A line of a quote alone tells a place from here on, if it stands there once. Bytes without white space; own.
+/// Minimum length of a single line that identifies a place if it occurs once, in bytes without white space. Not from
+/// the literature.
 const MIN_DISTINCTIVE_BYTES: usize = 12;
 
-/// Lines of a quote that are looked for alone; own: the longest ones tell most.
+/// Maximum number of lines of a quote that are searched individually. Not from the literature: the longest lines are
+/// the most distinctive.
 const MAX_SINGLE_LINES: usize = 5;
 
-/// A file's text, made ready to be asked about often.
+/// The text of a file, prepared for many searches.
 #[derive(Debug, Clone, Default)]
 pub struct FileText {
-    /// The lines without their ends.
+    /// The lines without their line ends.
     lines: Vec<String>,
-    /// Those that are shown otherwise, by their index.
+    /// The masked lines that are shown instead, by index (0-based).
     masked: BTreeMap<usize, String>,
     shown: SqueezedText,
-    /// With what was hidden, where anything was.
+    /// The text with the hidden lines; `None` if nothing is hidden.
     whole: Option<SqueezedText>,
 }
 
-/// What of a text is left without white space.
+/// A text without white space.
 #[derive(Debug, Clone, Default)]
 struct SqueezedText {
     text: String,
-    /// Where each line begins in it.
+    /// Byte offset of each line.
     starts: Vec<usize>,
 }
 
-/// Where a report says that its quote stands.
+/// The place at which a report claims its quote.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum QuoteHint<'a> {
     Lines(LineRange),
-    /// It does not; changed lines are likely.
+    /// The report gives no lines; changed lines are likely.
     Changed(&'a [LineRange]),
 }
 
-/// Where a quote stands.
+/// The place of a quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct QuoteMatch {
     pub lines: LineRange,
@@ -59,18 +62,18 @@ pub(super) struct QuoteMatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MatchCertainty {
     Yes,
-    /// It stands at other places as well, or only a line of it stands here.
+    /// The quote occurs at other places, too, or only a line of the quote occurs here.
     No,
 }
 
 impl FileText {
-    /// A file in which nothing is hidden. Bytes that are no UTF-8 are replaced.
+    /// Creates a file without hidden lines. Invalid UTF-8 is replaced.
     pub fn new(text: &[u8]) -> Self {
         Self::with_hidden(text, |_, _| None)
     }
 
-    /// A file with secrets: `hide` is given each line and the byte at which it begins, and answers with what is shown
-    /// in its place. What models saw of such lines is what is shown; both are looked for.
+    /// Creates a file with secrets. `hide` gets each line and its byte offset, and returns the masked line. Models saw
+    /// the masked lines; searches consider both versions.
     pub fn with_hidden(text: &[u8], mut hide: impl FnMut(&[u8], usize) -> Option<String>) -> Self {
         let mut file = Self::default();
         let mut at = 0;
@@ -89,7 +92,7 @@ impl FileText {
         file
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     pub fn lines(&self) -> u32 {
         u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
     }
@@ -103,7 +106,7 @@ impl FileText {
         start..(lines.end as usize).clamp(start, self.lines.len())
     }
 
-    /// The lines as they stand in the file.
+    /// Returns the lines as they are in the file.
     pub(super) fn raw_lines(&self, lines: LineRange) -> &[String] {
         self.lines.get(self.indices(lines)).unwrap_or_default()
     }
@@ -112,15 +115,16 @@ impl FileText {
         self.masked.range(self.indices(lines)).next().is_some()
     }
 
-    /// The lines as a finding quotes them.
+    /// Returns the lines as a finding quotes them.
     pub(super) fn quote(&self, lines: LineRange) -> String {
         let quoted: Vec<&str> =
             self.indices(lines).take(Finding::MAX_QUOTE_LINES).map(|index| self.shown_line(index)).collect();
         truncate_quote(&quoted.join("\n"))
     }
 
-    /// What identifies a problem at these lines: the first of them that says something, and how many lines above it say
-    /// the same. One line, because the extent that a model gives to a problem differs from run to run.
+    /// Returns the identity of a problem at these lines: the first line with a letter or digit, and the number of equal
+    /// lines above it. A single line is used because the extent that a model gives to a problem differs from run to
+    /// run.
     pub(super) fn identity(&self, lines: LineRange) -> (String, u32) {
         let says = |index: &usize| self.shown_line(*index).contains(|c: char| c.is_alphanumeric());
         let anchor = self.indices(lines).find(says).unwrap_or_else(|| self.indices(lines).start);
@@ -129,7 +133,7 @@ impl FileText {
         (compute_code_identity(self.shown_line(anchor)), u32::try_from(above).unwrap_or(u32::MAX))
     }
 
-    /// Where a quote stands; with several places the nearest one. `None` when it stands nowhere.
+    /// Searches a quote and returns the place nearest to the claimed one; `None` if the quote does not occur.
     pub(super) fn find(&self, quote: &str, near: QuoteHint<'_>) -> Option<QuoteMatch> {
         let codes = || [Some(&self.shown), self.whole.as_ref()].into_iter().flatten();
         let readings = [quote.to_owned(), strip_diff_marks(quote), strip_line_numbers(quote)];
@@ -148,7 +152,7 @@ impl FileText {
     }
 }
 
-/// Whether there is enough of a quote to look for it.
+/// Returns `true` if a quote is long enough to be searched.
 pub(super) fn is_searchable(quote: &str) -> bool {
     strip_whitespace(quote).len() >= MIN_QUOTE_BYTES
 }
@@ -169,9 +173,10 @@ impl SqueezedText {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// The lines in which these bytes lie.
+    /// Returns the lines (1-based) that contain these bytes.
     fn lines_at(&self, start: usize, end: usize) -> LineRange {
-        // Blank lines begin where the next one does: the last of them is the one with the byte.
+        // A blank line has the offset of the next line: of several lines with one offset, the last one contains the
+        // byte.
         let line = |at: usize| u32::try_from(self.starts.partition_point(|&start| start <= at)).unwrap_or(u32::MAX);
         LineRange::new(line(start), line(end.saturating_sub(1)))
     }
@@ -201,7 +206,7 @@ impl SqueezedText {
     }
 }
 
-/// A text without white space; what a model cannot have seen as it is counts as the same sign.
+/// Removes white space. Characters that a model cannot see unchanged are replaced by one common character.
 fn strip_whitespace(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| c.is_whitespace() || is_unsafe(c)) {
         return Cow::Borrowed(text);
@@ -210,7 +215,7 @@ fn strip_whitespace(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept.map(|c| if is_unsafe(c) { char::REPLACEMENT_CHARACTER } else { c }).collect())
 }
 
-/// A piece of a diff as its new side; empty when the quote is none.
+/// Returns the new side of a quoted diff; empty if the quote is no diff.
 fn strip_diff_marks(quote: &str) -> String {
     let mut lines = quote.lines().filter(|line| !line.trim().is_empty());
     if !quote.lines().any(|line| line.starts_with('+')) || !lines.all(|line| line.starts_with(['+', '-', ' '])) {
@@ -220,7 +225,7 @@ fn strip_diff_marks(quote: &str) -> String {
     new.map(|line| line.get(1..).unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// A listing without the numbers before its lines; empty when the quote is none.
+/// Removes the line numbers of a listing; empty if the quote is no listing.
 fn strip_line_numbers(quote: &str) -> String {
     let bare = |line: &str| {
         let rest = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What was changed, as far as a report can be held against it: paths, lines, names.
+//! The paths, changed lines and symbols of a scope, against which reports are validated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::domain::LineRange;
 #[derive(Debug, Clone, Default)]
 pub struct ScopeLines {
     files: BTreeMap<String, Vec<LineRange>>,
-    /// Paths by their last part.
+    /// Paths by file name.
     by_name: BTreeMap<String, Vec<String>>,
     symbols: BTreeSet<String>,
     roots: Vec<String>,
@@ -24,13 +24,13 @@ impl ScopeLines {
         scope
     }
 
-    /// Folders that stand for the repository in absolute paths: its own, and that of a copy an agent works in.
+    /// Sets the folders that mean the repository in absolute paths: its own root and the copy in which an agent works.
     pub fn with_roots(mut self, roots: impl IntoIterator<Item = String>) -> Self {
         self.roots.extend(roots.into_iter().map(|root| root.trim_end_matches('/').to_owned()));
         self
     }
 
-    /// Names of what was changed: functions, types. Those that may be words of prose (`new`, `Store`) tell nothing.
+    /// Sets the names of changed functions and types. Skips names that may be ordinary words (`new`, `Store`).
     pub fn with_symbols(mut self, symbols: impl IntoIterator<Item = String>) -> Self {
         self.symbols.extend(symbols.into_iter().filter(|symbol| is_code_name(symbol)));
         self
@@ -40,21 +40,23 @@ impl ScopeLines {
         self.files.iter().map(|(path, lines)| (path.as_str(), lines.as_slice()))
     }
 
-    /// Whether a report is about no file in scope: what it says must name one, or a symbol.
+    /// Returns `true` if a report is about no file in scope. Its text must then name a file in scope or a symbol.
     pub fn is_outside(&self, reported: &str) -> bool {
         self.candidate_paths(reported).is_ok_and(|paths| paths.iter().all(|path| self.lines(path).is_none()))
     }
 
-    /// The changed lines of a file; `None` when it is not in scope.
+    /// Returns the changed lines of a file; `None` if the file is not in scope.
     pub fn lines(&self, path: &str) -> Option<&[LineRange]> {
         self.files.get(path).map(Vec::as_slice)
     }
 
-    /// The paths in the repository that a report's path may mean, the likeliest first: as it is, without the marks of a
-    /// diff, and where it is a part of one changed path only, or that a part of it, the changed path.
+    /// Returns the repository paths that a report's path may mean, the most likely first: the path itself; the path
+    /// without the prefix of a diff; and the only changed path of which the report's path is a suffix or which is a
+    /// suffix of the report's path.
     ///
     /// # Errors
-    /// Why it is none: a reason for a person.
+    ///
+    /// The reason why the path is invalid, for the user.
     pub fn candidate_paths(&self, reported: &str) -> Result<Vec<String>, String> {
         let path = reported.trim().strip_prefix("file://").unwrap_or(reported.trim());
         if path.is_empty() {
@@ -90,7 +92,7 @@ impl ScopeLines {
         Ok(paths)
     }
 
-    /// Whether a text names a changed file or something that was changed.
+    /// Returns `true` if a text names a changed file or symbol.
     pub fn is_named_in(&self, text: &str) -> bool {
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
         text.split(|c: char| !is_part(c)).map(|word| word.trim_matches('.')).any(|word| {
@@ -102,7 +104,7 @@ impl ScopeLines {
     }
 }
 
-/// Whether a name is none that prose has: with an underscore, a digit or a capital letter within.
+/// Returns `true` if a name is no ordinary word: it contains an underscore, a digit, or a capital after a small letter.
 fn is_code_name(name: &str) -> bool {
     let capital_within = || name.chars().zip(name.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
     name.contains(|c: char| c == '_' || c.is_ascii_digit()) || capital_within()

@@ -1,17 +1,17 @@
-//! Suggestions: replacement text for exact lines, and what it makes of a file.
+//! Suggestions: validates the replacement of a report and applies replacements to a text.
 
 use super::quote_search::FileText;
 use crate::domain::{LineRange, ReportedProblem, Suggestion};
 
-/// The lines that a replacement is for.
+/// The lines that a replacement replaces.
 pub(super) enum ReplacementTarget {
     Lines(LineRange),
-    /// The report's lines are not where its code stands, and how they moved cannot be told.
+    /// The code is not at the report's lines, and its new lines are unknown.
     Unknown,
 }
 
-/// A report's suggestion for a finding at `place`, and what of it had to be dropped and why. A replacement stays only
-/// where it is sure to replace what the model saw.
+/// Returns a report's suggestion for a finding at `place`, and a note if a part was dropped. A replacement stays only
+/// if it certainly replaces the code that the model saw.
 pub(super) fn build_suggestion(
     report: &ReportedProblem,
     file: &FileText,
@@ -56,8 +56,8 @@ fn find_objection(file: &FileText, lines: LineRange, new: &str) -> Option<String
     }
 }
 
-/// The text with these lines replaced; an empty replacement removes them. Lines that are not there are left out of
-/// account. Line ends stay as they are in the text, `\r\n` as well, and so does what its last line ends with.
+/// Returns the text with these lines (1-based, inclusive) replaced; an empty replacement removes them. Lines beyond the
+/// end are ignored. Keeps the line ends of the text, `\r\n` too, and a missing line end of its last line.
 pub fn apply_replacement(text: &str, lines: LineRange, replacement: &str) -> String {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     let start = (lines.start.max(1) as usize - 1).min(all.len());

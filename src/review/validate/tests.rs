@@ -1,11 +1,11 @@
-//! Reports held against a file of a hundred lines, as a table.
+//! Validates reports against a file of a hundred lines, as a table.
 
 use rstest::rstest;
 
 use super::*;
 use crate::domain::{Kind, Suggestion, anchors::Anchors};
 
-/// `let v1 = 1;` to `let v100 = 100;`, with the same line at 40 and 60.
+/// Returns `let v1 = 1;` to `let v100 = 100;`, with equal lines at 40 and 60.
 fn code() -> String {
     let line = |number: u32| match number {
         40 | 60 => "    repeated(here);\n".to_owned(),
@@ -152,7 +152,7 @@ fn what_is_missing_follows(
     assert_eq!((finding.priority, finding.severity, finding.confidence), (soon, bad, Confidence::Medium));
 }
 
-/// As the built-in reviewer makes them, for an anchor of one line.
+/// The ids equal those of the built-in reviewer for a one-line anchor.
 #[test]
 fn ids_are_those_of_the_built_in_reviewer() {
     let text = code();
