@@ -157,7 +157,7 @@ fn new_view(bencher: Bencher) {
     bencher.bench_local(|| {
         serial += 1;
         // As if it were another one.
-        app.view = Arc::default();
+        app.store.view = Arc::default();
         update(&mut app, NOW, AppMessage::Filtered { serial, view: Arc::clone(&LARGE), rows: rows.clone() });
     });
 }

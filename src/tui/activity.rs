@@ -45,7 +45,7 @@ impl Role {
 impl App {
     /// Returns the last heartbeat of the run's worker.
     pub fn pulse(&self, run: &str) -> Option<&Heartbeat> {
-        self.pulses.iter().find(|(id, _)| id == run).map(|(_, pulse)| pulse)
+        self.store.pulses.iter().find(|(id, _)| id == run).map(|(_, pulse)| pulse)
     }
 
     /// Returns the current activity of a run, as far as its worker reports it.
@@ -59,11 +59,15 @@ impl App {
 
     /// Returns glyph, word and style of a run's state in a list.
     pub fn run_state(&self, run: &RunRow<'_>) -> (&'static str, &'static str, Role) {
-        let status = (self.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status));
+        let status = (self.display.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status));
         match self.run_activity(run).map(|live| live.state) {
-            Some(mode @ ActivityState::Paused) => (self.glyphs.activity(mode), "paused", Role::from_activity(mode)),
-            Some(mode @ ActivityState::Stalled) => (self.glyphs.activity(mode), "stalled", Role::from_activity(mode)),
-            Some(mode) => (self.glyphs.activity(mode), status.1, Role::from_activity(mode)),
+            Some(mode @ ActivityState::Paused) => {
+                (self.display.glyphs.activity(mode), "paused", Role::from_activity(mode))
+            }
+            Some(mode @ ActivityState::Stalled) => {
+                (self.display.glyphs.activity(mode), "stalled", Role::from_activity(mode))
+            }
+            Some(mode) => (self.display.glyphs.activity(mode), status.1, Role::from_activity(mode)),
             None => status,
         }
     }

@@ -148,64 +148,89 @@ impl PendingCount {
     }
 }
 
-/// State of the cockpit.
+/// Size and looks of the screen.
 #[derive(Debug)]
-pub struct App {
+pub struct DisplaySettings {
     pub columns: u16,
     pub rows: u16,
-    /// Milliseconds since 1970, as of the last message.
-    pub now: i64,
     pub zone: jiff::tz::TimeZone,
-    pub session: SessionInfo,
-    pub keymap: Keymap,
     pub theme: Theme,
     pub depth: ColorDepth,
     /// The settings name a theme, so the terminal's reply about its background does not change it.
     pub theme_is_set: bool,
     pub glyphs: Glyphs,
+}
 
+/// Newest state of the store, as it was read.
+#[derive(Debug, Default)]
+pub struct StoreState {
     pub view: Arc<StoreView>,
-    pub overrides: Arc<FilterOverrides>,
-    /// Indices of the runs that have not ended, newest first.
-    pub active: Vec<u32>,
     /// Heartbeats of the working runs, by run id.
     pub pulses: Vec<(String, Heartbeat)>,
     pub watch: WatchState,
     pub fixes: Arc<FixIndex>,
+    /// Store problem, shown until it is resolved.
+    pub trouble: Option<String>,
+}
 
+/// Pane with the focus, and what is visible.
+#[derive(Debug)]
+pub struct PaneFocus {
     pub focus: Pane,
     /// The list pane to which the detail belongs.
-    pub list_pane: Pane,
+    pub list: Pane,
     pub zoomed: bool,
+}
 
-    pub runs: Vec<RunEntry>,
-    pub run_cursor: Cursor,
+/// List of runs.
+#[derive(Debug, Default)]
+pub struct RunList {
+    pub entries: Vec<RunEntry>,
+    pub cursor: Cursor,
+    /// Indices of the runs that have not ended, newest first.
+    pub active: Vec<u32>,
+    /// Runs whose superseded runs are shown below them.
     pub unfolded: HashSet<String>,
-    /// Run to select as soon as the view contains it.
-    pub awaited_run: Option<String>,
+    /// Run to select as soon as the view of the store contains it.
+    pub awaited: Option<String>,
+}
 
-    pub findings: Vec<u32>,
-    pub finding_cursor: Cursor,
+/// List of findings and its filter.
+#[derive(Debug)]
+pub struct FindingList {
+    /// Indices of the findings that match the filter.
+    pub rows: Vec<u32>,
+    pub cursor: Cursor,
     pub filter_text: String,
     pub filter: FindingFilter,
+    pub overrides: Arc<FilterOverrides>,
     /// Serial numbers of the newest filter request and of the result on the screen.
     pub filter_requested: u64,
     pub filter_applied: u64,
     pub marks: HashSet<String>,
     /// Row at which the range being marked starts; `None` outside range marking.
     pub mark_range_start: Option<usize>,
+}
 
-    pub files: Vec<FileListRow>,
+/// List of the files of a run.
+#[derive(Debug, Default)]
+pub struct FileList {
+    pub rows: Vec<FileListRow>,
+    pub cursor: Cursor,
     /// The run whose files are listed, and the run whose files were requested last.
-    pub files_run: String,
-    pub files_requested: String,
-    pub file_cursor: Cursor,
+    pub run: String,
+    pub requested: String,
+}
 
-    pub tab: Tab,
+/// Detail pane: the page of the selected item.
+#[derive(Debug)]
+pub struct DetailPane {
     pub subject: DetailSubject,
-    pub detail: Option<(DetailSubject, Tab, Box<PageData>)>,
+    pub tab: Tab,
+    /// Loaded data and the subject and tab to which it belongs.
+    pub page: Option<(DetailSubject, Tab, Box<PageData>)>,
     pub doc: Doc,
-    pub doc_width: u16,
+    pub width: u16,
     pub scroll: usize,
     /// The fold at the cursor, and the folds that are open.
     pub fold: Option<FoldKey>,
@@ -215,14 +240,27 @@ pub struct App {
     pub loading: Option<(DetailSubject, Tab)>,
     /// The page may be outdated: it is read again and stays on the screen until the reply arrives.
     pub stale: bool,
+}
 
+/// State of the cockpit.
+#[derive(Debug)]
+pub struct App {
+    /// Milliseconds since 1970, as of the last message.
+    pub now: i64,
+    pub session: SessionInfo,
+    pub keymap: Keymap,
+    pub display: DisplaySettings,
+    pub store: StoreState,
+    pub panes: PaneFocus,
+    pub run_list: RunList,
+    pub finding_list: FindingList,
+    pub file_list: FileList,
+    pub detail: DetailPane,
     /// Views in place of the panes and windows in front of them.
     pub views: ViewStack,
     pub search: String,
     pub count: Option<PendingCount>,
     pub notice: Option<Notice>,
-    /// Store problem, shown until it is resolved.
-    pub trouble: Option<String>,
     pub decisions: TriageProgress,
     /// Progress of the review that the cockpit starts by itself if the repository has none.
     pub first_review: FirstReview,
@@ -258,64 +296,63 @@ impl App {
         let notice =
             (!setup.notices.is_empty()).then(|| Notice { level: NoticeLevel::Error, text: setup.notices.join(" · ") });
         Self {
-            columns: setup.columns,
-            rows: setup.rows,
             now: 0,
-            zone: setup.zone,
             session: setup.session,
             keymap: setup.keymap,
-            theme: setup.theme,
-            depth: setup.depth,
-            theme_is_set: setup.theme_is_set,
-            glyphs: setup.glyphs,
-            view: Arc::default(),
-            overrides: Arc::default(),
-            active: Vec::new(),
-            pulses: Vec::new(),
-            watch: WatchState::default(),
-            fixes: Arc::default(),
-            focus: Pane::Findings,
-            list_pane: Pane::Findings,
-            zoomed: false,
-            runs: Vec::new(),
-            run_cursor: Cursor::default(),
-            unfolded: HashSet::new(),
-            awaited_run: None,
-            findings: Vec::new(),
-            finding_cursor: Cursor::default(),
-            filter_text: filter::DEFAULT.to_owned(),
-            filter: FindingFilter::parse(filter::DEFAULT),
-            filter_requested: 0,
-            filter_applied: 0,
-            marks: HashSet::new(),
-            mark_range_start: None,
-            files: Vec::new(),
-            files_run: String::new(),
-            files_requested: String::new(),
-            file_cursor: Cursor::default(),
-            tab: Tab::Page,
-            subject: DetailSubject::Nothing,
-            detail: None,
-            doc: Doc::default(),
-            doc_width: 0,
-            scroll: 0,
-            fold: None,
-            open_folds: HashSet::new(),
-            context_listing: ContextListing::Sent,
-            loading: None,
-            stale: false,
+            display: DisplaySettings {
+                columns: setup.columns,
+                rows: setup.rows,
+                zone: setup.zone,
+                theme: setup.theme,
+                depth: setup.depth,
+                theme_is_set: setup.theme_is_set,
+                glyphs: setup.glyphs,
+            },
+            store: StoreState::default(),
+            panes: PaneFocus { focus: Pane::Findings, list: Pane::Findings, zoomed: false },
+            run_list: RunList::default(),
+            finding_list: FindingList {
+                rows: Vec::new(),
+                cursor: Cursor::default(),
+                filter_text: filter::DEFAULT.to_owned(),
+                filter: FindingFilter::parse(filter::DEFAULT),
+                overrides: Arc::default(),
+                filter_requested: 0,
+                filter_applied: 0,
+                marks: HashSet::new(),
+                mark_range_start: None,
+            },
+            file_list: FileList::default(),
+            detail: DetailPane {
+                subject: DetailSubject::Nothing,
+                tab: Tab::Page,
+                page: None,
+                doc: Doc::default(),
+                width: 0,
+                scroll: 0,
+                fold: None,
+                open_folds: HashSet::new(),
+                context_listing: ContextListing::Sent,
+                loading: None,
+                stale: false,
+            },
             views: ViewStack::default(),
             search: String::new(),
             count: None,
             notice,
-            trouble: None,
             decisions: TriageProgress::default(),
             first_review: FirstReview::Unknown,
         }
     }
 
     pub fn layout(&self) -> ScreenLayout {
-        let layout = layout::compute_layout(self.columns, self.rows, self.focus, self.list_pane, self.zoomed);
+        let layout = layout::compute_layout(
+            self.display.columns,
+            self.display.rows,
+            self.panes.focus,
+            self.panes.list,
+            self.panes.zoomed,
+        );
         match self.current_notice() {
             Some((_, text)) => layout.with_notice(doc::wrap_words(text, layout.notice_width()).len()),
             None => layout,
@@ -324,7 +361,7 @@ impl App {
 
     /// Returns the message above the footer: the notice, else the store problem.
     pub fn current_notice(&self) -> Option<(NoticeLevel, &str)> {
-        let trouble = || self.trouble.as_deref().map(|text| (NoticeLevel::Error, text));
+        let trouble = || self.store.trouble.as_deref().map(|text| (NoticeLevel::Error, text));
         self.notice.as_ref().map(|notice| (notice.level, notice.text.as_str())).or_else(trouble)
     }
 
@@ -339,8 +376,8 @@ impl App {
 
     /// Returns the run that the detail shows.
     pub fn subject_run(&self) -> Option<RunRow<'_>> {
-        match &self.subject {
-            DetailSubject::Run(id) => self.view.run_index(id).map(|index| self.view.run(index)),
+        match &self.detail.subject {
+            DetailSubject::Run(id) => self.store.view.run_index(id).map(|index| self.store.view.run(index)),
             DetailSubject::File { .. } | DetailSubject::Finding(_) | DetailSubject::Nothing => None,
         }
     }
@@ -348,7 +385,7 @@ impl App {
     /// Returns the number of rows above the page, out of `height`, that show the activity of the run. They do not
     /// scroll.
     pub fn status_rows(&self, height: u16) -> u16 {
-        let shown = matches!(self.tab, Tab::Page | Tab::Turns);
+        let shown = matches!(self.detail.tab, Tab::Page | Tab::Turns);
         let live = self.subject_run().filter(|_| shown).and_then(|run| self.run_activity(&run));
         match (live.map(|live| live.state), height) {
             (None, _) | (_, ..6) => 0,
@@ -365,8 +402,8 @@ impl App {
         const WITH_TURNS: [Tab; 6] = [Tab::Page, Tab::Turns, Tab::Context, Tab::Diff, Tab::Log, Tab::Ledger];
         const WITH_FIX: [Tab; 5] = [Tab::Page, Tab::Fix, Tab::Diff, Tab::Log, Tab::Ledger];
         const WITHOUT: [Tab; 4] = [Tab::Page, Tab::Diff, Tab::Log, Tab::Ledger];
-        if let DetailSubject::Finding(id) = &self.subject
-            && self.fixes.for_finding(id).is_some_and(|fix| !fix.files.is_empty())
+        if let DetailSubject::Finding(id) = &self.detail.subject
+            && self.store.fixes.for_finding(id).is_some_and(|fix| !fix.files.is_empty())
         {
             return &WITH_FIX;
         }
@@ -376,7 +413,7 @@ impl App {
 
     /// Returns the recorded context of the run on the page, if the context page is loaded.
     pub fn shown_context(&self) -> Option<&ContextRecord> {
-        match self.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
+        match self.detail.page.as_ref().map(|(.., loaded)| loaded.as_ref()) {
             Some(PageData::Context(page)) => page.conversation.context.as_deref(),
             _ => None,
         }
@@ -384,7 +421,7 @@ impl App {
 
     /// Returns the key context: the keys that apply now.
     pub fn key_context(&self) -> KeyContext {
-        match (self.views.front(), self.focus) {
+        match (self.views.front(), self.panes.focus) {
             (Some(view), _) => view.key_context(),
             (None, Pane::Runs) => KeyContext::Runs,
             (None, Pane::Findings) => KeyContext::Findings,
@@ -394,59 +431,71 @@ impl App {
     }
 
     pub fn selected_run(&self) -> Option<RunRow<'_>> {
-        self.runs.get(self.run_cursor.selected).map(|entry| self.view.run(entry.index as usize))
+        self.run_list.entries.get(self.run_list.cursor.selected).map(|entry| self.store.view.run(entry.index as usize))
     }
 
     pub fn selected_finding(&self) -> Option<FindingRow<'_>> {
-        self.findings.get(self.finding_cursor.selected).map(|index| self.view.finding(*index as usize))
+        self.finding_list
+            .rows
+            .get(self.finding_list.cursor.selected)
+            .map(|index| self.store.view.finding(*index as usize))
     }
 
     pub fn finding_by_id(&self, id: &str) -> Option<FindingRow<'_>> {
-        self.view.finding_index(id).map(|index| self.view.finding(index))
+        self.store.view.finding_index(id).map(|index| self.store.view.finding(index))
     }
 
     pub fn selected_file(&self) -> Option<&FileListRow> {
-        self.files.get(self.file_cursor.selected)
+        self.file_list.rows.get(self.file_list.cursor.selected)
     }
 
     pub fn current_status(&self, row: &FindingRow<'_>) -> FindingStatus {
-        self.overrides.status_of(row)
+        self.finding_list.overrides.status_of(row)
     }
 
     /// Returns true if any run has not ended.
     pub fn has_active_runs(&self) -> bool {
-        !self.active.is_empty()
+        !self.run_list.active.is_empty()
     }
 
     /// Returns true if the screen shows a running clock; paused runs have none.
     pub fn has_running_clock(&self) -> bool {
         let changes =
             |run: RunRow<'_>| !self.run_activity(&run).is_some_and(|live| live.state == ActivityState::Paused);
-        self.count.is_some() || self.active.iter().any(|index| changes(self.view.run(*index as usize)))
+        self.count.is_some() || self.run_list.active.iter().any(|index| changes(self.store.view.run(*index as usize)))
     }
 
     /// Returns the run of the header: a working run that is not paused, else a paused run, else a waiting run, else
     /// the newest run that is not part of a fix.
     pub fn headline_run(&self) -> Option<RunRow<'_>> {
-        let active = || self.active.iter().map(|index| self.view.run(*index as usize));
+        let active = || self.run_list.active.iter().map(|index| self.store.view.run(*index as usize));
         active()
             .find(|run| run.status.is_working() && !run.paused)
             .or_else(|| active().find(|run| run.status.is_working()))
             .or_else(|| active().next())
-            .or_else(|| (0..self.view.run_count()).map(|index| self.view.run(index)).find(|run| !run.is_fix_review()))
+            .or_else(|| {
+                (0..self.store.view.run_count())
+                    .map(|index| self.store.view.run(index))
+                    .find(|run| !run.is_fix_review())
+            })
     }
 
     pub fn waiting_runs(&self) -> usize {
-        self.active.iter().filter(|index| self.view.run(**index as usize).status == RunStatus::Pending).count()
+        self.run_list
+            .active
+            .iter()
+            .filter(|index| self.store.view.run(**index as usize).status == RunStatus::Pending)
+            .count()
     }
 
     /// Returns true if the finding is marked or lies in the range being marked.
     pub fn is_marked(&self, at: usize, id: &str) -> bool {
-        let in_range = self.mark_range_start.is_some_and(|from| {
-            let (low, high) = (from.min(self.finding_cursor.selected), from.max(self.finding_cursor.selected));
+        let in_range = self.finding_list.mark_range_start.is_some_and(|from| {
+            let (low, high) =
+                (from.min(self.finding_list.cursor.selected), from.max(self.finding_list.cursor.selected));
             (low..=high).contains(&at)
         });
-        in_range || self.marks.contains(id)
+        in_range || self.finding_list.marks.contains(id)
     }
 
     pub fn show_notice(&mut self, tone: NoticeLevel, text: impl Into<String>) {
@@ -457,7 +506,7 @@ impl App {
     /// cockpit needs no timer to stay correct.
     pub fn format_date_or_time(&self, ms: i64) -> String {
         let at = |ms: i64| {
-            jiff::Timestamp::from_millisecond(ms).ok().map(|time| time.to_zoned(self.zone.clone()).datetime())
+            jiff::Timestamp::from_millisecond(ms).ok().map(|time| time.to_zoned(self.display.zone.clone()).datetime())
         };
         let (Some(then), Some(now)) = (at(ms), at(self.now)) else { return String::new() };
         if then.date() == now.date() {
@@ -471,7 +520,7 @@ impl App {
 
     /// Formats a moment as date and time.
     pub fn format_date_time(&self, time: jiff::Timestamp) -> String {
-        time.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
+        time.to_zoned(self.display.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
     }
 
     /// Formats the age of a moment that is `ms` milliseconds after 1970: `2s`, `3m`, `4h`. Used for activity in

@@ -107,10 +107,10 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
                     update(&mut app, now, AppMessage::Filtered { serial, view, rows });
                 }
             }
-            app.loading = None;
-            app.files_requested.clear();
+            app.detail.loading = None;
+            app.file_list.requested.clear();
         }
-        Err(error) => app.trouble = Some(error.to_string()),
+        Err(error) => app.store.trouble = Some(error.to_string()),
     }
     terminal::restore_on_panic();
     let mut terminal = Terminal::acquire()?;
@@ -136,7 +136,8 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
         paths: runner.paths.clone(),
         ambient: ClockAndIds::system(),
     });
-    let effects = effects::Effects::start(loader, runner, control, (ClockAndIds::system(), app.zone.clone()), mailbox);
+    let effects =
+        effects::Effects::start(loader, runner, control, (ClockAndIds::system(), app.display.zone.clone()), mailbox);
     let mut cockpit = EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system() };
     let end = cockpit.run_until_end();
     let left = cockpit.terminal.release();
@@ -246,7 +247,9 @@ fn load_theme(
 
 fn should_query_background(app: &App) -> bool {
     let term = std::env::var("TERM").unwrap_or_default();
-    !app.theme_is_set && matches!(app.depth, ColorDepth::Indexed256 | ColorDepth::TrueColor) && term != "linux"
+    !app.display.theme_is_set
+        && matches!(app.display.depth, ColorDepth::Indexed256 | ColorDepth::TrueColor)
+        && term != "linux"
 }
 
 fn listen_to_signals(mailbox: MessageSender) -> io::Result<()> {
@@ -329,7 +332,7 @@ impl EventLoop {
                     self.suspend()?;
                     return self.handle_message(AppMessage::Resumed);
                 }
-                command => self.effects.dispatch(command, &self.app.view),
+                command => self.effects.dispatch(command, &self.app.store.view),
             }
         }
         Ok(LoopFlow::Continue(()))

@@ -28,7 +28,7 @@ pub const NAMES: usize = 12;
 /// Builds the page of the selected item.
 pub fn build_page(app: &App, width: usize) -> Doc {
     let mut doc = Doc::default();
-    match app.detail.as_ref().map(|(.., loaded)| loaded.as_ref()) {
+    match app.detail.page.as_ref().map(|(.., loaded)| loaded.as_ref()) {
         Some(PageData::Finding(page)) => render_finding(app, page, width, &mut doc),
         Some(PageData::Run(page)) => run::render_run(app, page, width, &mut doc),
         Some(PageData::Turns(page)) => turns::render_turns(app, page, width, &mut doc),
@@ -46,7 +46,9 @@ pub fn build_page(app: &App, width: usize) -> Doc {
         Some(PageData::Log { run, entries }) => run::render_log(app, run.as_deref(), entries, width, &mut doc),
         Some(PageData::Ledger(ledger)) => render_ledger(ledger.as_ref(), width, &mut doc),
         Some(PageData::Failed(error)) => doc.push_paragraph(Role::Warn, error, width),
-        None if app.tab == Tab::Page && app.subject == DetailSubject::Nothing => render_empty(app, width, &mut doc),
+        None if app.detail.tab == Tab::Page && app.detail.subject == DetailSubject::Nothing => {
+            render_empty(app, width, &mut doc)
+        }
         None => {}
     }
     doc
@@ -54,7 +56,7 @@ pub fn build_page(app: &App, width: usize) -> Doc {
 
 /// Explains an empty page and what happens next.
 fn render_empty(app: &App, width: usize, doc: &mut Doc) {
-    if app.view.run_count() == 0 {
+    if app.store.view.run_count() == 0 {
         match &app.first_review {
             FirstReview::Nothing(why) => {
                 doc.push(DocLine::styled(Role::Strong, "Nothing to review yet"));
@@ -80,8 +82,8 @@ fn render_empty(app: &App, width: usize, doc: &mut Doc) {
                 );
             }
         }
-    } else if app.findings.is_empty() {
-        let nothing_left = app.filter_text == DEFAULT;
+    } else if app.finding_list.rows.is_empty() {
+        let nothing_left = app.finding_list.filter_text == DEFAULT;
         doc.push(match nothing_left {
             true => DocLine::styled(Role::Good, "Nothing left to decide"),
             false => DocLine::styled(Role::Strong, "No finding passes the filter"),
@@ -98,7 +100,7 @@ fn render_empty(app: &App, width: usize, doc: &mut Doc) {
 fn render_finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let finding = &page.finding;
     let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
-    let dot = format!(" {} ", app.glyphs.dot);
+    let dot = format!(" {} ", app.display.glyphs.dot);
     let facts = [
         format_kind(finding.kind.word()),
         format!("severity {}", finding.severity),
@@ -125,7 +127,7 @@ fn render_finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         doc.push_blank();
         doc.push_field(status.word(), NAMES, Role::from_finding_status(status), &last.reason, width);
     }
-    if let Some(known) = app.fixes.for_finding(finding.finding_id.as_str()) {
+    if let Some(known) = app.store.fixes.for_finding(finding.finding_id.as_str()) {
         doc.push_blank();
         fix::render_state(app, known, width, doc);
     }
@@ -154,7 +156,7 @@ fn render_finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
 fn build_title(app: &App, priority: Priority, status: FindingStatus) -> DocLine {
     DocLine::styled(Role::from_priority(priority), priority_label(priority))
         .with_span(Role::Faint, "  ")
-        .with_span(Role::from_finding_status(status), app.glyphs.finding_status(status))
+        .with_span(Role::from_finding_status(status), app.display.glyphs.finding_status(status))
         .with_span(Role::from_finding_status(status), " ")
         .with_span(Role::from_finding_status(status), status.word())
 }
@@ -175,7 +177,7 @@ pub fn format_kind(word: &str) -> String {
 }
 
 fn format_location(path: &str, start: u32, end: u32, app: &App) -> String {
-    let dash = app.glyphs.dash;
+    let dash = app.display.glyphs.dash;
     if end > start { format!("{path}:{start}{dash}{end}") } else { format!("{path}:{start}") }
 }
 
@@ -202,7 +204,7 @@ fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
             let depth = (number - start) as usize;
             if depth == MAX_ANCHOR_LINES - ANCHOR_TAIL_LINES {
                 let hidden = anchor - MAX_ANCHOR_LINES;
-                let sign = app.glyphs.ellipsis;
+                let sign = app.display.glyphs.ellipsis;
                 let gap = " ".repeat(digits + 2);
                 doc.push(DocLine::styled(
                     Role::Faint,
@@ -214,7 +216,7 @@ fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
             }
         }
         let mut shown = DocLine { source: Some(number), ..DocLine::default() };
-        let sign = if inside { app.glyphs.bar } else { " " };
+        let sign = if inside { app.display.glyphs.bar } else { " " };
         shown = shown.with_span(Role::from_priority(page.finding.priority), sign);
         shown = shown.with_span(if inside { Role::Muted } else { Role::LineNumber }, &format!("{number:>digits$}"));
         shown = shown.with_span(Role::Normal, "  ");
@@ -362,7 +364,7 @@ pub fn render_diff(app: &App, diff: &FileDiffPage, width: usize, doc: &mut Doc) 
                 .with_span(role, " ");
             // Syntax colours only if the theme marks added lines by background; otherwise the text colour must mark
             // them.
-            let tinted = app.theme.style(Role::Added).bg.is_some();
+            let tinted = app.display.theme.style(Role::Added).bg.is_some();
             match line.side {
                 DiffSide::Both => push_spans(&mut shown, &line.text, &line.spans, Role::Normal),
                 DiffSide::New if tinted && !line.spans.is_empty() => {

@@ -23,22 +23,22 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let head = app.status_rows(body.height);
     draw_activity(painter, Rect { height: head.min(body.height), ..body });
     (body.y, body.height) = (body.y + head, body.height - head);
-    if app.doc.lines.is_empty() {
-        if app.loading.is_some() && app.detail.is_none() {
+    if app.detail.doc.lines.is_empty() {
+        if app.detail.loading.is_some() && app.detail.page.is_none() {
             painter.draw_text(body.x, body.y, body.width, "loading", Role::Faint);
         }
         return;
     }
-    let wanted = if app.focus == Pane::Detail || app.views.front_as::<PromptView>().is_some() {
+    let wanted = if app.panes.focus == Pane::Detail || app.views.front_as::<PromptView>().is_some() {
         app.search.to_lowercase()
     } else {
         String::new()
     };
-    let chosen = update::chosen_fold(app).filter(|_| app.focus == Pane::Detail);
-    let chosen = chosen.and_then(|at| app.doc.folds.get(at)).map(|fold| fold.line);
+    let chosen = update::chosen_fold(app).filter(|_| app.panes.focus == Pane::Detail);
+    let chosen = chosen.and_then(|at| app.detail.doc.folds.get(at)).map(|fold| fold.line);
     for row in 0..body.height {
-        let at = app.scroll + usize::from(row);
-        let Some(line) = app.doc.lines.get(at) else { break };
+        let at = app.detail.scroll + usize::from(row);
+        let Some(line) = app.detail.doc.lines.get(at) else { break };
         if chosen == Some(at) {
             let bar = frame::pane_selection_style(painter, Pane::Detail);
             painter.fill(Rect::new(body.x, body.y + row, body.width, 1), bar);
@@ -46,7 +46,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         }
         draw_line(painter, body.x, body.y + row, body.width, line, &wanted);
     }
-    painter.draw_scroll_thumb(body, app.scroll, app.doc.lines.len());
+    painter.draw_scroll_thumb(body, app.detail.scroll, app.detail.doc.lines.len());
 }
 
 /// Draws the activity of the run, its usage so far, and the end of the model's output.
@@ -62,27 +62,27 @@ fn draw_activity(painter: &mut Painter<'_>, area: Rect) {
     if let Some(pulse) = pulse.filter(|pulse| pulse.tokens.total() > 0) {
         let mut spent = format!("{} tokens", format_brief(pulse.tokens.total()));
         if pulse.cost > 0.0 {
-            spent = format!("{} {} {spent}", format_dollars(pulse.cost), app.glyphs.dot);
+            spent = format!("{} {} {spent}", format_dollars(pulse.cost), app.display.glyphs.dot);
         }
         if usize::from(area.width) >= live.text.width() + spent.width() + 4 {
             right -= painter.draw_text_right(area.x, area.y, area.width, &spent, Role::Muted) + 2;
         }
     }
-    painter.draw_text(area.x, area.y, 1, app.glyphs.activity(live.state), role);
+    painter.draw_text(area.x, area.y, 1, app.display.glyphs.activity(live.state), role);
     let room = right.saturating_sub(area.x + 2);
-    let text = doc::shorten(&live.text, usize::from(room), app.glyphs.ellipsis);
+    let text = doc::shorten(&live.text, usize::from(room), app.display.glyphs.ellipsis);
     painter.draw_text(area.x + 2, area.y, room, &text, role);
     if let Some(pulse) = pulse.filter(|_| live.state != ActivityState::Paused) {
         let room = area.width - 2;
-        let said = doc::shorten_start(&pulse.tail, usize::from(room), app.glyphs.ellipsis);
+        let said = doc::shorten_start(&pulse.tail, usize::from(room), app.display.glyphs.ellipsis);
         painter.draw_text(area.x + 2, area.y + 1, room, &said, Role::Faint);
     }
 }
 
 fn draw_tabs(painter: &mut Painter<'_>, area: Rect) {
     let app = painter.app;
-    let focused = app.focus == Pane::Detail;
-    let page = match &app.subject {
+    let focused = app.panes.focus == Pane::Detail;
+    let page = match &app.detail.subject {
         DetailSubject::Run(_) => "Run",
         DetailSubject::File { .. } => "File",
         DetailSubject::Finding(_) | DetailSubject::Nothing => "Finding",
@@ -101,7 +101,7 @@ fn draw_tabs(painter: &mut Painter<'_>, area: Rect) {
     let gap = if names <= usize::from(area.width) + 3 { 3 } else { 2 };
     let mut x = area.x;
     for tab in app.tabs() {
-        let role = match (*tab == app.tab, focused) {
+        let role = match (*tab == app.detail.tab, focused) {
             (true, true) => Role::Title,
             (true, false) => Role::Strong,
             (false, _) => Role::Faint,
@@ -140,7 +140,7 @@ pub fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &D
             let cut = format!(
                 "{}{}",
                 super::super::doc::fit_start(&piece.text, usize::from(room - 1)).0,
-                painter.app.glyphs.ellipsis
+                painter.app.display.glyphs.ellipsis
             );
             painter.draw_text(at, y, room, &cut, piece.role);
             break;

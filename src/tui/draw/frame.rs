@@ -62,8 +62,8 @@ pub fn draw_header(painter: &mut Painter<'_>, layout: &ScreenLayout) {
 
 /// Returns the label of the watcher or snooze state; `None` if nobody watches and nothing is snoozed.
 fn watch_label(app: &App) -> Option<Cow<'static, str>> {
-    let snoozed = app.watch.snoozed.map(|until| until.as_millisecond()).filter(|until| *until > app.now);
-    match (&app.watch.watcher, snoozed) {
+    let snoozed = app.store.watch.snoozed.map(|until| until.as_millisecond()).filter(|until| *until > app.now);
+    match (&app.store.watch.watcher, snoozed) {
         (_, Some(until)) => Some(format!("snoozed until {}", app.format_date_or_time(until)).into()),
         (WatcherStatus::None, None) => None,
         (WatcherStatus::Known(WatcherInfo { mode: WatchMode::Polling { .. }, .. }), None) => {
@@ -82,20 +82,20 @@ fn describe_scope(run: &RunRow<'_>, app: &App) -> String {
     if let Some(snapshot) = run.snapshot_commit.get(..8) {
         words.push(snapshot.to_owned());
     }
-    words.join(&format!(" {} ", app.glyphs.dot))
+    words.join(&format!(" {} ", app.display.glyphs.dot))
 }
 
 /// Describes the activity of the headline run, or the idle state: glyph, text, style.
 fn describe_engine(app: &App) -> (&'static str, String, Role) {
     let Some(run) = app.headline_run().filter(|_| app.has_active_runs()) else {
         let (state, role) = match app.first_review {
-            FirstReview::Asked if app.view.run_count() == 0 => ("starting", Role::Working),
-            _ if !app.view.complete && app.view.run_count() > 0 => ("loading", Role::Muted),
+            FirstReview::Asked if app.store.view.run_count() == 0 => ("starting", Role::Working),
+            _ if !app.store.view.complete && app.store.view.run_count() > 0 => ("loading", Role::Muted),
             _ => ("idle", Role::Muted),
         };
-        return (app.glyphs.none, state.to_owned(), role);
+        return (app.display.glyphs.none, state.to_owned(), role);
     };
-    let dot = app.glyphs.dot;
+    let dot = app.display.glyphs.dot;
     let waiting = app.waiting_runs();
     let more = match (run.status, waiting) {
         (RunStatus::Pending, 2..) => format!(" {dot} {waiting} waiting"),
@@ -103,7 +103,11 @@ fn describe_engine(app: &App) -> (&'static str, String, Role) {
         (_, waiting) => format!(" {dot} {waiting} waiting"),
     };
     if let Some(live) = app.run_activity(&run) {
-        return (app.glyphs.activity(live.state), format!("{}{more}", live.text), Role::from_activity(live.state));
+        return (
+            app.display.glyphs.activity(live.state),
+            format!("{}{more}", live.text),
+            Role::from_activity(live.state),
+        );
     }
     let state = match run.status {
         RunStatus::Pending => format!("waiting for a worker {dot} {}", app.format_age_of(run.created_ms)),
@@ -116,11 +120,11 @@ fn describe_engine(app: &App) -> (&'static str, String, Role) {
         ),
         status => format!("{status} {dot} active {} ago", app.format_age_of(run.updated_ms)),
     };
-    (app.glyphs.run_status(run.status), format!("{state}{more}"), Role::Working)
+    (app.display.glyphs.run_status(run.status), format!("{state}{more}"), Role::Working)
 }
 
 pub fn draw_divider(painter: &mut Painter<'_>, area: Rect) {
-    let glyph = painter.app.glyphs.vertical;
+    let glyph = painter.app.display.glyphs.vertical;
     for y in area.top()..area.bottom() {
         painter.draw_text(area.x, y, 1, glyph, Role::Rule);
     }
@@ -136,7 +140,7 @@ pub fn draw_title(
     tail: &str,
 ) {
     let app = painter.app;
-    let focused = app.focus == pane;
+    let focused = app.panes.focus == pane;
     let Rect { x, y, width, .. } = area.title;
     let key = match pane {
         Pane::Runs => Some(Action::Runs),
@@ -183,16 +187,16 @@ pub fn draw_notice(painter: &mut Painter<'_>, layout: &ScreenLayout) {
                 x + 1,
                 y,
                 width.saturating_sub(2),
-                &format!("storing{}", app.glyphs.ellipsis),
+                &format!("storing{}", app.display.glyphs.ellipsis),
                 Role::Muted,
             );
         }
         return;
     };
     let (sign, role) = match tone {
-        NoticeLevel::Success => (app.glyphs.done, Role::Good),
-        NoticeLevel::Info => (app.glyphs.dot, Role::Muted),
-        NoticeLevel::Error => (app.glyphs.trouble, Role::Bad),
+        NoticeLevel::Success => (app.display.glyphs.done, Role::Good),
+        NoticeLevel::Info => (app.display.glyphs.dot, Role::Muted),
+        NoticeLevel::Error => (app.display.glyphs.trouble, Role::Bad),
     };
     painter.draw_text(x + 1, y, 1, sign, role);
     let role = if tone == NoticeLevel::Error { Role::Warn } else { Role::Normal };
@@ -215,7 +219,7 @@ pub fn draw_footer(painter: &mut Painter<'_>, area: Rect) {
         let text = count.value.to_string();
         end -= painter.draw_text_right(0, y, end, &text, Role::Accent) + 2;
     }
-    let marked = app.marks.len();
+    let marked = app.finding_list.marks.len();
     if marked > 0 {
         end -= painter.draw_text_right(0, y, end, &format!("{marked} marked"), Role::MarkSign) + 2;
     }
@@ -247,15 +251,15 @@ fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)>
         }
         KeyContext::Findings => vec![A::Addressed, A::Dismiss, A::Reopen, A::Mark, A::Filter, A::Help, A::Quit],
         KeyContext::Files => vec![A::Open, A::Right, A::Edit, A::Copy, A::Search, A::Help, A::Quit],
-        KeyContext::Detail if !app.doc.folds.is_empty() => {
-            let chosen = update::chosen_fold(app).and_then(|at| app.doc.folds.get(at));
-            let open = chosen.is_some_and(|fold| app.open_folds.contains(&fold.key));
+        KeyContext::Detail if !app.detail.doc.folds.is_empty() => {
+            let chosen = update::chosen_fold(app).and_then(|at| app.detail.doc.folds.get(at));
+            let open = chosen.is_some_and(|fold| app.detail.open_folds.contains(&fold.key));
             let first = (A::Open, if open { "fold" } else { "unfold" });
             let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.footer_label()));
             return std::iter::once(first).chain(pause_action(app)).chain(last).collect();
         }
         KeyContext::Detail if app.shown_context().is_some() => {
-            let other = match app.context_listing {
+            let other = match app.detail.context_listing {
                 ContextListing::Sent => "left out",
                 ContextListing::LeftOut => "sent",
             };
@@ -263,10 +267,10 @@ fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)>
             return std::iter::once((A::LeftOut, other)).chain(pause_action(app)).chain(last).collect();
         }
         // Runs and files have no triage actions.
-        KeyContext::Detail if matches!(app.subject, DetailSubject::Run(_)) => {
+        KeyContext::Detail if matches!(app.detail.subject, DetailSubject::Run(_)) => {
             vec![A::NextTab, A::Review, A::Zoom, A::Search, A::Back, A::Help]
         }
-        KeyContext::Detail if matches!(app.subject, DetailSubject::File { .. }) => {
+        KeyContext::Detail if matches!(app.detail.subject, DetailSubject::File { .. }) => {
             vec![A::Edit, A::NextTab, A::Zoom, A::Search, A::Back, A::Help]
         }
         KeyContext::Detail => vec![A::Addressed, A::Dismiss, A::Edit, A::NextTab, A::Zoom, A::Back, A::Help],
@@ -284,7 +288,7 @@ fn pause_action(app: &App) -> Option<(Action, &'static str)> {
 
 /// Returns the style of the selection bar in a pane.
 pub fn pane_selection_style(painter: &Painter<'_>, pane: Pane) -> ratatui::style::Style {
-    selection_style(painter, painter.app.focus == pane)
+    selection_style(painter, painter.app.panes.focus == pane)
 }
 
 /// Returns the style of the selection bar with or without focus.

@@ -25,7 +25,7 @@ impl<'a> Painter<'a> {
     }
 
     pub fn style(&self, role: Role) -> Style {
-        self.app.theme.style(role)
+        self.app.display.theme.style(role)
     }
 
     /// Sets the style laid over the following texts; `None` removes it.
@@ -60,7 +60,7 @@ impl<'a> Painter<'a> {
         let (shown, used) = fit_start(&clean, room.saturating_sub(1));
         self.write_cells(x, y, shown, style);
         if room > 0 {
-            self.write_cells(x + used as u16, y, self.app.glyphs.ellipsis, style);
+            self.write_cells(x + used as u16, y, self.app.display.glyphs.ellipsis, style);
         }
         (used + 1).min(room) as u16
     }
@@ -78,7 +78,7 @@ impl<'a> Painter<'a> {
             Some(at) if at > 0 && at < end.len() / 2 && !clean[..clean.len() - end.len()].ends_with('/') => &end[at..],
             _ => end,
         };
-        let cut = format!("{}{end}", self.app.glyphs.ellipsis);
+        let cut = format!("{}{end}", self.app.display.glyphs.ellipsis);
         self.draw_text(x, y, width, &cut, role)
     }
 
@@ -133,7 +133,7 @@ impl<'a> Painter<'a> {
     /// Draws a horizontal rule.
     pub fn draw_rule(&mut self, x: u16, y: u16, width: u16, role: Role) {
         let style = self.style(role);
-        let glyph = self.app.glyphs.horizontal;
+        let glyph = self.app.display.glyphs.horizontal;
         for x in x..x + width {
             self.write_cells(x, y, glyph, style);
         }
@@ -152,7 +152,7 @@ impl<'a> Painter<'a> {
         let top = (height - size) * offset / (rows - height).max(1);
         let style = self.style(Role::Muted);
         for y in top..(top + size).min(height) {
-            self.write_cells(x, area.y + y as u16, self.app.glyphs.thumb, style);
+            self.write_cells(x, area.y + y as u16, self.app.display.glyphs.thumb, style);
         }
     }
 }

@@ -15,38 +15,46 @@ pub const COUNTS_HEADER: &str = "p0  p1  p2  p3";
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
-    let total = app.view.run_count();
+    let total = app.store.view.run_count();
     let mut facts = Vec::new();
     if total > 0 {
-        let more = if app.view.complete { "" } else { "+" };
+        let more = if app.store.view.complete { "" } else { "+" };
         facts.push((format!("{total}{more}"), Role::Muted));
     }
-    frame::draw_title(painter, area, Pane::Runs, "Runs", &facts, if app.runs.is_empty() { "" } else { COUNTS_HEADER });
+    frame::draw_title(
+        painter,
+        area,
+        Pane::Runs,
+        "Runs",
+        &facts,
+        if app.run_list.entries.is_empty() { "" } else { COUNTS_HEADER },
+    );
     let body = area.body;
-    if app.runs.is_empty() {
+    if app.run_list.entries.is_empty() {
         painter.draw_text(body.x, body.y, body.width, "no review yet", Role::Faint);
         return;
     }
     let bar = frame::pane_selection_style(painter, Pane::Runs);
     // The column is shown only if a visible run used tokens.
     let has_tokens = app
-        .runs
+        .run_list
+        .entries
         .iter()
-        .skip(app.run_cursor.offset)
+        .skip(app.run_list.cursor.offset)
         .take(usize::from(body.height))
-        .any(|entry| app.view.run(entry.index as usize).tokens > 0);
+        .any(|entry| app.store.view.run(entry.index as usize).tokens > 0);
     for row in 0..body.height {
-        let at = app.run_cursor.offset + usize::from(row);
-        let Some(entry) = app.runs.get(at).copied() else { break };
-        let run = app.view.run(entry.index as usize);
+        let at = app.run_list.cursor.offset + usize::from(row);
+        let Some(entry) = app.run_list.entries.get(at).copied() else { break };
+        let run = app.store.view.run(entry.index as usize);
         let (x, y, width) = (body.x, body.y + row, body.width);
-        if at == app.run_cursor.selected {
+        if at == app.run_list.cursor.selected {
             painter.fill(Rect::new(x, y, width, 1), bar);
             painter.set_overlay_style(Some(bar));
         }
         let indent = if entry.nested { 2 } else { 0 };
         if entry.nested {
-            painter.draw_text(x, y, 1, app.glyphs.nested, Role::Faint);
+            painter.draw_text(x, y, 1, app.display.glyphs.nested, Role::Faint);
         }
         let (sign, word, role) = app.run_state(&run);
         let mut left = x + indent;
@@ -62,7 +70,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         if has_tokens && room(right, 7, 26) {
             right -= 7;
             let tokens = match run.tokens {
-                0 => app.glyphs.dash.to_owned(),
+                0 => app.display.glyphs.dash.to_owned(),
                 n @ 1..=9999 => n.to_string(),
                 n => format!("{}k", n / 1000),
             };
@@ -83,8 +91,8 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         let mut scope_width = right.saturating_sub(left + 1);
         let folded = match (entry.folded, entry.unfolded) {
             (0, false) => String::new(),
-            (0, true) => app.glyphs.unfolded.to_owned(),
-            (n, _) => format!("{}{n}", app.glyphs.folded),
+            (0, true) => app.display.glyphs.unfolded.to_owned(),
+            (n, _) => format!("{}{n}", app.display.glyphs.folded),
         };
         if !folded.is_empty() && scope_width > 8 {
             let used = painter.draw_text_right(left, y, scope_width, &folded, Role::Faint);
@@ -94,7 +102,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         painter.draw_text(left, y, scope_width, scope, if entry.nested { Role::Muted } else { Role::Normal });
         painter.set_overlay_style(None);
     }
-    painter.draw_scroll_thumb(body, app.run_cursor.offset, app.runs.len());
+    painter.draw_scroll_thumb(body, app.run_list.cursor.offset, app.run_list.entries.len());
 }
 
 /// Draws findings by priority, four columns each.
@@ -104,7 +112,7 @@ pub fn draw_counts(painter: &mut Painter<'_>, x: u16, y: u16, counts: [u32; 4], 
         let x = x + priority.index() as u16 * 4;
         if n == 0 {
             if status == RunStatus::Completed || counts != [0; 4] {
-                painter.draw_text_right(x, y, 4, painter.app.glyphs.none, Role::Faint);
+                painter.draw_text_right(x, y, 4, painter.app.display.glyphs.none, Role::Faint);
             }
         } else {
             let text = if n > 999 { format!("{}k", n / 1000) } else { n.to_string() };

@@ -50,7 +50,7 @@ pub fn render_context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) 
         ContextRecord::MAX_LISTED => format!("the first {}", text::format_count(ContextRecord::MAX_LISTED, "section")),
         count => text::format_count(count, "section"),
     };
-    match app.context_listing {
+    match app.detail.context_listing {
         ContextListing::Sent => {
             let said = match left_out {
                 0 => "nothing".to_owned(),
@@ -76,7 +76,7 @@ pub fn render_context(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) 
             };
             render_list(app, &title, &context.left_out, width, doc);
             if hidden > 0 && !context.left_out.is_empty() {
-                let said = format!("{} and {hidden} more, none of them stronger", app.glyphs.ellipsis);
+                let said = format!("{} and {hidden} more, none of them stronger", app.display.glyphs.ellipsis);
                 doc.push_paragraph(Role::Muted, &said, width);
             }
         }
@@ -132,7 +132,7 @@ impl ContextShare {
     }
 
     fn appearance(self, app: &App) -> (&'static str, Role, &'static str) {
-        let [pinned, summarized, _, kept, free] = app.glyphs.window;
+        let [pinned, summarized, _, kept, free] = app.display.glyphs.window;
         match self {
             Self::Change => (pinned, Role::Pinned, "change"),
             Self::Code => (kept, Role::Kept, "code"),
@@ -191,7 +191,7 @@ fn render_budget(app: &App, context: &ContextRecord, shares: &[u64; 4], width: u
 /// not fit), and the full legend moves to the end.
 fn build_legend(app: &App, shares: &[u64; 4], width: usize) -> (Vec<DocLine>, Vec<DocLine>) {
     let whole = build_legend_lines(app, shares, width, true);
-    if app.rows >= MIN_TALL_ROWS || whole.len() == 1 {
+    if app.display.rows >= MIN_TALL_ROWS || whole.len() == 1 {
         return (whole, Vec::new());
     }
     let words = Some(build_legend_lines(app, shares, width, false)).filter(|words| words.len() == 1);
@@ -334,7 +334,7 @@ fn render_row(
 ) {
     let of_a_file = !entry.path.is_empty();
     let digits = columns.number - GAP_COLUMNS;
-    let role = match (app.context_listing, of_a_file) {
+    let role = match (app.detail.context_listing, of_a_file) {
         (ContextListing::LeftOut, _) => Role::Muted,
         (ContextListing::Sent, true) => Role::Accent,
         (ContextListing::Sent, false) => Role::Normal,

@@ -13,8 +13,10 @@ use crate::domain::{JournalEntry, Priority, RejectedReport, RunEvent, RunRecord,
 pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     let run = &page.run;
     let (glyph, word, role) = match run.is_paused() {
-        true => (app.glyphs.activity(ActivityState::Paused), "paused", Role::from_activity(ActivityState::Paused)),
-        false => (app.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status)),
+        true => {
+            (app.display.glyphs.activity(ActivityState::Paused), "paused", Role::from_activity(ActivityState::Paused))
+        }
+        false => (app.display.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status)),
     };
     doc.push(
         DocLine::styled(role, glyph)
@@ -32,7 +34,7 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         doc.push_paragraph(Role::Bad, &run.error_summary, width);
     }
     // While the run works, the list row is newer than the record.
-    let row = app.view.run_index(run.run_id.as_str()).map(|index| app.view.run(index));
+    let row = app.store.view.run_index(run.run_id.as_str()).map(|index| app.store.view.run(index));
     let coverage = row.map_or(
         (run.coverage.files_covered, run.coverage.files_total, run.coverage.hunks_covered, run.coverage.hunks_total),
         |row| (row.files_covered, row.files_total, row.hunks_covered, row.hunks_total),
@@ -116,8 +118,8 @@ fn render_set_aside(app: &App, rejected: &[RejectedReport], width: usize, doc: &
     if rejected.is_empty() {
         return;
     }
-    let open = app.open_folds.contains(&FoldKey::SetAside);
-    let sign = if open { app.glyphs.unfolded } else { app.glyphs.folded };
+    let open = app.detail.open_folds.contains(&FoldKey::SetAside);
+    let sign = if open { app.display.glyphs.unfolded } else { app.display.glyphs.folded };
     doc.push_blank();
     let said = format!(" {} set aside", text::format_count(rejected.len(), "report"));
     doc.push_fold(FoldKey::SetAside, DocLine::styled(Role::Faint, sign).with_span(Role::Title, &said));
@@ -160,8 +162,8 @@ fn render_gauge(app: &App, name: &str, part: u32, whole: u32, width: usize, doc:
     let filled = if whole == 0 { 0 } else { room * part.min(whole) as usize / whole as usize };
     doc.push(
         DocLine::styled(Role::Muted, &format!("{name:<NAMES$}"))
-            .with_span(Role::Filled, &app.glyphs.filled.repeat(filled))
-            .with_span(Role::Empty, &app.glyphs.empty.repeat(room - filled))
+            .with_span(Role::Filled, &app.display.glyphs.filled.repeat(filled))
+            .with_span(Role::Empty, &app.display.glyphs.empty.repeat(room - filled))
             .with_span(Role::Normal, &label),
     );
 }
@@ -237,7 +239,7 @@ pub fn render_file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
         let status =
             app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
         let line = DocLine::styled(Role::from_priority(finding.priority), priority_label(finding.priority))
-            .with_span(Role::from_finding_status(status), &format!(" {} ", app.glyphs.finding_status(status)))
+            .with_span(Role::from_finding_status(status), &format!(" {} ", app.display.glyphs.finding_status(status)))
             .with_span(Role::Muted, &format!("{:>digits$}  ", finding.line_start))
             .with_span(Role::Normal, &finding.title);
         doc.push(DocLine { source: Some(finding.line_start), ..line });
@@ -262,7 +264,7 @@ pub fn render_log(app: &App, run: Option<&RunRecord>, entries: &[JournalEntry], 
 }
 
 fn render_entry(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
-    let time = entry.at.to_zoned(app.zone.clone()).strftime("%H:%M:%S").to_string();
+    let time = entry.at.to_zoned(app.display.zone.clone()).strftime("%H:%M:%S").to_string();
     const SIGNS: usize = 12;
     let (word, role, what) = match &entry.event {
         RunEvent::Started { attempt: 1, .. } => ("started", Role::Muted, "a worker took the run on".to_owned()),

@@ -40,15 +40,15 @@ pub fn render_turns(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
     // A finished run gets no further turns.
     let ended = page.run.status.is_terminal();
     let expected = if ended { 0 } else { app.session.max_turns };
-    let short = app.rows < MIN_TALL_ROWS;
-    window::render_chart(&app.glyphs, &turns, expected, (width, if short { 3 } else { 5 }), doc);
+    let short = app.display.rows < MIN_TALL_ROWS;
+    window::render_chart(&app.display.glyphs, &turns, expected, (width, if short { 3 } else { 5 }), doc);
     if !short {
-        window::render_legend(&app.glyphs, width, doc);
+        window::render_legend(&app.display.glyphs, width, doc);
     }
     render_heading(width, turns.len(), doc);
     for turn in &turns {
         render_figures(app, turn, width, doc);
-        match app.open_folds.contains(&FoldKey::Turn(turn.number)) {
+        match app.detail.open_folds.contains(&FoldKey::Turn(turn.number)) {
             true => render_unfolded(app, turn, ended, width, doc),
             false => render_folded(app, turn, ended, width, doc),
         }
@@ -60,7 +60,7 @@ pub fn render_turns(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
     }
     if short {
         doc.push_blank();
-        window::render_legend(&app.glyphs, width, doc);
+        window::render_legend(&app.display.glyphs, width, doc);
     }
     if !ended {
         doc.follow = FollowMode::StickToEnd;
@@ -117,8 +117,8 @@ fn render_gauge_line(app: &App, name: &str, said: &str, share: Option<f64>, widt
         let filled = ((share * room as f64).round() as usize).min(room);
         let role = if share < 0.8 { Role::Filled } else { Role::Warn };
         line = line
-            .with_span(role, &format!("   {}", app.glyphs.filled.repeat(filled)))
-            .with_span(Role::Empty, &app.glyphs.empty.repeat(room - filled))
+            .with_span(role, &format!("   {}", app.display.glyphs.filled.repeat(filled)))
+            .with_span(Role::Empty, &app.display.glyphs.empty.repeat(room - filled))
             .with_span(Role::Muted, &format!("  {:.0} %", share * 100.0));
     }
     doc.push(line);
@@ -144,17 +144,18 @@ fn render_heading(width: usize, turns: usize, doc: &mut Doc) {
 /// Renders the figures of a turn; this line is the title of the turn's fold.
 fn render_figures(app: &App, turn: &Turn, width: usize, doc: &mut Doc) {
     let key = FoldKey::Turn(turn.number);
-    let sign = if app.open_folds.contains(&key) { app.glyphs.unfolded } else { app.glyphs.folded };
+    let sign =
+        if app.detail.open_folds.contains(&key) { app.display.glyphs.unfolded } else { app.display.glyphs.folded };
     let line = DocLine::styled(Role::Faint, sign)
         .with_span(Role::Strong, &format!(" {:>2}", turn.number))
         .with_span(Role::Muted, &format!("  {:<13}", phase_label(turn.phase)));
     let used = 1 + 3 + 2 + 13;
     let usage = turn.usage();
     let answered = turn.answer().is_some();
-    let figure = |n: u64| if answered { format_compact(n) } else { app.glyphs.dash.to_owned() };
+    let figure = |n: u64| if answered { format_compact(n) } else { app.display.glyphs.dash.to_owned() };
     let time = match turn.answer() {
         Some(answer) => format_elapsed(answer.took_ms),
-        None => app.glyphs.dash.to_owned(),
+        None => app.display.glyphs.dash.to_owned(),
     };
     let new = match turn.new_findings() {
         0 => String::new(),
@@ -165,7 +166,7 @@ fn render_figures(app: &App, turn: &Turn, width: usize, doc: &mut Doc) {
         let [input, cached, output, seconds, found] = FIGURE_COLUMNS;
         let room = width - used - FIGURE_COLUMNS.iter().sum::<usize>();
         let bar = room.saturating_sub(1).min(24);
-        let line = window::build_bar(&app.glyphs, &turn.window, bar, line)
+        let line = window::build_bar(&app.display.glyphs, &turn.window, bar, line)
             .with_span(Role::Faint, &" ".repeat(room - bar))
             .with_span(Role::Normal, &format!("{:>input$}", figure(usage.input)))
             .with_span(Role::Muted, &format!("{:>cached$}", figure(usage.cached)))
@@ -176,12 +177,13 @@ fn render_figures(app: &App, turn: &Turn, width: usize, doc: &mut Doc) {
         return;
     }
     let bar = width.saturating_sub(used + 4).clamp(4, 24);
-    let line = window::build_bar(&app.glyphs, &turn.window, bar, line).with_span(new_role, &format!("{new:>4}"));
+    let line =
+        window::build_bar(&app.display.glyphs, &turn.window, bar, line).with_span(new_role, &format!("{new:>4}"));
     doc.push_fold(key, line);
     if answered {
         let cached = if usage.cached > 0 { format!(", {} cached", format_brief(usage.cached)) } else { String::new() };
         let figures = format!("{} in{cached}, {} out, {time}", format_brief(usage.input), format_brief(usage.output));
-        let figures = shorten(&figures, width.saturating_sub(INDENT), app.glyphs.ellipsis);
+        let figures = shorten(&figures, width.saturating_sub(INDENT), app.display.glyphs.ellipsis);
         doc.push(DocLine::styled(Role::Muted, &" ".repeat(INDENT)).with_span(Role::Muted, &figures));
     }
 }
@@ -210,7 +212,7 @@ fn render_folded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut Do
         let one = text::sanitize_line(said.trim());
         let one = one.split_whitespace().collect::<Vec<_>>().join(" ");
         DocLine::styled(Role::Faint, &format!("{}{word:<WORDS$}", " ".repeat(INDENT)))
-            .with_span(role, &shorten(&one, room, app.glyphs.ellipsis))
+            .with_span(role, &shorten(&one, room, app.display.glyphs.ellipsis))
     };
     if !turn.asked.text.is_empty() {
         let line = put("asked", Role::Muted, &turn.asked.text, room);
@@ -264,7 +266,7 @@ fn summarize_tools(turn: &Turn, answer: &TurnAnswer) -> String {
 
 /// Renders everything known about a turn.
 fn render_unfolded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut Doc) {
-    let mut part = TurnWriter { width, ellipsis: app.glyphs.ellipsis, doc };
+    let mut part = TurnWriter { width, ellipsis: app.display.glyphs.ellipsis, doc };
     part.push_long_text("asked", Role::Muted, &turn.asked);
     for wait in &turn.waits {
         let said = format!("{}, {} s", wait.reason, wait.wait_ms.div_ceil(1000));
@@ -308,7 +310,7 @@ fn render_unfolded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut 
             0 => String::new(),
             ms => format!("first byte after {}, ", format_elapsed(ms)),
         };
-        let clock = turn.at.to_zoned(app.zone.clone()).strftime("%H:%M:%S").to_string();
+        let clock = turn.at.to_zoned(app.display.zone.clone()).strftime("%H:%M:%S").to_string();
         part.push_text(
             "time",
             Role::Muted,
@@ -386,10 +388,10 @@ fn describe_window(window: &WindowUse, slid: Option<u32>) -> String {
 
 /// Renders the pauses that the user made after this turn.
 fn render_pauses(app: &App, turn: &Turn, doc: &mut Doc) {
-    let clock = |time: crate::domain::Time| time.to_zoned(app.zone.clone()).strftime("%H:%M").to_string();
+    let clock = |time: crate::domain::Time| time.to_zoned(app.display.zone.clone()).strftime("%H:%M").to_string();
     for (from, until) in &turn.pauses {
         let until = until.map_or_else(String::new, |until| format!(", resumed {}", clock(until)));
-        let sign = app.glyphs.activity(activity::ActivityState::Paused);
+        let sign = app.display.glyphs.activity(activity::ActivityState::Paused);
         let line =
             DocLine::styled(Role::Pending, sign).with_span(Role::Pending, &format!("  paused {}{until}", clock(*from)));
         doc.push(line);

@@ -66,12 +66,12 @@ fn it_says_why_there_is_nothing(#[case] status: RunStatus, #[case] has_paid: boo
         desk.press(&mut app, "k");
     }
     desk.press(&mut app, "l l l");
-    assert_eq!((app.tab, app.subject_run().map(|run| run.id)), (Tab::Context, Some(id.as_str())));
+    assert_eq!((app.detail.tab, app.subject_run().map(|run| run.id)), (Tab::Context, Some(id.as_str())));
     assert!(screen(&app).contains(said), "{}", screen(&app));
 }
 
 fn shown(app: &App) -> String {
-    app.doc.lines.iter().map(|line| line.plain_text() + "\n").collect()
+    app.detail.doc.lines.iter().map(|line| line.plain_text() + "\n").collect()
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn one_key_shows_what_was_left_out_and_what_was_sent_again() {
     ] {
         desk.press(&mut app, keys);
         let (page, screen) = (shown(&app), screen(&app));
-        assert_eq!((app.context_listing, app.scroll), (portion, 0), "{keys}");
+        assert_eq!((app.detail.context_listing, app.detail.scroll), (portion, 0), "{keys}");
         assert!(page.contains(heading) && screen.contains(footer), "{keys}: {page}\n{screen}");
     }
     desk.press(&mut app, "s");
     assert!(shown(&app).contains("… and 423 more, none of them stronger"), "{}", shown(&app));
     // Without a context, the key shows a notice.
     desk.press(&mut app, "h s");
-    assert_eq!((app.tab, app.context_listing), (Tab::Turns, ContextListing::LeftOut));
+    assert_eq!((app.detail.tab, app.detail.context_listing), (Tab::Turns, ContextListing::LeftOut));
     assert!(screen(&app).contains("this page lists no context"), "{}", screen(&app));
 }
 
@@ -105,9 +105,9 @@ fn the_key_that_the_page_names_works_while_a_list_has_the_focus() {
         let mut app = desk.context(columns, 24);
         assert!(shown(&app).contains("press s to see"), "{}", shown(&app));
         desk.press(&mut app, "1");
-        assert_eq!(app.focus, Pane::Runs);
+        assert_eq!(app.panes.focus, Pane::Runs);
         desk.press(&mut app, "s");
-        assert_eq!((app.tab, app.context_listing), (Tab::Context, ContextListing::LeftOut), "{columns}");
+        assert_eq!((app.detail.tab, app.detail.context_listing), (Tab::Context, ContextListing::LeftOut), "{columns}");
         assert!(screen(&app).contains("431 pieces left out"), "{columns}: {}", screen(&app));
     }
 }
@@ -137,9 +137,9 @@ fn the_key_can_be_another_one_and_help_tells_it() {
     let other = keymap::DEFAULT.replace("\"s\" = \"left_out\"", "\"Ctrl-x\" = \"left_out\"");
     app.keymap = Keymap::parse(&other).0;
     desk.press(&mut app, "s");
-    assert_eq!(app.context_listing, ContextListing::Sent);
+    assert_eq!(app.detail.context_listing, ContextListing::Sent);
     desk.press(&mut app, "Ctrl-x");
-    assert_eq!(app.context_listing, ContextListing::LeftOut);
+    assert_eq!(app.detail.context_listing, ContextListing::LeftOut);
     assert!(shown(&app).contains("17 sections; press Ctrl-x to see"), "{}", shown(&app));
 }
 
@@ -148,7 +148,7 @@ fn a_context_that_comes_while_one_looks_is_shown_and_what_is_shown_stays() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let mut app = desk.context(160, 24);
     desk.press(&mut app, "s Ctrl-d");
-    let (portion, scroll) = (app.context_listing, app.scroll);
+    let (portion, scroll) = (app.detail.context_listing, app.detail.scroll);
     assert!(scroll > 0);
     let run = desk.written[0].1.run.clone();
     let mut journal = desk.store.open_journal(&run).expect("a journal");
@@ -156,7 +156,7 @@ fn a_context_that_comes_while_one_looks_is_shown_and_what_is_shown_stays() {
     context.left_out_total = 600;
     journal.append(now(), RunEvent::Surrounded { context: Box::new(context) }).expect("written");
     desk.refresh(&mut app);
-    assert_eq!((app.context_listing, app.scroll), (portion, scroll));
+    assert_eq!((app.detail.context_listing, app.detail.scroll), (portion, scroll));
     assert!(shown(&app).contains("600 pieces left out"), "{}", shown(&app));
 }
 
@@ -217,7 +217,7 @@ fn nothing_is_lost_and_nothing_too_wide_at_any_width() {
             for _ in 0..2 {
                 send(&mut app, AppMessage::Resized { columns, rows: 24 });
                 let width = usize::from(app.layout().body(Pane::Detail).expect("a detail").width);
-                for line in &app.doc.lines {
+                for line in &app.detail.doc.lines {
                     assert!(line.plain_text().width() <= width, "{:?} at {columns}: {width}", line.plain_text());
                 }
                 let squeeze = |text: &str| text.split_whitespace().collect::<String>();

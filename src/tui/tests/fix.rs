@@ -76,7 +76,7 @@ fn a_fix_is_asked_for_with_who_makes_it_and_what_it_may_cost() {
     assert_eq!(text, "Fix 2 findings with exact suggestions? It costs nothing.");
     let commands = press(&mut app, "y");
     assert_eq!(orders(&commands), [&FixOrder::Make(findings)]);
-    assert!(app.marks.is_empty());
+    assert!(app.finding_list.marks.is_empty());
     send(&mut app, AppMessage::FixPlanned(Err("no exact suggestion comes with the finding".to_owned())));
     assert!(screen(&app).contains("no fix: no exact suggestion"), "{}", screen(&app));
 }
@@ -92,7 +92,7 @@ fn an_offer_is_applied_after_a_question_and_dropped_without() {
     assert_eq!(orders(&press(&mut app, "y")), [&FixOrder::Apply(fix_id())]);
     assert_eq!(orders(&press(&mut app, "F 3")), [&FixOrder::Drop(fix_id())]);
     press(&mut app, "F 1");
-    assert_eq!(app.tab, Tab::Fix);
+    assert_eq!(app.detail.tab, Tab::Fix);
 }
 
 #[test]
@@ -152,9 +152,9 @@ fn the_end_of_a_fix_is_told_once() {
 #[test]
 fn the_finding_and_the_patch_say_how_it_stands() {
     let mut app = app_with_fix(Fix { reason: "left as it was: secret.env".to_owned(), ..fix(FixStatus::Offered) });
-    let DetailSubject::Finding(id) = app.subject.clone() else { panic!("a finding is selected") };
+    let DetailSubject::Finding(id) = app.detail.subject.clone() else { panic!("a finding is selected") };
     assert_eq!(id, finding_id(1));
-    let subject = app.subject.clone();
+    let subject = app.detail.subject.clone();
     send(&mut app, AppMessage::Loaded { subject: subject.clone(), tab: Tab::Page, loaded: page(1, 3) });
     insta::assert_snapshot!("fix_on_the_page", screen(&app));
     press(&mut app, "F 1");
@@ -187,7 +187,7 @@ fn the_finding_and_the_patch_say_how_it_stands() {
     insta::assert_snapshot!("fix_with_its_patch", screen(&app));
     // Without the fix its tab is gone.
     let commands = send(&mut app, AppMessage::Fixes(Arc::default()));
-    assert_eq!(app.tab, Tab::Page, "{commands:?}");
+    assert_eq!(app.detail.tab, Tab::Page, "{commands:?}");
 }
 
 #[test]

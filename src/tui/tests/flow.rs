@@ -46,7 +46,7 @@ fn motions_take_counts_and_single_digits_are_panes() {
     ] {
         let mut app = showing(160, 48, many(60));
         press(&mut app, keys);
-        assert_eq!((app.focus, app.finding_cursor.selected), (focus, row), "{keys}");
+        assert_eq!((app.panes.focus, app.finding_list.cursor.selected), (focus, row), "{keys}");
     }
 }
 
@@ -63,7 +63,7 @@ fn a_count_is_typed_in_one_go() {
     // After the timeout the digits are pane keys, and `j` moves one row.
     press(&mut app, "1 2");
     at(&mut app, PendingCount::TIMEOUT_MS, AppMessage::Input(TerminalInput::Key("j".parse().expect("a key"))));
-    assert_eq!((app.focus, app.finding_cursor.selected), (Pane::Findings, 1));
+    assert_eq!((app.panes.focus, app.finding_list.cursor.selected), (Pane::Findings, 1));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn esc_goes_back_step_by_step_and_never_quits() {
         let commands = press(&mut app, "Esc");
         assert!(!quits(&commands));
     }
-    assert_eq!((app.focus, app.marks.len()), (Pane::Findings, 0));
+    assert_eq!((app.panes.focus, app.finding_list.marks.len()), (Pane::Findings, 0));
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text.starts_with("q quits")));
     assert!(quits(&press(&mut app, "q")));
 }
@@ -129,8 +129,8 @@ fn a_decision_shows_only_after_it_is_stored_and_stays_in_sight() {
     assert_eq!(status(&app), Some(FindingStatus::Open), "not before it is stored");
     assert_eq!(store(&mut app, commands), 1);
     assert_eq!(status(&app), Some(FindingStatus::Addressed));
-    assert_eq!(app.finding_cursor.selected, 1, "on to the next");
-    assert!(app.findings.len() == 4, "the decided one stays where it is");
+    assert_eq!(app.finding_list.cursor.selected, 1, "on to the next");
+    assert!(app.finding_list.rows.len() == 4, "the decided one stays where it is");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "addressed · u undoes"));
 
     let commands = press(&mut app, "a");
@@ -138,10 +138,10 @@ fn a_decision_shows_only_after_it_is_stored_and_stays_in_sight() {
         AppCommand::Triage(order) => Some(order),
         _ => None,
     });
-    let before = app.overrides.statuses.clone();
+    let before = app.finding_list.overrides.statuses.clone();
     let failed = AppMessage::Triaged { order: order.expect("an order"), result: Err("disk full".into()), written: 1 };
     send(&mut app, failed);
-    assert_eq!(app.overrides.statuses, before, "what was not stored is not shown");
+    assert_eq!(app.finding_list.overrides.statuses, before, "what was not stored is not shown");
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "not stored: disk full"));
 }
 
@@ -185,7 +185,7 @@ fn the_selection_sticks_to_ids_while_data_changes() {
     let mut app = showing(160, 48, many(60));
     press(&mut app, "G k k");
     let before = selected(&app);
-    let place = app.finding_cursor.selected - app.finding_cursor.offset;
+    let place = app.finding_list.cursor.selected - app.finding_list.cursor.offset;
     // A new run with five new findings arrives above.
     let (old, new) = (run_id(1), run_id(9));
     let mut builder = StoreViewBuilder::default();
@@ -201,7 +201,11 @@ fn the_selection_sticks_to_ids_while_data_changes() {
     }
     send(&mut app, AppMessage::StoreRead { view: complete(builder), written: 0 });
     assert_eq!(selected(&app), before);
-    assert_eq!(app.finding_cursor.selected - app.finding_cursor.offset, place, "and keeps its place on the screen");
+    assert_eq!(
+        app.finding_list.cursor.selected - app.finding_list.cursor.offset,
+        place,
+        "and keeps its place on the screen"
+    );
     assert!(app.has_active_runs());
 }
 
@@ -209,37 +213,41 @@ fn the_selection_sticks_to_ids_while_data_changes() {
 fn superseded_runs_are_folded_below_what_replaced_them() {
     let mut app = showing(160, 48, view());
     press(&mut app, "1");
-    assert_eq!(app.runs.len(), 2);
-    assert_eq!(app.runs[0].folded, 1);
+    assert_eq!(app.run_list.entries.len(), 2);
+    assert_eq!(app.run_list.entries[0].folded, 1);
     for (keys, rows) in [("Space", 3), ("Space", 2), ("l", 3), ("h", 2), ("Enter", 3)] {
         press(&mut app, keys);
-        assert_eq!(app.runs.len(), rows, "{keys}");
+        assert_eq!(app.run_list.entries.len(), rows, "{keys}");
     }
     press(&mut app, "j h");
-    assert_eq!((app.runs.len(), app.run_cursor.selected), (2, 0), "folding from inside selects what replaced it");
+    assert_eq!(
+        (app.run_list.entries.len(), app.run_list.cursor.selected),
+        (2, 0),
+        "folding from inside selects what replaced it"
+    );
 }
 
 #[test]
 fn the_filter_is_typed_live_and_can_be_taken_back() {
     let mut app = showing(160, 48, view());
-    assert_eq!(app.findings.len(), 4, "undecided ones at first");
+    assert_eq!(app.finding_list.rows.len(), 4, "undecided ones at first");
     press(&mut app, "f");
     type_text(&mut app, "p:0,1");
-    assert_eq!(app.findings.len(), 2);
+    assert_eq!(app.finding_list.rows.len(), 2);
     press(&mut app, "Esc");
-    assert_eq!((app.findings.len(), app.filter_text.as_str()), (4, "status:undecided"));
+    assert_eq!((app.finding_list.rows.len(), app.finding_list.filter_text.as_str()), (4, "status:undecided"));
     press(&mut app, "f Ctrl-u");
-    assert_eq!(app.findings.len(), 6);
+    assert_eq!(app.finding_list.rows.len(), 6);
     press(&mut app, "s t Tab d i s Tab Enter");
-    assert_eq!(app.filter_text, "status:dismissed");
-    assert_eq!(app.findings.len(), 1);
+    assert_eq!(app.finding_list.filter_text, "status:dismissed");
+    assert_eq!(app.finding_list.rows.len(), 1);
     press(&mut app, "Esc");
-    assert_eq!(app.filter_text, "status:undecided", "Esc goes back to what is undecided");
+    assert_eq!(app.finding_list.filter_text, "status:undecided", "Esc goes back to what is undecided");
     press(&mut app, "1 j Enter");
-    assert_eq!(app.findings.len(), 2, "a run's own findings, whatever became of them");
-    assert!(!app.filter_text.contains("status:"), "{}", app.filter_text);
+    assert_eq!(app.finding_list.rows.len(), 2, "a run's own findings, whatever became of them");
+    assert!(!app.finding_list.filter_text.contains("status:"), "{}", app.finding_list.filter_text);
     press(&mut app, "3 Enter");
-    assert!(app.filter_text.starts_with("status:undecided path:"), "{}", app.filter_text);
+    assert!(app.finding_list.filter_text.starts_with("status:undecided path:"), "{}", app.finding_list.filter_text);
 }
 
 #[test]
@@ -248,7 +256,7 @@ fn the_footer_offers_decisions_only_about_findings() {
     let mut app = showing(160, 48, view());
     for (keys, offered) in [("2 l", true), ("1 l l", false), ("3 l", false)] {
         press(&mut app, keys);
-        assert_eq!(app.focus, Pane::Detail, "{keys}");
+        assert_eq!(app.panes.focus, Pane::Detail, "{keys}");
         let footer = last_line(&app);
         assert_eq!(footer.contains("addressed"), offered, "{keys}: {footer}");
         assert!(footer.contains("? help") && footer.contains("Esc back"), "{footer}");
@@ -264,11 +272,11 @@ fn many_findings_are_filtered_elsewhere_and_old_answers_do_not_count() {
         _ => None,
     });
     let (serial, view) = asked.expect("filtering is asked for");
-    assert_eq!(app.findings.len(), 10, "until then the old list stays");
+    assert_eq!(app.finding_list.rows.len(), 10, "until then the old list stays");
     send(&mut app, AppMessage::Filtered { serial: serial - 1, view: many(3), rows: vec![0] });
-    assert_eq!(app.findings.len(), 10);
+    assert_eq!(app.finding_list.rows.len(), 10);
     send(&mut app, AppMessage::Filtered { serial, view, rows: (0..5_000).collect() });
-    assert_eq!(app.findings.len(), 5_000);
+    assert_eq!(app.finding_list.rows.len(), 5_000);
 }
 
 #[test]
@@ -281,12 +289,12 @@ fn the_detail_follows_and_answers_for_others_are_dropped() {
         &mut app,
         AppMessage::Loaded { subject: DetailSubject::Finding(finding_id(1)), tab: Tab::Page, loaded: page(1, 3) },
     );
-    assert!(app.detail.is_none());
+    assert!(app.detail.page.is_none());
     send(&mut app, AppMessage::Loaded { subject: asked.clone(), tab: Tab::Page, loaded: page(2, 3) });
-    assert!(app.detail.is_some() && app.loading.is_none());
+    assert!(app.detail.page.is_some() && app.detail.loading.is_none());
     let commands = press(&mut app, "l l");
     assert!(commands.iter().any(|c| matches!(c, AppCommand::Load { tab: Tab::Diff, .. })));
-    assert!(app.doc.lines.is_empty(), "another tab's page does not stay");
+    assert!(app.detail.doc.lines.is_empty(), "another tab's page does not stay");
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn what_is_known_at_two_sizes() {
         assert_snapshot!(format!("knowledge-page-{columns}x{rows}"), screen(&app));
         press(&mut app, "Tab k");
         assert_snapshot!(format!("knowledge-language-{columns}x{rows}"), screen(&app));
-        app.glyphs = glyphs::ASCII;
+        app.display.glyphs = glyphs::ASCII;
         press(&mut app, "j");
         assert!(screen(&app).is_ascii(), "{}", screen(&app));
         assert_snapshot!(format!("knowledge-ascii-{columns}x{rows}"), screen(&app));

@@ -9,7 +9,7 @@ use crate::tui::page_data::{CodeRelocation, FindingPage, PageData};
 /// Returns the screen with a changed page of the selected finding.
 fn render_with(change: impl FnOnce(&mut FindingPage)) -> String {
     let mut app = showing(160, 80, view());
-    let subject = app.subject.clone();
+    let subject = app.detail.subject.clone();
     let mut loaded = page(2, 3);
     if let PageData::Finding(page) = loaded.as_mut() {
         change(page);
@@ -73,14 +73,15 @@ fn muting_is_offered_with_a_dismissed_finding_only() {
     let line = "6 of this kind dismissed, none addressed: `revdeck mute DOCS` holds them back.";
     assert!(!render_with(|page| page.offer = offer).contains(line));
     let mut app = showing(160, 80, view());
-    let index = (0..app.view.finding_count()).find(|&at| app.view.finding(at).status == FindingStatus::Dismissed);
-    let id = app.view.finding(index.expect("a dismissed one")).id.to_owned();
-    app.subject = crate::tui::message::DetailSubject::Finding(id.clone());
+    let index =
+        (0..app.store.view.finding_count()).find(|&at| app.store.view.finding(at).status == FindingStatus::Dismissed);
+    let id = app.store.view.finding(index.expect("a dismissed one")).id.to_owned();
+    app.detail.subject = crate::tui::message::DetailSubject::Finding(id.clone());
     let mut loaded = page(2, 3);
     if let PageData::Finding(page) = loaded.as_mut() {
         (page.offer, page.finding.finding_id) = (offer, id.parse().expect("an id"));
     }
-    let subject = app.subject.clone();
+    let subject = app.detail.subject.clone();
     send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded });
     press(&mut app, "l z");
     assert!(screen(&app).contains(line), "{}", screen(&app));

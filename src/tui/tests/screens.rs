@@ -111,7 +111,7 @@ fn ledger() {
         press(&mut app, "L");
         let text = "<auto_review_ledger version=\"1\" repo=\"billing\">\n  <latest run=\"ar_00000000000000000000000003\" status=\"completed\" snapshot=\"3fa2c1d\" findings=\"3\" surfaced=\"false\" summary=\"3 findings in 4 files\"/>\n</auto_review_ledger>\n";
         let ledger = PageData::Ledger(Some(LedgerText { text: text.into(), tokens: 71 }));
-        let (subject, tab) = (app.subject.clone(), app.tab);
+        let (subject, tab) = (app.detail.subject.clone(), app.detail.tab);
         send(&mut app, AppMessage::Loaded { subject, tab, loaded: Box::new(ledger) });
         app
     });
@@ -121,12 +121,12 @@ fn ledger() {
 fn ascii() {
     both("ascii", |columns, rows| {
         let mut app = showing(columns, rows, many(60));
-        app.glyphs = glyphs::ASCII;
+        app.display.glyphs = glyphs::ASCII;
         press(&mut app, "Space ?");
         app
     });
     let mut app = showing(160, 48, many(60));
-    app.glyphs = glyphs::ASCII;
+    app.display.glyphs = glyphs::ASCII;
     press(&mut app, "Space 1");
     assert!(screen(&app).is_ascii(), "{}", screen(&app));
 }
@@ -188,7 +188,7 @@ fn every_screen_at_every_size_stays_inside_and_shows_no_command_for_a_terminal()
 fn without_colours_only_attributes_are_drawn() {
     use crate::tui::theme::{Background, ColorDepth, Theme};
     let mut app = with_page(160, 48);
-    app.theme = Theme::builtin_for(Background::Dark, ColorDepth::None);
+    app.display.theme = Theme::builtin_for(Background::Dark, ColorDepth::None);
     let mut buffer = ratatui::buffer::Buffer::empty(ratatui::layout::Rect::new(0, 0, 160, 48));
     draw(&app, &mut buffer);
     let reset = ratatui::style::Color::Reset;

@@ -85,7 +85,7 @@ fn figures_at_two_sizes() {
         assert_snapshot!(format!("stats-{columns}x{rows}"), screen(&app));
         press(&mut app, "G");
         assert_snapshot!(format!("stats-end-{columns}x{rows}"), screen(&app));
-        app.glyphs = glyphs::ASCII;
+        app.display.glyphs = glyphs::ASCII;
         send(&mut app, AppMessage::Resized { columns, rows });
         assert!(screen(&app).is_ascii(), "{}", screen(&app));
         assert_snapshot!(format!("stats-ascii-{columns}x{rows}"), screen(&app));

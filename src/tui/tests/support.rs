@@ -322,13 +322,13 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
 
 /// Returns the screen as text without trailing blanks.
 pub fn screen(app: &App) -> String {
-    let mut buffer = Buffer::empty(Rect::new(0, 0, app.columns, app.rows));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, app.display.columns, app.display.rows));
     draw(app, &mut buffer);
     let mut text = String::new();
-    for y in 0..app.rows {
+    for y in 0..app.display.rows {
         let mut line = String::new();
         let mut skip = 0;
-        for x in 0..app.columns {
+        for x in 0..app.display.columns {
             if skip > 0 {
                 skip -= 1;
                 continue;

@@ -85,7 +85,7 @@ impl TurnsFixture {
         for command in commands {
             match command {
                 AppCommand::Load { subject, tab } => {
-                    let (view, mut pages) = (app.view.clone(), Vec::new());
+                    let (view, mut pages) = (app.store.view.clone(), Vec::new());
                     self.loader.load(&view, &subject, tab, &mut |loaded| pages.push(loaded));
                     for loaded in pages {
                         send(app, AppMessage::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
@@ -110,7 +110,7 @@ impl TurnsFixture {
     pub(super) fn context(&mut self, columns: u16, rows: u16) -> App {
         let mut app = self.turns(columns, rows);
         self.press(&mut app, "l");
-        assert_eq!((app.tab, app.focus), (Tab::Context, Pane::Detail));
+        assert_eq!((app.detail.tab, app.panes.focus), (Tab::Context, Pane::Detail));
         app
     }
 
@@ -118,14 +118,14 @@ impl TurnsFixture {
     fn turns(&mut self, columns: u16, rows: u16) -> App {
         let mut app = self.app(columns, rows);
         self.press(&mut app, "1 l l");
-        assert_eq!((app.tab, app.focus), (Tab::Turns, Pane::Detail));
+        assert_eq!((app.detail.tab, app.panes.focus), (Tab::Turns, Pane::Detail));
         app
     }
 }
 
 /// Rebuilds the page, as after a change of its width.
 fn rebuild(app: &mut App) {
-    app.doc_width = 0;
+    app.detail.width = 0;
     send(app, AppMessage::Tick);
 }
 
@@ -133,7 +133,7 @@ pub(super) fn both(name: &str, desk: &mut TurnsFixture, make: impl Fn(&mut Turns
     for (columns, rows) in SIZES {
         let mut app = make(desk, columns, rows);
         assert_snapshot!(format!("{name}-{columns}x{rows}"), screen(&app));
-        app.glyphs = glyphs::ASCII;
+        app.display.glyphs = glyphs::ASCII;
         rebuild(&mut app);
         assert_snapshot!(format!("{name}-ascii-{columns}x{rows}"), screen(&app));
         assert!(screen(&app).is_ascii(), "{}", screen(&app));
@@ -185,15 +185,19 @@ fn a_run_shows_all_that_it_reported_whoever_reported_it_again() {
     desk.press(&mut app, "1 j");
     assert_eq!(app.selected_run().expect("a run").id, middle.as_str());
     desk.press(&mut app, "Enter");
-    let mut shown: Vec<&str> = app.findings.iter().map(|row| app.view.finding(*row as usize).id).collect();
+    let mut shown: Vec<&str> =
+        app.finding_list.rows.iter().map(|row| app.store.view.finding(*row as usize).id).collect();
     let mut expected = ids.clone();
     shown.sort_unstable();
     expected.sort_unstable();
-    assert_eq!((app.focus, shown), (Pane::Findings, expected));
+    assert_eq!((app.panes.focus, shown), (Pane::Findings, expected));
     assert!(screen(&app).contains("✗ concurrency"), "each with its present status: {}", screen(&app));
     desk.press(&mut app, "Esc");
-    assert_eq!((app.filter_text.as_str(), app.overrides.reported.len()), ("status:undecided", 0));
-    assert_eq!(app.findings.len(), ids.len() - 1, "the dismissed one is not to be decided");
+    assert_eq!(
+        (app.finding_list.filter_text.as_str(), app.finding_list.overrides.reported.len()),
+        ("status:undecided", 0)
+    );
+    assert_eq!(app.finding_list.rows.len(), ids.len() - 1, "the dismissed one is not to be decided");
 }
 
 #[test]
@@ -202,7 +206,7 @@ fn a_turn_unfolded() {
     both("turn_unfolded", &mut desk, |desk, columns, rows| {
         let mut app = desk.turns(columns, rows);
         desk.press(&mut app, "4 g Enter");
-        assert!(app.open_folds.contains(&FoldKey::Turn(4)));
+        assert!(app.detail.open_folds.contains(&FoldKey::Turn(4)));
         app
     });
 }
@@ -247,7 +251,11 @@ fn a_run_with_reports_that_were_set_aside() {
         let mut app = desk.app(columns, rows);
         desk.press(&mut app, "1 l");
         assert!(
-            app.doc.lines.iter().any(|line| line.plain_text() == format!("{} 3 reports set aside", app.glyphs.folded))
+            app.detail
+                .doc
+                .lines
+                .iter()
+                .any(|line| line.plain_text() == format!("{} 3 reports set aside", app.display.glyphs.folded))
         );
         desk.press(&mut app, "G Enter G");
         app
@@ -266,13 +274,13 @@ fn runs_say_what_they_do_in_the_list() {
 
 /// Returns the colour of a text on the screen and the colour of a role.
 fn colours(app: &App, text: &str, role: Role) -> (Option<ratatui::style::Color>, Option<ratatui::style::Color>) {
-    let mut buffer = Buffer::empty(Rect::new(0, 0, app.columns, app.rows));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, app.display.columns, app.display.rows));
     draw(app, &mut buffer);
-    for y in 0..app.rows {
-        let line: Vec<&str> = (0..app.columns).map(|x| buffer[(x, y)].symbol()).collect();
+    for y in 0..app.display.rows {
+        let line: Vec<&str> = (0..app.display.columns).map(|x| buffer[(x, y)].symbol()).collect();
         let width = text.chars().count();
         if let Some(x) = (0..line.len().saturating_sub(width)).find(|x| line[*x..x + width].concat() == text) {
-            return (buffer[(x as u16, y)].style().fg, app.theme.style(role).fg);
+            return (buffer[(x as u16, y)].style().fg, app.display.theme.style(role).fg);
         }
     }
     panic!("{text:?} is not on the screen:\n{}", screen(app));
@@ -303,12 +311,12 @@ fn time_passes_on_the_screen_only_while_a_run_works_and_moves_nothing_else() {
         let mut desk = TurnsFixture::with_fates(&[fate]);
         let mut app = desk.turns(160, 48);
         assert_eq!(app.has_running_clock(), ticks, "{fate:?}");
-        let (before, lines) = (screen(&app), app.doc.lines.clone());
+        let (before, lines) = (screen(&app), app.detail.doc.lines.clone());
         update(&mut app, NOW + 1_000, AppMessage::Tick);
         let after = screen(&app);
         let differing = before.lines().zip(after.lines()).filter(|(a, b)| a != b).count();
         assert_eq!(differing, if ticks { 2 } else { 0 }, "{fate:?}: the header and the line above the page");
-        assert_eq!(app.doc.lines, lines, "the page is not built again");
+        assert_eq!(app.detail.doc.lines, lines, "the page is not built again");
     }
 }
 
@@ -319,19 +327,19 @@ fn a_run_without_turns_has_no_tab_for_them() {
     press(&mut app, "1 l l");
     assert!(!screen(&app).contains("Turns") && !screen(&app).contains("Context"));
     press(&mut app, "l");
-    assert_eq!(app.tab, Tab::Diff);
+    assert_eq!(app.detail.tab, Tab::Diff);
     // The run of a model below has turns; leaving the run leaves the tab.
     press(&mut app, "h h j j l l");
-    assert_eq!(app.tab, Tab::Turns);
+    assert_eq!(app.detail.tab, Tab::Turns);
     press(&mut app, "1 k");
-    assert_eq!(app.tab, Tab::Page);
+    assert_eq!(app.detail.tab, Tab::Page);
 }
 
 #[test]
 fn keys_go_from_turn_to_turn_open_and_close_them_and_read_long_ones() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     let mut app = desk.turns(160, 48);
-    let turn = |app: &App| match app.fold {
+    let turn = |app: &App| match app.detail.fold {
         Some(FoldKey::Turn(number)) => number,
         _ => 0,
     };
@@ -350,23 +358,24 @@ fn keys_go_from_turn_to_turn_open_and_close_them_and_read_long_ones() {
     ] {
         desk.press(&mut app, keys);
         let mut folds: Vec<u32> =
-            app.open_folds.iter().map(|key| if let FoldKey::Turn(n) = key { *n } else { 0 }).collect();
+            app.detail.open_folds.iter().map(|key| if let FoldKey::Turn(n) = key { *n } else { 0 }).collect();
         folds.sort_unstable();
         assert_eq!((turn(&app), folds.as_slice()), (chosen, open), "{keys}");
     }
     // `j` alone reaches every line, even on a small screen, and the selected turn is always visible.
     let mut app = desk.turns(80, 24);
     desk.press(&mut app, "4 g Enter g");
-    let (mut seen, height) = (vec![false; app.doc.lines.len()], app.pane_height(Pane::Detail));
+    let (mut seen, height) = (vec![false; app.detail.doc.lines.len()], app.pane_height(Pane::Detail));
     for _ in 0..300 {
-        for line in app.scroll..(app.scroll + height).min(seen.len()) {
+        for line in app.detail.scroll..(app.detail.scroll + height).min(seen.len()) {
             seen[line] = true;
         }
         desk.press(&mut app, "j");
-        if let Some(fold) = app.doc.folds.iter().find(|fold| app.fold == Some(fold.key)) {
-            let legible = (app.scroll..app.scroll + height).contains(&fold.line);
-            let longer = app.doc.folds.iter().any(|next| next.line > app.scroll + height) || app.scroll > fold.line;
-            assert!(legible || longer, "turn {:?} at {} of {}", app.fold, fold.line, app.scroll);
+        if let Some(fold) = app.detail.doc.folds.iter().find(|fold| app.detail.fold == Some(fold.key)) {
+            let legible = (app.detail.scroll..app.detail.scroll + height).contains(&fold.line);
+            let longer = app.detail.doc.folds.iter().any(|next| next.line > app.detail.scroll + height)
+                || app.detail.scroll > fold.line;
+            assert!(legible || longer, "turn {:?} at {} of {}", app.detail.fold, fold.line, app.detail.scroll);
         }
     }
     assert!(seen.iter().all(|seen| *seen), "{seen:?}");
@@ -378,19 +387,19 @@ fn a_page_that_is_read_again_keeps_what_is_open_and_where_one_is() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let mut app = desk.turns(80, 24);
     desk.press(&mut app, "5 g Enter j");
-    let (scroll, fold, open) = (app.scroll, app.fold, app.open_folds.clone());
+    let (scroll, fold, open) = (app.detail.scroll, app.detail.fold, app.detail.open_folds.clone());
     let run = desk.written[0].1.run.clone();
     let mut journal = desk.store.open_journal(&run).expect("a journal");
     let window = WindowUse { tokens: 40_000, limit: 70_000, ..WindowUse::default() };
     let event = RunEvent::TurnAsked { turn: 8, phase: TurnPhase::Analyse, asked: "Go on.".into(), window };
     journal.append(now(), event).expect("written");
-    let lines = app.doc.lines.len();
+    let lines = app.detail.doc.lines.len();
     desk.refresh(&mut app);
-    assert_eq!((app.scroll, app.fold, &app.open_folds), (scroll, fold, &open));
-    assert!(app.doc.lines.len() > lines, "the new turn is there");
+    assert_eq!((app.detail.scroll, app.detail.fold, &app.detail.open_folds), (scroll, fold, &open));
+    assert!(app.detail.doc.lines.len() > lines, "the new turn is there");
     // At the end of the page the end stays visible.
     desk.press(&mut app, "G");
-    let at_end = |app: &App| app.scroll + app.pane_height(Pane::Detail) == app.doc.lines.len();
+    let at_end = |app: &App| app.detail.scroll + app.pane_height(Pane::Detail) == app.detail.doc.lines.len();
     assert!(at_end(&app));
     let event = RunEvent::TurnAsked { turn: 9, phase: TurnPhase::Analyse, asked: "Go on.".into(), window };
     journal.append(now(), event).expect("written");
@@ -496,7 +505,11 @@ fn hostile_words_reach_the_screen_as_words() {
             let shown = screen(&app);
             assert!(!shown.chars().any(|c| c != '\n' && crate::domain::text::is_unsafe(c)), "{shown}");
         }
-        assert!(app.doc.lines.len() < 600, "a long answer is not all on the page: {}", app.doc.lines.len());
+        assert!(
+            app.detail.doc.lines.len() < 600,
+            "a long answer is not all on the page: {}",
+            app.detail.doc.lines.len()
+        );
     }
 }
 

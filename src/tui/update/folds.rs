@@ -9,8 +9,8 @@ use super::rebuild_page;
 
 /// Returns the index of the selected fold, else of the first visible one.
 pub fn selected_fold(app: &App) -> Option<usize> {
-    let folds = &app.doc.folds;
-    let chosen = app.fold.and_then(|key| folds.iter().position(|fold| fold.key == key));
+    let folds = &app.detail.doc.folds;
+    let chosen = app.detail.fold.and_then(|key| folds.iter().position(|fold| fold.key == key));
     match chosen.filter(|at| is_visible(app, &folds[*at])) {
         Some(at) => Some(at),
         None => folds.iter().position(|fold| is_visible(app, fold)),
@@ -18,54 +18,66 @@ pub fn selected_fold(app: &App) -> Option<usize> {
 }
 
 fn is_visible(app: &App, fold: &DocFold) -> bool {
-    (app.scroll..app.scroll + app.pane_height(Pane::Detail)).contains(&fold.line)
+    (app.detail.scroll..app.detail.scroll + app.pane_height(Pane::Detail)).contains(&fold.line)
 }
 
 /// Moves by a number of steps.
 pub fn move_by(app: &mut App, steps: usize, down: bool) {
     for _ in 0..steps.min(10_000) {
-        let before = (app.scroll, app.fold);
+        let before = (app.detail.scroll, app.detail.fold);
         move_one(app, down);
-        if before == (app.scroll, app.fold) {
+        if before == (app.detail.scroll, app.detail.fold) {
             return;
         }
     }
 }
 
 fn move_one(app: &mut App, down: bool) {
-    let folds = &app.doc.folds;
-    let bottom = app.scroll + app.pane_height(Pane::Detail);
+    let folds = &app.detail.doc.folds;
+    let bottom = app.detail.scroll + app.pane_height(Pane::Detail);
     let next = match (selected_fold(app), down) {
         (None, _) => None,
         // The first visible fold was not selected yet.
-        (Some(at), _) if app.fold != Some(folds[at].key) => folds.get(at),
+        (Some(at), _) if app.detail.fold != Some(folds[at].key) => folds.get(at),
         // Down from a fully visible fold; up only to a visible neighbour.
         (Some(at), true) => folds.get(at + 1).filter(|next| next.line <= bottom),
         (Some(at), false) => at.checked_sub(1).and_then(|at| folds.get(at)).filter(|fold| is_visible(app, fold)),
     };
     match next.copied() {
         Some(fold) => {
-            app.fold = Some(fold.key);
+            app.detail.fold = Some(fold.key);
             if down {
                 scroll_to_fold(app, fold.line);
             }
         }
-        None if down => app.scroll = (app.scroll + 1).min((app.doc.lines.len() + app.scroll).saturating_sub(bottom)),
-        None => app.scroll = app.scroll.saturating_sub(1),
+        None if down => {
+            app.detail.scroll =
+                (app.detail.scroll + 1).min((app.detail.doc.lines.len() + app.detail.scroll).saturating_sub(bottom))
+        }
+        None => app.detail.scroll = app.detail.scroll.saturating_sub(1),
     }
 }
 
 /// Scrolls until the fold at `line` is fully visible; its first line has precedence.
 fn scroll_to_fold(app: &mut App, line: usize) {
-    let end = app.doc.folds.iter().map(|fold| fold.line).find(|next| *next > line).unwrap_or(app.doc.lines.len());
+    let end = app
+        .detail
+        .doc
+        .folds
+        .iter()
+        .map(|fold| fold.line)
+        .find(|next| *next > line)
+        .unwrap_or(app.detail.doc.lines.len());
     let height = app.pane_height(Pane::Detail);
-    app.scroll = app.scroll.max(end.saturating_sub(height)).min(line);
+    app.detail.scroll = app.detail.scroll.max(end.saturating_sub(height)).min(line);
 }
 
 /// Selects a fold by its 0-based index (clamped to the last one); scrolls to it if `must_show`.
 pub fn select_fold(app: &mut App, at: usize, must_show: bool) {
-    let Some(fold) = app.doc.folds.get(at.min(app.doc.folds.len().saturating_sub(1))).copied() else { return };
-    app.fold = Some(fold.key);
+    let Some(fold) = app.detail.doc.folds.get(at.min(app.detail.doc.folds.len().saturating_sub(1))).copied() else {
+        return;
+    };
+    app.detail.fold = Some(fold.key);
     if must_show {
         scroll_to_fold(app, fold.line);
     }
@@ -73,14 +85,14 @@ pub fn select_fold(app: &mut App, at: usize, must_show: bool) {
 
 /// Opens or closes the selected fold. Returns false if there is none.
 pub fn toggle_fold(app: &mut App) -> bool {
-    let Some(fold) = selected_fold(app).and_then(|at| app.doc.folds.get(at)).copied() else { return false };
-    app.fold = Some(fold.key);
-    let opened = !app.open_folds.remove(&fold.key);
+    let Some(fold) = selected_fold(app).and_then(|at| app.detail.doc.folds.get(at)).copied() else { return false };
+    app.detail.fold = Some(fold.key);
+    let opened = !app.detail.open_folds.remove(&fold.key);
     if opened {
-        app.open_folds.insert(fold.key);
+        app.detail.open_folds.insert(fold.key);
     }
     rebuild_page(app);
-    if opened && let Some(fold) = app.doc.folds.iter().find(|known| known.key == fold.key).copied() {
+    if opened && let Some(fold) = app.detail.doc.folds.iter().find(|known| known.key == fold.key).copied() {
         scroll_to_fold(app, fold.line);
     }
     true

@@ -30,7 +30,7 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
     {
         let kind = if count.is_none() && action.is_some() { PendingCountKind::Bound } else { PendingCountKind::Count };
         let (value, origin, origin_list) =
-            count.map_or((0, app.focus, app.list_pane), |count| (count.value, count.origin, count.origin_list));
+            count.map_or((0, app.panes.focus, app.panes.list), |count| (count.value, count.origin, count.origin_list));
         let value = (value * 10 + c as usize - '0' as usize).min(1_000_000);
         app.count = Some(PendingCount { value, origin, origin_list, kind, at: app.now });
         if let Some(action) = action {
@@ -40,9 +40,9 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
     }
     let count = count.and_then(|count| {
         if count.kind == PendingCountKind::Count && action.is_some_and(accepts_count) {
-            if app.focus != count.origin {
+            if app.panes.focus != count.origin {
                 focus_pane(app, count.origin, commands);
-                app.list_pane = count.origin_list;
+                app.panes.list = count.origin_list;
             }
             return Some(count.value);
         }
@@ -74,7 +74,7 @@ fn accepts_count(action: Action) -> bool {
 
 pub fn request_review(app: &mut App, scope: Option<Scope>, commands: &mut Vec<AppCommand>) {
     let what = scope.as_ref().map_or_else(|| "what changed".to_owned(), ToString::to_string);
-    app.show_notice(NoticeLevel::Info, format!("asking for a review of {what}{}", app.glyphs.ellipsis));
+    app.show_notice(NoticeLevel::Info, format!("asking for a review of {what}{}", app.display.glyphs.ellipsis));
     commands.push(AppCommand::Review(scope));
 }
 
@@ -84,22 +84,22 @@ fn open_prompt(app: &mut App, kind: InputPromptKind, line: LineEdit) {
 
 /// Focuses a pane. Focusing runs or files unpins the findings that were kept visible after a decision.
 pub fn focus_pane(app: &mut App, pane: Pane, commands: &mut Vec<AppCommand>) {
-    if matches!(pane, Pane::Runs | Pane::Files) && !app.overrides.pinned.is_empty() {
+    if matches!(pane, Pane::Runs | Pane::Files) && !app.finding_list.overrides.pinned.is_empty() {
         data::refilter(app, commands);
     }
-    app.focus = pane;
+    app.panes.focus = pane;
     if pane != Pane::Detail {
-        app.list_pane = pane;
+        app.panes.list = pane;
     }
     if pane != Pane::Findings {
-        app.mark_range_start = None;
+        app.finding_list.mark_range_start = None;
     }
 }
 
 fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<AppCommand>) {
     use Action as A;
     let times = count.unwrap_or(1);
-    let page = app.pane_height(app.focus);
+    let page = app.pane_height(app.panes.focus);
     let by = |n: usize| isize::try_from(n).unwrap_or(isize::MAX);
     match action {
         A::Down | A::Up if moves_by_fold(app) => folds::move_by(app, times, action == A::Down),
@@ -124,17 +124,17 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Files => focus_pane(app, Pane::Files, commands),
         A::NextPane | A::PreviousPane => {
             const ORDER: [Pane; 4] = [Pane::Runs, Pane::Findings, Pane::Files, Pane::Detail];
-            let at = ORDER.iter().position(|pane| *pane == app.focus).unwrap_or(0);
+            let at = ORDER.iter().position(|pane| *pane == app.panes.focus).unwrap_or(0);
             let next = if action == A::NextPane { at + 1 } else { at + ORDER.len() - 1 };
             focus_pane(app, ORDER[next % ORDER.len()], commands);
         }
-        A::Left => match (app.focus, app.tab) {
-            (Pane::Detail, Tab::Page) => focus_pane(app, app.list_pane, commands),
+        A::Left => match (app.panes.focus, app.detail.tab) {
+            (Pane::Detail, Tab::Page) => focus_pane(app, app.panes.list, commands),
             (Pane::Detail, _) => switch_tab(app, false),
             (Pane::Runs, _) => set_run_fold(app, Some(false)),
             _ => {}
         },
-        A::Right => match app.focus {
+        A::Right => match app.panes.focus {
             Pane::Detail => switch_tab(app, true),
             Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
             _ => focus_pane(app, Pane::Detail, commands),
@@ -142,8 +142,8 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::NextTab => switch_tab(app, true),
         A::PreviousTab => switch_tab(app, false),
         A::Ledger => {
-            app.tab = if app.tab == Tab::Ledger { Tab::Page } else { Tab::Ledger };
-            app.scroll = 0;
+            app.detail.tab = if app.detail.tab == Tab::Ledger { Tab::Page } else { Tab::Ledger };
+            app.detail.scroll = 0;
             if app.layout().pane(Pane::Detail).is_none() {
                 focus_pane(app, Pane::Detail, commands);
             }
@@ -153,15 +153,15 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Open => open_selected(app, commands),
         A::Back => go_back(app, commands),
         A::Unfold => set_run_fold(app, None),
-        A::Zoom => app.zoomed = !app.zoomed,
+        A::Zoom => app.panes.zoomed = !app.panes.zoomed,
         A::Mark => toggle_marks(app, times),
         A::MarkRange => {
-            app.mark_range_start = match app.mark_range_start {
+            app.finding_list.mark_range_start = match app.finding_list.mark_range_start {
                 Some(_) => {
                     commit_mark_range(app);
                     None
                 }
-                None => Some(app.finding_cursor.selected),
+                None => Some(app.finding_list.cursor.selected),
             };
         }
         A::MarkAll => toggle_all_marks(app),
@@ -172,15 +172,15 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Undo => triage::undo_or_redo(app, TriageOrder::Undo, commands),
         A::Redo => triage::undo_or_redo(app, TriageOrder::Redo, commands),
         A::Filter => {
-            if app.focus != Pane::Findings {
+            if app.panes.focus != Pane::Findings {
                 focus_pane(app, Pane::Findings, commands);
             }
-            let before = app.filter_text.clone();
+            let before = app.finding_list.filter_text.clone();
             let text = if before.is_empty() { String::new() } else { format!("{before} ") };
             open_prompt(app, InputPromptKind::Filter { before }, LineEdit::new(&text));
         }
         A::Search => {
-            let from = if app.focus == Pane::Detail { app.scroll } else { selected_row(app) };
+            let from = if app.panes.focus == Pane::Detail { app.detail.scroll } else { selected_row(app) };
             let before = std::mem::take(&mut app.search);
             open_prompt(app, InputPromptKind::Search { before, from }, LineEdit::default());
         }
@@ -188,13 +188,13 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Cancel => confirm_cancel(app),
         A::Pause => toggle_pause(app, commands),
         A::Watch => {
-            let ends = app.watch.watcher != WatcherStatus::None;
+            let ends = app.store.watch.watcher != WatcherStatus::None;
             let said = if ends { "asking the watcher to end" } else { "beginning to watch" };
-            app.show_notice(NoticeLevel::Info, format!("{said}{}", app.glyphs.ellipsis));
+            app.show_notice(NoticeLevel::Info, format!("{said}{}", app.display.glyphs.ellipsis));
             commands.push(AppCommand::Watch);
         }
         A::Snooze => {
-            let offered = if app.watch.snoozed.is_some() { "off" } else { "30m" };
+            let offered = if app.store.watch.snoozed.is_some() { "off" } else { "30m" };
             open_prompt(app, InputPromptKind::Snooze, LineEdit::with_suggestion(offered));
         }
         A::Copy => match build_copy_menu(app) {
@@ -231,71 +231,71 @@ fn toggle_context_listing(app: &mut App, commands: &mut Vec<AppCommand>) {
     if app.shown_context().is_none() {
         return app.show_notice(NoticeLevel::Info, "nothing to switch: this page lists no context");
     }
-    app.context_listing = match app.context_listing {
+    app.detail.context_listing = match app.detail.context_listing {
         ContextListing::Sent => ContextListing::LeftOut,
         ContextListing::LeftOut => ContextListing::Sent,
     };
     if app.layout().pane(Pane::Detail).is_none() {
         focus_pane(app, Pane::Detail, commands);
     }
-    app.scroll = 0;
+    app.detail.scroll = 0;
     rebuild_page(app);
 }
 
 fn selected_row(app: &App) -> usize {
-    match app.list_pane {
-        Pane::Runs => app.run_cursor.selected,
-        Pane::Files => app.file_cursor.selected,
-        Pane::Findings | Pane::Detail => app.finding_cursor.selected,
+    match app.panes.list {
+        Pane::Runs => app.run_list.cursor.selected,
+        Pane::Files => app.file_list.cursor.selected,
+        Pane::Findings | Pane::Detail => app.finding_list.cursor.selected,
     }
 }
 
 fn move_by(app: &mut App, by: isize) {
-    let at = match app.focus {
-        Pane::Detail => app.scroll,
+    let at = match app.panes.focus {
+        Pane::Detail => app.detail.scroll,
         _ => selected_row(app),
     };
     go_to_row(app, at.saturating_add_signed(by));
 }
 
 pub fn go_to_row(app: &mut App, at: usize) {
-    let height = app.pane_height(app.focus);
-    match app.focus {
-        Pane::Runs => app.run_cursor.select(at, app.runs.len(), height),
-        Pane::Findings => app.finding_cursor.select(at, app.findings.len(), height),
-        Pane::Files => app.file_cursor.select(at, app.files.len(), height),
-        Pane::Detail => app.scroll = at.min(app.doc.lines.len().saturating_sub(height)),
+    let height = app.pane_height(app.panes.focus);
+    match app.panes.focus {
+        Pane::Runs => app.run_list.cursor.select(at, app.run_list.entries.len(), height),
+        Pane::Findings => app.finding_list.cursor.select(at, app.finding_list.rows.len(), height),
+        Pane::Files => app.file_list.cursor.select(at, app.file_list.rows.len(), height),
+        Pane::Detail => app.detail.scroll = at.min(app.detail.doc.lines.len().saturating_sub(height)),
     }
 }
 
 fn switch_tab(app: &mut App, forward: bool) {
     let tabs = app.tabs();
-    let at = tabs.iter().position(|tab| *tab == app.tab).unwrap_or(0);
+    let at = tabs.iter().position(|tab| *tab == app.detail.tab).unwrap_or(0);
     let next = if forward { at + 1 } else { at.saturating_sub(1) };
     if let Some(tab) = tabs.get(next).filter(|_| next != at) {
-        app.tab = *tab;
-        app.scroll = 0;
+        app.detail.tab = *tab;
+        app.detail.scroll = 0;
     }
 }
 
 fn can_unfold(app: &App) -> bool {
-    app.runs.get(app.run_cursor.selected).is_some_and(|entry| entry.folded > 0)
+    app.run_list.entries.get(app.run_list.cursor.selected).is_some_and(|entry| entry.folded > 0)
 }
 
 fn set_run_fold(app: &mut App, wanted: Option<bool>) {
-    let Some(entry) = app.runs.get(app.run_cursor.selected).copied() else { return };
+    let Some(entry) = app.run_list.entries.get(app.run_list.cursor.selected).copied() else { return };
     let at = if entry.nested {
-        app.runs[..app.run_cursor.selected].iter().rposition(|entry| !entry.nested).unwrap_or(0)
+        app.run_list.entries[..app.run_list.cursor.selected].iter().rposition(|entry| !entry.nested).unwrap_or(0)
     } else {
-        app.run_cursor.selected
+        app.run_list.cursor.selected
     };
-    let Some(root) = app.runs.get(at).copied() else { return };
-    let id = app.view.run(root.index as usize).id.to_owned();
+    let Some(root) = app.run_list.entries.get(at).copied() else { return };
+    let id = app.store.view.run(root.index as usize).id.to_owned();
     let open = wanted.unwrap_or(!root.unfolded);
     if open && root.folded > 0 {
-        app.unfolded.insert(id.clone());
+        app.run_list.unfolded.insert(id.clone());
     } else if !open && root.unfolded {
-        app.unfolded.remove(&id);
+        app.run_list.unfolded.remove(&id);
     } else {
         return;
     }
@@ -304,7 +304,7 @@ fn set_run_fold(app: &mut App, wanted: Option<bool>) {
 }
 
 fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
-    match app.focus {
+    match app.panes.focus {
         Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
         Pane::Runs => {
             if let Some(run) = app.selected_run().map(|run| run.id.to_owned()) {
@@ -336,24 +336,24 @@ fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
 
 /// Returns true if up and down move between folds.
 fn moves_by_fold(app: &App) -> bool {
-    app.focus == Pane::Detail && app.doc.folds.len() > 1
+    app.panes.focus == Pane::Detail && app.detail.doc.folds.len() > 1
 }
 
 /// Goes one step back: the innermost state is left first.
 fn go_back(app: &mut App, commands: &mut Vec<AppCommand>) {
-    if app.mark_range_start.take().is_some() {
+    if app.finding_list.mark_range_start.take().is_some() {
         return;
     }
-    if app.focus == Pane::Detail {
-        focus_pane(app, app.list_pane, commands);
-    } else if !app.marks.is_empty() {
-        app.marks.clear();
+    if app.panes.focus == Pane::Detail {
+        focus_pane(app, app.panes.list, commands);
+    } else if !app.finding_list.marks.is_empty() {
+        app.finding_list.marks.clear();
     } else if !app.search.is_empty() {
         app.search.clear();
-    } else if app.zoomed {
-        app.zoomed = false;
-    } else if app.focus == Pane::Findings && app.filter_text != filter::DEFAULT {
-        app.filter_text = filter::DEFAULT.to_owned();
+    } else if app.panes.zoomed {
+        app.panes.zoomed = false;
+    } else if app.panes.focus == Pane::Findings && app.finding_list.filter_text != filter::DEFAULT {
+        app.finding_list.filter_text = filter::DEFAULT.to_owned();
         data::refilter(app, commands);
     } else if let Some(key) = app.keymap.key_of(app.key_context(), Action::Quit) {
         app.show_notice(NoticeLevel::Info, format!("{key} quits; reviews go on without the cockpit"));
@@ -362,38 +362,44 @@ fn go_back(app: &mut App, commands: &mut Vec<AppCommand>) {
 
 fn toggle_marks(app: &mut App, times: usize) {
     commit_mark_range(app);
-    app.mark_range_start = None;
-    for _ in 0..times.min(app.findings.len()) {
+    app.finding_list.mark_range_start = None;
+    for _ in 0..times.min(app.finding_list.rows.len()) {
         let Some(id) = app.selected_finding().map(|finding| finding.id.to_owned()) else { return };
-        if !app.marks.remove(&id) {
-            app.marks.insert(id);
+        if !app.finding_list.marks.remove(&id) {
+            app.finding_list.marks.insert(id);
         }
-        go_to_row(app, app.finding_cursor.selected + 1);
+        go_to_row(app, app.finding_list.cursor.selected + 1);
     }
 }
 
 /// Marks the findings of the range being marked.
 pub fn commit_mark_range(app: &mut App) {
-    let Some(from) = app.mark_range_start else { return };
-    let to = app.finding_cursor.selected;
+    let Some(from) = app.finding_list.mark_range_start else { return };
+    let to = app.finding_list.cursor.selected;
     let ids: Vec<String> = app
-        .findings
-        .get(from.min(to)..=from.max(to).min(app.findings.len().saturating_sub(1)))
+        .finding_list
+        .rows
+        .get(from.min(to)..=from.max(to).min(app.finding_list.rows.len().saturating_sub(1)))
         .unwrap_or_default()
         .iter()
-        .map(|index| app.view.finding(*index as usize).id.to_owned())
+        .map(|index| app.store.view.finding(*index as usize).id.to_owned())
         .collect();
-    app.marks.extend(ids);
+    app.finding_list.marks.extend(ids);
 }
 
 fn toggle_all_marks(app: &mut App) {
-    app.mark_range_start = None;
-    let all = app.findings.iter().all(|index| app.marks.contains(app.view.finding(*index as usize).id));
+    app.finding_list.mark_range_start = None;
+    let all = app
+        .finding_list
+        .rows
+        .iter()
+        .all(|index| app.finding_list.marks.contains(app.store.view.finding(*index as usize).id));
     if all {
-        app.marks.clear();
+        app.finding_list.marks.clear();
     } else {
-        let ids: Vec<String> = app.findings.iter().map(|i| app.view.finding(*i as usize).id.to_owned()).collect();
-        app.marks.extend(ids);
+        let ids: Vec<String> =
+            app.finding_list.rows.iter().map(|i| app.store.view.finding(*i as usize).id.to_owned()).collect();
+        app.finding_list.marks.extend(ids);
     }
 }
 
@@ -404,7 +410,7 @@ pub fn search_next(app: &mut App, forward: bool, times: usize) {
         return;
     }
     for _ in 0..times.min(1000) {
-        let at = if app.focus == Pane::Detail { app.scroll } else { selected_row(app) };
+        let at = if app.panes.focus == Pane::Detail { app.detail.scroll } else { selected_row(app) };
         if !find_row(app, at, forward, true) {
             let text = format!("{:?} is not here", app.search);
             app.show_notice(NoticeLevel::Info, text);
@@ -416,28 +422,30 @@ pub fn search_next(app: &mut App, forward: bool, times: usize) {
 /// Searches from row `at`; `beyond` excludes the row itself. Returns true if a row was found.
 pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
     let wanted = app.search.to_lowercase();
-    let rows = match app.focus {
-        Pane::Runs => app.runs.len(),
-        Pane::Findings => app.findings.len(),
-        Pane::Files => app.files.len(),
-        Pane::Detail => app.doc.lines.len(),
+    let rows = match app.panes.focus {
+        Pane::Runs => app.run_list.entries.len(),
+        Pane::Findings => app.finding_list.rows.len(),
+        Pane::Files => app.file_list.rows.len(),
+        Pane::Detail => app.detail.doc.lines.len(),
     };
-    let holds = |row: usize| match app.focus {
-        Pane::Runs => app.runs.get(row).is_some_and(|entry| {
-            let run = app.view.run(entry.index as usize);
+    let holds = |row: usize| match app.panes.focus {
+        Pane::Runs => app.run_list.entries.get(row).is_some_and(|entry| {
+            let run = app.store.view.run(entry.index as usize);
             [run.scope, run.reviewer, run.branch, run.id, run.status.word()]
                 .iter()
                 .any(|t| filter::contains_ignore_case(t, &wanted))
         }),
-        Pane::Findings => app.findings.get(row).is_some_and(|index| {
-            let finding = app.view.finding(*index as usize);
+        Pane::Findings => app.finding_list.rows.get(row).is_some_and(|index| {
+            let finding = app.store.view.finding(*index as usize);
             [finding.title, finding.path, finding.kind.word(), finding.id]
                 .iter()
                 .any(|t| filter::contains_ignore_case(t, &wanted))
         }),
-        Pane::Files => app.files.get(row).is_some_and(|file| filter::contains_ignore_case(&file.path, &wanted)),
+        Pane::Files => {
+            app.file_list.rows.get(row).is_some_and(|file| filter::contains_ignore_case(&file.path, &wanted))
+        }
         Pane::Detail => {
-            app.doc.lines.get(row).is_some_and(|line| filter::contains_ignore_case(&line.plain_text(), &wanted))
+            app.detail.doc.lines.get(row).is_some_and(|line| filter::contains_ignore_case(&line.plain_text(), &wanted))
         }
     };
     let skip = usize::from(beyond);
@@ -462,8 +470,8 @@ fn build_review_menu(app: &App) -> MenuView {
             item("staged changes", "what the next commit would hold", review(Scope::Staged)),
             item("last commit", "HEAD against its parent", review(Scope::Commit("HEAD".to_owned()))),
             item("branch", &format!("{branch} since it left its base"), review(Scope::Branch(None))),
-            item(&format!("a commit{}", app.glyphs.ellipsis), "any revision", MenuChoice::AskCommit),
-            item(&format!("a range{}", app.glyphs.ellipsis), "A..B or A...B", MenuChoice::AskRange),
+            item(&format!("a commit{}", app.display.glyphs.ellipsis), "any revision", MenuChoice::AskCommit),
+            item(&format!("a range{}", app.display.glyphs.ellipsis), "A..B or A...B", MenuChoice::AskRange),
             item("everything", "the whole tree", review(Scope::All)),
         ],
         selected: 0,
@@ -473,7 +481,7 @@ fn build_review_menu(app: &App) -> MenuView {
 fn confirm_cancel(app: &mut App) {
     let chosen = app
         .selected_run()
-        .filter(|run| app.list_pane == Pane::Runs && !run.status.is_terminal())
+        .filter(|run| app.panes.list == Pane::Runs && !run.status.is_terminal())
         .or_else(|| app.headline_run().filter(|run| !run.status.is_terminal()))
         .map(|run| (run.id.to_owned(), format!("Cancel the review of {}? What it found stays.", run.scope)));
     match chosen {
@@ -484,14 +492,14 @@ fn confirm_cancel(app: &mut App) {
 
 /// Returns the run that can be paused or resumed: the selected run, or the headline run outside the list of runs.
 pub fn pausable_run(app: &App) -> Option<RunRow<'_>> {
-    let run = if app.list_pane == Pane::Runs { app.selected_run() } else { app.headline_run() };
+    let run = if app.panes.list == Pane::Runs { app.selected_run() } else { app.headline_run() };
     run.filter(|run| !run.status.is_terminal())
 }
 
 fn toggle_pause(app: &mut App, commands: &mut Vec<AppCommand>) {
     let chosen = pausable_run(app).map(|run| (run.id.to_owned(), run.paused));
     let Some((id, paused)) = chosen else {
-        let said = if app.list_pane == Pane::Runs { "this review is not running" } else { "no review is running" };
+        let said = if app.panes.list == Pane::Runs { "this review is not running" } else { "no review is running" };
         return app.show_notice(NoticeLevel::Info, said);
     };
     let Some(run) = parse_run_id(&id) else { return };
@@ -501,11 +509,11 @@ fn toggle_pause(app: &mut App, commands: &mut Vec<AppCommand>) {
 
 /// Returns path and line of the selected item, for the editor.
 fn selected_location(app: &App) -> Option<(String, u32)> {
-    match &app.subject {
+    match &app.detail.subject {
         DetailSubject::Finding(id) => {
             let finding = app.finding_by_id(id)?;
-            let top = (app.focus == Pane::Detail && app.tab == Tab::Diff)
-                .then(|| app.doc.lines.iter().skip(app.scroll + 1).find_map(|line| line.source))
+            let top = (app.panes.focus == Pane::Detail && app.detail.tab == Tab::Diff)
+                .then(|| app.detail.doc.lines.iter().skip(app.detail.scroll + 1).find_map(|line| line.source))
                 .flatten();
             Some((finding.path.to_owned(), top.unwrap_or(finding.line_start)))
         }
@@ -523,12 +531,12 @@ fn build_copy_menu(app: &App) -> Option<MenuView> {
         MenuItem { label: what.to_owned(), hint, choice: MenuChoice::Copy { text, what } }
     };
     let mut items = Vec::new();
-    match &app.subject {
+    match &app.detail.subject {
         DetailSubject::Finding(id) => {
             let finding = app.finding_by_id(id)?;
             items.push(copy(format!("{}:{}", finding.path, finding.line_start), "the place"));
-            let page = app.detail.as_ref().and_then(|(subject, _, loaded)| match loaded.as_ref() {
-                PageData::Finding(page) if *subject == app.subject => Some(&page.finding),
+            let page = app.detail.page.as_ref().and_then(|(subject, _, loaded)| match loaded.as_ref() {
+                PageData::Finding(page) if *subject == app.detail.subject => Some(&page.finding),
                 _ => None,
             });
             let text = match page {

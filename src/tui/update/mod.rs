@@ -30,13 +30,13 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Input(TerminalInput::Key(key)) => keys::handle_key(app, key, &mut commands),
         AppMessage::Input(TerminalInput::Paste(text)) => views::handle_paste(app, &text, &mut commands),
         AppMessage::Input(TerminalInput::Background(rgb)) => {
-            if !app.theme_is_set {
-                app.theme = Theme::builtin_for(Background::from_rgb(rgb), app.depth);
+            if !app.display.theme_is_set {
+                app.display.theme = Theme::builtin_for(Background::from_rgb(rgb), app.display.depth);
                 rebuild_page(app);
             }
         }
         AppMessage::Resized { columns, rows } => {
-            (app.columns, app.rows) = (columns, rows);
+            (app.display.columns, app.display.rows) = (columns, rows);
             scroll_to_selection(app);
             views::apply_change(app, &ViewChange::Resized, &mut commands);
         }
@@ -47,7 +47,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         }
         AppMessage::View(reply) => views::apply_reply(app, reply, &mut commands),
         AppMessage::Pulses(pulses) => apply_pulses(app, pulses),
-        AppMessage::StoreTrouble(text) => app.trouble = Some(text),
+        AppMessage::StoreTrouble(text) => app.store.trouble = Some(text),
         AppMessage::Filtered { serial, view, rows } => data::apply_filtered(app, serial, view, rows),
         AppMessage::Loaded { subject, tab, loaded } => show_loaded_page(app, subject, tab, loaded),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
@@ -78,13 +78,13 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Paused(Err(error)) => app.show_notice(NoticeLevel::Error, error),
         AppMessage::Reconciled(Some(summary)) => app.show_notice(NoticeLevel::Info, summary),
         AppMessage::Reconciled(None) => {}
-        AppMessage::Watch(state) => app.watch = state,
+        AppMessage::Watch(state) => app.store.watch = state,
         AppMessage::Watched(Ok(text)) => app.show_notice(NoticeLevel::Success, text),
         AppMessage::Watched(Err(error)) => app.show_notice(NoticeLevel::Error, error),
         AppMessage::Fixes(fixes) => {
             fix::notify_ended(app, &fixes);
-            app.fixes = fixes;
-            app.stale |= app.tab == Tab::Fix;
+            app.store.fixes = fixes;
+            app.detail.stale |= app.detail.tab == Tab::Fix;
             rebuild_page(app);
         }
         AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
@@ -104,47 +104,49 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
 /// Synchronizes the detail with the selection and the page with its width, after every message.
 fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     let subject = selected_subject(app);
-    if subject != app.subject {
-        app.subject = subject;
-        app.scroll = 0;
-        app.fold = None;
-        app.open_folds.clear();
+    if subject != app.detail.subject {
+        app.detail.subject = subject;
+        app.detail.scroll = 0;
+        app.detail.fold = None;
+        app.detail.open_folds.clear();
     }
-    if !app.tabs().contains(&app.tab) {
-        app.tab = Tab::Page;
+    if !app.tabs().contains(&app.detail.tab) {
+        app.detail.tab = Tab::Page;
     }
-    let wanted = (app.subject.clone(), app.tab);
-    let shown = app.detail.as_ref().is_some_and(|(subject, tab, _)| (subject, *tab) == (&wanted.0, wanted.1));
-    if app.subject == DetailSubject::Nothing && app.tab != Tab::Ledger {
-        if app.detail.take().is_some() || app.loading.take().is_some() {
-            app.scroll = 0;
+    let wanted = (app.detail.subject.clone(), app.detail.tab);
+    let shown = app.detail.page.as_ref().is_some_and(|(subject, tab, _)| (subject, *tab) == (&wanted.0, wanted.1));
+    if app.detail.subject == DetailSubject::Nothing && app.detail.tab != Tab::Ledger {
+        if app.detail.page.take().is_some() || app.detail.loading.take().is_some() {
+            app.detail.scroll = 0;
         }
         // The page of an empty selection may change with every message.
-        app.doc_width = 0;
-    } else if (!shown && app.loading.as_ref() != Some(&wanted)) || (shown && std::mem::take(&mut app.stale)) {
+        app.detail.width = 0;
+    } else if (!shown && app.detail.loading.as_ref() != Some(&wanted))
+        || (shown && std::mem::take(&mut app.detail.stale))
+    {
         // The page of another subject stays for the short time until the new one is read; the page of another tab
         // would be wrong.
-        if app.detail.as_ref().is_some_and(|(_, tab, _)| *tab != app.tab) {
-            app.detail = None;
-            app.doc = Doc::default();
-            app.scroll = 0;
+        if app.detail.page.as_ref().is_some_and(|(_, tab, _)| *tab != app.detail.tab) {
+            app.detail.page = None;
+            app.detail.doc = Doc::default();
+            app.detail.scroll = 0;
         }
-        app.loading = Some(wanted.clone());
+        app.detail.loading = Some(wanted.clone());
         commands.push(AppCommand::Load { subject: wanted.0, tab: wanted.1 });
     }
     // The files stay until new ones are read; only the first files are taken from the view.
     if let Some(run) = app.selected_run().map(|run| run.id.to_owned())
-        && run != app.files_requested
+        && run != app.file_list.requested
     {
-        if app.files_run.is_empty() {
+        if app.file_list.run.is_empty() {
             data::set_files_from_view(app, &run);
         }
-        app.files_requested.clone_from(&run);
+        app.file_list.requested.clone_from(&run);
         commands.push(AppCommand::LoadFiles { run });
     }
     let width = app.layout().body(Pane::Detail).map_or(0, |area| area.width);
-    if width != app.doc_width && width > 0 {
-        app.doc_width = width;
+    if width != app.detail.width && width > 0 {
+        app.detail.width = width;
         rebuild_page(app);
     }
     // The rows above the page change with the run's activity.
@@ -153,11 +155,11 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
 
 /// Returns the selected item of the list that had the focus last.
 fn selected_subject(app: &App) -> DetailSubject {
-    match app.list_pane {
+    match app.panes.list {
         Pane::Runs => app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned())),
         Pane::Files => app
             .selected_file()
-            .map(|file| DetailSubject::File { run: app.files_run.clone(), path: file.path.clone() })
+            .map(|file| DetailSubject::File { run: app.file_list.run.clone(), path: file.path.clone() })
             .or_else(|| app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned()))),
         Pane::Findings | Pane::Detail => {
             app.selected_finding().map(|finding| DetailSubject::Finding(finding.id.to_owned()))
@@ -167,12 +169,12 @@ fn selected_subject(app: &App) -> DetailSubject {
 }
 
 fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded: Box<PageData>) {
-    if (&subject, tab) != (&app.subject, app.tab) {
+    if (&subject, tab) != (&app.detail.subject, app.detail.tab) {
         return;
     }
     // A page that is read again must not jump.
-    let again = app.detail.as_ref().is_some_and(|(s, t, _)| (s, *t) == (&subject, tab));
-    if again && let (Some((_, _, before)), PageData::Finding(page)) = (&app.detail, loaded.as_mut()) {
+    let again = app.detail.page.as_ref().is_some_and(|(s, t, _)| (s, *t) == (&subject, tab));
+    if again && let (Some((_, _, before)), PageData::Finding(page)) = (&app.detail.page, loaded.as_mut()) {
         // A page without highlighting keeps the known spans until the new ones arrive.
         if let PageData::Finding(before) = before.as_ref()
             && page.code.spans.is_empty()
@@ -182,27 +184,28 @@ fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded:
         }
     }
     // A reader at the start of the page stays there, even if the end is visible.
-    let end_matters = app.scroll > 0 || app.doc.follow == FollowMode::StartAtEnd;
-    let at_end = end_matters && app.scroll + app.pane_height(Pane::Detail) >= app.doc.lines.len();
-    app.loading = None;
-    app.detail = Some((subject, tab, loaded));
+    let end_matters = app.detail.scroll > 0 || app.detail.doc.follow == FollowMode::StartAtEnd;
+    let at_end = end_matters && app.detail.scroll + app.pane_height(Pane::Detail) >= app.detail.doc.lines.len();
+    app.detail.loading = None;
+    app.detail.page = Some((subject, tab, loaded));
     rebuild_page(app);
     if !again {
-        app.scroll = if app.doc.follow == FollowMode::StartAtEnd { usize::MAX } else { app.doc.start };
-    } else if app.doc.follow != FollowMode::Off && at_end {
-        app.scroll = usize::MAX;
+        app.detail.scroll =
+            if app.detail.doc.follow == FollowMode::StartAtEnd { usize::MAX } else { app.detail.doc.start };
+    } else if app.detail.doc.follow != FollowMode::Off && at_end {
+        app.detail.scroll = usize::MAX;
     }
     clamp_scroll(app);
 }
 
 /// Applies heartbeats; rebuilds the page of a working run if its usage changed.
 fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>) {
-    let spent = |app: &App| match (&app.subject, app.tab) {
+    let spent = |app: &App| match (&app.detail.subject, app.detail.tab) {
         (DetailSubject::Run(run), Tab::Page) => app.pulse(run).map(|pulse| (pulse.tokens, pulse.cost.to_bits())),
         _ => None,
     };
     let before = spent(app);
-    app.pulses = pulses;
+    app.store.pulses = pulses;
     if spent(app) != before {
         rebuild_page(app);
     }
@@ -210,22 +213,22 @@ fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>) {
 
 /// Rebuilds the page from the loaded data.
 fn rebuild_page(app: &mut App) {
-    app.doc = pages::build_page(app, usize::from(app.doc_width.max(20)));
+    app.detail.doc = pages::build_page(app, usize::from(app.detail.width.max(20)));
     clamp_scroll(app);
 }
 
 fn clamp_scroll(app: &mut App) {
-    let most = app.doc.lines.len().saturating_sub(app.pane_height(Pane::Detail));
-    app.scroll = app.scroll.min(most);
+    let most = app.detail.doc.lines.len().saturating_sub(app.pane_height(Pane::Detail));
+    app.detail.scroll = app.detail.scroll.min(most);
 }
 
 /// Scrolls the lists to their selected rows after a change of the screen size.
 fn scroll_to_selection(app: &mut App) {
     let (runs, findings, files) =
         (app.pane_height(Pane::Runs), app.pane_height(Pane::Findings), app.pane_height(Pane::Files));
-    app.run_cursor.select(app.run_cursor.selected, app.runs.len(), runs);
-    app.finding_cursor.select(app.finding_cursor.selected, app.findings.len(), findings);
-    app.file_cursor.select(app.file_cursor.selected, app.files.len(), files);
+    app.run_list.cursor.select(app.run_list.cursor.selected, app.run_list.entries.len(), runs);
+    app.finding_list.cursor.select(app.finding_list.cursor.selected, app.finding_list.rows.len(), findings);
+    app.file_list.cursor.select(app.file_list.cursor.selected, app.file_list.rows.len(), files);
     clamp_scroll(app);
 }
 

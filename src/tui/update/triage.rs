@@ -15,20 +15,20 @@ use crate::store::triage::UndoOutcome;
 /// Returns the marked findings, else the selected one, without those that already have the status.
 fn collect_targets(app: &mut App, status: FindingStatus) -> Vec<TriageOrderItem> {
     keys::commit_mark_range(app);
-    app.mark_range_start = None;
+    app.finding_list.mark_range_start = None;
     let line = |id: &str| {
         let row = app.finding_by_id(id)?;
         let previous = app.current_status(&row);
         Some(TriageOrderItem { finding: id.parse().ok()?, previous, status, reason: String::new() })
     };
-    let lines: Vec<TriageOrderItem> = if app.marks.is_empty() {
-        match &app.subject {
+    let lines: Vec<TriageOrderItem> = if app.finding_list.marks.is_empty() {
+        match &app.detail.subject {
             DetailSubject::Finding(id) => line(id).into_iter().collect(),
             _ => Vec::new(),
         }
     } else {
-        let mut ids: Vec<&String> = app.marks.iter().collect();
-        ids.sort_by_key(|id| app.view.finding_index(id));
+        let mut ids: Vec<&String> = app.finding_list.marks.iter().collect();
+        ids.sort_by_key(|id| app.store.view.finding_index(id));
         ids.into_iter().filter_map(|id| line(id)).collect()
     };
     let before = lines.len();
@@ -92,7 +92,7 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
     };
     app.decisions.written = app.decisions.written.max(written);
     let decided: Vec<String> = lines.iter().map(|line| line.finding_id.as_str().to_owned()).collect();
-    let known = Arc::make_mut(&mut app.overrides);
+    let known = Arc::make_mut(&mut app.finding_list.overrides);
     for line in &lines {
         known.statuses.insert(line.finding_id.as_str().to_owned(), line.status);
         data::pin_finding(known, line.finding_id.as_str());
@@ -113,29 +113,29 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
         TriageOrder::Undo => format!("{} redoes", key(Action::Redo)),
         _ => format!("{} undoes", key(Action::Undo)),
     };
-    let dot = app.glyphs.dot;
+    let dot = app.display.glyphs.dot;
     app.show_notice(NoticeLevel::Success, format!("{what} {dot} {next}"));
     if matches!(order, TriageOrder::Set(_)) {
         // Selects the next finding if the decided one is still selected.
         let here = app.selected_finding().map(|finding| finding.id.to_owned());
         if lines.len() == 1
-            && app.focus == Pane::Findings
+            && app.panes.focus == Pane::Findings
             && here.as_deref() == lines.first().map(|l| l.finding_id.as_str())
         {
-            keys::go_to_row(app, app.finding_cursor.selected + 1);
+            keys::go_to_row(app, app.finding_list.cursor.selected + 1);
         }
-        app.marks.clear();
+        app.finding_list.marks.clear();
     } else if let Some(at) = lines.first().and_then(|line| {
-        let index = app.view.finding_index(line.finding_id.as_str())?;
-        app.findings.binary_search(&u32::try_from(index).ok()?).ok()
+        let index = app.store.view.finding_index(line.finding_id.as_str())?;
+        app.finding_list.rows.binary_search(&u32::try_from(index).ok()?).ok()
     }) {
         // Selects the finding whose decision was undone or redone.
-        if app.list_pane == Pane::Findings {
+        if app.panes.list == Pane::Findings {
             let height = app.pane_height(Pane::Findings);
-            app.finding_cursor.select(at, app.findings.len(), height);
+            app.finding_list.cursor.select(at, app.finding_list.rows.len(), height);
         }
     }
-    if matches!(&app.subject, DetailSubject::Finding(id) if decided.iter().any(|other| other == id)) {
-        app.stale = true;
+    if matches!(&app.detail.subject, DetailSubject::Finding(id) if decided.iter().any(|other| other == id)) {
+        app.detail.stale = true;
     }
 }

@@ -80,9 +80,9 @@ pub fn handle_key(app: &mut App, commands: &mut Vec<AppCommand>) {
     if targets.is_empty() {
         return app.show_notice(NoticeLevel::Info, "no finding is selected");
     }
-    let known = match &app.subject {
-        DetailSubject::Finding(id) if app.marks.is_empty() => {
-            app.fixes.for_finding(id).filter(|fix| fix.status != FixStatus::Dropped)
+    let known = match &app.detail.subject {
+        DetailSubject::Finding(id) if app.finding_list.marks.is_empty() => {
+            app.store.fixes.for_finding(id).filter(|fix| fix.status != FixStatus::Dropped)
         }
         _ => None,
     };
@@ -94,20 +94,20 @@ pub fn handle_key(app: &mut App, commands: &mut Vec<AppCommand>) {
 
 /// Requests the reviewer for a fix; the confirmation follows with the reply.
 fn request_plan(app: &mut App, findings: Vec<FindingId>, commands: &mut Vec<AppCommand>) {
-    app.show_notice(NoticeLevel::Info, format!("looking at who can fix it{}", app.glyphs.ellipsis));
+    app.show_notice(NoticeLevel::Info, format!("looking at who can fix it{}", app.display.glyphs.ellipsis));
     commands.push(AppCommand::PlanFix(findings));
 }
 
 /// Returns the marked findings, else the selected one.
 fn collect_targets(app: &mut App) -> Vec<FindingId> {
     commit_mark_range(app);
-    app.mark_range_start = None;
-    if app.marks.is_empty() {
-        let DetailSubject::Finding(id) = &app.subject else { return Vec::new() };
+    app.finding_list.mark_range_start = None;
+    if app.finding_list.marks.is_empty() {
+        let DetailSubject::Finding(id) = &app.detail.subject else { return Vec::new() };
         return id.parse().into_iter().collect();
     }
-    let mut ids: Vec<&String> = app.marks.iter().collect();
-    ids.sort_by_key(|id| app.view.finding_index(id));
+    let mut ids: Vec<&String> = app.finding_list.marks.iter().collect();
+    ids.sort_by_key(|id| app.store.view.finding_index(id));
     ids.into_iter().filter_map(|id| id.parse().ok()).collect()
 }
 
@@ -137,7 +137,8 @@ fn build_menu(app: &App, fix: &Fix) -> MenuView {
         FixStatus::Dropped | FixStatus::Failed => vec![again()],
     };
     // If the patch is already on the screen, the next item is preselected.
-    let at = usize::from(app.tab == Tab::Fix && items.len() > 1 && matches!(items[0].choice, MenuChoice::ShowFix));
+    let at =
+        usize::from(app.detail.tab == Tab::Fix && items.len() > 1 && matches!(items[0].choice, MenuChoice::ShowFix));
     MenuView { title: "Fix", items, selected: at }
 }
 
@@ -188,16 +189,16 @@ pub fn send_order(app: &mut App, order: FixOrder, commands: &mut Vec<AppCommand>
         FixOrder::Undo(_) => "taking the patch back",
         FixOrder::Drop(_) => "dropping the fix",
     };
-    app.show_notice(NoticeLevel::Info, format!("{what}{}", app.glyphs.ellipsis));
+    app.show_notice(NoticeLevel::Info, format!("{what}{}", app.display.glyphs.ellipsis));
     if matches!(order, FixOrder::Make(_)) {
-        app.marks.clear();
+        app.finding_list.marks.clear();
     }
     commands.push(AppCommand::Fix(order));
 }
 
 /// Shows a notice if a fix has ended since the last read.
 pub fn notify_ended(app: &mut App, fixes: &FixIndex) {
-    let Some(fix) = fixes.ended_since(&app.fixes) else { return };
+    let Some(fix) = fixes.ended_since(&app.store.fixes) else { return };
     match fix.status {
         FixStatus::Failed => {
             app.show_notice(NoticeLevel::Error, format!("no fix: {}", text::sanitize_line(&fix.reason)))
@@ -214,7 +215,7 @@ pub fn show_result(app: &mut App, result: Result<Fix, String>) {
     };
     let key = app.keymap.key_of(app.key_context(), Action::Fix).map(|key| key.to_string());
     let key = key.unwrap_or_default();
-    let dot = app.glyphs.dot;
+    let dot = app.display.glyphs.dot;
     let text = match fix.status {
         FixStatus::Working | FixStatus::Reviewing => {
             "the fix is being made; it is offered here when it is ready".to_owned()
@@ -304,7 +305,7 @@ fn role_of_status(status: FixStatus) -> Role {
 
 /// Renders one line about the fix of a finding, for the finding's page.
 pub fn render_state(app: &App, fix: &Fix, width: usize, doc: &mut Doc) {
-    let dot = format!(" {} ", app.glyphs.dot);
+    let dot = format!(" {} ", app.display.glyphs.dot);
     let mut parts = vec![match fix.status {
         _ if fix.is_half_applied() => "half applied".to_owned(),
         FixStatus::Working => format!("being made by {}", fix.reviewer),

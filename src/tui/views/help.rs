@@ -58,7 +58,7 @@ fn draw_help(painter: &mut Painter<'_>, offset: usize) {
             continue;
         }
         let keys: Vec<String> = app.keymap.all_keys_of(*action).iter().take(2).map(ToString::to_string).collect();
-        let row = (if keys.is_empty() { app.glyphs.dash.to_owned() } else { keys.join(" ") }, *long);
+        let row = (if keys.is_empty() { app.display.glyphs.dash.to_owned() } else { keys.join(" ") }, *long);
         match groups.iter_mut().find(|(name, _)| name == group) {
             Some((_, rows)) => rows.push(row),
             None => groups.push((group, vec![row])),

@@ -71,8 +71,8 @@ impl MenuChoice {
             Self::AskFix { text, order } => app.views.open(ConfirmView { action: ConfirmAction::Fix(order), text }),
             Self::ShowFix => {
                 focus_pane(app, Pane::Detail, commands);
-                app.tab = Tab::Fix;
-                app.scroll = 0;
+                app.detail.tab = Tab::Fix;
+                app.detail.scroll = 0;
             }
             Self::PlanFix(findings) => commands.push(AppCommand::PlanFix(findings)),
         }

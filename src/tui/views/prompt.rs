@@ -197,8 +197,8 @@ impl PromptView {
     fn apply_typed(&self, app: &mut App, commands: &mut Vec<AppCommand>) {
         let text = self.line.text().trim().to_owned();
         match &self.kind {
-            InputPromptKind::Filter { .. } if text != app.filter_text => {
-                app.filter_text = text;
+            InputPromptKind::Filter { .. } if text != app.finding_list.filter_text => {
+                app.finding_list.filter_text = text;
                 data::refilter(app, commands);
             }
             InputPromptKind::Patterns { .. } => filter_patterns(app, &text),
@@ -227,7 +227,7 @@ impl PromptView {
                 if text.is_empty() {
                     app.search = std::mem::take(before);
                     search_next(app, true, 1);
-                } else if app.focus != Pane::Detail && !find_row(app, focused_row(app), true, false) {
+                } else if app.panes.focus != Pane::Detail && !find_row(app, focused_row(app), true, false) {
                     app.show_notice(NoticeLevel::Info, format!("{text:?} is not here"));
                 }
             }
@@ -259,8 +259,8 @@ impl PromptView {
     fn abort(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) {
         match &mut self.kind {
             InputPromptKind::Filter { before } => {
-                if *before != app.filter_text {
-                    app.filter_text = std::mem::take(before);
+                if *before != app.finding_list.filter_text {
+                    app.finding_list.filter_text = std::mem::take(before);
                     data::refilter(app, commands);
                 }
             }
@@ -282,10 +282,10 @@ fn filter_patterns(app: &mut App, filter: &str) {
 
 /// Returns the selected row of the list that has the focus.
 fn focused_row(app: &App) -> usize {
-    match app.focus {
-        Pane::Runs => app.run_cursor.selected,
-        Pane::Files => app.file_cursor.selected,
-        Pane::Findings | Pane::Detail => app.finding_cursor.selected,
+    match app.panes.focus {
+        Pane::Runs => app.run_list.cursor.selected,
+        Pane::Files => app.file_list.cursor.selected,
+        Pane::Findings | Pane::Detail => app.finding_list.cursor.selected,
     }
 }
 
@@ -339,7 +339,7 @@ fn draw_reason_prompt(painter: &mut Painter<'_>, prompt: &PromptView, count: usi
             break;
         }
         let chosen = row + 1 == prompt.choice;
-        let sign = if chosen { painter.app.glyphs.bar } else { " " };
+        let sign = if chosen { painter.app.display.glyphs.bar } else { " " };
         painter.draw_text(inside.x, y, 1, sign, Role::Accent);
         painter.draw_text(inside.x + 2, y, inside.width - 2, reason, if chosen { Role::Normal } else { Role::Muted });
     }

@@ -69,7 +69,7 @@ enum RefreshState {
 /// Opens the page and requests its figures.
 pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
     let mut view = StatsView { refresh: RefreshState::Pending, ..StatsView::default() };
-    commands.push(request(&app.view));
+    commands.push(request(&app.store.view));
     view.build_page(app);
     app.views.open(view);
 }
@@ -166,7 +166,7 @@ impl StatsView {
 
     /// Builds the page for the current width.
     fn build_page(&mut self, app: &App) {
-        self.doc = build_stats_page(app, self, usize::from(app.columns.saturating_sub(4)).max(20));
+        self.doc = build_stats_page(app, self, usize::from(app.display.columns.saturating_sub(4)).max(20));
         self.scroll(app, 0);
     }
 
@@ -227,7 +227,7 @@ fn build_stats_page(app: &App, stats: &StatsView, width: usize) -> Doc {
 }
 
 fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
-    let dot = format!(" {} ", app.glyphs.dot);
+    let dot = format!(" {} ", app.display.glyphs.dot);
     for fact in describe_metrics(metrics) {
         doc.push_field(fact.name, NAMES, Role::Normal, &fact.parts.join(&dot), width);
     }
@@ -236,11 +236,11 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
         doc.push_blank();
         doc.push(
             DocLine::styled(Role::Title, &pad_end("Over time", NAMES))
-                .with_span(Role::Faint, &describe_span(&metrics.series, &app.zone)),
+                .with_span(Role::Faint, &describe_span(&metrics.series, &app.display.zone)),
         );
         for chart in charts {
             let room = width.saturating_sub(NAMES + SUM + 2).min(MAX_CHART_COLUMNS);
-            let line = render_sparkline(&chart.values, chart.max, room, &app.glyphs.eighths);
+            let line = render_sparkline(&chart.values, chart.max, room, &app.display.glyphs.eighths);
             doc.push(
                 DocLine::styled(Role::Muted, &pad_end(chart.name, NAMES))
                     .with_span(Role::Accent, &line)
@@ -261,7 +261,7 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
         .iter()
         .map(|kind| (format_kind(kind.kind.word()), String::new(), &kind.findings, &kind.precision))
         .collect();
-    render_table(&app.glyphs, (BY_KIND, ""), &kinds, (kind_names, width), doc);
+    render_table(&app.display.glyphs, (BY_KIND, ""), &kinds, (kind_names, width), doc);
     let reviewers: Vec<StatsTableRow<'_>> = metrics
         .by_reviewer
         .iter()
@@ -270,7 +270,7 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
             (one.reviewer.clone(), own, &one.findings, &one.precision)
         })
         .collect();
-    render_table(&app.glyphs, (BY_REVIEWER, REVIEWER_COLUMNS), &reviewers, (reviewer_names, width), doc);
+    render_table(&app.display.glyphs, (BY_REVIEWER, REVIEWER_COLUMNS), &reviewers, (reviewer_names, width), doc);
 }
 
 /// Name, text of extra columns, outcomes, precision.

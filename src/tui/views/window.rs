@@ -13,7 +13,7 @@ pub fn draw_window(painter: &mut Painter<'_>, width: u16, height: u16, low: bool
     let y = if low { screen.height.saturating_sub(height + 2) } else { (screen.height - height) / 2 };
     let area = Rect::new(x, y, width, height);
     painter.fill(area, painter.style(Role::Normal));
-    let glyphs = painter.app.glyphs;
+    let glyphs = painter.app.display.glyphs;
     let [top_left, top_right, bottom_left, bottom_right] = glyphs.corners;
     let (right, bottom) = (area.right() - 1, area.bottom() - 1);
     painter.draw_rule(x + 1, y, width - 2, Role::Focus);

@@ -32,7 +32,7 @@ pub(super) fn draw(painter: &mut Painter<'_>, view: &KnowledgeView) {
         draw_list(painter, view, &areas);
     }
     for y in areas.divider.top()..areas.divider.bottom() {
-        painter.draw_text(areas.divider.x, y, 1, painter.app.glyphs.vertical, Role::Rule);
+        painter.draw_text(areas.divider.x, y, 1, painter.app.display.glyphs.vertical, Role::Rule);
     }
     if areas.page.height > 0 {
         draw_page(painter, view, &areas);
@@ -47,7 +47,7 @@ fn draw_title(painter: &mut Painter<'_>, area: Rect, has_keys: bool, name: &str,
     for (fact, role) in facts.iter().filter(|(fact, _)| !fact.is_empty()) {
         let room = usize::from(width.saturating_sub(used + 2));
         if room >= 8 || fact.width() <= room {
-            let shown = shorten(&text::sanitize_line(fact), room, painter.app.glyphs.ellipsis);
+            let shown = shorten(&text::sanitize_line(fact), room, painter.app.display.glyphs.ellipsis);
             used += 2 + painter.draw_text(x + used + 2, y, room as u16, &shown, *role);
         }
     }
@@ -110,7 +110,7 @@ fn draw_language(
     (shelf, passing): (&LanguagePatterns, usize),
     line: Rect,
 ) {
-    let glyphs = painter.app.glyphs;
+    let glyphs = painter.app.display.glyphs;
     let folded = view.folded.contains(&shelf.language);
     let sign = if folded { glyphs.folded } else { glyphs.unfolded };
     painter.draw_text(line.x, line.y, 1, sign, Role::Faint);
@@ -120,7 +120,7 @@ fn draw_language(
 }
 
 fn draw_pattern(painter: &mut Painter<'_>, known: &RankedPattern, line: Rect, roomy: bool) {
-    let (glyphs, pattern) = (painter.app.glyphs, &known.pattern);
+    let (glyphs, pattern) = (painter.app.display.glyphs, &known.pattern);
     let quiet = |role| if pattern.muted { Role::Dismissed } else { role };
     let Rect { x, y, width, .. } = line;
     painter.draw_text(x + 1, y, 1, glyphs.stance(pattern.stance), quiet(Role::from_stance(pattern.stance)));

@@ -38,7 +38,7 @@ impl KnowledgeView {
                 app.views.open(PromptView::new(InputPromptKind::Export, line));
             }
             A::Reload => {
-                app.show_notice(NoticeLevel::Info, format!("reading it again{}", app.glyphs.ellipsis));
+                app.show_notice(NoticeLevel::Info, format!("reading it again{}", app.display.glyphs.ellipsis));
                 commands.push(request(KnowledgeOrder::Read));
             }
             A::Help => open_for_action(app, action, commands),

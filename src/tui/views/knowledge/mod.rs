@@ -481,9 +481,9 @@ impl KnowledgeView {
         /// Fewest columns for a list and a page side by side.
         const MIN_SIDE_BY_SIDE_COLUMNS: u16 = 140;
         let layout = app.layout();
-        let top = layout.header.y + if app.rows >= 30 { 2 } else { 1 };
+        let top = layout.header.y + if app.display.rows >= 30 { 2 } else { 1 };
         let height = layout.notice.y.saturating_sub(top);
-        let full = Rect::new(1, top, app.columns.saturating_sub(2), height);
+        let full = Rect::new(1, top, app.display.columns.saturating_sub(2), height);
         let split = |area: Rect| {
             let title = Rect { height: area.height.min(1), ..area };
             (title, Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area })
@@ -491,15 +491,16 @@ impl KnowledgeView {
         let mut areas = KnowledgeAreas::default();
         if self.is_empty() {
             (areas.page_title, areas.page) = split(full);
-        } else if app.columns >= MIN_SIDE_BY_SIDE_COLUMNS {
+        } else if app.display.columns >= MIN_SIDE_BY_SIDE_COLUMNS {
             // The list gets 57 % of the width, because its rows say more than the page of one pattern.
-            let SplitColumns { left, divider, right } = split_columns(app.columns, (app.columns * 57 / 100).min(120));
+            let SplitColumns { left, divider, right } =
+                split_columns(app.display.columns, (app.display.columns * 57 / 100).min(120));
             (areas.list_title, areas.list) = split(Rect { x: left.0, width: left.1, ..full });
             areas.divider = Rect { x: divider, width: 1, ..full };
             (areas.page_title, areas.page) = split(Rect { x: right.0, width: right.1, ..full });
         } else if height >= MIN_STACKED_ROWS {
             let upper = height * 9 / 20;
-            let air = u16::from(app.rows >= 30);
+            let air = u16::from(app.display.rows >= 30);
             (areas.list_title, areas.list) = split(Rect { height: upper - air, ..full });
             (areas.page_title, areas.page) = split(Rect { y: top + upper, height: height - upper, ..full });
         } else if self.focus == KnowledgePane::List {
@@ -509,7 +510,7 @@ impl KnowledgeView {
         } else {
             (areas.page_title, areas.page) = split(full);
         }
-        if app.rows >= 30 && !self.is_empty() {
+        if app.display.rows >= 30 && !self.is_empty() {
             // A blank line below the title, as in the other views.
             areas.page.y += 1;
             areas.page.height = areas.page.height.saturating_sub(1);

@@ -114,7 +114,7 @@ fn render_language(app: &App, shelf: &LanguagePatterns, width: usize, doc: &mut 
             .with_span(Role::Muted, &format!("   {}", text::format_count(figures.patterns, "pattern"))),
     );
     doc.push_blank();
-    let dot = format!(" {} ", app.glyphs.dot);
+    let dot = format!(" {} ", app.display.glyphs.dot);
     let stances = [(figures.mistakes, "mistake"), (figures.false_alarms, "false alarm")];
     let told = stances.iter().filter(|(n, _)| *n > 0).map(|(n, what)| text::format_count(*n, what));
     doc.push_field("holds", NAMES, Role::Normal, &told.collect::<Vec<_>>().join(&dot), width);
@@ -162,8 +162,8 @@ fn render_language(app: &App, shelf: &LanguagePatterns, width: usize, doc: &mut 
 fn render_pattern(app: &App, library: &PatternLibrary, known: &RankedPattern, width: usize, doc: &mut Doc) {
     let (pattern, standing) = (&known.pattern, &known.standing);
     let state = standing.state(pattern);
-    let dot = format!(" {} ", app.glyphs.dot);
-    let (sign, role) = (app.glyphs.stance(pattern.stance), Role::from_stance(pattern.stance));
+    let dot = format!(" {} ", app.display.glyphs.dot);
+    let (sign, role) = (app.display.glyphs.stance(pattern.stance), Role::from_stance(pattern.stance));
     let stance = match pattern.stance {
         PatternStance::Mistake => "mistake",
         PatternStance::FalseAlarm => "known false alarm",
@@ -307,7 +307,7 @@ fn render_rate(
     if successes + failures == 0 {
         return doc.push_field("success", NAMES, Role::Muted, "nothing came of it yet", width);
     }
-    let dot = format!(" {} ", app.glyphs.dot);
+    let dot = format!(" {} ", app.display.glyphs.dot);
     let told = format!("{}, at least {}", format_percent(share), format_percent(bound));
     let room = width.saturating_sub(NAMES + 2 + told.width()).min(MAX_BAR_COLUMNS);
     if room >= 8 {
@@ -325,9 +325,9 @@ fn render_rate(
 fn build_bar(line: DocLine, app: &App, share: Option<f64>, bound: Option<f64>, cells: usize) -> DocLine {
     let of = |share: Option<f64>| (share.unwrap_or(0.0).clamp(0.0, 1.0) * cells as f64).round() as usize;
     let (certain, likely) = (of(bound), of(share).max(of(bound)));
-    line.with_span(Role::Filled, &app.glyphs.filled.repeat(certain))
-        .with_span(Role::Muted, &app.glyphs.filled.repeat(likely - certain))
-        .with_span(Role::Empty, &app.glyphs.empty.repeat(cells - likely))
+    line.with_span(Role::Filled, &app.display.glyphs.filled.repeat(certain))
+        .with_span(Role::Muted, &app.display.glyphs.filled.repeat(likely - certain))
+        .with_span(Role::Empty, &app.display.glyphs.empty.repeat(cells - likely))
 }
 
 /// Renders the success rate by month; a month without outcomes is a gap.
@@ -347,9 +347,10 @@ fn render_months(app: &App, months: &std::collections::BTreeMap<String, MonthlyO
         }
     }
     let name = |n: i32| format!("{}-{:02}", n.div_euclid(12), n.rem_euclid(12) + 1);
-    let span = if first == last { name(first) } else { format!("{} {} {}", name(first), app.glyphs.dash, name(last)) };
+    let span =
+        if first == last { name(first) } else { format!("{} {} {}", name(first), app.display.glyphs.dash, name(last)) };
     let room = width.saturating_sub(NAMES + 2 + span.width()).max(values.len());
-    let line = render_sparkline(&values, Some(1.0), room.min(MAX_BAR_COLUMNS), &app.glyphs.eighths);
+    let line = render_sparkline(&values, Some(1.0), room.min(MAX_BAR_COLUMNS), &app.display.glyphs.eighths);
     doc.push(
         DocLine::styled(Role::Muted, &format!("{:<NAMES$}", "over time"))
             .with_span(Role::Accent, &line)
@@ -368,7 +369,7 @@ fn parse_month(name: &str) -> Option<i32> {
 fn render_forms(app: &App, pattern: &Pattern, width: usize, doc: &mut Doc) {
     let [broken, fixed] = [&pattern.broken, &pattern.fixed].map(|form| parse_tokens(form));
     if pattern.stance == PatternStance::FalseAlarm {
-        return render_form(app.glyphs.bar, Role::Muted, None, &mark_all_same(&broken), width, doc);
+        return render_form(app.display.glyphs.bar, Role::Muted, None, &mark_all_same(&broken), width, doc);
     }
     let (before, after) = mark_differences(&broken, &fixed);
     render_form("-", Role::Removed, Some(Role::Removed), &before, width, doc);
