@@ -52,8 +52,8 @@
 //!
 //! | command | process |
 //! |---|---|
-//! | `revdeck worker RUN` | reviews one run; ends in [`runner::Runner::work`] |
-//! | `revdeck watch` | requests reviews when the code moves; see [`runner::Watch`] |
+//! | `revdeck worker RUN` | reviews one run; ends in [`runner::Worker`] |
+//! | `revdeck watch` | requests reviews when the code moves; see [`runner::Watcher`] |
 //! | `revdeck fixer FIX` | makes a patch for findings |
 //! | `revdeck indexer COMMIT` | reads a tree into the index |
 //! | `revdeck keep` | supervises a command-line agent; see [`reviewers::command::supervisor`] |

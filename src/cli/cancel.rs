@@ -29,7 +29,7 @@ pub fn run(invocation: &Invocation, arguments: &CancelArgs) -> Result<CliExitCod
     }
     let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;
-    let said = match runner.cancel(&id, arguments.reason.trim())? {
+    let said = match runner.control().cancel(&id, arguments.reason.trim())? {
         CancelOutcome::BeforeStart => "cancelled before it began",
         CancelOutcome::ByWorker => "cancelled",
         CancelOutcome::Killed => "cancelled; its worker did not answer and was ended",

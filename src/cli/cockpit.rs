@@ -10,7 +10,7 @@ use super::{findings, output, runs};
 use crate::config::RequiredAssets;
 use crate::domain::FindingCounts;
 use crate::report::text;
-use crate::runner::Runner;
+use crate::runner::Services;
 use crate::tui::{self, Cockpit, LedgerText};
 
 /// Maximum number of runs and of findings in the summary.
@@ -57,7 +57,7 @@ fn run_ledger_process(root: &Path, home: Option<&Path>) -> Result<Option<LedgerT
 }
 
 /// Prints a summary of runs and findings, for a pipe or a terminal that cannot show the cockpit.
-fn print_summary(runner: &Runner, look: &crate::report::TextOptions) -> Result<CliExitCode, CliError> {
+fn print_summary(runner: &Services, look: &crate::report::TextOptions) -> Result<CliExitCode, CliError> {
     runs::reconcile(runner);
     let view = runner.store.view()?;
     runs::print_notices(&view);

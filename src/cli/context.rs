@@ -109,7 +109,7 @@ pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCo
         None => ContextTarget::Scope(arguments.scope.clone()),
     };
     let request = ContextRequest { target, reviewer: arguments.reviewer.clone(), budget: arguments.budget };
-    let preview = runner.preview(&request, &wish)?;
+    let preview = runner.launcher().preview(&request, &wish)?;
     for note in &preview.packed.notes {
         output::print_note(note);
     }
@@ -119,7 +119,7 @@ pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCo
         PlainFormat::Text => output::print(&sanitize_text(&preview.packed.text()))?,
     }
     if let Some(commit) = &preview.unindexed {
-        runner.spawn_indexer(commit);
+        runner.indexer().spawn_indexer(commit);
     }
     Ok(CliExitCode::Done)
 }

@@ -12,7 +12,7 @@ use super::{fixes, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::domain::text;
 use crate::domain::{Fix, FixId, FixStatus, SCHEMA_VERSION, Source};
-use crate::runner::{FixRequest, Runner};
+use crate::runner::{FixRequest, Services};
 
 /// Interval between two checks for a finished fix.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -67,9 +67,9 @@ pub fn run(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode, 
     match &arguments.step {
         None => make_fix(invocation, arguments),
         Some(FixCommand::Show(of)) => show_patch(invocation, &of.fix),
-        Some(FixCommand::Apply(of)) => run_step(invocation, &of.fix, |runner, id| runner.apply_fix(id)),
-        Some(FixCommand::Undo(of)) => run_step(invocation, &of.fix, |runner, id| runner.undo_fix(id)),
-        Some(FixCommand::Drop(of)) => run_step(invocation, &of.fix, |runner, id| runner.drop_fix(id)),
+        Some(FixCommand::Apply(of)) => run_step(invocation, &of.fix, |runner, id| runner.fixer().apply_fix(id)),
+        Some(FixCommand::Undo(of)) => run_step(invocation, &of.fix, |runner, id| runner.fixer().undo_fix(id)),
+        Some(FixCommand::Drop(of)) => run_step(invocation, &of.fix, |runner, id| runner.fixer().drop_fix(id)),
     }
 }
 
@@ -84,7 +84,7 @@ fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode,
         }
     }
     let request = FixRequest { findings, reviewer: arguments.reviewer.clone(), source: Source::Cli };
-    let mut fix = runner.request_fix(&request)?;
+    let mut fix = runner.fixer().request_fix(&request)?;
     if arguments.wait {
         fix = wait_for_fix(&runner, fix)?;
     }
@@ -110,13 +110,13 @@ fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode,
 }
 
 /// Blocks until the fix is offered or has failed.
-fn wait_for_fix(runner: &Runner, mut fix: Fix) -> Result<Fix, CliError> {
+fn wait_for_fix(runner: &Services, mut fix: Fix) -> Result<Fix, CliError> {
     let mut looks = 0;
     while fix.status.is_working() {
         std::thread::sleep(POLL_INTERVAL);
         looks += 1;
         if looks % POLLS_PER_RECONCILE == 0 {
-            runner.reconcile_fixes()?;
+            runner.fixer().reconcile_fixes()?;
         }
         fix = runner.store.fix(&fix.fix_id)?.unwrap_or(fix);
     }
@@ -138,7 +138,7 @@ fn show_patch(invocation: &Invocation, given: &str) -> Result<CliExitCode, CliEr
 fn run_step(
     invocation: &Invocation,
     given: &str,
-    act: impl FnOnce(&Runner, &FixId) -> Result<Fix, crate::runner::RunnerError>,
+    act: impl FnOnce(&Services, &FixId) -> Result<Fix, crate::runner::RunnerError>,
 ) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
     let id = resolve_id::resolve_fix(&runner.store, given)?;
@@ -152,7 +152,7 @@ fn run_step(
 /// # Errors
 ///
 /// Returns an error if the store cannot be read.
-pub fn format_fix(runner: &Runner, fix: &Fix) -> Result<String, CliError> {
+pub fn format_fix(runner: &Services, fix: &Fix) -> Result<String, CliError> {
     let view = runner.store.view()?;
     let mut said = format!("{}\n", fixes::format_line(fix, &view));
     if matches!(fix.status, FixStatus::Applied | FixStatus::Undone) {

@@ -21,6 +21,6 @@ pub struct FixerArgs {
 /// Returns an error if the fix is unknown or the store fails.
 pub fn run(invocation: &Invocation, arguments: &FixerArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-    runner.run_fixer(&arguments.fix)?;
+    runner.fixer().run_fixer(&arguments.fix)?;
     Ok(CliExitCode::Done)
 }

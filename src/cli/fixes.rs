@@ -27,7 +27,7 @@ pub struct FixesArgs {
 pub fn run(invocation: &Invocation, arguments: &FixesArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     // Fixes whose worker has died must not be listed as in progress. A read-only store is listed unchanged.
-    let _ = runner.reconcile_fixes();
+    let _ = runner.fixer().reconcile_fixes();
     let fixes = runner.store.fixes()?;
     if arguments.format == PlainFormat::Json {
         output::print_json(&json!({ "version": SCHEMA_VERSION, "fixes": fixes }))?;

@@ -107,7 +107,7 @@ fn run_hook(invocation: &Invocation, commit: Option<&str>) -> Result<(), CliErro
         None => start_commit_review(&Invocation::current_folder()?, &invocation.paths).map(drop)?,
         Some(commit) => {
             let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-            if let Err(why) = runner.review_commit(commit)? {
+            if let Err(why) = runner.launcher().review_commit(commit)? {
                 let (folder, said) = (runner.repo.root(), format!("{commit} is not reviewed: {why}"));
                 log_failure(&invocation.paths, runner.ambient.now(), &folder, &said);
             }

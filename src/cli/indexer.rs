@@ -20,6 +20,6 @@ pub struct IndexerArgs {
 /// Returns an error outside of a repository.
 pub fn run(invocation: &Invocation, arguments: &IndexerArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_session(RequiredAssets::None)?.into_runner();
-    runner.run_indexer(&arguments.commit);
+    runner.indexer().run_indexer(&arguments.commit);
     Ok(CliExitCode::Done)
 }

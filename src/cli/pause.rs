@@ -23,7 +23,7 @@ pub struct PauseArgs {
 pub fn run(invocation: &Invocation, arguments: &PauseArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;
-    let said = match runner.pause(&id)? {
+    let said = match runner.control().pause(&id)? {
         PauseOutcome::Recorded => "pauses: what is being answered still comes in, nothing more is asked",
         PauseOutcome::Already => "is paused already",
         PauseOutcome::Over => "has already ended",

@@ -16,7 +16,7 @@ use crate::domain::{
 };
 use crate::policy::{Decision, ReviewAction};
 use crate::report::{TextOptions, json, markdown, text};
-use crate::runner::{RequestOutcome, ReviewRequest, Runner};
+use crate::runner::{RequestOutcome, ReviewRequest, Services};
 use crate::store::Store;
 
 /// Arguments of `review`.
@@ -114,8 +114,8 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let request = build_request(&session, arguments)?;
     let fail_on = arguments.fail_on.map_or(session.loaded.settings.fail_on, |FailOn(priority)| priority);
     let (runner, look) = session.into_runner();
-    let requested = runner.request_review(&request)?;
-    runs::print_reconciled(&runner.take_news());
+    let requested = runner.launcher().request_review(&request)?;
+    runs::print_reconciled(&runner.recovery().take_news());
     if !arguments.wait {
         return print_started(&look, arguments.format, &requested);
     }
@@ -185,7 +185,7 @@ fn print_started(
 }
 
 /// Waits until the run ends. Draws a progress line if standard error is a terminal.
-fn wait_for_run(runner: &Runner, requested: &RequestOutcome, look: &TextOptions) -> Result<RunRecord, CliError> {
+fn wait_for_run(runner: &Services, requested: &RequestOutcome, look: &TextOptions) -> Result<RunRecord, CliError> {
     let id = &requested.run.run_id;
     if requested.run.status.is_terminal() {
         return Ok(requested.run.clone());
@@ -194,7 +194,7 @@ fn wait_for_run(runner: &Runner, requested: &RequestOutcome, look: &TextOptions)
         "interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id} --reason TEXT` ends it"
     ));
     let mut line = ProgressLine { visible: std::io::stderr().is_terminal(), ascii: look.ascii };
-    let run = runner.wait_for_run(id, &mut |run| {
+    let run = runner.control().wait_for_run(id, &mut |run| {
         line.show(run);
         true
     });

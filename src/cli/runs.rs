@@ -10,7 +10,7 @@ use crate::config::RequiredAssets;
 use crate::domain::text::format_count;
 use crate::domain::{RunStatus, Time};
 use crate::report::{TextOptions, TextStyle, TextTable, json, text};
-use crate::runner::{ReconcileReport, Runner};
+use crate::runner::{ReconcileReport, Services};
 use crate::store::StoreView;
 
 /// Arguments of `runs`.
@@ -29,8 +29,8 @@ pub struct RunsArgs {
 
 /// Repairs the state that killed processes left behind and prints a note. A failure is printed too and is not an error,
 /// because a read-only store can still be read.
-pub fn reconcile(runner: &Runner) {
-    print_reconciled(&runner.reconcile());
+pub fn reconcile(runner: &Services) {
+    print_reconciled(&runner.recovery().reconcile());
 }
 
 /// Prints a note about repaired state, if there is any.

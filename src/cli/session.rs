@@ -13,7 +13,7 @@ use crate::config::{
 use crate::domain::Time;
 use crate::git::Repo;
 use crate::report::TextOptions;
-use crate::runner::{Runner, open_store};
+use crate::runner::{Services, open_store};
 use crate::store::{LearningPolicy, Store};
 use crate::tui;
 
@@ -165,7 +165,7 @@ impl Invocation {
     /// # Errors
     ///
     /// Returns an error if there is no repository, the settings are invalid or the store cannot be opened.
-    pub fn open_runner_at(&self, worktree: &Path, texts: RequiredAssets) -> Result<Runner, CliError> {
+    pub fn open_runner_at(&self, worktree: &Path, texts: RequiredAssets) -> Result<Services, CliError> {
         let session = self.open_in_repo(Repo::open_worktree(worktree)?, texts, MistakePolicy::Refuse)?;
         Ok(session.into_runner().0)
     }
@@ -210,8 +210,8 @@ pub fn detect_look(loaded: &LoadedSettings, now: Time) -> TextOptions {
 
 impl Session {
     /// Splits the session into a runner, which handles requests, and the text style.
-    pub fn into_runner(self) -> (Runner, TextOptions) {
+    pub fn into_runner(self) -> (Services, TextOptions) {
         let Self { paths, loaded, repo, store, ambient, look } = self;
-        (Runner { repo, store, settings: Arc::new(loaded.settings), paths, ambient }, look)
+        (Services { repo, store, settings: Arc::new(loaded.settings), paths, ambient }, look)
     }
 }

@@ -169,7 +169,7 @@ fn format_size(bytes: u64) -> String {
 
 fn prune(session: Session, keep: RetentionLimits, dry_run: bool, format: PlainFormat) -> Result<CliExitCode, CliError> {
     let (runner, _) = session.into_runner();
-    let cleared = runner.prune(keep, dry_run)?;
+    let cleared = runner.recovery().prune(keep, dry_run)?;
     let RetentionReport { pruned, snapshots, held, worktrees } = &cleared;
     let left = runner.store.total_bytes();
     match format {

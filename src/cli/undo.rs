@@ -52,8 +52,12 @@ pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitC
     let said = match (step, direction) {
         (UndoOutcome::Nothing, UndoDirection::Undo) => "nothing to take back\n".to_owned(),
         (UndoOutcome::Nothing, UndoDirection::Redo) => "nothing to make again\n".to_owned(),
-        (UndoOutcome::Fix(fix), UndoDirection::Undo) => fix::format_fix(&runner, &runner.undo_fix(&fix.fix_id)?)?,
-        (UndoOutcome::Fix(fix), UndoDirection::Redo) => fix::format_fix(&runner, &runner.apply_fix(&fix.fix_id)?)?,
+        (UndoOutcome::Fix(fix), UndoDirection::Undo) => {
+            fix::format_fix(&runner, &runner.fixer().undo_fix(&fix.fix_id)?)?
+        }
+        (UndoOutcome::Fix(fix), UndoDirection::Redo) => {
+            fix::format_fix(&runner, &runner.fixer().apply_fix(&fix.fix_id)?)?
+        }
         (UndoOutcome::Decided(lines), _) => lines.iter().map(format_disposition).collect(),
     };
     output::print(&said)?;

@@ -130,7 +130,7 @@ fn print_status(invocation: &Invocation, format: PlainFormat) -> Result<CliExitC
 
 fn stop_watcher(invocation: &Invocation) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
-    output::print(match runner.stop_watch()? {
+    output::print(match runner.watcher().stop_watch()? {
         StopOutcome::Now => "the watcher has ended; reviews that it began go on\n",
         StopOutcome::Before => "nobody watches this repository\n",
     })?;

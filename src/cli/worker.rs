@@ -21,6 +21,6 @@ pub struct WorkerArgs {
 /// Returns an error if the run is unknown or the store fails.
 pub fn run(invocation: &Invocation, arguments: &WorkerArgs) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-    runner.run_worker(&arguments.run)?;
+    runner.worker().run_worker(&arguments.run)?;
     Ok(CliExitCode::Done)
 }

@@ -4,7 +4,7 @@ use crate::domain::{
     CancelReason, ErrorClass, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
 };
 use crate::review::{JournalMetrics, JournalState, ReviewOutcome, RunCost};
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{RunnerError, Services};
 use crate::store::LockedStore;
 
 /// Returns the milliseconds between two times; 0 if the clock went backwards.
@@ -61,7 +61,13 @@ pub(super) fn apply_outcome(outcome: &ReviewOutcome, timings: PhaseTimings, reco
     }
 }
 
-impl Runner {
+/// Service that ends runs: writes output and record, and settles the findings.
+#[derive(Clone, Copy)]
+pub struct RunCloser<'a> {
+    pub(in crate::runner) services: &'a Services,
+}
+
+impl RunCloser<'_> {
     /// Writes the result of a run: first dispositions, then the output, then the record. If the process dies between
     /// two of them, another process can finish the run. The caller holds the run's lock, or the store's lock while the
     /// run is pending. On return, the findings in the outcome are those that were written.
@@ -71,18 +77,18 @@ impl Runner {
         outcome: &mut ReviewOutcome,
         timings: PhaseTimings,
     ) -> Result<RunRecord, RunnerError> {
-        let Some(mut last) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+        let Some(mut last) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
         let measured = self.read_metrics(&last);
         let timings = measured.apply_to_timings(timings);
-        let life = self.settle_findings(&last, outcome)?;
+        let life = self.services.findings().settle_findings(&last, outcome)?;
         let apply = |record: &mut RunRecord| {
             apply_outcome(outcome, timings, record);
             record.answered_by.clone_from(&measured.answered_by);
         };
         apply(&mut last);
-        last.updated_at = self.ambient.now();
+        last.updated_at = self.services.ambient.now();
         if !outcome.findings.is_empty() || last.attempt > 0 {
-            self.store.write_output(&RunOutput {
+            self.services.store.write_output(&RunOutput {
                 version: SCHEMA_VERSION,
                 run: last.clone(),
                 findings: outcome.findings.clone(),
@@ -103,7 +109,7 @@ impl Runner {
         if record.attempt == 0 {
             return JournalMetrics::default();
         }
-        let entries = self.store.read_journal(&record.run_id).unwrap_or_else(|error| {
+        let entries = self.services.store.read_journal(&record.run_id).unwrap_or_else(|error| {
             tracing::warn!(run = %record.run_id, %error, "the pace of the run is not known");
             Vec::new()
         });
@@ -112,20 +118,24 @@ impl Runner {
 
     /// Writes the terminal record and marks the runs it replaces.
     pub(super) fn close_run(&self, run: &RunId, change: impl FnOnce(&mut RunRecord)) -> Result<RunRecord, RunnerError> {
-        self.store.with_lock_as(|locked| {
-            let record = locked.update_run(run, self.ambient.now(), change)?;
+        self.services.store.with_lock_as(|locked| {
+            let record = locked.update_run(run, self.services.ambient.now(), change)?;
             if record.status == RunStatus::Completed {
-                self.mark_replaced_runs(locked, run)?;
+                self.services.launcher().mark_replaced_runs(locked, run)?;
             }
             Ok(record)
         })
     }
+}
 
+impl Services {
     pub(super) fn no_run_error(&self, run: &RunId) -> RunnerError {
         let path = self.store.runs_path();
         RunnerError::Store(crate::store::StoreError::NoRun { id: run.to_string(), path })
     }
+}
 
+impl RunCloser<'_> {
     /// Ends a pending run, or a run that waits for its next attempt, with the reason in its record.
     pub(super) fn end_pending_run(
         &self,
@@ -135,7 +145,7 @@ impl Runner {
         // A run without a worker has no journal, even if a file of that name exists.
         let entries = match record.attempt {
             0 => Vec::new(),
-            _ => self.store.read_journal(&record.run_id)?,
+            _ => self.services.store.read_journal(&record.run_id)?,
         };
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
         let status = end_status(record.cancel_reason);

@@ -7,6 +7,7 @@
 //! - Files that were indexed before a stop stay indexed for the next time.
 //! - The repair of a damaged index is reported once, to the process that waits or to the next one.
 
+use crate::runner::Services;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use crate::index::{Index, IndexCompleteness, IndexError, IndexProgress, RefreshReport};
 use crate::reviewers::analyzer::FingerprintSource;
 use crate::runner::launcher::start_workers;
-use crate::runner::{Runner, process};
+use crate::runner::process;
 use crate::store::RecoveryNotice;
 
 /// Time that a review waits for changed files in an index. A changed file takes 50 ms, the answer of a model takes
@@ -73,15 +74,21 @@ pub(super) struct BackgroundIndexing {
     thread: Option<JoinHandle<Result<RefreshReport, IndexError>>>,
 }
 
-impl Runner {
+/// Service that opens and fills the repository index.
+#[derive(Clone, Copy)]
+pub struct Indexer<'a> {
+    pub(in crate::runner) services: &'a Services,
+}
+
+impl Indexer<'_> {
     /// Returns the folder of the repository's index.
     fn index_folder(&self) -> PathBuf {
-        self.paths.index_folder(&self.repo.key())
+        self.services.paths.index_folder(&self.services.repo.key())
     }
 
     /// Opens the index for a commit's tree.
     pub(super) fn open_index(&self, commit: &str) -> Option<Index> {
-        let opened = Index::open(&self.index_folder(), &self.repo, commit);
+        let opened = Index::open(&self.index_folder(), &self.services.repo, commit);
         opened.unwrap_or_else(|error| {
             tracing::warn!(%error, "the review goes on without an index");
             None
@@ -125,7 +132,7 @@ impl Runner {
             IndexProgress::Reading { .. } | IndexProgress::Waiting => ControlFlow::Break(()),
         };
         process::stand_back();
-        match Index::refresh(&self.index_folder(), &self.repo, commit, &go_on) {
+        match Index::refresh(&self.index_folder(), &self.services.repo, commit, &go_on) {
             Ok(refreshed) => self.announce_repair(refreshed.repaired),
             Err(IndexError::Cancelled) => {}
             Err(error) => tracing::warn!(%error, "the repository is not indexed"),
@@ -134,7 +141,7 @@ impl Runner {
 
     fn announce_repair(&self, repaired: Option<String>) {
         let news = repaired.map(|said| RecoveryNotice::Repaired { said });
-        if let Err(error) = self.store.append_notices(news.as_slice()) {
+        if let Err(error) = self.services.store.append_notices(news.as_slice()) {
             tracing::warn!(%error, "nobody is told that the index was rebuilt");
         }
     }
@@ -143,9 +150,9 @@ impl Runner {
     pub fn spawn_indexer(&self, commit: &str) {
         let arguments = ["indexer", commit];
         match process::spawn_detached(
-            &self.repo,
-            &self.paths,
-            &self.repo.root(),
+            &self.services.repo,
+            &self.services.paths,
+            &self.services.repo.root(),
             &arguments,
             Stdio::null(),
             start_workers::WORKER_LOG,
@@ -164,7 +171,7 @@ impl Runner {
     /// Starts to index a commit's tree. Returns `None` if that is impossible.
     pub(super) fn start_indexing(&self, commit: &str) -> Option<BackgroundIndexing> {
         let failed = |error: &dyn std::fmt::Display| tracing::warn!(%error, "the repository is not indexed");
-        let repo = self.repo.reopen().inspect_err(|error| failed(error)).ok()?;
+        let repo = self.services.repo.reopen().inspect_err(|error| failed(error)).ok()?;
         let (folder, stop) = (self.index_folder(), Arc::new(AtomicBool::new(false)));
         let (commit, stopped) = (commit.to_owned(), Arc::clone(&stop));
         let go_on = move |_| match stopped.load(Ordering::Relaxed) {

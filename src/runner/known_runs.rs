@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::domain::{CancelReason, RunId, RunOutput, RunRecord, RunStatus};
 use crate::policy::{Activity, CancelRequest, KnownRun, Liveness, Resumable, ReviewExtent};
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{RunnerError, Services};
 use crate::store::{RunRow, StoreView};
 
 /// Converts a row. Leaves out fields that need a look at files: the liveness of the worker and whether the run can be
@@ -48,7 +48,7 @@ pub(super) fn run_rows(view: &StoreView) -> impl Iterator<Item = RunRow<'_>> {
     (0..view.run_count()).map(|index| view.run(index))
 }
 
-impl Runner {
+impl Services {
     /// Checks whether a worker holds the lock of a run that should have one.
     pub(super) fn check_liveness(&self, row: &RunRow<'_>) -> Liveness {
         match (row.status, row.id.parse::<RunId>()) {

@@ -24,7 +24,7 @@
 //!   Starts that end before the claim are counted; after three such starts the run fails.
 //! - *Cancelling.* The requester writes `cancel_reason` into the run's record and leaves the status unchanged. The
 //!   worker sees the reason at its next check and ends the run. If the worker does not end within
-//!   [`Runner::MAX_CANCEL_WAIT`], the requester kills its process group and settles the run.
+//!   [`MAX_CANCEL_WAIT`], the requester kills its process group and settles the run.
 //! - *Pausing.* The requester writes `paused` into the run's record. The worker sees it at its next check, receives the
 //!   answer that is under way, and sends no request until the pause ends.
 //! - *Settling.* A working run with a free lock is settled by the process that finds it and holds the lock meanwhile.
@@ -69,41 +69,42 @@ pub(crate) mod process;
 mod prompt;
 mod recovery;
 mod reviewer_access;
+mod services;
 mod watcher;
 mod worker;
 
-pub use fixer::{FixError, FixRequest};
+pub use conclude::RunCloser;
+pub use control::RunControl;
+pub use control::cancel::MAX_CANCEL_WAIT;
+pub use finding_lifecycle::FindingLifecycle;
+pub use fixer::{FixError, FixRequest, Fixer};
+pub use indexing::Indexer;
+pub use launcher::Launcher;
 pub use launcher::commit_hook::{CommitHookOutcome, log_failure, start_commit_review};
 pub use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
+pub use learning::Learning;
 pub use learning::learn::{LearnError, LearningReport};
+pub use prompt::PromptBuilder;
 pub use prompt::code_context::ContextTaskInput;
+pub use recovery::Recovery;
 pub use recovery::reconcile::ReconcileReport;
 pub use recovery::retention::{RetentionLimits, RetentionReport};
+pub use reviewer_access::ReviewerAccess;
 pub use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
+pub use services::{BUILTIN_REVIEWER, Services};
 pub use watcher::{
-    RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, WatchStopper,
+    RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, WatchStopper, Watcher,
     WorktreeOpener, parse_snooze,
 };
+pub use worker::Worker;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use crate::config::{ClockAndIds, Paths, Settings};
+use crate::config::Paths;
 use crate::domain::{RunId, RunRecord, RunStatus, SCHEMA_VERSION, Scope, Source};
-use crate::git::{FilterSettings, GitError, Repo};
+use crate::git::{GitError, Repo};
 use crate::policy::Decision;
 use crate::reviewers::analyzer;
 use crate::reviewers::chat::ChatError;
 use crate::store::{RepoInfo, Store, StoreError};
-
-/// All resources that a request needs; cheap to create, one per process.
-pub struct Runner {
-    pub repo: Repo,
-    pub store: Store,
-    pub settings: Arc<Settings>,
-    pub paths: Paths,
-    pub ambient: ClockAndIds,
-}
 
 /// Opens the store of a repository.
 ///
@@ -213,18 +214,4 @@ pub enum RunnerError {
     WatchedElsewhere { pid: u32, owner: String },
     #[error("the watcher{} does not end", .watcher.map_or(String::new(), |pid| format!(" (process {pid})")))]
     WatcherStays { watcher: Option<u32> },
-}
-
-impl Runner {
-    /// Time that a worker has to obey a cancellation before its process group is killed.
-    pub const MAX_CANCEL_WAIT: Duration = Duration::from_secs(5);
-    /// The name of the reviewer that needs no settings.
-    pub const BUILTIN: &'static str = "builtin";
-
-    pub(crate) fn filter(&self) -> FilterSettings {
-        FilterSettings {
-            max_file_bytes: self.settings.max_file_bytes,
-            ignored_paths: self.settings.ignored_paths.clone(),
-        }
-    }
 }

@@ -18,7 +18,7 @@ use super::theme::{ColorDepth, Theme};
 use super::views::ViewStack;
 use super::views::fix::FixIndex;
 use crate::domain::{ContextRecord, FindingStatus, RunStatus};
-use crate::runner::{Runner, WatchState};
+use crate::runner::{BUILTIN_REVIEWER, WatchState};
 use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
 
 /// Panes of the screen.
@@ -407,7 +407,7 @@ impl App {
         {
             return &WITH_FIX;
         }
-        let turns = self.subject_run().is_some_and(|run| run.reviewer != Runner::BUILTIN);
+        let turns = self.subject_run().is_some_and(|run| run.reviewer != BUILTIN_REVIEWER);
         if turns { &WITH_TURNS } else { &WITHOUT }
     }
 

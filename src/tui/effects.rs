@@ -22,7 +22,7 @@ use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, RunId, Scope, Source, TriageAction, WatchMode};
 use crate::policy;
 use crate::runner::{
-    CancelOutcome, FixRequest, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest, Runner, RunnerError,
+    CancelOutcome, FixRequest, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest, RunnerError, Services,
     WatchState, parse_snooze,
 };
 use crate::store::triage::{self, UndoOutcome};
@@ -69,8 +69,8 @@ impl Effects {
     /// for urgent requests; without it, the first runner handles them too.
     pub fn start(
         loader: PageLoader,
-        runner: Runner,
-        control: Option<Runner>,
+        runner: Services,
+        control: Option<Services>,
         (ambient, zone): (ClockAndIds, TimeZone),
         messages: MessageSender,
     ) -> Self {
@@ -370,18 +370,18 @@ impl From<StoreError> for TriageRefusal {
     }
 }
 
-fn serve_runner_requests(runner: &Runner, asks: &Receiver<RunnerRequest>, messages: &MessageSender) {
+fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, messages: &MessageSender) {
     while let Ok(wish) = asks.recv() {
         let message = match wish {
             RunnerRequest::Reconcile => {
-                let reconciled = runner.reconcile();
+                let reconciled = runner.recovery().reconcile();
                 // An unwritable store is reported only when the user triggers a write.
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));
                 AppMessage::Reconciled(ReconcileReport { trouble: Vec::new(), ..reconciled }.summary())
             }
             RunnerRequest::Review(scope) => {
                 let request = ReviewRequest { scope, reviewer: None, source: Source::Cockpit, force: false };
-                AppMessage::Requested(match runner.request_review(&request) {
+                AppMessage::Requested(match runner.launcher().request_review(&request) {
                     Ok(requested) => Ok(ReviewReply {
                         nothing: matches!(requested.decision.action, policy::ReviewAction::Skip),
                         run: Some(requested.run.run_id.as_str().to_owned()),
@@ -391,42 +391,46 @@ fn serve_runner_requests(runner: &Runner, asks: &Receiver<RunnerRequest>, messag
                 })
             }
             RunnerRequest::Cancel(run) => {
-                let result = runner.cancel(&run, "from the cockpit").map_err(|error| error.to_string()).map(|how| {
-                    match how {
-                        CancelOutcome::BeforeStart => "cancelled before it began",
-                        CancelOutcome::ByWorker => "cancelled; what it found stays",
-                        CancelOutcome::Killed => "the worker did not answer and was ended; what it found stays",
-                        CancelOutcome::AlreadyOver => "it was over already",
-                    }
-                    .to_owned()
-                });
+                let result =
+                    runner.control().cancel(&run, "from the cockpit").map_err(|error| error.to_string()).map(|how| {
+                        match how {
+                            CancelOutcome::BeforeStart => "cancelled before it began",
+                            CancelOutcome::ByWorker => "cancelled; what it found stays",
+                            CancelOutcome::Killed => "the worker did not answer and was ended; what it found stays",
+                            CancelOutcome::AlreadyOver => "it was over already",
+                        }
+                        .to_owned()
+                    });
                 AppMessage::Cancelled { run: run.as_str().to_owned(), result }
             }
             RunnerRequest::Pause(run) => {
-                AppMessage::Paused(describe_pausing(runner.pause(&run), "pauses as soon as the answer is in"))
+                AppMessage::Paused(describe_pausing(runner.control().pause(&run), "pauses as soon as the answer is in"))
             }
             RunnerRequest::Watch => AppMessage::Watched(toggle_watch(runner)),
             RunnerRequest::Snooze(text) => AppMessage::Watched(snooze(runner, &text)),
             RunnerRequest::PlanFix(findings) => AppMessage::FixPlanned(
                 runner
+                    .fixer()
                     .choose_fixer(&findings)
                     .map(|reviewer| FixPlan { findings, reviewer })
                     .map_err(describe_runner_error),
             ),
             RunnerRequest::Fix(order) => {
                 let done = match &order {
-                    FixOrder::Make(findings) => runner.request_fix(&FixRequest {
+                    FixOrder::Make(findings) => runner.fixer().request_fix(&FixRequest {
                         findings: findings.clone(),
                         reviewer: None,
                         source: Source::Cockpit,
                     }),
-                    FixOrder::Apply(fix) => runner.apply_fix(fix),
-                    FixOrder::Undo(fix) => runner.undo_fix(fix),
-                    FixOrder::Drop(fix) => runner.drop_fix(fix),
+                    FixOrder::Apply(fix) => runner.fixer().apply_fix(fix),
+                    FixOrder::Undo(fix) => runner.fixer().undo_fix(fix),
+                    FixOrder::Drop(fix) => runner.fixer().drop_fix(fix),
                 };
                 AppMessage::FixFinished(done.map(Box::new).map_err(describe_runner_error))
             }
-            RunnerRequest::Resume(run) => AppMessage::Paused(describe_pausing(runner.resume(&run), "goes on")),
+            RunnerRequest::Resume(run) => {
+                AppMessage::Paused(describe_pausing(runner.control().resume(&run), "goes on"))
+            }
         };
         if messages.send(message).is_err() {
             return;
@@ -435,25 +439,27 @@ fn serve_runner_requests(runner: &Runner, asks: &Receiver<RunnerRequest>, messag
 }
 
 /// Starts a watcher, or stops the current one, and describes the result.
-fn toggle_watch(runner: &Runner) -> Result<String, String> {
+fn toggle_watch(runner: &Services) -> Result<String, String> {
     let watcher = runner.store.watcher_status().map_err(|error| error.to_string())?;
     if watcher != WatcherStatus::None {
-        runner.stop_watch().map_err(|error| error.to_string())?;
+        runner.watcher().stop_watch().map_err(|error| error.to_string())?;
         return Ok("the watcher has ended".to_owned());
     }
-    match runner.start_watch() {
+    match runner.watcher().start_watch() {
         Ok(WatcherStatus::Known(WatcherInfo { mode: WatchMode::Polling { reason }, .. })) => {
             Ok(format!("watching by looking every so often: {reason}"))
         }
         Ok(WatcherStatus::Known(_) | WatcherStatus::Unknown) => {
             Ok("watching: what changes is reviewed, also without the cockpit".to_owned())
         }
-        Ok(WatcherStatus::None) => Err(format!("nobody watches: {} says why", runner.watch_log_path().display())),
+        Ok(WatcherStatus::None) => {
+            Err(format!("nobody watches: {} says why", runner.watcher().watch_log_path().display()))
+        }
         Err(error) => Err(format!("nobody watches: {error}")),
     }
 }
 
-fn snooze(runner: &Runner, text: &str) -> Result<String, String> {
+fn snooze(runner: &Services, text: &str) -> Result<String, String> {
     let zone = jiff::tz::TimeZone::system();
     let until = parse_snooze(text, runner.ambient.now(), &zone)?;
     runner.store.set_snooze(until).map_err(|error| error.to_string())?;

@@ -59,11 +59,11 @@ use theme::{Background, ColorDepth, Theme};
 
 use crate::config::{self, ClockAndIds, ColorChoice, Paths, Settings};
 use crate::git::{FilterSettings, Repo};
-use crate::runner::Runner;
+use crate::runner::Services;
 
 /// Parts from which the cockpit is built.
 pub struct Cockpit {
-    pub runner: Runner,
+    pub runner: Services,
     /// Builds the exact ledger text, or `None` if the ledger is empty. Called on a background thread.
     pub ledger: LedgerSource,
 }
@@ -129,7 +129,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     };
     let loader = page_loader::PageLoader::new(runner.store.clone(), repo, filter, ledger);
     // A separate runner, so that a cancel request does not wait until a snapshot is taken.
-    let control = Repo::discover(&root).ok().map(|repo| Runner {
+    let control = Repo::discover(&root).ok().map(|repo| Services {
         repo,
         store: runner.store.clone(),
         settings: Arc::clone(&runner.settings),
@@ -152,7 +152,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     }
 }
 
-fn load_options(runner: &Runner, columns: u16, rows: u16) -> AppOptions {
+fn load_options(runner: &Services, columns: u16, rows: u16) -> AppOptions {
     let variable = |name: &str| std::env::var(name).ok();
     let (keymap, mut notices) = Keymap::parse(&runner.settings.keymap);
     let depth = match runner.settings.color {

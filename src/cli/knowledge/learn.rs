@@ -105,7 +105,7 @@ fn learn_decisions(
     let runner = invocation.open_runner_at(&repo.root(), RequiredAssets::None)?;
     let (mut findings, mut learned) = (0, LearningSummary::default());
     loop {
-        let taught = runner.learn(cache)?;
+        let taught = runner.learning().learn(cache)?;
         findings += taught.findings;
         learned += taught.learned;
         if !taught.more {

@@ -22,7 +22,7 @@ use crate::config::{ClockAndIds, Paths, Settings};
 use crate::domain::{Finding, FindingStatus, RunEvent, RunId, RunOutput, RunRecord, RunStatus, Source};
 use crate::git::{GitError, Repo};
 use crate::policy::ReviewAction;
-use crate::runner::{ReviewRequest, Runner, RunnerError, open_store, process};
+use crate::runner::{BUILTIN_REVIEWER, ReviewRequest, RunnerError, Services, open_store, process};
 use crate::store::StoreError;
 use rng::SplitMix64;
 use sandbox::{ReplayCommit, ReplaySandbox, TRUNK, TouchedPath};
@@ -149,20 +149,20 @@ pub fn replay(options: &ReplayOptions, progress: &mut dyn FnMut(usize, usize)) -
 }
 
 /// Creates a runner with default settings and its own store.
-fn open_runner(desk: &ReplaySandbox, home: &Path) -> Result<Runner, ReplayError> {
+fn open_runner(desk: &ReplaySandbox, home: &Path) -> Result<Services, ReplayError> {
     let repo = Repo::discover(desk.folder())?;
     let paths = Paths::from_home(home);
     let store = open_store(&repo, &paths)?;
     let settings = Settings::default();
-    Ok(Runner { repo, store, settings: Arc::new(settings), paths, ambient: ClockAndIds::system() })
+    Ok(Services { repo, store, settings: Arc::new(settings), paths, ambient: ClockAndIds::system() })
 }
 
 /// A session that is being replayed.
 struct ReplaySession<'a> {
     sandbox: &'a ReplaySandbox,
-    runner: &'a Runner,
+    runner: &'a Services,
     /// Reviews everything in full, in a store that knows nothing of the session.
-    full: &'a Runner,
+    full: &'a Services,
     meter: TokenMeter<'a>,
     played: ReplayReport,
     /// All runs that the session started.
@@ -206,7 +206,7 @@ impl ReplaySession<'_> {
     }
 
     fn request_review(&mut self, asked: ReplayScope, after: AfterRequest) -> Result<RunRecord, ReplayError> {
-        let requested = self.runner.request_review(&build_request(asked, ForceReview::No))?;
+        let requested = self.runner.launcher().request_review(&build_request(asked, ForceReview::No))?;
         let run = requested.run;
         self.played.requests += 1;
         self.played.tokens_in_full += self.meter.count_full(&run)?;
@@ -230,9 +230,9 @@ impl ReplaySession<'_> {
             }
             AfterRequest::Wait => {
                 for run in std::mem::take(&mut self.unawaited) {
-                    self.runner.wait_for_run(&run, &mut |_| true)?;
+                    self.runner.control().wait_for_run(&run, &mut |_| true)?;
                 }
-                Ok(self.runner.wait_for_run(&run.run_id, &mut |_| true)?)
+                Ok(self.runner.control().wait_for_run(&run.run_id, &mut |_| true)?)
             }
         }
     }
@@ -299,19 +299,19 @@ impl ReplaySession<'_> {
 
     fn request_and_wait(
         &self,
-        runner: &Runner,
+        runner: &Services,
         asked: ReplayScope,
         force: ForceReview,
     ) -> Result<RunRecord, ReplayError> {
-        let requested = runner.request_review(&build_request(asked, force))?;
-        Ok(runner.wait_for_run(&requested.run.run_id, &mut |_| true)?)
+        let requested = runner.launcher().request_review(&build_request(asked, force))?;
+        Ok(runner.control().wait_for_run(&requested.run.run_id, &mut |_| true)?)
     }
 
     /// Awaits all runs of the session and sums up their results.
     fn sum_up(mut self) -> Result<ReplayReport, ReplayError> {
         let mut whole: HashMap<(String, String, String), usize> = HashMap::new();
         for id in &self.launched {
-            let run = self.runner.wait_for_run(id, &mut |_| true)?;
+            let run = self.runner.control().wait_for_run(id, &mut |_| true)?;
             let output = self.runner.store.output(id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
             let sent = self.meter.count_sent(&output)?;
             self.played.tokens_sent += sent;
@@ -341,7 +341,7 @@ enum ForceReview {
 fn build_request(asked: ReplayScope, force: ForceReview) -> ReviewRequest {
     ReviewRequest {
         scope: Some(asked.scope()),
-        reviewer: Some(Runner::BUILTIN.to_owned()),
+        reviewer: Some(BUILTIN_REVIEWER.to_owned()),
         source: Source::Cli,
         force: force == ForceReview::Yes,
     }

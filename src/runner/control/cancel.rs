@@ -4,8 +4,10 @@ use std::time::{Duration, Instant};
 
 use crate::domain::{CancelReason, RunId, RunRecord, RunStatus};
 use crate::review::JournalState;
-use crate::runner::{CancelOutcome, Runner, RunnerError, process};
+use crate::runner::{CancelOutcome, RunControl, RunnerError, process};
 
+/// Time that a worker has to obey a cancellation before its process group is killed.
+pub const MAX_CANCEL_WAIT: Duration = Duration::from_secs(5);
 /// Time that a killed process may take to disappear.
 const MAX_KILL_WAIT: Duration = Duration::from_secs(5);
 
@@ -16,20 +18,20 @@ enum CancelStage {
     Working,
 }
 
-impl Runner {
-    /// Cancels a run and waits for its end. Kills the process group of its worker after [`Runner::MAX_CANCEL_WAIT`].
+impl RunControl<'_> {
+    /// Cancels a run and waits for its end. Kills the process group of its worker after [`MAX_CANCEL_WAIT`].
     /// The findings of the run are kept.
     ///
     /// # Errors
     ///
     /// If there is no such run, the store cannot be read or written, or the worker survives SIGKILL.
     pub fn cancel(&self, run: &RunId, note: &str) -> Result<CancelOutcome, RunnerError> {
-        let stage = self.store.with_lock_as(|locked| -> Result<CancelStage, RunnerError> {
-            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+        let stage = self.services.store.with_lock_as(|locked| -> Result<CancelStage, RunnerError> {
+            let Some(record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if record.status.is_terminal() {
                 return Ok(CancelStage::Over);
             }
-            let asked = locked.update_run(run, self.ambient.now(), |record| {
+            let asked = locked.update_run(run, self.services.ambient.now(), |record| {
                 // The user's decision takes precedence over a decision of the policy.
                 record.cancel_reason = Some(CancelReason::UserStop);
                 note.clone_into(&mut record.cancel_note);
@@ -37,13 +39,13 @@ impl Runner {
             if asked.status != RunStatus::Pending {
                 return Ok(CancelStage::Working);
             }
-            self.end_pending_run(locked, &asked)?;
+            self.services.closer().end_pending_run(locked, &asked)?;
             Ok(CancelStage::Waiting)
         })?;
         match stage {
             CancelStage::Over => Ok(CancelOutcome::AlreadyOver),
             CancelStage::Waiting => {
-                self.start_pending_or_log();
+                self.services.launcher().start_pending_or_log();
                 Ok(CancelOutcome::BeforeStart)
             }
             CancelStage::Working => self.end_worker(run),
@@ -51,14 +53,14 @@ impl Runner {
     }
 
     fn end_worker(&self, run: &RunId) -> Result<CancelOutcome, RunnerError> {
-        let patience = Instant::now() + Self::MAX_CANCEL_WAIT;
+        let patience = Instant::now() + MAX_CANCEL_WAIT;
         loop {
-            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+            let Some(record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if record.status.is_terminal() {
                 let ended = matches!(record.status, RunStatus::Cancelled | RunStatus::Superseded);
                 return Ok(if ended { CancelOutcome::ByWorker } else { CancelOutcome::AlreadyOver });
             }
-            if !self.store.is_live(run)? {
+            if !self.services.store.is_live(run)? {
                 break;
             }
             if Instant::now() >= patience {
@@ -67,8 +69,8 @@ impl Runner {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.recover_one(run)?;
-        self.start_pending_or_log();
+        self.services.recovery().recover_one(run)?;
+        self.services.launcher().start_pending_or_log();
         Ok(CancelOutcome::Killed)
     }
 
@@ -77,8 +79,8 @@ impl Runner {
         let run = &record.run_id;
         let patience = Instant::now() + MAX_KILL_WAIT;
         let mut worker = 0;
-        while self.store.is_live(run)? {
-            let entries = self.store.read_journal(run)?;
+        while self.services.store.is_live(run)? {
+            let entries = self.services.store.read_journal(run)?;
             let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
             // The lock's holder is the worker of the record's attempt. Its first journal entry contains its process id.
             // An older entry may name a process id that now belongs to another process.

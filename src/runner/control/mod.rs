@@ -3,3 +3,11 @@
 pub(super) mod cancel;
 pub(super) mod pause;
 pub(super) mod wait;
+
+use crate::runner::Services;
+
+/// Service that acts on a run from outside its worker: cancels, pauses, resumes, waits for its end.
+#[derive(Clone, Copy)]
+pub struct RunControl<'a> {
+    pub(in crate::runner) services: &'a Services,
+}

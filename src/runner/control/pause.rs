@@ -5,10 +5,10 @@
 
 use crate::config::ReviewerKind;
 use crate::domain::{RunId, RunRecord};
-use crate::runner::{PauseOutcome, Runner, RunnerError};
+use crate::runner::{BUILTIN_REVIEWER, PauseOutcome, RunControl, RunnerError};
 
-impl Runner {
-    /// Asks a run to send no requests until [`Runner::resume`]. An answer that is under way still arrives.
+impl RunControl<'_> {
+    /// Asks a run to send no requests until [`crate::runner::RunControl::resume`]. An answer that is under way still arrives.
     ///
     /// # Errors
     ///
@@ -17,7 +17,7 @@ impl Runner {
         let pausing = self.set_paused(run, true)?;
         if pausing == PauseOutcome::Recorded {
             // A run that waits for this run need not wait any longer.
-            self.start_pending_or_log();
+            self.services.launcher().start_pending_or_log();
         }
         Ok(pausing)
     }
@@ -37,12 +37,12 @@ impl Runner {
     ///
     /// If the store cannot be read.
     pub fn is_paused(&self, run: &RunId) -> Result<bool, RunnerError> {
-        Ok(self.store.run(run)?.is_some_and(|record| record.is_paused()))
+        Ok(self.services.store.run(run)?.is_some_and(|record| record.is_paused()))
     }
 
     fn set_paused(&self, run: &RunId, paused: bool) -> Result<PauseOutcome, RunnerError> {
-        self.store.with_lock_as(|locked| {
-            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+        self.services.store.with_lock_as(|locked| {
+            let Some(record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if record.status.is_terminal() {
                 return Ok(PauseOutcome::Over);
             }
@@ -60,8 +60,13 @@ impl Runner {
     /// Returns `true` if the reviewer of a run works in turns.
     fn has_turns(&self, record: &RunRecord) -> bool {
         let builtin = |name: &str| {
-            name == Self::BUILTIN
-                || self.settings.reviewers.get(name).is_some_and(|reviewer| reviewer.kind == ReviewerKind::Builtin)
+            name == BUILTIN_REVIEWER
+                || self
+                    .services
+                    .settings
+                    .reviewers
+                    .get(name)
+                    .is_some_and(|reviewer| reviewer.kind == ReviewerKind::Builtin)
         };
         !builtin(&record.reviewer)
     }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, RunStatus};
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{RunControl, RunnerError};
 use crate::store::{JournalFollower, StoreChange};
 
 /// Interval between two checks of the worker, because the death of a process wakes nobody.
@@ -20,7 +20,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-impl Runner {
+impl RunControl<'_> {
     /// Blocks until the run has ended. Calls `progress` with each record that differs from the one before, with
     /// up-to-date counts of coverage and findings. If `progress` returns `false`, stops waiting; the run continues.
     /// Recovers a run whose worker dies meanwhile, and starts a pending run that nobody starts.
@@ -33,7 +33,7 @@ impl Runner {
         run: &RunId,
         progress: &mut dyn FnMut(&RunRecord) -> bool,
     ) -> Result<RunRecord, RunnerError> {
-        let mut tail = self.store.open_tail();
+        let mut tail = self.services.store.open_tail();
         let _stop = StopOnDrop(tail.stopper());
         let (sender, changes) = channel();
         let watcher = std::thread::Builder::new().name("store-tail".to_owned()).spawn(move || {
@@ -49,12 +49,12 @@ impl Runner {
         if let Err(error) = watcher {
             tracing::warn!(%error, "the store is looked at twice a second only");
         }
-        let mut journal = self.store.follow_journal(run, 0);
+        let mut journal = self.services.store.follow_journal(run, 0);
         let mut live = LiveProgress::default();
         let mut last: Option<RunRecord> = None;
         let mut next_look = Instant::now() + RECOVERY_INTERVAL;
         loop {
-            let Some(mut record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+            let Some(mut record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if !record.status.is_terminal() {
                 live.advance(&mut journal)?;
                 live.fill_record(&mut record);
@@ -80,13 +80,13 @@ impl Runner {
     }
 
     fn recover_if_dead(&self, run: &RunId) -> Result<(), RunnerError> {
-        match self.store.run(run)? {
-            Some(record) if record.status.is_working() && !self.store.is_live(run)? => {
-                self.recover()?;
+        match self.services.store.run(run)? {
+            Some(record) if record.status.is_working() && !self.services.store.is_live(run)? => {
+                self.services.recovery().recover()?;
             }
             Some(record) if record.status == RunStatus::Pending => {
                 // The worker that should have started the run may have died, and so may the run it waits for.
-                self.recover()?;
+                self.services.recovery().recover()?;
             }
             _ => {}
         }

@@ -76,7 +76,7 @@ impl FindingSettlement<'_> {
 
     /// Opens the files of the run's snapshot and of the snapshot before. Returns `None` if they cannot be read.
     pub(super) fn open_snapshot_files(&self) -> Option<SnapshotFiles<'_>> {
-        let (repo, snapshot) = (&self.runner.repo, self.run.snapshot_commit.as_str());
+        let (repo, snapshot) = (&self.services.repo, self.run.snapshot_commit.as_str());
         if snapshot.is_empty() {
             return None;
         }
@@ -146,7 +146,7 @@ impl FindingSettlement<'_> {
     }
 
     fn compute_reach(&self, place: &SnapshotView<'_>) -> Option<RunAuthority> {
-        let repo = &self.runner.repo;
+        let repo = &self.services.repo;
         policy::decide_authority(&self.sight(), self.extent, place, &|commit, of| repo.is_in_history(commit, of))
     }
 

@@ -35,7 +35,7 @@ impl FindingSettlement<'_> {
         said: &LatestDispositions,
         mut ground: Option<&mut SnapshotFiles<'_>>,
     ) -> Result<PartitionedReports, RunnerError> {
-        let muted = self.runner.store.muted_kinds()?;
+        let muted = self.services.store.muted_kinds()?;
         let mut earlier: Option<Vec<(RunId, String, HunksByPath)>> = None;
         let mut held = PartitionedReports { raised: Vec::new(), held_back: Vec::new() };
         for finding in reports {
@@ -78,7 +78,7 @@ impl FindingSettlement<'_> {
         for index in self.find_earlier_reviews(MAX_EARLIER_REVIEWS) {
             let row = self.view.run(index);
             let Ok(id) = row.id.parse::<RunId>() else { continue };
-            if let Some(output) = self.runner.store.output(&id)? {
+            if let Some(output) = self.services.store.output(&id)? {
                 let mut hunks: HunksByPath = HashMap::new();
                 for file in output.coverage.reviewed_files() {
                     hunks.entry(file.path.clone()).or_default().extend(&file.hunks);

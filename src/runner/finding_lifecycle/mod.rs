@@ -32,7 +32,7 @@ use crate::policy::{
     SilentRun, SnapshotView,
 };
 use crate::review::ReviewOutcome;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{RunnerError, Services};
 use crate::store::{LatestDispositions, LearningPolicy, Store, StoreView};
 
 /// The part of a run's output about findings that it does not raise.
@@ -46,7 +46,7 @@ pub(super) struct LifecycleReport {
 
 /// A run whose findings are being settled.
 struct FindingSettlement<'a> {
-    runner: &'a Runner,
+    services: &'a Services,
     run: &'a RunRecord,
     view: Arc<StoreView>,
     /// The run's scope as text.
@@ -64,7 +64,13 @@ struct RunCoverage {
     deleted: HashSet<String>,
 }
 
-impl Runner {
+/// Service that updates the findings of the store with the results of a run.
+#[derive(Clone, Copy)]
+pub struct FindingLifecycle<'a> {
+    pub(in crate::runner) services: &'a Services,
+}
+
+impl FindingLifecycle<'_> {
     /// Applies the end of a run to all findings. Its reports get known ids and statuses, reports that must not be
     /// raised are removed, and earlier findings that the run can judge are judged. The dispositions are stored on
     /// return; the result is for the output.
@@ -82,20 +88,20 @@ impl Runner {
         }
         let whole = outcome.status == RunStatus::Completed && outcome.failure.is_none();
         let extent = if whole { ReviewExtent::Whole } else { ReviewExtent::Partial };
-        FindingSettlement::new(self, run, outcome.status, extent)?.settle(outcome)
+        FindingSettlement::new(self.services, run, outcome.status, extent)?.settle(outcome)
     }
 
     /// Returns the store for the run's dispositions. The run, not the process that settles it, decides whether they may
     /// be learned from.
     fn store_for_run(&self, run: &RunRecord) -> Store {
-        let store = self.store.clone();
+        let store = self.services.store.clone();
         if run.private { store.with_learning(LearningPolicy::Refused) } else { store }
     }
 }
 
 /// Returns the new disposition of a finding, given the evidence and the last decision about it.
 fn judge_finding(
-    runner: &Runner,
+    services: &Services,
     run: &RunRecord,
     id: &FindingId,
     present: FindingState,
@@ -107,18 +113,18 @@ fn judge_finding(
         None => last.at > run.created_at,
     });
     let order = if later { ClaimOrder::SnapshotFirst } else { ClaimOrder::ClaimFirst };
-    policy::next_status(id, present, &Evidence { seen, run: &run.run_id, order, at: runner.ambient.now() })
+    policy::next_status(id, present, &Evidence { seen, run: &run.run_id, order, at: services.ambient.now() })
 }
 
 impl<'a> FindingSettlement<'a> {
     fn new(
-        runner: &'a Runner,
+        services: &'a Services,
         run: &'a RunRecord,
         status: RunStatus,
         extent: ReviewExtent,
     ) -> Result<Self, RunnerError> {
-        let (view, scope) = (runner.store.view()?, run.scope.to_string());
-        Ok(Self { runner, run, view, scope, status, extent })
+        let (view, scope) = (services.store.view()?, run.scope.to_string());
+        Ok(Self { services, run, view, scope, status, extent })
     }
 
     fn settle(&self, outcome: &mut ReviewOutcome) -> Result<LifecycleReport, RunnerError> {
@@ -126,7 +132,7 @@ impl<'a> FindingSettlement<'a> {
         let candidates = ground.as_ref().map(|ground| self.find_candidates(ground, outcome)).unwrap_or_default();
         let concerned = candidates.iter().map(|candidate| self.view.finding(candidate.index).id);
         let about: HashSet<&str> = concerned.chain(finding_ids(&outcome.findings)).collect();
-        let said = self.runner.store.latest_dispositions(&about)?;
+        let said = self.services.store.latest_dispositions(&about)?;
         let (mut known, mut recognised) = (Vec::new(), Vec::new());
         if let Some(ground) = &mut ground {
             known = candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, ground)).collect();
@@ -167,7 +173,7 @@ impl<'a> FindingSettlement<'a> {
         let PartitionedReports { raised, held_back } = self.hold_back(reports, &said, ground.as_mut())?;
         (outcome.findings, life.held_back) = (raised, held_back);
         self.write_notes(outcome, &mut life, &dispositions, before);
-        self.runner.store_for_run(self.run).append_unless_newer(dispositions, &said)?;
+        self.services.findings().store_for_run(self.run).append_unless_newer(dispositions, &said)?;
         Ok(life)
     }
 
@@ -188,7 +194,7 @@ impl<'a> FindingSettlement<'a> {
         seen: ReviewObservation,
         said: &LatestDispositions,
     ) -> Option<Disposition> {
-        judge_finding(self.runner, self.run, id, present, seen, said)
+        judge_finding(self.services, self.run, id, present, seen, said)
     }
 
     /// Returns what the run saw of a finding that it did not report, and the finding's new place if it has moved.
@@ -215,9 +221,10 @@ impl<'a> FindingSettlement<'a> {
                 if self.run.reviewer != DETERMINISTIC_REVIEWER {
                     return (Some(ReviewObservation::NotRaised), None);
                 }
-                let recheck = recheck
-                    .get_or_insert_with(|| Recheck::new(&self.runner.settings.smells, self.runner.learned_rules()));
-                let reported = || self.runner.store.finding_in(&self.view, &known.id);
+                let recheck = recheck.get_or_insert_with(|| {
+                    Recheck::new(&self.services.settings.smells, self.services.learning().learned_rules())
+                });
+                let reported = || self.services.store.finding_in(&self.view, &known.id);
                 let problem = (*lines, known.lines.count());
                 match recheck.check((path, || ground.content(path)), known.kind, problem, reported) {
                     RecheckResult::StillThere(lines) => (Some(ReviewObservation::StillThere), moved(path, lines)),

@@ -6,9 +6,9 @@ use super::FindingSettlement;
 use crate::domain::{FindingId, FindingStatus, LineRange, RunRecord, RunStatus};
 use crate::policy::anchor::AnchorLocation;
 use crate::policy::{FindingState, ReviewExtent};
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{FindingLifecycle, RunnerError};
 
-impl Runner {
+impl FindingLifecycle<'_> {
     /// Returns the places of findings of the run's reviewer in these files whose code has changed since the report,
     /// while nobody has decided about them: id, path and lines in the run's snapshot.
     pub(in crate::runner) fn find_places_to_judge(
@@ -16,12 +16,12 @@ impl Runner {
         run: &RunRecord,
         paths: &HashSet<&str>,
     ) -> Result<Vec<(FindingId, String, LineRange)>, RunnerError> {
-        let settling = FindingSettlement::new(self, run, RunStatus::Completed, ReviewExtent::Whole)?;
+        let settling = FindingSettlement::new(self.services, run, RunStatus::Completed, ReviewExtent::Whole)?;
         let Some(mut ground) = settling.open_snapshot_files() else { return Ok(Vec::new()) };
         let settled = |status| matches!(status, FindingStatus::Obsolete | FindingStatus::Dismissed);
         let candidates = settling.find_related(|row, _| paths.contains(row.path) && !settled(row.status));
         let about: HashSet<&str> = candidates.iter().map(|candidate| settling.candidate_id(candidate)).collect();
-        let said = self.store.latest_dispositions(&about)?;
+        let said = self.services.store.latest_dispositions(&about)?;
         let known = candidates.iter().filter_map(|candidate| settling.look_up(candidate, &said, &mut ground));
         let places = known.filter_map(|known| match known.stand {
             AnchorLocation::Changed { path, lines }

@@ -8,9 +8,9 @@ use crate::domain::{Coverage, FindingCounts, OmissionReason, RunStatus};
 use crate::git::Snapshot;
 use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation};
 use crate::review::ReviewOutcome;
-use crate::runner::{RequestOutcome, Runner, RunnerError};
+use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError};
 
-impl Runner {
+impl FindingLifecycle<'_> {
     /// Applies the outcome of a request to findings. A failure is only logged, because it must not fail the request.
     pub(in crate::runner) fn settle_answered_request(&self, requested: &RequestOutcome, snapshot: &Snapshot) {
         let settled = match requested.decision.action {
@@ -36,18 +36,19 @@ impl Runner {
             head: &snapshot.head_commit,
             snapshot: &snapshot.snapshot_commit,
         };
-        let Some(output) = self.store.output(&run.run_id)?.filter(|_| sight.layer() > policy::SnapshotLayer::Past)
+        let Some(output) =
+            self.services.store.output(&run.run_id)?.filter(|_| sight.layer() > policy::SnapshotLayer::Past)
         else {
             return Ok(());
         };
         let about: HashSet<&str> = super::finding_ids(&output.findings).collect();
-        let said = self.store.latest_dispositions(&about)?;
+        let said = self.services.store.latest_dispositions(&about)?;
         let mut dispositions = Vec::new();
         for finding in &output.findings {
             let present = FindingState::from_last_disposition(said.get(&finding.finding_id).map(|(_, last)| last));
             if matches!(present, FindingState::Confirmed | FindingState::Obsolete) {
                 dispositions.extend(super::judge_finding(
-                    self,
+                    self.services,
                     run,
                     &finding.finding_id,
                     present,
@@ -80,7 +81,7 @@ impl Runner {
             cancel: None,
             spent: Default::default(),
         };
-        FindingSettlement::new(self, run, RunStatus::Completed, ReviewExtent::Whole)?.settle(&mut nothing)?;
+        FindingSettlement::new(self.services, run, RunStatus::Completed, ReviewExtent::Whole)?.settle(&mut nothing)?;
         Ok(())
     }
 }

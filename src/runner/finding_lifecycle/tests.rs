@@ -18,7 +18,7 @@ use crate::store::{RepoInfo, Store};
 
 struct LifecycleFixture {
     folder: tempfile::TempDir,
-    runner: Runner,
+    services: Services,
 }
 
 /// A report of a model.
@@ -53,8 +53,8 @@ impl LifecycleFixture {
         let paths = Paths::from_home(&folder.path().join("home"));
         let store = Store::open(&paths.state, info).expect("a store");
         let ambient = ClockAndIds::fixed("2026-03-04T05:06:07Z".parse().expect("a moment"), Duration::from_secs(1));
-        let runner = Runner { repo, store, settings: Arc::new(Settings::default()), paths, ambient };
-        Self { folder, runner }
+        let services = Services { repo, store, settings: Arc::new(Settings::default()), paths, ambient };
+        Self { folder, services }
     }
 
     fn path(&self) -> PathBuf {
@@ -67,12 +67,13 @@ impl LifecycleFixture {
 
     /// Records a new run over the working tree and concludes it with `status`.
     fn run(&self, reviewer: &str, status: RunStatus, reports: &[ReportFixture<'_>]) -> RunOutput {
-        let Runner { repo, store, .. } = &self.runner;
+        let Services { repo, store, .. } = &self.services;
         let triage_bytes = store.triage_bytes().expect("a length");
-        let snapshot = repo.take_snapshot(&crate::domain::Scope::Worktree, &self.runner.filter()).expect("a snapshot");
-        let run_id = self.runner.ambient.new_run_id();
+        let snapshot =
+            repo.take_snapshot(&crate::domain::Scope::Worktree, &self.services.filter()).expect("a snapshot");
+        let run_id = self.services.ambient.new_run_id();
         repo.keep_snapshot(&run_id, &snapshot.snapshot_commit).expect("kept");
-        let now = self.runner.ambient.now();
+        let now = self.services.ambient.now();
         let record: RunRecord = serde_json::from_value(serde_json::json!({
             "run_id": run_id, "status": "reviewing", "created_at": now, "updated_at": now, "source": "cli",
             "scope": "worktree", "reviewer": reviewer, "model": "m", "branch": snapshot.branch, "attempt": 1,
@@ -106,7 +107,7 @@ impl LifecycleFixture {
             cancel: None,
             spent: Default::default(),
         };
-        self.runner.conclude_run(&run_id, &mut outcome, PhaseTimings::default()).expect("concluded");
+        self.services.closer().conclude_run(&run_id, &mut outcome, PhaseTimings::default()).expect("concluded");
         store.output(&run_id).expect("readable").expect("an output")
     }
 
@@ -116,7 +117,7 @@ impl LifecycleFixture {
         let quoted: Vec<&str> = text.lines().skip(first as usize - 1).take((last + 1 - first) as usize).collect();
         let quoted_code = quoted.join("\n");
         let id = FindingId::from_parts("CORRECTNESS", "a.py", &quoted_code, 0);
-        let view = self.runner.store.view().expect("a view");
+        let view = self.services.store.view().expect("a view");
         let first_run = view.finding_index(id.as_str()).map(|index| view.finding(index).first_run.parse());
         Finding {
             detail_ref: format!("outputs/{run}.json#{id}"),
@@ -151,16 +152,16 @@ impl LifecycleFixture {
             previous: FindingStatus::Open,
             actor: Actor::User,
             reason: "it is meant so".to_owned(),
-            at: self.runner.ambient.now(),
+            at: self.services.ambient.now(),
             action: TriageAction::Set,
             group: "g".to_owned(),
             run_id: None,
         };
-        self.runner.store.append_dispositions(&[line]).expect("stored");
+        self.services.store.append_dispositions(&[line]).expect("stored");
     }
 
     fn status(&self, id: &FindingId) -> FindingStatus {
-        self.runner.store.status(id).expect("readable")
+        self.services.store.status(id).expect("readable")
     }
 }
 
@@ -308,7 +309,7 @@ fn what_a_person_says_meanwhile_is_not_overruled() {
         &[report(Priority::P1, (2, 2), "one"), report(Priority::P1, (5, 5), "two")],
     );
     let ids: Vec<FindingId> = first.findings.iter().map(|finding| finding.finding_id.clone()).collect();
-    let store = &bench.runner.store;
+    let store = &bench.services.store;
     let said = store.latest_dispositions(&ids.iter().map(FindingId::as_str).collect::<HashSet<_>>()).expect("readable");
     bench.triage(&ids[0], FindingStatus::Dismissed);
     let evidence = Evidence {

@@ -15,7 +15,7 @@ use crate::domain::{
 };
 use crate::git::{FilePermissions, Hunk, Worktree, WorktreeFile};
 use crate::policy;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{Fixer, RunnerError};
 use crate::store::triage::{fix_group, status_after, undo_or_redo_fix};
 use crate::store::{RunLock, StoreError};
 
@@ -39,7 +39,7 @@ fn hash_content(content: &[u8]) -> String {
     content_hash([content])
 }
 
-impl Runner {
+impl Fixer<'_> {
     /// Applies the patch of a fix to the files of this worktree, completely or not at all, and marks its findings as
     /// addressed.
     ///
@@ -57,7 +57,7 @@ impl Runner {
             }
             .into());
         }
-        let files = self.repo.worktree_files()?;
+        let files = self.services.repo.worktree_files()?;
         if fix.is_half_applied() {
             self.check_worktree(&fix, &files)?;
             self.finish_applying(&fix, &files)?;
@@ -96,7 +96,7 @@ impl Runner {
             }
             .into());
         }
-        let files = self.repo.worktree_files()?;
+        let files = self.services.repo.worktree_files()?;
         self.check_worktree(&fix, &files)?;
         self.revert_files(&fix, &files)?;
         let fix = self.change_fix(id, |fix| {
@@ -133,7 +133,7 @@ impl Runner {
         let give_up = Instant::now() + MAX_LOCK_WAIT;
         loop {
             let fix = self.fix_record(id)?;
-            if let Some(lock) = self.store.lock_fix(id)? {
+            if let Some(lock) = self.services.store.lock_fix(id)? {
                 return Ok(lock);
             }
             if fix.status.is_working() || Instant::now() > give_up {
@@ -144,11 +144,11 @@ impl Runner {
     }
 
     fn fix_record(&self, id: &FixId) -> Result<Fix, RunnerError> {
-        Ok(self.store.fix(id)?.ok_or_else(|| FixError::Unknown { id: id.clone() })?)
+        Ok(self.services.store.fix(id)?.ok_or_else(|| FixError::Unknown { id: id.clone() })?)
     }
 
     fn change_fix(&self, id: &FixId, change: impl FnOnce(&mut Fix)) -> Result<Fix, RunnerError> {
-        let changed = self.store.update_fix(id, self.ambient.now(), change)?;
+        let changed = self.services.store.update_fix(id, self.services.ambient.now(), change)?;
         Ok(changed.ok_or_else(|| FixError::Unknown { id: id.clone() })?)
     }
 
@@ -171,7 +171,7 @@ impl Runner {
 
     /// Loads the patch, file by file. Its hash must be that of the record.
     fn load_patches(&self, fix: &Fix) -> Result<Vec<FilePatch>, RunnerError> {
-        let text = self.store.patch(&fix.fix_id)?.filter(|text| hash_content(text) == fix.patch_hash);
+        let text = self.services.store.patch(&fix.fix_id)?.filter(|text| hash_content(text) == fix.patch_hash);
         let patches = text.and_then(|text| parse_patch(&text)).filter(|patches| patches.len() == fix.files.len());
         Ok(patches.ok_or_else(|| FixError::NoPatch { id: fix.fix_id.clone() })?)
     }
@@ -208,9 +208,10 @@ impl Runner {
     /// Returns the differences between the file for which a patch was made and the current file; `None` if the old file
     /// is gone.
     fn diff_since(&self, patch: &FilePatch, present: &[u8]) -> Result<Option<Vec<Hunk>>, RunnerError> {
-        let Ok(old) = self.repo.blob(&patch.old_blob) else { return Ok(None) };
+        let Ok(old) = self.services.repo.blob(&patch.old_blob) else { return Ok(None) };
         Ok(Some(
-            self.repo
+            self.services
+                .repo
                 .diff_texts(&apply_patch::normalize_line_ends(&old), &apply_patch::normalize_line_ends(present))?,
         ))
     }
@@ -220,7 +221,7 @@ impl Runner {
         let mut touched = Vec::with_capacity(steps.len());
         for (index, step) in steps.iter().enumerate() {
             if let Some(before) = &step.before {
-                self.store.save_original(&fix.fix_id, index, &before.content)?;
+                self.services.store.save_original(&fix.fix_id, index, &before.content)?;
             }
             touched.push(AppliedFile {
                 path: step.path.clone(),
@@ -298,8 +299,11 @@ impl Runner {
         if now == touched.before {
             return Ok(RevertAction::There);
         }
-        let before =
-            self.store.original(&fix.fix_id, index)?.filter(|content| Some(hash_content(content)) == touched.before);
+        let before = self
+            .services
+            .store
+            .original(&fix.fix_id, index)?
+            .filter(|content| Some(hash_content(content)) == touched.before);
         if now == touched.after {
             return Ok(match touched.before {
                 Some(_) => RevertAction::Write { content: before.ok_or_else(gone)?, mode: touched.mode },
@@ -316,19 +320,20 @@ impl Runner {
         if Some(hash_content(&after)) != touched.after {
             return Err(changed().into());
         }
-        let content = self.repo.merge_texts(&after, &present.content, &before)?.ok_or_else(changed)?;
+        let content = self.services.repo.merge_texts(&after, &present.content, &before)?.ok_or_else(changed)?;
         Ok(RevertAction::Write { content, mode: present.mode })
     }
 
     /// Records the user's decision about the findings of a fix, as one step for `undo`. Skips findings that got another
     /// decision meanwhile.
     fn record_decisions(&self, fix: &Fix, status: FindingStatus) -> Result<(), RunnerError> {
-        let (at, step) = (self.ambient.now(), self.ambient.new_run_id().as_str().replacen("ar_", "t_", 1));
+        let (at, step) =
+            (self.services.ambient.now(), self.services.ambient.new_run_id().as_str().replacen("ar_", "t_", 1));
         let (action, word, group) = match status {
             FindingStatus::Addressed => (TriageAction::Redo, "applied", fix_group(&fix.fix_id, &step)),
             _ => (TriageAction::Undo, "undone", step),
         };
-        self.store.decide(|log| {
+        self.services.store.decide(|log| {
             let again = undo_or_redo_fix(log, &fix.fix_id, action, at);
             if !again.is_empty() {
                 return Ok(again);

@@ -7,27 +7,28 @@ use crate::domain::{ChatMessage, ChatRequest, Fix};
 use crate::git::{CollectError, CollectLimits};
 use crate::reviewers::command::AGENT_SETTINGS_PATHS;
 use crate::runner::reviewer_access::reviewer_identity::open_fixer;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{Fixer, RunnerError};
 
 /// Limits of the changed files that are read. Not from the literature: the files of a patch may be larger than the
 /// patch.
 const MAX_HARVEST: CollectLimits = CollectLimits { files: Fix::MAX_FILES, bytes: 32 * 1024 * 1024 };
 
-impl Runner {
+impl Fixer<'_> {
     pub(super) fn make_with_program(&self, material: &FixMaterial) -> Result<FixAttempt, FixFailure> {
         let fix = &material.fix;
-        let settings = self.model_settings(&fix.reviewer)?;
+        let settings = self.services.reviewers().model_settings(&fix.reviewer)?;
         let facts = self.load_fixer_facts(&fix.reviewer)?;
-        let wanted = FixDropWatch::new(self, fix);
+        let wanted = FixDropWatch::new(self.services, fix);
         let folder = self.fix_checkouts();
         self.sweep_fix_checkouts(&folder);
         let folder = folder.join(fix.fix_id.as_str());
-        let checkout = self
-            .repo
-            .create_checkout(material.base_commit(), &folder, &AGENT_SETTINGS_PATHS, &|| wanted.is_dropped())?;
+        let checkout =
+            self.services
+                .repo
+                .create_checkout(material.base_commit(), &folder, &AGENT_SETTINGS_PATHS, &|| wanted.is_dropped())?;
         let checkout = checkout.ok_or(FixFailure::Dropped)?;
         let sown = checkout.prepare_for_writing()?;
-        let prompts = self.load_prompts()?;
+        let prompts = self.services.reviewers().load_prompts()?;
         let request = ChatRequest {
             system: format!("{}\n\n{}", prompts.render(&Prompt::Resolve), prompts.render(&Prompt::ResolveAgent)),
             messages: vec![ChatMessage::User {
@@ -52,7 +53,13 @@ impl Runner {
             Err(FixFailure::Reason(why)) => return Err(self.record_failed_attempt(material, made, why)),
             Err(other) => return Err(other),
         }
-        match checkout.collect_changes(&sown, &self.repo, material.base_commit(), &AGENT_SETTINGS_PATHS, MAX_HARVEST) {
+        match checkout.collect_changes(
+            &sown,
+            &self.services.repo,
+            material.base_commit(),
+            &AGENT_SETTINGS_PATHS,
+            MAX_HARVEST,
+        ) {
             Ok(harvest) => {
                 made.changes = harvest.changes;
                 made.notes = harvest.notes;

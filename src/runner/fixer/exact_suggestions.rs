@@ -6,7 +6,7 @@ use super::fixer_worker::{FixAttempt, FixMaterial};
 use crate::domain::{Finding, LineRange, UnfixedFinding};
 use crate::git::{FileEdit, Hunk};
 use crate::review;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{Fixer, RunnerError};
 
 /// A replacement in the snapshot of the fix.
 struct ExactReplacement<'a> {
@@ -21,7 +21,7 @@ pub(super) fn exact_suggestion(finding: &Finding) -> Option<(LineRange, &str)> {
     Some((suggestion.lines.unwrap_or(finding.lines()), suggestion.replacement.as_deref()?))
 }
 
-impl Runner {
+impl Fixer<'_> {
     /// Applies every exact suggestion to the snapshot's files. Leaves out findings without a suggestion, findings whose
     /// lines have changed since the report, and findings whose lines another suggestion replaces.
     pub(super) fn make_from_suggestions(&self, material: &FixMaterial) -> Result<FixAttempt, RunnerError> {
@@ -68,11 +68,12 @@ impl Runner {
         let Some(seen_in) = material.seen_in.get(&finding.finding_id) else { return Ok(Err("its snapshot is gone")) };
         let path = &finding.repo_relative_path;
         let commit = &material.fix.snapshot_commit;
-        let (old, now) = (self.repo.blob_at(seen_in, path)?, self.repo.blob_at(commit, path)?);
+        let (old, now) = (self.services.repo.blob_at(seen_in, path)?, self.services.repo.blob_at(commit, path)?);
         Ok(match (old, now) {
             (Some(old), Some(now)) if old == now => Ok(ExactReplacement { lines, new, finding }),
             (Some(old), Some(now)) => {
-                let edits = self.repo.diff_texts(&self.repo.blob(&old)?, &self.repo.blob(&now)?)?;
+                let edits =
+                    self.services.repo.diff_texts(&self.services.repo.blob(&old)?, &self.services.repo.blob(&now)?)?;
                 let lines = shift_lines(lines, &edits);
                 lines
                     .map(|lines| ExactReplacement { lines, new, finding })
@@ -84,7 +85,7 @@ impl Runner {
 
     /// Reads a file as text. Returns `None` if the file does not exist or is not UTF-8.
     pub(super) fn read_text_at(&self, commit: &str, path: &str) -> Result<Option<String>, RunnerError> {
-        Ok(self.repo.file_at(commit, path)?.and_then(|bytes| String::from_utf8(bytes).ok()))
+        Ok(self.services.repo.file_at(commit, path)?.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 }
 

@@ -7,7 +7,7 @@ use super::fixer_worker::{FixAttempt, FixFailure, FixMaterial};
 use crate::config::{ModelCatalog, ModelFacts};
 use crate::domain::{ChatRequest, ChatResponse, Fix, FixId};
 use crate::reviewers::chat::{Chat, ChatObserver, ChatProgress};
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{Fixer, RunnerError, Services};
 use crate::store::PaidAnswer;
 
 /// Minimum interval between two checks whether the fix was dropped.
@@ -15,7 +15,7 @@ const DROP_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Checks whether a fix in progress was dropped.
 pub(super) struct FixDropWatch<'a> {
-    runner: &'a Runner,
+    services: &'a Services,
     fix: FixId,
     looked: Cell<Option<Instant>>,
     size: Cell<u64>,
@@ -23,9 +23,9 @@ pub(super) struct FixDropWatch<'a> {
 }
 
 impl<'a> FixDropWatch<'a> {
-    pub fn new(runner: &'a Runner, fix: &Fix) -> Self {
+    pub fn new(services: &'a Services, fix: &Fix) -> Self {
         let fix = fix.fix_id.clone();
-        Self { runner, fix, looked: Cell::new(None), size: Cell::new(0), dropped: Cell::new(false) }
+        Self { services, fix, looked: Cell::new(None), size: Cell::new(0), dropped: Cell::new(false) }
     }
 
     pub fn is_dropped(&self) -> bool {
@@ -33,9 +33,9 @@ impl<'a> FixDropWatch<'a> {
             return self.dropped.get();
         }
         self.looked.set(Some(Instant::now()));
-        let size = self.runner.store.fixes_bytes();
+        let size = self.services.store.fixes_bytes();
         if size != self.size.get()
-            && let Ok(Some(fix)) = self.runner.store.fix(&self.fix)
+            && let Ok(Some(fix)) = self.services.store.fix(&self.fix)
         {
             self.size.set(size);
             self.dropped.set(!fix.status.is_working());
@@ -52,10 +52,11 @@ impl ChatObserver for &FixDropWatch<'_> {
     }
 }
 
-impl Runner {
+impl Fixer<'_> {
     /// Loads the facts about the model that makes a fix.
     pub(super) fn load_fixer_facts(&self, name: &str) -> Result<ModelFacts, RunnerError> {
-        Ok(ModelCatalog::load(&self.paths)?.facts_for_reviewer(self.model_settings(name)?))
+        Ok(ModelCatalog::load(&self.services.paths)?
+            .facts_for_reviewer(self.services.reviewers().model_settings(name)?))
     }
 
     /// Sends one request and returns the answer. Refuses if the daily budget or the budget of a run is used up.
@@ -78,7 +79,7 @@ impl Runner {
         let cost = facts.price.as_ref().map_or(0.0, |price| price.cost(&response.usage));
         made.requests += 1;
         let paid = PaidAnswer {
-            at: self.ambient.now(),
+            at: self.services.ambient.now(),
             // The daily account is per user; the run id names the run whose findings the money was spent on.
             run_id: material.fix.run_id.clone(),
             turn: made.requests,
@@ -86,7 +87,7 @@ impl Runner {
             tokens: response.usage.total(),
             cost,
         };
-        if !free && let Err(error) = self.spending().append(&paid) {
+        if !free && let Err(error) = self.services.reviewers().spending().append(&paid) {
             tracing::warn!(fix = %material.fix.fix_id, %error, "what was paid is missing from the account of the day");
         }
         made.cost += cost;
@@ -96,10 +97,10 @@ impl Runner {
     }
 
     fn check_fix_budget(&self, fix: &Fix, made: &FixAttempt) -> Result<(), FixFailure> {
-        if let Some(spent) = self.check_daily_budget()? {
+        if let Some(spent) = self.services.reviewers().check_daily_budget()? {
             return Err(FixFailure::Reason(spent));
         }
-        let budget = &self.settings.budget;
+        let budget = &self.services.settings.budget;
         let (tokens, cost) = (fix.tokens.total() + made.tokens.total(), fix.cost + made.cost);
         if let Some(most) = budget.run_tokens.filter(|most| tokens >= *most) {
             return Err(FixFailure::Reason(format!("the budget of {most} tokens is used up (budget.run_tokens)")));

@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::git::FileEdit;
 use crate::runner::conclude::elapsed_ms;
-use crate::runner::{Runner, RunnerError, process};
+use crate::runner::{BUILTIN_REVIEWER, Fixer, RunnerError, process};
 
 /// The input of a fix.
 pub(super) struct FixMaterial {
@@ -86,7 +86,7 @@ impl<E: Into<RunnerError>> From<E> for FixFailure {
     }
 }
 
-impl Runner {
+impl Fixer<'_> {
     /// Makes a fix and reviews it. Returns at once if the fix is not in the status `working`. The caller's standard
     /// input is the fix's lock.
     ///
@@ -109,7 +109,7 @@ impl Runner {
     }
 
     fn make_and_offer(&self, id: &FixId) -> Result<(), FixFailure> {
-        let Some(fix) = self.store.fix(id)? else { return Err(FixError::Unknown { id: id.clone() }.into()) };
+        let Some(fix) = self.services.store.fix(id)? else { return Err(FixError::Unknown { id: id.clone() }.into()) };
         if fix.status != FixStatus::Working {
             return Ok(());
         }
@@ -118,8 +118,8 @@ impl Runner {
             let fix = self.make_attempt(&material)?;
             let verdict = self.review_fix(&material, &fix)?;
             let again = !verdict.retry_reasons.is_empty()
-                && fix.follow_up_count < self.settings.resolve.follow_ups
-                && fix.reviewer != Self::BUILTIN;
+                && fix.follow_up_count < self.services.settings.resolve.follow_ups
+                && fix.reviewer != BUILTIN_REVIEWER;
             material.fix = self.update_working_fix(id, |fix| {
                 fix.verdict = verdict.summary;
                 match again {
@@ -138,15 +138,15 @@ impl Runner {
     }
 
     fn make_attempt(&self, material: &FixMaterial) -> Result<Fix, FixFailure> {
-        let began = self.ambient.now();
+        let began = self.services.ambient.now();
         let fix = &material.fix;
-        let kind = self.settings.reviewers.get(&fix.reviewer).map(|settings| settings.kind);
+        let kind = self.services.settings.reviewers.get(&fix.reviewer).map(|settings| settings.kind);
         let made = match kind {
-            _ if fix.reviewer == Self::BUILTIN => self.make_from_suggestions(material)?,
+            _ if fix.reviewer == BUILTIN_REVIEWER => self.make_from_suggestions(material)?,
             Some(ReviewerKind::Command) => self.make_with_program(material)?,
             _ => self.make_with_model(material)?,
         };
-        self.record_patch(material, made, elapsed_ms(began, self.ambient.now()))
+        self.record_patch(material, made, elapsed_ms(began, self.services.ambient.now()))
     }
 
     /// Records the costs of a failed attempt.
@@ -159,14 +159,16 @@ impl Runner {
 
     /// Ends a fix that cannot continue. Offers the patch of an earlier attempt, if there is one.
     fn fail_fix(&self, id: &FixId, reason: &str) -> Result<(), RunnerError> {
-        self.store.update_fix(id, self.ambient.now(), |fix| match (fix.status.is_working(), fix.files.is_empty()) {
-            (false, _) => {}
-            (true, true) => (fix.status, fix.reason) = (FixStatus::Failed, reason.to_owned()),
-            (true, false) => {
-                fix.status = FixStatus::Offered;
-                fix.reason = format!("it was not made better: {reason}");
-                if fix.verdict.is_empty() {
-                    fix.verdict = "not reviewed".to_owned();
+        self.services.store.update_fix(id, self.services.ambient.now(), |fix| {
+            match (fix.status.is_working(), fix.files.is_empty()) {
+                (false, _) => {}
+                (true, true) => (fix.status, fix.reason) = (FixStatus::Failed, reason.to_owned()),
+                (true, false) => {
+                    fix.status = FixStatus::Offered;
+                    fix.reason = format!("it was not made better: {reason}");
+                    if fix.verdict.is_empty() {
+                        fix.verdict = "not reviewed".to_owned();
+                    }
                 }
             }
         })?;
@@ -176,7 +178,7 @@ impl Runner {
     /// Changes a fix in progress. Returns [`FixFailure::Dropped`] if the fix was dropped meanwhile.
     pub(super) fn update_working_fix(&self, id: &FixId, change: impl FnOnce(&mut Fix)) -> Result<Fix, FixFailure> {
         let mut is_working = false;
-        let updated = self.store.update_fix(id, self.ambient.now(), |fix| {
+        let updated = self.services.store.update_fix(id, self.services.ambient.now(), |fix| {
             is_working = fix.status.is_working();
             if is_working {
                 change(fix);
@@ -187,10 +189,10 @@ impl Runner {
 
     /// Loads the findings of a fix, with the snapshot that contains each of them.
     pub(super) fn load_fix_material(&self, fix: Fix) -> Result<FixMaterial, RunnerError> {
-        let view = self.store.view()?;
+        let view = self.services.store.view()?;
         let (mut findings, mut seen_in) = (Vec::new(), HashMap::new());
         for id in &fix.findings {
-            let finding = self.store.finding_in(&view, id)?.ok_or_else(|| FixError::NoDetails(id.clone()))?;
+            let finding = self.services.store.finding_in(&view, id)?.ok_or_else(|| FixError::NoDetails(id.clone()))?;
             let placed = view.finding_index(id.as_str()).and_then(|index| view.locating_run(index));
             if let Some(placed) = placed {
                 seen_in.insert(id.clone(), view.run(placed).snapshot_commit.to_owned());
@@ -208,8 +210,8 @@ impl Runner {
         took_ms: u64,
     ) -> Result<Fix, FixFailure> {
         let fix = &material.fix;
-        let fixed = self.repo.commit_with_edits(material.base_commit(), &made.changes)?;
-        let patch = self.repo.diff_as_patch(&fix.snapshot_commit, &fixed)?;
+        let fixed = self.services.repo.commit_with_edits(material.base_commit(), &made.changes)?;
+        let patch = self.services.repo.diff_as_patch(&fix.snapshot_commit, &fixed)?;
         let files = parse_patch(&patch.text).filter(|files| files.len() == patch.paths.len());
         let trouble = match &files {
             _ if patch.paths.is_empty() && made.left_out.is_empty() => Some("it changes nothing".to_owned()),
@@ -237,7 +239,7 @@ impl Runner {
             removed: file.count_lines(PatchLineKind::Removed),
         });
         let files: Vec<FileDiffStat> = files.collect();
-        self.store.write_patch(&fix.fix_id, &patch.text)?;
+        self.services.store.write_patch(&fix.fix_id, &patch.text)?;
         self.update_working_fix(&fix.fix_id, |fix| {
             add_costs(fix, &made, took_ms);
             fix.status = FixStatus::Reviewing;

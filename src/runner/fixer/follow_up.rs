@@ -9,7 +9,7 @@ use super::fixer_worker::{FixFailure, FixMaterial};
 use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{Finding, Fix, Priority, RunId, RunOutput, RunRecord, RunStatus, Scope};
 use crate::runner::launcher::start_workers::PendingRun;
-use crate::runner::{ReviewRequest, Runner, RunnerError};
+use crate::runner::{Fixer, ReviewRequest, RunnerError};
 use crate::store::StoreView;
 
 /// Maximum number of problems that the next attempt is told about. Not from the literature.
@@ -28,51 +28,51 @@ pub(super) struct PatchVerdict {
     pub retry_reasons: String,
 }
 
-impl Runner {
+impl Fixer<'_> {
     /// Reviews a patch and waits for the result. Records the run in the fix before it waits.
     pub(super) fn review_fix(&self, material: &FixMaterial, fix: &Fix) -> Result<PatchVerdict, FixFailure> {
-        let before = self.store.view()?;
+        let before = self.services.store.view()?;
         let request = ReviewRequest {
             scope: Some(Scope::Range { from: short_commit(&fix.snapshot_commit), to: short_commit(&fix.fixed_commit) }),
             reviewer: None,
             source: fix.source,
             force: true,
         };
-        let run = match self.create_follow_up(&request, fix) {
+        let run = match self.services.launcher().create_follow_up(&request, fix) {
             Ok(run) => run.run_id,
             // The patch is offered without a review: the default reviewer may be unavailable.
             Err(error) => return Ok(unreviewed_verdict(&error.to_string())),
         };
         self.update_working_fix(&fix.fix_id, |fix| fix.reviews.push(run.clone()))?;
-        let view = self.store.runs_view()?;
+        let view = self.services.store.runs_view()?;
         let waiting = PendingRun { run: run.clone(), worktree: PathBuf::new() };
-        if let Err(error) = self.start_next(&view, Some(waiting), &[]) {
+        if let Err(error) = self.services.launcher().start_next(&view, Some(waiting), &[]) {
             // The waiting loop also recovers dead workers.
             tracing::warn!(%run, %error, "no worker was started");
         }
         let record = self.await_review(&run, fix)?;
         self.count_follow_up(fix)?;
-        let output = self.store.output(&run)?;
+        let output = self.services.store.output(&run)?;
         Ok(judge_review(material, &before, &record, output.as_ref()))
     }
 
     /// Waits for the end of a review. Cancels the review if its fix is dropped.
     fn await_review(&self, run: &RunId, fix: &Fix) -> Result<RunRecord, FixFailure> {
-        let wanted = FixDropWatch::new(self, fix);
+        let wanted = FixDropWatch::new(self.services, fix);
         let mut next_look = Instant::now() + RECOVERY_INTERVAL;
         loop {
-            match self.store.run(run)? {
+            match self.services.store.run(run)? {
                 Some(record) if record.status.is_terminal() => return Ok(record),
                 Some(_) => {}
-                None => return Err(FixFailure::Failed(self.no_run_error(run))),
+                None => return Err(FixFailure::Failed(self.services.no_run_error(run))),
             }
             if wanted.is_dropped() {
-                self.cancel(run, "its fix was dropped")?;
+                self.services.control().cancel(run, "its fix was dropped")?;
                 return Err(FixFailure::Dropped);
             }
             if Instant::now() >= next_look {
                 // The worker may have died, or the workers of runs that it waits for.
-                self.recover()?;
+                self.services.recovery().recover()?;
                 next_look = Instant::now() + RECOVERY_INTERVAL;
             }
             std::thread::sleep(REVIEW_POLL_INTERVAL);
@@ -81,7 +81,7 @@ impl Runner {
 
     /// Counts the follow-up in the record of the run that raised the findings.
     fn count_follow_up(&self, fix: &Fix) -> Result<(), RunnerError> {
-        self.store.with_lock(|locked| {
+        self.services.store.with_lock(|locked| {
             locked.annotate_run(&fix.run_id, |run| run.follow_up_count = run.follow_up_count.saturating_add(1))
         })?;
         Ok(())

@@ -3,10 +3,10 @@
 //!
 //! | step | process | recorded status |
 //! |---|---|---|
-//! | [`Runner::request_fix`] | the cockpit or the command line | `working` |
-//! | [`Runner::run_fixer`] | a separate worker that holds the fix's lock | `reviewing`, then `offered` or `failed` |
-//! | [`Runner::apply_fix`], [`Runner::undo_fix`], [`Runner::drop_fix`] | the user's | `applied`, `undone`, `dropped` |
-//! | [`Runner::reconcile_fixes`] | any process, after a worker died | `failed`, or `offered` if a patch exists |
+//! | [`crate::runner::Fixer::request_fix`] | the cockpit or the command line | `working` |
+//! | [`crate::runner::Fixer::run_fixer`] | a separate worker that holds the fix's lock | `reviewing`, then `offered` or `failed` |
+//! | [`crate::runner::Fixer::apply_fix`], [`crate::runner::Fixer::undo_fix`], [`crate::runner::Fixer::drop_fix`] | the user's | `applied`, `undone`, `dropped` |
+//! | [`crate::runner::Fixer::reconcile_fixes`] | any process, after a worker died | `failed`, or `offered` if a patch exists |
 //!
 //! revdeck itself applies exact suggestions ([`exact_suggestions`]); the reviewer of `resolve.reviewer` makes all other
 //! patches. The run that found the problems has ended and stays unchanged: a fix has its own record
@@ -27,6 +27,13 @@ mod request_fix;
 pub use error::FixError;
 
 use crate::domain::{FindingId, Source};
+use crate::runner::Services;
+
+/// Service that makes, reviews, applies, undoes and drops fixes.
+#[derive(Clone, Copy)]
+pub struct Fixer<'a> {
+    pub(in crate::runner) services: &'a Services,
+}
 
 /// A request for a fix.
 #[derive(Debug, Clone)]

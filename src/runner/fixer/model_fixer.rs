@@ -11,7 +11,7 @@ use crate::git::FileEdit;
 use crate::masking::Mask;
 use crate::review::{apply_edits, parse_edits};
 use crate::runner::reviewer_access::reviewer_identity::connect;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{Fixer, RunnerError};
 
 /// Maximum number of answers.
 const MAX_ANSWERS: u32 = 3;
@@ -26,12 +26,12 @@ const CONTEXT_LINES: usize = 80;
 /// Longest answer, in tokens.
 const MAX_ANSWER_TOKENS: u64 = 16_000;
 
-impl Runner {
+impl Fixer<'_> {
     pub(super) fn make_with_model(&self, material: &FixMaterial) -> Result<FixAttempt, FixFailure> {
         let fix = &material.fix;
-        let settings = self.model_settings(&fix.reviewer)?;
+        let settings = self.services.reviewers().model_settings(&fix.reviewer)?;
         let facts = self.load_fixer_facts(&fix.reviewer)?;
-        let wanted = FixDropWatch::new(self, fix);
+        let wanted = FixDropWatch::new(self.services, fix);
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
         let texts = self.read_texts(material)?;
         let count = |text: &str| crate::tokens::count_tokens(facts.encoding, text) as u64;
@@ -41,7 +41,7 @@ impl Runner {
                 "the code of the findings is too much for one fix: fix fewer at once".to_owned(),
             ));
         }
-        let prompts = self.load_prompts()?;
+        let prompts = self.services.reviewers().load_prompts()?;
         let task = Prompt::ResolveTask {
             findings: &material.describe_findings(),
             code: &code,
@@ -54,8 +54,9 @@ impl Runner {
             pinned: 1,
             ..ChatRequest::default()
         };
-        let root = self.repo.root();
-        let mut chat = connect(&fix.reviewer, settings, &facts, &self.paths, &root).map_err(RunnerError::from)?;
+        let root = self.services.repo.root();
+        let mut chat =
+            connect(&fix.reviewer, settings, &facts, &self.services.paths, &root).map_err(RunnerError::from)?;
         let mut made = FixAttempt::default();
         let mut why = String::new();
         for _ in 0..MAX_ANSWERS {

@@ -5,9 +5,9 @@ use std::path::Path;
 use super::{FixError, FixRequest, exact_suggestions};
 use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, RunId, Usage};
 use crate::git::Repo;
-use crate::runner::{Runner, RunnerError, process};
+use crate::runner::{BUILTIN_REVIEWER, Fixer, RunnerError, process};
 
-impl Runner {
+impl Fixer<'_> {
     /// Records the request and starts its worker; does not wait for the fix. If a fix of the same findings is in
     /// progress, returns that fix.
     ///
@@ -17,26 +17,26 @@ impl Runner {
     pub fn request_fix(&self, request: &FixRequest) -> Result<Fix, RunnerError> {
         self.reconcile_fixes()?;
         let (findings, run) = self.load_findings_to_fix(&request.findings)?;
-        let known = self.store.fixes()?;
+        let known = self.services.store.fixes()?;
         if let Some(fix) = known.into_iter().find(|fix| fix.status.is_working() && fix.findings == request.findings) {
             return Ok(fix);
         }
         let reviewer = self.resolve_fixer(request.reviewer.as_deref(), &findings)?;
-        let identity = self.resolve_identity(Some(&reviewer))?;
-        if identity.reviewer != Self::BUILTIN
-            && let Some(spent) = self.check_daily_budget()?
+        let identity = self.services.reviewers().resolve_identity(Some(&reviewer))?;
+        if identity.reviewer != BUILTIN_REVIEWER
+            && let Some(spent) = self.services.reviewers().check_daily_budget()?
         {
             return Err(FixError::BudgetSpent(spent).into());
         }
-        let Some(run) = self.store.run(&run)? else { return Err(self.no_run_error(&run)) };
-        let now = self.ambient.now();
+        let Some(run) = self.services.store.run(&run)? else { return Err(self.services.no_run_error(&run)) };
+        let now = self.services.ambient.now();
         let fix = Fix {
-            fix_id: self.ambient.new_fix_id(),
+            fix_id: self.services.ambient.new_fix_id(),
             status: FixStatus::Working,
             created_at: now,
             updated_at: now,
             source: request.source,
-            private: !self.settings.learning.enabled,
+            private: !self.services.settings.learning.enabled,
             findings: request.findings.clone(),
             left_out: Vec::new(),
             run_id: run.run_id,
@@ -58,13 +58,13 @@ impl Runner {
             touched: Vec::new(),
         };
         // Locked before the record is visible, so that no process takes it for a fix with a dead worker.
-        let Some(lock) = self.store.lock_fix_for_worker(&fix.fix_id)? else {
+        let Some(lock) = self.services.store.lock_fix_for_worker(&fix.fix_id)? else {
             return Err(FixError::Busy { id: fix.fix_id }.into());
         };
-        self.store.create_fix(&fix)?;
+        self.services.store.create_fix(&fix)?;
         if let Err(error) = self.start_fixer(&fix.fix_id, lock) {
             let reason = error.to_string();
-            self.store.update_fix(&fix.fix_id, self.ambient.now(), |fix| {
+            self.services.store.update_fix(&fix.fix_id, self.services.ambient.now(), |fix| {
                 (fix.status, fix.reason) = (FixStatus::Failed, reason);
             })?;
             return Err(error);
@@ -80,7 +80,7 @@ impl Runner {
     pub fn choose_fixer(&self, findings: &[FindingId]) -> Result<String, RunnerError> {
         let (findings, _) = self.load_findings_to_fix(findings)?;
         let who = self.resolve_fixer(None, &findings)?;
-        Ok(self.resolve_identity(Some(&who))?.reviewer)
+        Ok(self.services.reviewers().resolve_identity(Some(&who))?.reviewer)
     }
 
     /// Loads the findings, and the newest run whose snapshot contains one of them.
@@ -88,19 +88,19 @@ impl Runner {
         if ids.len() > Fix::MAX_FINDINGS {
             return Err(FixError::TooMany(ids.len()).into());
         }
-        let view = self.store.view()?;
+        let view = self.services.store.view()?;
         let mut findings = Vec::with_capacity(ids.len());
         let mut newest: Option<usize> = None;
         for id in ids {
             let no_details = || FixError::NoDetails(id.clone());
-            let finding = self.store.finding_in(&view, id)?.ok_or_else(no_details)?;
+            let finding = self.services.store.finding_in(&view, id)?.ok_or_else(no_details)?;
             if !finding.status.is_undecided() {
                 return Err(FixError::Decided { id: id.clone(), status: finding.status }.into());
             }
             let index = view.finding_index(id.as_str()).ok_or_else(no_details)?;
             let placed = view.locating_run(index).ok_or_else(no_details)?;
             // Checked for each finding, because its code is read from its own snapshot.
-            if self.repo.file_at(view.run(placed).snapshot_commit, &finding.repo_relative_path).is_err() {
+            if self.services.repo.file_at(view.run(placed).snapshot_commit, &finding.repo_relative_path).is_err() {
                 return Err(FixError::NoSnapshot(id.clone()).into());
             }
             newest = Some(newest.map_or(placed, |newest| newest.min(placed)));
@@ -114,13 +114,13 @@ impl Runner {
     /// all suggestions are exact.
     fn resolve_fixer(&self, named: Option<&str>, findings: &[Finding]) -> Result<String, RunnerError> {
         let exact = findings.iter().filter(|finding| exact_suggestions::exact_suggestion(finding).is_some()).count();
-        let configured = self.settings.resolve.reviewer.as_deref();
+        let configured = self.services.settings.resolve.reviewer.as_deref();
         let who = match (named, configured) {
             (Some(name), _) => name,
             (None, Some(name)) if exact < findings.len() => name,
-            (None, _) => Self::BUILTIN,
+            (None, _) => BUILTIN_REVIEWER,
         };
-        if self.resolve_identity(Some(who))?.reviewer == Self::BUILTIN && exact == 0 {
+        if self.services.reviewers().resolve_identity(Some(who))?.reviewer == BUILTIN_REVIEWER && exact == 0 {
             return Err(FixError::NothingExact(findings.len()).into());
         }
         Ok(who.to_owned())
@@ -128,10 +128,10 @@ impl Runner {
 
     fn start_fixer(&self, fix: &FixId, lock: std::fs::File) -> Result<(), RunnerError> {
         let arguments = ["fixer", fix.as_str()];
-        let root = self.repo.root();
+        let root = self.services.repo.root();
         process::reap(process::spawn_detached(
-            &self.repo,
-            &self.paths,
+            &self.services.repo,
+            &self.services.paths,
             &root,
             &arguments,
             lock,
@@ -148,9 +148,9 @@ impl Runner {
     /// If the store cannot be read or written.
     pub fn reconcile_fixes(&self) -> Result<usize, RunnerError> {
         let mut ended = 0;
-        for fix in self.store.fixes()?.iter().filter(|fix| fix.status.is_working()) {
-            let Some(_lock) = self.store.lock_fix(&fix.fix_id)? else { continue };
-            self.store.update_fix(&fix.fix_id, self.ambient.now(), |fix| {
+        for fix in self.services.store.fixes()?.iter().filter(|fix| fix.status.is_working()) {
+            let Some(_lock) = self.services.store.lock_fix(&fix.fix_id)? else { continue };
+            self.services.store.update_fix(&fix.fix_id, self.services.ambient.now(), |fix| {
                 match fix.status {
                     status if status.is_working() && !fix.files.is_empty() => {
                         fix.status = FixStatus::Offered;
@@ -173,12 +173,13 @@ impl Runner {
 
     /// Returns the folder of the checkouts in which agents make fixes, one for each fix id.
     pub(super) fn fix_checkouts(&self) -> std::path::PathBuf {
-        self.paths.cache.join("fixes").join(self.repo.key())
+        self.services.paths.cache.join("fixes").join(self.services.repo.key())
     }
 
     /// Removes the checkouts of dead workers.
     pub(super) fn sweep_fix_checkouts(&self, folder: &Path) {
-        let is_alive = |name: &str| name.parse::<FixId>().is_ok_and(|fix| self.store.is_fix_live(&fix).unwrap_or(true));
+        let is_alive =
+            |name: &str| name.parse::<FixId>().is_ok_and(|fix| self.services.store.is_fix_live(&fix).unwrap_or(true));
         if let Err(error) = Repo::remove_stale_checkouts(folder, &is_alive) {
             tracing::warn!(%error, "checkouts of dead workers stay");
         }

@@ -12,7 +12,7 @@ use crate::config::Paths;
 use crate::domain::{GitOperation, Scope, Source, Time, WatchTrigger, text};
 use crate::git::Repo;
 use crate::policy::NoReviewReason;
-use crate::runner::{RequestOutcome, ReviewRequest, Runner, RunnerError, process};
+use crate::runner::{Launcher, RequestOutcome, ReviewRequest, RunnerError, process};
 
 const HOOK_LOG: &str = "hook.log";
 
@@ -46,7 +46,7 @@ pub fn log_failure(paths: &Paths, now: Time, folder: &Path, failure: &str) {
     let _ = writeln!(log, "{}", text::sanitize_line(&line));
 }
 
-impl Runner {
+impl Launcher<'_> {
     /// Requests a review of a commit for the hook, under the rules of `[watch]` for unrequested reviews. The inner
     /// `Err` is the reason why the commit is not reviewed now.
     ///
@@ -55,11 +55,11 @@ impl Runner {
     /// If the snapshot cannot be taken, or the store cannot be read or written.
     pub fn review_commit(&self, commit: &str) -> Result<Result<RequestOutcome, NoReviewReason>, RunnerError> {
         process::ignore_the_terminal();
-        if let Some(why) = self.reason_not_to_review(WatchTrigger::Commit)? {
+        if let Some(why) = self.services.watcher().reason_not_to_review(WatchTrigger::Commit)? {
             return Ok(Err(why));
         }
         let scope = Some(Scope::Commit(commit.to_owned()));
-        let reviewer = self.settings.watch.reviewer.clone();
+        let reviewer = self.services.settings.watch.reviewer.clone();
         self.request_review(&ReviewRequest { scope, reviewer, source: Source::Hook, force: false }).map(Ok)
     }
 }

@@ -5,3 +5,12 @@ pub(super) mod older_run_progress;
 pub(super) mod preview;
 pub(super) mod request;
 pub(super) mod start_workers;
+
+use crate::runner::Services;
+
+/// Service that answers requests: takes the snapshot, has the policy decide, records the run, starts workers, and
+/// previews what a model would be sent.
+#[derive(Clone, Copy)]
+pub struct Launcher<'a> {
+    pub(in crate::runner) services: &'a Services,
+}

@@ -11,13 +11,13 @@ use crate::git::{FileChange, Hunk, Snapshot};
 use crate::policy::Liveness;
 use crate::policy::supersede::{RunProgress, WorkerState};
 use crate::review::JournalState;
-use crate::runner::{Runner, RunnerError, hunk_keys};
+use crate::runner::{Launcher, RunnerError, hunk_keys};
 use crate::store::RunRow;
 
 /// Maximum number of files whose texts are compared. Not from the literature: the user waits for it.
 const MAX_COMPARED_FILES: usize = 32;
 
-impl Runner {
+impl Launcher<'_> {
     /// Measures the progress of an unfinished run against the snapshot of a new request. Returns `None` if it is
     /// unknown.
     pub(in crate::runner) fn measure_progress(
@@ -32,11 +32,11 @@ impl Runner {
             Liveness::Dead => return Ok(Some(RunProgress::new_idle(WorkerState::Dead))),
             _ => {}
         }
-        let Some(record) = self.store.run(&id)? else { return Ok(None) };
+        let Some(record) = self.services.store.run(&id)? else { return Ok(None) };
         if record.is_paused() {
             return Ok(Some(RunProgress::new_idle(WorkerState::Paused)));
         }
-        let entries = self.store.read_journal(&id)?;
+        let entries = self.services.store.read_journal(&id)?;
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let carried = replayed.carried().iter().map(|carried| carried.file.hunks.len()).sum();
@@ -92,11 +92,11 @@ impl Runner {
         newer: &FileChange,
         compared: &mut usize,
     ) -> Option<Vec<Hunk>> {
-        let new_blob = self.repo.blob_at(&run.snapshot_commit, path).ok()??;
+        let new_blob = self.services.repo.blob_at(&run.snapshot_commit, path).ok()??;
         let old_path = newer.old_path.as_deref().unwrap_or(path);
         let old_blob = match run.base_commit.is_empty() {
             true => None,
-            false => self.repo.blob_at(&run.base_commit, old_path).ok()?,
+            false => self.services.repo.blob_at(&run.base_commit, old_path).ok()?,
         };
         if new_blob == newer.new_blob && old_blob == newer.old_blob {
             return Some(newer.hunks.clone());
@@ -105,10 +105,10 @@ impl Runner {
         if *compared > MAX_COMPARED_FILES {
             return None;
         }
-        let (old, new) = hunk_keys::read_sides(&self.repo, old_blob.as_deref(), &new_blob)?;
-        let hunks = self.repo.diff_texts(&old, &new).ok()?;
+        let (old, new) = hunk_keys::read_sides(&self.services.repo, old_blob.as_deref(), &new_blob)?;
+        let hunks = self.services.repo.diff_texts(&old, &new).ok()?;
         let then = hunk_keys::compute_edit_keys(&old, &new, &hunks);
-        let (old, new) = hunk_keys::read_sides(&self.repo, newer.old_blob.as_deref(), &newer.new_blob)?;
+        let (old, new) = hunk_keys::read_sides(&self.services.repo, newer.old_blob.as_deref(), &newer.new_blob)?;
         let mut left: HashMap<String, usize> = HashMap::new();
         for key in hunk_keys::compute_edit_keys(&old, &new, &newer.hunks) {
             *left.entry(key).or_default() += 1;

@@ -20,7 +20,7 @@ use crate::runner::indexing::BackgroundIndexing;
 use crate::runner::prompt::code_context::{ContextTaskInput, list_withheld};
 use crate::runner::prompt::prompt_material::{PromptMaterial, PromptSubject, PromptTokenLimits};
 use crate::runner::reviewer_access::model_reviewer::TaskReviewer;
-use crate::runner::{ReviewRequest, Runner, RunnerError};
+use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewRequest, RunnerError};
 
 /// Allowed budgets in tokens. Below the range there is no room for anything; above it, the largest window in use
 /// (150,000 tokens, of which 20,000 are kept for the answer) is exceeded.
@@ -57,7 +57,7 @@ pub struct Preview {
     pub reviewer: Option<String>,
     /// The encoding in which tokens are counted.
     pub encoding: Encoding,
-    /// The commit whose tree the index does not cover completely; see [`Runner::spawn_indexer`].
+    /// The commit whose tree the index does not cover completely; see [`crate::runner::Indexer::spawn_indexer`].
     pub unindexed: Option<String>,
 }
 
@@ -69,7 +69,7 @@ struct PreviewReviewer {
     note: Option<String>,
 }
 
-impl Runner {
+impl Launcher<'_> {
     /// Builds the preview of a review.
     ///
     /// # Errors
@@ -77,14 +77,14 @@ impl Runner {
     /// If there is no such reviewer or revision, or git fails.
     pub fn preview(&self, request: &ContextRequest, wish: &ContextTaskInput) -> Result<Preview, RunnerError> {
         let PreviewReviewer { name, settings, note } = self.choose_preview_reviewer(request.reviewer.as_deref())?;
-        let facts = ModelCatalog::load(&self.paths)?.facts_for_reviewer(&settings);
+        let facts = ModelCatalog::load(&self.services.paths)?.facts_for_reviewer(&settings);
         let (record, change) = self.draft_subject(&request.target)?;
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
         let plan = plan_whole_change(&change);
-        let mut ready = self.prepare_index(&record.snapshot_commit, &|| false);
+        let mut ready = self.services.indexer().prepare_index(&record.snapshot_commit, &|| false);
         let budget = match request.target {
             ContextTarget::Scope(_) => request.budget,
-            ContextTarget::Tree(_) => Some(request.budget.unwrap_or(self.settings.context.tokens)),
+            ContextTarget::Tree(_) => Some(request.budget.unwrap_or(self.services.settings.context.tokens)),
         };
         let mut packed = match budget {
             Some(budget) => {
@@ -96,7 +96,10 @@ impl Runner {
                 let tools =
                     if settings.kind == ReviewerKind::Command { ToolSupport::None } else { ToolSupport::Native };
                 let who = TaskReviewer { settings: &settings, facts: &facts, mask, tools };
-                self.prepare_task(who, &record, &change, (plan, Vec::new()), (&ready, wish, &|| false))?.packed
+                self.services
+                    .prompts()
+                    .prepare_task(who, &record, &change, (plan, Vec::new()), (&ready, wish, &|| false))?
+                    .packed
             }
         };
         if change.files.is_empty() && change.left_out.is_empty() && wish.focus.is_empty() && wish.text.is_empty() {
@@ -117,15 +120,26 @@ impl Runner {
         (index, wish): (Option<&Index>, &ContextTaskInput),
     ) -> Result<PackedContext, RunnerError> {
         let sizes = PromptTokenLimits::for_budget(budget, &wish.text, subject.encoding);
-        let mut gathered = self.gather_prompt_material(subject, &sizes, &self.load_prompts()?, wish);
+        let mut gathered = self.services.prompts().gather_prompt_material(
+            subject,
+            &sizes,
+            &self.services.reviewers().load_prompts()?,
+            wish,
+        );
         let pack = |gathered: &PromptMaterial| {
-            self.pack_code_context(subject, (budget, gathered.pieces(usize::MAX)), gathered.documents(), (index, wish))
+            self.services.prompts().pack_code_context(
+                subject,
+                (budget, gathered.pieces(usize::MAX)),
+                gathered.documents(),
+                (index, wish),
+            )
         };
         let mut packed = pack(&gathered);
         // The change gets the tokens that nothing else uses.
         let left = u64::from(budget.saturating_sub(packed.total_tokens));
         if !gathered.material.over_budget.is_empty() && left >= DiffLimits::MIN_PART_TOKENS {
-            gathered.material = self.build_change_material(subject, &sizes.with_extra_diff(left), &gathered);
+            gathered.material =
+                self.services.prompts().build_change_material(subject, &sizes.with_extra_diff(left), &gathered);
             packed = pack(&gathered);
         }
         packed.notes.extend(gathered.notes());
@@ -141,7 +155,7 @@ impl Runner {
             ContextTarget::Tree(revision) => Some(Scope::Range { from: revision.clone(), to: revision.clone() }),
         };
         let request =
-            ReviewRequest { scope, reviewer: Some(Self::BUILTIN.to_owned()), source: Source::Cli, force: true };
+            ReviewRequest { scope, reviewer: Some(BUILTIN_REVIEWER.to_owned()), source: Source::Cli, force: true };
         let (snapshot, mut record) = self.draft_unrecorded_run(&request)?;
         if matches!(target, ContextTarget::Tree(_)) {
             record.head_commit.clone_from(&record.snapshot_commit);
@@ -150,11 +164,12 @@ impl Runner {
     }
 
     fn choose_preview_reviewer(&self, reviewer: Option<&str>) -> Result<PreviewReviewer, RunnerError> {
-        let (reviewers, default) = (&self.settings.reviewers, self.settings.default_reviewer.as_str());
+        let (reviewers, default) =
+            (&self.services.settings.reviewers, self.services.settings.default_reviewer.as_str());
         let meant = reviewer.unwrap_or(default);
         let is_model = |settings: &&ReviewerSettings| settings.kind != ReviewerKind::Builtin;
-        let (name, settings, which) = if let Some(name) = reviewer.filter(|name| *name != Self::BUILTIN) {
-            (name, self.model_settings(name)?, "")
+        let (name, settings, which) = if let Some(name) = reviewer.filter(|name| *name != BUILTIN_REVIEWER) {
+            (name, self.services.reviewers().model_settings(name)?, "")
         } else if let Some(settings) = reviewers.get(default).filter(is_model) {
             (default, settings, "")
         } else if let Some((name, settings)) = reviewers.iter().find(|(_, settings)| settings.kind.is_http()) {

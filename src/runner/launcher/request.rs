@@ -11,7 +11,7 @@ use crate::policy::supersede::{FinishRule, SupersedeVerdict};
 use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction, ReviewExtent};
 use crate::runner::launcher::start_workers::PendingRun;
 use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
-use crate::runner::{RequestOutcome, ReviewRequest, Runner, RunnerError, known_runs, process};
+use crate::runner::{Launcher, RequestOutcome, ReviewRequest, ReviewerAccess, RunnerError, known_runs, process};
 use crate::store::{LockedStore, StoreError, StoreView};
 
 /// Maximum number of equivalent runs whose files are read. The newest runs decide.
@@ -44,7 +44,7 @@ enum DeadWorkerPolicy {
     LeaveIt,
 }
 
-impl Runner {
+impl Launcher<'_> {
     /// Takes a snapshot, decides, records the run, and starts a worker if a slot is free. Does not wait for the review.
     ///
     /// # Errors
@@ -52,25 +52,25 @@ impl Runner {
     /// If there is no such reviewer or revision, or git or the store fails. A worker that cannot be started is no
     /// error: the run is recorded and starts with the next command.
     pub fn request_review(&self, request: &ReviewRequest) -> Result<RequestOutcome, RunnerError> {
-        let identity = self.resolve_identity(request.reviewer.as_deref())?;
+        let identity = self.services.reviewers().resolve_identity(request.reviewer.as_deref())?;
         // Read before the snapshot, because a decision made meanwhile may be about newer code.
-        let triage_bytes = self.store.triage_bytes()?;
+        let triage_bytes = self.services.store.triage_bytes()?;
         let snapshot = self.take_snapshot(request)?;
         let wish = self.build_policy_request(request, &identity, &snapshot);
         let asked =
             RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
         let mut dead = DeadWorkerPolicy::SettleFirst;
         let (requested, view) = loop {
-            let tried = self.store.with_lock_as(|locked| self.decide_under_lock(locked, &asked, dead))?;
+            let tried = self.services.store.with_lock_as(|locked| self.decide_under_lock(locked, &asked, dead))?;
             match tried {
                 LockedAttempt::Requested(requested, view) => break (*requested, view),
                 LockedAttempt::DeadWorker => {
-                    self.recover()?;
+                    self.services.recovery().recover()?;
                     dead = DeadWorkerPolicy::LeaveIt;
                 }
             }
         };
-        self.settle_answered_request(&requested, &snapshot);
+        self.services.findings().settle_answered_request(&requested, &snapshot);
         // Also if this request needs no worker, because an earlier run may still need one.
         if let Err(error) = self.start_requested(&requested, &view) {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
@@ -85,8 +85,8 @@ impl Runner {
         request: &ReviewRequest,
         fix: &Fix,
     ) -> Result<RunRecord, RunnerError> {
-        let identity = self.resolve_identity(request.reviewer.as_deref())?;
-        let triage_bytes = self.store.triage_bytes()?;
+        let identity = self.services.reviewers().resolve_identity(request.reviewer.as_deref())?;
+        let triage_bytes = self.services.store.triage_bytes()?;
         let snapshot = self.take_snapshot(request)?;
         let wish = self.build_policy_request(request, &identity, &snapshot);
         let wish = policy::LaunchRequest {
@@ -104,7 +104,7 @@ impl Runner {
             older: Vec::new(),
             duplicate_of: None,
         };
-        self.store.with_lock_as(|locked| self.record_new_run(locked, &asked, &decision))
+        self.services.store.with_lock_as(|locked| self.record_new_run(locked, &asked, &decision))
     }
 
     fn build_policy_request(
@@ -127,16 +127,16 @@ impl Runner {
             left_out: snapshot.change.left_out.len(),
             force: request.force,
             asker: request.source.into(),
-            rule: FinishRule { finish_from: self.settings.policy.finish_from },
-            prompt_estimate: Self::estimate_review_tokens(identity, count_changed_lines(snapshot)),
+            rule: FinishRule { finish_from: self.services.settings.policy.finish_from },
+            prompt_estimate: ReviewerAccess::estimate_review_tokens(identity, count_changed_lines(snapshot)),
         }
     }
 
     fn take_snapshot(&self, request: &ReviewRequest) -> Result<Snapshot, RunnerError> {
-        let filter = self.filter();
+        let filter = self.services.filter();
         Ok(match &request.scope {
-            Some(scope) => self.repo.take_snapshot(scope, &filter)?,
-            None => self.repo.take_default_snapshot(&filter)?,
+            Some(scope) => self.services.repo.take_snapshot(scope, &filter)?,
+            None => self.services.repo.take_default_snapshot(&filter)?,
         })
     }
 
@@ -158,7 +158,7 @@ impl Runner {
                 continue;
             }
             let mut run = known_runs::known_run_from_row(&row);
-            run.liveness = self.check_liveness(&row);
+            run.liveness = self.services.check_liveness(&row);
             // A process that settles the run in this moment holds its lock, so the run does not look dead.
             if run.liveness == Liveness::Dead && dead == DeadWorkerPolicy::SettleFirst {
                 return Ok(LockedAttempt::DeadWorker);
@@ -169,12 +169,12 @@ impl Runner {
             if same
                 && looked_into.len() < MAX_INSPECTED_RUNS
                 && let Ok(id) = row.id.parse::<RunId>()
-                && let Some(record) = self.store.run(&id)?
+                && let Some(record) = self.services.store.run(&id)?
             {
                 let early = match record.status {
                     RunStatus::Lost | RunStatus::Failed => true,
                     RunStatus::Completed => {
-                        run.extent = self.compute_extent(&record)?;
+                        run.extent = self.services.compute_extent(&record)?;
                         run.extent == ReviewExtent::Partial
                     }
                     _ => false,
@@ -231,8 +231,11 @@ impl Runner {
 
     /// Returns `true` if an unfinished run has everything that a new attempt needs.
     pub(in crate::runner) fn can_resume(&self, record: &RunRecord) -> bool {
-        self.repo.compute_changeset(&record.base_commit, &record.snapshot_commit, &self.filter()).is_ok()
-            && self.store.read_journal(&record.run_id).is_ok()
+        self.services
+            .repo
+            .compute_changeset(&record.base_commit, &record.snapshot_commit, &self.services.filter())
+            .is_ok()
+            && self.services.store.read_journal(&record.run_id).is_ok()
     }
 
     /// Appends the new run's record. Keeps the snapshot first, so that no reader finds a run without a snapshot.
@@ -246,7 +249,7 @@ impl Runner {
         let status = if decision.action == ReviewAction::Skip { RunStatus::Skipped } else { RunStatus::Pending };
         let mut record = RunRecord {
             status,
-            epoch: self.store.advance_epoch()?,
+            epoch: self.services.store.advance_epoch()?,
             saved_token_estimate: decision.saved_token_estimate,
             coverage: expected_coverage(snapshot, status),
             decision: decision.reason.clone(),
@@ -262,18 +265,18 @@ impl Runner {
             ReviewAction::Resume { from } => {
                 record.resumed_from = Some(from.clone());
                 record.carried_over_from = Some(from.clone());
-                record.attempt = self.store.run(from)?.map_or(0, |earlier| earlier.attempt);
+                record.attempt = self.services.store.run(from)?.map_or(0, |earlier| earlier.attempt);
             }
             _ => {}
         }
-        self.begin_run(locked, &record.run_id)?;
+        self.services.recovery().begin_run(locked, &record.run_id)?;
         if status == RunStatus::Pending {
-            self.repo.keep_snapshot(&record.run_id, &record.snapshot_commit)?;
+            self.services.repo.keep_snapshot(&record.run_id, &record.snapshot_commit)?;
         }
         if !snapshot.notes.is_empty() {
             let notes: Vec<RunEvent> =
                 snapshot.notes.iter().map(|text| RunEvent::Note { text: text.clone() }).collect();
-            self.store.open_journal(&record.run_id)?.append_all(now, &notes)?;
+            self.services.store.open_journal(&record.run_id)?.append_all(now, &notes)?;
         }
         locked.create_run(&record)?;
         Ok(record)
@@ -282,9 +285,9 @@ impl Runner {
     /// Builds the record of a new run without storing it.
     fn draft_record(&self, asked: &RequestInput<'_>) -> RunRecord {
         let RequestInput { request, policy_request: wish, snapshot, triage_bytes, follow_up_of } = *asked;
-        let now = self.ambient.now();
+        let now = self.services.ambient.now();
         RunRecord {
-            run_id: self.ambient.new_run_id(),
+            run_id: self.services.ambient.new_run_id(),
             status: RunStatus::Pending,
             created_at: now,
             updated_at: now,
@@ -306,7 +309,7 @@ impl Runner {
             model: wish.model.clone(),
             reasoning_effort: wish.reasoning_effort.clone(),
             attempt: 0,
-            private: !self.settings.learning.enabled || follow_up_of.is_some_and(|fix| fix.private),
+            private: !self.services.settings.learning.enabled || follow_up_of.is_some_and(|fix| fix.private),
             paused: false,
             follow_up_count: 0,
             follow_up_of: follow_up_of.map(|fix| fix.fix_id.clone()),
@@ -346,7 +349,7 @@ impl Runner {
         &self,
         request: &ReviewRequest,
     ) -> Result<(Snapshot, RunRecord), RunnerError> {
-        let identity = self.resolve_identity(request.reviewer.as_deref())?;
+        let identity = self.services.reviewers().resolve_identity(request.reviewer.as_deref())?;
         let snapshot = self.take_snapshot(request)?;
         let wish = self.build_policy_request(request, &identity, &snapshot);
         let asked =
@@ -364,7 +367,7 @@ impl Runner {
         asked: &RequestInput<'_>,
         decision: &Decision,
     ) -> Result<RunRecord, RunnerError> {
-        let epoch = self.store.advance_epoch()?;
+        let epoch = self.services.store.advance_epoch()?;
         Ok(locked.annotate_run(id, |run| {
             run.epoch = epoch;
             run.triage_bytes = Some(asked.triage_bytes);
@@ -374,8 +377,8 @@ impl Runner {
             let adopted = matches!(decision.action, ReviewAction::Adopt { .. });
             run.adopted_count = run.adopted_count.saturating_add(u32::from(adopted));
             // From now on, the run also works for the new requester.
-            run.private |= adopted && !self.settings.learning.enabled;
-            run.last_reused_at = Some(self.ambient.now());
+            run.private |= adopted && !self.services.settings.learning.enabled;
+            run.last_reused_at = Some(self.services.ambient.now());
             run.last_reuse_reason.clone_from(&decision.reason);
             run.last_reuse_head.clone_from(&asked.snapshot.head_commit);
         })?)
@@ -400,7 +403,7 @@ impl Runner {
 
     /// Asks an active run to end in favour of `newer`. A run that has not begun ends at once.
     fn supersede_run(&self, locked: &LockedStore<'_>, id: &RunId, newer: &RunId, why: &str) -> Result<(), RunnerError> {
-        let asked = locked.update_run(id, self.ambient.now(), |run| {
+        let asked = locked.update_run(id, self.services.ambient.now(), |run| {
             if run.status.is_terminal() {
                 return;
             }
@@ -412,7 +415,7 @@ impl Runner {
             run.superseded_by = Some(newer.clone());
         })?;
         if asked.status == RunStatus::Pending {
-            self.end_pending_run(locked, &asked)?;
+            self.services.closer().end_pending_run(locked, &asked)?;
         }
         Ok(())
     }
@@ -430,7 +433,7 @@ impl Runner {
             .map(|row| known_runs::known_run_from_row(&row))
             .collect();
         for older in policy::find_replaced_runs(&known_runs::known_run_from_row(&target), &known) {
-            locked.update_run(&older, self.ambient.now(), |run| run.superseded_by = Some(standing.clone()))?;
+            locked.update_run(&older, self.services.ambient.now(), |run| run.superseded_by = Some(standing.clone()))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::domain::{ErrorClass, RunId, RunRecord, RunStatus};
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::JournalState;
-use crate::runner::{Runner, RunnerError, conclude, known_runs, process};
+use crate::runner::{Launcher, RunnerError, conclude, known_runs, process};
 use crate::store::{StartLock, StoreView};
 
 /// Name of the workers' log file.
@@ -26,17 +26,17 @@ pub(in crate::runner) struct PendingRun {
     pub worktree: PathBuf,
 }
 
-impl Runner {
+impl Launcher<'_> {
     /// Starts workers for pending runs while fewer than `max_parallel_runs` work. Returns the started runs.
     ///
     /// # Errors
     ///
     /// If the runs cannot be listed, or no worker could be started at all.
     pub fn start_pending(&self) -> Result<Vec<RunId>, RunnerError> {
-        self.start_next(self.store.runs_view()?.as_ref(), None, &[])
+        self.start_next(self.services.store.runs_view()?.as_ref(), None, &[])
     }
 
-    /// Starts workers like [`Runner::start_pending`], from a view that may be slightly old: `added` is a new run, and
+    /// Starts workers like [`crate::runner::Launcher::start_pending`], from a view that may be slightly old: `added` is a new run, and
     /// the runs in `ended` have ended since. A worker too many costs only its start, because each worker checks for
     /// itself whether it may begin.
     ///
@@ -58,14 +58,14 @@ impl Runner {
             match row.status {
                 _ if ended.contains(&run) => {}
                 // The lock is held: a worker is about to begin the run.
-                RunStatus::Pending if self.has_worker(&run) => busy += 1,
+                RunStatus::Pending if self.services.has_worker(&run) => busy += 1,
                 RunStatus::Pending => waiting.push(PendingRun { run, worktree: PathBuf::from(row.worktree) }),
-                _ if self.has_worker(&run) => busy += 1,
+                _ if self.services.has_worker(&run) => busy += 1,
                 _ => {}
             }
         }
         waiting.extend(added);
-        let slots = self.settings.max_parallel_runs.max(1);
+        let slots = self.services.settings.max_parallel_runs.max(1);
         let (mut started, mut trouble) = (Vec::new(), None);
         for next in waiting {
             if busy >= slots {
@@ -96,7 +96,7 @@ impl Runner {
     /// Returns `true` if a run must stay pending because an older run may finish first.
     pub(in crate::runner) fn must_wait(&self, run: &RunRecord) -> bool {
         let Some(older) = run.waits_for.as_ref().filter(|older| **older < run.run_id) else { return false };
-        match self.store.run(older) {
+        match self.services.store.run(older) {
             Ok(Some(older)) => !older.status.is_terminal() && !older.is_paused(),
             // The awaited run is unknown.
             Ok(None) | Err(_) => false,
@@ -104,11 +104,11 @@ impl Runner {
     }
 
     fn must_wait_by_id(&self, run: &RunId) -> bool {
-        self.store.run(run).ok().flatten().is_some_and(|run| self.must_wait(&run))
+        self.services.store.run(run).ok().flatten().is_some_and(|run| self.must_wait(&run))
     }
 
     fn start_worker(&self, next: &PendingRun) -> Result<StartResult, RunnerError> {
-        let Some(starting) = self.store.lock_start(&next.run)? else { return Ok(StartResult::Underway) };
+        let Some(starting) = self.services.store.lock_start(&next.run)? else { return Ok(StartResult::Underway) };
         if starting.failed_starts() >= u64::from(MAX_ATTEMPTS) {
             self.fail_unclaimed_run(&next.run)?;
             return Ok(StartResult::GivenUp);
@@ -119,14 +119,14 @@ impl Runner {
 
     /// Fails a run that no worker ever claimed.
     fn fail_unclaimed_run(&self, run: &RunId) -> Result<(), RunnerError> {
-        self.store.with_lock_as(|_| {
-            let Some(record) = self.store.run(run)? else { return Ok(()) };
+        self.services.store.with_lock_as(|_| {
+            let Some(record) = self.services.store.run(run)? else { return Ok(()) };
             if record.status != RunStatus::Pending {
                 return Ok(());
             }
-            let entries = if record.attempt == 0 { Vec::new() } else { self.store.read_journal(run)? };
+            let entries = if record.attempt == 0 { Vec::new() } else { self.services.store.read_journal(run)? };
             let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
-            let log = self.paths.logs.join(WORKER_LOG);
+            let log = self.services.paths.logs.join(WORKER_LOG);
             let text = format!(
                 "{MAX_ATTEMPTS} workers were started for it and none of them came as far as beginning; {} says why",
                 log.display()
@@ -135,11 +135,11 @@ impl Runner {
             if record.attempt == 0 {
                 outcome.coverage = record.coverage.clone();
             }
-            self.conclude_run(run, &mut outcome, record.phase_timings).map(drop)
+            self.services.closer().conclude_run(run, &mut outcome, record.phase_timings).map(drop)
         })
     }
 
-    /// Starts workers like [`Runner::start_pending`], but only logs a failure: the next process starts the runs.
+    /// Starts workers like [`crate::runner::Launcher::start_pending`], but only logs a failure: the next process starts the runs.
     pub(in crate::runner) fn start_pending_or_log(&self) {
         if let Err(error) = self.start_pending() {
             tracing::warn!(%error, "no worker was started");
@@ -149,8 +149,8 @@ impl Runner {
     /// Returns the folder in which a worker finds this repository: the run's worktree, or the main worktree if that is
     /// gone or replaced.
     fn worker_folder(&self, worktree: &Path) -> PathBuf {
-        let root = self.repo.root();
-        let ours = worktree != root && self.repo.is_discoverable_from(worktree);
+        let root = self.services.repo.root();
+        let ours = worktree != root && self.services.repo.is_discoverable_from(worktree);
         if ours { worktree.to_owned() } else { root }
     }
 
@@ -159,7 +159,8 @@ impl Runner {
         // Counted before the start, and locked for the life of the worker.
         let lock = starting.record_start()?;
         let arguments = ["worker", run.as_str()];
-        let child = process::spawn_detached(&self.repo, &self.paths, &folder, &arguments, lock, WORKER_LOG)?;
+        let child =
+            process::spawn_detached(&self.services.repo, &self.services.paths, &folder, &arguments, lock, WORKER_LOG)?;
         process::reap(child);
         Ok(())
     }

@@ -23,8 +23,8 @@ use crate::knowledge::cache::{KnowledgeCache, LearningSummary, PatternOutcome, P
 use crate::knowledge::error::KnowledgeError;
 use crate::knowledge::kind_tallies::{FindingVerdict, KindVerdict};
 use crate::knowledge::pattern::PatternEvidence;
-use crate::runner::Runner;
 use crate::runner::prompt::pattern_queries::{FormLesson, PatternQueries};
+use crate::runner::{BUILTIN_REVIEWER, Learning, Services};
 use crate::store::{StoreError, StoreView};
 use crate::syntax::language::Language;
 
@@ -53,34 +53,34 @@ pub enum LearnError {
     Knowledge(#[from] KnowledgeError),
 }
 
-impl Runner {
+impl Learning<'_> {
     /// Learns from the decisions since the last call.
     ///
     /// # Errors
     ///
     /// If the decisions cannot be read or the knowledge cannot be written; both then stay unchanged.
     pub fn learn(&self, cache: &KnowledgeCache) -> Result<LearningReport, LearnError> {
-        let lessons = self.store.pending_lessons(MAX_DECISIONS_PER_READ)?;
+        let lessons = self.services.store.pending_lessons(MAX_DECISIONS_PER_READ)?;
         let mut taught = LearningReport { more: lessons.more, ..LearningReport::default() };
         // The last decision about a finding counts.
         let last: BTreeMap<&FindingId, &Disposition> =
             lessons.decided.iter().map(|line| (&line.finding_id, line)).collect();
         if !last.is_empty() {
-            let mut lesson = DecisionReader::new(self)?;
+            let mut lesson = DecisionReader::new(self.services)?;
             for line in last.values() {
                 lesson.read_decision(line)?;
             }
             let (observations, outcomes) =
-                lesson.queries.run_queries(&|commit, path| read_text(&self.repo, commit, path));
+                lesson.queries.run_queries(&|commit, path| read_text(&self.services.repo, commit, path));
             lesson.outcomes.extend(outcomes);
-            let now = self.ambient.now();
+            let now = self.services.ambient.now();
             taught.findings = last.len();
             taught.learned = cache.learn(&observations, now)?;
             taught.outcomes = cache.record_outcomes(&lesson.outcomes, now)?;
             cache.record_verdicts(&lesson.judged, now)?;
         }
         if lessons.end != lessons.start {
-            self.store.mark_learned(lessons.end)?;
+            self.services.store.mark_learned(lessons.end)?;
         }
         Ok(taught)
     }
@@ -90,11 +90,11 @@ impl Runner {
         let mut matched: HashMap<Language, Vec<PatternId>> = HashMap::new();
         for finding in findings {
             let Some(pattern) = &finding.pattern else { continue };
-            if let Some(language) = detect_language(&self.repo, Some(snapshot), finding) {
+            if let Some(language) = detect_language(&self.services.repo, Some(snapshot), finding) {
                 matched.entry(language).or_default().push(pattern.clone());
             }
         }
-        let (cache, now) = (KnowledgeCache::open(&self.paths.knowledge), self.ambient.now());
+        let (cache, now) = (KnowledgeCache::open(&self.services.paths.knowledge), self.services.ambient.now());
         for (language, patterns) in matched {
             if let Err(error) = cache.record_matches(language, &patterns, now) {
                 tracing::warn!(%error, "that patterns matched is not kept");
@@ -104,12 +104,12 @@ impl Runner {
 
     /// Returns `false` if the requester of the run opted out of learning, or the settings disable it now.
     pub(in crate::runner) fn may_learn_from(&self, run: &RunRecord) -> bool {
-        self.settings.learning.enabled && !run.private
+        self.services.settings.learning.enabled && !run.private
     }
 
-    /// Learns like [`Runner::learn`], for a worker: only logs a failure.
+    /// Learns like [`crate::runner::Learning::learn`], for a worker: only logs a failure.
     pub(in crate::runner) fn learn_after_run(&self) {
-        match self.learn(&KnowledgeCache::open(&self.paths.knowledge)) {
+        match self.learn(&KnowledgeCache::open(&self.services.paths.knowledge)) {
             Ok(taught) if taught.findings > 0 => tracing::info!(?taught, "learned"),
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "nothing was learned"),
@@ -119,7 +119,7 @@ impl Runner {
 
 /// Reads decisions and collects the lessons.
 struct DecisionReader<'a> {
-    runner: &'a Runner,
+    services: &'a Services,
     view: Arc<StoreView>,
     /// Newest first.
     fixes: Vec<Fix>,
@@ -131,11 +131,11 @@ struct DecisionReader<'a> {
 }
 
 impl<'a> DecisionReader<'a> {
-    fn new(runner: &'a Runner) -> Result<Self, StoreError> {
+    fn new(services: &'a Services) -> Result<Self, StoreError> {
         Ok(Self {
-            runner,
-            view: runner.store.view()?,
-            fixes: runner.store.fixes()?,
+            services,
+            view: services.store.view()?,
+            fixes: services.store.fixes()?,
             queries: PatternQueries::default(),
             outcomes: Vec::new(),
             judged: Vec::new(),
@@ -150,7 +150,7 @@ impl<'a> DecisionReader<'a> {
         if self.view.finding(index).status != said.status {
             return Ok(());
         }
-        let Some(finding) = self.runner.store.finding_in(&self.view, id)? else { return Ok(()) };
+        let Some(finding) = self.services.store.finding_in(&self.view, id)? else { return Ok(()) };
         let placed = self.view.locating_run(index).map(|run| self.view.run(run).snapshot_commit.to_owned());
         match (said.status, said.actor) {
             (FindingStatus::Dismissed, Actor::User) if said.is_unrelated_to_code() => {}
@@ -177,7 +177,7 @@ impl<'a> DecisionReader<'a> {
                 // The edit is described by the lines of the snapshot in which the fix was made.
                 let then = match placed {
                     Some(placed) if placed == before => Some(finding),
-                    _ => self.runner.store.finding_in_run(&run_id, id)?,
+                    _ => self.services.store.finding_in_run(&run_id, id)?,
                 };
                 if let Some(finding) = then {
                     self.query_no_false_alarm(&finding, &before);
@@ -222,7 +222,7 @@ impl<'a> DecisionReader<'a> {
     /// Counts a decision by kind of smell. Skips findings of patterns and models, which are no smells.
     fn record_judgement(&mut self, finding: &Finding, snapshot: Option<&str>, verdict: FindingVerdict) {
         let run = self.view.run_index(finding.last_run_id.as_str()).map(|run| self.view.run(run).reviewer);
-        if finding.pattern.is_some() || run != Some(Runner::BUILTIN) {
+        if finding.pattern.is_some() || run != Some(BUILTIN_REVIEWER) {
             return;
         }
         let Some(language) = self.file_language(snapshot, finding) else { return };
@@ -230,7 +230,7 @@ impl<'a> DecisionReader<'a> {
             language,
             kind: finding.kind,
             verdict,
-            file: format!("{} {}", self.runner.repo.key(), finding.repo_relative_path),
+            file: format!("{} {}", self.services.repo.key(), finding.repo_relative_path),
             source: finding.finding_id.to_string(),
         });
     }
@@ -238,7 +238,7 @@ impl<'a> DecisionReader<'a> {
     /// Returns the language of a finding's file. Each file is read once.
     fn file_language(&mut self, snapshot: Option<&str>, finding: &Finding) -> Option<Language> {
         let file = (snapshot.map(str::to_owned), finding.repo_relative_path.clone());
-        *self.languages.entry(file).or_insert_with(|| detect_language(&self.runner.repo, snapshot, finding))
+        *self.languages.entry(file).or_insert_with(|| detect_language(&self.services.repo, snapshot, finding))
     }
 
     /// Records an outcome for the pattern that raised the finding.

@@ -9,15 +9,15 @@ use crate::knowledge::cache::{KnowledgeCache, LanguageKnowledge};
 use crate::knowledge::matcher::{PatternMatcher, TrustedPattern};
 use crate::knowledge::rank;
 use crate::reviewers::analyzer::learned_rules::{DismissalRule, LearnedMatch, LearnedRules};
-use crate::runner::Runner;
+use crate::runner::Learning;
 use crate::syntax::language::Language;
 use crate::syntax::source::ParsedFile;
 
-impl Runner {
+impl Learning<'_> {
     /// Returns the learned rules as of now, for the built-in reviewer.
     pub(in crate::runner) fn learned_rules(&self) -> Arc<dyn LearnedRules> {
-        let cache = KnowledgeCache::open(&self.paths.knowledge);
-        Arc::new(CachedLearnedRules { cache, now: self.ambient.now(), matchers: Default::default() })
+        let cache = KnowledgeCache::open(&self.services.paths.knowledge);
+        Arc::new(CachedLearnedRules { cache, now: self.services.ambient.now(), matchers: Default::default() })
     }
 }
 

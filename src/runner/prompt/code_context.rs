@@ -15,7 +15,7 @@ use crate::domain::text::sanitize_line;
 use crate::domain::{ContextRecord, ContextRecordSection, FileCoverage, LineRange, OmittedFile};
 use crate::git::GitError;
 use crate::index::Index;
-use crate::runner::Runner;
+use crate::runner::PromptBuilder;
 use crate::runner::prompt::pattern_hints;
 use crate::runner::prompt::prompt_material::PromptSubject;
 use crate::runner::reviewer_access::reviewer_identity::open_embeddings;
@@ -59,7 +59,7 @@ pub struct ContextTaskInput {
     pub options: ContextOptions,
 }
 
-impl Runner {
+impl PromptBuilder<'_> {
     /// Packs the code around the changed files, after the pieces of `front`, into at most `budget` tokens. Skips
     /// documents of the project that are in `told`, because the request already contains them. Returns an empty result
     /// after a cancellation.
@@ -99,14 +99,15 @@ impl Runner {
         (index, wish): (Option<&Index>, &ContextTaskInput),
     ) -> Result<Option<PackedContext>, GitError> {
         let PromptSubject { record, change, ref open, encoding, cancelled, .. } = *subject;
-        let mut given = build_query_input(&self.repo, &record.base_commit, change, &|path| open.contains_key(path))?;
+        let mut given =
+            build_query_input(&self.services.repo, &record.base_commit, change, &|path| open.contains_key(path))?;
         let mut context_lines = Some(DiffLimits::DEFAULT_CONTEXT_LINES);
         if given.is_empty() {
             (given, context_lines) = (unified_diff::parse_unified_diff(&wish.text), None);
         }
-        let folder = self.paths.history_folder(&self.repo.key());
-        let meaning = self.settings.context.embeddings.as_ref();
-        let meaning = meaning.map(|settings| open_embeddings(settings, &self.paths));
+        let folder = self.services.paths.history_folder(&self.services.repo.key());
+        let meaning = self.services.settings.context.embeddings.as_ref();
+        let meaning = meaning.map(|settings| open_embeddings(settings, &self.services.paths));
         let question = ContextQuery {
             tree: &record.snapshot_commit,
             history: history_tip(&record.base_commit, &record.snapshot_commit),
@@ -122,7 +123,7 @@ impl Runner {
             meaning: meaning.as_ref().and_then(|meaning| meaning.as_ref().ok()),
             cancelled,
         };
-        let Some(mut packed) = build_context(&self.repo, question)? else { return Ok(None) };
+        let Some(mut packed) = build_context(&self.services.repo, question)? else { return Ok(None) };
         packed.notes.extend(meaning.and_then(Result::err).map(|error| format!("without what code means: {error}")));
         Ok(Some(packed))
     }

@@ -10,7 +10,7 @@ use crate::git::FileChange;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::pattern::Pattern;
 use crate::knowledge::prompt_hints::{ChangedForms, render_hints};
-use crate::runner::Runner;
+use crate::runner::PromptBuilder;
 use crate::runner::prompt::prompt_material::PromptSubject;
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
@@ -36,7 +36,7 @@ pub(in crate::runner) fn parse_pattern_lines(told: &str) -> Vec<String> {
     told.lines().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned).collect()
 }
 
-impl Runner {
+impl PromptBuilder<'_> {
     /// Renders the patterns that help most with the open hunks of a change, in at most `room` tokens. Returns an empty
     /// text if no pattern is known.
     pub(in crate::runner) fn render_hints(
@@ -48,7 +48,7 @@ impl Runner {
         // Files are untrusted: if their analysis panics, only the hints are lost.
         let told = catch_unwind(AssertUnwindSafe(|| {
             let (changed, patterns) = self.load_patterns(subject);
-            render_hints(&patterns, &changed, self.ambient.now(), room, count)
+            render_hints(&patterns, &changed, self.services.ambient.now(), room, count)
         }));
         told.unwrap_or_else(|_| {
             tracing::error!("revdeck failed to find out which patterns bear on the change");
@@ -57,7 +57,7 @@ impl Runner {
     }
 
     fn load_patterns(&self, subject: &PromptSubject<'_>) -> (ChangedForms, Vec<Pattern>) {
-        let cache = KnowledgeCache::open(&self.paths.knowledge);
+        let cache = KnowledgeCache::open(&self.services.paths.knowledge);
         let (mut changed, mut parsers) = (ChangedForms::default(), Parsers::default());
         // Keyed by name, because two languages may share a name.
         let mut patterns: BTreeMap<&str, Vec<Pattern>> = BTreeMap::new();
@@ -68,7 +68,9 @@ impl Runner {
         let mut room = MAX_HINT_TOTAL_BYTES;
         let files = subject.change.files.iter().map(|file| (file, open(file))).filter(|(_, lines)| !lines.is_empty());
         for (file, lines) in files.take(MAX_HINT_FILES) {
-            let Ok(Some(text)) = self.repo.file_at(&subject.record.snapshot_commit, &file.path) else { continue };
+            let Ok(Some(text)) = self.services.repo.file_at(&subject.record.snapshot_commit, &file.path) else {
+                continue;
+            };
             if !reserve_bytes(&mut room, text.len()) {
                 continue;
             }

@@ -17,7 +17,7 @@ use crate::knowledge::prompt_hints;
 use crate::masking::Mask;
 use crate::review::ReviewPlan;
 use crate::review::conversation::ConversationLimits;
-use crate::runner::Runner;
+use crate::runner::PromptBuilder;
 use crate::runner::prompt::code_context::ContextTaskInput;
 use crate::tokens;
 
@@ -133,7 +133,7 @@ pub(in crate::runner) struct PromptMaterial {
     includes_rules: bool,
 }
 
-impl Runner {
+impl PromptBuilder<'_> {
     pub(in crate::runner) fn gather_prompt_material(
         &self,
         subject: &PromptSubject<'_>,
@@ -149,11 +149,15 @@ impl Runner {
         let paths: Vec<&str> = paths.chain(wish.focus.iter().map(|focus| &focus.path)).map(String::as_str).collect();
         let commit = &record.snapshot_commit;
         let rules = wish.options.documentation.then(|| {
-            let documents =
-                self.repo.list_tree(commit).map(|listing| list_project_documents(&listing)).unwrap_or_default();
-            collect_guidelines(&self.repo, commit, &paths, &documents, sizes.rules, &count, mask)
+            let documents = self
+                .services
+                .repo
+                .list_tree(commit)
+                .map(|listing| list_project_documents(&listing))
+                .unwrap_or_default();
+            collect_guidelines(&self.services.repo, commit, &paths, &documents, sizes.rules, &count, mask)
         });
-        let constitution = quote_constitution(&self.repo, commit, sizes.constitution, &count, mask);
+        let constitution = quote_constitution(&self.services.repo, commit, sizes.constitution, &count, mask);
         let mut patterns = String::new();
         if prompts.has_placeholder(PromptName::Task, "patterns") {
             patterns = self.render_hints(subject, sizes.patterns, &count);
@@ -192,7 +196,15 @@ impl Runner {
             context_lines: DiffLimits::DEFAULT_CONTEXT_LINES,
         };
         let is_open = |file: &FileChange, hunk: usize| subject.is_open(file, hunk);
-        build_diff_parts(&self.repo, subject.change, measure, &count, subject.mask, &is_open, subject.cancelled)
+        build_diff_parts(
+            &self.services.repo,
+            subject.change,
+            measure,
+            &count,
+            subject.mask,
+            &is_open,
+            subject.cancelled,
+        )
     }
 }
 

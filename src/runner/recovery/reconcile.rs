@@ -7,7 +7,7 @@
 use crate::domain::text::format_count;
 use crate::domain::{RunId, RunStatus};
 use crate::git::Repo;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{Recovery, RunnerError};
 use crate::store::{Leftover, LockedStore, RecoveryNotice};
 
 /// Maximum number of causes that are named.
@@ -21,7 +21,7 @@ pub struct ReconcileReport {
     pub trouble: Vec<String>,
 }
 
-impl Runner {
+impl Recovery<'_> {
     /// Settles runs without a worker, removes leftovers of dead processes, and takes the notices of other processes.
     /// Must be called at start, before or while the first output is shown.
     pub fn reconcile(&self) -> ReconcileReport {
@@ -42,7 +42,7 @@ impl Runner {
 
     /// Takes the notices that other processes left, without any repair.
     pub fn take_news(&self) -> ReconcileReport {
-        let news = self.store.take_notices().unwrap_or_else(|error| {
+        let news = self.services.store.take_notices().unwrap_or_else(|error| {
             tracing::warn!(%error, "the news cannot be read");
             Vec::new()
         });
@@ -57,23 +57,27 @@ impl Runner {
             news.extend((count > 0).then_some(RecoveryNotice::Removed { leftover, count }));
         };
         removed(Leftover::Worktree, self.sweep_checkouts()?);
-        if self.store.newer_schema().is_none() && self.store.has_pending_run() {
-            removed(Leftover::Snapshot, usize::from(self.store.with_lock_as(|locked| self.release_half_made(locked))?));
+        if self.services.store.newer_schema().is_none() && self.services.store.has_pending_run() {
+            removed(
+                Leftover::Snapshot,
+                usize::from(self.services.store.with_lock_as(|locked| self.release_half_made(locked))?),
+            );
         }
-        Ok(self.store.append_notices(&news)?)
+        Ok(self.services.store.append_notices(&news)?)
     }
 
     /// Deletes the checkouts of runs without a worker and returns their number.
     pub(in crate::runner) fn sweep_checkouts(&self) -> Result<usize, RunnerError> {
-        let is_alive = |name: &str| name.parse::<RunId>().is_ok_and(|run| self.store.is_live(&run).unwrap_or(true));
-        Ok(Repo::remove_stale_checkouts(&self.checkouts(), &is_alive)?)
+        let is_alive =
+            |name: &str| name.parse::<RunId>().is_ok_and(|run| self.services.store.is_live(&run).unwrap_or(true));
+        Ok(Repo::remove_stale_checkouts(&self.services.reviewers().checkouts(), &is_alive)?)
     }
 
     /// Releases the snapshot of a run that was never recorded. Returns `true` if there was one.
     fn release_half_made(&self, locked: &LockedStore<'_>) -> Result<bool, RunnerError> {
         let half_made = locked.abandoned_run()?;
         if let Some(run) = &half_made {
-            self.repo.release_snapshot(run)?;
+            self.services.repo.release_snapshot(run)?;
             locked.remove_abandoned_journal(run)?;
         }
         locked.clear_pending_marker()?;
@@ -82,8 +86,10 @@ impl Runner {
 
     /// Begins a run. First releases a snapshot that was never recorded, because its marker is about to be replaced.
     pub(in crate::runner) fn begin_run(&self, locked: &LockedStore<'_>, run: &RunId) -> Result<(), RunnerError> {
-        if self.store.has_pending_run() && self.release_half_made(locked)? {
-            self.store.append_notices(&[RecoveryNotice::Removed { leftover: Leftover::Snapshot, count: 1 }])?;
+        if self.services.store.has_pending_run() && self.release_half_made(locked)? {
+            self.services
+                .store
+                .append_notices(&[RecoveryNotice::Removed { leftover: Leftover::Snapshot, count: 1 }])?;
         }
         Ok(locked.write_pending_marker(run)?)
     }

@@ -4,10 +4,10 @@
 use crate::domain::{ErrorClass, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::JournalState;
-use crate::runner::{RecoveredRun, RecoveryOutcome, Runner, RunnerError, conclude, known_runs};
+use crate::runner::{RecoveredRun, Recovery, RecoveryOutcome, RunnerError, conclude, known_runs};
 use crate::store::RecoveryNotice;
 
-impl Runner {
+impl Recovery<'_> {
     /// Settles unfinished runs whose lock is free: completes them from their output, ends them as requested, resumes
     /// them (at most 3 attempts) or marks them as lost. Then starts pending runs. A run that cannot be settled is
     /// reported with the reason, and tried again the next time.
@@ -16,10 +16,10 @@ impl Runner {
     ///
     /// If the runs cannot be listed.
     pub fn recover(&self) -> Result<Vec<RecoveredRun>, RunnerError> {
-        if let Err(error) = self.reconcile_fixes() {
+        if let Err(error) = self.services.fixer().reconcile_fixes() {
             tracing::warn!(%error, "fixes whose worker is gone cannot be settled");
         }
-        let view = self.store.runs_view()?;
+        let view = self.services.store.runs_view()?;
         let mut recovered = Vec::new();
         for row in known_runs::run_rows(&view).filter(|row| row.status.is_working()) {
             let Ok(id) = row.id.parse() else { continue };
@@ -33,12 +33,12 @@ impl Runner {
             }
         }
         let news: Vec<RecoveryNotice> = recovered.iter().filter_map(RecoveredRun::news).collect();
-        if let Err(error) = self.store.append_notices(&news) {
+        if let Err(error) = self.services.store.append_notices(&news) {
             tracing::warn!(%error, "nobody will be told what was settled");
         }
         let started = match recovered.is_empty() {
-            true => self.start_next(&view, None, &[]),
-            false => self.start_pending(),
+            true => self.services.launcher().start_next(&view, None, &[]),
+            false => self.services.launcher().start_pending(),
         };
         if let Err(error) = started {
             tracing::warn!(%error, "no worker was started");
@@ -48,16 +48,16 @@ impl Runner {
 
     /// Settles one run. Returns `None` if nothing is to be done, or another process is settling the run.
     pub(in crate::runner) fn recover_one(&self, run: &RunId) -> Result<Option<RecoveredRun>, RunnerError> {
-        if self.store.is_live(run)? {
+        if self.services.store.is_live(run)? {
             return Ok(None);
         }
-        let Some(_lock) = self.store.lock_run(run)? else { return Ok(None) };
+        let Some(_lock) = self.services.store.lock_run(run)? else { return Ok(None) };
         // With the lock held, no other process changes the run.
-        let Some(record) = self.store.run(run)? else { return Ok(None) };
+        let Some(record) = self.services.store.run(run)? else { return Ok(None) };
         if !record.status.is_working() {
             return Ok(None);
         }
-        let entries = self.store.read_journal(run)?;
+        let entries = self.services.store.read_journal(run)?;
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
         let findings = u32::try_from(replayed.finding_count()).unwrap_or(u32::MAX);
         let attempt = record.attempt;
@@ -73,7 +73,7 @@ impl Runner {
         };
 
         if let Some(output) = self.read_written_output(run) {
-            let settled = self.close_run(run, |record| {
+            let settled = self.services.closer().close_run(run, |record| {
                 let RunRecord { status, phase_timings, coverage, finding_counts, finding_digests, summary, .. } =
                     output.run;
                 (record.status, record.phase_timings) = (status, phase_timings);
@@ -91,20 +91,20 @@ impl Runner {
         if asked.is_some() {
             let status = conclude::end_status(asked);
             let cause = "its worker did not answer";
-            self.conclude_run(run, &mut replayed.to_outcome(status, cause), record.phase_timings)?;
+            self.services.closer().conclude_run(run, &mut replayed.to_outcome(status, cause), record.phase_timings)?;
             self.record_end(run, &replayed, status, cause)?;
             return recovered(status, cause);
         }
-        let snapshot = self.can_resume(&record);
+        let snapshot = self.services.launcher().can_resume(&record);
         if attempt < MAX_ATTEMPTS && snapshot {
             let cause = match turn {
                 Some(_) => format!("worker died in {place}, attempt {attempt} of {MAX_ATTEMPTS}"),
                 None => format!("worker died in {place} of {MAX_ATTEMPTS}"),
             };
             let text = format!("{cause}; resumed");
-            self.store.open_journal(run)?.append(self.ambient.now(), RunEvent::Note { text })?;
-            self.store.with_lock_as(|locked| {
-                locked.update_run(run, self.ambient.now(), |record| record.status = RunStatus::Pending)
+            self.services.store.open_journal(run)?.append(self.services.ambient.now(), RunEvent::Note { text })?;
+            self.services.store.with_lock_as(|locked| {
+                locked.update_run(run, self.services.ambient.now(), |record| record.status = RunStatus::Pending)
             })?;
             return recovered(RunStatus::Pending, &cause);
         }
@@ -114,14 +114,14 @@ impl Runner {
         };
         let mut outcome = replayed.to_outcome(RunStatus::Lost, &reason);
         outcome.failure = Some((ErrorClass::WorkerDied, reason.clone()));
-        self.conclude_run(run, &mut outcome, record.phase_timings)?;
+        self.services.closer().conclude_run(run, &mut outcome, record.phase_timings)?;
         self.record_end(run, &replayed, RunStatus::Lost, &reason)?;
         recovered(RunStatus::Lost, &reason)
     }
 
     /// Reads the output if the worker has written it.
     fn read_written_output(&self, run: &RunId) -> Option<RunOutput> {
-        let path = self.store.root().join("outputs").join(format!("{run}.json"));
+        let path = self.services.store.root().join("outputs").join(format!("{run}.json"));
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
@@ -135,7 +135,10 @@ impl Runner {
     ) -> Result<(), RunnerError> {
         if replayed.finished.is_none() {
             let note = RunEvent::Note { text: cause.to_owned() };
-            self.store.open_journal(run)?.append_all(self.ambient.now(), &[note, RunEvent::Finished { status }])?;
+            self.services
+                .store
+                .open_journal(run)?
+                .append_all(self.services.ambient.now(), &[note, RunEvent::Finished { status }])?;
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use crate::config::RetentionSettings;
 use crate::domain::{FindingId, FindingStatus, RunId};
 use crate::policy::FindingState;
 use crate::runner::recovery::cache_sweep;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{Recovery, RunnerError};
 use crate::store::{Leftover, PruneReport, RecoveryNotice};
 
 /// The limits that define an old run: it has ended and is beyond every limit that is set. `None` is no limit; without
@@ -46,14 +46,14 @@ pub struct RetentionReport {
     pub worktrees: usize,
 }
 
-impl Runner {
+impl Recovery<'_> {
     /// Deletes journals and snapshots of old runs, and removes replaced lines from `runs.ndjson`.
     ///
     /// # Errors
     ///
     /// If the store or git fails.
     pub fn prune(&self, keep: RetentionLimits, dry_run: bool) -> Result<RetentionReport, RunnerError> {
-        let pruned = self.store.prune(keep.days, keep.runs, self.ambient.now(), dry_run)?;
+        let pruned = self.services.store.prune(keep.days, keep.runs, self.services.ambient.now(), dry_run)?;
         let mut cleared = self.release_snapshots(pruned)?;
         if !dry_run {
             cleared.worktrees = self.sweep_checkouts()?;
@@ -65,17 +65,17 @@ impl Runner {
     /// unchanged, because all readers would have to read it again.
     pub(in crate::runner) fn run_housekeeping(&self) {
         let kept = || -> Result<(), RunnerError> {
-            let now = self.ambient.now();
-            if !self.store.claim_housekeeping(now)? {
+            let now = self.services.ambient.now();
+            if !self.services.store.claim_housekeeping(now)? {
                 return Ok(());
             }
-            let keep = RetentionLimits::from(self.settings.retention);
-            let cleared = self.release_snapshots(self.store.prune_runs(keep.days, keep.runs, now)?)?;
-            let files = self.store.remove_stale_temporaries()?;
+            let keep = RetentionLimits::from(self.services.settings.retention);
+            let cleared = self.release_snapshots(self.services.store.prune_runs(keep.days, keep.runs, now)?)?;
+            let files = self.services.store.remove_stale_temporaries()?;
             let count = u32::try_from(files).unwrap_or(u32::MAX);
             let news = (files > 0).then_some(RecoveryNotice::Removed { leftover: Leftover::File, count });
-            self.store.append_notices(news.as_slice())?;
-            let caches = cache_sweep::sweep_caches(&self.paths, now);
+            self.services.store.append_notices(news.as_slice())?;
+            let caches = cache_sweep::sweep_caches(&self.services.paths, now);
             tracing::info!(journals = cleared.pruned.journals, snapshots = cleared.snapshots.len(), caches, "pruned");
             Ok(())
         };
@@ -86,13 +86,13 @@ impl Runner {
 
     /// Releases the snapshots of old runs, except for those in use.
     fn release_snapshots(&self, pruned: PruneReport) -> Result<RetentionReport, RunnerError> {
-        let kept: HashSet<RunId> = self.repo.kept_snapshot_runs()?.into_iter().collect();
+        let kept: HashSet<RunId> = self.services.repo.kept_snapshot_runs()?.into_iter().collect();
         let old: Vec<&RunId> = pruned.runs.iter().filter(|run| kept.contains(run)).collect();
         let used = if old.is_empty() { HashSet::new() } else { self.snapshots_in_use()? };
         let snapshots: Vec<RunId> = old.iter().filter(|run| !used.contains(**run)).map(|run| (*run).clone()).collect();
         if !pruned.dry_run {
             for run in &snapshots {
-                self.repo.release_snapshot(run)?;
+                self.services.repo.release_snapshot(run)?;
             }
         }
         Ok(RetentionReport { held: old.len() - snapshots.len(), snapshots, worktrees: 0, pruned })
@@ -101,10 +101,10 @@ impl Runner {
     /// Returns the runs whose snapshots contain unsettled findings: open, unresolved, dismissed (valid as long as the
     /// code stays), or addressed without confirmation.
     fn snapshots_in_use(&self) -> Result<HashSet<RunId>, RunnerError> {
-        let view = self.store.view()?;
+        let view = self.services.store.view()?;
         let rows = || (0..view.finding_count()).map(|index| (index, view.finding(index)));
         let addressed = rows().filter(|(_, row)| row.status == FindingStatus::Addressed).map(|(_, row)| row.id);
-        let said = self.store.latest_dispositions(&addressed.collect())?;
+        let said = self.services.store.latest_dispositions(&addressed.collect())?;
         let is_settled = |id: &str, status| match status {
             FindingStatus::Obsolete => true,
             FindingStatus::Addressed => {

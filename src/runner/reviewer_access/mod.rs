@@ -3,3 +3,11 @@
 pub(super) mod model_reviewer;
 pub(super) mod reviewer_identity;
 pub(super) mod reviewer_probe;
+
+use crate::runner::Services;
+
+/// Service that resolves reviewers by their names, opens them, and knows what they may spend.
+#[derive(Clone, Copy)]
+pub struct ReviewerAccess<'a> {
+    pub(in crate::runner) services: &'a Services,
+}

@@ -21,7 +21,7 @@ use crate::runner::indexing::IndexReadiness;
 use crate::runner::prompt::code_context::{ContextTaskInput, WindowRoom, list_withheld};
 use crate::runner::prompt::prompt_material::{PromptSubject, PromptTokenLimits};
 use crate::runner::reviewer_access::reviewer_identity::connect;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{PromptBuilder, ReviewerAccess, RunnerError};
 use crate::store::{SpendingLog, SpendingTotal};
 use crate::tokens;
 
@@ -70,10 +70,10 @@ impl OpenedReviewer {
     }
 }
 
-impl Runner {
+impl<'a> ReviewerAccess<'a> {
     /// Returns the settings of a reviewer that uses a model.
-    pub(in crate::runner) fn model_settings(&self, name: &str) -> Result<&ReviewerSettings, RunnerError> {
-        self.settings.reviewers.get(name).ok_or_else(|| self.unknown_reviewer_error(name))
+    pub(in crate::runner) fn model_settings(&self, name: &str) -> Result<&'a ReviewerSettings, RunnerError> {
+        self.services.settings.reviewers.get(name).ok_or_else(|| self.unknown_reviewer_error(name))
     }
 
     /// Returns a hash of the settings and prompts that influence the reports of a model, besides its name and effort.
@@ -85,14 +85,14 @@ impl Runner {
             settings.mask_secrets,
             settings.critic.map(|priority| priority.to_string()),
             // The amount of context changes the reports less than its presence.
-            self.settings.context.tokens > 0
+            self.services.settings.context.tokens > 0
         );
         let version = self.load_prompts()?.version();
         Ok(content_hash([version.as_bytes(), switches.as_bytes()]).chars().take(16).collect())
     }
 
     pub(in crate::runner) fn load_prompts(&self) -> Result<Prompts, RunnerError> {
-        Ok(Prompts::load(&self.paths)?)
+        Ok(Prompts::load(&self.services.paths)?)
     }
 
     /// Opens a reviewer by its name. Sends nothing yet.
@@ -103,15 +103,15 @@ impl Runner {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<OpenedReviewer, RunnerError> {
         let settings = self.model_settings(name)?;
-        let facts = ModelCatalog::load(&self.paths)?.facts_for_reviewer(settings);
+        let facts = ModelCatalog::load(&self.services.paths)?.facts_for_reviewer(settings);
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
         let checkout = match settings.kind {
             ReviewerKind::Command => Some(self.make_checkout(record, cancelled)?),
             _ => None,
         };
-        let root = self.repo.root();
+        let root = self.services.repo.root();
         let folder = checkout.as_ref().map_or(root.as_path(), TemporaryCheckout::folder);
-        let chat = connect(name, settings, &facts, &self.paths, folder)?;
+        let chat = connect(name, settings, &facts, &self.services.paths, folder)?;
         Ok(OpenedReviewer {
             name: name.to_owned(),
             chat,
@@ -124,7 +124,7 @@ impl Runner {
 
     /// Returns the folder of temporary checkouts. Each checkout is named after its run.
     pub(in crate::runner) fn checkouts(&self) -> PathBuf {
-        self.paths.cache.join("checkouts").join(self.repo.key())
+        self.services.paths.cache.join("checkouts").join(self.services.repo.key())
     }
 
     /// Creates a copy of the snapshot for a command-line agent. Removes checkouts that dead workers left.
@@ -133,14 +133,17 @@ impl Runner {
         record: &RunRecord,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<TemporaryCheckout, RunnerError> {
-        if let Err(error) = self.remove_leftovers() {
+        if let Err(error) = self.services.recovery().remove_leftovers() {
             tracing::warn!(%error, "throw-away checkouts of dead workers stay");
         }
         let folder = self.checkouts().join(record.run_id.as_str());
-        let checkout = self.repo.create_checkout(&record.snapshot_commit, &folder, &AGENT_SETTINGS_PATHS, cancelled)?;
+        let checkout =
+            self.services.repo.create_checkout(&record.snapshot_commit, &folder, &AGENT_SETTINGS_PATHS, cancelled)?;
         checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
     }
+}
 
+impl PromptBuilder<'_> {
     /// Creates the tools of a run's model.
     pub(in crate::runner) fn build_toolbox(
         &self,
@@ -149,26 +152,27 @@ impl Runner {
         mask: Mask,
     ) -> Result<Toolbox, RunnerError> {
         let setup = ToolboxSetup {
-            repo: Repo::discover(&self.repo.root())?,
+            repo: Repo::discover(&self.services.repo.root())?,
             base_commit: record.base_commit.clone(),
             snapshot_commit: record.snapshot_commit.clone(),
             change: change.clone(),
-            reviewer: self.open_builtin(record)?,
+            reviewer: self.services.reviewers().open_builtin(record)?,
             mask,
-            folder: Some(self.paths.history_folder(&self.repo.key())),
+            folder: Some(self.services.paths.history_folder(&self.services.repo.key())),
         };
         Ok(Toolbox::new(setup)?)
     }
+}
 
+impl<'a> ReviewerAccess<'a> {
     /// Describes an opened reviewer for the preparation of a task.
-    pub(in crate::runner) fn task_reviewer<'a>(
-        &'a self,
-        opened: &'a OpenedReviewer,
-    ) -> Result<TaskReviewer<'a>, RunnerError> {
+    pub(in crate::runner) fn task_reviewer(&self, opened: &'a OpenedReviewer) -> Result<TaskReviewer<'a>, RunnerError> {
         let settings = self.model_settings(&opened.name)?;
         Ok(TaskReviewer { settings, facts: &opened.facts, mask: opened.mask, tools: opened.chat.tool_support() })
     }
+}
 
+impl PromptBuilder<'_> {
     /// Prepares the task of a run's model, with the code around the change.
     pub(in crate::runner) fn prepare_task(
         &self,
@@ -182,7 +186,7 @@ impl Runner {
         let limits = self.conversation_limits(settings, facts, &record.run_id)?;
         let encoding = facts.encoding;
         let count = move |text: &str| tokens::count_tokens(encoding, text) as u64;
-        let prompts = Rc::new(self.load_prompts()?);
+        let prompts = Rc::new(self.services.reviewers().load_prompts()?);
         let subject = PromptSubject::new(record, change, &plan, (encoding, mask), cancelled);
         let gathered = self.gather_prompt_material(&subject, &PromptTokenLimits::for_review(&limits), &prompts, wish);
         let material = &gathered.material;
@@ -217,7 +221,7 @@ impl Runner {
         };
         // Command-line agents search the code by themselves; a user's own prompt may omit the context.
         let is_told = settings.kind != ReviewerKind::Command && prompts.has_placeholder(PromptName::Task, "context");
-        let most = if is_told { self.settings.context.tokens } else { 0 };
+        let most = if is_told { self.services.settings.context.tokens } else { 0 };
         let mut packed = PackedContext::default();
         if most > 0 {
             let empty = ConversationPrompt::Task { diff: "", later: "", known: "" };
@@ -251,7 +255,7 @@ impl Runner {
         record: &RunRecord,
         mask: Mask,
     ) -> Box<dyn Fn(ConversationPrompt<'_>) -> String> {
-        let (repo, commit) = (Repo::discover(&self.repo.root()).ok(), record.snapshot_commit.clone());
+        let (repo, commit) = (Repo::discover(&self.services.repo.root()).ok(), record.snapshot_commit.clone());
         Box::new(move |say| {
             let render = |prompt: Prompt<'_>| prompts.render(&prompt);
             match say {
@@ -295,10 +299,11 @@ impl Runner {
         facts: &ModelFacts,
         run: &RunId,
     ) -> Result<ConversationLimits, RunnerError> {
-        let window = &self.settings.window;
-        let budget = &self.settings.budget;
+        let window = &self.services.settings.window;
+        let budget = &self.services.settings.budget;
         // The engine itself counts the cost of this run's earlier attempts.
-        let today = self.spending().total_since(self.midnight(), Some(run))?;
+        let today =
+            self.services.reviewers().spending().total_since(self.services.reviewers().midnight(), Some(run))?;
         let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
         let tokens = [budget.run_tokens, left(budget.day_tokens, today.tokens)];
         let costs = [
@@ -327,10 +332,12 @@ impl Runner {
             opinion: settings.critic,
         })
     }
+}
 
+impl<'a> ReviewerAccess<'a> {
     /// Opens the account of all payments, for all repositories.
     pub(in crate::runner) fn spending(&self) -> SpendingLog {
-        SpendingLog::open(&self.paths.state)
+        SpendingLog::open(&self.services.paths.state)
     }
 
     /// Returns the payments since the last midnight in the user's time zone.
@@ -340,13 +347,13 @@ impl Runner {
 
     /// Returns the last midnight in the user's time zone.
     fn midnight(&self) -> Time {
-        let now = self.ambient.now().to_zoned(jiff::tz::TimeZone::system());
+        let now = self.services.ambient.now().to_zoned(jiff::tz::TimeZone::system());
         now.start_of_day().map_or(now.timestamp(), |day| day.timestamp())
     }
 
     /// Returns a message if the daily budget is used up.
     pub(in crate::runner) fn check_daily_budget(&self) -> Result<Option<String>, RunnerError> {
-        let budget = &self.settings.budget;
+        let budget = &self.services.settings.budget;
         if budget.day_tokens.is_none() && budget.day_cost.is_none() {
             return Ok(None);
         }

@@ -14,7 +14,7 @@ use crate::reviewers::analyzer::reviewer::{BuiltinReviewer, ReviewedSnapshot};
 use crate::reviewers::chat::{Chat, ChatError};
 use crate::reviewers::command::{self, FolderAccess, Program};
 use crate::reviewers::http::{self, Embedder, Endpoint, HttpTimeouts, WireKind};
-use crate::runner::{Runner, RunnerError, process};
+use crate::runner::{BUILTIN_REVIEWER, ReviewerAccess, RunnerError, process};
 
 /// The identity of a reviewer, and the settings that influence its reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,17 +33,17 @@ const TOKENS_PER_REVIEW: u64 = 4_000;
 /// Limit for a connection, including TLS. Not from the literature: a server that takes longer is not available.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-impl Runner {
+impl ReviewerAccess<'_> {
     /// Returns the identity of the reviewer with this name, or of the default reviewer.
     pub(in crate::runner) fn resolve_identity(&self, wanted: Option<&str>) -> Result<ReviewerIdentity, RunnerError> {
-        let name = wanted.unwrap_or(&self.settings.default_reviewer);
+        let name = wanted.unwrap_or(&self.services.settings.default_reviewer);
         let builtin = ReviewerIdentity {
-            reviewer: Self::BUILTIN.to_owned(),
+            reviewer: BUILTIN_REVIEWER.to_owned(),
             model: String::new(),
             effort: String::new(),
-            policy_version: analyzer::reviewer::policy_version(&self.settings.smells),
+            policy_version: analyzer::reviewer::policy_version(&self.services.settings.smells),
         };
-        if name == Self::BUILTIN {
+        if name == BUILTIN_REVIEWER {
             return Ok(builtin);
         }
         let settings = self.model_settings(name)?;
@@ -59,37 +59,39 @@ impl Runner {
     }
 
     pub(in crate::runner) fn unknown_reviewer_error(&self, name: &str) -> RunnerError {
-        let mut known = vec![Self::BUILTIN];
-        known.extend(self.settings.reviewers.keys().map(String::as_str).filter(|name| *name != Self::BUILTIN));
+        let mut known = vec![BUILTIN_REVIEWER];
+        known.extend(
+            self.services.settings.reviewers.keys().map(String::as_str).filter(|name| *name != BUILTIN_REVIEWER),
+        );
         RunnerError::UnknownReviewer { name: name.to_owned(), known: known.join(", ") }
     }
 
     /// Estimates the tokens for a review of `lines` changed lines.
     pub(in crate::runner) fn estimate_review_tokens(identity: &ReviewerIdentity, lines: u64) -> u64 {
         match identity.reviewer.as_str() {
-            Self::BUILTIN => 0,
+            BUILTIN_REVIEWER => 0,
             _ => TOKENS_PER_REVIEW + lines.saturating_mul(TOKENS_PER_LINE),
         }
     }
 
     /// Opens the built-in reviewer for a run's snapshot.
     pub(in crate::runner) fn open_builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
-        let repo = crate::git::Repo::discover(&self.repo.root())?;
+        let repo = crate::git::Repo::discover(&self.services.repo.root())?;
         let snapshot = ReviewedSnapshot {
             run_id: record.run_id.clone(),
             commit: record.snapshot_commit.clone(),
-            filter: self.filter(),
+            filter: self.services.filter(),
         };
-        let known = self.open_fingerprints(&record.snapshot_commit);
-        let reviewer = BuiltinReviewer::new(repo, snapshot, &self.settings.smells)?;
-        Ok(Box::new(reviewer.with_learned_rules(self.learned_rules()).with_fingerprints(known)))
+        let known = self.services.indexer().open_fingerprints(&record.snapshot_commit);
+        let reviewer = BuiltinReviewer::new(repo, snapshot, &self.services.settings.smells)?;
+        Ok(Box::new(reviewer.with_learned_rules(self.services.learning().learned_rules()).with_fingerprints(known)))
     }
 }
 
 /// Estimates the tokens saved by not sending `lines` changed lines; `nothing_left` if no lines are left to send.
 pub(in crate::runner) fn estimate_saved_tokens(reviewer: &str, lines: u64, nothing_left: bool) -> u64 {
     match (reviewer, nothing_left) {
-        (Runner::BUILTIN, _) => 0,
+        (BUILTIN_REVIEWER, _) => 0,
         (_, true) => TOKENS_PER_REVIEW + lines.saturating_mul(TOKENS_PER_LINE),
         (_, false) => lines.saturating_mul(TOKENS_PER_LINE),
     }

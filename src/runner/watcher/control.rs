@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::domain::Time;
-use crate::runner::{Runner, RunnerError, process};
+use crate::runner::{RunnerError, Watcher, process};
 use crate::store::{Store, StoreError, WatcherStatus};
 
 /// Time that a watcher may take to begin or to end. Not from the literature: both take milliseconds, or some seconds
@@ -41,26 +41,33 @@ pub enum StopOutcome {
     Before,
 }
 
-impl Runner {
+impl Watcher<'_> {
     /// Starts a watcher that outlives the caller, unless there is one. Returns the watcher that is active then.
     ///
     /// # Errors
     ///
     /// If the store cannot be read, or the process cannot be started.
     pub fn start_watch(&self) -> Result<WatcherStatus, RunnerError> {
-        match self.store.watcher_status()? {
+        match self.services.store.watcher_status()? {
             WatcherStatus::None => {}
             watcher => return Ok(watcher),
         }
-        let root = self.repo.root();
+        let root = self.services.repo.root();
         let mut arguments = vec!["watch", "--detached"];
-        if self.settings.learning.is_refused_by_flag() {
+        if self.services.settings.learning.is_refused_by_flag() {
             arguments.push("--no-learning");
         }
-        let mut child = process::spawn_detached(&self.repo, &self.paths, &root, &arguments, Stdio::null(), WATCH_LOG)?;
+        let mut child = process::spawn_detached(
+            &self.services.repo,
+            &self.services.paths,
+            &root,
+            &arguments,
+            Stdio::null(),
+            WATCH_LOG,
+        )?;
         let give_up = Instant::now() + MAX_WATCHER_WAIT;
         let watcher = loop {
-            let watcher = self.store.watcher_status()?;
+            let watcher = self.services.store.watcher_status()?;
             let ended = child.try_wait().ok().flatten().is_some();
             if matches!(watcher, WatcherStatus::Known(_)) || ended || Instant::now() > give_up {
                 break watcher;
@@ -73,7 +80,7 @@ impl Runner {
 
     /// Returns the path of the background watcher's log.
     pub fn watch_log_path(&self) -> std::path::PathBuf {
-        self.paths.logs.join(WATCH_LOG)
+        self.services.paths.logs.join(WATCH_LOG)
     }
 
     /// Asks the watcher to end and waits until it has ended.
@@ -85,7 +92,7 @@ impl Runner {
         let give_up = Instant::now() + MAX_WATCHER_WAIT;
         let mut asked = None;
         loop {
-            match self.store.watcher_status()? {
+            match self.services.store.watcher_status()? {
                 WatcherStatus::None => return Ok(if asked.is_some() { StopOutcome::Now } else { StopOutcome::Before }),
                 // The watcher has the lock and has not written its identity yet.
                 WatcherStatus::Unknown if Instant::now() > give_up => {

@@ -11,7 +11,7 @@ use crate::policy::{
     self, AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, NoReviewReason,
 };
 use crate::runner::launcher::request::count_changed_lines;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, Watcher};
 
 pub(super) fn rules_from_settings(settings: &Settings) -> AutoReviewRules {
     let (watch, budget) = (&settings.watch, &settings.budget);
@@ -28,9 +28,9 @@ pub(super) fn rules_from_settings(settings: &Settings) -> AutoReviewRules {
 }
 
 /// Measures the change of a scope. If a branch has no commits of its own, measures its last commit.
-pub(super) fn measure_scope(runner: &Runner, scope: &Scope) -> Result<(Scope, ChangeSize), GitError> {
-    let filter = runner.filter();
-    let measured = runner.repo.take_snapshot(scope, &filter);
+pub(super) fn measure_scope(services: &Services, scope: &Scope) -> Result<(Scope, ChangeSize), GitError> {
+    let filter = services.filter();
+    let measured = services.repo.take_snapshot(scope, &filter);
     let alone = match &measured {
         Ok(snapshot) => snapshot.change.files.is_empty(),
         Err(error) => matches!(error, GitError::NoBase { .. } | GitError::NoMergeBase { .. }),
@@ -38,7 +38,7 @@ pub(super) fn measure_scope(runner: &Runner, scope: &Scope) -> Result<(Scope, Ch
     let (scope, snapshot) = match (scope, alone) {
         (Scope::Branch(None), true) => {
             let scope = Scope::Commit("HEAD".to_owned());
-            let snapshot = runner.repo.take_snapshot(&scope, &filter)?;
+            let snapshot = services.repo.take_snapshot(&scope, &filter)?;
             (scope, snapshot)
         }
         (scope, _) => (scope.clone(), measured?),
@@ -51,20 +51,28 @@ pub(super) fn to_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Runner {
+impl Watcher<'_> {
     /// Builds the situation for a finished movement, with the fields that all movements share.
     pub(super) fn base_situation(&self, movement: WatchTrigger) -> Result<AutoReviewInput, RunnerError> {
-        let now = self.ambient.now();
+        let now = self.services.ambient.now();
         let here = now.to_zoned(TimeZone::system());
         let spent_today = match self.is_watcher_free()? {
             true => None,
-            false => self.spent_today().map(|spent| Some(DailySpend { tokens: spent.tokens, cost: spent.cost }))?,
+            false => self
+                .services
+                .reviewers()
+                .spent_today()
+                .map(|spent| Some(DailySpend { tokens: spent.tokens, cost: spent.cost }))?,
         };
         Ok(AutoReviewInput {
             movement,
             still_ms: u64::MAX,
             operation: None,
-            snoozed_ms: self.store.snoozed_until(now).map(|until| to_ms(until.duration_since(now).unsigned_abs())),
+            snoozed_ms: self
+                .services
+                .store
+                .snoozed_until(now)
+                .map(|until| to_ms(until.duration_since(now).unsigned_abs())),
             minute: here.hour().unsigned_abs() as u16 * 60 + here.minute().unsigned_abs() as u16,
             spent_today,
             asked_ms_ago: None,
@@ -77,7 +85,7 @@ impl Runner {
         &self,
         movement: WatchTrigger,
     ) -> Result<Option<NoReviewReason>, RunnerError> {
-        let rules = AutoReviewRules { on: vec![movement], ..rules_from_settings(&self.settings) };
+        let rules = AutoReviewRules { on: vec![movement], ..rules_from_settings(&self.services.settings) };
         Ok(match policy::decide_auto_review(&rules, &self.base_situation(movement)?) {
             AutoReviewVerdict::Review(_) => None,
             AutoReviewVerdict::Wait(_, why) | AutoReviewVerdict::NotNow(why) => Some(why),
@@ -86,11 +94,11 @@ impl Runner {
 
     /// Returns `true` if the reviewer of watched reviews is free of charge, so that no budget applies.
     fn is_watcher_free(&self) -> Result<bool, RunnerError> {
-        let reviewer = self.settings.watch.reviewer.as_deref();
-        let identity = self.resolve_identity(reviewer)?;
-        match self.settings.reviewers.get(&identity.reviewer) {
-            Some(settings) if identity.reviewer != Self::BUILTIN => {
-                Ok(ModelCatalog::load(&self.paths)?.facts_for_reviewer(settings).is_free())
+        let reviewer = self.services.settings.watch.reviewer.as_deref();
+        let identity = self.services.reviewers().resolve_identity(reviewer)?;
+        match self.services.settings.reviewers.get(&identity.reviewer) {
+            Some(settings) if identity.reviewer != BUILTIN_REVIEWER => {
+                Ok(ModelCatalog::load(&self.services.paths)?.facts_for_reviewer(settings).is_free())
             }
             _ => Ok(true),
         }

@@ -3,7 +3,7 @@
 //! One watcher per repository covers all its worktrees. It holds `locks/watch.lock` for its whole life, so that a
 //! killed watcher leaves nothing to clean up. It sleeps until the system reports an event ([`fs_events`]; `queue`
 //! bounds the events), checks whether anything moved ([`worktree_state`]), advances the epoch, and asks
-//! [`policy::auto_review`] for a verdict: to request a review, which [`Runner::request_review`] may adopt, reuse or
+//! [`policy::auto_review`] for a verdict: to request a review, which [`crate::runner::Launcher::request_review`] may adopt, reuse or
 //! skip; to wait; or to do nothing. It does not wake while nothing happens and nothing waits. If the system cannot send
 //! events, it polls and says so.
 //!
@@ -31,7 +31,7 @@ use crate::config::ClockAndIds;
 use crate::domain::{Scope, Source, Time, WatchTrigger, text};
 use crate::git::Repo;
 use crate::policy::{self, AutoReviewInput, AutoReviewVerdict, NoReviewReason, RetryAt, ReviewAction};
-use crate::runner::{ReviewRequest, Runner, RunnerError, process};
+use crate::runner::{ReviewRequest, RunnerError, Services, process};
 use crate::store::{RunLock, Store, StoreError, WatcherInfo, WatcherStatus};
 
 use fs_events::FsEventSource;
@@ -51,8 +51,14 @@ const MAX_FAILURES: u32 = 8;
 
 const SETTLE_TIME: Duration = Duration::from_millis(policy::MIN_SETTLE_MS);
 
+/// Service that starts and stops the watcher process, and measures whether an automatic review is due.
+#[derive(Clone, Copy)]
+pub struct Watcher<'a> {
+    pub(in crate::runner) services: &'a Services,
+}
+
 /// Opens a worktree with its current settings. The error is a sentence for the user.
-pub type WorktreeOpener = Box<dyn Fn(&Path) -> Result<Runner, String>>;
+pub type WorktreeOpener = Box<dyn Fn(&Path) -> Result<Services, String>>;
 
 /// A watcher that holds the lock.
 pub struct RepoWatcher {
@@ -132,11 +138,11 @@ impl RepoWatcher {
     /// # Errors
     ///
     /// If the store cannot be read or written, or git cannot read the worktree.
-    pub fn begin(runner: Runner, open: WorktreeOpener) -> Result<WatchStart, RunnerError> {
-        let Some(lock) = runner.store.lock_watcher()? else {
-            return Ok(WatchStart::Already(runner.store.watcher_status()?));
+    pub fn begin(services: Services, open: WorktreeOpener) -> Result<WatchStart, RunnerError> {
+        let Some(lock) = services.store.lock_watcher()? else {
+            return Ok(WatchStart::Already(services.store.watcher_status()?));
         };
-        let Runner { repo, store, settings, paths, ambient } = runner;
+        let Services { repo, store, settings, paths, ambient } = services;
         let mail = Arc::new(WatchQueue::default());
         let every = Duration::from_secs(settings.watch.poll_seconds);
         let eye = match settings.watch.poll {
@@ -315,8 +321,9 @@ impl RepoWatcher {
             if known || self.own_folders.iter().any(|folder| root.starts_with(folder)) {
                 continue;
             }
-            let ground = (self.open)(&root)
-                .and_then(|runner| WatchedWorktree::new(&root, &runner.settings).map_err(|error| error.to_string()));
+            let ground = (self.open)(&root).and_then(|services| {
+                WatchedWorktree::new(&root, &services.settings).map_err(|error| error.to_string())
+            });
             match ground {
                 Ok(mut ground) => {
                     if let Err(reason) = ground.watch(&mut self.source) {
@@ -423,13 +430,13 @@ impl RepoWatcher {
     /// Decides about one movement and executes the verdict. The error is a sentence for the user.
     fn decide(&mut self, at: usize, pending: &PendingMovement, now: Instant) -> Result<MovementFate, String> {
         let in_words = |error: RunnerError| error.to_string();
-        let runner = (self.open)(&self.worktrees[at].root)?;
-        let rules = rules_from_settings(&runner.settings);
-        let mut situation = self.build_situation(at, pending, &runner, now).map_err(in_words)?;
+        let services = (self.open)(&self.worktrees[at].root)?;
+        let rules = rules_from_settings(&services.settings);
+        let mut situation = self.build_situation(at, pending, &services, now).map_err(in_words)?;
         let mut verdict = policy::decide_auto_review(&rules, &situation);
         if let AutoReviewVerdict::Review(scope) = &verdict {
-            let made = pending.span.as_ref().map(|span| runner.repo.scope_between(&span.from, &span.to));
-            let measured = measure_scope(&runner, made.as_ref().unwrap_or(scope));
+            let made = pending.span.as_ref().map(|span| services.repo.scope_between(&span.from, &span.to));
+            let measured = measure_scope(&services, made.as_ref().unwrap_or(scope));
             let (scope, change) = measured.map_err(|error| error.to_string())?;
             situation.change = change;
             verdict = match policy::decide_auto_review(&rules, &situation) {
@@ -439,7 +446,7 @@ impl RepoWatcher {
         }
         match verdict {
             AutoReviewVerdict::Review(scope) => {
-                self.request_review(at, &runner, pending, scope, now).map_err(in_words)?;
+                self.request_review(at, &services, pending, scope, now).map_err(in_words)?;
                 Ok(MovementFate::No)
             }
             AutoReviewVerdict::NotNow(why) => {
@@ -476,7 +483,7 @@ impl RepoWatcher {
         &self,
         at: usize,
         pending: &PendingMovement,
-        runner: &Runner,
+        services: &Services,
         now: Instant,
     ) -> Result<AutoReviewInput, RunnerError> {
         let ground = &self.worktrees[at];
@@ -484,21 +491,21 @@ impl RepoWatcher {
             still_ms: inputs::to_ms(now.saturating_duration_since(pending.moved)),
             operation: ground.stance.operation,
             asked_ms_ago: ground.asked.map(|asked| inputs::to_ms(now.saturating_duration_since(asked))),
-            ..runner.base_situation(pending.movement)?
+            ..services.watcher().base_situation(pending.movement)?
         })
     }
 
     fn request_review(
         &mut self,
         at: usize,
-        runner: &Runner,
+        services: &Services,
         pending: &PendingMovement,
         scope: Scope,
         now: Instant,
     ) -> Result<(), RunnerError> {
-        let reviewer = runner.settings.watch.reviewer.clone();
+        let reviewer = services.settings.watch.reviewer.clone();
         let request = ReviewRequest { scope: Some(scope), reviewer, source: Source::Watch, force: false };
-        let requested = runner.request_review(&request)?;
+        let requested = services.launcher().request_review(&request)?;
         if pending.movement == WatchTrigger::Worktree {
             self.worktrees[at].asked = Some(now);
         }

@@ -24,7 +24,7 @@ use crate::review::{JournalState, ReviewPlan};
 use crate::runner::finding_lifecycle::SnapshotFiles;
 use crate::runner::reviewer_access::reviewer_identity;
 use crate::runner::worker::RunWorker;
-use crate::runner::{Runner, RunnerError, hunk_keys, known_runs};
+use crate::runner::{BUILTIN_REVIEWER, RunnerError, Worker, hunk_keys, known_runs};
 
 /// An ended run with its hunks, which are loaded on demand.
 struct EarlierRun {
@@ -55,18 +55,18 @@ struct CarriedFinding {
     hunk: Option<usize>,
 }
 
-impl Runner {
+impl Worker<'_> {
     /// Returns the keys of a change's hunks for a reviewer, in the order of the files.
     pub(in crate::runner) fn hunk_keys(&self, reviewer: &str, change: &Changeset) -> Vec<hunk_keys::HunkKeys> {
         match reviewer {
-            Self::BUILTIN => hunk_keys::compute_file_keys(change),
-            _ => hunk_keys::compute_hunk_keys(&self.repo, change),
+            BUILTIN_REVIEWER => hunk_keys::compute_file_keys(change),
+            _ => hunk_keys::compute_hunk_keys(&self.services.repo, change),
         }
     }
 
     /// Returns the newest ended runs with the same reviewer profile as `run`.
     fn find_earlier_runs(&self, run: &RunRecord) -> Result<Vec<EarlierRun>, RunnerError> {
-        let view = self.store.runs_view()?;
+        let view = self.services.store.runs_view()?;
         let eyes = ReviewerProfile {
             reviewer: &run.reviewer,
             model: &run.model,
@@ -89,7 +89,7 @@ impl Runner {
     /// Returns the hunks that a run has reviewed or carried over. Returns no hunks if the output of the run is missing
     /// or unreadable.
     fn load_reviewed_hunks(&self, run: &RunId) -> Vec<EarlierHunk> {
-        let coverage = self.store.coverage(run).unwrap_or_else(|error| {
+        let coverage = self.services.store.coverage(run).unwrap_or_else(|error| {
             tracing::warn!(%run, %error, "nothing is carried over from this run");
             None
         });
@@ -147,7 +147,7 @@ impl RunWorker<'_> {
             return Ok(Vec::new());
         }
         let ids: HashSet<&FindingId> = plan.carried.iter().flat_map(|carried| &carried.findings).collect();
-        let entries = self.runner.store.read_journal(&self.record.run_id)?;
+        let entries = self.services.store.read_journal(&self.record.run_id)?;
         let mut known = JournalState::from_events(entries.iter().map(|entry| &entry.event)).findings();
         known.retain(|finding| ids.contains(&finding.finding_id));
         Ok(known)
@@ -159,7 +159,7 @@ impl RunWorker<'_> {
         plan: &ReviewPlan,
         done: &HashSet<&str>,
     ) -> Result<(Vec<CarriedFile>, Vec<Finding>), RunnerError> {
-        let earlier = self.runner.find_earlier_runs(&self.record)?;
+        let earlier = self.services.worker().find_earlier_runs(&self.record)?;
         if earlier.is_empty() {
             return Ok(Default::default());
         }
@@ -175,9 +175,9 @@ impl RunWorker<'_> {
             })
             .collect();
         let wanted: Vec<HunkToReview<'_>> = open.iter().map(to_wanted).collect();
-        let runner = self.runner;
+        let services = self.services;
         let looked = earlier.iter().map(|earlier| {
-            let hunks = earlier.hunks.get_or_init(|| runner.load_reviewed_hunks(&earlier.run));
+            let hunks = earlier.hunks.get_or_init(|| services.worker().load_reviewed_hunks(&earlier.run));
             hunks.iter().map(|hunk| ReviewedHunk { path: &hunk.path, key: &hunk.key }).collect()
         });
         let mut fates = carry::carry_over(&wanted, looked);
@@ -228,12 +228,12 @@ impl RunWorker<'_> {
             }
         }
         let (mut guests, mut taken): (Vec<CarriedFinding>, HashSet<FindingId>) = (Vec::new(), HashSet::new());
-        let runner = self.runner;
+        let services = self.services;
         let snapshot = self.record.snapshot_commit.clone();
         let mut ground: Option<SnapshotFiles<'_>> = None;
         for (source, carried) in by_source {
             let Some(EarlierRun { run, hunks }) = earlier.get(source) else { continue };
-            let Some(output) = runner.store.output(run)? else { continue };
+            let Some(output) = services.store.output(run)? else { continue };
             let hunks = hunks.get().map(Vec::as_slice).unwrap_or_default();
             let then = output.run.snapshot_commit.clone();
             for mut finding in self.collect_reported_findings(output) {
@@ -253,14 +253,14 @@ impl RunWorker<'_> {
                     },
                     None => None,
                 };
-                let place = if self.record.reviewer == Runner::BUILTIN {
+                let place = if self.record.reviewer == BUILTIN_REVIEWER {
                     // The keys of the built-in reviewer cover whole files.
                     Some((path, finding.lines()))
                 } else {
                     if ground.is_none() {
-                        let made = SnapshotFiles::new(&runner.repo, &then, &snapshot);
+                        let made = SnapshotFiles::new(&services.repo, &then, &snapshot);
                         ground = made
-                            .or_else(|_| SnapshotFiles::new(&runner.repo, &self.record.base_commit, &snapshot))
+                            .or_else(|_| SnapshotFiles::new(&services.repo, &self.record.base_commit, &snapshot))
                             .ok();
                     }
                     match ground.as_mut().and_then(|ground| ground.locate_lines(&then, &path, finding.lines())) {
@@ -288,7 +288,7 @@ impl RunWorker<'_> {
     /// Returns everything that a run reported about the code, raised or held back. Each finding gets the id that its
     /// own code gives, because the end of this run matches it with older findings again.
     fn collect_reported_findings(&self, output: RunOutput) -> impl Iterator<Item = Finding> + use<> {
-        let builtin = self.record.reviewer == Runner::BUILTIN;
+        let builtin = self.record.reviewer == BUILTIN_REVIEWER;
         let own: HashMap<FindingId, FindingId> =
             output.recognised.into_iter().map(|known| (known.finding_id, known.reported_as)).collect();
         let reports = output.findings.into_iter().chain(output.held_back.into_iter().map(|held| held.finding));
@@ -330,7 +330,7 @@ impl RunWorker<'_> {
         guests: &[CarriedFinding],
         fates: &mut [HunkDecision],
     ) -> Result<(), RunnerError> {
-        if self.record.reviewer == Runner::BUILTIN {
+        if self.record.reviewer == BUILTIN_REVIEWER {
             return Ok(());
         }
         let is_carried = |fate: &HunkDecision| matches!(fate, HunkDecision::Carry { .. });
@@ -341,7 +341,7 @@ impl RunWorker<'_> {
             return Ok(());
         }
         let here: HashSet<&FindingId> = guests.iter().map(|guest| &guest.finding.finding_id).collect();
-        for (id, path, lines) in self.runner.find_places_to_judge(&self.record, &paths)? {
+        for (id, path, lines) in self.services.findings().find_places_to_judge(&self.record, &paths)? {
             for (hunk, fate) in open.iter().zip(fates.iter_mut()) {
                 if is_carried(fate) && !here.contains(&id) && hunk.file.path == path && hunk.lines.overlaps(lines) {
                     *fate = HunkDecision::Send(SendReason::ToJudge);
@@ -375,7 +375,7 @@ impl RunWorker<'_> {
         let mut coverage = self.record.coverage.clone();
         coverage.set_carried(&plan.carried);
         let (files_carried, hunks_carried) = (coverage.files_carried, coverage.hunks_carried);
-        self.record = self.runner.store.update_run(&self.record.run_id, self.now(), |record| {
+        self.record = self.services.store.update_run(&self.record.run_id, self.now(), |record| {
             (record.coverage.files_carried, record.coverage.hunks_carried) = (files_carried, hunks_carried);
             record.carried_over_from.get_or_insert(most);
             record.saved_token_estimate = record.saved_token_estimate.saturating_add(saved);

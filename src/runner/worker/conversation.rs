@@ -25,7 +25,7 @@ use crate::runner::prompt::code_context::{ContextTaskInput, summarize_packed};
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, PreparedTask};
 use crate::runner::worker::report_validation::ReportValidator;
 use crate::runner::worker::{CancelWatch, RunWorker};
-use crate::runner::{Runner, RunnerError, conclude};
+use crate::runner::{RunnerError, Services, conclude};
 use crate::store::{HeartbeatState, HeartbeatWriter, PaidAnswer};
 
 /// Interval at which a paused worker checks whether it may go on.
@@ -50,14 +50,15 @@ impl RunWorker<'_> {
         known: Vec<Finding>,
     ) -> Result<ReviewOutcome, RunnerError> {
         self.flush()?;
-        let entries = self.runner.store.read_journal(&self.record.run_id)?;
+        let entries = self.services.store.read_journal(&self.record.run_id)?;
         let events = || entries.iter().map(|entry| &entry.event);
         if !plan.files.is_empty() && plan.open_files().is_empty() {
             return self
                 .conclude_without_model(ReviewTask::nothing_to_send(plan, known), ResumeLog::from_events(events()));
         }
         let opened = match self
-            .runner
+            .services
+            .reviewers()
             .open_model(&self.record.reviewer, &self.record, &|| self.cancel_watch.check().is_some())
         {
             Ok(opened) => opened,
@@ -75,18 +76,22 @@ impl RunWorker<'_> {
             }
             Err(error) => return Err(error),
         };
-        let mut tools = self.runner.build_toolbox(&self.record, change, opened.mask)?;
+        let mut tools = self.services.prompts().build_toolbox(&self.record, change, opened.mask)?;
         let commit = self.record.snapshot_commit.clone();
         // Command-line agents search the code by themselves.
-        let is_indexed = self.runner.model_settings(&opened.name)?.kind != ReviewerKind::Command;
+        let is_indexed = self.services.reviewers().model_settings(&opened.name)?.kind != ReviewerKind::Command;
         // If the run is cancelled now, the check before the first turn ends it.
         let asked = &self.cancel_watch;
         let cancelled = || asked.check().is_some();
-        let ready = if is_indexed { self.runner.prepare_index(&commit, &cancelled) } else { IndexReadiness::default() };
-        let who = self.runner.task_reviewer(&opened)?;
+        let ready = if is_indexed {
+            self.services.indexer().prepare_index(&commit, &cancelled)
+        } else {
+            IndexReadiness::default()
+        };
+        let who = self.services.reviewers().task_reviewer(&opened)?;
         let asked = (&ready, &ContextTaskInput::default(), &cancelled as &dyn Fn() -> bool);
         let PreparedTask { task, packed } =
-            self.runner.prepare_task(who, &self.record, change, (plan, known), asked)?;
+            self.services.prompts().prepare_task(who, &self.record, change, (plan, known), asked)?;
         let IndexReadiness { index, mut indexing, repaired, .. } = ready;
         self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
         if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {
@@ -94,11 +99,11 @@ impl RunWorker<'_> {
         }
         match index.filter(|index| index.completeness() == IndexCompleteness::Whole) {
             Some(index) => tools.set_index(index),
-            None if is_indexed && indexing.is_none() => indexing = self.runner.start_indexing(&commit),
+            None if is_indexed && indexing.is_none() => indexing = self.services.indexer().start_indexing(&commit),
             None => {}
         }
-        let bench = ReportValidator::new(self.runner, &self.record, change)?;
-        let pulse = self.runner.store.start_heartbeat(&self.record.run_id, self.now());
+        let bench = ReportValidator::new(self.services, &self.record, change)?;
+        let pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
         let mut talk = ConversationResources { opened, tools, bench, pulse, indexing };
         let mut recorded = ResumeLog::from_events(events());
         let mut dialog = ConversationEngine::new();
@@ -142,7 +147,7 @@ impl RunWorker<'_> {
         }
         self.record_spending(&dialog, &mut talk)?;
         // Includes the notes of the runner and of earlier attempts.
-        let entries = self.runner.store.read_journal(&self.record.run_id)?;
+        let entries = self.services.store.read_journal(&self.record.run_id)?;
         outcome.notes = JournalState::from_events(entries.iter().map(|entry| &entry.event)).notes;
         Ok(outcome)
     }
@@ -180,7 +185,7 @@ impl RunWorker<'_> {
         talk.pulse.set_spending(self.now(), spent.cost, spent.usage);
         if self.record.tokens != spent.usage {
             let now = self.now();
-            self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
+            self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
                 conclude::record_cost(spent, record);
             })?;
         }
@@ -195,11 +200,11 @@ impl RunWorker<'_> {
         talk: &mut ConversationResources,
     ) -> Result<Option<ConversationEvent>, RunnerError> {
         let run = self.record.run_id.clone();
-        if self.runner.is_paused(&run)? {
+        if self.services.control().is_paused(&run)? {
             self.buffer.push(RunEvent::Paused);
             self.flush()?;
             talk.pulse.set_state(self.now(), HeartbeatState::Paused);
-            while self.cancel_watch.check().is_none() && self.runner.is_paused(&run)? {
+            while self.cancel_watch.check().is_none() && self.services.control().is_paused(&run)? {
                 std::thread::sleep(PAUSE_POLL_INTERVAL);
             }
             self.buffer.push(RunEvent::Resumed);
@@ -208,7 +213,7 @@ impl RunWorker<'_> {
             return Ok(Some(ConversationEvent::CancelAsked(reason)));
         }
         let free = talk.opened.facts.is_free();
-        let day = self.runner.check_daily_budget()?.filter(|_| !free);
+        let day = self.services.reviewers().check_daily_budget()?.filter(|_| !free);
         Ok(day.or_else(|| dialog.budget_problem()).map(ConversationEvent::BudgetExceeded))
     }
 
@@ -223,7 +228,7 @@ impl RunWorker<'_> {
             talk.pulse.begin_turn(self.now(), turn);
             let mut watching = AnswerProgress {
                 asked: &self.cancel_watch,
-                runner: self.runner,
+                services: self.services,
                 pulse: &mut talk.pulse,
                 began: Instant::now(),
                 first: None,
@@ -251,10 +256,10 @@ impl RunWorker<'_> {
             };
             self.buffer.push(RunEvent::Note { text: format!("turn {turn}: {}; {next} takes over", error.summary) });
             self.flush()?;
-            match self.runner.open_model(&next, &self.record, &|| self.cancel_watch.check().is_some()) {
+            match self.services.reviewers().open_model(&next, &self.record, &|| self.cancel_watch.check().is_some()) {
                 Ok(opened) => {
                     talk.opened = opened;
-                    let identity = self.runner.resolve_identity(Some(&next))?;
+                    let identity = self.services.reviewers().resolve_identity(Some(&next))?;
                     self.buffer.push(RunEvent::TookOver {
                         turn,
                         reviewer: identity.reviewer,
@@ -291,7 +296,7 @@ impl RunWorker<'_> {
             cost,
         };
         let free = opened.facts.is_free();
-        if !free && let Err(error) = self.runner.spending().append(&paid) {
+        if !free && let Err(error) = self.services.reviewers().spending().append(&paid) {
             // The run's own record still contains the cost.
             tracing::warn!(run = %self.record.run_id, %error, "what was paid is missing from the account of the day");
         }
@@ -335,7 +340,7 @@ impl RunWorker<'_> {
 /// The observer of one answer.
 struct AnswerProgress<'a> {
     asked: &'a CancelWatch<'a>,
-    runner: &'a Runner,
+    services: &'a Services,
     pulse: &'a mut HeartbeatWriter,
     began: Instant,
     first: Option<Duration>,
@@ -345,7 +350,7 @@ struct AnswerProgress<'a> {
 
 impl ChatObserver for AnswerProgress<'_> {
     fn on_progress(&mut self, progress: ChatProgress) {
-        let now = self.runner.ambient.now();
+        let now = self.services.ambient.now();
         match progress {
             ChatProgress::Sent => self.pulse.set_state(now, HeartbeatState::Waiting),
             ChatProgress::Bytes(bytes) => {

@@ -20,7 +20,7 @@ use crate::review::{
 };
 use crate::reviewers::{self, Reviewer, ReviewerError};
 use crate::runner::conclude::{self, elapsed_ms};
-use crate::runner::{Runner, RunnerError, indexing, known_runs, process};
+use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, indexing, known_runs, process};
 use crate::store::{JournalWriter, RunLock, StoreError, StoreView};
 
 /// Time that a worker waits for the lock of a pending run. Another worker may hold the lock while it checks for a free
@@ -40,7 +40,13 @@ enum ClaimResult {
     Over,
 }
 
-impl Runner {
+/// Service that executes one run in the process of its worker.
+#[derive(Clone, Copy)]
+pub struct Worker<'a> {
+    pub(in crate::runner) services: &'a Services,
+}
+
+impl Worker<'_> {
     /// Executes one run to its end, then settles dead runs and starts the next pending one. Returns at once if another
     /// worker has the run, the run has ended, or no slot is free.
     ///
@@ -55,28 +61,28 @@ impl Runner {
             // The process that has the run, or a slot, starts the next run.
             ClaimResult::Taken | ClaimResult::NoSlot => return Ok(()),
             ClaimResult::Over => {
-                self.start_pending_or_log();
+                self.services.launcher().start_pending_or_log();
                 return Ok(());
             }
         };
-        let may_learn = self.may_learn_from(&record);
-        let worked = RunWorker::new(self, record).and_then(RunWorker::execute);
+        let may_learn = self.services.learning().may_learn_from(&record);
+        let worked = RunWorker::new(self.services, record).and_then(RunWorker::execute);
         if let Err(error) = &worked {
             tracing::error!(%run, %error, "the run ends because its worker cannot go on");
             self.fail_run(run, error)?;
         }
         drop(lock);
         // Also recovers the runs of other workers that died, because perhaps no other process will.
-        let recovered = self.recover();
-        if let Err(error) = self.remove_leftovers() {
+        let recovered = self.services.recovery().recover();
+        if let Err(error) = self.services.recovery().remove_leftovers() {
             tracing::warn!(%error, "what dead processes left stays");
         }
-        self.run_housekeeping();
+        self.services.recovery().run_housekeeping();
         if may_learn {
-            self.learn_after_run();
+            self.services.learning().learn_after_run();
         }
         if let Some(commit) = worked? {
-            self.index_after_review(&commit);
+            self.services.indexer().index_after_review(&commit);
         }
         recovered.map(drop)
     }
@@ -85,40 +91,40 @@ impl Runner {
     fn claim_run(&self, run: &RunId) -> Result<ClaimResult, RunnerError> {
         let give_up = Instant::now() + MAX_CLAIM_WAIT;
         let lock = loop {
-            if let Some(lock) = self.store.lock_run(run)? {
+            if let Some(lock) = self.services.store.lock_run(run)? {
                 break lock;
             }
-            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+            let Some(record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if record.status != RunStatus::Pending || Instant::now() > give_up {
                 return Ok(ClaimResult::Taken);
             }
             std::thread::sleep(Duration::from_millis(10));
         };
-        self.store.with_lock_as(move |locked| {
+        self.services.store.with_lock_as(move |locked| {
             // Every result but `Mine` drops the run's lock inside this closure, under the store's lock, so that no
             // later reader finds it held.
             let lock = lock;
-            let Some(record) = self.store.run(run)? else { return Err(self.no_run_error(run)) };
+            let Some(record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if record.status != RunStatus::Pending {
                 return Ok(ClaimResult::Over);
             }
             let view = locked.runs_view()?;
             let mut busy = 0;
             for row in known_runs::run_rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str()) {
-                if row.id.parse().is_ok_and(|id| self.has_worker(&id)) {
+                if row.id.parse().is_ok_and(|id| self.services.has_worker(&id)) {
                     busy += 1;
                 }
             }
-            if let Err(error) = self.store.clear_failed_starts(run) {
+            if let Err(error) = self.services.store.clear_failed_starts(run) {
                 tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
             }
-            if busy >= self.settings.max_parallel_runs.max(1) || self.must_wait(&record) {
+            if busy >= self.services.settings.max_parallel_runs.max(1) || self.services.launcher().must_wait(&record) {
                 // Released under the store's lock, like the run's lock, so that the next process that ends finds the
                 // run startable.
                 process::unlock_input();
                 return Ok(ClaimResult::NoSlot);
             }
-            let now = self.ambient.now();
+            let now = self.services.ambient.now();
             let record = locked.update_run(run, now, |record| {
                 record.status = RunStatus::Snapshotting;
                 record.attempt += 1;
@@ -146,18 +152,18 @@ impl Runner {
             | RunnerError::WatcherStays { .. }
             | RunnerError::Fix(_) => ErrorClass::Internal,
         };
-        let Some(record) = self.store.run(run)? else { return Ok(()) };
-        let entries = self.store.read_journal(run)?;
+        let Some(record) = self.services.store.run(run)? else { return Ok(()) };
+        let entries = self.services.store.read_journal(run)?;
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
         let mut outcome = conclude::failed_outcome(&replayed, class, error.to_string());
-        self.conclude_run(run, &mut outcome, record.phase_timings)?;
+        self.services.closer().conclude_run(run, &mut outcome, record.phase_timings)?;
         Ok(())
     }
 }
 
 /// A run in the hands of its worker.
 pub(in crate::runner) struct RunWorker<'a> {
-    pub(in crate::runner) runner: &'a Runner,
+    pub(in crate::runner) services: &'a Services,
     pub(in crate::runner) record: RunRecord,
     journal: JournalWriter,
     /// Journal entries that are not written yet. They are written together, before anything that cannot be undone.
@@ -173,12 +179,12 @@ pub(in crate::runner) struct RunWorker<'a> {
 }
 
 impl<'a> RunWorker<'a> {
-    fn new(runner: &'a Runner, record: RunRecord) -> Result<Self, RunnerError> {
-        let journal = runner.store.open_journal(&record.run_id)?;
-        let asked = CancelWatch::new(runner, record.run_id.clone());
+    fn new(services: &'a Services, record: RunRecord) -> Result<Self, RunnerError> {
+        let journal = services.store.open_journal(&record.run_id)?;
+        let asked = CancelWatch::new(services, record.run_id.clone());
         let timings = record.phase_timings;
         Ok(Self {
-            runner,
+            services,
             record,
             journal,
             buffer: Vec::new(),
@@ -198,12 +204,12 @@ impl<'a> RunWorker<'a> {
         self.buffer.extend([started, RunEvent::Phase { status: RunStatus::Snapshotting }]);
         self.flush()?;
         self.copy_earlier_journal()?;
-        let entries = self.runner.store.read_journal(&run)?;
+        let entries = self.services.store.read_journal(&run)?;
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
 
-        let filter = self.runner.filter();
+        let filter = self.services.filter();
         let change =
-            self.runner.repo.compute_changeset(&self.record.base_commit, &self.record.snapshot_commit, &filter);
+            self.services.repo.compute_changeset(&self.record.base_commit, &self.record.snapshot_commit, &filter);
         let frozen = self.now();
         self.timings.snapshot_ms += elapsed_ms(began, frozen);
         let mut outcome = match change {
@@ -221,11 +227,11 @@ impl<'a> RunWorker<'a> {
         self.enter_phase(RunStatus::Resolving)?;
         self.timings.resolve_ms += elapsed_ms(reviewed, self.now());
         let status = outcome.status;
-        let concluded = self.runner.conclude_run(&run, &mut outcome, self.timings)?;
+        let concluded = self.services.closer().conclude_run(&run, &mut outcome, self.timings)?;
         self.buffer.push(RunEvent::Finished { status });
         self.flush()?;
-        if self.runner.may_learn_from(&concluded) {
-            self.runner.record_matches(&concluded.snapshot_commit, &outcome.findings);
+        if self.services.learning().may_learn_from(&concluded) {
+            self.services.learning().record_matches(&concluded.snapshot_commit, &outcome.findings);
         }
         Ok((self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES).then_some(self.record.snapshot_commit))
     }
@@ -234,7 +240,7 @@ impl<'a> RunWorker<'a> {
     /// interrupted.
     fn copy_earlier_journal(&mut self) -> Result<(), RunnerError> {
         let Some(from) = self.record.resumed_from.clone() else { return Ok(()) };
-        let store = &self.runner.store;
+        let store = &self.services.store;
         let own = store.read_journal(&self.record.run_id)?;
         let mut ids: HashSet<FindingId> = HashSet::new();
         let mut paths: HashSet<String> = HashSet::new();
@@ -282,25 +288,25 @@ impl<'a> RunWorker<'a> {
         replayed: JournalState,
         entries: &[JournalEntry],
     ) -> Result<ReviewOutcome, RunnerError> {
-        let identity = self.runner.resolve_identity(Some(&self.record.reviewer))?;
+        let identity = self.services.reviewers().resolve_identity(Some(&self.record.reviewer))?;
         self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
         let now = self.now();
-        self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
+        self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
             record.status = RunStatus::Reviewing;
             // The settings may have changed since the request.
             record.prompt_policy_version = identity.policy_version;
         })?;
-        if identity.reviewer != Runner::BUILTIN {
+        if identity.reviewer != BUILTIN_REVIEWER {
             // This attempt tries again where an earlier attempt failed.
             let mut plan = self.build_plan(change, None);
             let known = self.carry_over(change, &mut plan, entries)?;
             return self.run_conversation(change, plan, known);
         }
         self.failure.clone_from(&replayed.failure);
-        let mut reviewer = self.runner.open_builtin(&self.record)?;
+        let mut reviewer = self.services.reviewers().open_builtin(&self.record)?;
         let mut plan = self.build_plan(change, Some(reviewer.as_ref()));
         self.carry_over(change, &mut plan, entries)?;
-        let entries = self.runner.store.read_journal(&self.record.run_id)?;
+        let entries = self.services.store.read_journal(&self.record.run_id)?;
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
         let mut engine = UnitEngine::new();
         let mut effects = engine.handle(UnitEvent::Started(plan, Box::new(replayed)));
@@ -323,7 +329,7 @@ impl<'a> RunWorker<'a> {
 
     /// Builds the plan. `reviewer` is `None` for a model, which does not review in units.
     fn build_plan(&self, change: &Changeset, reviewer: Option<&dyn Reviewer>) -> ReviewPlan {
-        let keys = self.runner.hunk_keys(&self.record.reviewer, change);
+        let keys = self.services.worker().hunk_keys(&self.record.reviewer, change);
         let files = change.files.iter().zip(keys).map(|(file, keys)| PlannedFile {
             path: file.path.clone(),
             hunks: file.hunks.iter().map(|hunk| hunk.new_range()).collect(),
@@ -391,7 +397,7 @@ impl<'a> RunWorker<'a> {
     pub(in crate::runner) fn stamp(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
         let view = match &self.earlier {
             Some(view) => view,
-            None => self.earlier.insert(self.runner.store.view()?),
+            None => self.earlier.insert(self.services.store.view()?),
         };
         let run = &self.record.run_id;
         finding.first_run_id = view
@@ -400,7 +406,7 @@ impl<'a> RunWorker<'a> {
             .unwrap_or_else(|| run.clone());
         finding.last_run_id = run.clone();
         finding.detail_ref = format!("outputs/{run}.json#{}", finding.finding_id);
-        finding.reported_at = self.runner.ambient.now();
+        finding.reported_at = self.services.ambient.now();
         Ok(())
     }
 
@@ -408,7 +414,7 @@ impl<'a> RunWorker<'a> {
         self.buffer.push(RunEvent::Phase { status });
         self.flush()?;
         let (now, timings) = (self.now(), self.timings);
-        self.record = self.runner.store.update_run(&self.record.run_id, now, |record| {
+        self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
             record.status = status;
             record.phase_timings = timings;
         })?;
@@ -418,17 +424,17 @@ impl<'a> RunWorker<'a> {
     /// Writes the buffered entries durably into the journal.
     pub(in crate::runner) fn flush(&mut self) -> Result<(), RunnerError> {
         let events = std::mem::take(&mut self.buffer);
-        Ok(self.journal.append_all(self.runner.ambient.now(), &events)?)
+        Ok(self.journal.append_all(self.services.ambient.now(), &events)?)
     }
 
     pub(in crate::runner) fn now(&self) -> Time {
-        self.runner.ambient.now()
+        self.services.ambient.now()
     }
 }
 
 /// Checks for a cancellation of the run: looks at the size of a file, and reads the record only if the file has grown.
 pub(in crate::runner) struct CancelWatch<'a> {
-    runner: &'a Runner,
+    services: &'a Services,
     run: RunId,
     file: PathBuf,
     looked: Cell<Option<Instant>>,
@@ -437,9 +443,9 @@ pub(in crate::runner) struct CancelWatch<'a> {
 }
 
 impl<'a> CancelWatch<'a> {
-    fn new(runner: &'a Runner, run: RunId) -> Self {
-        let file = runner.store.runs_path();
-        Self { runner, run, file, looked: Cell::new(None), size: Cell::new(0), answer: Cell::new(None) }
+    fn new(services: &'a Services, run: RunId) -> Self {
+        let file = services.store.runs_path();
+        Self { services, run, file, looked: Cell::new(None), size: Cell::new(0), answer: Cell::new(None) }
     }
 
     pub(in crate::runner) fn check(&self) -> Option<CancelReason> {
@@ -452,7 +458,7 @@ impl<'a> CancelWatch<'a> {
         // The next check may be able to read the file.
         let Ok(size) = std::fs::metadata(&self.file).map(|metadata| metadata.len()) else { return None };
         if size != self.size.get()
-            && let Ok(Some(record)) = self.runner.store.run(&self.run)
+            && let Ok(Some(record)) = self.services.store.run(&self.run)
         {
             self.size.set(size);
             self.answer.set(record.cancel_reason);

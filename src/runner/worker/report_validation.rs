@@ -9,7 +9,7 @@ use crate::index::chunk::chunk_file;
 use crate::masking::Mask;
 use crate::review::{FileText, ReportValidation, ScopeLines, apply_replacement, validate_report};
 use crate::reviewers::analyzer;
-use crate::runner::{Runner, RunnerError};
+use crate::runner::{RunnerError, Services};
 use crate::syntax::language::Language;
 
 /// Maximum number of files in the cache.
@@ -49,14 +49,14 @@ impl ReportValidator {
     /// # Errors
     ///
     /// If the repository cannot be opened.
-    pub fn new(runner: &Runner, record: &RunRecord, change: &Changeset) -> Result<Self, RunnerError> {
+    pub fn new(services: &Services, record: &RunRecord, change: &Changeset) -> Result<Self, RunnerError> {
         let lines = |file: &crate::git::FileChange| -> Vec<LineRange> {
             file.hunks.iter().map(|hunk| hunk.new_range()).collect()
         };
         let scope = ScopeLines::new(change.files.iter().map(|file| (file.path.clone(), lines(file))));
-        let root = runner.repo.root().to_string_lossy().into_owned();
+        let root = services.repo.root().to_string_lossy().into_owned();
         Ok(Self {
-            repo: Repo::discover(&runner.repo.root())?,
+            repo: Repo::discover(&services.repo.root())?,
             run_id: record.run_id.clone(),
             commit: record.snapshot_commit.clone(),
             scope: scope.with_roots([root, record.worktree.clone()]),

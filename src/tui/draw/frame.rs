@@ -15,7 +15,7 @@ use super::super::theme::Role;
 use super::super::update;
 use super::painter::Painter;
 use crate::domain::{RunStatus, WatchMode, text};
-use crate::runner::Runner;
+use crate::runner::BUILTIN_REVIEWER;
 use crate::store::{RunRow, WatcherInfo, WatcherStatus};
 
 /// Draws a message on a screen that is too small.
@@ -282,7 +282,7 @@ fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)>
 
 /// Returns the pause or resume action if the run supports it.
 fn pause_action(app: &App) -> Option<(Action, &'static str)> {
-    let run = update::pausable_run(app).filter(|run| run.reviewer != Runner::BUILTIN)?;
+    let run = update::pausable_run(app).filter(|run| run.reviewer != BUILTIN_REVIEWER)?;
     Some((Action::Pause, if run.paused { "go on" } else { "pause" }))
 }
 

@@ -6,7 +6,7 @@ use super::confirm::{ConfirmAction, confirm_if_idle};
 use super::menu::{MenuChoice, MenuItem, MenuView};
 use crate::domain::patch::{FilePatch, PatchHunk, PatchLineKind, parse_patch};
 use crate::domain::{FindingId, Fix, FixId, FixStatus, text};
-use crate::runner::Runner;
+use crate::runner::BUILTIN_REVIEWER;
 use crate::tui::app::{App, NoticeLevel};
 use crate::tui::doc::{Doc, DocLine};
 use crate::tui::keymap::{Action, KeyContext};
@@ -161,7 +161,7 @@ pub fn confirm_plan(app: &mut App, plan: Result<FixPlan, String>) {
         Err(error) => return app.show_notice(NoticeLevel::Error, format!("no fix: {error}")),
     };
     let what = text::format_count(plan.findings.len(), "finding");
-    let text = if plan.reviewer == Runner::BUILTIN {
+    let text = if plan.reviewer == BUILTIN_REVIEWER {
         format!("Fix {what} with exact suggestions? It costs nothing.")
     } else {
         let budget = app.session.budget;

@@ -32,7 +32,7 @@ use super::layout::ScreenLayout;
 use super::message::AppCommand;
 use super::terminal::MessageSender;
 use crate::ledger::metrics::Metrics;
-use crate::runner::Runner;
+use crate::runner::Services;
 use crate::store::StoreView;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
 
@@ -136,7 +136,7 @@ pub struct ViewWorkers {
 
 impl ViewWorkers {
     /// Starts the threads.
-    pub fn start(runner: &Runner, zone: TimeZone, messages: &MessageSender) -> Self {
+    pub fn start(runner: &Services, zone: TimeZone, messages: &MessageSender) -> Self {
         Self {
             stats: stats::start_worker(runner.store.clone(), zone, messages),
             knowledge: knowledge::start_worker(runner, messages),

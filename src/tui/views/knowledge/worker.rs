@@ -21,7 +21,7 @@ use crate::domain::{MuteAction, PatternId, text};
 use crate::knowledge::cache::{self, KnowledgeCache};
 use crate::knowledge::error::KnowledgeError;
 use crate::knowledge::{builtin_patterns, exchange, rank};
-use crate::runner::Runner;
+use crate::runner::{BUILTIN_REVIEWER, Services};
 use crate::store::{Store, StoreView, files};
 use crate::tui::effects::spawn_worker;
 use crate::tui::message::AppMessage;
@@ -48,7 +48,7 @@ pub struct KnowledgeWorker {
 }
 
 /// Starts the threads that execute requests and that report changes of the patterns.
-pub fn start_worker(runner: &Runner, messages: &MessageSender) -> Sender<(KnowledgeOrder, Arc<StoreView>)> {
+pub fn start_worker(runner: &Services, messages: &MessageSender) -> Sender<(KnowledgeOrder, Arc<StoreView>)> {
     let (requests, orders) = channel();
     let (touched, touches) = channel();
     let (worker, send) = (KnowledgeWorker::new(runner), messages.clone());
@@ -149,7 +149,7 @@ fn is_pattern_path(path: &Path, folder: &Path) -> bool {
 }
 
 impl KnowledgeWorker {
-    pub fn new(runner: &Runner) -> Self {
+    pub fn new(runner: &Services) -> Self {
         Self {
             cache: KnowledgeCache::open(&runner.paths.knowledge),
             folder: runner.paths.knowledge.clone(),
@@ -232,7 +232,7 @@ impl KnowledgeWorker {
         let mut wanted: HashSet<&PatternId> = all.map(|known| &known.pattern.id).collect();
         let mut places = HashMap::new();
         // Only the built-in reviewer uses patterns to find problems.
-        let runs = (0..view.run_count()).map(|index| view.run(index)).filter(|run| run.reviewer == Runner::BUILTIN);
+        let runs = (0..view.run_count()).map(|index| view.run(index)).filter(|run| run.reviewer == BUILTIN_REVIEWER);
         for run in runs.filter(|run| run.counts.iter().any(|count| *count > 0)).take(MAX_SEARCHED_RUNS) {
             let output = run.id.parse().ok().and_then(|id| self.store.output(&id).ok().flatten());
             for finding in output.into_iter().flat_map(|output| output.findings) {

@@ -1,0 +1,94 @@
+//! The dependencies of all services of the runner, and the services over them.
+
+use std::sync::Arc;
+
+use crate::config::{ClockAndIds, Paths, Settings};
+use crate::git::{FilterSettings, Repo};
+use crate::runner::{
+    FindingLifecycle, Fixer, Indexer, Launcher, Learning, PromptBuilder, Recovery, ReviewerAccess, RunCloser,
+    RunControl, Watcher, Worker,
+};
+use crate::store::Store;
+
+/// The name of the reviewer that needs no settings.
+pub const BUILTIN_REVIEWER: &str = "builtin";
+
+/// Dependencies of the services: one repository with its store, settings, folders and clock. Cheap to create, one per
+/// process. Each service is a view that borrows them.
+pub struct Services {
+    pub repo: Repo,
+    pub store: Store,
+    pub settings: Arc<Settings>,
+    pub paths: Paths,
+    pub ambient: ClockAndIds,
+}
+
+impl Services {
+    /// Returns the service for requests, starts and previews.
+    pub fn launcher(&self) -> Launcher<'_> {
+        Launcher { services: self }
+    }
+
+    /// Returns the service for cancelling, pausing and waiting.
+    pub fn control(&self) -> RunControl<'_> {
+        RunControl { services: self }
+    }
+
+    /// Returns the service that executes a run.
+    pub fn worker(&self) -> Worker<'_> {
+        Worker { services: self }
+    }
+
+    /// Returns the service for automatic reviews.
+    pub fn watcher(&self) -> Watcher<'_> {
+        Watcher { services: self }
+    }
+
+    /// Returns the service for fixes.
+    pub fn fixer(&self) -> Fixer<'_> {
+        Fixer { services: self }
+    }
+
+    /// Returns the service for recovery, leftovers and retention.
+    pub fn recovery(&self) -> Recovery<'_> {
+        Recovery { services: self }
+    }
+
+    /// Returns the service that ends runs.
+    pub fn closer(&self) -> RunCloser<'_> {
+        RunCloser { services: self }
+    }
+
+    /// Returns the service for the life of findings.
+    pub fn findings(&self) -> FindingLifecycle<'_> {
+        FindingLifecycle { services: self }
+    }
+
+    /// Returns the service for what a model is sent.
+    pub fn prompts(&self) -> PromptBuilder<'_> {
+        PromptBuilder { services: self }
+    }
+
+    /// Returns the service for reviewers of the settings.
+    pub fn reviewers(&self) -> ReviewerAccess<'_> {
+        ReviewerAccess { services: self }
+    }
+
+    /// Returns the service for learned patterns.
+    pub fn learning(&self) -> Learning<'_> {
+        Learning { services: self }
+    }
+
+    /// Returns the service for the repository index.
+    pub fn indexer(&self) -> Indexer<'_> {
+        Indexer { services: self }
+    }
+
+    /// Returns what of a change is left out of reviews.
+    pub(crate) fn filter(&self) -> FilterSettings {
+        FilterSettings {
+            max_file_bytes: self.settings.max_file_bytes,
+            ignored_paths: self.settings.ignored_paths.clone(),
+        }
+    }
+}
