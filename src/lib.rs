@@ -13,7 +13,7 @@
 //! store and write requests and dispositions.
 //!
 //! ```text
-//! key or command ─► runner::request ─► git: snapshot ─► policy::decide ─► store: append the run
+//! key or command ─► runner::Launcher ─► git: snapshot ─► policy::decide ─► store: append the run
 //!                                                      └► spawn `revdeck worker RUN` (detached, holds the lock)
 //! worker: engine.handle(event) ─► effects ─► reviewer, model or tools ─► event ─► engine … ─► journal ─► output ─► record
 //! store ─► tail ─► cockpit redraws            store ─► ledger::project ─► cli
@@ -52,8 +52,8 @@
 //!
 //! | command | process |
 //! |---|---|
-//! | `revdeck worker RUN` | reviews one run; ends in [`runner::Worker`] |
-//! | `revdeck watch` | requests reviews when the code moves; see [`runner::Watcher`] |
+//! | `revdeck worker RUN` | reviews one run; ends in [`runner::Services::worker`] |
+//! | `revdeck watch` | requests reviews when the code moves; see [`runner::RepoWatcher`] |
 //! | `revdeck fixer FIX` | makes a patch for findings |
 //! | `revdeck indexer COMMIT` | reads a tree into the index |
 //! | `revdeck keep` | supervises a command-line agent; see [`reviewers::command::supervisor`] |

@@ -143,11 +143,10 @@ impl RunCloser<'_> {
         record: &RunRecord,
     ) -> Result<RunRecord, RunnerError> {
         // A run without a worker has no journal, even if a file of that name exists.
-        let entries = match record.attempt {
-            0 => Vec::new(),
-            _ => self.services.store.read_journal(&record.run_id)?,
+        let replayed = match record.attempt {
+            0 => JournalState::default(),
+            _ => self.services.replay_journal(&record.run_id)?,
         };
-        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
         let status = end_status(record.cancel_reason);
         let reason = if record.attempt == 0 { "it had not begun" } else { "it waited for its next attempt" };
         let mut outcome = replayed.to_outcome(status, reason);

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use crate::config::{ClockAndIds, Paths, Settings};
+use crate::domain::RunId;
 use crate::git::{FilterSettings, Repo};
+use crate::review::JournalState;
 use crate::runner::{
     FindingLifecycle, Fixer, Indexer, Launcher, Learning, PromptBuilder, Recovery, ReviewerAccess, RunCloser,
     RunControl, Watcher, Worker,
 };
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// The name of the reviewer that needs no settings.
 pub const BUILTIN_REVIEWER: &str = "builtin";
@@ -84,7 +86,17 @@ impl Services {
         Indexer { services: self }
     }
 
-    /// Returns what of a change is left out of reviews.
+    /// Returns the state that the journal of a run describes.
+    ///
+    /// # Errors
+    ///
+    /// If the journal cannot be read.
+    pub(crate) fn replay_journal(&self, run: &RunId) -> Result<JournalState, StoreError> {
+        let entries = self.store.read_journal(run)?;
+        Ok(JournalState::from_events(entries.iter().map(|entry| &entry.event)))
+    }
+
+    /// Returns the settings that leave files out of reviews.
     pub(crate) fn filter(&self) -> FilterSettings {
         FilterSettings {
             max_file_bytes: self.settings.max_file_bytes,

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use crate::domain::{CancelReason, RunId, RunRecord, RunStatus};
-use crate::review::JournalState;
 use crate::runner::{CancelOutcome, RunControl, RunnerError, process};
 
 /// Time that a worker has to obey a cancellation before its process group is killed.
@@ -80,8 +79,7 @@ impl RunControl<'_> {
         let patience = Instant::now() + MAX_KILL_WAIT;
         let mut worker = 0;
         while self.services.store.is_live(run)? {
-            let entries = self.services.store.read_journal(run)?;
-            let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+            let replayed = self.services.replay_journal(run)?;
             // The lock's holder is the worker of the record's attempt. Its first journal entry contains its process id.
             // An older entry may name a process id that now belongs to another process.
             if replayed.attempt == record.attempt

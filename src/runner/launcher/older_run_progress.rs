@@ -36,8 +36,7 @@ impl Launcher<'_> {
         if record.is_paused() {
             return Ok(Some(RunProgress::new_idle(WorkerState::Paused)));
         }
-        let entries = self.services.store.read_journal(&id)?;
-        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+        let replayed = self.services.replay_journal(&id)?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let carried = replayed.carried().iter().map(|carried| carried.file.hunks.len()).sum();
         let delivered = replayed.covered().iter().map(|file| file.hunks.len()).sum();

@@ -124,8 +124,10 @@ impl Launcher<'_> {
             if record.status != RunStatus::Pending {
                 return Ok(());
             }
-            let entries = if record.attempt == 0 { Vec::new() } else { self.services.store.read_journal(run)? };
-            let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+            let replayed = match record.attempt {
+                0 => JournalState::default(),
+                _ => self.services.replay_journal(run)?,
+            };
             let log = self.services.paths.logs.join(WORKER_LOG);
             let text = format!(
                 "{MAX_ATTEMPTS} workers were started for it and none of them came as far as beginning; {} says why",

@@ -1,11 +1,88 @@
 //! Recovers runs without a worker: each run is completed, ended as requested, resumed or marked as lost. No finding is
 //! lost.
 
-use crate::domain::{ErrorClass, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
+use crate::domain::{CancelReason, ErrorClass, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::JournalState;
 use crate::runner::{RecoveredRun, Recovery, RecoveryOutcome, RunnerError, conclude, known_runs};
 use crate::store::RecoveryNotice;
+
+/// Facts about a working run whose lock is free, from which its recovery is decided.
+#[derive(Debug, Clone, Copy)]
+struct DeadRunFacts {
+    /// The worker has written the run's output.
+    has_output: bool,
+    /// The reason for which the run was asked to end.
+    end_asked: Option<CancelReason>,
+    /// The attempt in which the worker died, counted from 1.
+    attempt: u32,
+    /// The last turn of the journal.
+    turn: Option<u32>,
+    /// The snapshot and the journal can be read.
+    can_resume: bool,
+}
+
+/// Decision about a working run whose lock is free, with its cause in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum RecoveryDecision {
+    /// Take status and results from the written output.
+    Complete { cause: String },
+    /// End the run as it was asked.
+    End { status: RunStatus, cause: String },
+    /// Make the run pending for its next attempt.
+    Resume { cause: String },
+    /// Mark the run as lost.
+    Lose { cause: String },
+}
+
+impl RecoveryDecision {
+    fn into_cause(self) -> String {
+        match self {
+            Self::Complete { cause } | Self::End { cause, .. } | Self::Resume { cause } | Self::Lose { cause } => cause,
+        }
+    }
+}
+
+/// Decides how a working run whose lock is free is settled.
+fn decide_recovery(facts: &DeadRunFacts) -> RecoveryDecision {
+    let &DeadRunFacts { has_output, end_asked, attempt, turn, can_resume } = facts;
+    if has_output {
+        return RecoveryDecision::Complete { cause: "worker died after it had written its result".to_owned() };
+    }
+    if end_asked.is_some() {
+        let cause = "its worker did not answer".to_owned();
+        return RecoveryDecision::End { status: conclude::end_status(end_asked), cause };
+    }
+    // The position of the dead worker, as far as it is known.
+    let place = match turn {
+        Some(turn) => format!("turn {turn}"),
+        None => format!("attempt {attempt}"),
+    };
+    if attempt < MAX_ATTEMPTS && can_resume {
+        let cause = match turn {
+            Some(_) => format!("worker died in {place}, attempt {attempt} of {MAX_ATTEMPTS}"),
+            None => format!("worker died in {place} of {MAX_ATTEMPTS}"),
+        };
+        return RecoveryDecision::Resume { cause };
+    }
+    RecoveryDecision::Lose {
+        cause: match can_resume {
+            true => format!("worker died in {place}"),
+            false => format!("worker died in {place} and the snapshot is gone"),
+        },
+    }
+}
+
+/// Takes over the results of a written output into the run's record.
+fn adopt_output(record: &mut RunRecord, written: RunRecord) {
+    let RunRecord { status, phase_timings, coverage, finding_counts, finding_digests, summary, .. } = written;
+    (record.status, record.phase_timings) = (status, phase_timings);
+    (record.coverage, record.finding_counts) = (coverage, finding_counts);
+    (record.finding_digests, record.summary) = (finding_digests, summary);
+    record.answered_by = written.answered_by;
+    (record.error_class, record.error_summary) = (written.error_class, written.error_summary);
+    record.cancel_reason = record.cancel_reason.or(written.cancel_reason);
+}
 
 impl Recovery<'_> {
     /// Settles unfinished runs whose lock is free: completes them from their output, ends them as requested, resumes
@@ -58,65 +135,65 @@ impl Recovery<'_> {
             return Ok(None);
         }
         let entries = self.services.store.read_journal(run)?;
-        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
-        let findings = u32::try_from(replayed.finding_count()).unwrap_or(u32::MAX);
-        let attempt = record.attempt;
-        let recovered = |status, cause: &str| {
-            let became = RecoveryOutcome::Settled { status, cause: cause.to_owned(), findings };
-            Ok(Some(RecoveredRun { run_id: run.clone(), outcome: became }))
+        let journal = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+        let findings = u32::try_from(journal.finding_count()).unwrap_or(u32::MAX);
+        let output = self.read_written_output(run);
+        let end_asked = record.cancel_reason.or(journal.cancel_asked);
+        let facts = DeadRunFacts {
+            has_output: output.is_some(),
+            end_asked,
+            attempt: record.attempt,
+            turn: entries.iter().rev().find_map(|entry| event_turn(&entry.event)),
+            // Expensive, and needed only for a run that is neither written nor asked to end.
+            can_resume: output.is_none() && end_asked.is_none() && self.services.launcher().can_resume(&record),
         };
-        // The position of the dead worker, as far as it is known.
-        let turn = entries.iter().rev().find_map(|entry| event_turn(&entry.event));
-        let place = match turn {
-            Some(turn) => format!("turn {turn}"),
-            None => format!("attempt {attempt}"),
-        };
+        let decision = decide_recovery(&facts);
+        let status = self.carry_out(&decision, record, &journal, output)?;
+        let outcome = RecoveryOutcome::Settled { status, cause: decision.into_cause(), findings };
+        Ok(Some(RecoveredRun { run_id: run.clone(), outcome }))
+    }
 
-        if let Some(output) = self.read_written_output(run) {
-            let settled = self.services.closer().close_run(run, |record| {
-                let RunRecord { status, phase_timings, coverage, finding_counts, finding_digests, summary, .. } =
-                    output.run;
-                (record.status, record.phase_timings) = (status, phase_timings);
-                (record.coverage, record.finding_counts) = (coverage, finding_counts);
-                (record.finding_digests, record.summary) = (finding_digests, summary);
-                record.answered_by = output.run.answered_by;
-                (record.error_class, record.error_summary) = (output.run.error_class, output.run.error_summary);
-                record.cancel_reason = record.cancel_reason.or(output.run.cancel_reason);
-            })?;
-            let cause = "worker died after it had written its result";
-            self.record_end(run, &replayed, settled.status, cause)?;
-            return recovered(settled.status, cause);
-        }
-        let asked = record.cancel_reason.or(replayed.cancel_asked);
-        if asked.is_some() {
-            let status = conclude::end_status(asked);
-            let cause = "its worker did not answer";
-            self.services.closer().conclude_run(run, &mut replayed.to_outcome(status, cause), record.phase_timings)?;
-            self.record_end(run, &replayed, status, cause)?;
-            return recovered(status, cause);
-        }
-        let snapshot = self.services.launcher().can_resume(&record);
-        if attempt < MAX_ATTEMPTS && snapshot {
-            let cause = match turn {
-                Some(_) => format!("worker died in {place}, attempt {attempt} of {MAX_ATTEMPTS}"),
-                None => format!("worker died in {place} of {MAX_ATTEMPTS}"),
-            };
-            let text = format!("{cause}; resumed");
-            self.services.store.open_journal(run)?.append(self.services.ambient.now(), RunEvent::Note { text })?;
-            self.services.store.with_lock_as(|locked| {
-                locked.update_run(run, self.services.ambient.now(), |record| record.status = RunStatus::Pending)
-            })?;
-            return recovered(RunStatus::Pending, &cause);
-        }
-        let reason = match snapshot {
-            true => format!("worker died in {place}"),
-            false => format!("worker died in {place} and the snapshot is gone"),
+    /// Carries out a decision about a run whose lock is held. Returns the new status.
+    fn carry_out(
+        &self,
+        decision: &RecoveryDecision,
+        record: RunRecord,
+        journal: &JournalState,
+        output: Option<RunOutput>,
+    ) -> Result<RunStatus, RunnerError> {
+        let run = &record.run_id;
+        let (status, cause) = match decision {
+            RecoveryDecision::Complete { cause } => {
+                let settled = self.services.closer().close_run(run, |record| {
+                    if let Some(output) = output {
+                        adopt_output(record, output.run);
+                    }
+                })?;
+                (settled.status, cause)
+            }
+            RecoveryDecision::End { status, cause } => {
+                let mut outcome = journal.to_outcome(*status, cause);
+                self.services.closer().conclude_run(run, &mut outcome, record.phase_timings)?;
+                (*status, cause)
+            }
+            RecoveryDecision::Resume { cause } => {
+                let now = || self.services.ambient.now();
+                let text = format!("{cause}; resumed");
+                self.services.store.open_journal(run)?.append(now(), RunEvent::Note { text })?;
+                self.services.store.with_lock_as(|locked| {
+                    locked.update_run(run, now(), |record| record.status = RunStatus::Pending)
+                })?;
+                return Ok(RunStatus::Pending);
+            }
+            RecoveryDecision::Lose { cause } => {
+                let mut outcome = journal.to_outcome(RunStatus::Lost, cause);
+                outcome.failure = Some((ErrorClass::WorkerDied, cause.clone()));
+                self.services.closer().conclude_run(run, &mut outcome, record.phase_timings)?;
+                (RunStatus::Lost, cause)
+            }
         };
-        let mut outcome = replayed.to_outcome(RunStatus::Lost, &reason);
-        outcome.failure = Some((ErrorClass::WorkerDied, reason.clone()));
-        self.services.closer().conclude_run(run, &mut outcome, record.phase_timings)?;
-        self.record_end(run, &replayed, RunStatus::Lost, &reason)?;
-        recovered(RunStatus::Lost, &reason)
+        self.record_end(run, journal, status, cause)?;
+        Ok(status)
     }
 
     /// Reads the output if the worker has written it.
@@ -174,6 +251,47 @@ impl RecoveredRun {
                 findings: *findings,
             }),
             RecoveryOutcome::Stuck(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEAD: DeadRunFacts =
+        DeadRunFacts { has_output: false, end_asked: None, attempt: 1, turn: None, can_resume: true };
+
+    fn decide(facts: DeadRunFacts) -> RecoveryDecision {
+        decide_recovery(&facts)
+    }
+
+    #[test]
+    fn a_written_output_comes_before_a_request_to_end_and_both_before_the_next_attempt() {
+        let asked = DeadRunFacts { end_asked: Some(CancelReason::UserStop), ..DEAD };
+        let written = RecoveryDecision::Complete { cause: "worker died after it had written its result".to_owned() };
+        assert_eq!(decide(DeadRunFacts { has_output: true, ..asked }), written);
+        let ended = RecoveryDecision::End {
+            status: CancelReason::UserStop.status(),
+            cause: "its worker did not answer".to_owned(),
+        };
+        assert_eq!(decide(asked), ended);
+    }
+
+    #[test]
+    fn a_dead_run_is_resumed_while_it_has_attempts_and_a_snapshot() {
+        let resumed = |cause: &str| RecoveryDecision::Resume { cause: cause.to_owned() };
+        let lost = |cause: &str| RecoveryDecision::Lose { cause: cause.to_owned() };
+        let last = DeadRunFacts { attempt: MAX_ATTEMPTS, ..DEAD };
+        let rows = [
+            (DEAD, resumed("worker died in attempt 1 of 3")),
+            (DeadRunFacts { turn: Some(7), attempt: 2, ..DEAD }, resumed("worker died in turn 7, attempt 2 of 3")),
+            (last, lost("worker died in attempt 3")),
+            (DeadRunFacts { turn: Some(7), ..last }, lost("worker died in turn 7")),
+            (DeadRunFacts { can_resume: false, ..DEAD }, lost("worker died in attempt 1 and the snapshot is gone")),
+        ];
+        for (facts, expected) in rows {
+            assert_eq!(decide(facts), expected, "{facts:?}");
         }
     }
 }

@@ -147,8 +147,7 @@ impl RunWorker<'_> {
             return Ok(Vec::new());
         }
         let ids: HashSet<&FindingId> = plan.carried.iter().flat_map(|carried| &carried.findings).collect();
-        let entries = self.services.store.read_journal(&self.record.run_id)?;
-        let mut known = JournalState::from_events(entries.iter().map(|entry| &entry.event)).findings();
+        let mut known = self.services.replay_journal(&self.record.run_id)?.findings();
         known.retain(|finding| ids.contains(&finding.finding_id));
         Ok(known)
     }

@@ -107,8 +107,26 @@ impl RunWorker<'_> {
         let mut talk = ConversationResources { opened, tools, bench, pulse, indexing };
         let mut recorded = ResumeLog::from_events(events());
         let mut dialog = ConversationEngine::new();
+        let mut outcome = self.run_effects(&mut dialog, task, &mut recorded, &mut talk)?;
+        if let Some(refreshed) = talk.indexing.take().and_then(BackgroundIndexing::stop) {
+            self.accept_index(refreshed);
+        }
+        self.record_spending(&dialog, &mut talk)?;
+        // Includes the notes of the runner and of earlier attempts.
+        outcome.notes = self.services.replay_journal(&self.record.run_id)?.notes;
+        Ok(outcome)
+    }
+
+    /// Carries out the engine's effects, recorded answers first, until the engine finishes the conversation.
+    fn run_effects(
+        &mut self,
+        dialog: &mut ConversationEngine,
+        task: ReviewTask,
+        recorded: &mut ResumeLog,
+        talk: &mut ConversationResources,
+    ) -> Result<ReviewOutcome, RunnerError> {
         let mut effects = VecDeque::from(dialog.handle(ConversationEvent::Started(Box::new(task))));
-        let mut outcome = loop {
+        loop {
             let event = match effects.pop_front() {
                 None => return Err(RunnerError::EngineStuck { run: self.record.run_id.clone() }),
                 Some(ConversationEffect::Append(event)) => {
@@ -120,15 +138,15 @@ impl RunWorker<'_> {
                 Some(ConversationEffect::Ask { turn, request }) => match recorded.next_answer() {
                     Some(event) => event,
                     None => {
-                        self.record_spending(&dialog, &mut talk)?;
-                        match self.check_before_asking(&dialog, &mut talk)? {
+                        self.record_spending(dialog, talk)?;
+                        match self.check_before_asking(dialog, talk)? {
                             Some(event) => event,
-                            None => self.ask_model(turn, &request, &mut talk)?,
+                            None => self.ask_model(turn, &request, talk)?,
                         }
                     }
                 },
                 Some(ConversationEffect::Validate { reports, .. }) => {
-                    ConversationEvent::Validated(self.validate_reports(reports, &mut talk, &recorded)?)
+                    ConversationEvent::Validated(self.validate_reports(reports, talk, recorded)?)
                 }
                 Some(ConversationEffect::RunTools { calls, .. }) => {
                     if let Some(refreshed) = talk.indexing.as_mut().and_then(BackgroundIndexing::take_finished) {
@@ -138,18 +156,10 @@ impl RunWorker<'_> {
                     talk.pulse.set_state(self.now(), HeartbeatState::Tools);
                     self.run_tools(&calls, &mut talk.tools)
                 }
-                Some(ConversationEffect::Finish(outcome)) => break *outcome,
+                Some(ConversationEffect::Finish(outcome)) => return Ok(*outcome),
             };
             effects.extend(dialog.handle(event));
-        };
-        if let Some(refreshed) = talk.indexing.take().and_then(BackgroundIndexing::stop) {
-            self.accept_index(refreshed);
         }
-        self.record_spending(&dialog, &mut talk)?;
-        // Includes the notes of the runner and of earlier attempts.
-        let entries = self.services.store.read_journal(&self.record.run_id)?;
-        outcome.notes = JournalState::from_events(entries.iter().map(|entry| &entry.event)).notes;
-        Ok(outcome)
     }
 
     /// Takes a finished index and records the note about its repair.

@@ -153,8 +153,7 @@ impl Worker<'_> {
             | RunnerError::Fix(_) => ErrorClass::Internal,
         };
         let Some(record) = self.services.store.run(run)? else { return Ok(()) };
-        let entries = self.services.store.read_journal(run)?;
-        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+        let replayed = self.services.replay_journal(run)?;
         let mut outcome = conclude::failed_outcome(&replayed, class, error.to_string());
         self.services.closer().conclude_run(run, &mut outcome, record.phase_timings)?;
         Ok(())
@@ -306,8 +305,7 @@ impl<'a> RunWorker<'a> {
         let mut reviewer = self.services.reviewers().open_builtin(&self.record)?;
         let mut plan = self.build_plan(change, Some(reviewer.as_ref()));
         self.carry_over(change, &mut plan, entries)?;
-        let entries = self.services.store.read_journal(&self.record.run_id)?;
-        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+        let replayed = self.services.replay_journal(&self.record.run_id)?;
         let mut engine = UnitEngine::new();
         let mut effects = engine.handle(UnitEvent::Started(plan, Box::new(replayed)));
         loop {
