@@ -34,20 +34,29 @@ pub struct FileSelection {
     pub skipped: Vec<TreeFile>,
 }
 
-/// Selects the files to read. `named` holds the files that the task's text mentions; `before` holds the indexes of the
-/// ancestor commits in `history`.
+/// Facts by which files are selected.
+pub struct CandidateSearch<'a> {
+    pub task: &'a RetrievalTask,
+    /// Files that the task's text mentions.
+    pub mentioned: &'a MentionedFiles<'a>,
+    pub index: Option<&'a Index>,
+    pub history: &'a History,
+    /// Positions of the ancestor commits in `history`.
+    pub ancestors: &'a [usize],
+}
+
+/// Selects the files to read.
 pub fn choose_candidates(
     files: Vec<TreeFile>,
     own: &mut AuthoredFilter<'_>,
-    (task, named): (&RetrievalTask, &MentionedFiles<'_>),
-    index: Option<&Index>,
-    (history, before): (&History, &[usize]),
+    search: &CandidateSearch<'_>,
 ) -> FileSelection {
+    let CandidateSearch { task, mentioned: named, index, history, ancestors } = *search;
     let most = max_files(index.map(Index::completeness));
     if files.len() <= most {
         return FileSelection { files: own.retain_by_name(files), skipped: Vec::new() };
     }
-    let mut scores = score_by_location(&files, task, history, before);
+    let mut scores = score_by_location(&files, task, history, ancestors);
     if let Some(index) = index {
         // A damaged index is rebuilt by the next refresh. Until then, history and paths must do.
         if let Err(error) = score_by_words(index, task, &mut scores) {
@@ -185,6 +194,20 @@ mod tests {
         assert!(max_files(Some(IndexCompleteness::Whole)) < max_files(None));
     }
 
+    fn choose_without_index(
+        files: Vec<TreeFile>,
+        own: &mut AuthoredFilter<'_>,
+        task: &RetrievalTask,
+        mentioned: &MentionedFiles<'_>,
+    ) -> FileSelection {
+        let history = History::default();
+        choose_candidates(
+            files,
+            own,
+            &CandidateSearch { task, mentioned, index: None, history: &history, ancestors: &[] },
+        )
+    }
+
     #[test]
     fn what_others_wrote_takes_the_place_of_nothing() {
         let file = |path: String| TreeFile { path, blob: String::new() };
@@ -196,13 +219,7 @@ mod tests {
         let is_asked = |path: &str| path == "a/vendor/7.c";
         let mut own = AuthoredFilter::without_attributes(&is_asked);
         let chosen = |files: &[TreeFile], own: &mut AuthoredFilter<'_>| {
-            choose_candidates(
-                files.to_vec(),
-                own,
-                (&task, &MentionedFiles::default()),
-                None,
-                (&History::default(), &[]),
-            )
+            choose_without_index(files.to_vec(), own, &task, &MentionedFiles::default())
         };
         let all = chosen(&files, &mut own);
         let few = chosen(&files[MAX_FILES_WITHOUT_INDEX..], &mut own);
@@ -226,7 +243,7 @@ mod tests {
         let mut named = MentionedFiles::default();
         named.files.extend(files.iter().map(|file| file.path.clone()));
         let mut own = AuthoredFilter::without_attributes(&|_| true);
-        let chosen = choose_candidates(files, &mut own, (&task, &named), None, (&History::default(), &[]));
+        let chosen = choose_without_index(files, &mut own, &task, &named);
         assert_eq!(chosen.files.last().map(|file| &file.path), Some(&last));
     }
 

@@ -31,36 +31,50 @@ const MIN_SCORE_WITH_BODIES: f32 = 0.4;
 /// Maximum number of tokens to compress, lowest scores first. To parse them takes some hundredths of a second.
 const MAX_COMPRESSED_TOKENS: usize = 24_000;
 
-/// Packs pieces into a budget. If the plan nearly uses up the budget and leaves out code, pieces are compressed first.
-/// `None` after cancellation.
-pub fn pack_compressed(
-    mut pieces: Vec<ContextPiece>,
-    ranked: &[RankedFile],
-    telling: &FileAnalyzer<'_>,
-    declared: DeclarationLookup<'_>,
-    (budget, count): (u32, TokenCounter<'_>),
-    cancelled: &dyn Fn() -> bool,
-) -> Option<PackedContext> {
-    let plan = |pieces: &[ContextPiece]| plan_packing(cancelled, pieces, budget, count);
-    let (mut compression, mut planned) = (None, plan(&pieces)?);
-    for strength in Strength::ALL {
-        if !is_tight(&planned, budget) {
-            break;
-        }
-        let squeezable = find_compressible_pieces(&pieces, &planned.taken, ranked, telling, *strength);
-        let most: usize = squeezable.iter().map(|one| count_tokens_at_most(&pieces[one.at])).sum();
-        let is_last = *strength == Strength::Strong;
-        // If even removing all of it would not make room for everything, the weaker steps are skipped and the strongest
-        // is taken.
-        if (is_last || planned.excluded_tokens <= most as u64) && compress_pieces(&mut pieces, &squeezable, telling) {
-            compression = Some(*strength);
-            if !is_last {
-                planned = plan(&pieces)?;
+/// Pieces to pack, and what the packing looks up about them.
+pub struct PackInput<'a> {
+    pub pieces: Vec<ContextPiece>,
+    pub ranked: &'a [RankedFile],
+    pub analyzer: &'a FileAnalyzer<'a>,
+    /// Returns the declarations of a file, for titles.
+    pub declared: DeclarationLookup<'a>,
+    /// Budget in tokens of `count`.
+    pub budget: u32,
+    pub count: TokenCounter<'a>,
+    pub cancelled: &'a dyn Fn() -> bool,
+}
+
+impl PackInput<'_> {
+    /// Packs the pieces into the budget. If the plan nearly uses up the budget and leaves out code, pieces are
+    /// compressed first. `None` after cancellation.
+    pub fn pack_compressed(mut self) -> Option<PackedContext> {
+        let (budget, count) = (self.budget, self.count);
+        let (mut compression, mut planned) = (None, self.plan()?);
+        for strength in Strength::ALL {
+            if !is_tight(&planned, budget) {
+                break;
+            }
+            let compressible =
+                find_compressible_pieces(&self.pieces, &planned.taken, self.ranked, self.analyzer, *strength);
+            let most: usize = compressible.iter().map(|one| count_tokens_at_most(&self.pieces[one.at])).sum();
+            let is_last = *strength == Strength::Strong;
+            // If even removing all of it would not make room for everything, the weaker steps are skipped and the
+            // strongest is taken.
+            let may_suffice = is_last || planned.excluded_tokens <= most as u64;
+            if may_suffice && compress_pieces(&mut self.pieces, &compressible, self.analyzer) {
+                compression = Some(*strength);
+                if !is_last {
+                    planned = self.plan()?;
+                }
             }
         }
+        let pack = |room| pack_unless_cancelled(self.cancelled, &self.pieces, room, count);
+        Some(PackedContext { compression, ..pack_with_part_titles(&pack, self.declared, (budget, count))? })
     }
-    let pack = |room| pack_unless_cancelled(cancelled, &pieces, room, count);
-    Some(PackedContext { compression, ..pack_with_part_titles(&pack, declared, (budget, count))? })
+
+    fn plan(&self) -> Option<PackPlan> {
+        plan_packing(self.cancelled, &self.pieces, self.budget, self.count)
+    }
 }
 
 /// Returns true if the budget is nearly used up and code is left out.

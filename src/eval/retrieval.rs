@@ -21,7 +21,7 @@ use std::sync::Arc;
 use crate::context::builder::{MAX_HISTORY_COMMITS, build_code_pieces, is_likely};
 use crate::context::document_store::{AuthoredFilter, DocumentStore, list_code_files, read_text};
 use crate::context::file_analysis::FileAnalyzer;
-use crate::context::fit_budget::pack_compressed;
+use crate::context::fit_budget::PackInput;
 use crate::context::history_cache::RepoHistory;
 use crate::context::import_resolver::ImportResolver;
 use crate::context::keyword_snippets;
@@ -209,7 +209,16 @@ pub fn evaluate_retrieval(
             let mut code = build_code_pieces(ranked, weights, &syntax);
             keyword_snippets::mark_snippets(&mut code, ranked);
             all.extend(code.into_iter().filter(is_likely));
-            pack_compressed(all, ranked, &telling, &declared, (budget, &tokens), &|| false).unwrap_or_default()
+            let input = PackInput {
+                pieces: all,
+                ranked,
+                analyzer: &telling,
+                declared: &declared,
+                budget,
+                count: &tokens,
+                cancelled: &|| false,
+            };
+            input.pack_compressed().unwrap_or_default()
         };
         let leading = rank_files(&case.task, &sources, RankingWeights::built_in(), &mut library.vocabulary);
         let places = leading.iter().map(|file| (file.path.clone(), file.blob.clone()));

@@ -1,8 +1,11 @@
 //! Tests that requested options are applied and that omissions are reported.
 
+use super::select_step::FOCUS_BUDGET_DIVISOR;
 use super::*;
-use crate::context::pack::ContextSection;
+use crate::context::pack::{ContextSection, Need};
+use crate::context::retrieve::task::Focus;
 use crate::context::retrieve::unified_diff::parse_unified_diff;
+use crate::domain::LineRange;
 use crate::tokens::count_tokens;
 
 /// A repository with one commit.

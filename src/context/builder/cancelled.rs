@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::*;
+use crate::context::retrieve::task::Focus;
 
 /// A repository with a few commits of a few files, and its newest commit.
 fn sample(folder: &Path) -> (Repo, String) {

@@ -1,0 +1,137 @@
+//! Finds the files and the history that are searched for a task.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{BuildError, ContextBuilder, MAX_HISTORY_COMMITS, SplitTask};
+use crate::context::candidates::{CandidateSearch, choose_candidates};
+use crate::context::document_store::{AuthoredFilter, DocumentStore, list_code_files};
+use crate::context::enclosing_scope::likely_paths;
+use crate::context::file_analysis::FileVersion;
+use crate::context::history_cache::RepoHistory;
+use crate::context::mentions::{MentionedFiles, Mentions};
+use crate::context::retrieve::SourceFile;
+use crate::domain::text::format_count;
+use crate::git::{EntryKind, TreeFile, TreeListing};
+use crate::index::IndexCompleteness;
+use crate::masking::secret_files::is_secret_file;
+
+/// Files and history that are searched for a task.
+pub(super) struct SearchSpace<'t> {
+    pub tree: SearchedTree,
+    pub history: RepoHistory,
+    /// Positions in `history` of the ancestors of the searched tree, newest first.
+    pub ancestors: Vec<usize>,
+    pub mentioned: MentionedFiles<'t>,
+    /// Files of code that were read, sorted by path.
+    pub files: Vec<SourceFile>,
+    /// Files in focus that are not among `files`.
+    pub focus_files: Vec<SourceFile>,
+}
+
+/// Content of the searched tree.
+pub(super) struct SearchedTree {
+    pub listing: TreeListing,
+    /// Files of code.
+    pub code_files: Vec<TreeFile>,
+    /// Blob ids of the files of code, by path.
+    pub blobs: HashMap<String, String>,
+}
+
+impl SearchedTree {
+    /// Returns the version of a file of code in this tree.
+    pub fn file_version(&self, path: &str) -> Option<FileVersion> {
+        Some((path.to_owned(), self.blobs.get(path)?.clone()))
+    }
+
+    /// Finds a file that may be shown, whether it is code or not.
+    fn find_showable_file(&self, path: &str) -> Option<TreeFile> {
+        let entry = self.listing.entries.iter().find(|entry| entry.path == path)?;
+        let may_be_shown = entry.kind == EntryKind::File && !is_secret_file(path);
+        may_be_shown.then(|| TreeFile { path: entry.path.clone(), blob: entry.id.clone() })
+    }
+}
+
+impl ContextBuilder<'_> {
+    /// Reads the tree, the history and the files that may matter for the task.
+    pub(super) fn query<'t>(
+        &mut self,
+        task: &'t SplitTask,
+        library: &mut DocumentStore,
+    ) -> Result<SearchSpace<'t>, BuildError> {
+        let question = self.question;
+        let tree = self.list_tree(task)?;
+        self.prefetch_enclosing_lines(task, &tree);
+        let history =
+            RepoHistory::read(self.repo, question.history, MAX_HISTORY_COMMITS, question.folder, question.cancelled)?;
+        self.check_cancelled()?;
+        let ancestors = history.ancestors(question.history);
+        let mentions = Mentions::parse(&task.task.text);
+        let mentioned = mentions.resolve_in_tree(&tree.code_files, question.index);
+        let mut space = SearchSpace { tree, history, ancestors, mentioned, files: Vec::new(), focus_files: Vec::new() };
+        self.read_files(task, &mut space, library)?;
+        mentions.resolve_declared(&mut space.mentioned, &space.files, &library.vocabulary);
+        Ok(space)
+    }
+
+    fn list_tree(&self, task: &SplitTask) -> Result<SearchedTree, BuildError> {
+        let listing = self.repo.list_tree(self.question.tree)?;
+        let code_files = list_code_files(&listing, &task.all_paths().into_iter().collect());
+        let blobs = code_files.iter().map(|file| (file.path.clone(), file.blob.clone())).collect();
+        Ok(SearchedTree { listing, code_files, blobs })
+    }
+
+    /// Starts to read the changed files in the background, while the history is read.
+    fn prefetch_enclosing_lines(&self, task: &SplitTask, tree: &SearchedTree) {
+        if self.sends_enclosing_lines(task) {
+            let paths = likely_paths(self.shown_changes(task));
+            let versions: Vec<FileVersion> = paths.into_iter().filter_map(|path| tree.file_version(path)).collect();
+            self.analyzer.prefetch_syntax(&versions);
+            self.analyzer.prefetch_masked_texts(&versions);
+        }
+    }
+
+    /// Chooses files of code and reads them, and reads the files in focus.
+    fn read_files(
+        &mut self,
+        task: &SplitTask,
+        space: &mut SearchSpace<'_>,
+        library: &mut DocumentStore,
+    ) -> Result<(), BuildError> {
+        let (question, tree) = (self.question, &space.tree);
+        let mut searched = tree.code_files.clone();
+        searched.retain(|file| !task.passed_over.contains(&file.path));
+        let first: HashSet<&str> = task.task.paths().chain(space.mentioned.paths()).collect();
+        let is_asked = |path: &str| first.contains(path);
+        let mut authored = AuthoredFilter::from_tree(self.repo, question.tree, &is_asked)?;
+        let search = CandidateSearch {
+            task: &task.task,
+            mentioned: &space.mentioned,
+            index: question.index,
+            history: &space.history.history,
+            ancestors: &space.ancestors,
+        };
+        let chosen = choose_candidates(searched, &mut authored, &search);
+        let is_whole = question.index.is_some_and(|index| index.completeness() == IndexCompleteness::Whole);
+        let skipped = if is_whole { 0 } else { authored.retain_by_name(chosen.skipped).len() };
+        if skipped > 0 {
+            let looked_at = chosen.files.len();
+            let all = format_count(looked_at + skipped, "file");
+            self.notes.push(format!(
+                "only {looked_at} of {all} of code were looked at: the index of all of them is not ready"
+            ));
+        }
+        let (files, unread) = library.read_within(self.repo, chosen.files, &mut authored, question.cancelled);
+        self.check_cancelled()?;
+        if unread > 0 {
+            let files = format_count(unread, "file");
+            self.notes.push(format!("without {files} of code: there is too much in the others"));
+        }
+        let is_unread = |path: &str| !files.iter().any(|file| file.path == path);
+        let focused = task.task.focus.iter().filter(|focus| is_unread(&focus.path));
+        let focused = focused.filter_map(|focus| tree.find_showable_file(&focus.path)).collect();
+        let focus_files = library.read(self.repo, focused, &mut authored);
+        drop(authored);
+        (space.files, space.focus_files) = (files, focus_files);
+        Ok(())
+    }
+}
