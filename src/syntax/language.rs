@@ -131,6 +131,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_extension_and_interpreter_belongs_to_one_language() {
+        let mut seen = HashMap::new();
+        for language in Language::ALL {
+            let head = definition::head(language);
+            let extensions = head.extensions.iter().map(|text| format!("a.{text}"));
+            for name in extensions.chain(head.interpreters.iter().map(|text| format!("#!/bin/{text}"))) {
+                assert_eq!(seen.insert(name.clone(), language), None, "{name} is listed twice");
+                let (path, content) = if name.starts_with('#') { ("run", name.as_str()) } else { (name.as_str(), "") };
+                assert_eq!(Language::detect(path, content.as_bytes()), Some(language), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn languages_are_known_by_name_first_line_and_header_lines() {
         for (path, content, expected) in [
             ("a/b.rs", "", Some(Language::Rust)),

@@ -1,6 +1,9 @@
 //! Syntax of twelve languages: detection, parsing under limits, node kinds and their roles, metrics of functions and
 //! classes.
 //!
+//! Languages are data: `assets/languages/NAME.toml` says how to recognize a language and lists its node kinds by role
+//! ([`definition`], [`role_map`]).
+//!
 //! A file is parsed once ([`source::Parsers`]) and its tree is flattened once into an array of [`source::Node`]s in
 //! document order, so that every reader of the tree is a loop. [`facts::FileFacts`] holds what later steps ask for most:
 //! functions, classes, test code.
