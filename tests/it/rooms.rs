@@ -1,39 +1,21 @@
-//! The dependency rule of the rooms: imports go downward only.
+//! Holds the source against the code map in `src/lib.rs`: its rooms are the folders of `src`, and imports go downward only.
 
 use std::fs;
 use std::path::Path;
 
 use crate::env::files_below;
 
-/// The rooms from top to bottom, as the crate documentation lists them.
-const ROOMS: [&str; 20] = [
-    "cli",
-    "tui",
-    "mcp",
-    "report",
-    "eval",
-    "runner",
-    "review",
-    "policy",
-    "ledger",
-    "context",
-    "index",
-    "knowledge",
-    "masking",
-    "reviewers",
-    "syntax",
-    "tokens",
-    "git",
-    "store",
-    "config",
-    "domain",
-];
+/// Returns the rooms from top to bottom: the rows of the code map in the crate documentation.
+fn rooms() -> Vec<&'static str> {
+    let rows = include_str!("../../src/lib.rs").lines().filter_map(|line| line.strip_prefix("//! | [`"));
+    rows.filter_map(|row| row.split_once("`]").map(|(name, _)| name)).collect()
+}
 
-/// These see `domain` and nothing else of ours, nor anything that reads a clock, a file or a die.
+/// Rooms that import only `domain`, and nothing that reads a clock, a file or random numbers.
 const PURE: [&str; 3] = ["review", "policy", "ledger"];
 const IMPURE: [&str; 7] = ["std::fs", "std::net", "std::process", "std::env", "SystemTime", "Instant", "::now("];
 
-/// The rooms that a line of code names as `crate::ROOM`.
+/// Returns the rooms that a line of code names as `crate::ROOM`.
 fn imported(line: &str) -> impl Iterator<Item = &str> {
     line.split("crate::").skip(1).flat_map(|rest| {
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -53,7 +35,8 @@ fn imports_go_downward_only() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for (level, room) in ROOMS.iter().enumerate() {
+    let rooms = rooms();
+    for (level, room) in rooms.iter().enumerate() {
         for file in files_below(&source.join(room)) {
             if file.extension().is_none_or(|extension| extension != "rs") {
                 continue;
@@ -64,7 +47,7 @@ fn imports_go_downward_only() {
                     continue;
                 }
                 for import in imported(line) {
-                    let Some(target) = ROOMS.iter().position(|name| *name == import) else { continue };
+                    let Some(target) = rooms.iter().position(|name| *name == import) else { continue };
                     seen += 1;
                     let allowed =
                         if PURE.contains(room) { target == level || import == "domain" } else { target >= level };
@@ -83,13 +66,17 @@ fn imports_go_downward_only() {
 }
 
 #[test]
-fn every_folder_of_the_source_is_a_room() {
+fn folders_of_the_source_are_the_rooms() {
+    let rooms = rooms();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for room in &rooms {
+        assert!(source.join(room).is_dir(), "the table in src/lib.rs names {room}, which is no folder of src");
+    }
     for entry in fs::read_dir(source).expect("src") {
         let entry = entry.expect("a readable entry");
         if entry.path().is_dir() {
             let name = entry.file_name().into_string().expect("a plain name");
-            assert!(ROOMS.contains(&name.as_str()), "src/{name} is no room of the table in src/lib.rs");
+            assert!(rooms.contains(&name.as_str()), "src/{name} is no room of the table in src/lib.rs");
         }
     }
 }

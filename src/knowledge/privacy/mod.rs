@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use self::keywords::keywords;
 use self::stored_text::StoredTextAudit;
@@ -205,7 +206,11 @@ fn every_template_teaches_something() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8))]
+    #![proptest_config(ProptestConfig {
+        cases: 8,
+        failure_persistence: Some(Box::new(FileFailurePersistence::SourceParallel("tests/proptest-regressions"))),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn no_word_that_somebody_wrote_gets_into_a_store_a_prompt_or_an_export(words in arbitrary_words(), other in arbitrary_words()) {
@@ -225,7 +230,11 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: Some(Box::new(FileFailurePersistence::SourceParallel("tests/proptest-regressions"))),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn no_word_that_somebody_wrote_gets_into_a_form(words in arbitrary_words(), other in arbitrary_words()) {

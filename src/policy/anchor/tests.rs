@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::*;
@@ -233,7 +234,11 @@ impl AnchorCase {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig {
+        cases: 2_000,
+        failure_persistence: Some(Box::new(FileFailurePersistence::SourceParallel("tests/proptest-regressions"))),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn anchors_are_where_the_numbers_of_their_lines_are(case in case(false)) {

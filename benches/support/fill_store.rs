@@ -12,7 +12,7 @@ use std::error::Error;
 use revdeck::git::Repo;
 use revdeck::store::{RepoInfo, Store};
 
-#[path = "../benches/support/sample.rs"]
+#[path = "sample.rs"]
 mod sample;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -14,7 +14,7 @@ use revdeck::domain::Time;
 use revdeck::git::Repo;
 use revdeck::store::{HeartbeatState, RepoInfo, Store};
 
-#[path = "../benches/support/turns.rs"]
+#[path = "turns.rs"]
 mod turns;
 
 fn main() -> Result<(), Box<dyn Error>> {
