@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use crate::index::disk;
 
-const MAGIC_NUMBER: u64 = u64::from_ne_bytes(*b"revdeck\x02");
+const MAGIC_NUMBER: u64 = u64::from_ne_bytes(*b"revdeck\x01");
 /// Size of a checksum in bytes: half of a BLAKE3 hash.
 const CHECKSUM_BYTES: usize = 16;
 /// Prefix of the names of unfinished files.
