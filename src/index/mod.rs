@@ -31,7 +31,7 @@ use crate::git::{GitError, Repo};
 use crate::index::chunk::FileSyntax;
 
 pub use fingerprints::FingerprintIndex;
-use postings::WordRole;
+use postings::PostingRole;
 use segment::{FileRecord, NO_NUMBER, Segment};
 use view::IndexView;
 pub use words::split_words;
@@ -277,7 +277,7 @@ impl Index {
     /// # Errors
     /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn files_that_declare(&self, name: &str) -> Result<Vec<FileId>, IndexError> {
-        self.collect_files(name, WordRole::Declaration)
+        self.collect_files(name, PostingRole::Declaration)
     }
 
     /// Returns the files that use `name`, sorted by path.
@@ -285,7 +285,7 @@ impl Index {
     /// # Errors
     /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn files_that_use(&self, name: &str) -> Result<Vec<FileId>, IndexError> {
-        self.collect_files(name, WordRole::Use)
+        self.collect_files(name, PostingRole::Use)
     }
 
     /// Returns the files that contain `word` (in the form of [`split_words`]), sorted by path.
@@ -293,10 +293,10 @@ impl Index {
     /// # Errors
     /// Fails with [`IndexError::Damaged`] if a part of the index is damaged.
     pub fn files_with(&self, word: &str) -> Result<Vec<FileId>, IndexError> {
-        self.collect_files(word, WordRole::Text)
+        self.collect_files(word, PostingRole::Text)
     }
 
-    fn collect_files(&self, word: &str, role: WordRole) -> Result<Vec<FileId>, IndexError> {
+    fn collect_files(&self, word: &str, role: PostingRole) -> Result<Vec<FileId>, IndexError> {
         let mut files: Vec<FileId> = Vec::new();
         for (segment, numbers) in self.segments.iter().zip(&self.numbers) {
             segment.for_each_file_with(word, role, &mut |file| {

@@ -10,7 +10,7 @@ use crate::index::interner::Interner;
 
 /// How a file has a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WordRole {
+pub enum PostingRole {
     /// The text contains the word, in the form of [`split_words`](super::split_words).
     Text,
     /// The file declares the name, and other code can use it.
@@ -19,7 +19,7 @@ pub enum WordRole {
     Use,
 }
 
-impl WordRole {
+impl PostingRole {
     pub const ALL: [Self; 3] = [Self::Text, Self::Declaration, Self::Use];
 }
 
@@ -76,7 +76,7 @@ impl WordTable {
     }
 }
 
-/// Lists of files by word: for each word, one ascending list per [`WordRole`].
+/// Lists of files by word: for each word, one ascending list per [`PostingRole`].
 #[derive(Debug)]
 pub struct Postings {
     /// End of the lists of each word in `bytes`.
@@ -100,9 +100,9 @@ impl Postings {
     }
 
     /// Calls `found` for each file that has `word` in `role`, in ascending order.
-    pub fn for_each_file(&self, word: u32, role: WordRole, found: &mut dyn FnMut(u32)) {
+    pub fn for_each_file(&self, word: u32, role: PostingRole, found: &mut dyn FnMut(u32)) {
         let mut lists = PackedReader(self.bytes.get(range_at(&self.ends, word as usize)).unwrap_or_default());
-        for known in WordRole::ALL {
+        for known in PostingRole::ALL {
             let is_read = match known == role {
                 true => lists.read_ascending(found).is_some(),
                 false => lists.read_ascending(&mut |_| {}).is_some(),
@@ -183,9 +183,9 @@ mod tests {
             postings.for_each_file(word, role, &mut |file| files.push(file));
             files
         };
-        assert_eq!(WordRole::ALL.map(|role| files(2, role)), [vec![0, 700], vec![], vec![1, 2, u32::MAX]]);
-        assert_eq!(WordRole::ALL.map(|role| files(0, role)), [vec![], vec![5], vec![]]);
-        assert_eq!(files(1, WordRole::Use), [0; 0]);
-        assert_eq!(files(99, WordRole::Text), [0; 0]);
+        assert_eq!(PostingRole::ALL.map(|role| files(2, role)), [vec![0, 700], vec![], vec![1, 2, u32::MAX]]);
+        assert_eq!(PostingRole::ALL.map(|role| files(0, role)), [vec![], vec![5], vec![]]);
+        assert_eq!(files(1, PostingRole::Use), [0; 0]);
+        assert_eq!(files(99, PostingRole::Text), [0; 0]);
     }
 }

@@ -11,7 +11,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::IndexError;
 use super::index_file::{self, IndexFile};
-use super::postings::{Postings, WordRole, WordTable};
+use super::postings::{PostingRole, Postings, WordTable};
 use crate::domain::{LineRange, OmissionReason};
 use crate::index::chunk::{ChunkExtent, ChunkKind, Declaration};
 
@@ -291,7 +291,12 @@ impl Segment {
     ///
     /// # Errors
     /// Fails with [`IndexError::Damaged`] if the section is damaged.
-    pub fn for_each_file_with(&self, word: &str, role: WordRole, found: &mut dyn FnMut(u32)) -> Result<(), IndexError> {
+    pub fn for_each_file_with(
+        &self,
+        word: &str,
+        role: PostingRole,
+        found: &mut dyn FnMut(u32),
+    ) -> Result<(), IndexError> {
         if let Some(number) = self.words()?.find(word) {
             self.postings()?.for_each_file(number, role, found);
         }

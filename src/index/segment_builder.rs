@@ -3,7 +3,7 @@
 //! - A segment holds a bounded amount of text, so building it takes a bounded amount of memory.
 
 use super::IndexError;
-use super::postings::{Postings, WordRole, WordTable};
+use super::postings::{PostingRole, Postings, WordTable};
 use super::segment::{ChunkRecord, DeclarationRecord, FileRecord, NO_NUMBER, RecordRange, Segment, SegmentSections};
 use super::words::{self, MAX_RUN_BYTES};
 use crate::domain::OmissionReason;
@@ -28,7 +28,7 @@ pub struct SegmentBuilder {
     declarations: Vec<DeclarationRecord>,
     imports: Vec<u32>,
     fingerprints: Vec<u32>,
-    /// One entry per [`WordRole`].
+    /// One entry per [`PostingRole`].
     pairs: [WordFilePairs; 3],
     /// Total size of the added file texts, in bytes; includes files that were absorbed from another segment.
     pub(super) bytes: usize,
@@ -117,7 +117,7 @@ impl SegmentBuilder {
         };
         for name in cut.pieces.iter().flat_map(|piece| &piece.exports) {
             let name = self.interner.intern(name);
-            self.add_word(WordRole::Declaration, name);
+            self.add_word(PostingRole::Declaration, name);
         }
         self.add_text(text, cut);
         self.files.push(record);
@@ -125,7 +125,7 @@ impl SegmentBuilder {
     }
 
     /// Records that the file that is being added has a word.
-    fn add_word(&mut self, role: WordRole, word: u32) {
+    fn add_word(&mut self, role: PostingRole, word: u32) {
         self.pairs[role as usize].add(word, self.files.len() as u32);
     }
 
@@ -135,20 +135,20 @@ impl SegmentBuilder {
         for (start, run) in words::word_runs(text) {
             while let Some((_, name)) = uses.next_if(|(at, _)| (*at as usize) < start) {
                 let name = self.interner.intern(name);
-                self.add_word(WordRole::Use, name);
+                self.add_word(PostingRole::Use, name);
             }
             let number = self.interner.intern(run);
             // Most runs are identifiers.
             if uses.next_if(|(at, name)| *at as usize == start && name.len() == run.len()).is_some() {
-                self.add_word(WordRole::Use, number);
+                self.add_word(PostingRole::Use, number);
             }
             for at in self.split_run(number).as_range() {
-                self.add_word(WordRole::Text, self.parts[at]);
+                self.add_word(PostingRole::Text, self.parts[at]);
             }
         }
         for (_, name) in uses {
             let name = self.interner.intern(name);
-            self.add_word(WordRole::Use, name);
+            self.add_word(PostingRole::Use, name);
         }
     }
 
@@ -212,7 +212,7 @@ impl SegmentBuilder {
         }
         let postings = segment.postings()?;
         for word in 0..words.len() as u32 {
-            for role in WordRole::ALL {
+            for role in PostingRole::ALL {
                 postings.for_each_file(word, role, &mut |file| {
                     if let Some(&place) = places.get(file as usize).filter(|place| **place != NO_NUMBER) {
                         self.pairs[role as usize].add(self.interner.intern(words.get(word)), place);

@@ -113,12 +113,12 @@ fn sample() -> IndexFixture {
 }
 
 /// Files by word, for one way in which a file has a word.
-type FilesByWord = BTreeMap<String, Vec<String>>;
+type ExpectedPostings = BTreeMap<String, Vec<String>>;
 
 /// Asserts that the index returns the same data as cutting each file directly.
 fn assert_agrees(sample: &IndexFixture, index: &Index) {
     let known = sample.open().expect("an index").into_fingerprints().expect("sound");
-    let [mut texts, mut declared, mut used]: [FilesByWord; 3] = Default::default();
+    let [mut texts, mut declared, mut used]: [ExpectedPostings; 3] = Default::default();
     for file in index.files() {
         let text = String::from_utf8_lossy(&sample.files[file.path].0).into_owned();
         let mut parsers = Parsers::default();
@@ -147,7 +147,7 @@ fn assert_agrees(sample: &IndexFixture, index: &Index) {
     }
     let words: BTreeSet<&String> = texts.keys().chain(declared.keys()).chain(used.keys()).collect();
     for word in words {
-        let expected = |files: &FilesByWord| files.get(word).cloned().unwrap_or_default();
+        let expected = |files: &ExpectedPostings| files.get(word).cloned().unwrap_or_default();
         assert_eq!(paths(index, index.files_with(word)), expected(&texts), "{word}");
         assert_eq!(paths(index, index.files_that_declare(word)), expected(&declared), "{word}");
         assert_eq!(paths(index, index.files_that_use(word)), expected(&used), "{word}");
