@@ -64,7 +64,7 @@ macro_rules! actions {
 
 actions! {
     "Move" {
-        Down "down" "down" "down; 12j: twelve rows",
+        Down "down" "down" "down; 12j: 12 rows",
         Up "up" "up" "up",
         Top "top" "top" "to the top; 7g: to row 7",
         Bottom "bottom" "bottom" "to the bottom",
@@ -87,12 +87,12 @@ actions! {
         Back "back" "back" "one step back; never quits",
         NextTab "next_tab" "next tab" "next tab",
         PreviousTab "previous_tab" "previous tab" "previous tab",
-        Ledger "ledger" "ledger" "what an assistant is told",
-        LeftOut "left_out" "left out" "context: what was sent, what was not",
-        Stats "stats" "stats" "figures: cost, fate, precision",
-        Knowledge "knowledge" "knowledge" "what reviews have taught",
+        Ledger "ledger" "ledger" "ledger for the assistant",
+        LeftOut "left_out" "left out" "context: sent and left out",
+        Stats "stats" "stats" "cost, outcomes, precision",
+        Knowledge "knowledge" "knowledge" "learned patterns",
         Unfold "unfold" "unfold" "fold or unfold runs, a language",
-        Zoom "zoom" "zoom" "this pane alone, and back",
+        Zoom "zoom" "zoom" "zoom the pane, or unzoom",
     }
     "Decide" {
         Mark "mark" "mark" "mark or unmark, and go down",
@@ -102,7 +102,7 @@ actions! {
         Dismiss "dismiss" "dismiss" "dismiss, with a reason",
         Reopen "reopen" "reopen" "open again",
         Undo "undo" "undo" "undo the last decision",
-        Redo "redo" "redo" "redo it",
+        Redo "redo" "redo" "redo",
         Fix "fix" "fix" "fix: make, apply, undo or drop a patch",
     }
     "Find" {
@@ -110,27 +110,27 @@ actions! {
         Search "search" "search" "search",
     }
     "Knowledge" {
-        Mute "mute" "mute" "mute the pattern, or use it again",
-        Forget "forget" "forget" "forget the pattern for good (asks)",
-        Export "export" "export" "write what was learned to a file",
-        Reload "reload" "reload" "read it again",
+        Mute "mute" "mute" "mute or unmute the pattern",
+        Forget "forget" "forget" "delete the pattern (asks)",
+        Export "export" "export" "export patterns to a file",
+        Reload "reload" "reload" "reload",
     }
     "Act" {
         Review "review" "review" "review: choose a scope",
         Cancel "cancel" "cancel run" "cancel the run (asks)",
-        Pause "pause" "pause" "pause the run, or let it go on",
-        Watch "watch" "watch" "review what changes, or no longer",
-        Snooze "snooze" "snooze" "begin nothing unasked for a while",
-        Copy "copy" "copy" "copy the place, the finding, the id",
+        Pause "pause" "pause" "pause or resume the run",
+        Watch "watch" "watch" "toggle watch mode",
+        Snooze "snooze" "snooze" "pause automatic reviews",
+        Copy "copy" "copy" "copy place, finding or id",
         Edit "edit" "edit" "open the editor at the line",
         Help "help" "help" "this help",
-        Redraw "redraw" "redraw" "draw the screen anew",
+        Redraw "redraw" "redraw" "redraw the screen",
         Suspend "suspend" "suspend" "suspend to the shell",
-        Quit "quit" "quit" "quit; reviews go on",
+        Quit "quit" "quit" "quit; reviews continue",
     }
     "Answer" {
         Accept "accept" "accept" "accept",
-        Abort "abort" "back" "go back without",
+        Abort "abort" "back" "cancel",
         Complete "complete" "complete" "complete the word",
         CursorLeft "cursor_left" "left" "left",
         CursorRight "cursor_right" "right" "right",
@@ -139,7 +139,7 @@ actions! {
         DeleteLeft "delete_left" "delete" "delete to the left",
         DeleteRight "delete_right" "delete" "delete to the right",
         DeleteWord "delete_word" "delete word" "delete a word",
-        DeleteLine "delete_line" "delete line" "delete it all",
+        DeleteLine "delete_line" "delete line" "delete the line",
     }
 }
 

@@ -132,7 +132,7 @@ fn the_key_can_be_another_one_and_help_tells_it() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     let mut app = desk.context(160, 48);
     desk.press(&mut app, "?");
-    assert!(screen(&app).contains("│ s                context: what was sent, what was not"), "{}", screen(&app));
+    assert!(screen(&app).contains("│ s                context: sent and left out"), "{}", screen(&app));
     desk.press(&mut app, "Esc");
     let other = keymap::DEFAULT.replace("\"s\" = \"left_out\"", "\"Ctrl-x\" = \"left_out\"");
     app.keymap = Keymap::parse(&other).0;

@@ -449,7 +449,7 @@ fn help_is_in_front_of_it_and_names_its_keys() {
     let mut app = open_knowledge(160, 60, library());
     press(&mut app, "?");
     let text = screen(&app);
-    for said in ["what reviews have taught", "mute the pattern", "forget the pattern", "write what was learned"] {
+    for said in ["learned patterns", "mute or unmute the pattern", "delete the pattern", "export patterns"] {
         assert!(text.contains(said), "{said} in {text}");
     }
     press(&mut app, "Esc");
