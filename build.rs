@@ -1,7 +1,7 @@
-//! Makes the tables that tokens are counted by: the words of the encodings, and the sorts of all characters.
+//! Generates the token count tables: the words of the encodings, and the classes of all characters.
 //!
-//! The words come from a crate that has them packed; what unpacking them takes, and how each is made of two others, is paid
-//! here, once, and not by every process that counts.
+//! The words come from a crate that contains them compressed. The build unpacks them and computes the split of each
+//! into two other words once, so that no process has to do it at run time.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn main() -> io::Result<()> {
     fs::write(folder.join("sorts"), sorts())
 }
 
-/// By rank, in three bytes each: of which two words a word is made, or a byte and all ones.
+/// Returns, by rank and in three bytes each, the two words that a word consists of, or a byte and all ones.
 fn words(core: &CoreBpe) -> Vec<u8> {
     let words: Vec<Vec<u8>> = (0..core.vocab_size() as u32).map(|rank| core.decode(&[rank])).collect();
     let ranks: HashMap<&[u8], u32> = words.iter().map(Vec::as_slice).zip(0..).collect();
@@ -39,7 +39,7 @@ fn words(core: &CoreBpe) -> Vec<u8> {
     halves.flat_map(|half| half.to_le_bytes().into_iter().take(3)).collect()
 }
 
-/// Where a word is joined last.
+/// Returns the position of the last merge in a word.
 fn split(word: &[u8], ranks: &HashMap<&[u8], u32>) -> usize {
     let mut ends: Vec<usize> = (0..=word.len()).collect();
     while ends.len() > 3 {
@@ -51,7 +51,8 @@ fn split(word: &[u8], ranks: &HashMap<&[u8], u32>) -> usize {
     ends[1]
 }
 
-/// By characters' first bits, the block of the sorts of all that have them; and the blocks, each of them once.
+/// Returns a two-stage table: the leading bits of a character select a block of character classes; equal blocks are
+/// stored once.
 fn sorts() -> Vec<u8> {
     let classes = [
         (UPPER, r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"),

@@ -1,7 +1,7 @@
-//! The cockpit's own share of a key with 100,000 findings: `cargo bench --bench cockpit`. Targets: an update and the
-//! frame after it together under 2 ms, under 1,000 bytes a key.
+//! The cockpit's time for a key with 100,000 findings: `cargo bench --bench cockpit`. Targets: less than 2 ms for an
+//! update and the next frame together, and less than 1,000 bytes for each key.
 //!
-//! What the whole program takes from key to byte is measured from outside, in a pseudo-terminal.
+//! The time of the whole program from key to byte is measured from outside, in a pseudo-terminal.
 
 use std::sync::{Arc, LazyLock};
 
@@ -79,7 +79,7 @@ static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
     builder.build()
 });
 
-/// An app at 200x60 that shows everything.
+/// Returns an app at 200x60 that shows everything.
 fn app() -> App {
     let mut app = App::new(AppOptions {
         columns: 200,
@@ -112,7 +112,7 @@ fn key(name: &str) -> AppMessage {
     AppMessage::Input(TerminalInput::Key(name.parse().unwrap_or(KeyEvent::plain(revdeck::tui::input::KeyCode::Esc))))
 }
 
-/// A key and the bytes of the frame after it.
+/// Measures a key and the bytes of the next frame.
 #[divan::bench(args = ["j", "k", "Ctrl-d", "1", "G", "?"])]
 fn key_to_bytes(bencher: Bencher, name: &str) {
     let mut app = app();
@@ -141,14 +141,14 @@ fn first_frame(bencher: Bencher) {
     });
 }
 
-/// What another thread does while a filter is typed.
+/// Measures the work of the background thread while the user types a filter.
 #[divan::bench(args = ["status:undecided", "p:0,1 path:src/part3", "cyclomatic 44"])]
 fn filter(bencher: Bencher, text: &str) {
     let (view, filter, known) = (Arc::clone(&LARGE), FindingFilter::parse(text), FilterOverrides::default());
     bencher.bench_local(|| black_box(filter.matching_rows(&view, &known).len()));
 }
 
-/// The store has changed: runs and rows are taken over, the selection is found again.
+/// Measures a store change: the app takes over runs and rows and restores the selection.
 #[divan::bench]
 fn new_view(bencher: Bencher) {
     let mut app = app();
@@ -156,7 +156,7 @@ fn new_view(bencher: Bencher) {
     let mut serial = 1_000;
     bencher.bench_local(|| {
         serial += 1;
-        // As if it were another one.
+        // An empty view makes the next one count as new.
         app.store.view = Arc::default();
         update(&mut app, NOW, AppMessage::Filtered { serial, view: Arc::clone(&LARGE), rows: rows.clone() });
     });

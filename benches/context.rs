@@ -1,5 +1,5 @@
-//! What a context takes: the code around an ordinary commit, in at most 8,000 and 130,000 tokens, with everything that is kept
-//! warm and an index of its tree. To be held: under 250 ms. Each commit is another question, asked once.
+//! Measures the time to build a context: the code around an ordinary commit, in at most 8,000 and 130,000 tokens,
+//! with warm caches and an index of its tree. Target: under 250 ms. Each commit is a different query and runs once.
 //!
 //! ```text
 //! cargo bench --bench context                                             # this repository
@@ -22,10 +22,10 @@ use revdeck::tokens::{Encoding, count_tokens};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Commits that change more files are no ordinary ones, by [`revdeck::eval::retrieval`].
+/// The maximum number of files in an ordinary commit, by [`revdeck::eval::retrieval`].
 const MOST_FILES: usize = 15;
 const COMMITS: usize = 20;
-/// Asked before, so that everything that can be kept is.
+/// The number of queries that warm the caches before the measurement.
 const WARMED_BY: usize = 3;
 
 fn main() -> Result<(), Failure> {
@@ -45,7 +45,7 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
     let folder = tempfile::tempdir()?;
     let filter = FilterSettings { max_file_bytes: 1_000_000, ignored_paths: Vec::new() };
     let mut took: Vec<Duration> = Vec::new();
-    // As it happens: the oldest first.
+    // Oldest commit first, in the order of real work.
     let mut ancestors = repo.ancestors(&repo.head(), 150)?;
     ancestors.reverse();
     for ancestor in ancestors {

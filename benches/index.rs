@@ -1,6 +1,6 @@
-//! What the index of a repository takes: cold, after one changed file, to open, in memory and on disk, for 0.25, 0.5, 1
-//! and 2 million lines. To be held, on two cores and a million lines: 5 s cold, 50 ms after one changed file, 10 ms to
-//! open, 600 MB, 60 MB on disk.
+//! Measures the index of a repository: cold build, update after one changed file, opening, memory and disk, for 0.25,
+//! 0.5, 1 and 2 million lines. Targets on two cores with a million lines: 5 s cold, 50 ms after one changed file, 10
+//! ms to open, 600 MB of memory, 60 MB on disk.
 //!
 //! ```text
 //! cargo bench --bench index                                             # this repository, whatever its size
@@ -23,7 +23,8 @@ use revdeck::tokens::{Encoding, count_tokens};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// A process of its own builds the index, so that its memory is nobody else's: repository, folder and commit.
+/// The variable that makes a new process build the index, so that its memory is measured alone: repository, folder
+/// and commit.
 const COLD: &str = "REVDECK_BENCH_COLD";
 
 struct File {
@@ -58,7 +59,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A repository that has the objects of all the others.
+/// Creates a repository that has the objects of all the others.
 fn mixed(folder: &Path, repos: &[PathBuf]) -> Result<Repository, Failure> {
     let mixed = Repository::init_bare(folder.join("mixed.git"))?;
     let mut alternates = String::new();
@@ -70,7 +71,7 @@ fn mixed(folder: &Path, repos: &[PathBuf]) -> Result<Repository, Failure> {
     Ok(Repository::open(mixed.path())?)
 }
 
-/// The files that are indexed, in an order that mixes repositories and is always the same.
+/// Returns the indexed files in a fixed order that mixes the repositories.
 fn files(mixed: &Repository, repos: &[PathBuf]) -> Result<Vec<File>, Failure> {
     let mut judge = ReviewFilter::without_attributes(1_000_000);
     let mut files = Vec::new();
@@ -93,7 +94,7 @@ fn files(mixed: &Repository, repos: &[PathBuf]) -> Result<Vec<File>, Failure> {
             git2::TreeWalkResult::Ok
         })?;
     }
-    // Whole folders stay together, as they do in one repository.
+    // Whole folders stay together, as in one repository.
     files.sort_by_cached_key(|file| {
         let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         (blake(folder), file.path.clone())
@@ -192,7 +193,7 @@ fn measure(mixed: &Repository, files: &[File], lines: usize) -> Result<(), Failu
     Ok(())
 }
 
-/// Builds an index and says what that took: seconds, seconds of all processors, megabytes at most, megabytes on disk.
+/// Builds an index and prints its cost: seconds, processor seconds, peak megabytes, megabytes on disk.
 fn cold(asked: &str) -> Result<(), Failure> {
     let [repo, home, commit] = asked.lines().collect::<Vec<_>>()[..] else { return Err(asked.into()) };
     let repo = Repo::discover(Path::new(repo))?;
@@ -213,13 +214,13 @@ fn timed<T>(run: impl FnOnce() -> T) -> (Duration, T) {
     (start.elapsed(), result)
 }
 
-/// In milliseconds.
+/// Returns the median in milliseconds.
 fn median(mut took: Vec<Duration>) -> f64 {
     took.sort();
     took[took.len() / 2].as_secs_f64() * 1e3
 }
 
-/// What reading and parsing the same files takes, on as many threads: the rest is the index's own.
+/// Returns the time to read and parse the same files on as many threads: the remaining time belongs to the index.
 fn parsing(mixed: &Repository, files: &[(&str, Oid)]) -> Duration {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (path, start) = (mixed.path(), Instant::now());
@@ -240,7 +241,7 @@ fn parsing(mixed: &Repository, files: &[(&str, Oid)]) -> Duration {
     start.elapsed()
 }
 
-/// What this process has taken of all processors, in seconds: half of it is what two idle cores need.
+/// Returns the processor time of this process in seconds: two idle cores need half of it.
 fn processor_seconds() -> f64 {
     const TICKS_A_SECOND: f64 = 100.0;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();

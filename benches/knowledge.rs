@@ -1,9 +1,9 @@
-//! What learning from edits takes, and what reading the sites of files adds to parsing them. To be held: 10,000 edits of
-//! histories in 30 s, as `revdeck knowledge learn` learns them: on all cores, reading and writing included.
+//! Measures learning from edits, and the time that reading the sites of files adds to parsing. Target: 10,000 edits
+//! from histories in 30 s, with `revdeck knowledge learn` on all cores, including reads and writes.
 //!
 //! ```text
-//! cargo bench --bench knowledge                                             # mistakes put into this repository's sources, one thread
-//! REVDECK_BENCH_REPOS=~/src/a:~/src/b.git cargo bench --bench knowledge     # and the fixes in all of these histories
+//! cargo bench --bench knowledge                                             # this repository, one thread
+//! REVDECK_BENCH_REPOS=~/src/a:~/src/b.git cargo bench --bench knowledge     # and all of these histories
 //! ```
 
 #![allow(clippy::print_stdout)]
@@ -19,7 +19,7 @@ use serde_json::Value;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Edits that are learned of this repository's sources, about as many of each file.
+/// The number of edits that are learned from this repository's sources, about the same number for each file.
 const EDITS: usize = 10_000;
 const EDITS_A_FILE: usize = 24;
 
@@ -57,7 +57,7 @@ fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// One mistake at a time, as a fix is one edit of a whole file.
+/// Applies one mistake at a time, because a fix is one edit of a whole file.
 fn mutated(files: &[PathBuf]) -> Result<(), Failure> {
     let (mut parsers, mut seconds, mut learned, mut forms, mut bytes) = (Parsers::default(), 0.0, 0, 0, 0);
     for path in files.iter().cycle() {
@@ -86,7 +86,7 @@ fn mutated(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The sites of all files, against parsing them.
+/// Reads the sites of all files and compares the time with parsing.
 fn read(files: &[PathBuf]) -> Result<(), Failure> {
     let (mut parsers, mut parsing, mut reading, mut lines, mut found) = (Parsers::default(), 0.0, 0.0, 0, 0);
     for path in files {
@@ -103,7 +103,7 @@ fn read(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The whole history of a repository, by the command: on all cores, and with what is learned written.
+/// Learns the whole history of a repository with the command: on all cores, including the write of the results.
 fn learned(path: &str) -> Result<(u64, f64), Failure> {
     let home = tempfile::tempdir()?;
     let start = Instant::now();

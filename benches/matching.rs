@@ -1,8 +1,8 @@
-//! How fast patterns are held against code: parsing and matching 1,000 patterns of each language, against bare tree-sitter
-//! parsing of the same files, both on two threads. The ratio is to stay below 3.
+//! Measures the speed of pattern matching: parsing and matching 1,000 patterns of each language, compared with
+//! tree-sitter parsing of the same files, both on two threads. The ratio must stay below 3.
 //!
-//! The patterns are forms of the files themselves, every language's as far as it has so many: that is the worst case,
-//! since code in which nothing matches costs the look-up alone. For them a second figure stands beside.
+//! The patterns are forms from the files themselves, up to that number for each language. This is the worst case,
+//! because code without a match costs only the look-up. A second figure shows the case without matches.
 //!
 //! ```text
 //! cargo bench --bench matching                                      # a generated corpus of all languages
@@ -29,7 +29,7 @@ use revdeck::knowledge::pattern::{EditKind, Pattern, PatternStance};
 use revdeck::syntax::source::Parsers;
 
 const ROUNDS: usize = 5;
-/// Of a language, as many as are kept.
+/// The number of patterns per language: the maximum that the store keeps.
 const PATTERNS: usize = 1_000;
 
 fn main() {
@@ -42,7 +42,7 @@ fn main() {
         };
         (0..ROUNDS).map(|_| time()).min().unwrap_or_default()
     };
-    // Bare parsing first: what is ours takes over the memory of tree-sitter when it begins.
+    // Plain parsing runs first, because revdeck replaces tree-sitter's allocator when it starts.
     let parse = best(parse_all);
     let (_, patterns) = matchers();
     println!("{} files, {lines} lines, {patterns} patterns", corpus().len());
@@ -61,7 +61,7 @@ fn main() {
     );
 }
 
-/// Matches of all rounds.
+/// The number of matches in all rounds.
 static FOUND: AtomicUsize = AtomicUsize::new(0);
 
 fn match_all(matcher: &'static PatternMatcher) {
@@ -74,7 +74,8 @@ fn match_all(matcher: &'static PatternMatcher) {
     });
 }
 
-/// One of patterns that stand in the files, and one of patterns that do not; and how many there are.
+/// Returns a matcher of patterns that occur in the files, a matcher of patterns that do not, and the number of
+/// patterns.
 fn matchers() -> &'static ([PatternMatcher; 2], usize) {
     static MATCHERS: OnceLock<([PatternMatcher; 2], usize)> = OnceLock::new();
     MATCHERS.get_or_init(|| {
@@ -99,7 +100,7 @@ fn matchers() -> &'static ([PatternMatcher; 2], usize) {
     })
 }
 
-/// None of a form that is too long.
+/// Returns the pattern, or `None` if its form is too long.
 fn used(language: &str, broken: &str) -> Option<TrustedPattern> {
     let (stance, edit, kind) = (PatternStance::Mistake, EditKind::Other, Kind::Correctness);
     let pattern = Pattern::from_forms(language, stance, edit, kind, &broken.parse().ok()?, &Form::default());

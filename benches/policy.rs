@@ -1,5 +1,5 @@
-//! Decisions of the policy: about a request over 10,000 known runs, about older runs, and about 200 hunks held against
-//! what 64 runs recorded. `cargo bench --bench policy`; each stays below a millisecond.
+//! Measures decisions of the policy: a request against 10,000 known runs, older runs, and 200 hunks against the
+//! records of 64 runs. `cargo bench --bench policy`; each must stay below a millisecond.
 
 use divan::{Bencher, black_box};
 use revdeck::domain::{RunStatus, Scope};
@@ -16,7 +16,7 @@ fn main() {
 const RUNS: usize = 10_000;
 const HUNKS: usize = 200;
 
-/// Ids in the order of time, and fingerprints of which a tenth are alike.
+/// Ids in the order of time, and fingerprints, a tenth of which are equal.
 struct Texts {
     ids: Vec<String>,
     fingerprints: Vec<String>,
@@ -92,7 +92,7 @@ fn request(fingerprint: &str) -> LaunchRequest {
     }
 }
 
-/// Nothing equivalent is known: every run is looked at for each question.
+/// No equivalent run is known: the policy checks every run for each question.
 #[divan::bench]
 fn decides_about_something_new(bencher: Bencher<'_, '_>) {
     let texts = Texts::new();
@@ -115,7 +115,7 @@ fn finds_what_a_run_stands_for(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| find_replaced_runs(black_box(&standing), black_box(&known)));
 }
 
-/// 200 hunks, every fourth of them new, the others spread over what 64 runs have recorded, 200 hunks each.
+/// 200 hunks: every fourth is new, the others are spread over the records of 64 runs with 200 hunks each.
 #[divan::bench]
 fn carries_200_hunks_over_from_64_runs(bencher: Bencher<'_, '_>) {
     let path = |hunk: usize| format!("src/room_{}/file_{}.rs", hunk % 7, hunk % 40);

@@ -1,5 +1,5 @@
-//! The built-in reviewer's speed: all eleven smells against bare tree-sitter parsing of the same files, both on two
-//! threads. The ratio is to stay at or below 1.6.
+//! Measures the built-in reviewer (`reviewers::analyzer`): all eleven smells, compared with tree-sitter parsing of
+//! the same files, both on two threads. The ratio must stay at or below 1.6.
 //!
 //! ```text
 //! cargo bench --bench smells                                      # a generated corpus of all languages
@@ -35,7 +35,7 @@ fn main() {
             .min()
             .unwrap_or_default()
     };
-    // Bare parsing first: the reviewer takes over the memory of tree-sitter when it begins.
+    // Plain parsing runs first, because the reviewer replaces tree-sitter's allocator when it starts.
     let (parse, smells) = (best(parse_all), best(smells_all));
     let ratio = smells.as_secs_f64() / parse.as_secs_f64();
     println!("best of {ROUNDS}: parsing {parse:.1?}, all smells {smells:.1?}, ratio {ratio:.2} (limit 1.6)");

@@ -1,8 +1,8 @@
-//! The store against its targets: `cargo bench --bench store`.
+//! Measures the store against its targets: `cargo bench --bench store`.
 //!
-//! `append` and `load` do the same work in SQLite (WAL, synchronous=FULL); `open` is a store of 10,000 runs and 100,000
-//! findings. All in a temporary folder: set TMPDIR to the disk that is to be measured (not a tmpfs, where a sync costs
-//! nothing).
+//! `append` and `load` do the same work in SQLite (WAL, synchronous=FULL); `open` is a store of 10,000 runs and
+//! 100,000 findings. All files are in a temporary folder: set TMPDIR to the disk to measure (not a tmpfs, where a
+//! sync costs nothing).
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -21,7 +21,7 @@ fn main() {
         return append::turns();
     }
     divan::main();
-    // Statics are not dropped, and a sample is large.
+    // Rust does not drop statics, and a sample is large.
     for folder in [&*LARGE, &*RECORDS] {
         let _ = std::fs::remove_dir_all(folder.folder.path());
     }
@@ -39,7 +39,7 @@ fn place() -> Place {
     Place { folder, store }
 }
 
-/// 10,000 runs and 100,000 findings.
+/// A store of 10,000 runs and 100,000 findings.
 static LARGE: LazyLock<Place> = LazyLock::new(|| {
     let place = place();
     sample::fill(&place.store, &sample::Shape::of(10_000, 100_000)).expect("a sample");
@@ -47,7 +47,7 @@ static LARGE: LazyLock<Place> = LazyLock::new(|| {
     place
 });
 
-/// 100,000 run records, one line each.
+/// A store of 100,000 run records, one line each.
 static RECORDS: LazyLock<Place> = LazyLock::new(|| {
     let place = place();
     place.store.with_lock(|_| Ok(())).expect("made");
@@ -114,7 +114,7 @@ mod append {
         connection
     }
 
-    /// One disposition under the store's lock, durable.
+    /// Appends one disposition under the store's lock, durably.
     #[divan::bench(sample_count = 200, sample_size = 5)]
     fn disposition_store(bencher: Bencher) {
         let place = place();
@@ -141,7 +141,7 @@ mod append {
         });
     }
 
-    /// The same lines to both in turns, so that whatever else the disk does hits both alike.
+    /// Appends the same lines to both stores in turns, so that other disk activity affects both equally.
     #[allow(clippy::print_stdout, reason = "it is what this is for")]
     pub fn turns() {
         const ROUNDS: u64 = 3000;
@@ -184,7 +184,7 @@ mod append {
         }
     }
 
-    /// One finding in a run's journal, durable.
+    /// Appends one finding to a run's journal, durably.
     #[divan::bench(sample_count = 200, sample_size = 5)]
     fn finding_store(bencher: Bencher) {
         let place = place();
@@ -268,7 +268,7 @@ mod load {
         path
     });
 
-    /// All rows, as columns, into the same view.
+    /// Loads all rows, as columns, into the same view.
     #[divan::bench(sample_count = 10, sample_size = 1)]
     fn runs_100k_sqlite(bencher: Bencher) {
         let path = &*SQLITE;
@@ -314,7 +314,7 @@ mod load {
         });
     }
 
-    /// All whole records, from JSON in SQLite.
+    /// Loads all whole records, from JSON in SQLite.
     #[divan::bench(sample_count = 10, sample_size = 1)]
     fn records_100k_sqlite_json(bencher: Bencher) {
         let path = &*SQLITE;
@@ -331,7 +331,7 @@ mod load {
         });
     }
 
-    /// All runs from the lines, without a checkpoint.
+    /// Loads all runs from the lines, without a checkpoint.
     #[divan::bench(sample_count = 10, sample_size = 1)]
     fn runs_100k_store_lines(bencher: Bencher) {
         let place = &*RECORDS;
@@ -344,7 +344,7 @@ mod load {
             });
     }
 
-    /// All runs as a process opens them: checkpoint and tail.
+    /// Loads all runs as a process opens them: checkpoint and tail.
     #[divan::bench(sample_count = 10, sample_size = 1)]
     fn runs_100k_store(bencher: Bencher) {
         let place = &*RECORDS;
@@ -362,7 +362,7 @@ mod open {
         assert_eq!((view.run_count(), view.finding_count()), (10_000, 100_000));
     }
 
-    /// The complete view from the checkpoint; reports the memory that it holds.
+    /// Loads the complete view from the checkpoint and reports its memory.
     #[divan::bench(sample_count = 50, sample_size = 1)]
     fn complete(bencher: Bencher) {
         let place = &*LARGE;
@@ -380,14 +380,14 @@ mod open {
             .bench_local_values(|()| check(&place.store.view().expect("a view")));
     }
 
-    /// What `revdeck review` reads before it decides.
+    /// Loads the data that `revdeck review` reads before it decides.
     #[divan::bench(sample_count = 50, sample_size = 1)]
     fn runs_only(bencher: Bencher) {
         let place = &*LARGE;
         bencher.bench_local(|| assert_eq!(place.store.runs_view().expect("a view").run_count(), 10_000));
     }
 
-    /// Decision and line under the lock, durable: all of an enqueue that is the store's.
+    /// Decides and writes a line under the lock, durably: the store's whole part of an enqueue.
     #[divan::bench(sample_count = 50, sample_size = 1)]
     fn enqueue(bencher: Bencher) {
         let place = &*LARGE;
@@ -403,7 +403,7 @@ mod open {
                 })
                 .expect("appended");
         });
-        // As it was for the others.
+        // Restores the file for the other benches.
         let path = place.store.root().join("runs.ndjson");
         let bytes = std::fs::read(&path).expect("read");
         let end = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(49_999).expect("50,000 lines").0;

@@ -1,6 +1,7 @@
-//! Counting tokens, against the reference: on files and on random Unicode at least 3 times its speed, no other counts, and no
-//! text for which twice the length takes much more than twice the time. What the first text takes; the files of a folder;
-//! random Unicode, and random and repeated texts of other sorts, short and long; and how the time of these grows.
+//! Measures token counting against the reference implementation. Targets: at least 3 times its speed on files and on
+//! random Unicode, the same counts, and no text where twice the length takes much more than twice the time. It
+//! measures the first text; the files of a folder; random Unicode and random and repeated texts of other sorts, short
+//! and long; and the growth of these times.
 //!
 //! ```text
 //! cargo bench --bench tokens                                      # this repository's files
@@ -22,7 +23,7 @@ use tiktoken_rs::CoreBPE;
 const ROUNDS: usize = 3;
 const BOTH: [Encoding; 2] = [Encoding::O200kBase, Encoding::Cl100kBase];
 const MEGABYTE: usize = 1 << 20;
-/// What is random over all of Unicode.
+/// The names of the texts that are random over all of Unicode.
 const OF_UNICODE: [&str; 4] = ["all planes", "BMP", "any::<String>()", "any::<char>()"];
 
 fn main() {
@@ -39,7 +40,7 @@ fn reference(encoding: Encoding) -> &'static CoreBPE {
     }
 }
 
-/// What the tables take when they are first used.
+/// Measures the time to load the tables at their first use.
 fn first_use() {
     for encoding in BOTH {
         let start = Instant::now();
@@ -64,7 +65,7 @@ fn corpus() {
     }
 }
 
-/// MB/s, ours and the reference's, whose counts are the same.
+/// Returns the speed in MB/s of this crate and of the reference, and checks that the counts are equal.
 fn speeds(encoding: Encoding, texts: &[&str]) -> (f64, f64) {
     let bytes: usize = texts.iter().map(|text| text.len()).sum();
     let reference = reference(encoding);
@@ -116,7 +117,7 @@ fn chunks(text: &str, length: usize) -> Vec<&str> {
     chunks
 }
 
-/// Texts of about 1 MB, and whether the reference takes quadratic time for them.
+/// Returns texts of about 1 MB, each with a flag that is true if the reference takes quadratic time for it.
 fn texts() -> Vec<(&'static str, String, bool)> {
     let of = |from: char, to: char| random(MEGABYTE, from as u32, to as u32 - from as u32 + 1);
     let mut texts = vec![
@@ -175,7 +176,7 @@ fn texts() -> Vec<(&'static str, String, bool)> {
     texts
 }
 
-/// A text of 1 MB out of what a strategy makes, always the same.
+/// Returns a text of 1 MB that a strategy generates, always the same.
 fn drawn(strategy: impl Strategy<Value = String>) -> String {
     let mut runner = TestRunner::deterministic();
     let mut text = String::with_capacity(MEGABYTE + 200);
@@ -216,7 +217,8 @@ fn read(folder: &Path) -> Vec<String> {
     files.filter_map(|entry| std::fs::read_to_string(entry.path()).ok()).collect()
 }
 
-/// Some of so many characters from one on, always the same.
+/// Returns a text of at least `bytes` bytes with characters from the `of` code points that start at `from`,
+/// always the same.
 fn random(bytes: usize, from: u32, of: u32) -> String {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut text = String::with_capacity(bytes + 4);

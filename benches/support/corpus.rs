@@ -1,4 +1,4 @@
-//! The files that speed is measured on: generated ones of all languages, or those of a real folder.
+//! The files for speed measurements: generated ones in all languages, or those of a real folder.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ pub struct File {
     pub text: Vec<u8>,
 }
 
-/// Bare parsing of all files.
+/// Parses all files with tree-sitter alone.
 pub fn parse_all() {
     on_threads(|| {
         let mut parsers: [Option<Parser>; Language::ALL.len()] = Default::default();
@@ -30,7 +30,7 @@ pub fn parse_all() {
     });
 }
 
-/// Has all threads work until no file is left.
+/// Runs a worker on each thread until no file is left.
 pub fn on_threads<W: FnMut(&'static File)>(worker: impl Fn() -> W + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -45,7 +45,7 @@ pub fn on_threads<W: FnMut(&'static File)>(worker: impl Fn() -> W + Sync) {
     });
 }
 
-/// Largest files first, so that no thread is left with one at last.
+/// Returns the files, largest first, so that no thread gets a large file at the end.
 pub fn corpus() -> &'static [File] {
     static CORPUS: OnceLock<Vec<File>> = OnceLock::new();
     CORPUS.get_or_init(|| {
@@ -70,7 +70,7 @@ fn read(folder: &Path) -> Vec<File> {
         .collect()
 }
 
-/// A language's file: its name, its head, how a function begins, the statements it is made of, how it ends, the tail.
+/// The parts of a language's file: name, head, function start, statements, function end, tail.
 struct Template {
     name: &'static str,
     head: &'static str,
@@ -80,8 +80,8 @@ struct Template {
     tail: &'static str,
 }
 
-/// About 170,000 lines: functions of statements in an order that a fixed sequence of random numbers gives, so that they
-/// are as unlike as real ones.
+/// Generates about 170,000 lines: functions with statements in the order of a fixed sequence of random numbers, so
+/// that they differ as much as real ones.
 fn generate() -> Vec<File> {
     const FILES: usize = 10;
     const FUNCTIONS: usize = 80;

@@ -1,11 +1,11 @@
-//! Fills a store with made-up runs and findings, for measuring and for looking at the cockpit with much in it:
+//! Fills a store with generated runs and findings, for measurements and for a cockpit with many rows:
 //!
 //! ```text
 //! cargo run --release --example fill_store -- 10000 100000 /tmp/home /path/to/repository
 //! REVDECK_HOME=/tmp/home revdeck
 //! ```
 //!
-//! Paths and HEAD are those of the repository, so that the code at a finding can be shown.
+//! Paths and HEAD are those of the repository, so that the cockpit can show the code at a finding.
 
 use std::error::Error;
 

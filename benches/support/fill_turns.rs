@@ -1,11 +1,11 @@
-//! Writes runs that talk to a model into a store, and keeps those alive that work, for looking at the cockpit:
+//! Writes runs that talk to a model into a store and keeps the active ones alive, to show them in the cockpit:
 //!
 //! ```text
 //! cargo run --example fill_turns -- /tmp/home /path/to/repository
 //! REVDECK_HOME=/tmp/home revdeck
 //! ```
 //!
-//! It goes on until it is interrupted: one of the runs receives a thousand pieces a second, and pauses when asked to.
+//! It runs until it is interrupted: one of the runs receives a thousand pieces a second and pauses on request.
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! A store as months of work leave it: for benches, for tests and for measuring the cockpit.
+//! A store like the one after months of work: for benches, for tests and for measurements of the cockpit.
 //!
-//! Deterministic for a shape. Written straight to the files, without syncing, because 10,000 runs through the store
-//! would take 50,000 syncs.
+//! A shape always gives the same store. The files are written directly, without syncing, because 10,000 runs through
+//! the store would take 50,000 syncs.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Result, Write};
@@ -9,21 +9,21 @@ use std::io::{BufWriter, Result, Write};
 use revdeck::domain::*;
 use revdeck::store::Store;
 
-/// How large, and what the code is that was reviewed.
+/// The size of the sample and the reviewed code.
 pub struct Shape {
     pub runs: usize,
-    /// Different findings; a tenth of them is reported by a second run as well.
+    /// The number of different findings; a second run reports a tenth of them again.
     pub findings: usize,
-    /// Paths of files that findings are in.
+    /// The paths of files that have findings.
     pub paths: Vec<String>,
     pub head: String,
     pub worktree: String,
-    /// When the newest run was asked for.
+    /// The time of the newest run's request.
     pub until: Time,
 }
 
 impl Shape {
-    /// A made-up repository of 3,000 files.
+    /// Returns the shape of a generated repository of 3,000 files.
     pub fn of(runs: usize, findings: usize) -> Self {
         const FOLDERS: [&str; 12] = [
             "src/server",
@@ -54,7 +54,7 @@ impl Shape {
     }
 }
 
-/// Numbers that look random and are the same each time (splitmix64).
+/// A generator of random-looking numbers with a fixed sequence (splitmix64).
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -119,9 +119,9 @@ fn words(kind: Kind, dice: &mut Dice) -> (String, String) {
     (title, why)
 }
 
-/// A run's record as it is asked for.
+/// Returns a run's record at the time of its request.
 pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
-    // A run each 20 minutes.
+    // One run every 20 minutes.
     let age = (shape.runs - number) as i64 * 1_200_000;
     let created = Time::from_millisecond(shape.until.as_millisecond() - age).unwrap_or(Time::UNIX_EPOCH);
     let milliseconds = u64::try_from(created.as_millisecond()).unwrap_or(0);
@@ -191,7 +191,7 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
     }
 }
 
-/// A finding of a run.
+/// Returns a finding of a run.
 pub fn finding(shape: &Shape, run: &RunRecord, dice: &mut Dice) -> Finding {
     let kind = Kind::SMELLS[dice.below(11)];
     let (title, explanation) = words(kind, dice);
@@ -247,7 +247,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
                 Time::from_millisecond(run.created_at.as_millisecond() + seconds * 1000).unwrap_or(run.created_at);
             run.status = status;
         };
-        // The findings are spread evenly but not equally; the last run gets what is left.
+        // The findings are spread evenly but not equally; the last run gets the rest.
         let (due, next) = (shape.findings * number / shape.runs, shape.findings * (number + 1) / shape.runs);
         let mut findings: Vec<Finding> = (due..next).map(|_| finding(shape, &run, &mut dice)).collect();
         if !before.is_empty() {
@@ -300,7 +300,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
         line(&mut runs, &run)?;
         journal(store, &run, &findings, &coverage)?;
         let output = RunOutput { findings, coverage, ..RunOutput::new(run.clone()) };
-        // Those that did not end in order have no output.
+        // Runs that did not complete have no output.
         if last == RunStatus::Completed {
             fs::write(root.join("outputs").join(format!("{}.json", run.run_id)), serde_json::to_vec(&output)?)?;
         }

@@ -1,6 +1,6 @@
-//! Runs that talk to a model, as their workers would write them: for tests of the cockpit and for looking at it.
+//! Runs that talk to a model, as their workers would write them: for tests of the cockpit and for demonstrations.
 //!
-//! Deterministic for a moment. Everything goes through the store's own journal, records and pulses.
+//! The same moment always gives the same runs. All data goes through the store's own journal, records and heartbeats.
 
 use std::error::Error;
 
@@ -8,7 +8,7 @@ use revdeck::domain::*;
 use revdeck::store::{HeartbeatState, HeartbeatWriter, RunLock, Store};
 use serde_json::json;
 
-/// What went with the first request: path, lines, kind, tokens, score, why.
+/// The code in the first request: path, lines, kind, tokens, score, reason.
 const SENT: [(&str, u32, u32, &str, u32, f32, &str); 17] = [
     ("", 0, 0, "task", 412, 1.0, "the task"),
     ("src/session.rs", 0, 0, "diff", 3_904, 1.0, "the change"),
@@ -77,7 +77,7 @@ const SENT: [(&str, u32, u32, &str, u32, f32, &str); 17] = [
     ),
 ];
 
-/// The strongest of what was left out.
+/// The highest-ranked code that was left out.
 const LEFT_OUT: [(&str, u32, u32, &str, u32, f32, &str); 8] = [
     ("src/session.rs", 40, 88, "function", 1_020, 0.938, "in another section"),
     ("tests/retry.rs", 1, 412, "test", 7_480, 0.611, "over the budget"),
@@ -114,20 +114,20 @@ fn surroundings() -> ContextRecord {
     }
 }
 
-/// How one of the runs ends, or what it does at the moment.
+/// The end of a run, or its present activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// All of its 20 turns, the window slid since the sixth.
+    /// All of its 20 turns are done; the window slides since the sixth.
     Completed,
-    /// The key was taken back in turn 4.
+    /// The key was revoked in turn 4.
     Failed,
-    /// Stopped by a person after turn 6.
+    /// A person paused it after turn 6.
     Paused,
-    /// Told to wait in turn 3.
+    /// The server told it to wait in turn 3.
     RateLimited,
-    /// In turn 9 nothing comes any more.
+    /// No data arrives any more in turn 9.
     Stalled,
-    /// Turn 7 is coming in.
+    /// Turn 7 is arriving.
     Receiving,
 }
 
@@ -135,7 +135,7 @@ impl Fate {
     pub const ALL: [Self; 6] =
         [Self::Completed, Self::Failed, Self::Paused, Self::RateLimited, Self::Stalled, Self::Receiving];
 
-    /// Turns that were answered.
+    /// Returns the number of answered turns.
     fn answered(self) -> u32 {
         match self {
             Self::Completed => 20,
@@ -147,14 +147,14 @@ impl Fate {
     }
 }
 
-/// A run as it was written. While this is held the run lives: its lock is taken and its pulse beats.
+/// A written run. While this value exists, the run is alive: its lock is held and its heartbeat continues.
 pub struct Written {
     pub run: RunId,
     pub pulse: Option<HeartbeatWriter>,
     _lock: Option<RunLock>,
 }
 
-/// Tokens in the window before each turn: it fills, is masked and slides, and fills again.
+/// The tokens in the window before each turn: it fills, is masked and slides, and fills again.
 const WINDOW: [u64; 20] = [
     6_180, 14_920, 27_340, 38_810, 52_470, 68_210, 41_050, 49_730, 57_160, 63_900, 44_280, 51_640, 59_370, 66_020,
     43_510, 50_880, 56_240, 61_790, 40_330, 45_060,
@@ -224,7 +224,7 @@ fn later(from: Time, seconds: f64) -> Time {
     Time::from_millisecond(from.as_millisecond() + (seconds * 1000.0) as i64).unwrap_or(from)
 }
 
-/// Writes a run of this fate; `number` makes its id, `now` is the moment at which it is looked at.
+/// Writes a run with this fate; `number` determines its id, `now` is the moment of observation.
 pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Written, Box<dyn Error>> {
     let turns = fate.answered();
     let began = later(now, -45.0 * f64::from(turns + 1) - 3_600.0 * f64::from(u8::from(fate == Fate::Completed)));
@@ -244,7 +244,8 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
     journal.append(began, RunEvent::Started { attempt: 1, worker: 4711 })?;
     journal.append(began, RunEvent::Phase { status: RunStatus::Reviewing })?;
     journal.append(began, RunEvent::Planned { files: 14, hunks: 31, left_out: Vec::new() })?;
-    // The one whose key was taken back is as older versions wrote it: nothing in it tells of the code around the change.
+    // The run with the revoked key has the format of older versions: it contains no record of the code around the
+    // change.
     if fate != Fate::Failed {
         journal.append(began, RunEvent::Surrounded { context: Box::new(surroundings()) })?;
     }
@@ -385,7 +386,7 @@ fn tools_of(turn: u32) -> Vec<(&'static str, &'static str, ToolOutcome, u64, &'s
     }
 }
 
-/// What a turn reported; returns how many were new.
+/// Writes the reports of a turn; returns the number of new ones.
 fn reported(
     turn: u32,
     run: &RunId,
@@ -457,7 +458,7 @@ fn reported(
     Ok(0)
 }
 
-/// What a run does at `now`; `None` for one that has ended.
+/// Returns the activity of a run at `now`; `None` for one that has ended.
 fn present(
     store: &Store,
     run: &RunId,

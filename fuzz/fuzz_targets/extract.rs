@@ -1,4 +1,5 @@
-//! Any bytes as a model's answer: reading reports out of it must neither panic nor let through what a terminal obeys.
+//! Feeds arbitrary bytes as a model's answer: the parser of reports must not panic and must let no terminal control
+//! characters through.
 //!
 //! ```text
 //! cargo install cargo-fuzz

@@ -1,4 +1,4 @@
-//! Integration tests: hunks that were reviewed are not sent again, and older runs may finish.
+//! Integration tests: reviewed hunks are not sent again, and older runs may finish.
 
 mod random;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::runner::place::{Place, halfway, signal, wait_for};
 
-/// All that a run reported, raised or held back.
+/// Returns the ids of all findings that a run reported, raised or held back.
 fn reported(place: &Place, run: &RunId) -> BTreeSet<FindingId> {
     let output = place.output(run).expect("an output");
     let raised = output.findings.into_iter().map(|finding| finding.finding_id);
@@ -50,7 +50,7 @@ fn what_was_reviewed_as_it_is_is_not_reviewed_again() {
         })
         .collect();
     assert_eq!(covered, ["one/module_1.py"], "the others were not put before the reviewer");
-    // Every finding of the others is there, with its id, its first run and where it came from.
+    // The output has every finding of the other files, with its id, its first run and its origin.
     let before = place.output(&first).expect("an output");
     for finding in before.findings.iter().filter(|finding| finding.repo_relative_path != "one/module_1.py") {
         let here = output.findings.iter().find(|here| here.finding_id == finding.finding_id).expect("it came along");
@@ -66,7 +66,7 @@ fn what_was_reviewed_as_it_is_is_not_reviewed_again() {
     assert!(record.full && record.coverage.hunks_carried == 0 && record.coverage.files_covered == 3);
     assert!(record.decision.starts_with("reviewed again because that was asked for"), "{}", record.decision);
 
-    // Said wherever a run is shown.
+    // Every command that shows a run prints this text.
     let said = format!("2 of 3 hunks carried over from {first}; 1 file, 1 hunk reviewed");
     let text = place.revdeck(&["show", second.as_str()]);
     assert!(text.contains(&said), "{text}");
@@ -78,7 +78,7 @@ fn what_was_reviewed_as_it_is_is_not_reviewed_again() {
     assert_eq!(json["coverage"]["carried"].as_array().map(Vec::len), Some(2));
     assert_eq!(json["coverage"]["carried"][0]["from"], first.as_str());
 
-    // A third run knows from the second, and still who looked.
+    // A third run carries over from the second and still names the run that reviewed the code.
     edit(&place, "one/module_2.py", "value *", "value +");
     let third = place.output(&place.review(&["--worktree", "--wait"])).expect("an output");
     let from: Vec<(&str, &RunId)> =
@@ -117,7 +117,7 @@ fn other_rules_carry_nothing_over() {
     assert_eq!((place.run(&run).coverage.hunks_carried, place.run(&run).coverage.files_covered), (0, 3));
 }
 
-/// A carried finding is no report: it contradicts no claim and confirms none; its dismissal holds.
+/// A carried finding is no new report: it neither contradicts nor confirms a claim, and its dismissal holds.
 #[test]
 fn carried_findings_are_neither_news_nor_evidence() {
     let place = Place::new();
@@ -145,12 +145,12 @@ fn carried_findings_are_neither_news_nor_evidence() {
     );
     let shown = place.revdeck(&["show", claimed.finding_id.as_str()]);
     assert!(shown.contains(&format!("carried over from run {first}")), "{shown}");
-    // A fresh look does contradict the claim.
+    // A new review does contradict the claim.
     place.review(&["--worktree", "--wait", "--force"]);
     assert_eq!(store.status(&claimed.finding_id).expect("readable"), FindingStatus::Unresolved);
 }
 
-/// Fixed, and then back as it was while something else changed: the earlier look at this very code counts again.
+/// The code is fixed and then restored while other code changes: the earlier review of this exact code counts again.
 #[test]
 fn code_that_is_back_brings_its_findings_back() {
     let place = Place::new();
@@ -176,7 +176,7 @@ fn code_that_is_back_brings_its_findings_back() {
     assert_eq!(store.status(&finding.finding_id).expect("readable"), FindingStatus::Unresolved);
 }
 
-/// A run with a worker that stands still after it has covered something.
+/// Starts a run and suspends its worker after it has covered something.
 fn standing_still(place: &Place) -> (RunId, u32) {
     place.modules("one", 150);
     let run = place.review(&["--worktree"]);
@@ -198,7 +198,7 @@ fn a_review_that_is_far_enough_finishes_and_the_newer_one_waits_for_it() {
         assert!(record.decision.contains("policy.finish_from is 10 %"), "{}", record.decision);
         assert!(place.run(&older).finish_note.contains(newer.as_str()));
         assert_eq!(place.run(&older).cancel_reason, None);
-        // Nobody starts it meanwhile, whoever comes by.
+        // No other process starts the run in the meantime.
         place.revdeck(&["runs"]);
         let shown = place.revdeck(&["show", newer.as_str()]);
         assert!(shown.contains("waits for") && place.run(&newer).status == RunStatus::Pending, "{shown}");
@@ -217,7 +217,7 @@ fn a_review_that_would_waste_more_than_it_gives_is_cancelled_and_says_why() {
     let place = Place::new();
     place.settings("max_parallel_runs = 1\n[policy]\nfinish_from = 99\n");
     let (older, worker) = standing_still(&place);
-    // Another value in every file: nothing that it has left is as it was.
+    // Every file gets another value, so that no code of the suspended run is unchanged.
     for number in 0..150 {
         edit(&place, &format!("one/module_{number}.py"), "value *", "value +");
     }
@@ -232,7 +232,7 @@ fn a_review_that_would_waste_more_than_it_gives_is_cancelled_and_says_why() {
     assert_eq!(place.ended(&newer).status, RunStatus::Completed);
 }
 
-/// The older run dies while the newer one waits: the newer one is not held up for ever.
+/// The older run dies while the newer one waits: the newer one does not wait for ever.
 #[test]
 fn nobody_waits_for_the_dead() {
     let place = Place::new();

@@ -1,11 +1,11 @@
-//! Chance that is the same everywhere, and how much of it.
+//! Deterministic random numbers, and test sizes from the environment.
 
-/// A variable of the environment as a number.
+/// Returns an environment variable as a number, or the default.
 pub fn variable(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-/// A generator of numbers (xorshift); its seed must not be 0.
+/// A random number generator (xorshift); its seed must not be 0.
 pub struct Dice(pub u64);
 
 impl Dice {

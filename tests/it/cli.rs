@@ -25,7 +25,7 @@ const USAGE: i32 = 2;
 const INCOMPLETE: i32 = 3;
 const INTERRUPTED: i32 = 130;
 
-/// As [`run`], for a command that fails: its standard error.
+/// Works as [`run`] for a command that fails; returns its standard error.
 #[track_caller]
 fn fails(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
     let output = test.revdeck(arguments);
@@ -53,18 +53,18 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
     value[key].as_array().unwrap_or_else(|| panic!("{key} is no list in {value}"))
 }
 
-/// A function of 200 lines: a p1 finding.
+/// Returns a function of 200 lines: a p1 finding.
 fn long_function(name: &str) -> String {
     let body: String = (0..200).map(|line| format!("    {name}_total = add({name}_total, {name}_{line})\n")).collect();
     format!("def {name}({name}_total):\n{body}    return {name}_total\n")
 }
 
-/// A function with too many parameters: a p3 finding.
+/// Returns a function with too many parameters: a p3 finding.
 fn wide_function(name: &str) -> String {
     format!("def {name}(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n")
 }
 
-/// A repository with a p1 and a p3 finding that a review has recorded.
+/// Creates a repository with a p1 and a p3 finding that a review has recorded.
 fn reviewed() -> TestEnvironment {
     let test = TestEnvironment::new();
     test.write("long.py", long_function("long"));

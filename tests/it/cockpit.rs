@@ -17,17 +17,17 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const COLUMNS: u16 = 130;
 const ROWS: u16 = 36;
 
-/// What the terminal has received: as a screen and as bytes.
+/// The data that the terminal has received, as a screen and as bytes.
 struct Received {
     parser: vt100::Parser,
     bytes: Vec<u8>,
     closed: bool,
 }
 
-/// The cockpit in a terminal that answers nothing.
+/// The cockpit in a terminal that answers no queries.
 struct Cockpit {
     master: Box<dyn MasterPty + Send>,
-    /// Kept open, so that the terminal's settings can be read after the cockpit has ended.
+    /// Stays open, so that the terminal's settings can be read after the cockpit has ended.
     _slave: Box<dyn portable_pty::SlavePty + Send>,
     keys: Box<dyn Write + Send>,
     child: Box<dyn Child + Send + Sync>,
@@ -90,7 +90,7 @@ impl Cockpit {
         self.keys.flush().expect("keys are written");
     }
 
-    /// Waits until the screen is as wanted; fails with the screen as it is.
+    /// Waits until the screen satisfies the condition; on a timeout, panics and prints the screen.
     fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
         let mut received = self.received.0.lock().expect("a lock");
@@ -109,12 +109,13 @@ impl Cockpit {
         self.wait(text, |screen| screen.contains(text))
     }
 
-    /// Waits for the end and says with which code.
+    /// Waits for the end of the cockpit and returns its exit code.
     fn end(&mut self) -> u32 {
         wait_for("the cockpit's end", || self.child.try_wait().expect("a status")).exit_code()
     }
 
-    /// The terminal is as it was: main screen, cursor shown, no bracketed paste, its line discipline as before.
+    /// Checks that the terminal is restored: main screen, visible cursor, no bracketed paste, the original line
+    /// discipline.
     fn assert_restored(&self) {
         let deadline = Instant::now() + PATIENCE;
         let mut received = self.received.0.lock().expect("a lock");
@@ -152,7 +153,7 @@ fn settings_of(master: &dyn MasterPty) -> String {
     )
 }
 
-/// A repository with one commit and an uncommitted file in which the built-in reviewer finds something.
+/// Creates a repository with one commit and an uncommitted file in which the built-in reviewer finds something.
 fn repository() -> TestEnvironment {
     let test = TestEnvironment::new();
     test.write("README.md", "# Sample\n");
@@ -201,7 +202,7 @@ fn signals_give_the_terminal_back() {
     }
 }
 
-/// Waits until nothing is written for longer than anything that ticks would be silent.
+/// Checks that the cockpit writes nothing for longer than the period of any timer.
 fn assert_silent(cockpit: &Cockpit) {
     let deadline = Instant::now() + PATIENCE;
     let mut received = cockpit.received.0.lock().expect("a lock");
@@ -235,7 +236,7 @@ fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
     let test = repository();
     test.commit("Second");
     let store = test.store();
-    // This process is the worker: it holds the run's lock.
+    // This process acts as the worker: it holds the run's lock.
     let mut worker = crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run");
     let pulse = worker.pulse.as_mut().expect("a pulse");
     let mut cockpit = Cockpit::open(&test);
@@ -252,9 +253,9 @@ fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
     }
     pulse.set_state(Time::now(), HeartbeatState::Paused);
     cockpit.wait("a pause", |screen| screen.matches("turn 7: paused").count() == 2);
-    // A run that is paused shows no time: the cockpit rests.
+    // A paused run shows no running time: the cockpit is idle.
     assert_silent(&cockpit);
-    // The worker is done.
+    // The worker finishes.
     store.update_run(&worker.run, Time::now(), |run| run.status = RunStatus::Completed).expect("updated");
     drop(worker);
     cockpit.wait("the end", |screen| screen.contains("idle") && !screen.contains("turn 7: paused"));
@@ -284,7 +285,7 @@ fn what_was_set_right_is_told_once() {
 fn a_store_that_cannot_be_written_still_shows_what_it_has() {
     let test = repository();
     assert!(test.revdeck(&["review", "--wait"]).status.success());
-    // A newer revdeck was here: this one must not write.
+    // A newer revdeck has written the store: this version must not write.
     let mut changed = 0;
     for entry in files_below(&test.home()) {
         if entry.file_name().is_some_and(|name| name == "repo.json") {
@@ -387,7 +388,7 @@ fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
         panic!("nobody watches")
     };
 
-    // Another cockpit ends it; and sees when somebody else does, by whatever means.
+    // Another cockpit can stop the watcher; the cockpit also notices when another process ends it in any way.
     let mut cockpit = Cockpit::open(&test);
     let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
     cockpit.wait("the header", watched);
@@ -421,13 +422,13 @@ fn a_watcher_is_told_what_only_the_cockpit_was_told(
         panic!("nobody watches")
     };
     let told = std::fs::read_to_string(format!("/proc/{}/cmdline", watching.pid)).expect("it is there");
-    // What the settings say it reads again and again, also when they say otherwise by then.
+    // The cockpit keeps the settings that it read from the configuration, also when the configuration changes later.
     assert_eq!(told.contains("--no-learning"), is_told, "{told:?}");
     cockpit.press("w");
     cockpit.wait("an end", |screen| !watched(screen));
 }
 
-/// A cockpit that git started, as from an alias: what git says of the moment is not what a watcher goes on to believe.
+/// Git starts the cockpit, for example from an alias: the watcher must not inherit the variables that git sets.
 #[test]
 fn a_watcher_knows_nothing_of_a_git_that_started_the_cockpit() {
     let test = repository();
@@ -477,7 +478,7 @@ fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
     assert_eq!(status(), revdeck::domain::FindingStatus::Addressed);
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
-    // Another cockpit knows of it.
+    // Another cockpit shows it too.
     let mut cockpit = Cockpit::open(&test);
     cockpit.press("2f");
     cockpit.wait_for("Enter accept");
@@ -494,7 +495,7 @@ fn a_fix_is_made_applied_and_undone_from_the_keyboard() {
     cockpit.press("y");
     cockpit.wait_for("the patch is out of your files");
     assert_eq!(std::fs::read_to_string(&file).expect("a file"), unused);
-    // The keys of decisions know that a fix is more than one.
+    // The decision keys treat a fix as several findings.
     cockpit.press("\x12");
     cockpit.wait_for("took a fix out");
     cockpit.press("y");

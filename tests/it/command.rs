@@ -1,4 +1,4 @@
-//! Programs as reviewers: real processes, played by shell scripts that behave well and badly.
+//! Command-line reviewers: real processes, played by shell scripts that behave well or badly.
 
 mod ends;
 mod errors;
@@ -38,7 +38,7 @@ fn a_program_gets_the_prompt_and_its_words_are_the_answer() {
     assert_eq!(watcher.seen.first(), Some(&ChatProgress::Sent));
     let bytes: usize = watcher.seen.iter().map(|seen| if let ChatProgress::Bytes(n) = seen { *n } else { 0 }).sum();
     assert_eq!(bytes, response.text.len() - 1, "the last line end is ours");
-    // And again: each request is a run of its own.
+    // A second request starts a new process.
     assert_eq!(agent.respond(&request("go on"), &mut watcher).expect("an answer").text, response.text);
     assert!(place.read("got").contains("go on"));
 }
@@ -65,7 +65,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":9,"cached_input_tokens":5
     assert!(arguments.ends_with("--model\ngpt-x\n-c\nmodel_reasoning_effort=\"high\"\n-\n"), "{arguments}");
 }
 
-/// Both sides write more than a pipe takes before they read.
+/// Both sides write more than a pipe holds before they read.
 #[test]
 fn nobody_waits_for_the_other_for_ever() {
     let place = Place::new();
@@ -77,7 +77,7 @@ fn nobody_waits_for_the_other_for_ever() {
     assert_eq!(lines.next().map(str::len), Some(2_000_000));
     let heard: usize = lines.next().and_then(|line| line.trim().parse().ok()).expect("a count");
     assert!(heard > much.len(), "{heard}");
-    // One that does not want to hear it at all.
+    // This program closes its input and does not read the request.
     let mut agent = place.open(place.program("deaf", "exec < /dev/null; echo '[]'"));
     let response = agent.respond(&request(&much), &mut Watcher::default()).expect("an answer");
     assert_eq!(response.text, "[]\n");
@@ -87,14 +87,14 @@ fn nobody_waits_for_the_other_for_ever() {
 fn a_flood_is_read_no_further_than_it_is_worth() {
     let place = Place::new();
     let noise = format!("yes '{{\"type\":\"noise\",\"of\":\"{}\"}}'", "x".repeat(5_000));
-    // A gigabyte in lines, and one in a single line.
+    // A gigabyte in many lines, and a gigabyte in a single line.
     for script in [format!("{noise} | head -c 1000000000"), "head -c 1000000000 /dev/zero".to_owned()] {
         let mut agent = place.open(place.program("agent", &format!("echo '[1]'; {script}")));
         let response = agent.respond(&request("x"), &mut Watcher::default()).expect("the beginning is an answer");
         assert!(response.text.starts_with("[1]\n") && response.text.len() <= 8 << 20, "{}", response.text.len());
         assert_eq!(response.stop, StopReason::Length);
     }
-    // Of an agent only what it says counts.
+    // For an agent, only the final message counts.
     let script = format!(
         "{noise} | head -c 50000000; head -c 10000000 /dev/zero; echo
 echo '{{\"type\":\"item.completed\",\"item\":{{\"type\":\"agent_message\",\"text\":\"[2]\"}}}}'
@@ -122,7 +122,7 @@ fn silence_and_length_have_limits() {
         let error = place.open(program).respond(&request("x"), &mut Watcher::default()).expect_err("no answer");
         assert!(error.class == ErrorClass::Timeout && error.summary.contains(words), "{error}");
     }
-    // What was said before is not thrown away.
+    // The earlier output is kept.
     let mut program = place.program("agent", "echo '[1]'; exec sleep 1000");
     program.timeouts.idle = Duration::from_secs(3);
     let response = place.open(program).respond(&request("x"), &mut Watcher::default()).expect("an answer");

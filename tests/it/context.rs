@@ -18,7 +18,7 @@ fn json(test: &TestEnvironment, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("one JSON object")
 }
 
-/// A store, what prices its things, a test of each, and 40 files that have nothing to do with them.
+/// Creates a repository with a shop, the module that prices its goods, a test for each, and 40 unrelated files.
 fn shop() -> TestEnvironment {
     let test = TestEnvironment::new();
     test.write(
@@ -77,7 +77,7 @@ fn a_revision_is_searched_for_what_a_task_names() {
     assert!(store["text"].as_str().is_some_and(|text| text.contains("lookup_price")));
 }
 
-/// The code of an answer, by path and lines, with its reason.
+/// Returns the code sections of an answer as path, first line, last line and reason.
 fn code(context: &Value) -> Vec<(String, u64, u64, String)> {
     let sections = context["sections"].as_array().expect("sections").iter();
     let place = |section: &Value| {
@@ -92,7 +92,7 @@ fn code(context: &Value) -> Vec<(String, u64, u64, String)> {
     sections.filter_map(place).collect()
 }
 
-/// The repository, where its index is, and what is committed.
+/// Returns the repository, the folder of its index, and the committed tree.
 fn index_of(test: &TestEnvironment) -> (Repo, PathBuf, String) {
     let repo = Repo::discover(&test.repo()).expect("a repository");
     let folder = Paths::from_home(&test.home()).index_folder(&repo.key());
@@ -100,7 +100,7 @@ fn index_of(test: &TestEnvironment) -> (Repo, PathBuf, String) {
     (repo, folder, commit)
 }
 
-/// Indexes what is committed.
+/// Indexes the committed tree.
 fn index(test: &TestEnvironment) {
     let (repo, folder, commit) = index_of(test);
     let go_on = |_| std::ops::ControlFlow::Continue(());
@@ -119,7 +119,7 @@ fn what_the_task_names_is_there_whatever_its_rank() {
     test.write("far/hill.py", format!("{hills}{}{hills}", hill("oldTower")));
     test.write("far/away/river.py", hill("swim").repeat(9));
     test.write("far/river.py", hill("swim").repeat(9));
-    // Nothing is parsed of this one.
+    // revdeck has no parser for this file.
     test.write("far/lake.kt", "val depth = 3\nval widthOfLake = 4\n");
     test.commit("Far away");
     let ask = |task: &str| {
@@ -147,7 +147,7 @@ fn what_the_task_names_is_there_whatever_its_rank() {
             let is_there = |(_, start, end, _): &(String, u64, u64, String)| *start <= lines.0 && *end >= lines.1;
             assert!(lines.0 == 0 || found.len() == 1 && is_there(&found[0]), "{task}, {is_indexed}: {found:?}");
         }
-        // Two rivers, and a word that is no name.
+        // Two files match `river.py`, and `swim` is no name in the code.
         assert_eq!(named("lookup_price, river.py, swim"), [], "{is_indexed}");
     }
 }
@@ -171,7 +171,7 @@ fn a_diff_as_the_task_is_understood_and_its_files_are_not_looked_for() {
     let context = json(&test, &["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--format", "json"]);
     let (rest, found): (Vec<_>, Vec<_>) = code(&context).into_iter().partition(|(path, ..)| path == "src/price.py");
     assert_eq!(found.first().map(|(path, ..)| path.as_str()), Some("src/store.py"), "{found:?}");
-    // Of the function that changes what the diff does not have.
+    // The rest of the changed function: the lines that the diff does not contain.
     assert_eq!(rest.iter().map(|(_, start, end, _)| (*start, *end)).collect::<Vec<_>>(), [(3, 3)]);
     let without =
         json(&test, &["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--no-tests", "--format", "json"]);
@@ -276,14 +276,14 @@ fn a_section_tells_when_its_lines_changed_last() {
     let at = |commit: &str| Some((commit.to_owned(), "2026-01-02T03:04:05Z".to_owned()));
     assert_eq!(changes("HEAD"), [at(&first), at(&third)]);
     assert_eq!(changes(&second), [at(&first), at(&second)]);
-    // What is not committed was changed by none.
+    // Uncommitted lines have no author.
     test.write("src/hill.py", "# A hill.\n\n\ndef climb():\n    lookup_price(3)\n");
     let focus = ["context", "worktree", "--focus", "src/hill.py", "--budget", "2000", "--format", "json"];
     let focus = &json(&test, &focus)["sections"][1];
     assert_eq!((&focus["kind"], &focus["last_change"]), (&"focus".into(), &Value::Null));
 }
 
-/// What was found out about the repository is kept here.
+/// Returns the cache files that revdeck keeps about the repository.
 fn kept(test: &TestEnvironment) -> Vec<PathBuf> {
     let folders = fs::read_dir(test.home().join("cache/context")).expect("a cache").flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).expect("a folder").flatten());
@@ -311,14 +311,15 @@ fn that_a_damaged_index_is_rebuilt_is_said_once() {
             fs::write(file, "no index").expect("written");
         }
     };
-    // What a reader that found damage leaves to the next refresh, and damage that nobody has found.
+    // Two kinds of damage: one that a reader found and left to the next refresh, and one that no reader has found.
     let mark = || fs::write(folder.join("damaged"), "no index").expect("written");
     for (number, damage) in [&mark as &dyn Fn(), &damage_all].into_iter().enumerate() {
         index(&test);
         damage();
         test.write("src/more.py", format!("more = {number}\n"));
         test.commit("More");
-        // With the context or, where its end came first, by who reads next what others have to tell.
+        // The message appears with the context or, if that process ended too early, in the next command that prints
+        // messages.
         let said =
             || notes(&json(&test, &["context", "commit:HEAD", "--format", "json"])) + &err(&test.revdeck(&["runs"]));
         wait_for("word of it", || said().contains("and is rebuilt").then_some(()));
@@ -331,7 +332,7 @@ fn that_a_damaged_index_is_rebuilt_is_said_once() {
 #[test]
 fn what_is_kept_of_the_repository_changes_no_answer() {
     const TASKS: [&str; 2] = ["lookup_price and total", "walk_7 road next_9"];
-    // The budgets are tight: code is compressed, in every way.
+    // The budgets are tight: the code is compressed in every possible way.
     let ask = |test: &TestEnvironment, task: &str| {
         ["300", "700", "4000"].map(|budget| {
             let place = ["--at", "HEAD", "--focus", "src/price.py", "--task", task];
@@ -486,10 +487,10 @@ fn what_cannot_be_is_said() {
     }
 }
 
-/// A repository with a history that can be measured.
+/// Creates a repository with a history that is long enough to measure.
 fn long_history() -> TestEnvironment {
     let test = shop();
-    // Two files that always change together, beside others that change alone.
+    // Two files always change together; the other files change alone.
     let commits: Vec<Vec<(String, String)>> = (0..130)
         .map(|number| {
             let file = |path: &str, name: &str| (path.to_owned(), format!("def {name}:\n    return {number}\n"));
@@ -531,11 +532,11 @@ fn commits_of_a_repository_are_measured() {
     assert_eq!(whole["commits"], 5);
     assert_eq!((whole["file_recall"].as_f64(), whole["mrr"].as_f64()), (Some(1.0), Some(1.0)), "{measured:#}");
     assert!(rows.iter().all(|row| row["tokens"].as_f64() <= row["budget"].as_f64()));
-    // Neither file imports the other: whole files find nothing that is looked for.
+    // Neither file imports the other: a search by whole files finds none of the expected files.
     let saving = &measured["saving"];
     assert_eq!(saving["whole_files"]["file_recall"], 0.0, "{saving:#}");
     assert!(saving["whole_files"]["tokens"].as_f64() > Some(5.0) && saving["percent"].is_number(), "{saving:#}");
-    // The second time the history comes from what was kept.
+    // The second call reads the history from the cache.
     assert_eq!(json(&test, &ask), measured);
     let none = ["context-eval", repo, "--skip", "1000", "--budget", "400", "--whole"];
     let nothing = json(&test, &[&none[..], &["--format", "json"]].concat());
@@ -739,7 +740,7 @@ fn the_rules_around_what_a_task_is_about_are_told() {
     }
 }
 
-/// The notes of an answer.
+/// Returns the notes of an answer.
 fn notes(context: &Value) -> String {
     context["notes"].to_string()
 }
@@ -758,7 +759,7 @@ fn what_of_the_change_is_not_sent_is_said() {
     }
 }
 
-/// Tokens of the change that an answer tells.
+/// Returns the number of tokens that an answer spends on the change.
 fn of_change(context: &Value) -> u64 {
     let sections = context["sections"].as_array().expect("sections").iter();
     sections.filter(|section| section["kind"] == "diff").filter_map(|section| section["tokens"].as_u64()).sum()
@@ -871,7 +872,7 @@ fn a_large_budget_begins_with_the_tree_and_the_documents() {
     assert!(texts("rules")[0].contains("Prices are exact."));
 }
 
-/// The paths of the sections that are of a file, in order.
+/// Returns the paths of the sections that belong to a file, in order.
 fn paths(context: &Value) -> Vec<&str> {
     let sections = context["sections"].as_array().expect("sections");
     sections.iter().filter_map(|section| section["path"].as_str()).collect()
@@ -888,7 +889,8 @@ fn what_comes_after_a_change_has_no_say_in_its_context() {
     test.import(&[commit(7, &["src/price.py", "other/part_5.py"])]);
     let reviewed = test.git(&["rev-parse", "main"]).trim().to_owned();
     test.git(&["reset", "--hard", "--quiet"]);
-    // Where it is not, the first context has it done in the background, and a later one no longer says that it is not.
+    // If the index is missing, the first context starts a background refresh, and a later context no longer reports
+    // it.
     index(&test);
     let scope = format!("commit:{reviewed}");
     for more in [&["--budget", "1500"][..], &[]] {
@@ -939,7 +941,7 @@ fn of_a_long_function_that_changes_the_rest_is_told_and_nothing_of_the_diff_agai
     test.commit("Walks");
     test.write("src/walk.py", walk("road.stop()"));
     test.write("src/short.py", "def short_walk(road):\n    return road.stop()\n");
-    // The changed line is 35; lines 29 to 41 are in the diff.
+    // The changed line is 35; the diff holds lines 29 to 41.
     for (budget, at_least) in [(Some("20000"), 49), (Some("1000"), 4), (None, 49)] {
         let more = budget.map(|budget| vec!["--budget", budget]).unwrap_or_default();
         let context = json(&test, &[&["context", "worktree", "--format", "json"], &more[..]].concat());

@@ -1,14 +1,14 @@
-//! Copies of changed code anywhere in a repository, found by the built-in reviewer alone: real workers.
+//! Copies of changed code anywhere in a repository: the built-in reviewer finds them, with real workers.
 
 use revdeck::domain::{Finding, Kind, LineRange, RunId, RunStatus};
 
 use crate::runner::place::{Place, gone, wait_for};
 
-/// More than a review reads by itself, in files that lie nearer to the change than anything else.
+/// More files than a review reads by itself, all nearer to the change than any other file.
 const NEAR: usize = 10;
 const BYTES: usize = 950_000;
 
-/// A function, under names of one's own.
+/// Returns a function that uses the given names.
 fn function(name: &str, sum: &str, item: &str) -> String {
     format!(
         "def {name}(items, limit):\n    {sum} = 0\n    for {item} in items:\n        if {item}.price == 0 or {item}.count == 0:\n            \
@@ -24,7 +24,7 @@ fn copies(place: &Place, run: &RunId) -> Vec<Finding> {
     findings.into_iter().filter(|finding| finding.kind == Kind::DuplicateCode).collect()
 }
 
-/// What a run says of the files in which it looked for copies.
+/// Returns the notes of a run about the files in which it looked for copies.
 fn said(place: &Place, run: &RunId) -> Vec<String> {
     let notes = place.output(run).expect("an output").notes;
     notes.into_iter().filter(|note| note.contains("copies")).collect()
@@ -59,7 +59,7 @@ fn what_a_first_review_had_no_time_to_look_at_is_known_to_the_second() {
     assert!(copy.title.contains("a/far/away/old.py:4-16"), "{}", copy.title);
     assert_eq!(said(&place, &second), Vec::<String>::new());
 
-    // What is known of files is of no use to who does not look for copies, and is not made.
+    // A run that does not look for copies needs no index of the files and builds none.
     let index = place.test.home().join("cache/index");
     std::fs::remove_dir_all(&index).expect("an index that may be deleted");
     place.settings("[smells.duplicate_code]\nenabled = false\n");

@@ -1,4 +1,4 @@
-//! Vectors from a server on loopback as one more signal, and servers that are slow, wrong or gone.
+//! Vectors from a server on loopback as one more ranking signal, and servers that are slow, wrong or gone.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::llm::server::{Model, calls};
 use crate::runner::place::{Place, wait_for};
 
-/// A key of the right shape that nobody ever held, in two parts: whole it would alarm every scanner.
+/// A key with a valid shape that was never in use, in two parts: the whole text would alarm every secret scanner.
 const AWS: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
 const KEY: &str = "sk-vectors-0123456789abcdefghij";
 
-/// What a server says to texts; `None` says nothing until the client goes away.
+/// The answer of a server to texts; with `None` it sends nothing until the client closes the connection.
 type Says = dyn Fn(&[String]) -> Option<(u16, String)> + Send + Sync;
 
 #[derive(Debug, Clone)]
@@ -81,7 +81,7 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<Asked>>, says: &Says) -> std::
     }
 }
 
-/// What is about money lies in one direction, all else in another.
+/// Returns a vector: texts about money point in one direction, all others in another.
 fn vector(text: &str) -> Vec<f32> {
     match text.contains("price") || text.contains("Tariff") {
         true => vec![2.0, 0.1, 0.0],
@@ -90,7 +90,7 @@ fn vector(text: &str) -> Vec<f32> {
 }
 
 fn openai(texts: &[String]) -> Option<(u16, String)> {
-    // In another order than asked.
+    // The server returns the rows in another order than the request.
     let rows = texts.iter().enumerate().rev();
     let rows: Vec<Value> = rows.map(|(index, text)| json!({"index": index, "embedding": vector(text)})).collect();
     Some((200, json!({"data": rows, "model": "m"}).to_string()))
@@ -101,7 +101,7 @@ fn ollama(texts: &[String]) -> Option<(u16, String)> {
     Some((200, json!({"embeddings": vectors}).to_string()))
 }
 
-/// A changed price, a tariff that has none of its words, and files about something else.
+/// Creates a changed price, a tariff that shares none of its words, and unrelated files.
 fn shop() -> Place {
     let place = Place::new();
     let price = |item: &str| format!("def lookup_price(item):\n    return table[{item}]\n");
@@ -130,7 +130,7 @@ fn context(place: &Place) -> Value {
     serde_json::from_str(&answer).expect("JSON")
 }
 
-/// Where the first section of a file is.
+/// Returns the position of the first section of a file.
 fn place_of(context: &Value, path: &str) -> usize {
     let sections = context["sections"].as_array().expect("sections");
     sections.iter().position(|section| section["path"] == path).unwrap_or(usize::MAX)
@@ -159,7 +159,7 @@ fn what_means_the_same_leads_and_is_asked_for_once(#[case] kind: &str, #[case] s
     assert!(asked.iter().all(|asked| asked.head.to_lowercase().contains(&format!("authorization: bearer {KEY}"))));
     let texts: Vec<&String> = asked.iter().flat_map(|asked| &asked.texts).collect();
     assert!(texts.iter().any(|text| text.contains("«secret:")) && texts.iter().all(|text| !text.contains(AWS)));
-    // What is known is not asked for again.
+    // Known vectors are not requested again.
     assert_eq!(context(&place), meant);
     assert_eq!(server.asked().len(), asked.len());
 }
@@ -221,7 +221,7 @@ fn a_server_that_is_slow_or_wrong_costs_the_signal_and_nothing_else(#[case] says
 fn a_review_goes_on_without_a_server_and_says_so_once() {
     let place = shop();
     let model = Model::start(vec![calls(&[("finish", json!({ "summary": "done" }))])]);
-    // Nobody listens there any more.
+    // No server listens on this port any more.
     let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port").port();
     let reviewer = format!(
         "[reviewers.m]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\napi_key_cmd = \"printf {KEY}\"\n",

@@ -1,4 +1,4 @@
-//! A hermetic place to run the real binary in: its own home, its own repository, nothing of the user's environment.
+//! Hermetic environment for the real binary: its own home and repository, and none of the user's variables.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use revdeck::git::Repo;
 use revdeck::runner::open_store;
 use revdeck::store::Store;
 
-/// What a program wrote to its standard output.
+/// Returns the standard output of a program.
 pub fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What a program wrote to its standard error.
+/// Returns the standard error of a program.
 pub fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs revdeck and holds the exit code against what is expected; its standard output.
+/// Runs revdeck, checks the exit code and returns the standard output.
 #[track_caller]
 pub fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
     let output = test.revdeck(arguments);
@@ -27,7 +27,7 @@ pub fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
     out(&output)
 }
 
-/// The files in a folder and in those below it, in no order; none when it is not there.
+/// Returns the files in a folder and its subfolders, in no order; none if the folder does not exist.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -43,7 +43,7 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A program, with the folder that it lies in.
+/// Writes an executable program and creates its folder.
 #[cfg(unix)]
 pub fn executable(path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
     let path = path.as_ref();
@@ -52,14 +52,14 @@ pub fn executable(path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
 }
 
-/// A home and a repository that vanish with the value.
+/// A home and a repository that are deleted on drop.
 pub struct TestEnvironment {
     folder: tempfile::TempDir,
 }
 
 #[allow(dead_code, reason = "each test file uses the part it needs")]
 impl TestEnvironment {
-    /// An empty home and an initialised repository without commits, on branch `main`.
+    /// Creates an empty home and an initialised repository without commits, on branch `main`.
     pub fn new() -> Self {
         let test = Self { folder: tempfile::tempdir().expect("a temporary folder") };
         std::fs::create_dir_all(test.repo()).expect("a folder for the repository");
@@ -71,7 +71,7 @@ impl TestEnvironment {
         self.folder.path().join("home")
     }
 
-    /// The store of the repository, below the test's home.
+    /// Returns the store of the repository, below the test's home.
     pub fn store(&self) -> Store {
         let repo = Repo::discover(&self.repo()).expect("a repository");
         open_store(&repo, &Paths::from_home(&self.home())).expect("the store opens")
@@ -81,7 +81,7 @@ impl TestEnvironment {
         self.folder.path().join("repo")
     }
 
-    /// A file of the repository, its folders made.
+    /// Writes a file of the repository and creates its folders.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let file = self.repo().join(path);
         std::fs::create_dir_all(file.parent().unwrap_or(Path::new("/"))).expect("a folder");
@@ -89,7 +89,7 @@ impl TestEnvironment {
         file
     }
 
-    /// A command in the repository with an empty environment but for what git and revdeck need.
+    /// Returns a command that runs in the repository with only the variables that git and revdeck need.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -109,21 +109,21 @@ impl TestEnvironment {
         command
     }
 
-    /// Runs git and expects success; its standard output.
+    /// Runs git, expects success and returns the standard output.
     pub fn git(&self, arguments: &[&str]) -> String {
         let output = self.command("git").args(arguments).output().expect("git starts");
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Commits everything.
+    /// Commits everything and returns the commit's id.
     pub fn commit(&self, message: &str) -> String {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", message]);
         self.git(&["rev-parse", "HEAD"]).trim().to_owned()
     }
 
-    /// Many commits on top of `main`, each with its files: one process for all of them. The worktree stays behind.
+    /// Imports many commits on top of `main`, each with its files, in one git process. The worktree stays unchanged.
     pub fn import(&self, commits: &[Vec<(String, String)>]) {
         let mut script = String::new();
         for (number, files) in commits.iter().enumerate() {

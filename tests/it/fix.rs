@@ -27,7 +27,7 @@ fn json(test: &TestEnvironment, arguments: &[&str], code: i32) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
 }
 
-/// The ids of the findings on a path, in order.
+/// Returns the ids of the findings on a path, in order.
 fn findings(test: &TestEnvironment, path: &str) -> Vec<String> {
     let value = json(test, &["findings", "--status", "all", "--format", "json"], 0);
     let all = value["findings"].as_array().cloned().unwrap_or_default();
@@ -42,7 +42,7 @@ fn status_of(test: &TestEnvironment, id: &str) -> String {
     found["status"].as_str().expect("a status").to_owned()
 }
 
-/// Makes a fix of these findings and waits for it; the fix as JSON.
+/// Makes a fix of these findings, waits for it and returns it as JSON.
 #[track_caller]
 fn fix(test: &TestEnvironment, ids: &[&str], code: i32) -> Value {
     let mut arguments = vec!["fix"];
@@ -55,7 +55,7 @@ fn id_of(fix: &Value) -> String {
     fix["fix_id"].as_str().expect("an id").to_owned()
 }
 
-/// Every byte of git's that no fix may touch: index, HEAD, refs of the user, stash and reflogs.
+/// Returns all git state that no fix may change: index, HEAD, the user's refs, stash and reflogs.
 fn gits_own(test: &TestEnvironment) -> Vec<(String, Vec<u8>)> {
     let git = test.repo().join(".git");
     let files = ["index", "HEAD", "ORIG_HEAD", "packed-refs", "refs/stash", "config"].map(|name| git.join(name));

@@ -1,4 +1,4 @@
-//! Integration tests: git. Repositories are made by git itself.
+//! Integration tests: git. Git itself creates the repositories.
 
 mod checkout;
 mod follow;
@@ -24,13 +24,13 @@ fn open(test: &TestEnvironment) -> Repo {
     Repo::discover(&test.repo()).expect("a repository")
 }
 
-/// The snapshot of a scope; and that the worker, who has only the commits, sees the same change.
+/// Returns the snapshot of a scope and checks that a worker, which has only the commits, sees the same change.
 fn snapshot(test: &TestEnvironment, scope: &str) -> Snapshot {
     let repo = open(test);
     let snapshot = repo.take_snapshot(&scope.parse().expect("a scope"), &filter()).expect("a snapshot");
     let again = repo.compute_changeset(&snapshot.base_commit, &snapshot.snapshot_commit, &filter()).expect("a change");
     let mut change = snapshot.change.clone();
-    // What is not in the tree only the one who took the snapshot knows.
+    // Only the process that took the snapshot knows the files that are not in the tree.
     for left in &snapshot.unstored {
         let at = change.left_out.iter().position(|known| known == left).expect("the unseen are left out");
         change.left_out.remove(at);
@@ -39,7 +39,7 @@ fn snapshot(test: &TestEnvironment, scope: &str) -> Snapshot {
     snapshot
 }
 
-/// Paths under review, and those left out with their reason, in words.
+/// Returns the paths under review, and the omitted paths with their reason, as text.
 fn paths(snapshot: &Snapshot) -> Vec<String> {
     let files = snapshot.change.files.iter().map(|file| file.path.clone());
     let left_out = snapshot.change.left_out.iter().map(|left| format!("{}: {}", left.path, left.reason));
@@ -55,7 +55,7 @@ fn hunk(old_start: u32, old_lines: u32, new_start: u32, new_lines: u32) -> Hunk 
     Hunk { old_start, old_lines, new_start, new_lines }
 }
 
-/// Every file below a folder with its bytes and time, but for git's object database and our own refs.
+/// Returns every file below a folder with its bytes and time, except git's object database and revdeck's refs.
 fn state(folder: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -100,7 +100,7 @@ fn a_worktree_is_frozen_with_staged_unstaged_and_untracked_files() {
     assert_eq!(hunks(&taken, "kept.log"), [hunk(0, 0, 1, 2)]);
     assert_eq!((taken.base_commit.as_str(), taken.head_commit.as_str()), (head.as_str(), head.as_str()));
     assert_eq!((taken.branch.as_str(), taken.scope), ("main", Scope::Worktree));
-    // The tree is what git itself would commit.
+    // The tree is the same as the one that git would commit.
     test.git(&["add", "-A"]);
     let tree = test.git(&["write-tree"]);
     assert_eq!(test.git(&["rev-parse", &format!("{}^{{tree}}", taken.snapshot_commit)]), tree);
@@ -118,7 +118,7 @@ fn nothing_of_the_users_is_touched() {
     test.write("b.rs", "staged\n");
     test.git(&["add", "b.rs"]);
     test.write("c.rs", "new\n");
-    // The same content under a new time: the index would like to be refreshed, and must not be.
+    // The content is the same and the time is new: git would refresh the index here, and revdeck must not.
     let file = std::fs::File::options().write(true).open(test.repo().join("b.rs")).expect("b.rs");
     file.set_modified(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)).expect("a time");
     let before = state(&test.repo());
@@ -140,7 +140,7 @@ fn nothing_of_the_users_is_touched() {
     }
 }
 
-/// The tree that git itself would commit if everything were added: the worktree's snapshot must be that.
+/// Checks that the worktree's snapshot is the tree that git would commit after `git add -A`.
 fn assert_tree_is_gits(test: &TestEnvironment, taken: &Snapshot) {
     let copy = test.repo().join(".git/index.for-the-test");
     std::fs::copy(test.repo().join(".git/index"), &copy).expect("a copy of the index");
@@ -271,7 +271,7 @@ fn the_default_is_the_worktree_if_dirty_else_the_last_commit() {
     assert_eq!(default(), ("worktree".to_owned(), "a.rs".to_owned()));
     test.git(&["add", "a.rs"]);
     assert_eq!(default(), ("worktree".to_owned(), "a.rs".to_owned()));
-    // Staged, and taken back in the worktree: against HEAD nothing is left.
+    // A change is staged and then reverted in the worktree: against HEAD nothing has changed.
     test.write("a.rs", "1\n");
     assert_eq!(default(), clean);
     assert_eq!(paths(&snapshot(&test, "staged")), ["a.rs"]);
@@ -390,7 +390,7 @@ fn renames_copies_modes_links_and_kinds() {
     );
     assert_eq!(hunks(&taken, "sub/edited_moved.rs"), [hunk(40, 0, 41, 1)]);
     assert_eq!(hunks(&taken, "link"), [hunk(0, 0, 1, 1)]);
-    // A file copied whole is new code.
+    // A file that is a full copy counts as new code.
     assert_eq!(hunks(&taken, "twin.rs"), [hunk(0, 0, 1, 40)]);
     assert_tree_is_gits(&test, &taken);
     test.commit("two");
@@ -437,7 +437,7 @@ fn line_ends_and_filters_are_undone_as_git_does() {
     let taken = snapshot(&test, "worktree");
     assert_eq!(open(&test).file_at(&taken.snapshot_commit, "f2.rs").expect("a read"), Some(b"1\n2\n".to_vec()));
     assert_tree_is_gits(&test, &taken);
-    // git itself would refuse to add this.
+    // With this setting git refuses to add the file.
     test.git(&["config", "core.safecrlf", "true"]);
     test.write("mixed.rs", "1\r\n2\n");
     assert!(paths(&snapshot(&test, "worktree")).contains(&"mixed.rs".to_owned()));
@@ -532,7 +532,7 @@ fn what_is_no_file_or_not_readable_is_no_failure() {
     std::fs::set_permissions(at("secret.rs"), mode(0o000)).expect("a mode");
     std::fs::remove_file(at("late.rs")).expect("removed");
     let taken = snapshot(&test, "worktree");
-    // Who may read everything reads this, too.
+    // A user who may read every file (root) reads this one too.
     let secret = if std::fs::read(at("secret.rs")).is_ok() { vec!["secret.rs"] } else { vec![] };
     let secret_left = if secret.is_empty() { vec!["secret.rs: unreadable"] } else { vec![] };
     let expected = [
@@ -623,7 +623,7 @@ fn every_sort_of_repository() {
     let other = |name: &str| test.repo().parent().expect("a folder").join(name);
     let discover = |name: &str| Repo::discover(&other(name)).expect("a repository");
 
-    // A linked worktree, detached, and from below.
+    // A linked worktree with a detached HEAD, opened from a subfolder.
     test.git(&["worktree", "add", "-q", "--detach", "../linked"]);
     std::fs::write(other("linked/in/one.rs"), "changed\n").expect("a file");
     let linked = Repo::discover(&other("linked/in")).expect("a repository");
@@ -635,7 +635,7 @@ fn every_sort_of_repository() {
     assert!(taken.worktree.ends_with("linked"));
     assert_eq!(paths(&snapshot(&test, "worktree")), [""; 0]);
 
-    // Sparse, with the folders outside of it folded into one entry each, and back.
+    // A sparse clone: each folder outside the cone becomes one index entry, and is expanded again later.
     test.git(&["clone", "-q", ".", "../sparse"]);
     let sparse = |arguments: &[&str]| test.git(&[&["-C", "../sparse"], arguments].concat());
     sparse(&["sparse-checkout", "set", "--cone", "--sparse-index", "in"]);
@@ -650,14 +650,14 @@ fn every_sort_of_repository() {
         ["in/new.rs"]
     );
 
-    // Shallow: the oldest commit there is has no parent.
+    // A shallow clone: its oldest commit has no parent.
     let url = format!("file://{}", test.repo().display());
     test.git(&["clone", "-q", "--depth", "1", &url, "../shallow"]);
     let taken = discover("shallow").take_default_snapshot(&filter()).expect("a snapshot");
     assert_eq!((taken.base_commit.as_str(), taken.change.files.len()), ("", 4));
     assert!(matches!(&taken.notes[..], [note] if note.contains("history is cut off at")), "{:?}", taken.notes);
 
-    // Bare, and a worktree that is elsewhere.
+    // A bare repository, and one whose worktree is in another folder.
     test.git(&["clone", "-q", "--bare", ".", "../bare.git"]);
     let bare = discover("bare.git");
     assert_eq!(
@@ -674,7 +674,7 @@ fn every_sort_of_repository() {
     std::fs::write(other("elsewhere/a.rs"), "3\n").expect("a file");
     assert_eq!(paths(&discover("bare.git").take_default_snapshot(&filter()).expect("a snapshot")), ["a.rs"]);
 
-    // A submodule that moved.
+    // A submodule whose commit changed.
     test.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../shallow", "sub"]);
     test.commit("with a submodule");
     assert_eq!(paths(&snapshot(&test, "worktree")), [""; 0]);
@@ -745,7 +745,7 @@ fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
         );
     }
 
-    // What cannot be fetched is an error, never a review of less.
+    // Content that cannot be fetched is an error, never a review of fewer files.
     for name in ["cut", "cut-treeless"] {
         let filtered = if name == "cut" { "--filter=blob:none" } else { "--filter=tree:0" };
         test.git(&["clone", "-q", filtered, &url, &format!("../{name}")]);
@@ -755,7 +755,7 @@ fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
         assert!(matches!(error, GitError::PartialClone { .. }), "{error:?}");
         assert!(error.to_string().contains("is a partial clone: "), "{error}");
     }
-    // A whole clone that lost a content leaves that file out, and looks at the others.
+    // A full clone that lost one blob omits that file and reviews the others.
     let id = test.git(&["rev-parse", "HEAD~1:a.rs"]).trim().to_owned();
     let lost = test.repo().join(".git/objects").join(&id[..2]).join(&id[2..]);
     std::fs::remove_file(lost).expect("removed");

@@ -1,4 +1,4 @@
-//! Integration tests: the hook that git calls after a commit. Real commits, and real hooks of other tools.
+//! Integration tests: the hook that git calls after a commit, with real commits and real hooks of other tools.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -35,18 +35,18 @@ fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).expect("a file").permissions().mode() & 0o7777
 }
 
-/// How often what is said to be there has run.
+/// Returns how often the other tool's hook has run.
 fn ran(place: &Place) -> usize {
     fs::read_to_string(file(place, "../ran")).unwrap_or_default().lines().count()
 }
 
-/// Commits something with a finding in it.
+/// Commits code that has a finding.
 fn commit(place: &Place, name: &str) -> String {
     place.modules(name, 1);
     place.test.commit(name)
 }
 
-/// A folder with this program as `revdeck`.
+/// Creates a folder that contains this program as `revdeck`.
 fn bin(place: &Place, program: &str) -> PathBuf {
     let folder = place.test.home().with_file_name("bin");
     fs::create_dir_all(&folder).expect("a folder");
@@ -54,7 +54,7 @@ fn bin(place: &Place, program: &str) -> PathBuf {
     folder
 }
 
-/// git, for somebody who has this folder in PATH.
+/// Returns a git command with this folder in PATH.
 fn git_of(place: &Place, folder: &Path) -> Command {
     let all = std::env::var_os("PATH").unwrap_or_default();
     let all = std::env::join_paths([folder.to_owned()].into_iter().chain(std::env::split_paths(&all)));
@@ -63,7 +63,7 @@ fn git_of(place: &Place, folder: &Path) -> Command {
     command
 }
 
-/// As [`commit`], for somebody who has this folder in PATH.
+/// Works as [`commit`], with this folder in PATH.
 fn commit_of(place: &Place, name: &str, folder: &Path) -> String {
     place.modules(name, 1);
     place.test.git(&["add", "-A"]);
@@ -72,7 +72,7 @@ fn commit_of(place: &Place, name: &str, folder: &Path) -> String {
     place.test.git(&["rev-parse", "HEAD"]).trim().to_owned()
 }
 
-/// The run that the hook asked for.
+/// Returns the run that the hook requested.
 fn asked(place: &Place, commit: &str) -> RunRecord {
     wait_for("the run of the hook", || {
         place.runs().into_iter().find(|run| {
@@ -81,7 +81,7 @@ fn asked(place: &Place, commit: &str) -> RunRecord {
     })
 }
 
-/// Everything in a folder: names, modes, bytes or targets.
+/// Returns every entry of a folder: name, mode, and bytes or link target.
 fn state(folder: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -198,9 +198,9 @@ fn uninstall_restores_bytes_and_modes() {
             .prop_map(String::into_bytes),
         proptest::collection::vec(any::<u8>(), 0..80),
     ];
-    // Somebody must be able to read it.
+    // The owner can always read the file.
     let bits = (0u32..0o1000).prop_map(|bits| bits | 0o400);
-    // One repository for all of them, with nothing left of the one before.
+    // All cases use one repository; each case removes the files of the previous one.
     let place = Place::new();
     let mut cases = TestRunner::new(ProptestConfig { cases: 64, ..ProptestConfig::with_source_file(file!()) });
     let outcome = cases.run(&(content, bits), |(content, bits)| {
@@ -231,19 +231,19 @@ fn what_was_edited_since_stays() {
         let now = fs::read_to_string(&hook).expect("the hook");
         fs::write(&hook, now + text).expect("written");
     };
-    // A file that revdeck made.
+    // A hook file that revdeck created.
     place.revdeck(&["hook", "install", "git"]);
     append("echo mine\n");
     assert!(place.revdeck(&["hook", "install", "git"]).contains("already"), "an edit is no reason to write it again");
     assert!(place.revdeck(&["hook", "uninstall", "git"]).contains("edited since"));
     assert_eq!(fs::read_to_string(&hook).expect("the hook"), "#!/bin/sh\necho mine\n");
-    // One that was there.
+    // A hook file that existed before.
     place.revdeck(&["hook", "install", "git"]);
     append("echo more\n");
     assert_eq!(status(&place)["files"][0]["edited"], true);
     assert!(place.revdeck(&["hook", "uninstall", "git"]).contains("edited since"));
     assert_eq!(fs::read_to_string(&hook).expect("the hook"), "#!/bin/sh\necho mine\necho more\n");
-    // One that calls what was moved aside goes on to call it.
+    // A hook that calls the moved hook still calls it after uninstall.
     write(&place, HOOK, "#!/usr/bin/env python3\nopen('../ran', 'a').write('ran\\n')\n", 0o755);
     place.revdeck(&["hook", "install", "git"]);
     let now = fs::read_to_string(&hook).expect("the hook");
@@ -252,7 +252,7 @@ fn what_was_edited_since_stays() {
     assert!(!fs::read_to_string(&hook).expect("the hook").contains("revdeck hook"));
     commit(&place, "one");
     assert_eq!(ran(&place), 2);
-    // And half of our lines are for people to look at.
+    // A file with only half of revdeck's lines stays unchanged, for a person to inspect.
     write(&place, HOOK, "#!/bin/sh\n# <<< revdeck <<<\n", 0o755);
     for arguments in [["hook", "install", "git"], ["hook", "uninstall", "git"]] {
         let output = place.test.revdeck(&arguments);
@@ -272,7 +272,7 @@ fn a_folder_of_hooks_in_the_working_tree_is_used() {
         said.contains(".githooks/post-commit: revdeck's lines added") && said.contains("in the working tree"),
         "{said}"
     );
-    // Others get the file with the repository: it names nobody's folders.
+    // Other users get this file with the repository: it must not contain a user's folders.
     let content = fs::read_to_string(file(&place, ".githooks/post-commit")).expect("the hook");
     for of_this_machine in [env!("CARGO_BIN_EXE_revdeck"), place.test.home().to_str().expect("a name")] {
         assert!(!content.contains(of_this_machine), "{content}");
@@ -281,7 +281,7 @@ fn a_folder_of_hooks_in_the_working_tree_is_used() {
     let commit = commit_of(&place, "one", &bin(&place, env!("CARGO_BIN_EXE_revdeck")));
     asked(&place, &commit);
     assert_eq!(ran(&place), 1);
-    // It is found again when git looks elsewhere.
+    // Uninstall finds the hook even when git now uses another hook folder.
     place.revdeck(&["hook", "uninstall", "git"]);
     place.test.git(&["config", "--unset", "core.hooksPath"]);
     place.revdeck(&["hook", "install", "git"]);
@@ -319,11 +319,11 @@ fn nothing_outside_of_the_repository_is_written() {
     assert!(matches!(place.test.revdeck(&["hook", "install", "git"]).status.code(), Some(2)));
 }
 
-/// What husky 9 writes, as far as it matters.
+/// The relevant part of the script that husky 9 writes.
 const HUSKY_9: &str = "#!/usr/bin/env sh\nn=$(basename \"$0\")\ns=$(dirname \"$(dirname \"$0\")\")/$n\n\n\
                        [ ! -f \"$s\" ] && exit 0\n[ \"${HUSKY-}\" = \"0\" ] && exit 0\nsh -e \"$s\" \"$@\"\nc=$?\n\n\
                        [ $c != 0 ] && echo \"husky - $n script failed (code $c)\"\nexit $c\n";
-/// What husky 8 writes, as far as it matters: a hook runs a second time in the middle of the first.
+/// The relevant part of the script that husky 8 writes: it runs the hook a second time inside the first run.
 const HUSKY_8: &str = "#!/usr/bin/env sh\nif [ -z \"$husky_skip_init\" ]; then\n  readonly husky_skip_init=1\n  \
                        export husky_skip_init\n  sh -e \"$0\" \"$@\"\n  exit $?\nfi\n";
 
@@ -357,7 +357,7 @@ fn the_husky_of_before_asks_once() {
     write(&place, ".husky/_/husky.sh", HUSKY_8, 0o644);
     let hook = "#!/usr/bin/env sh\n. \"$(dirname -- \"$0\")/_/husky.sh\"\n\necho ran >> ../ran\n";
     write(&place, ".husky/post-commit", hook, 0o755);
-    // Who is called tells it.
+    // This program records each call.
     let program = write(&place, "../revdeck", "#!/bin/sh\necho \"$@\" >> ../called\n", 0o755);
     let call = HookCall::new(&program, None).expect("a call");
     assert_eq!(
@@ -382,7 +382,7 @@ fn lefthook_is_told_in_its_local_settings(#[case] local: Option<&str>, #[case] i
     let place = Place::new();
     write(&place, ".gitignore", ignored, 0o644);
     write(&place, "lefthook.yml", "post-commit:\n  commands:\n    x:\n      run: \"true\"\n", 0o644);
-    // Plays lefthook: runs what stands there for this hook.
+    // Plays lefthook: runs the commands that its configuration lists for this hook.
     let run = "#!/bin/sh\n# LEFTHOOK\nsed -n 's/^        //p' lefthook-local.yml | tr -d '\\r' | sh\n";
     write(&place, HOOK, run, 0o755);
     if let Some(local) = local {
@@ -427,7 +427,7 @@ fn pre_commit_runs_it_before_its_own() {
     assert_eq!(ran(&place), 1);
     place.revdeck(&["hook", "uninstall", "git"]);
     assert_eq!(state(&file(&place, ".git/hooks")), before);
-    // Its uninstall moves the legacy hook to where git looks: still ours.
+    // `pre-commit uninstall` moves the legacy hook back to git's hook folder: revdeck still recognises it.
     place.revdeck(&["hook", "install", "git"]);
     fs::rename(file(&place, ".git/hooks/post-commit.legacy"), file(&place, HOOK)).expect("moved");
     assert_eq!(status(&place)["installed"], true);
@@ -461,7 +461,7 @@ fn where_nobody_can_commit_or_write_it_says_so() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no working tree"));
 
-    // A folder that cannot be made stands for one that cannot be written to: root may write to all of those.
+    // A folder that cannot be created stands for a read-only folder: root may write to every folder.
     let hooks = file(&place, ".git/hooks");
     let _ = fs::remove_dir_all(&hooks);
     fs::write(&hooks, "").expect("a file");
@@ -475,7 +475,7 @@ fn where_nobody_can_commit_or_write_it_says_so() {
         assert_eq!(output.status.code(), Some(3));
         assert!(String::from_utf8_lossy(&output.stderr).contains("nothing was changed"));
     }
-    // What would be in the way of moving a hook aside is named.
+    // The error names the file that prevents revdeck from moving a hook aside.
     let _ = fs::remove_dir_all(&hooks);
     write(&place, HOOK, "#!/usr/bin/python3\n", 0o755);
     let aside = write(&place, ".git/hooks/post-commit.before-revdeck", "", 0o644);
@@ -525,7 +525,8 @@ fn nothing_of_the_hook_reaches_the_reviewer() {
     place.test.git(&["add", "-A"]);
     place.modules("two", 1);
     place.test.git(&["add", "-N", "two"]);
-    // git has an index of its own for this, and it is gone afterwards. No HOME, nothing but what git needs.
+    // Git uses a temporary index for this commit and deletes it afterwards. HOME is not set, only the variables that
+    // git needs.
     let commit = place
         .test
         .command("git")
@@ -580,7 +581,7 @@ fn a_repository_that_only_git_was_told_of_is_reviewed() {
 #[test]
 fn a_hook_that_fails_troubles_nobody() {
     let place = Place::new();
-    // The program is gone, and there is none in PATH.
+    // The program does not exist, and PATH has no other one.
     let call = HookCall::new(Path::new("/nowhere/it's/revdeck"), None).expect("a call");
     repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed");
     assert_eq!(status(&place)["files"][0]["program"], "/nowhere/it's/revdeck");
@@ -596,11 +597,11 @@ fn a_hook_that_fails_troubles_nobody() {
     };
     quiet("one", None);
     assert_eq!(place.runs().len(), 0);
-    // There is one in PATH.
+    // PATH has one.
     let folder = bin(&place, env!("CARGO_BIN_EXE_revdeck"));
     let two = quiet("two", Some(&folder));
     asked(&place, &two);
-    // Settings that nobody can read are written down.
+    // Unreadable settings are written to the log.
     place.revdeck(&["hook", "install", "git"]);
     place.settings("max_parallel_runs = \"none\"\n");
     quiet("three", None);
@@ -612,14 +613,14 @@ fn a_hook_that_fails_troubles_nobody() {
 
 #[test]
 fn a_test_environment_has_no_hooks_of_its_own() {
-    // What the tests above rest on.
+    // Checks the assumption behind the tests above.
     let test = TestEnvironment::new();
     let repo = Repo::discover(&test.repo()).expect("a repository");
     let standing = repo.hook_status().expect("a repository");
     assert_eq!((standing.present.len(), standing.manager.ok()), (0, Some(HookManager::Git)));
 }
 
-/// Nobody asked for what a hook asks for: it is held back as what a watcher asks for is.
+/// A snooze delays a hook's review as it delays a watcher's, because no person asked for it.
 #[test]
 fn a_snooze_holds_the_hook_back_and_not_a_person() {
     let place = Place::new();

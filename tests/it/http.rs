@@ -1,4 +1,5 @@
-//! The client for models against servers on loopback: wire formats, broken streams, errors, waits, keys, TLS, proxies.
+//! The HTTP client for models, with servers on loopback: wire formats, broken streams, errors, waits, keys, TLS,
+//! proxies.
 
 mod cuts;
 mod formats;

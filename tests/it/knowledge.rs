@@ -18,7 +18,7 @@ fn origin(n: usize) -> String {
     format!("m_{n:026}")
 }
 
-/// Forms that all differ, and none is of the base.
+/// Returns two code forms that differ for every `n` and are not in the base that comes with revdeck.
 fn forms(n: usize) -> (String, String) {
     let arguments: Vec<&str> = (0..12).map(|bit| if n >> bit & 1 == 0 { "NUMBER" } else { "STRING" }).collect();
     let call = |name: &str| format!("{name} ( {} )", arguments.join(" , "));
@@ -63,7 +63,7 @@ fn json_of(test: &TestEnvironment, arguments: &[&str]) -> Value {
     value
 }
 
-/// What a command that fails says.
+/// Returns the error message of a command that fails.
 #[track_caller]
 fn fails(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
     let output = test.revdeck(&[&["knowledge"], arguments].concat());
@@ -71,7 +71,7 @@ fn fails(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
     err(&output)
 }
 
-/// The patterns that did not come with revdeck.
+/// Returns the patterns that did not come with revdeck.
 fn patterns(test: &TestEnvironment) -> Vec<Value> {
     let listed = json_of(test, &["list"]);
     let all = listed["patterns"].as_array().expect("patterns").iter();
@@ -84,7 +84,7 @@ fn start(test: &TestEnvironment, arguments: &[&str]) -> Child {
     command.spawn().expect("revdeck starts")
 }
 
-/// Files below the home whose content holds any of these words.
+/// Returns the files below the home that contain any of these words.
 fn holding(test: &TestEnvironment, words: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![test.home()];
@@ -119,13 +119,13 @@ fn an_export_that_is_imported_is_exported_the_same() {
     let file = b.write("there.json", &exported);
     knowledge(&b, &["import", path(&file)]);
     assert_eq!(knowledge(&b, &["export"]), exported);
-    // And once more counts nothing twice.
+    // A second import counts no pattern twice.
     let again = json_of(&b, &["import", path(&file)]);
     assert_eq!((&again["imported"]["new"], &again["imported"]["unchanged"]), (&json!(0), &json!(40)));
     assert_eq!(knowledge(&b, &["export"]), exported);
     assert_eq!(patterns(&b)[0]["frequency"], 5);
 
-    // Into a file, too, and of one language.
+    // Export to a file, and export of one language.
     knowledge(&b, &["export", "out.json"]);
     assert_eq!(fs::read_to_string(b.repo().join("out.json")).expect("a file"), exported);
     assert_eq!(json_of(&b, &["export", "--language", "go"])["patterns"], json!([]));
@@ -248,7 +248,8 @@ fn a_process_that_is_killed_leaves_the_old_or_the_new() {
     let mut ended = 0;
     for attempt in 0..12 {
         let mut child = start(&test, &["import", path(&file)]);
-        // Killed as soon as it is somewhere else in its work each time, as far as the folder shows it.
+        // Kills the import as soon as it is in another phase than in earlier attempts, as far as the folder shows the
+        // phase.
         let deadline = std::time::Instant::now() + std::time::Duration::from_millis(attempt * 15);
         while std::time::Instant::now() < deadline && child.try_wait().expect("asked").is_none() {
             std::thread::yield_now();
@@ -260,7 +261,7 @@ fn a_process_that_is_killed_leaves_the_old_or_the_new() {
         let count = value["patterns"].as_array().map(Vec::len);
         assert!(count == Some(1) || count == Some(900), "{count:?}");
     }
-    // Whatever was killed, the lock is free and the next one does all of it.
+    // After each kill the lock is free, and the next import completes the work.
     knowledge(&test, &["import", path(&file)]);
     assert_eq!(patterns(&test).len(), 900, "{ended} had ended");
     let mut left: Vec<String> = fs::read_dir(&cache)
@@ -353,7 +354,7 @@ fn nothing_of_a_hostile_import_is_kept() {
     assert_eq!(holding(&test, &words), [""; 0]);
 }
 
-/// A repository with a fix in its history.
+/// Creates a repository with a fix in its history.
 fn with_a_fix(test: &TestEnvironment, name: &str) {
     let code = |operator: &str| {
         format!(

@@ -1,4 +1,4 @@
-//! What decisions teach, through the real binary and its workers; and what a model is told of it.
+//! Learning from decisions, through the real binary and its workers, and the learned rules in a model's prompt.
 
 use revdeck::domain::{Finding, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus};
 use rstest::rstest;
@@ -10,14 +10,14 @@ use crate::llm::server::{Model, calls};
 use crate::llm::{finish, settings};
 use crate::runner::place::{Place, gone, halfway, signal, wait_for};
 
-/// The patterns that were learned, by stance.
+/// Returns the learned patterns of a stance.
 fn learned(place: &Place, stance: &str) -> Vec<Value> {
     let listed = place.revdeck(&["knowledge", "list", "--origin", "learned", "--stance", stance, "--format", "json"]);
     let listed: Value = serde_json::from_str(&listed).expect("JSON");
     listed["patterns"].as_array().expect("patterns").clone()
 }
 
-/// The worker that ends a run goes on to learn: waits until it has come to the end of what was decided.
+/// Waits until the worker, which learns after the end of its run, has read all decisions.
 fn wait_until_read(life: &Life) {
     let store = life.place.store();
     let triage = store.root().join("triage.ndjson");
@@ -28,7 +28,7 @@ fn wait_until_read(life: &Life) {
     });
 }
 
-/// Has a worker run that has nothing to do with it all.
+/// Runs a worker for an unrelated review.
 fn another_review(life: &Life, name: &str) {
     life.write(&format!("{name}.py"), &plain(name));
     life.review(&["--worktree"]);
@@ -43,7 +43,7 @@ fn first(findings: &[Finding]) -> FindingId {
     findings.first().expect("a finding").finding_id.clone()
 }
 
-/// A module with one function that goes on after its end, found as DEAD_CODE at the last line.
+/// Returns a module with one function that has code after its end: DEAD_CODE at the last line.
 fn goes_on(name: &str) -> String {
     format!("def {name}(source):\n    return source\n    source.{name} = not source\n")
 }
@@ -58,20 +58,20 @@ fn swallowed(life: &Life, path: &str, name: &str) -> FindingId {
     finding_in(life, path)
 }
 
-/// A worker goes on when its run has ended: waits until it has nothing more to read or to keep.
+/// Waits until the worker has ended; it continues to read and write after the end of its run.
 fn wait_until_gone(life: &Life, run: &RunId) {
     wait_for("the end of the worker", || life.place.worker(run).is_some_and(gone).then_some(()));
 }
 
 fn finding_in(life: &Life, path: &str) -> FindingId {
     let run = life.review(&["--worktree"]);
-    // Or it reads what is decided next while that may still be taken back.
+    // Without this wait the worker could read the next decision while undo is still possible.
     wait_until_gone(life, &run);
     let findings = life.output(&run).findings;
     first(&findings.into_iter().filter(|finding| finding.repo_relative_path == path).collect::<Vec<_>>())
 }
 
-/// Nothing of the user's code is in what is kept.
+/// Checks that the stored knowledge contains none of the user's code.
 fn holds_nothing_of(life: &Life, words: &[&str]) {
     let folder = life.place.test.home().join("knowledge_cache");
     let mut read = 0;
@@ -98,7 +98,7 @@ fn a_finding_that_was_fixed_teaches_the_edit_and_a_dismissal_the_shape() {
     assert!(mistakes.iter().any(|pattern| pattern["kind"] == "MISSING_ERROR_HANDLING"), "{mistakes:?}");
     assert!(learned(&life.place, "false_alarm").is_empty());
 
-    // An error that is ignored may be grave in one place and harmless in the next.
+    // An ignored error can be serious in one place and harmless in the next.
     let id = swallowed(&life, "grave.py", "loud_thing");
     dismiss(&life, &id, "intended", &[]);
     let id = unreachable(&life, "other.py", "quiet_thing");
@@ -129,7 +129,7 @@ fn who_opts_out_teaches_nothing_also_later() {
     );
 }
 
-/// A method with a mistake that comes with revdeck, or without.
+/// Returns a method with a known mistake (a pattern that comes with revdeck), or without it.
 fn compares(name: &str, check: &str) -> String {
     format!("def {name}(value):\n    if {check}:\n        return 1\n    return value.first\n")
 }
@@ -213,7 +213,7 @@ fn what_was_wiped_is_not_learned_again_from_the_same_decisions() {
 #[test]
 fn a_fix_that_was_applied_teaches_its_edit() {
     let life = Life::new();
-    // A default that all calls share: a finding with an exact suggestion.
+    // A mutable default that all calls share: a finding with an exact suggestion.
     life.write("a.py", "def collect(value, into=[]):\n    into.append(value)\n    return into\n");
     let run = life.review(&["--worktree"]);
     let id = first(&life.output(&run).findings);
@@ -225,7 +225,7 @@ fn a_fix_that_was_applied_teaches_its_edit() {
     assert!(mistakes.iter().any(|pattern| pattern["evidence"] == "applied"), "{mistakes:?}");
 }
 
-/// What stands between two tags.
+/// Returns the text between two tags.
 fn part<'a>(text: &'a str, tag: &str) -> &'a str {
     let from = text.find(&format!("<{tag}>")).expect("a beginning");
     &text[from..text.find(&format!("</{tag}>")).expect("an end")]
@@ -239,7 +239,7 @@ fn a_model_is_told_of_patterns_that_stand_in_the_change_and_of_nothing_else() {
     place.test.write("a.py", "def quiet(value):\n    return value.first\n");
     place.test.commit("one");
     place.review(&["--commit", "HEAD", "--reviewer", "m", "--wait"]);
-    // A mistake that comes with revdeck.
+    // A known mistake: its pattern comes with revdeck.
     place.test.write("a.py", compares("quiet", "value == None"));
     place.review(&["--worktree", "--reviewer", "m", "--wait"]);
     let told: Vec<String> = model.requests().iter().map(Value::to_string).collect();
@@ -265,7 +265,7 @@ fn a_model_is_told_of_no_pattern_that_stands_in_what_it_is_not_shown() {
     assert!(part(&told[1], "patterns").contains("none"), "{}", part(&told[1], "patterns"));
 }
 
-/// Raises a finding for a pattern that came with revdeck; then `between`, and its code changes.
+/// Raises a finding for a pattern that comes with revdeck, calls `between`, and then changes the finding's code.
 fn raised_and_changed(life: &Life, between: impl FnOnce(&str)) -> FindingId {
     life.write("a.py", &compares("quiet", "value == None"));
     let run = life.review(&["--worktree"]);
@@ -306,7 +306,7 @@ fn nobody_claims_that_a_finding_was_addressed_when_its_mistake_stands_in_too_man
     let run = life.review(&["--worktree"]);
     let found = life.output(&run).findings.into_iter().find(|finding| finding.pattern.is_some());
     let found = found.expect("a finding for a pattern");
-    // Of a file only some of such places are raised, and this one is not among them any more.
+    // A review raises only some findings of this pattern per file, and this one is no longer among them.
     let others: String = (0..9).map(|at| format!("def other_{at}(value):\n    return value == None\n")).collect();
     life.write("a.py", &format!("{others}def quiet(value, more):\n    return more or value == None\n"));
     let run = life.review(&["--worktree"]);
@@ -315,13 +315,13 @@ fn nobody_claims_that_a_finding_was_addressed_when_its_mistake_stands_in_too_man
     assert_eq!(life.status(&found.finding_id), FindingStatus::Open);
 }
 
-/// A module with one function that is much too long.
+/// Returns a module with one function that is much too long.
 fn long(name: &str) -> String {
     let lines: String = (0..400).map(|at| format!("    value.{name}_{at}()\n")).collect();
     format!("def {name}(value):\n{lines}")
 }
 
-/// Reviews modules with long functions that were not there before: the findings about these.
+/// Reviews new modules with long functions and returns the findings about them.
 fn long_ones(life: &Life, names: &[&str]) -> Vec<Finding> {
     for name in names {
         life.write(&format!("{name}.py"), &long(name));
@@ -333,7 +333,7 @@ fn long_ones(life: &Life, names: &[&str]) -> Vec<Finding> {
     findings.filter(|finding| finding.kind == Kind::LongMethod && is_new(finding)).collect()
 }
 
-/// The kinds that are counted, as they are listed.
+/// Returns the counted kinds, in the order of the list.
 fn kinds(place: &Place) -> Vec<Value> {
     let listed = place.revdeck(&["knowledge", "list", "--format", "json"]);
     let listed: Value = serde_json::from_str(&listed).expect("JSON");
@@ -353,7 +353,7 @@ fn kinds_that_are_always_dismissed_are_a_priority_lower_until_one_is_right() {
     life.place.revdeck(&["knowledge", "learn"]);
     assert_eq!(kinds(&life.place)[0]["dismissed"], 4, "what was taken back is not counted");
     dismiss(&life, &before[4].finding_id, "not worth the change", &[]);
-    // And once more: it is the same finding.
+    // A second dismissal concerns the same finding.
     dismiss(&life, &before[0].finding_id, "intended", &[]);
     life.place.revdeck(&["knowledge", "learn"]);
 
@@ -378,7 +378,7 @@ fn kinds_that_are_always_dismissed_are_a_priority_lower_until_one_is_right() {
     life.place.revdeck(&["knowledge", "unmute", "python/LONG_METHOD"]);
     assert!(long_ones(&life, &["eight"]).remove(0).priority > priority);
 
-    // Somebody puts one right.
+    // The user fixes one of them.
     life.write("six.py", &plain("six"));
     life.review(&["--worktree"]);
     wait_until_read(&life);
@@ -388,7 +388,7 @@ fn kinds_that_are_always_dismissed_are_a_priority_lower_until_one_is_right() {
     assert!(kinds(&life.place).is_empty());
 }
 
-/// The pattern of a form, as it is listed.
+/// Returns the pattern of a form, as the command lists it.
 fn of_form(place: &Place, broken: &str) -> Value {
     let listed = place.revdeck(&["knowledge", "list", "--language", "python", "--format", "json"]);
     let listed: Value = serde_json::from_str(&listed).expect("JSON");
@@ -453,7 +453,7 @@ fn a_fix_teaches_by_the_lines_it_was_made_for_wherever_the_code_is_by_now() {
     let id = first(&life.output(&run).findings);
     let made = life.place.revdeck(&["fix", id.as_str(), "--wait", "--format", "json"]);
     let made: Value = serde_json::from_str(&made).expect("JSON");
-    // The code goes down the file, and another run sees it there.
+    // The code moves down the file, and another run finds it there.
     life.write("a.py", &format!("{}\n{shared}", plain("above").repeat(10)));
     life.review(&["--worktree"]);
     life.place.revdeck(&["fix", "apply", made["fix"]["fix_id"].as_str().expect("an id")]);

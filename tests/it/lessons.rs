@@ -1,4 +1,4 @@
-//! What was learned at work: in a review by the built-in reviewer, and measured by `revdeck knowledge evaluate`.
+//! Learned patterns in use: in a review by the built-in reviewer, and measured by `revdeck knowledge evaluate`.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ fn json(test: &TestEnvironment, arguments: &[&str]) -> Value {
     serde_json::from_str(&text).expect("one JSON object")
 }
 
-/// The findings of a review that stand for a pattern, as lines with kinds.
+/// Returns the lines and kinds of a review's findings that come from a pattern.
 fn raised(test: &TestEnvironment) -> Vec<(u64, String)> {
     let review = json(test, &["review", "--wait"]);
     let findings = review["findings"].as_array().expect("findings").iter();
@@ -46,14 +46,14 @@ fn a_review_says_where_code_is_like_a_known_mistake_and_forgets_what_is_forgotte
     assert_eq!(raised(&test), []);
 }
 
-/// A file with one comparison between calls, so many before it and behind.
+/// Returns a file with one comparison and this many calls before and after it.
 fn checked(number: usize, calls: usize, check: &str) -> String {
     let item = format!("item_{number}_{calls}");
     let lines: String = (0..calls).map(|line| format!("    step_{line}({item})\n")).collect();
     format!("def f({item}):\n{lines}    if {item} {check} None:\n        return 0\n{lines}")
 }
 
-/// A file with a wrong comparison for each path, all in one commit, and then a fix of each.
+/// Commits a file with a wrong comparison for each path in one commit, and then a fix of each.
 fn fixes_of(test: &TestEnvironment, year: u32, calls: usize, paths: &[String]) {
     let commit = |message: &str| {
         test.git(&["add", "-A"]);
@@ -75,7 +75,7 @@ fn parts(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("part_{number}.py")).collect()
 }
 
-/// The rate of a ranking over all fixes.
+/// Returns the rate of a ranking over all fixes.
 fn rate(source: &Value, ranking: &str) -> f64 {
     let rows = source["rows"].as_array().expect("rows");
     let row = rows.iter().find(|row| row["ranking"] == ranking).expect("the ranking");
@@ -102,14 +102,14 @@ fn learned_patterns_are_measured_on_the_fixes_of_a_repository() {
     assert!((rate(source, "learned patterns") - 1.0).abs() < 1e-9, "{measured:#}");
     assert!(rate(source, "trigrams") < 0.1, "{measured:#}");
     let said = run(&test, &["knowledge", "evaluate", &repo], DONE);
-    // Five of 63 lines, all of them code.
+    // The rankings select five of 63 lines, all of them code.
     assert!(said.contains("100.0 % (12.6x 12.6x)") && said.contains("chance, any line"), "{said}");
 }
 
 #[test]
 fn fixes_of_several_repositories_are_in_one_order_of_time() {
     let [earlier, later] = [(); 2].map(|()| TestEnvironment::new());
-    // Fixes of tests, and of what is in another language, are none.
+    // Fixes in tests and in other languages do not count.
     let others = ["tests/test_part.py".to_owned(), "part.rb".to_owned()];
     fixes_of(&earlier, 2024, 30, &parts(12));
     fixes_of(&later, 2026, 60, &[&parts(4)[..], &others].concat());
@@ -120,6 +120,6 @@ fn fixes_of_several_repositories_are_in_one_order_of_time() {
     let [source] = sources.as_slice() else { panic!("{measured:#}") };
     assert_eq!((&source["fixes"], &source["asked"]), (&12.into(), &4.into()), "{measured:#}");
     assert!((rate(source, "learned patterns") - 1.0).abs() < 1e-9, "{measured:#}");
-    // All that is asked about is of the repository with the longer files.
+    // All measured fixes are in the repository with the longer files.
     assert!((rate(source, "chance, any line") - 5.0 / 123.0).abs() < 1e-9, "{measured:#}");
 }

@@ -1,4 +1,4 @@
-//! Integration tests: the life of findings, in real repositories, reviewed by the real binary.
+//! Integration tests: the lifecycle of findings, in real repositories, reviewed by the real binary.
 
 mod follow;
 mod hold;
@@ -9,23 +9,23 @@ use serde_json::Value;
 
 use crate::runner::place::Place;
 
-/// A module with one function that swallows an error, found as MISSING_ERROR_HANDLING at its `except:`.
+/// Returns a module with one function that swallows an error: MISSING_ERROR_HANDLING at its `except:`.
 pub fn swallows(name: &str) -> String {
     format!("def {name}(source):\n    try:\n        return source.read_{name}()\n    except:\n        pass\n")
 }
 
-/// As [`swallows`], put right.
+/// Returns the module of [`swallows`] with the error handled.
 pub fn handles(name: &str) -> String {
     swallows(name)
         .replace("except:\n        pass", "except OSError as error:\n        raise Unreadable(source) from error")
 }
 
-/// Code without findings.
+/// Returns code without findings.
 pub fn plain(name: &str) -> String {
     format!("def {name}(value):\n    return value.{name}\n")
 }
 
-/// Findings as they are now.
+/// A repository and its findings in their present state.
 pub struct Life {
     pub place: Place,
 }
@@ -59,7 +59,7 @@ impl Life {
         self.place.output(run).expect("an output")
     }
 
-    /// Reviews HEAD, which has one finding of a kind; that.
+    /// Reviews HEAD and returns its only finding of a kind.
     pub fn found(&self, kind: Kind) -> Finding {
         let output = self.output(&self.review(&["--commit", "HEAD"]));
         let mut found = output.findings.into_iter().filter(|finding| finding.kind == kind);
@@ -68,7 +68,7 @@ impl Life {
         finding
     }
 
-    /// Writes and commits a file, and reviews the commit: the swallowed error in it.
+    /// Writes and commits a file, reviews the commit and returns the finding about its swallowed error.
     pub fn swallowed(&self, path: &str, text: &str) -> FindingId {
         self.write(path, text);
         self.commit(path);
@@ -83,7 +83,7 @@ impl Life {
         self.show(id)["finding"]["status"].as_str().expect("a status").parse().expect("a status")
     }
 
-    /// Path and first line.
+    /// Returns the path and first line of a finding.
     pub fn place(&self, id: &FindingId) -> (String, u64) {
         let finding = &self.show(id)["finding"];
         let path = finding["repo_relative_path"].as_str().expect("a path").to_owned();
@@ -99,7 +99,7 @@ impl Life {
         self.place.store().dispositions(id).expect("readable")
     }
 
-    /// The last word about a finding.
+    /// Returns the latest disposition of a finding: actor, status and reason.
     pub fn last(&self, id: &FindingId) -> (Actor, FindingStatus, String) {
         let last = self.history(id).pop().expect("something was said");
         (last.actor, last.status, last.reason)

@@ -15,10 +15,10 @@ use server::{Model, Turn, calls, says};
 use crate::env::files_below;
 use crate::runner::place::{Place, gone, signal, wait_for};
 
-/// A key that must never be seen anywhere but in the request.
+/// A key that may appear only in the request.
 const KEY: &str = "sk-made-up-0123456789abcdefghij";
 
-/// A reviewer `m` that talks to the model, and one more setting.
+/// Writes the settings of a reviewer `m` that talks to the model, and the settings in `more`.
 pub fn settings(place: &Place, model: &Model, more: &str) {
     place.settings(&format!(
         "[reviewers.m]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\napi_key_cmd = \"printf {KEY}\"\nattempts = 2\n{more}\n",
@@ -26,7 +26,7 @@ pub fn settings(place: &Place, model: &Model, more: &str) {
     ));
 }
 
-/// A repository with a commit of one file, whose lines are `line 1` and so on.
+/// Creates a repository with a commit of one file, whose lines are `line 1` and so on.
 fn place_with_change(lines: usize) -> Place {
     let place = Place::new();
     let text: String = (1..=lines).map(|line| format!("let value_{line} = compute({line});\n")).collect();
@@ -54,7 +54,7 @@ pub fn finish() -> (&'static str, Value) {
     ("finish", json!({ "summary": "done" }))
 }
 
-/// Twenty turns that read and report.
+/// Returns twenty turns that read and report.
 fn long_review() -> Vec<Turn> {
     (1..=20)
         .map(
@@ -65,7 +65,7 @@ fn long_review() -> Vec<Turn> {
         .collect()
 }
 
-/// Everything that revdeck wrote below its home, for a look for what must not be there.
+/// Returns all bytes that revdeck wrote below its home, so that a test can search them for secrets.
 fn everything_written(place: &Place) -> Vec<u8> {
     let files = ["state", "logs", "cache"].into_iter().flat_map(|folder| files_below(&place.test.home().join(folder)));
     files.flat_map(|file| std::fs::read(file).unwrap_or_default()).collect()
@@ -112,7 +112,7 @@ fn a_model_reviews_with_tools_and_what_it_says_is_held_against_the_code() {
     assert!(requests[1].to_string().contains("not there"), "what was set aside is told");
     assert_eq!(model.keys(), [format!("Bearer {KEY}"), format!("Bearer {KEY}")]);
     assert!(!holds(&everything_written(&place), KEY));
-    // The same again costs nothing.
+    // A second request for the same review costs nothing.
     assert_eq!(place.review(&["--reviewer", "m", "--wait"]), run);
     assert_eq!(model.asked(), 2);
 }
@@ -155,7 +155,7 @@ fn killed_in_turn_12_it_goes_on_with_turn_12_and_pays_for_no_turn_twice() {
     assert_eq!((record.status, record.attempt), (RunStatus::Completed, 2));
     assert_eq!(place.finding_ids(&run).len(), 20);
     assert_eq!(asked_again(&place, &run), 20);
-    // Twelve before, of which one was never answered, and then the twelfth and those after it.
+    // Twelve requests before the kill, one of them never answered; then the twelfth again and the later ones.
     assert_eq!(model.asked(), 21);
 }
 

@@ -1,4 +1,4 @@
-//! Integration tests: what the history of a repository teaches. Repositories are made by git itself.
+//! Integration tests: learning from the history of a repository. Git itself creates the repositories.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! Integration tests: what killed processes leave is set right on start, and told once.
+//! Integration tests: startup repairs the leftovers of killed processes and reports each repair once.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,13 +15,13 @@ fn id(number: usize) -> RunId {
     format!("ar_01JAAAAAAAAAAAAAAAAAAAA{number:03}").parse().expect("an id")
 }
 
-/// What a command says beside its answer.
+/// Returns the messages that a command prints to standard error.
 fn said(place: &Place, arguments: &[&str]) -> String {
     let output = place.test.revdeck(arguments);
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A run whose worker is killed in the middle.
+/// Creates a run and kills its worker before the run ends.
 fn killed(place: &Place, folder: &str) -> RunId {
     let commit = place.commit_modules(folder, 150);
     let run = place.review(&["--commit", &commit]);
@@ -52,7 +52,7 @@ fn a_run_that_was_never_recorded_leaves_nothing_and_nobody_elses_snapshot_goes()
     let place = Place::new();
     let (store, repo) = (place.store(), Repo::discover(&place.test.repo()).expect("a repository"));
     let head = repo.head();
-    // One of another home: its run is in no record of ours.
+    // Leftovers of another home: this home has no record of that run.
     let (half_made, elsewhere) = (id(1), id(2));
     let die = |run: &RunId| {
         store
@@ -71,7 +71,7 @@ fn a_run_that_was_never_recorded_leaves_nothing_and_nobody_elses_snapshot_goes()
     assert_eq!(repo.kept_snapshot_runs().expect("listed"), std::slice::from_ref(&elsewhere));
     assert_eq!(fs::read_dir(store.root().join("events")).map_or(0, Iterator::count), 0, "its journal is gone");
 
-    // One that came to be recorded: whoever died, died after it. What another one left half-made is not forgotten.
+    // The marker names a recorded run: the run stays. The request also removes the half-made run of another process.
     die(&half_made);
     let run = place.review(&["--commit", "HEAD", "--wait"]);
     assert!(!store.has_pending_run(), "a request cleans up after itself");
@@ -86,7 +86,7 @@ fn a_run_that_was_never_recorded_leaves_nothing_and_nobody_elses_snapshot_goes()
 fn what_a_process_without_a_person_settles_is_told_at_the_next_start() {
     let place = Place::new();
     let run = killed(&place, "one");
-    // A hook asks for something else, and finds the dead worker on its way.
+    // A hook requests another review and finds the dead worker.
     place.revdeck(&["hook", "run", "post-commit", "--commit", "HEAD~1"]);
     assert!(place.run(&run).attempt <= 2);
     assert_eq!(said(&place, &["runs"]), "note: 1 run resumed\n");

@@ -1,4 +1,4 @@
-//! Integration tests: each holds one defect that was found in use, so that it does not come back.
+//! Integration tests: each test prevents the return of one defect that users found.
 
 use std::fs;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ const FINDINGS: i32 = 1;
 const USAGE: i32 = 2;
 const INCOMPLETE: i32 = 3;
 
-/// Runs revdeck and holds the exit code against what is expected; its standard output and standard error.
+/// Runs revdeck, checks the exit code and returns the standard output and standard error.
 #[track_caller]
 fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> (String, String) {
     let output = test.revdeck(arguments);
@@ -28,13 +28,13 @@ fn json(test: &TestEnvironment, arguments: &[&str], code: i32) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
 }
 
-/// A function of 200 lines: a p1 finding.
+/// Returns a function of 200 lines: a p1 finding.
 fn long_function(name: &str) -> String {
     let body: String = (0..200).map(|line| format!("    {name}_total = add({name}_total, {name}_{line})\n")).collect();
     format!("def {name}({name}_total):\n{body}    return {name}_total\n")
 }
 
-/// A repository with one p1 finding in `src/long.py` that a review has recorded.
+/// Creates a repository with one p1 finding in `src/long.py` that a review has recorded.
 fn reviewed() -> TestEnvironment {
     let test = TestEnvironment::new();
     test.write("src/long.py", long_function("long"));
@@ -144,7 +144,7 @@ fn a_mistake_in_the_repositorys_settings_is_told_and_passed_over(
             assert!(line.is_some_and(|line| line.contains(allowed)), "{arguments:?}: {told}");
         }
     }
-    // The rest of the file still holds.
+    // The other settings of the file still apply.
     assert_eq!(json(&test, &["config", "show"], DONE)["settings"]["max_file_bytes"]["value"], 7_000_000);
 }
 
@@ -311,7 +311,7 @@ fn a_skipped_run_says_its_reason_once() {
     assert_eq!(said.matches(reason).count(), 1, "{said}");
 }
 
-/// The folder of the store, with the runs' ids oldest first.
+/// Returns the folder of the store, and the ids of the runs, oldest first.
 fn store_with_runs(test: &TestEnvironment) -> (std::path::PathBuf, Vec<String>) {
     let runs = json(test, &["runs"], DONE);
     let ids = runs["runs"].as_array().expect("runs").iter().rev();
@@ -330,7 +330,7 @@ fn runs_whose_records_are_lost_are_told_and_made_anew() {
     let before = json(&test, &["runs"], DONE);
     let findings = json(&test, &["findings", "--status", "all"], DONE);
     assert_eq!(ids.len(), 3);
-    // One has its output, one only its journal, one only its lock.
+    // One run keeps its output, one only its journal, one only its lock.
     fs::remove_file(root.join("runs.ndjson")).expect("there");
     fs::remove_file(root.join("outputs").join(format!("{}.json", ids[1]))).expect("there");
     fs::remove_file(root.join("outputs").join(format!("{}.json", ids[2]))).expect("there");
@@ -385,7 +385,7 @@ fn an_output_that_is_lost_is_made_anew_from_a_complete_journal() {
     run(&test, &["store", "repair"], DONE);
     run(&test, &["store", "verify"], DONE);
     assert_eq!(json(&test, &["show", &ids[0]], DONE), before);
-    // Without its last line the journal proves nothing.
+    // Without its last line the journal cannot prove that the run completed.
     fs::remove_file(&output).expect("there");
     let text = fs::read_to_string(&journal).expect("readable");
     let cut: Vec<&str> = text.lines().filter(|line| !line.contains("\"finished\"")).collect();

@@ -1,10 +1,11 @@
-//! A session made of a small past: what the harness saves, and that it costs no finding.
+//! Replay of a session from a small history: the harness measures a saving and loses no finding.
 
 use serde_json::Value;
 
 use crate::env::TestEnvironment;
 
-/// A repository whose commits each touch two or three places of a few files, most of them with something to find.
+/// Creates a repository whose commits each touch two or three places of a few files; most of these places have a
+/// finding.
 fn past(commits: usize) -> TestEnvironment {
     let test = TestEnvironment::new();
     let function = |file: usize, place: usize, version: usize| {
@@ -14,7 +15,7 @@ fn past(commits: usize) -> TestEnvironment {
              return request.read(limit * {version})\n    except:\n        pass\n\n\n"
         )
     };
-    // A function is there from its first version on.
+    // Each function exists from its first version on.
     let mut versions = [[0_usize; 6]; 4];
     for commit in 0..commits {
         for step in 0..3 {
@@ -51,13 +52,13 @@ fn a_session_costs_a_fraction_and_no_finding() {
     assert_eq!(number("commits"), 12, "{said}");
     assert_eq!(number("reviewed_twice"), 0, "{said}");
     assert_eq!(totals["missing"].as_array().map(Vec::len), Some(0), "{said}");
-    // The comparison compares something, and the session has what it is there for.
+    // The comparison is not empty, and the session contains the cases that it is made for.
     assert!(number("findings_in_full") > 20, "{said}");
     assert!(number("reused") > 5, "{said}");
     assert!(number("tokens_sent") > 0 && number("tokens_sent") < number("tokens_in_full"), "{said}");
     let asked = ["launched", "adopted", "reused", "resumed", "skipped"].map(number);
     assert_eq!(asked.iter().sum::<u64>(), number("requests"), "{said}");
-    // The repository itself is as it was.
+    // The replay leaves the repository itself unchanged.
     assert_eq!(test.git(&["for-each-ref"]), before);
     assert_eq!(test.git(&["status", "--porcelain"]), "");
 }

@@ -1,4 +1,4 @@
-//! From a model's answer to findings: read, held against files in which secrets are hidden, accumulated, applied.
+//! From a model's answer to findings: parsed, checked against files with masked secrets, accumulated, applied.
 
 use std::rc::Rc;
 
@@ -32,7 +32,7 @@ fn answer(text: &str) -> ChatResponse {
     }
 }
 
-/// What stands up to the file, and why the rest does not.
+/// Returns the findings that the file confirms, and the reasons why the others are rejected.
 fn examined(text: &str) -> (Vec<revdeck::domain::Finding>, Vec<String>) {
     let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
     let (hidden, text_of_file) = (hidden(), code());
@@ -63,7 +63,7 @@ fn a_secret_that_a_model_repeats_is_shown_nowhere() {
             \"quoted_code\": \"API_KEY = \\\"{SECRET}\\\"\"}}]\n```"
     );
     let (findings, reasons) = examined(&told);
-    // The first quotes what does not stand there: other quotation marks.
+    // The first report quotes text that is not in the file: its quotation marks differ.
     assert_eq!(reasons, [format!("the quoted code does not stand in {PATH}")]);
     assert_eq!(findings.len(), 1);
     let told = told.replace(&format!("'{SECRET}'"), &format!("\\\"{SECRET}\\\""));

@@ -1,4 +1,5 @@
-//! Integration tests: what old runs keep goes, and nothing that anybody was told is told otherwise afterwards.
+//! Integration tests: revdeck deletes the data of old runs, and its earlier answers about runs and findings stay
+//! true.
 
 use std::fs;
 
@@ -19,11 +20,11 @@ fn finding(place: &Place, path: &str) -> String {
     found["finding_id"].as_str().expect("an id").to_owned()
 }
 
-/// Everything that can be asked about runs and findings.
+/// Returns every answer that revdeck gives about runs and findings.
 fn told(place: &Place) -> Vec<String> {
     let mut told = Vec::new();
     let mut ask = |arguments: &[&str]| {
-        // Ages are counted from one moment.
+        // All ages are relative to one moment.
         let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
         let output =
             command.env("REVDECK_NOW", "2126-01-01T00:00:00Z").args(arguments).output().expect("revdeck starts");
@@ -57,7 +58,7 @@ fn kept(place: &Place) -> Vec<RunId> {
     Repo::discover(&place.test.repo()).and_then(|repo| repo.kept_snapshot_runs()).expect("listed")
 }
 
-/// Reviews of the worktree: of code with findings that are open, dismissed, addressed, and of code without.
+/// Reviews the worktree four times: with findings that are open, dismissed or addressed, and without findings.
 fn runs(place: &Place) -> [RunId; 4] {
     let review = |folder: &str| {
         place.modules(folder, 1);
@@ -93,7 +94,7 @@ fn what_is_told_is_the_same_before_and_after() {
     }
     assert_eq!(kept(&place).len(), 3);
     assert!(place.revdeck(&["store", "verify"]).contains("the store is sound"));
-    // Once more there is nothing to do.
+    // A second prune has no work to do.
     let again = json(&place, &["store", "prune", "--older-than", "0d"]);
     assert_eq!(
         (&again["journals"], &again["lines"], &again["snapshots"]),
@@ -105,13 +106,13 @@ fn what_is_told_is_the_same_before_and_after() {
 fn the_code_of_findings_that_are_not_settled_stays() {
     for settled in [false, true] {
         let place = Place::new();
-        // In no commit: only the snapshot has it.
+        // This content is in no commit: only the snapshot has it.
         place.modules("open", 1);
         let open = place.review(&["--worktree", "--wait"]);
         let commit = place.run(&open).snapshot_commit;
         fs::remove_dir_all(place.test.repo().join("open")).expect("removed");
         if settled {
-            // A review that sees that the code is gone.
+            // This review sees that the code is gone.
             place.test.write("README", "another line\n");
             place.review(&["--worktree", "--wait"]);
         }
@@ -161,7 +162,7 @@ fn a_worker_keeps_house_once_a_day() {
         command.env("REVDECK_NOW", format!("2026-03-{day:02}T10:00:00Z")).args(["review", "--worktree", "--wait"]);
         assert!(command.output().expect("revdeck starts").status.success());
         let run = place.newest().expect("a run");
-        // Its worker goes on for a moment after the end of the run.
+        // The worker continues for a moment after the end of its run.
         wait_for("the end of its worker", || {
             (!place.store().is_starting(&run).expect("the lock")).then_some(run.clone())
         })

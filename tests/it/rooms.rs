@@ -1,4 +1,5 @@
-//! Holds the source against the code map in `src/lib.rs`: its rooms are the folders of `src`, and imports go downward only.
+//! Checks the source against the code map in `src/lib.rs`: the rooms are the folders of `src`, and a room imports only
+//! rooms below it.
 
 use std::fs;
 use std::path::Path;

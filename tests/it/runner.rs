@@ -1,4 +1,4 @@
-//! Integration tests: runner. Real workers, real signals; a test waits for a condition, never for time to pass.
+//! Integration tests: runner. Real workers, real signals; a test waits for a condition, never for a fixed time.
 
 mod kills;
 pub mod place;
@@ -67,7 +67,7 @@ fn the_same_is_reviewed_once_and_something_else_again() {
 fn closing_whoever_asked_ends_nothing() {
     let place = Place::new();
     let commit = place.commit_modules("one", 40);
-    // A session of its own, as a terminal is; `setsid` would be in the way of its exit code.
+    // Starts a process group of its own, as a terminal does; `setsid` would hide the exit code.
     let mut asker = std::os::unix::process::CommandExt::process_group(
         place.test.command(env!("CARGO_BIN_EXE_revdeck")).args(["review", "--commit", &commit, "--wait"]),
         0,
@@ -121,17 +121,17 @@ fn a_hung_worker_holds_up_nothing_for_ever() {
     for run in [&waiting, &last, &orphan] {
         assert_eq!(place.run(run).status, RunStatus::Pending);
     }
-    // A run that waits is ended at once.
+    // A pending run ends at once.
     place.revdeck(&["cancel", waiting.as_str(), "--reason", "changed my mind"]);
     let record = place.run(&waiting);
     assert_eq!((record.status, record.attempt), (RunStatus::Cancelled, 0));
-    // A run whose snapshot cannot be read any more says so instead of reviewing something else.
+    // If the snapshot of a run is unreadable, the run reports that and reviews no other code.
     let objects = place.test.repo().join(".git/objects");
     let tree = place.test.git(&["rev-parse", &format!("{}^{{tree}}", commits[3])]);
     let (folder, file) = tree.trim().split_at(2);
     std::fs::remove_file(objects.join(folder).join(file)).expect("a loose object");
 
-    // Held still, the worker cannot answer; it is killed and the next one begins.
+    // A suspended worker cannot answer; revdeck kills it and starts the next run.
     place.revdeck(&["cancel", hung.as_str(), "--reason", "it hangs"]);
     assert!(gone(worker), "the worker still lives");
     let record = place.run(&hung);
@@ -165,7 +165,7 @@ fn newer_code_supersedes_the_review_of_older_code() {
     assert_eq!((record.status, record.superseded_by), (RunStatus::Superseded, Some(newest.clone())));
     assert_eq!(place.ended(&newest).status, RunStatus::Completed);
 
-    // Completed runs fold as well, and unfold when their content is back.
+    // Completed runs are superseded as well, and count again when their content is back.
     place.modules("four", 1);
     let four = place.review(&["--worktree", "--wait"]);
     wait_for("the fold", || place.run(&newest).superseded_by.filter(|by| *by == four));
@@ -188,7 +188,7 @@ fn no_more_than_two_work_at_once_and_none_is_forgotten() {
         let runs = place.runs();
         (runs.len() == 8 && runs.iter().all(|run| run.status == RunStatus::Completed)).then_some(())
     });
-    // The lines of the file are in the order in which they were decided.
+    // The lines of the file are in the order of the decisions.
     let mut working = std::collections::HashSet::new();
     let mut most = 0;
     for record in place.lines() {
@@ -209,7 +209,7 @@ fn a_run_that_kills_three_workers_is_lost_with_what_it_found() {
     for attempt in 1..=3 {
         let worker = wait_for("the next attempt", || {
             let begun = place.run(&run).attempt == attempt && place.attempt(&run) == Some(attempt);
-            // The third attempt gets to record something.
+            // The third attempt records at least one unit.
             let covered = place.events(&run).iter().any(|event| matches!(event, RunEvent::Covered { .. }));
             (begun && (attempt < 3 || covered)).then(|| place.worker(&run)).flatten()
         });
@@ -227,7 +227,8 @@ fn a_run_that_kills_three_workers_is_lost_with_what_it_found() {
     assert_eq!((record.status, record.error_class), (RunStatus::Lost, Some(ErrorClass::WorkerDied)));
     assert!(record.finding_counts.total() > 0 && record.summary.ends_with("findings kept"), "{}", record.summary);
     assert_eq!(place.finding_ids(&run), place.journalled(&run));
-    // Asked for again, the review begins anew: three attempts are enough. What the lost one covered is carried over.
+    // A new request starts a new review, because three attempts are the limit. Units that the lost run covered are
+    // carried over.
     let anew = place.review(&["--commit", &commit, "--wait"]);
     assert_ne!(anew, run);
     let record = place.run(&anew);
@@ -242,7 +243,7 @@ fn a_failed_run_is_taken_over_by_the_next_one_of_the_same_code() {
     let place = Place::new();
     let commit = place.commit_modules("one", 70);
     let baseline = place.review(&["--commit", &commit, "--wait"]);
-    // What a worker leaves that failed after its first unit.
+    // The leftovers of a worker that failed after its first unit.
     let cut = place.events(&baseline).iter().position(|event| matches!(event, RunEvent::Covered { .. })).expect("one");
     place.cut_journal(&baseline, cut + 1);
     place.rewrite_last_line(&baseline, |record| record.status = RunStatus::Failed);
@@ -346,7 +347,7 @@ fn a_run_names_what_it_left_out() {
     assert_eq!(left_out(&json), ["Cargo.lock: lock_file", "README: deleted"]);
     assert!(text.contains("  Cargo.lock: lock file\n  README: deleted\n"), "{text}");
 
-    // Only the request sees these: one is too large to be stored, the others are refused by their filter.
+    // Only the request sees these files: one is too large to be stored, the filter refuses the others.
     place.modules("one", 1);
     place.test.write(".gitattributes", "*.key filter=vault\n");
     place.test.git(&["config", "filter.vault.clean", "false"]);

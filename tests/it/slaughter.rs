@@ -1,15 +1,16 @@
-//! Whatever revdeck starts is killed at random points while all of it is in use: nothing is lost, nothing is stuck, no
-//! process and no worktree stays behind. By hand, because it takes minutes:
+//! Kills revdeck's processes at random points while all of its parts are in use: no data is lost, no run is stuck, no
+//! process and no worktree is left. Run by hand, because it takes minutes:
 //!
 //! ```sh
 //! cargo test --test it slaughter -- --ignored --nocapture
 //! ```
 //!
-//! `REVDECK_TEST_KILLS` (500) processes in at most `REVDECK_TEST_SECONDS` (900), drawn with `REVDECK_TEST_SEED`. Who is
-//! hit when is for the machine to say as well, so a seed says only what is tried.
+//! The test kills `REVDECK_TEST_KILLS` (500) processes in at most `REVDECK_TEST_SECONDS` (900), chosen with the seed
+//! `REVDECK_TEST_SEED`. The moment of each kill also depends on the machine, so a seed does not repeat a test
+//! exactly.
 //!
-//! [`ROLES`] says who is killed. Keepers are not: what they keep is ended by their worker when they are, and by nobody when
-//! both are killed at once.
+//! [`ROLES`] lists the processes that are killed. Keepers are not among them: when a keeper is killed, its worker
+//! ends the program that it keeps; when both are killed at once, no process ends it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,32 +30,32 @@ use crate::chance::{Dice, variable};
 use crate::env::executable;
 use crate::runner::place::{Place, pid, wait_for};
 
-/// A sort of process.
+/// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     Worker,
     Cockpit,
-    /// `revdeck review`, `runs`, `triage`: whoever asks.
+    /// A command that a user runs: `revdeck review`, `runs`, `triage`.
     Command,
     Watcher,
 }
 
-/// Who is killed, in which shares.
+/// The roles that are killed, with their weights.
 const ROLES: [(Role, u64); 4] = [(Role::Worker, 6), (Role::Cockpit, 2), (Role::Command, 2), (Role::Watcher, 2)];
 const COMMITS: usize = 6;
 const COCKPITS: usize = 2;
 const ASKERS: usize = 2;
 const KILLERS: u64 = 3;
-/// Runs that wait at most before no more is asked for.
+/// The maximum number of pending runs; above it the test requests no more.
 const QUEUE: usize = 4;
-/// What a cockpit is made to do: move, decide, take back, ask for a review.
+/// The keys that the test sends to a cockpit: move, decide, undo, request a review.
 const KEYS: [&str; 8] = ["j", "k", "a", "u", "1", "2", "r\r", "o"];
 
-/// A process of ours.
+/// A revdeck process of this test.
 #[derive(PartialEq, Eq)]
 struct Process {
     number: u32,
-    /// Its arguments, the program first.
+    /// The command line, the program first.
     words: Vec<String>,
 }
 
@@ -77,7 +78,7 @@ impl Process {
     }
 }
 
-/// Every process that has the place's home in its environment, whatever it is.
+/// Returns every process that has the place's home in its environment.
 fn processes(place: &Place) -> Vec<Process> {
     let mark = format!("REVDECK_HOME={}", place.test.home().display());
     let ourselves = std::process::id();
@@ -92,7 +93,7 @@ fn processes(place: &Place) -> Vec<Process> {
         let words: Vec<String> =
             words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
         let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        // Who has ended and waits to be collected has none.
+        // A zombie process has no arguments.
         if !words.is_empty() {
             found.push(Process { number, words });
         }
@@ -100,7 +101,7 @@ fn processes(place: &Place) -> Vec<Process> {
     found
 }
 
-/// What all threads share.
+/// The state that all threads share.
 struct Hunt {
     place: Place,
     commits: Vec<String>,
@@ -108,11 +109,11 @@ struct Hunt {
     until: Instant,
     stop: AtomicBool,
     killed: Mutex<BTreeMap<Role, usize>>,
-    /// How long a worker takes that nobody disturbs.
+    /// The duration of an undisturbed worker.
     attempt: Duration,
-    /// The findings that journals held when their workers were killed.
+    /// The findings in each journal at the moment of the kill.
     recorded: Mutex<BTreeMap<RunId, BTreeSet<FindingId>>>,
-    /// Decisions that a command said are stored.
+    /// The decisions that a command has confirmed as stored.
     decided: Mutex<BTreeSet<String>>,
 }
 
@@ -122,7 +123,7 @@ impl Hunt {
     }
 }
 
-/// Asks for reviews by both reviewers, lists, decides.
+/// Requests reviews by both reviewers, lists runs and decides.
 fn ask(hunt: &Hunt, mut dice: Dice) {
     while !hunt.is_over() {
         let waiting = hunt.place.runs().iter().filter(|run| run.status == RunStatus::Pending).count();
@@ -179,7 +180,7 @@ fn sit(hunt: &Hunt, mut dice: Dice) {
     }
 }
 
-/// Keeps a watcher at work.
+/// Keeps a watcher running.
 fn watch(hunt: &Hunt) {
     while !hunt.is_over() {
         let mut child = hunt.place.start(&["watch"]);
@@ -209,7 +210,7 @@ fn kill(hunt: &Hunt, mut dice: Dice) {
             continue;
         }
         let victim = victims.swap_remove(dice.below(victims.len() as u64) as usize);
-        // At any moment from its beginning to its end.
+        // The kill comes at a random moment between the worker's start and its end.
         std::thread::sleep(Duration::from_micros(dice.below(hunt.attempt.as_micros() as u64 * 3 / 2)));
         let is_there = processes(&hunt.place).iter().any(|process| process == &victim);
         if !is_there || rustix::process::kill_process(pid(victim.number), Signal::KILL).is_err() {
@@ -224,7 +225,8 @@ fn kill(hunt: &Hunt, mut dice: Dice) {
     }
 }
 
-/// A program that reviews: takes its time, starts somebody who would stay, and reports one finding.
+/// Writes a program that reviews: it takes some time, starts a child process that would stay, and reports one
+/// finding.
 fn agent(place: &Place) {
     let script = place.test.home().join("agent");
     let finding = r#"{"path":"PATH","line_start":4,"line_end":5,"quoted_code":"    except:\n        pass","kind":"LOGIC","severity":"high","confidence":"high","priority":1,"title":"All is swallowed","explanation":"An error is lost."}"#;
@@ -298,18 +300,18 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
     });
     let hunted = begun.elapsed();
 
-    // Nothing is stuck.
+    // No run is stuck.
     let Hunt { place, killed, recorded, decided, .. } = &hunt;
     wait_for("the end of all runs", || {
         place.revdeck(&["runs", "-n", "1"]);
         place.runs().iter().all(|run| run.status.is_terminal()).then_some(())
     });
-    // No orphan: the last workers end, and nobody else is left.
+    // No process is orphaned: the last workers end, and no other process is left.
     let settled = Instant::now();
     wait_for("the end of all processes", || processes(place).is_empty().then_some(()));
     let settled = settled.elapsed();
 
-    // Nothing is lost, nothing is there twice.
+    // No finding or decision is lost or duplicated.
     let runs = place.runs();
     let recorded = recorded.lock().expect("a lock");
     for run in &runs {
@@ -328,7 +330,7 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
         match run.status {
             RunStatus::Completed => assert_eq!(&all, expected, "{hint}"),
             RunStatus::Lost => assert!(all.is_subset(expected) && run.attempt == 3, "{hint}"),
-            // Three workers were killed before they had begun.
+            // Three workers were killed before they had started.
             RunStatus::Failed => assert_eq!(run.error_class, Some(ErrorClass::WorkerDied), "{hint}"),
             RunStatus::Cancelled | RunStatus::Superseded | RunStatus::Skipped => {}
             _ => panic!("{hint}"),
@@ -339,7 +341,7 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
         assert!(log.iter().any(|line| line.finding_id.as_str() == finding), "the decision about {finding} is lost");
     }
 
-    // No worktree, no snapshot without a run, and the repository is the user's.
+    // No worktree is left, no snapshot without a run, and the user's repository is unchanged.
     let checkouts = Paths::from_home(&place.test.home()).cache.join("checkouts").join(&place.store().info().key);
     let left: Vec<_> = fs::read_dir(&checkouts).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     assert_eq!(left, Vec::<std::path::PathBuf>::new(), "worktrees stay behind");

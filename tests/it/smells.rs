@@ -1,4 +1,4 @@
-//! The built-in reviewer as a library: folders, changes, findings, in all languages.
+//! The built-in reviewer (`reviewers::analyzer`) as a library: folders, changes and findings, in all languages.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,8 @@ use revdeck::syntax::source::Parsers;
 
 use crate::env::TestEnvironment;
 
-/// Per language a file's name, what opens a function `f`, one code line of it with `N` for a number, and what closes it.
+/// For each language: a file name, the start of a function `f`, one code line with `N` for a number, and the end of
+/// the function.
 const LANGUAGES: [(&str, &str, &str, &str); 13] = [
     ("a.rs", "fn f(a: u32) {\n", "    run(a, b_N);\n", "}\n"),
     ("a.py", "def f(a):\n", "    run(a, b_N)\n", ""),
@@ -130,7 +131,8 @@ fn a_text_that_was_made_for_it_uses_up_neither_memory_nor_time() {
     test.write("c.py", "def f():\n    return 1\n");
     test.write("d.js", "`".repeat(1_000_000));
     test.write("e.rb", "a.".repeat(100_000));
-    // Two gigabytes of addresses, in KiB, and a minute: the Java file took twice the memory, the last two many minutes.
+    // Limits: two gigabytes of address space (in KiB) and a minute. The Java file once took twice that memory, the
+    // last two files many minutes.
     let script = "ulimit -v 2000000; ulimit -t 60; exec \"$0\" smells A.java b.rs c.py d.js e.rb";
     let output = test.command("sh").args(["-c", script, env!("CARGO_BIN_EXE_revdeck")]).output().expect("a shell");
     let said = String::from_utf8_lossy(&output.stderr);

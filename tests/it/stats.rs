@@ -1,4 +1,4 @@
-//! Integration tests: `revdeck stats` against stores that real reviews made.
+//! Integration tests: `revdeck stats` with stores that real reviews wrote.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn sum(stats: &Value, key: &str) -> u64 {
 #[test]
 fn what_reviews_did_and_what_became_of_their_findings() {
     let place = Place::new();
-    // However far a review is when it is held still, it does not finish instead of being replaced.
+    // A suspended review never finishes in place of its replacement, however far it is.
     place.settings("max_parallel_runs = 1\n[policy]\nfinish_from = 101\n");
     let commit = place.commit_modules("one", 3);
     let done = place.review(&["--commit", &commit, "--wait"]);
@@ -36,7 +36,8 @@ fn what_reviews_did_and_what_became_of_their_findings() {
     }
     let skipped = place.review(&["--staged", "--wait"]);
 
-    // Held still while it works: asked for again it is adopted, another run waits and is cancelled, newer code replaces it.
+    // The run is suspended while it works: a second request adopts it, another run waits and is cancelled, newer code
+    // replaces it.
     place.modules("two", 150);
     let older = place.review(&["--worktree"]);
     let worker = wait_for("a worker", || place.worker(&older));
@@ -94,7 +95,7 @@ fn what_reviews_did_and_what_became_of_their_findings() {
     assert_eq!(of_run(&all, older.as_str())["superseded_by"], newest.as_str());
     assert_eq!(of_run(&all, skipped.as_str())["findings"]["found"], 0);
 
-    // Only what was asked for since; one run alone.
+    // `--since` counts only later requests; a run id counts one run alone.
     assert_eq!(stats(&place, &["--since", "2099-01-01"])["runs"], json!([]));
     assert_eq!(stats(&place, &["--since", "1h"])["totals"], *totals);
     let one = stats(&place, &["--run", done.as_str()]);
@@ -130,7 +131,7 @@ fn what_an_assistant_was_told_is_on_record_and_told_once_as_news() {
     assert!(ledger(&["--record"]).contains("surfaced=\"false\""), "looking at it told nobody");
     assert!(ledger(&[]).contains("surfaced=\"true\""));
     let json: Value = serde_json::from_str(&ledger(&["--record", "--format", "json"])).expect("JSON");
-    // No room for anything: nothing is handed over, so that nothing is recorded.
+    // The budget has no room: the ledger delivers no finding and records none.
     assert_eq!(ledger(&["--record", "--max-tokens", "10"]), "");
 
     let handed = place.store().ledger_deliveries().expect("readable");

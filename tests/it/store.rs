@@ -110,7 +110,7 @@ fn finish(store: &Store, n: usize, findings: &[usize]) {
     store.update_run(&run_id(n), at(0), |run| run.status = RunStatus::Completed).expect("completed");
 }
 
-/// A view as text, for comparing two.
+/// Returns a view as text, for a comparison of two views.
 fn dump(view: &StoreView) -> Vec<String> {
     let runs = (0..view.run_count()).map(|index| format!("{:?}", view.run(index)));
     let findings = (0..view.finding_count()).map(|index| format!("{:?}", view.finding(index)));
@@ -204,7 +204,7 @@ fn a_finding_reported_again_is_one_row_as_the_latest_run_saw_it() {
     for n in 1..=3 {
         create(&store, n, RunStatus::Pending);
     }
-    // The runs end in another order than they were asked for.
+    // The runs end in another order than the order of their requests.
     finish(&store, 3, &[1, 2]);
     let first = store.view().expect("a view");
     finish(&store, 1, &[1, 4]);
@@ -230,7 +230,7 @@ fn a_finding_reported_again_is_one_row_as_the_latest_run_saw_it() {
 
 // ---- appends: many writers, torn and corrupt lines -------------------------------------------------------------
 
-/// Entry point of the processes that tests start: does nothing unless it is told what to do.
+/// Runs in the processes that tests start; does nothing unless the environment names a task.
 #[test]
 fn helper_process() {
     let Some(job) = std::env::var_os("REVDECK_STORE_TEST_JOB") else { return };
@@ -247,7 +247,7 @@ fn helper_process() {
         }
         #[cfg(target_os = "linux")]
         "limit" => {
-            // As a full disk does, this lets a part of a write through.
+            // Lets a part of a write through, as a full disk does.
             let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
             signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), ignored).expect("ignored");
             let limit = rustix::process::Rlimit { current: Some(number as u64), maximum: Some(number as u64) };
@@ -295,7 +295,7 @@ fn write_much(store: &Store, writer: usize) {
             .append(at(n as i64), RunEvent::Finding { finding: Box::new(finding(number, writer)) })
             .expect("appended");
         store.advance_epoch().expect("advanced");
-        // Readers in between never fail.
+        // Readers never fail in between.
         store.view().expect("a view");
     }
 }
@@ -347,7 +347,7 @@ fn a_line_torn_at_any_byte_is_sealed_and_hides_no_other() {
             for (path, whole) in &files {
                 fs::write(path, whole).expect("as it was");
             }
-            // A second line of which only a part arrived.
+            // A second line that is only partly written.
             let torn = [whole.as_slice(), &whole[..cut]].concat();
             fs::write(path, &torn).expect("torn");
             let view = store.view().expect("a view");
@@ -396,7 +396,7 @@ fn repair_sets_corrupt_lines_aside_and_keeps_the_rest() {
     }
     store.advance_epoch().expect("made");
     fs::write(store.root().join("epoch"), "many").expect("written");
-    // The journal stands in for an output that is damaged.
+    // The journal replaces a damaged output.
     let damaged = store.root().join("outputs").join(format!("{}.json", run_id(2)));
     let mut journal = store.open_journal(&run_id(2)).expect("opens");
     journal.append(at(1), RunEvent::Finding { finding: Box::new(finding(3, 2)) }).expect("appended");
@@ -473,7 +473,7 @@ fn words_of_a_newer_version_hide_only_their_own_line() {
     assert_eq!(store.output(&run_id(1)).expect("read").expect("there").findings.len(), 2);
     assert_eq!(store.read_journal(&run_id(2)).expect("read")[0].event, RunEvent::Unknown);
     assert_eq!(store.verify().expect("verified").problems, []);
-    // A change by this version goes on from the newest line, not from the one that it can read.
+    // A change by this version starts from the newest line, even if it can read only an older one.
     let run = store.update_run(&run_id(2), at(9), |run| run.attempt = 2).expect("updated");
     assert_eq!((run.status, run.attempt), (RunStatus::Pending, 2));
     assert!(fs::read_to_string(store.root().join("runs.ndjson")).expect("read").ends_with("\n"));
@@ -504,7 +504,7 @@ fn a_store_of_a_newer_schema_is_read_and_never_written() {
         names
     };
     let before = listing(store.root());
-    // Both the store that was open when the other version came, and one that is opened now.
+    // Both a store that was open when the other version wrote, and one that is opened now.
     for store in [store, place.store()] {
         let id = run_id(1);
         let refused: Vec<Result<(), StoreError>> = vec![
@@ -565,7 +565,7 @@ fn a_read_only_store_is_read_and_says_so_when_written() {
         }
     };
     protect(0o400, 0o500);
-    // Root may write everywhere; then only the reading half of this test means something.
+    // Root may write everywhere; then only the reading half of this test has an effect.
     let can_write_anyway = fs::write(store.root().join("probe"), "").is_ok();
     assert_eq!(ids(&place.store().view().expect("a view")).len(), 40);
     assert!(!place.store().is_live(&run_id(1)).expect("asked"));
@@ -587,7 +587,7 @@ fn a_full_disk_is_a_clear_error_and_leaves_nothing_half_written() {
     store.append_dispositions(&[disposition(1, FindingStatus::Addressed, "g")]).expect("appended");
     let path = store.root().join("triage.ndjson");
     let before = fs::read(&path).expect("read");
-    // Room for some whole lines and a part of one.
+    // The limit has room for some whole lines and a part of one.
     let done = helper("limit", &place.state(), before.len() + 1000).output().expect("a process");
     assert!(
         done.status.success(),
@@ -763,7 +763,7 @@ fn a_damaged_or_foreign_checkpoint_is_of_no_consequence() {
         assert_eq!(dump(&store.view().expect("a view")), expected);
         assert_eq!(dump(&store.runs_view().expect("a view")), runs);
     }
-    // A file that was replaced by another of the same length, and one that became shorter.
+    // A file that was replaced by one of the same length, and a file that became shorter.
     fs::write(&path, &whole).expect("written");
     let triage = store.root().join("triage.ndjson");
     let other = fs::read_to_string(&triage).expect("read").replace("dismissed", "addressed");
@@ -898,7 +898,7 @@ proptest! {
         prop_assert_eq!(&opened, &scratch);
         prop_assert_eq!(&refreshed, &scratch);
         prop_assert_eq!(cached, dump(&store.runs_view().expect("a view")));
-        // In the order of the clock instead of that of the lines.
+        // Sorts the lines by time instead of by their place in the file.
         let sorted = |mut lines: Vec<String>| {
             lines.sort();
             lines
@@ -939,7 +939,7 @@ fn a_journal_is_followed_without_reading_it_again() {
 fn a_tail_wakes_for_changes_and_for_nothing_else() {
     let place = Place::new();
     let store = place.store();
-    // It watches a store that does not exist yet.
+    // The tail watches a store that does not exist yet.
     let mut tail = store.open_tail();
     assert_eq!(tail.polling_reason(), None);
     let (wakes, woken) = std::sync::mpsc::channel();
@@ -964,7 +964,7 @@ fn a_tail_wakes_for_changes_and_for_nothing_else() {
     wait_for("a finding", &mut view, &|view| view.finding_count() == 1);
     store.append_dispositions(&[disposition(1, FindingStatus::Addressed, "g")]).expect("appended");
     wait_for("a disposition", &mut view, &|view| view.finding(0).status == FindingStatus::Addressed);
-    // A burst is a few wakes.
+    // Many changes in a short time cause only a few wake-ups.
     let begun = Instant::now();
     for n in 2..60 {
         journal.append(at(n), RunEvent::Finding { finding: Box::new(finding(n as usize, 1)) }).expect("appended");
@@ -972,7 +972,7 @@ fn a_tail_wakes_for_changes_and_for_nothing_else() {
     wait_for("a burst", &mut view, &|view| view.finding_count() == 59);
     let most = begun.elapsed().as_millis() / 100 + 2;
     assert!(woken.try_iter().count() as u128 <= most);
-    // Reading, locking and asking wake nobody.
+    // Reading, locking and queries cause no wake-up.
     while woken.recv_timeout(Duration::from_millis(250)).is_ok() {}
     for _ in 0..20 {
         store.view().expect("a view");
@@ -997,11 +997,11 @@ fn a_pulse_wakes_as_a_pulse_and_is_no_part_of_what_the_store_keeps() {
     let lock = store.lock_run(&run_id(1)).expect("locks").expect("is free");
     let mut pulse = store.start_heartbeat(&run_id(1), at(1));
     assert_eq!(tail.wait(), StoreChange::Heartbeat);
-    // The pulse of a worker that is gone says nothing.
+    // The heartbeat of a worker that has ended causes no event.
     std::mem::forget(store.start_heartbeat(&run_id(2), at(1)));
     let beating: Vec<String> = store.heartbeats(&runs).into_iter().map(|(run, _)| run).collect();
     assert_eq!(beating, [run_id(1).as_str()]);
-    // A change of the store that comes with one is a change of the store.
+    // A store change that arrives together with a heartbeat is reported as a store change.
     while tail.wait() != StoreChange::Heartbeat {}
     pulse.begin_turn(at(2), 3);
     create(&store, 3, RunStatus::Reviewing);
@@ -1015,7 +1015,7 @@ fn a_pulse_wakes_as_a_pulse_and_is_no_part_of_what_the_store_keeps() {
         report.problems.iter().all(|problem| problem.path.extension().is_none_or(|end| end != "pulse")),
         "{report:?}"
     );
-    // What a killed worker left goes with prune once its run has ended, the pulse of one that works stays.
+    // Prune deletes the heartbeat of a killed worker once its run has ended, and keeps that of an active worker.
     store.update_run(&run_id(2), at(3), |run| run.status = RunStatus::Lost).expect("updated");
     let events = store.root().join("events");
     let pulses = || {
@@ -1048,7 +1048,7 @@ fn prune_forgets_no_finding_and_no_disposition() {
     for n in [1, 2, 5] {
         finish(&store, n, &[n]);
     }
-    // Lost without an output: its journal is all there is.
+    // A lost run without an output: its journal is the only record.
     store.update_run(&run_id(3), at(0), |run| run.status = RunStatus::Lost).expect("lost");
     store.append_dispositions(&[disposition(1, FindingStatus::Dismissed, "g")]).expect("appended");
     let before = dump(&store.view().expect("a view"));

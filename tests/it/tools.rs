@@ -1,4 +1,4 @@
-//! The tools that a model is given, and what it is told of a change, over repositories that git made.
+//! The model's tools and the description of a change, with repositories that git created.
 
 mod answers;
 mod hostile;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::env::TestEnvironment;
 
-/// A key of the right shape that nobody ever held, in two parts: whole it would alarm every scanner.
+/// A key with a valid shape that was never in use, in two parts: the whole text would alarm every secret scanner.
 const AWS: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
 const GITHUB: &str = concat!("gh", "p_8rT3kLm9QwXz2VbN6yHs4JdF7cPa1GuE5oKi");
 const RANDOM: &str = concat!("q7Rt2Yp9", "Lk4Wn6Zc8Vb3Xs");
@@ -36,7 +36,7 @@ fn toolbox(test: &TestEnvironment, scope: &str, mask: Mask) -> Toolbox {
     toolbox_with(test, scope, mask, None)
 }
 
-/// With what is kept of the repository in a folder.
+/// Returns a toolbox that uses a cache folder of the repository.
 fn toolbox_with(test: &TestEnvironment, scope: &str, mask: Mask, folder: Option<PathBuf>) -> Toolbox {
     let (repo, snapshot) = snapshot(test, scope);
     let frozen = reviewer::ReviewedSnapshot {
@@ -59,7 +59,7 @@ fn call(toolbox: &mut Toolbox, name: &str, arguments: &Value) -> ToolResult {
     answer
 }
 
-/// What holds for every answer.
+/// Checks the rules that hold for every answer.
 fn assert_sound(answer: &ToolResult) {
     let harmless = |c: char| matches!(c, '\n' | '\t') || !revdeck::domain::text::is_unsafe(c);
     assert!(answer.text.chars().all(harmless), "{:?}", answer.text);

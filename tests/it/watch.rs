@@ -1,5 +1,5 @@
-//! Integration tests: watching. Real repositories, real watchers, real git; a test waits for what a watcher says or the
-//! store holds, and that something does not happen shows by what happens after it.
+//! Integration tests: watching. Real repositories, real watchers, real git. A test waits for a watcher's output or
+//! for the store's content. To check that an event does not happen, it waits for a later event.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use crate::runner::place::{Place, signal, wait_for};
 
-/// Nothing waits longer than it has to.
+/// Settings without any delay.
 const AT_ONCE: &str = "[watch]\nquiet_seconds = 0\ninterval_seconds = 0\n";
 
 /// A watcher in the foreground.
@@ -23,7 +23,7 @@ struct Watching {
 }
 
 impl Watching {
-    /// Starts one and waits until it watches.
+    /// Starts a watcher and waits until it watches.
     fn start(place: &Place, arguments: &[&str]) -> Self {
         Self::spawn(place.test.command(env!("CARGO_BIN_EXE_revdeck")), arguments)
     }
@@ -35,7 +35,7 @@ impl Watching {
         let (output, said) = (child.stdout.take().expect("a pipe"), Arc::clone(&lines));
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // Without the time of day.
+                // Removes the time of day.
                 said.lock().expect("a lock").push(line.split_once("  ").map_or("", |(_, text)| text).to_owned());
             }
         });
@@ -44,7 +44,7 @@ impl Watching {
         watching
     }
 
-    /// Waits for a line with this text, behind those that were waited for before; the lines up to it.
+    /// Waits for a line with this text after the lines that earlier calls returned; returns the lines up to it.
     fn says(&mut self, text: &str) -> Vec<String> {
         let lines = Arc::clone(&self.lines);
         let from = self.seen;
@@ -56,7 +56,7 @@ impl Watching {
         found
     }
 
-    /// As [`Watching::says`], and nothing else before it.
+    /// Works as [`Watching::says`] and checks that no other line comes before it.
     fn says_only(&mut self, text: &str) -> String {
         let said = self.says(text);
         assert_eq!(said.len(), 1, "{said:?}");
@@ -83,7 +83,7 @@ fn place(settings: &str) -> Place {
     place
 }
 
-/// The runs that watchers asked for, as `scope`.
+/// Returns the runs that watchers requested, as `scope`.
 fn watched(place: &Place) -> Vec<RunRecord> {
     place.runs().into_iter().filter(|run| run.source == Source::Watch).collect()
 }
@@ -172,7 +172,7 @@ fn a_rebase_is_one_review_at_its_end_and_nothing_before() {
     place.test.commit("in the way");
     place.test.git(&["checkout", "-q", "topic"]);
     let mut watch = Watching::start(&place, &[]);
-    // Stops at the third commit.
+    // The rebase stops at the third commit.
     let stopped = place.test.command("git").args(["rebase", "-q", "main"]).output().expect("git starts");
     assert!(!stopped.status.success());
     watch.says("waits for the end of the rebase");
@@ -226,7 +226,7 @@ fn thousands_of_files_in_ignored_folders_are_nothing_and_in_others_one_request()
     place.test.write("sub7/deep/a.py", code(4711));
     assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
     place.ended(&place.newest().expect("a run"));
-    // In a folder that was made while it watched.
+    // The file is in a folder that was created while the watcher ran.
     place.test.write("sub7/deep/a.py", code(4712));
     assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
     assert_eq!(watched(&place).len(), 2);
@@ -243,7 +243,7 @@ fn ignored_paths_and_small_changes_wait_for_others() {
     place.test.write("notes/plan.md", "another plan\n".repeat(50));
     place.test.write("made.gen.py", code(1));
     place.test.write("small.py", "x = 1\n");
-    // What is ignored by the watcher is reviewed with the rest; only its movement is none.
+    // The review includes files that the watcher ignores; only a change of such a file does not start a review.
     let said = watch.says_only("worktree on main");
     assert!(said.contains("reviewing worktree"), "{said}");
     place.ended(&place.newest().expect("a run"));
@@ -284,7 +284,7 @@ fn there_is_one_watcher_for_a_repository_and_it_ends_when_asked() {
     }
     let mut watch = Watching::start(&place, &[]);
     watch.child.kill().expect("killed");
-    // The system gives the lock back with the last of the process's threads.
+    // The system releases the lock when the last thread of the process ends.
     wait_for("a free lock", || place.revdeck(&["watch", "--status"]).contains("nobody watches").then_some(()));
     let mut watch = Watching::start(&place, &[]);
     place.test.write("a.py", code(4711));
@@ -305,7 +305,7 @@ fn who_is_snoozed_is_left_alone_until_it_is_over_and_by_hand_never() {
     assert_eq!(watched(&place), []);
     let by_hand = place.review(&["--commit", "HEAD", "--wait"]);
     assert!(place.revdeck(&["snooze"]).contains("snoozed until"));
-    // It outlives the watcher.
+    // The run outlives the watcher.
     assert!(place.revdeck(&["watch", "--stop"]).contains("has ended"));
     let mut watch = Watching::start(&place, &[]);
     place.test.write("b.py", code(4712));
@@ -324,7 +324,7 @@ fn in_quiet_hours_nothing_begins() {
     place.test.write("a.py", code(4711));
     assert!(watch.says_only("worktree on main").contains("waits for the end of the quiet hours at 00:00"));
     assert_eq!(watched(&place), []);
-    // Settings are read anew before each verdict.
+    // The watcher reads the settings again before each decision.
     place.settings(AT_ONCE);
     place.test.write("a.py", code(4712));
     assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
@@ -397,7 +397,7 @@ fn renamed_folders_stay_watched_and_new_rules_hold_at_once() {
     let mut watch = Watching::start(&place, &[]);
     let epoch = place.store().epoch().expect("an epoch");
     std::fs::rename(place.test.repo().join("old"), place.test.repo().join("new")).expect("renamed");
-    // A new name alone is nothing to review.
+    // A new branch name alone needs no review.
     wait_for("the movement", || (place.store().epoch().expect("an epoch") > epoch).then_some(()));
     place.test.write("new/deep/a.py", code(2));
     watch.says("worktree on main");
@@ -425,7 +425,7 @@ fn what_moved_is_unknown_until_it_is_looked_at() {
     place.test.write("a.py", format!("{}# edited\n", code(4711)));
     watch.says("snoozed until");
     assert!(place.store().epoch().expect("an epoch") > epoch, "no run is of this moment");
-    // Back as it was: the run speaks of the code again, as soon as somebody has looked.
+    // The file is restored: the run applies to the code again as soon as a process checks it.
     place.test.write("a.py", code(4711));
     place.revdeck(&["snooze", "off"]);
     watch.says("has reviewed exactly this");

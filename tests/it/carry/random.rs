@@ -1,6 +1,6 @@
-//! Random sessions of edits: what carried reviews report of the final code is what a full review reports.
+//! Random sessions of edits: carried reviews report the same findings about the final code as a full review.
 //!
-//! The pieces of code have smells of one file, smells that only a whole file shows, and copies across files.
+//! The pieces of code have smells inside one file, smells that need a whole file, and copies across files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::runner::place::Place;
 
 const FILES: [&str; 4] = ["a.py", "b.py", "lib/c.py", "lib/d.py"];
 
-/// One step of a session. Numbers choose among what is there.
+/// A step of a session. Its numbers select among the pieces and files that exist.
 #[derive(Debug, Clone)]
 enum Step {
     Put {
@@ -64,7 +64,7 @@ impl Scope {
     }
 }
 
-/// A piece of code: its sort, its name, how often it was edited.
+/// A piece of code: its sort, its name, and the number of its edits.
 type Piece = (usize, usize, usize);
 
 fn render((sort, name, edits): Piece) -> String {
@@ -82,7 +82,7 @@ fn render((sort, name, edits): Piece) -> String {
             text.push_str(&format!("{}act_{name}()\n", indent(7)));
         }
         4 => text.push_str("    return value\n    print(\"never\")\n"),
-        // The same wherever it stands.
+        // This text is the same in every file.
         _ => (0..20).for_each(|line| {
             text.push_str(&format!("    total_{line} = compute_{line}(value, first_{line}) + other_{line}(value)\n"));
         }),
@@ -95,7 +95,7 @@ struct Session {
     files: BTreeMap<usize, Vec<Piece>>,
     committed: BTreeMap<usize, Vec<Piece>>,
     names: usize,
-    /// Hunks that were carried over in all.
+    /// The number of hunks that were carried over in total.
     carried: u32,
 }
 
@@ -185,7 +185,8 @@ impl Session {
         self.write();
     }
 
-    /// The final code, which nobody has reviewed as it is, with and without what earlier reviews know.
+    /// Reviews the final code, which has no review in this state, with and without the results of earlier reviews,
+    /// and compares both.
     fn check(&mut self) {
         let name = self.name();
         self.pieces(0).push((0, name, 0));
@@ -240,7 +241,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Plays so many sessions; none of it would mean anything if nothing were ever carried over.
+/// Plays this number of sessions and checks that at least one hunk was carried over: otherwise the test proves
+/// nothing.
 fn play(cases: u32, steps: usize) {
     let carried = std::cell::Cell::new(0);
     let config = Config { cases, max_shrink_iters: 40, failure_persistence: None, ..Config::default() };
@@ -265,7 +267,7 @@ fn carried_reviews_report_what_full_ones_do() {
     play(12, 10);
 }
 
-/// `cargo test --test it -- --ignored carried_reviews`
+/// Runs by hand: `cargo test --test it -- --ignored carried_reviews`.
 #[test]
 #[ignore = "takes minutes"]
 fn carried_reviews_report_what_full_ones_do_at_length() {

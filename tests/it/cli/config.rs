@@ -1,4 +1,4 @@
-//! Settings: their layers, their errors, their limits.
+//! Settings: layers, errors and limits.
 
 use revdeck::config::PromptName;
 use revdeck::tokens::{Encoding, count_tokens};
@@ -222,7 +222,7 @@ fn a_home_may_be_relative_or_empty() {
     assert!(path("some/home").ends_with("/auto-review"));
     assert!(!path("").contains("some/home") && path("").starts_with('/'), "{}", path(""));
 
-    // A worker is started in another folder than this one perhaps; it must find the same store.
+    // The worker may start in another folder; it must find the same store.
     let output = test
         .command(env!("CARGO_BIN_EXE_revdeck"))
         .args(["review", "--wait"])
@@ -282,7 +282,7 @@ fn every_default_file_can_be_printed_and_used() {
 
 #[test]
 fn prompts_are_short() {
-    // Tokens, with room for about a third more than they have: what stands in every request is paid for every time.
+    // Limits in tokens, about a third above the present size: every request pays for the whole prompt.
     for (prompt, most) in PromptName::ALL.iter().map(|prompt| match prompt {
         PromptName::System => (prompt, 1600),
         PromptName::Task => (prompt, 340),

@@ -1,4 +1,4 @@
-//! Machine-readable output: its shape, its filters, its limits.
+//! Machine-readable output: shape, filters and limits.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What reaches the terminal or the pipe, whatever is in the way.
+//! Output to a terminal or a pipe, also when the reader closes it or the write fails.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! `review`: what it says, how it ends.
+//! The `review` command: output and exit codes.
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn findings_that_were_decided_about_fail_no_review() {
     run(&test, &["review", "--wait", "--force", "--fail-on", "p3"], DONE);
 }
 
-/// A slot of the only worker, taken by a run that this process pretends to work on: others stay pending.
+/// Occupies the only worker slot with a run that this process pretends to work on: other runs stay pending.
 fn occupy(test: &TestEnvironment) -> (RunRecord, revdeck::store::RunLock) {
     fs::create_dir_all(test.home()).expect("a folder");
     fs::write(test.home().join("config.toml"), "max_parallel_runs = 1\n").expect("settings");
@@ -101,7 +101,7 @@ fn occupy(test: &TestEnvironment) -> (RunRecord, revdeck::store::RunLock) {
     (record, lock)
 }
 
-/// Waits until a run of this status is in the store.
+/// Waits until the store has a run with this status and returns its id.
 fn await_run(test: &TestEnvironment, status: RunStatus) -> RunId {
     let store = test.store();
     wait_for(&format!("a run that is {status}"), || {
@@ -143,8 +143,8 @@ fn an_interrupt_ends_the_waiting_and_not_the_review() {
     let (_, _lock) = occupy(&test);
     let mut child = waiting(&test);
     let pending = await_run(&test, RunStatus::Pending);
-    // The handler is set right after the run is recorded; an interrupt before that ends revdeck by the signal itself,
-    // which a shell shows as 130 as well.
+    // revdeck installs the handler right after it has recorded the run. An earlier interrupt ends revdeck by the
+    // signal itself, which a shell also shows as 130.
     let process = rustix::process::Pid::from_child(&child);
     let deadline = Instant::now() + Duration::from_secs(20);
     while !catches_interrupts(child.id()) && Instant::now() < deadline {
@@ -159,7 +159,8 @@ fn an_interrupt_ends_the_waiting_and_not_the_review() {
     assert_eq!(test.store().run(&pending).expect("readable").map(|run| run.status), Some(RunStatus::Pending));
 }
 
-/// Whether a process has a handler for SIGINT; where the system does not tell, after a while it surely has.
+/// Returns true if a process has a handler for SIGINT. If the system cannot tell, waits a while and then returns
+/// true.
 #[cfg(unix)]
 fn catches_interrupts(process: u32) -> bool {
     match fs::read_to_string(format!("/proc/{process}/status")) {
@@ -190,7 +191,7 @@ fn the_clock_of_tests_is_obeyed() {
     assert_eq!(output.status.code(), Some(USAGE));
 }
 
-/// Takes a file's content out of the repository; gives what puts it back.
+/// Removes a file's content from the object database; returns a function that restores it.
 fn lose(test: &TestEnvironment, path: &str) -> impl FnOnce() + use<> {
     let id = test.git(&["rev-parse", &format!("HEAD:{path}")]).trim().to_owned();
     let object = test.repo().join(".git/objects").join(&id[..2]).join(&id[2..]);
@@ -245,7 +246,7 @@ fn what_stays_unreadable_is_tried_twice_and_then_only_by_force() {
     assert_eq!(ask(&[], DONE)["run"]["run_id"], forced["run"]["run_id"], "a whole one is an answer");
 }
 
-/// What was carried over from another review is no attempt at this one.
+/// Content that was carried over from another review does not count as an attempt of this review.
 #[test]
 fn what_another_review_could_not_read_either_is_tried_again() {
     let test = TestEnvironment::new();

@@ -1,4 +1,4 @@
-//! Decisions, and the ids by which they are made.
+//! Decisions, and the ids that select findings for them.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Runs that talk to a model: pausing them, and what was set aside of their reports.
+//! Runs that talk to a model: how they are paused, and which of their reports were set aside.
 
 use revdeck::domain::Time;
 
@@ -31,7 +31,7 @@ fn pause_and_resume_are_wishes_on_record() {
     assert!(run(&test, &["runs"], DONE).contains("paused"));
     assert!(run(&test, &["show", "latest"], DONE).contains("paused"));
     assert_eq!(json(&test, &["show", "latest", "--format", "json"], DONE)["run"]["paused"], true);
-    // Ended while paused: the end is what counts.
+    // The run ends while it is paused: the terminal status counts.
     store.update_run(&working.run, Time::now(), |run| run.status = RunStatus::Cancelled).expect("updated");
     for command in ["pause", "resume"] {
         assert!(run(&test, &[command, "latest"], DONE).contains("has already ended"), "{command}");
@@ -59,7 +59,7 @@ fn reports_that_were_set_aside_are_told_with_their_reasons() {
     test.write("a.py", "x = 1\n");
     test.commit("begin");
     let store = test.store();
-    // One that has ended has them in its output, one that works in its journal.
+    // A finished run has them in its output, an active run in its journal.
     for (number, fate, count) in [(1, Fate::Completed, 3), (2, Fate::Stalled, 1)] {
         let written = write(&store, number, fate, Time::now()).expect("a run");
         let id = written.run.as_str();
@@ -91,7 +91,7 @@ fn reports_that_were_set_aside_are_told_with_their_reasons() {
                 ],
             );
         }
-        // What does not fit is counted.
+        // The output counts the entries that do not fit.
         let brief = run(&test, &["details", id, "--max-bytes", "900"], DONE);
         assert!(brief.len() <= 900 && brief.contains(counted), "{brief}");
         let brief = json(&test, &["details", id, "--max-bytes", "1500", "--format", "json"], DONE);

@@ -1,4 +1,4 @@
-//! Arguments, help, and what is said when something is wrong with them.
+//! Arguments, help, and messages for wrong arguments.
 
 use super::*;
 

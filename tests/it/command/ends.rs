@@ -1,4 +1,4 @@
-//! Nothing of a program outlives the review, however the review ends.
+//! No process of a program outlives the review, however the review ends.
 
 use std::cell::RefCell;
 use std::os::unix::process::CommandExt as _;
@@ -11,8 +11,8 @@ use rustix::process::{Signal, kill_process_group};
 use super::place::{Place, Watcher, keeper, request};
 use crate::runner::place::{gone, pid, signal, wait_for};
 
-/// A family in which nobody wants to go: the program, a child, a grandchild in the same group, and on Linux one with a
-/// session of its own whose parent is gone. Each writes its number where it runs.
+/// A process family that ignores signals to end: the program, a child, a grandchild in the same group, and on Linux a
+/// process with its own session whose parent has ended. Each writes its process id into the folder in which it runs.
 const FAMILY: &str = r#"trap '' TERM INT HUP
 sh -c 'trap "" TERM INT HUP
   sh -c "trap \"\" TERM INT HUP; echo \$\$ > grandchild; while :; do sleep 1; done" &
@@ -25,7 +25,7 @@ fi
 echo $$ > program
 while :; do sleep 1; done"#;
 
-/// The numbers of a whole family, once all of it is there.
+/// Returns the process ids of the whole family once all of them exist.
 fn family(place: &Place) -> Option<Vec<u32>> {
     ["program", "child", "grandchild", "apart"].iter().map(|name| place.number(name)).collect()
 }
@@ -79,7 +79,7 @@ fn one_that_ends_when_asked_has_time_for_it() {
 #[test]
 fn what_a_program_leaves_behind_goes_with_it() {
     let place = Place::new();
-    // The children have its output open: without their end there would be none of it.
+    // The children keep the output open: revdeck must end them, or it never reaches the end of the output.
     let script = "(trap '' TERM; echo $(exec sh -c 'echo $PPID') > left; while :; do sleep 1; done) &
 while ! [ -s left ]; do sleep 0.01; done; echo '[]'";
     let mut agent = place.open(place.program("agent", script));
@@ -87,7 +87,7 @@ while ! [ -s left ]; do sleep 0.01; done; echo '[]'";
     assert_eq!(all_gone(&[place.number("left").expect("a number")]), Some(()));
 }
 
-/// The worker of the test below: reviews with the program of the place that the environment names.
+/// Plays the worker of the test below: reviews with the program in the folder that the environment names.
 #[test]
 #[ignore = "a process for another test"]
 fn worker() {

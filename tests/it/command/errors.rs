@@ -1,4 +1,4 @@
-//! Everything that goes wrong has a class, says which reviewer and what to do, and is harmless to read.
+//! Every failure has a class, names the reviewer and the remedy, and is safe to print.
 
 use revdeck::domain::{ErrorClass, StopReason};
 use revdeck::reviewers::chat::{Chat, ChatError};
@@ -26,7 +26,7 @@ fn error(place: &Place, program: Program) -> ChatError {
 #[case("agent", "kill -9 $$", ErrorClass::Reviewer, "was ended by signal 9")]
 #[case("agent", "exit 0", ErrorClass::Malformed, "ended without an answer")]
 #[case("agent", "echo 'key sk-0123456789abcdef is wrong' >&2; exit 1", ErrorClass::Reviewer, ": key … is wrong; ")]
-// As the agents do.
+// Error messages as the known agents print them.
 #[case(
     "claude",
     r#"echo '{"type":"assistant","message":{"model":"<synthetic>","content":[{"type":"text","text":"Not logged in · Please run /login"}]},"error":"authentication_failed"}'

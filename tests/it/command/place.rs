@@ -1,4 +1,4 @@
-//! A folder with scripts that play programs, and somebody who waits for their answers.
+//! A folder with scripts that play programs, and a watcher that receives their answers.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,12 +9,12 @@ use revdeck::domain::{ChatMessage, ChatRequest};
 use revdeck::reviewers::chat::{ChatObserver, ChatProgress};
 use revdeck::reviewers::command::{self, Agent, CommandDialect, CommandTimeouts, FolderAccess, Program};
 
-/// Longer than anything here takes on a busy machine.
+/// A timeout that no operation here reaches, even on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
 
 pub struct Place {
     folder: PathBuf,
-    /// Deletes the folder; none where another process does.
+    /// Deletes the folder on drop; `None` if another process does that.
     _own: Option<tempfile::TempDir>,
 }
 
@@ -28,12 +28,12 @@ impl Place {
         place
     }
 
-    /// One that another process has made.
+    /// Opens a folder that another process has created.
     pub fn at(folder: PathBuf) -> Self {
         Self { folder, _own: None }
     }
 
-    /// Where the programs run.
+    /// Returns the folder in which the programs run.
     pub fn folder(&self) -> PathBuf {
         self.folder.join("checkout")
     }
@@ -42,12 +42,12 @@ impl Place {
         self.folder.join("bin")
     }
 
-    /// A file that a program wrote where it runs.
+    /// Reads a file that a program wrote in its folder.
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// A number that a program wrote where it runs, once it has.
+    /// Returns the number in a file that a program wrote in its folder, or `None` if there is none yet.
     pub fn number(&self, name: &str) -> Option<u32> {
         std::fs::read_to_string(self.folder().join(name)).ok()?.strip_suffix('\n')?.trim().parse().ok()
     }
@@ -59,7 +59,7 @@ impl Place {
         file
     }
 
-    /// A shell script as a reviewer.
+    /// Creates a shell script and returns it as a reviewer.
     pub fn program(&self, name: &str, script: &str) -> Program {
         self.write(name, &format!("#!/bin/sh\n{script}\n"), 0o755);
         self.words(&[name])
@@ -97,7 +97,7 @@ impl Place {
     }
 }
 
-/// revdeck as the keeper.
+/// Returns the command line that starts revdeck as the keeper.
 pub fn keeper() -> (PathBuf, Vec<OsString>) {
     (PathBuf::from(env!("CARGO_BIN_EXE_revdeck")), vec!["keep".into(), "--".into()])
 }
@@ -107,7 +107,7 @@ pub fn request(text: &str) -> ChatRequest {
     ChatRequest { system: "Review.".to_owned(), messages, pinned: 1, ..ChatRequest::default() }
 }
 
-/// Remembers what it is told; wants an end when `until` says so.
+/// A watcher that records what it receives and cancels when `until` returns true.
 #[derive(Default)]
 pub struct Watcher<'a> {
     pub seen: Vec<ChatProgress>,

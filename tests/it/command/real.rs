@@ -1,8 +1,9 @@
-//! Real agents, by hand: `REVDECK_TEST_AGENT` has the words (`claude`, `codex -c key=value`), `REVDECK_TEST_SAYS` what
-//! the answer has to hold, `REVDECK_TEST_PROMPT` the prompt; the environment is the agent's. It gets a checkout of a
-//! repository with two commits, in which it is told to do things that must not happen.
+//! Tests with real agents, run by hand: `REVDECK_TEST_AGENT` is the command (`claude`, `codex -c key=value`),
+//! `REVDECK_TEST_SAYS` a text that the answer must contain, `REVDECK_TEST_PROMPT` the prompt. The agent inherits the
+//! environment. It gets a checkout of a repository with two commits, and the prompt asks for actions that must not
+//! happen.
 //!
-//! After `REVDECK_TEST_CANCEL` bytes it is cancelled, and has to be gone.
+//! After `REVDECK_TEST_CANCEL` bytes the test cancels the agent and checks that its process has ended.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! Programs that make fixes: shell scripts that play agents, good and bad.
+//! Programs that make fixes: shell scripts that play good and bad agents.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::runner::place::{Place, gone, wait_for};
 /// A function with too many parameters: a finding without an exact suggestion.
 const WIDE: &str = "def f(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n";
 
-/// A repository with a finding, and this script as the reviewer that makes fixes.
+/// Creates a repository with a finding; the script is the reviewer that makes fixes.
 fn with_agent(script: &str) -> (TestEnvironment, String) {
     let test = TestEnvironment::new();
     test.write("wide.py", WIDE);
@@ -46,13 +46,13 @@ fn program(test: &TestEnvironment, name: &str, script: &str) -> PathBuf {
     file
 }
 
-/// What the program was told at its nth call.
+/// Returns the prompt that the program received in its nth call.
 fn prompt(test: &TestEnvironment, n: usize) -> String {
     let home = test.home().parent().expect("a folder").to_owned();
     std::fs::read_to_string(home.join(format!("prompt-{n}"))).expect("a prompt")
 }
 
-/// Nothing of a fix's checkout is left.
+/// Checks that no checkout of a fix is left.
 fn no_checkout(test: &TestEnvironment) {
     let folder = test.home().join("cache/fixes");
     let mut left = Vec::new();
@@ -66,7 +66,7 @@ fn paths(fix: &Value) -> Vec<&str> {
     fix["files"].as_array().expect("files").iter().map(|file| file["path"].as_str().expect("a path")).collect()
 }
 
-/// What git sees changed; the question itself changes nothing.
+/// Returns the changes that git reports; the call itself changes nothing.
 fn status(test: &TestEnvironment) -> String {
     test.git(&["--no-optional-locks", "status", "--porcelain", "-uall"])
 }
@@ -88,7 +88,7 @@ fn what_a_program_changes_in_the_copy_is_offered_reviewed_and_applied() {
     no_checkout(&test);
     assert_eq!(status(&test), "", "the user's files are untouched");
     assert_eq!(gits_own(&test), before);
-    // The review of the fix is a run of its own, says so, and judges nothing else.
+    // The review of the fix is a run of its own, is marked as such, and judges only the fix.
     let review = made["reviews"][0].as_str().expect("a run").to_owned();
     let runs = json(&test, &["runs", "--format", "json"], 0);
     let runs = runs["runs"].as_array().expect("runs");
@@ -104,7 +104,7 @@ fn what_a_program_changes_in_the_copy_is_offered_reviewed_and_applied() {
     assert_eq!(status(&test), "");
     assert!(!test.repo().join("new").exists(), "folders that were made for it go as well");
     assert_eq!(gits_own(&test), before);
-    // Nobody who reads along takes it for a review like any other, at no moment.
+    // No record of this run ever looks like an ordinary review, at any moment.
     let lines = Place { test }.lines();
     let of_review: Vec<_> = lines.iter().filter(|line| line.run_id.as_str() == review).collect();
     assert!(!of_review.is_empty() && of_review.iter().all(|line| line.follow_up_of.is_some()));
@@ -123,7 +123,7 @@ fn what_is_no_part_of_a_fix_stays_out(#[case] bad: &str, #[case] notes: &[&str])
     assert_eq!(made["status"], "offered", "{made}");
     let mut expected = vec!["wide.py"];
     if bad.starts_with("rm other") {
-        // That it is gone can be said; what took its place cannot.
+        // The fix can record that the file is deleted; it cannot record the entry that replaced it.
         expected.insert(0, "other.txt");
     }
     assert_eq!(paths(&made), expected);
@@ -152,7 +152,7 @@ fn what_is_no_fix_fails_with_the_reason(#[case] script: &str, #[case] says: &str
 
 #[test]
 fn a_patch_with_a_fault_is_made_again_with_what_its_review_found() {
-    // The first attempt brings a secret; the second, told so, takes it out.
+    // The first attempt adds a secret; revdeck reports it, and the second attempt removes it.
     let script = "if grep -q 'still there\\|HARDCODED' \"$HOME/prompt-1\" 2>/dev/null; then\n\
                   printf 'def f(options):\\n    return call(options)\\n' > wide.py\nelse\n\
                   printf 'def f(options):\\n    return call(options, \"ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX\")\\n' > wide.py\nfi";
@@ -184,7 +184,7 @@ fn a_fault_that_stays_is_offered_with_it_after_the_last_follow_up() {
 
 #[test]
 fn a_patch_that_is_made_again_is_being_made_and_has_no_verdict_of_its_own_yet() {
-    // The second attempt waits until it is let go.
+    // The second attempt waits until the test releases it.
     let (test, id) = with_agent(
         "printf 'def f(options):\\n    return call(options, \"ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX\")\\n' > wide.py\n\
          if [ -e \"$HOME/prompt-1\" ]; then touch \"$HOME/again\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; fi",
@@ -226,7 +226,7 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
     wait_for("the end of the agent", || gone(agent).then_some(()));
     wait_for("the end of the checkout", || {
         run(&test, &["review", "--wait"], 0);
-        // Whoever makes the next fix removes what is left, too.
+        // The next fix also removes leftover folders.
         let left = std::fs::read_dir(test.home().join("cache/fixes")).into_iter().flatten().flatten();
         left.flat_map(|repo| std::fs::read_dir(repo.path()).into_iter().flatten()).next().is_none().then_some(())
     });
@@ -238,7 +238,7 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
 fn a_fix_that_is_dropped_while_it_is_made_ends() {
     let (test, id) = with_agent(&format!("echo $$ > \"$HOME/running\"; {NARROW}; while true; do sleep 0.05; done"));
     let fix_id = id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]);
-    // Asked for again, it is the same one.
+    // A second request for the same fix returns the same one.
     assert_eq!(id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]), fix_id);
     let running = test.home().parent().expect("a folder").join("running");
     let agent: u32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
@@ -254,7 +254,7 @@ fn a_fix_that_is_dropped_while_it_is_made_ends() {
     assert!(run(&test, &["fixes"], 0).contains("dropped"));
 }
 
-/// The process that makes a fix, by its arguments.
+/// Returns the process that makes a fix, found by its arguments.
 pub fn worker_of(fix: &str) -> i32 {
     wait_for("the worker", || {
         std::fs::read_dir("/proc").expect("processes").flatten().find_map(|entry| {

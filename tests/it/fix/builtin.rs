@@ -1,11 +1,11 @@
-//! Exact suggestions of the built-in reviewer: made, applied, refused, undone.
+//! Exact suggestions of the built-in reviewer: made, applied, refused and undone.
 
 use rstest::rstest;
 
 use super::{UNUSED, USED, findings, fix, gits_own, id_of, json, out, refused, run, status_of};
 use crate::env::TestEnvironment;
 
-/// A repository with `a.py` in this form, reviewed; the id of its finding.
+/// Creates and reviews a repository with this content in `a.py`; returns the id of its finding.
 fn reviewed(content: &str) -> (TestEnvironment, String) {
     let test = TestEnvironment::new();
     test.write("a.py", content);
@@ -24,7 +24,7 @@ fn read(test: &TestEnvironment, path: &str) -> String {
 #[test]
 fn a_suggestion_is_made_applied_and_undone_and_git_sees_nothing_of_it() {
     let (test, id) = reviewed(UNUSED);
-    // Something in the index and in the stash, to be left alone.
+    // The index and the stash hold changes that the fix must not touch.
     test.write("b.txt", "staged");
     test.git(&["add", "b.txt"]);
     test.write("c.txt", "stashed");
@@ -50,7 +50,7 @@ fn a_suggestion_is_made_applied_and_undone_and_git_sees_nothing_of_it() {
     assert_eq!(read(&test, "a.py"), UNUSED);
     assert_eq!(status_of(&test, &id), "open");
     assert_eq!(gits_own(&test), before);
-    // And on again.
+    // The fix can be applied again.
     run(&test, &["fix", "apply", &fix], 0);
     assert_eq!(read(&test, "a.py"), USED);
     run(&test, &["fix", "undo", "latest"], 0);
@@ -88,12 +88,12 @@ fn a_file_that_git_converts_keeps_its_own_line_ends() {
 fn the_patch_follows_lines_that_moved_and_refuses_lines_that_changed() {
     let (test, id) = reviewed(UNUSED);
     let made = id_of(&fix(&test, &[&id], 0));
-    // Moved down, and something else changed.
+    // The code moves down, and other code changes.
     let moved = format!("\"\"\"Doc.\"\"\"\n\n{}# end\n", UNUSED);
     test.write("a.py", &moved);
     run(&test, &["fix", "apply", &made], 0);
     assert_eq!(read(&test, "a.py"), moved.replace("import os\n", ""));
-    // Edited there after that: the bytes from before are not put over somebody's work.
+    // The file was edited after that: undo must not overwrite the user's edit.
     test.write("a.py", "mine\n");
     assert!(refused(&test, &["fix", "undo", &made]).contains("the lines of the fix in a.py have changed since"));
     assert_eq!(read(&test, "a.py"), "mine\n");
@@ -115,7 +115,7 @@ fn only_the_lines_of_the_fix_are_taken_back() {
     let (test, id) = reviewed(&format!("{UNUSED}\n\ndef more():\n    return sys.path\n"));
     let made = id_of(&fix(&test, &[&id], 0));
     run(&test, &["fix", "apply", &made], 0);
-    // Somebody goes on with the rest of the file.
+    // The user edits another part of the file.
     let goes_on = read(&test, "a.py").replace("sys.path\n", "sys.path[0]\n") + "# more\n";
     test.write("a.py", &goes_on);
     run(&test, &["fix", "undo", &made], 0);
@@ -143,13 +143,13 @@ fn undo_takes_the_files_back_with_the_findings_and_redo_both_again() {
     run(&test, &["redo"], 0);
     assert_eq!((read(&test, "a.py").as_str(), status_of(&test, &one).as_str()), (USED, "addressed"));
     run(&test, &["undo"], 0);
-    // What was decided before is next, and can be set again, and then the fix.
+    // The next undo takes back the decision before; then the decision and the fix can be set again.
     assert!(run(&test, &["undo"], 0).contains(&other));
     assert!(run(&test, &["redo"], 0).contains("dismissed"));
     run(&test, &["redo"], 0);
     assert_eq!(read(&test, "a.py"), USED);
 
-    // Where the lines cannot be taken back, nothing is.
+    // If the lines cannot be restored, undo changes nothing.
     test.write("a.py", "mine\n");
     assert!(refused(&test, &["undo"]).contains("nothing was taken back"));
     assert_eq!((read(&test, "a.py").as_str(), status_of(&test, &one).as_str()), ("mine\n", "addressed"));
@@ -202,7 +202,7 @@ fn permissions_stay_and_links_are_not_followed() {
     assert_eq!((read(&test, "bin/a.py").as_str(), mode(&file)), (USED, 0o711));
     run(&test, &["fix", "undo", &made], 0);
     assert_eq!((read(&test, "bin/a.py").as_str(), mode(&file)), (UNUSED, 0o711));
-    // The file, and then its folder, becomes a link to somewhere else.
+    // First the file and then its folder becomes a link to a place outside the repository.
     let outside = test.home().join("outside");
     std::fs::create_dir_all(&outside).expect("a folder");
     std::fs::write(outside.join("a.py"), UNUSED).expect("a file");
@@ -228,7 +228,7 @@ fn whoever_dies_while_applying_leaves_what_can_be_finished_or_taken_back() {
         let ids: Vec<String> = ["a.py", "b.py"].iter().flat_map(|path| findings(&test, path)).collect();
         let made = id_of(&fix(&test, &[&ids[0], &ids[1]], 0));
         run(&test, &["fix", "apply", &made], 0);
-        // As it was after the first file: the record says what is going to be written, the second file is not.
+        // The state after the first write: the record lists both files, and the second file is not written yet.
         let state = test.home().join("state/review");
         let store = std::fs::read_dir(state).expect("a store").next().expect("one").expect("an entry").path();
         let fixes = store.join("auto-review/fixes.ndjson");

@@ -1,4 +1,4 @@
-//! Models over HTTP that make fixes: their edits fit, or are said back.
+//! Models over HTTP that make fixes: revdeck applies edits that fit and reports the others back.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::runner::place::wait_for;
 const CODE: &str = "def total(rows):\n    sum = 0\n    for row in rows:\n        sum += row.price\n    return sum\n\n\n\
                     TOKEN = \"ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX\"\n\n\ndef wide(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n";
 
-/// A repository with findings of the built-in reviewer, a model that makes fixes, and who reviews by default.
+/// Creates a repository with findings of the built-in reviewer, a model that makes fixes, and this default reviewer.
 fn with_model(script: Vec<Turn>, default: &str) -> (TestEnvironment, Model, String) {
     let test = TestEnvironment::new();
     test.write("a.py", CODE);
@@ -46,7 +46,7 @@ fn good() -> Turn {
     )])
 }
 
-/// What the model was told in its nth request.
+/// Returns the text that the model received in its nth request.
 fn told(model: &Model, n: usize) -> String {
     model.requests()[n]["messages"].to_string()
 }
@@ -115,7 +115,7 @@ fn a_reviewer_that_sees_the_problem_still_there_has_it_made_again() {
     assert!(again.contains("options may be None") && again.contains("    return call(options)"), "{again}");
     let patch = run(&test, &["fix", "show", &id_of(&made)], 0);
     assert!(patch.contains("+    return call(options or ())") && patch.contains("-def wide(a, b,"), "{patch}");
-    // With follow-ups off the first patch is offered with what was found.
+    // With follow-ups off, revdeck offers the first patch together with the findings about it.
     let (test, model, id) = with_model(vec![good(), report(12)], "m");
     let file = config(&test);
     let settings = std::fs::read_to_string(&file).expect("settings");
@@ -146,7 +146,7 @@ fn what_a_model_suggests_exactly_needs_no_model_to_be_put_in() {
 
 #[test]
 fn a_worker_that_is_killed_while_it_waits_for_a_model_is_noticed() {
-    // The first request is never answered.
+    // The model never answers the first request.
     let (test, model, id) = with_model(vec![good(), good()], "builtin");
     model.hold_after(0);
     let started = super::json(&test, &["fix", &id, "--format", "json"], 0);

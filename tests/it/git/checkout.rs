@@ -1,4 +1,4 @@
-//! Throw-away checkouts: what is in them, what cannot get out of them, and that the user's repository does not notice.
+//! Temporary checkouts: their content, their isolation, and no effect on the user's repository.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -23,16 +23,16 @@ fn throwaway(test: &TestEnvironment, commit: &str, unwanted: &[&str]) -> Tempora
     attempt(&open(test), commit, &place(test, "one"), unwanted).expect("a checkout")
 }
 
-/// What git says in a checkout.
+/// Runs git in a checkout and returns its output.
 fn git(test: &TestEnvironment, folder: &Path, arguments: &[&str]) -> String {
     let mut command = test.command("git");
-    // Not as careful as a reviewer's environment: it has to hold by itself.
+    // This environment is less strict than a reviewer's: the checkout must be safe without it.
     let output = command.current_dir(folder).args(arguments).output().expect("git starts");
     assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Hands `input` to a git in the repository; the line it answers with.
+/// Passes `input` to a git command in the repository and returns the line that it prints.
 fn feed(test: &TestEnvironment, arguments: &[&str], input: &[u8]) -> String {
     let mut child = test.command("git");
     let mut child = child.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("git starts");
@@ -42,7 +42,7 @@ fn feed(test: &TestEnvironment, arguments: &[&str], input: &[u8]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A tree by its entries, `mode name`, each with the blob.
+/// Writes a tree from its entries (`mode name`, each with the blob) and returns its id.
 fn tree(test: &TestEnvironment, entries: &[(&str, &str, &str)]) -> String {
     let mut input = Vec::new();
     for (mode, name, id) in entries {
@@ -90,7 +90,7 @@ fn a_checkout_is_the_commit_and_has_its_history() {
     assert_eq!(says(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD\n");
     assert_eq!(says(&["diff", "--name-status", "HEAD~1"]), "A\tbytes\nA\tlink\nM\tsrc/a.rs\nM\ttool.sh\n");
     assert!(says(&["diff", "HEAD~1", "--", "src/a.rs"]).contains("+fn b() {}"));
-    // Also objects that somebody makes there stay there.
+    // Objects that a program creates in the checkout stay there, too.
     says(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "four"]);
     drop(made);
     assert!(!folder.exists());
@@ -120,7 +120,8 @@ fn nothing_in_a_commit_runs_or_gets_out() {
             ("040000", ".claude", &below),
             ("100644", "a.rs", &text),
             ("100644", "agents.MD", &text),
-            // A folder that is a link out of the checkout, should the link be made first.
+            // A link that leads out of the checkout and has the name of a folder; the danger is that the link is
+            // created first.
             ("120000", "exit", &outside),
             ("040000", "exit", &below),
             ("120000", "passwd", &blob("/etc/passwd")),
@@ -129,7 +130,7 @@ fn nothing_in_a_commit_runs_or_gets_out() {
         ],
     );
     let commit = commit_tree(&test, &whole);
-    // The user's settings know the filter.
+    // The user's settings define the filter.
     let filter = format!("touch {}; cat", proof.display());
     for (key, value) in [
         ("filter.shout.clean", filter.as_str()),
@@ -218,7 +219,7 @@ fn a_checkout_goes_away_whatever_was_done_to_it_and_leftovers_are_swept() {
     drop(made);
     assert!(!folder.exists() && test.repo().join("deep/er/a.rs").exists());
 
-    // A worker was killed: its checkout stays, and so does what an attempt of the same run finds.
+    // A killed worker leaves its checkout behind. The next attempt of the same run replaces it.
     for name in ["one", "dead", "alive"] {
         std::mem::forget(attempt(&open(&test), "HEAD", &place(&test, name), &[]).expect("a checkout"));
     }
@@ -240,7 +241,7 @@ fn a_commit_that_is_not_there_leaves_nothing() {
     let missing = "1".repeat(40);
     let error = attempt(&open(&test), &missing, &place(&test, "one"), &[]).expect_err("no commit");
     assert!(matches!(error, GitError::UnknownRevision { .. }), "{error}");
-    // A commit whose tree is gone.
+    // A commit whose tree is missing.
     let commit = commit_tree(&test, &tree(&test, &[]));
     let text = test.git(&["cat-file", "commit", &commit]);
     let text = text.replace(text.lines().next().expect("a tree"), &format!("tree {missing}"));
@@ -250,7 +251,7 @@ fn a_commit_that_is_not_there_leaves_nothing() {
     assert!(!place(&test, "one").exists());
 }
 
-/// Trees that contain themselves many times over: a few objects, more files than any disk has.
+/// Trees that contain themselves many times: a few objects that expand to more files than any disk can hold.
 #[test]
 fn a_commit_that_unfolds_without_end_is_refused() {
     let test = TestEnvironment::new();
@@ -269,7 +270,7 @@ fn a_commit_that_unfolds_without_end_is_refused() {
     assert!(!place(&test, "one").exists());
 }
 
-/// `REVDECK_TEST_FILES` says how many.
+/// Checks out a tree with as many files as `REVDECK_TEST_FILES` says.
 #[test]
 fn a_large_tree_is_checked_out_whole() {
     let test = TestEnvironment::new();
@@ -290,7 +291,7 @@ fn a_large_tree_is_checked_out_whole() {
     assert_eq!((made.files, made.left_out), (count, 0));
     assert_eq!(git(&test, made.folder(), &["status", "--porcelain"]), "");
     drop(made);
-    // Whenever it is cancelled, nothing is left.
+    // No files are left, at whatever moment the checkout is cancelled.
     for patience in [0, 5, 60] {
         let asked = std::cell::Cell::new(0);
         let cancelled = || asked.replace(asked.get() + 1) >= patience;

@@ -1,10 +1,10 @@
-//! What became of files between two snapshots.
+//! File renames between two snapshots.
 
 use revdeck::git::{AlteredFile, Hunk};
 
 use super::*;
 
-/// `old -> new` for each file that differs.
+/// Returns `old -> new` for each file that differs.
 fn between(test: &TestEnvironment, from: &str, to: &str) -> Vec<String> {
     let commit = |revision: &str| match revision {
         "" => String::new(),
@@ -37,7 +37,7 @@ fn files_are_followed_through_renames_and_nothing_is_left_out() {
     );
     assert_eq!(between(&test, "HEAD", "HEAD"), [""; 0]);
     assert_eq!(between(&test, "", "HEAD~1").len(), 5);
-    // The old name stays in use: then it is the same file, and the other one is new.
+    // The old name stays in use: it counts as the same file, and the other one as new.
     test.git(&["mv", "lib.py", "moved.py"]);
     test.write("lib.py", text("other"));
     test.commit("three");

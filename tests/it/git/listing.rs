@@ -1,4 +1,4 @@
-//! A commit's tree at a glance, held against what git itself says.
+//! The list of a commit's tree, compared with git's own output.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
@@ -52,7 +52,7 @@ fn a_listing_is_what_git_lists_and_ignores() {
         lines.sort();
         lines
     };
-    // What is no UTF-8 comes out of this helper replaced.
+    // This helper replaces bytes that are not UTF-8.
     let shown = |path: &str| path.replace("\\xe9", "\u{fffd}");
     let all: Vec<String> = listing.entries.iter().map(|entry| shown(&entry.path)).collect();
     let mut sorted = all.clone();
@@ -78,7 +78,7 @@ fn a_tree_made_to_explode_costs_a_bounded_amount() {
     let test = TestEnvironment::new();
     test.write("a", "x");
     let mut id = test.git(&["hash-object", "-w", "a"]).trim().to_owned();
-    // Ten folders of ten folders of ten folders …: 10^9 files in nine objects.
+    // Ten folders, each with ten folders, and so on: 10^9 files in nine objects.
     for level in 0..9 {
         let (mode, kind) = if level == 0 { ("100644", "blob") } else { ("040000", "tree") };
         let entries: String = (0..10).map(|n| format!("{mode} {kind} {id}\tn{n}\n")).collect();

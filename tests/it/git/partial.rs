@@ -1,4 +1,4 @@
-//! Partial clones: what is missing is brought, and where it cannot be, that is said with the way out.
+//! Partial clones: revdeck fetches missing objects; if it cannot, the error message names the remedy.
 
 use rstest::rstest;
 

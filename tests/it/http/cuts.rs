@@ -1,4 +1,4 @@
-//! Streams that break off, at every byte.
+//! Streams that are cut at every byte.
 
 use revdeck::domain::{ChatResponse, ErrorClass, StopReason};
 use revdeck::reviewers::http::WireKind;
@@ -7,7 +7,7 @@ use rstest::rstest;
 use super::samples::stream;
 use super::server::{Act, Server, ask, chunked, open, streamed};
 
-/// What may come of a stream that broke off: a beginning that can be used, paid for once, or a second request.
+/// Checks the result of a cut stream: either a usable beginning, paid once, or a second request.
 #[track_caller]
 fn check(whole: &ChatResponse, got: &ChatResponse, requests: usize, cut: usize) {
     assert!(whole.text.starts_with(&got.text), "cut at {cut}: {:?}", got.text);

@@ -1,4 +1,4 @@
-//! Each wire format: what is sent, what is understood, and what goes back in the next turn.
+//! Wire formats: the request, the parsed answer, and the request of the next turn.
 
 use revdeck::domain::{ChatMessage, ChatResponse, StopReason, Usage};
 use revdeck::reviewers::chat::{Chat, ChatProgress};
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::samples::{FIRST, SECOND, TEXT, stream};
 use super::server::{Notes, Server, ask, chunked, error, reply, request, streamed};
 
-/// Asks for the sample and answers its calls; the answer and the two requests.
+/// Requests the sample and answers its calls; returns the answer, the notes and the two requests.
 fn conversation(kind: WireKind) -> (ChatResponse, Notes, [Value; 2]) {
     let server = Server::new(vec![streamed(&stream(kind)), streamed(&stream(kind))]);
     let mut chat = server.chat(kind);
     let (response, notes) = ask(&mut chat);
     let response = response.expect("an answer");
-    // As it comes back from the journal.
+    // The response after a round trip through the journal.
     let journaled = serde_json::to_string(&response).expect("JSON");
     let response: ChatResponse = serde_json::from_str(&journaled).expect("the same");
     let mut next = request();
@@ -154,7 +154,7 @@ fn ollama_gets_thoughts_back() {
     assert_eq!(first["options"]["num_ctx"], 16_384, "or the server cuts the conversation");
 }
 
-/// The sample as a server gives it that does not stream.
+/// Returns the sample as a server sends it without streaming.
 fn whole(kind: WireKind) -> Value {
     let arguments: Value = serde_json::from_str(FIRST).expect("JSON");
     match kind {
@@ -195,7 +195,7 @@ fn a_server_that_cannot_stream_is_asked_without(
 ) {
     let refusal = json!({ "error": { "message": "Streaming is not supported by this model", "code": 400 } });
     let whole = whole(kind);
-    // Ollama's own line, the others with line ends within.
+    // Ollama sends one line; the other servers send JSON with line breaks.
     let whole = if kind == WireKind::Ollama { format!("{whole}\n") } else { format!("\n{whole:#}\n") };
     let plain = || reply("200 OK", "application/json", &[], &whole);
     let server = Server::new(vec![error("400 Bad Request", &refusal), plain(), plain()]);

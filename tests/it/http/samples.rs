@@ -1,5 +1,5 @@
-//! An answer in each wire format, as the providers stream it: a thought, text with characters of several bytes, two
-//! calls, counts.
+//! One answer in each wire format, as the real services stream it: a thought, text with multi-byte characters, two
+//! calls, token counts.
 
 use revdeck::reviewers::http::WireKind;
 use serde_json::{Value, json};
@@ -10,7 +10,8 @@ pub const TEXT: &str = "Sieh: „größer“ 🦀 ≠ less.";
 pub const FIRST: &str = r#"{"path":"src/ä.rs"}"#;
 pub const SECOND: &str = r#"{"findings":[{"line":1},{"line":2}]}"#;
 
-/// The stream of a format. Input 100 of which 60 cached, output 30 of which 20 reasoning where the format tells.
+/// Returns the stream of a format: 100 input tokens (60 cached) and 30 output tokens (20 reasoning, if the format
+/// reports them).
 pub fn stream(kind: WireKind) -> String {
     match kind {
         WireKind::OpenaiChat => openai_chat(),
@@ -21,7 +22,7 @@ pub fn stream(kind: WireKind) -> String {
     }
 }
 
-/// Events with their names, as OpenAI's responses and Anthropic send them.
+/// Formats events with their names, as OpenAI's Responses API and Anthropic send them.
 fn named(events: &[Value]) -> String {
     events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or(""))).collect()
 }

@@ -1,4 +1,4 @@
-//! The key is in one header, and nowhere else.
+//! Key handling: one header carries the key, and it appears in no other place.
 
 use revdeck::domain::ErrorClass;
 use revdeck::reviewers::chat::Chat;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::server::{KEY, Notes, Quick, Server, ask, error, events, reply, request, streamed};
 
-/// A part of the key that is long enough to be of use.
+/// A part of the key that is long enough to help an attacker.
 const PART: &str = "0123456789";
 
 #[rstest]

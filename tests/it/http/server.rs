@@ -1,4 +1,4 @@
-//! A server on loopback that says exactly the bytes of its script, and a watcher that writes down what it sees.
+//! A server on loopback that sends exactly the bytes of its script, and a watcher that records its events.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -13,16 +13,17 @@ use revdeck::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress};
 use revdeck::reviewers::http::{BackoffClock, Endpoint, HttpChat, HttpTimeouts, WireKind, open_with};
 use serde_json::{Value, json};
 
-/// A key that no test may find anywhere but in the header.
+/// A key that may appear only in the header.
 pub const KEY: &str = "sk-test-0123456789abcdefghijklmnop";
 
-/// What the server does with a connection, in order; then it closes it.
+/// A server action on a connection. After the last action the server closes the connection.
 #[derive(Debug, Clone)]
 pub enum Act {
     Say(Vec<u8>),
-    /// Says it again and again, as fast as it is read, or with a pause that the client may end by going away.
+    /// Sends the bytes again and again, as fast as the client reads, or with a pause that ends early if the client
+    /// disconnects.
     Repeat(Vec<u8>, Option<Duration>),
-    /// Nothing, until the client goes away.
+    /// Sends no bytes until the client disconnects.
     Hold,
 }
 
@@ -55,12 +56,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Each connection takes the next entry of the script, and without one is closed at once.
+    /// Starts a server. Each connection uses the next entry of the script; without an entry the server closes it at
+    /// once.
     pub fn new(script: Vec<Vec<Act>>) -> Self {
         Self::over(script, |stream| Ok(Box::new(stream)))
     }
 
-    /// The same through a layer (TLS) over the connection.
+    /// Starts a server with a layer (TLS) over the connection.
     pub fn over<F>(script: Vec<Vec<Act>>, layer: F) -> Self
     where
         F: Fn(TcpStream) -> std::io::Result<Box<dyn Stream>> + Send + 'static,
@@ -72,7 +74,7 @@ impl Server {
         let ours = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // Held so that a client which goes away is noticed between two pieces.
+                // Keeps the connection open, so that the server notices a disconnect between two pieces.
                 let _ = stream.set_nodelay(true);
                 if let Ok(stream) = layer(stream) {
                     let _ = serve(stream, &ours, &sender);
@@ -90,7 +92,7 @@ impl Server {
         self.shared.lock().expect("no panic before").requests.clone()
     }
 
-    /// Waits until a client went away from a connection that was held.
+    /// Waits until a client disconnects from a held connection.
     pub fn client_is_gone(&self) -> bool {
         self.gone.recv_timeout(Duration::from_secs(20)).is_ok()
     }
@@ -149,7 +151,7 @@ fn serve(mut stream: Box<dyn Stream>, shared: &Mutex<Shared>, gone: &Sender<()>)
                         let _ = gone.send(());
                         return Ok(());
                     }
-                    // Reading is the pause: it ends early when the client has gone.
+                    // The pause is a read: it ends early when the client disconnects.
                     if pause.is_some() && matches!(stream.read(&mut [0]), Ok(0)) {
                         let _ = gone.send(());
                         return Ok(());
@@ -197,7 +199,7 @@ pub fn read_request(stream: &mut (impl Read + ?Sized)) -> std::io::Result<Reques
     }
 }
 
-/// A response of which nobody says how long it is: it ends with the connection.
+/// Returns a response without a length: it ends with the connection.
 pub fn reply(status: &str, kind: &str, headers: &[(&str, &str)], body: &str) -> Vec<Act> {
     let mut text = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n");
     for (name, value) in headers {
@@ -214,7 +216,7 @@ pub fn error(status: &str, body: &Value) -> Vec<Act> {
     reply(status, "application/json", &[], &body.to_string())
 }
 
-/// In chunks of 61 bytes, which end anywhere.
+/// Returns the body in chunks of 61 bytes, cut at arbitrary places.
 pub fn chunked(body: &str) -> Vec<u8> {
     let mut bytes =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
@@ -231,7 +233,7 @@ pub fn events(events: &[Value]) -> String {
     events.iter().map(|event| format!("data: {event}\n\n")).collect()
 }
 
-/// No waiting; what would have been waited is written down.
+/// A clock that does not sleep and records each requested wait.
 #[derive(Clone, Default)]
 pub struct Quick(pub Arc<Mutex<Vec<Duration>>>);
 
@@ -249,7 +251,7 @@ pub fn open(endpoint: Endpoint) -> HttpChat {
     open_with(endpoint, Box::new(Quick::default())).expect("an endpoint that can be used")
 }
 
-/// Writes down what happens, and wants an end when `until` says so.
+/// A watcher that records events and cancels when `until` returns true.
 #[derive(Default)]
 pub struct Notes {
     pub seen: Vec<ChatProgress>,
@@ -290,7 +292,7 @@ impl ChatObserver for Notes {
     }
 }
 
-/// A request with a tool.
+/// Returns a request with a tool.
 pub fn request() -> ChatRequest {
     ChatRequest {
         system: "You review.".to_owned(),

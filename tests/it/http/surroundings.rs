@@ -1,4 +1,5 @@
-//! Certificates and proxies. What the environment says is read by the process, so these tests start themselves anew.
+//! Certificates and proxies. The process reads its environment once, so each of these tests starts itself in a new
+//! process.
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ impl Stream for StreamOwned<ServerConnection, TcpStream> {
     }
 }
 
-/// A server whose certificate is signed by `testdata/ca.pem`.
+/// Starts a server whose certificate is signed by `testdata/ca.pem`.
 fn over_tls(script: Vec<Vec<Act>>) -> Server {
     let certificate = CertificateDer::from_pem_file(file("server.pem")).expect("a certificate");
     let key = PrivateKeyDer::from_pem_file(file("server-key.pem")).expect("a key");
@@ -55,7 +56,7 @@ fn a_certificate_of_the_users_own_is_trusted() {
     assert_eq!(ask(&mut open(endpoint)).0.expect("an answer").text, TEXT);
 }
 
-/// Runs the test `name` of this file in a process of its own with these variables and the port in `PORT`.
+/// Runs the test `name` of this file in a new process, with these variables and the port in `PORT`.
 fn anew(name: &str, port: u16, variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", &format!("http::surroundings::{name}"), "--ignored", "--nocapture"]);
@@ -185,7 +186,7 @@ fn is_refused_by_a_proxy() {
     assert!(failed.summary.contains("proxy"), "{failed}");
 }
 
-/// A server that is not there; a proxy may say it is.
+/// Returns a client for a server that does not exist; a proxy may answer in its place.
 fn elsewhere(scheme: &str) -> HttpChat {
     open(Endpoint {
         base_url: Some(format!("{scheme}://models.invalid")),

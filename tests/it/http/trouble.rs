@@ -1,4 +1,4 @@
-//! Servers that refuse, fail, dawdle, talk nonsense or do not exist.
+//! Servers that refuse, fail, answer slowly, send invalid data or do not exist.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -97,7 +97,7 @@ fn cancelling_closes_the_connection(#[case] acts: Vec<Act>, #[case] until: fn(&[
     let server = Server::new(vec![acts]);
     let mut chat = server.chat(KIND);
     let mut first = true;
-    // Not before the server has the request.
+    // Cancels only after the server has received the request.
     struct Later<'a>(&'a Server, Notes, &'a mut bool);
     impl revdeck::reviewers::chat::ChatObserver for Later<'_> {
         fn on_progress(&mut self, progress: ChatProgress) {
@@ -149,7 +149,7 @@ fn a_server_that_stops_in_the_middle() {
 
 #[test]
 fn a_trickle_without_end() {
-    // Each byte comes in time, and it never makes an answer.
+    // Each byte arrives in time, but the answer never becomes complete.
     let trickle = Act::Repeat(b":".to_vec(), Some(Duration::from_millis(10)));
     let server = Server::new(vec![vec![Act::Say(HEAD.into()), trickle]]);
     let (failed, notes) = ask(&mut impatient(&server, 5_000, 1_000));
@@ -258,7 +258,7 @@ fn an_error_within_a_stream() {
     let server = Server::new(vec![streamed(overloaded), streamed(&stream(kind))]);
     assert_eq!(ask(&mut server.chat(kind)).0.expect("the second time").text, TEXT);
     assert_eq!(server.requests().len(), 2);
-    // With something to use, it is not asked for again.
+    // If a usable part has arrived, the client sends no second request.
     let whole = stream(kind);
     let (before, _) = whole.split_once("event: message_delta").expect("an end");
     let server = Server::new(vec![streamed(&format!("{before}{overloaded}"))]);

@@ -1,8 +1,8 @@
-//! Findings stay with their code.
+//! Findings follow their code.
 
 use super::*;
 
-/// Two functions with findings below code without any.
+/// Returns two functions with findings, below code without findings.
 fn long() -> String {
     format!("{}\n\n{}\n\n{}", plain("zero"), swallows("one"), plain("two"))
 }
@@ -23,7 +23,7 @@ fn through_edits_around_it() {
     let text = life.place.revdeck(&["show", id.as_str()]);
     assert!(text.contains("a.py:11") && text.contains("a.py:8-9 in the snapshot of run"), "{text}");
 
-    // Again, from where it was seen last, and after the commit.
+    // A second move, from the place where the finding was seen last, now in a commit.
     life.write("a.py", &format!("# one\n# two\n\n\n{}", long()));
     life.commit("more");
     life.review(&["--commit", "HEAD"]);
@@ -45,7 +45,7 @@ fn through_a_rename() {
     assert_eq!(life.at(&dismissed), "dismissed at another.py:4");
     assert_eq!(life.output(&run).findings, vec![], "nothing is new");
 
-    // And the whole file again under its new name: nothing new either.
+    // The whole file gets a new name: this creates no new finding either.
     let run = life.review(&["--range", "HEAD~3..HEAD"]);
     let output = life.output(&run);
     let raised: Vec<_> = output.findings.iter().map(|finding| &finding.finding_id).collect();
@@ -104,7 +104,7 @@ fn and_is_reported_once_when_its_code_is_edited() {
     life.write("a.py", &swallows("one"));
     let run = life.review(&["--worktree"]);
     let first = life.output(&run).findings.first().expect("a finding").finding_id.clone();
-    // Other code at the anchor makes another id, and the same finding.
+    // Changed code at the anchor creates another id, but the finding stays the same.
     life.write("a.py", &swallows("one").replace("        pass", "        source = None"));
     let run = life.review(&["--worktree"]);
     let output = life.output(&run);

@@ -1,4 +1,4 @@
-//! What is not raised, and says why.
+//! Findings that are held back, with the recorded reason.
 
 use revdeck::domain::SuppressionReason;
 
@@ -9,7 +9,7 @@ fn a_dismissal_holds_until_the_code_changes() {
     let life = Life::new();
     let id = life.swallowed("a.py", &swallows("one"));
     life.triage(&id, "dismissed", "best effort");
-    // Further down, indented anew, on another branch: the same code.
+    // The same code, further down, with another indentation and on another branch.
     life.git(&["switch", "-q", "-c", "topic"]);
     life.write("a.py", &format!("# one\n\n\n{}", swallows("one")));
     life.commit("more");
@@ -33,7 +33,7 @@ fn a_dismissal_holds_until_the_code_changes() {
     assert_eq!(json["held_back"][0]["finding"]["finding_id"], id.as_str());
     assert_eq!(json["held_back"][0]["because"], "dismissed");
 
-    // Other code at the anchor is another matter.
+    // Changed code at the anchor creates a new finding.
     life.write("a.py", &swallows("one").replace("        pass", "        source = None"));
     life.commit("changed");
     let run = life.review(&["--range", "HEAD~3..HEAD"]);

@@ -1,4 +1,4 @@
-//! What the evidence of a run makes of findings.
+//! Status changes of findings from the evidence of a run.
 
 use super::*;
 use FindingStatus::{Addressed, Dismissed, Obsolete, Open, Unresolved};
@@ -16,7 +16,7 @@ fn a_fix_that_a_review_covered_is_confirmed() {
     let shown = life.show(&id);
     assert_eq!(shown["resolution"]["claimed_by"], Value::Null);
     assert_eq!(shown["resolution"]["confirmed_by_run"], run.as_str());
-    // Later runs have nothing to add.
+    // Later runs add no further change.
     life.write("b.py", &plain("two"));
     life.review(&["--worktree"]);
     assert_eq!(life.history(&id).len(), 1);
@@ -63,7 +63,7 @@ fn an_open_finding_stays_open_while_the_problem_is_there() {
     life.write("a.py", &swallows("one").replace("        pass", "        source = None"));
     life.review(&["--worktree"]);
     assert_eq!((life.at(&id), life.history(&id)), ("open at a.py:4".to_owned(), vec![]));
-    // And the next fix is noticed all the same.
+    // The next fix is still noticed.
     life.write("a.py", &handles("one"));
     life.review(&["--worktree"]);
     assert_eq!(life.status(&id), Addressed);
@@ -98,7 +98,7 @@ fn code_that_is_taken_out_makes_its_findings_obsolete() {
     assert_eq!(life.last(&id), (Actor::Engine, Obsolete, "its code was deleted".to_owned()));
     assert_eq!(life.last(&whole), (Actor::Engine, Obsolete, "its file is gone".to_owned()));
     assert_eq!(life.output(&run).notes, ["2 earlier findings obsolete: the code is gone"]);
-    // What is there again is open again.
+    // A finding whose code is back is open again.
     life.write("gone.py", &swallows("three"));
     life.commit("back");
     life.review(&["--commit", "HEAD"]);
@@ -112,7 +112,7 @@ fn code_that_is_taken_out_makes_its_findings_obsolete() {
 fn a_run_says_nothing_about_what_it_did_not_cover() {
     let life = Life::new();
     let id = life.swallowed("a.py", &swallows("one"));
-    // Fixed in a commit that nobody reviews.
+    // The fix is in a commit that has no review.
     life.write("a.py", &handles("one"));
     life.commit("fix");
     life.write("b.py", &plain("two"));
@@ -122,7 +122,7 @@ fn a_run_says_nothing_about_what_it_did_not_cover() {
     life.write("c.py", &plain("three"));
     life.review(&["--worktree"]);
     assert_eq!((life.status(&id), life.history(&id)), (Open, vec![]));
-    // Until one does.
+    // A later review covers that commit.
     life.review(&["--range", "HEAD~2..HEAD"]);
     assert_eq!(life.status(&id), Addressed);
 }
@@ -156,7 +156,7 @@ fn what_is_not_committed_is_not_judged_by_a_commit_without_it() {
     life.review(&["--commit", "HEAD"]);
     life.review(&["--branch", "HEAD~1"]);
     assert_eq!(life.status(&id), Open, "HEAD never had it");
-    // The commit that has it, put right, does.
+    // The commit that contains the fix changes the status.
     life.write("a.py", &format!("{}\n\n{}", plain("zero"), handles("one")));
     life.commit("one");
     life.review(&["--commit", "HEAD"]);
@@ -169,7 +169,7 @@ fn a_decision_that_is_newer_than_the_code_stands() {
     let id = life.swallowed("a.py", &swallows("one"));
     life.write("a.py", &handles("one"));
     life.place.settings("max_parallel_runs = 1\n");
-    // The snapshot is taken now; the worker begins after the decision.
+    // The command takes the snapshot now; the worker starts after the decision.
     let run = life.place.review(&["--worktree"]);
     life.triage(&id, "dismissed", "on purpose");
     life.place.ended(&run);

@@ -1,8 +1,8 @@
-//! What a review by a model may spend, over attempts and runs.
+//! Budget of a review by a model, over attempts and runs.
 
 use super::*;
 
-/// Three turns.
+/// Returns three turns.
 fn script() -> Vec<Turn> {
     vec![calls(&[report(&[10]), read(1)]), calls(&[report(&[20]), read(2)]), calls(&[report(&[30]), finish()])]
 }
@@ -13,7 +13,7 @@ fn what_an_earlier_attempt_has_paid_counts_once_against_the_budget_of_the_day() 
     let model = Model::start(script());
     settings(&place, &model, "");
     let whole = place.run(&place.review(&["--reviewer", "m", "--wait"])).tokens.total();
-    // Less than the first turn takes: to count that one twice is too much.
+    // The spare amount is below the cost of the first turn: if that turn counts twice, the test fails.
     let spare = whole / 6;
 
     let place = place_with_change(40);

@@ -1,4 +1,4 @@
-//! A model is not sent what it has reviewed as it is.
+//! Carried hunks: a model does not receive code that it has reviewed in the same state.
 
 use revdeck::domain::{FindingStatus, RunEvent, RunStatus};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::server::{Model, calls};
 use super::{finish, settings};
 use crate::runner::place::Place;
 
-/// Functions `f_0` and so on of ten lines each; `edited` ones have a line more.
+/// Returns functions `f_0` and so on of ten lines each; the `edited` ones have one more line.
 fn functions(count: usize, edited: &[(usize, &str)]) -> String {
     let mut text = String::new();
     for number in 0..count {
@@ -27,7 +27,7 @@ fn report(path: &str, line: u32, quoted: &str, title: &str) -> (&'static str, se
     ("report_findings", json!({ "findings": [finding] }))
 }
 
-/// What was sent to the model in a request, as text.
+/// Returns the text that a request sent to the model.
 fn sent(model: &Model, request: usize) -> String {
     model.requests()[request].to_string()
 }
@@ -47,7 +47,7 @@ fn only_the_hunks_that_changed_are_sent_and_the_findings_of_the_others_come_alon
     let finding = place.output(&first).expect("an output").findings.remove(0);
     assert_eq!((finding.line_start, model.asked()), (15, 1));
 
-    // Something is put above everything, and the second edit becomes another one.
+    // A line is added at the top of the file, and the second edit changes.
     let text = functions(12, &[(1, "first_edit()"), (9, "another_edit()")]);
     place.test.write("src/a.rs", format!("use std::fmt;\n{text}"));
     let second = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
@@ -79,7 +79,7 @@ fn a_review_with_nothing_left_to_send_asks_nobody() {
     settings(&place, &model, "");
     let first = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     let asked = model.asked();
-    // One of the two files goes its own way: what is left was all reviewed.
+    // One of the two files is reverted: the rest of the change was already reviewed.
     place.test.git(&["checkout", "-q", "--", "src/b.rs"]);
     let second = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     let record = place.run(&second);
@@ -90,13 +90,13 @@ fn a_review_with_nothing_left_to_send_asks_nobody() {
     assert_eq!(place.finding_ids(&second), place.finding_ids(&first));
     let asked_anything = |event: &RunEvent| matches!(event, RunEvent::TurnAsked { .. });
     assert!(!place.events(&second).iter().any(asked_anything));
-    // By force everything is sent.
+    // `--force` sends everything.
     let forced = place.review(&["--reviewer", "m", "--worktree", "--wait", "--force"]);
     assert_eq!(place.run(&forced).coverage.hunks_carried, 0);
     assert!(model.asked() > asked);
 }
 
-/// A model that reports a carried finding again has looked at it: then it is its own report.
+/// A model that reports a carried finding again has reviewed it: the report counts as its own.
 #[test]
 fn a_carried_finding_that_is_reported_again_is_a_report() {
     let place = Place::new();
@@ -116,7 +116,8 @@ fn a_carried_finding_that_is_reported_again_is_a_report() {
     assert_eq!(place.store().status(&id).expect("readable"), FindingStatus::Unresolved);
 }
 
-/// Something was found in other code at this place since: a look back at what the code was does not settle it.
+/// Other code at this place got a finding in the meantime: an earlier review of the present code does not settle that
+/// finding.
 #[test]
 fn what_is_to_be_judged_is_sent() {
     let place = Place::new();
@@ -134,7 +135,7 @@ fn what_is_to_be_judged_is_sent() {
     place.test.write("src/a.rs", version("worse_edit()", "one()"));
     let second = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     let id = place.output(&second).expect("an output").findings[0].finding_id.clone();
-    // As it was in the first review, but for the other edit.
+    // The code is the same as in the first review, except for the other edit.
     place.test.write("src/a.rs", version("first_edit()", "two()"));
     let third = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     assert_eq!(place.run(&third).coverage.hunks_carried, 0);
@@ -142,7 +143,7 @@ fn what_is_to_be_judged_is_sent() {
     assert_eq!(place.store().status(&id).expect("readable"), FindingStatus::Addressed, "a fresh look says so");
 }
 
-/// Killed after its first turn, it goes on without what it had carried over, and pays for nothing twice.
+/// A run that is killed after its first turn restarts with the same carried hunks and pays for nothing twice.
 #[test]
 fn a_restart_leaves_out_the_same() {
     use crate::runner::place::{gone, signal, wait_for};

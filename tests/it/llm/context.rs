@@ -1,4 +1,4 @@
-//! What a model is told of the code around a change, and the index that is made meanwhile.
+//! Code context in a model's prompt, and the index that is built during the review.
 
 use std::path::PathBuf;
 
@@ -14,15 +14,15 @@ use super::server::{Model, calls};
 use super::{finish, settings};
 use crate::runner::place::{Place, gone, signal, wait_for};
 
-/// A key of the right shape that nobody ever held, in two parts: whole it would alarm every scanner.
+/// A key with a valid shape that was never in use, in two parts: the whole text would alarm every secret scanner.
 const AWS: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
-/// How the reason ends of what the first request does not have yet.
+/// The end of the reason of a section that the first request does not have yet.
 const LATER: &str = ", with a later request";
-/// Code of a file that does not change, and calls what does.
+/// A line of an unchanged file that calls the changed function.
 const CALLER: &str = "sum(prices.lookup_price(item) for item in items)";
 
-/// Prices, of which a function is changed in the worktree, a store that calls it, and files that have nothing to do
-/// with either.
+/// Creates a price module with a function that is changed in the worktree, a store that calls it, and unrelated
+/// files.
 fn shop() -> Place {
     let place = Place::new();
     let price = |signature: &str| {
@@ -44,7 +44,7 @@ fn shop() -> Place {
     place
 }
 
-/// The first message of a request, which holds the task.
+/// Returns the first message of a request, which holds the task.
 fn task(model: &Model, request: usize) -> String {
     let request = &model.requests()[request];
     let messages = request["messages"].as_array().expect("messages");
@@ -66,24 +66,24 @@ fn index_of(place: &Place) -> (Repo, PathBuf) {
     (repo, folder)
 }
 
-/// Whether all of a run's snapshot is indexed.
+/// Returns true if the index covers all of a run's snapshot.
 fn is_whole(place: &Place, run: &RunId) -> bool {
     let (repo, folder) = index_of(place);
     let index = Index::open(&folder, &repo, &place.run(run).snapshot_commit).ok().flatten();
     index.is_some_and(|index| index.completeness() == IndexCompleteness::Whole)
 }
 
-/// The texts of what a command printed or a journal keeps that stand before the code: rules, patterns, the change.
+/// Returns true for the kinds of sections that stand before the code: rules, patterns, the change.
 fn is_front(kind: &str) -> bool {
     matches!(kind, "rules" | "patterns" | "diff")
 }
 
-/// Tokens of what stands before the code.
+/// Returns the number of tokens before the code.
 fn front(context: &ContextRecord) -> u32 {
     context.sections.iter().filter(|section| is_front(&section.kind)).map(|section| section.tokens).sum()
 }
 
-/// Whether anything is said of an index.
+/// Returns true if the context mentions an index.
 fn speaks_of_an_index(context: &ContextRecord) -> bool {
     context.notes.iter().any(|note| note.contains("index"))
 }
@@ -146,7 +146,7 @@ fn without_code_around_the_change_the_journal_tells_of_what_was_learned() {
     assert!(task(&model, 0).contains(&context.patterns[0]));
 }
 
-/// A function that is changed in the worktree, 40 files that call it, rules and a constitution.
+/// Creates a function that is changed in the worktree, 40 files that call it, rules and a constitution.
 fn users() -> Place {
     let place = Place::new();
     let lines = |call: &str| -> String { (0..60).map(|line| format!("    {call}({line}, {line} + 1)\n")).collect() };
@@ -261,20 +261,20 @@ fn an_index_that_cannot_be_made_costs_the_review_nothing() {
     settings(&place, &model, "");
     let (_, folder) = index_of(&place);
     std::fs::create_dir_all(folder.parent().expect("a folder")).expect("a folder");
-    // Where the index should be stands a file.
+    // A file stands at the path of the index folder.
     std::fs::write(&folder, "no index").expect("a file");
     let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     assert_eq!(place.run(&run).status, RunStatus::Completed);
     assert!(task(&model, 0).contains(CALLER));
 }
 
-/// What is asked of the command, as JSON.
+/// Returns the output of `revdeck context` as JSON.
 fn printed(place: &Place, more: &[&str]) -> Value {
     let printed = place.revdeck(&[&["context", "worktree", "--reviewer", "m", "--format", "json"], more].concat());
     serde_json::from_str(&printed).expect("JSON")
 }
 
-/// [`users`] with a change in which stands what is known to be a mistake.
+/// Creates [`users`] with a change that contains a known mistake.
 fn taught_users() -> Place {
     let place = users();
     let base = std::fs::read_to_string(place.test.repo().join("src/base.py")).expect("a file");
@@ -296,7 +296,7 @@ fn what_is_sent_is_what_the_command_prints_and_the_journal_lists() {
         assert_eq!(kinds[..4], ["rules", "rules", "patterns", "diff"], "{window}");
         assert!(kinds.contains(&"overview") && kinds.contains(&"documentation"), "{kinds:?}");
 
-        // What is printed was sent, and what was sent besides is the words of the prompt.
+        // Every printed section was sent, and apart from the sections only the words of the prompt were sent.
         let mut rest = task;
         for section in sections.iter().filter(|section| !section["reason"].to_string().contains(LATER)) {
             let text = section["text"].as_str().expect("a text").trim_end();
@@ -389,7 +389,7 @@ fn what_the_change_has_besides_its_diff_is_told_with_the_first_request() {
     assert_eq!(kept.map(|section| u64::from(section.tokens)), section["tokens"].as_u64());
     assert_eq!(section["kind"], "diff");
 
-    // A prompt of the user's own may do without.
+    // A user's prompt may omit the placeholder.
     let own = PromptName::Task.text().replace("{{not_shown}}", "");
     std::fs::create_dir_all(place.test.home().join("prompts")).expect("a folder");
     std::fs::write(place.test.home().join("prompts/task.md"), own).expect("a file");
@@ -460,6 +460,6 @@ fn the_command_reads_what_is_new_since_another_tree_was_indexed_and_says_when_no
     model.let_go();
     assert_eq!(place.ended(&run).status, RunStatus::Completed);
     place.test.write("src/other.py", "def other():\n    return 1\n");
-    // On a busy machine a moment is not enough, and what it has read is kept for the next one.
+    // A busy machine may need more than one attempt; each attempt keeps the files that it has read for the next one.
     wait_for("what is new", || (!notes(&place).contains("index")).then_some(()));
 }

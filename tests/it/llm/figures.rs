@@ -1,4 +1,4 @@
-//! What a review by models cost and who answered, as `stats` tells it: the same as the records and the account say.
+//! Costs and reviewer names of model reviews in `stats`: the same figures as in the run records and the account.
 
 use revdeck::domain::RunRecord;
 use revdeck::store::PaidAnswer;
@@ -9,7 +9,7 @@ fn stats(place: &Place) -> Value {
     serde_json::from_str(&place.revdeck(&["stats", "--format", "json"])).expect("JSON")
 }
 
-/// Every line of the account.
+/// Returns every line of the account.
 fn paid(place: &Place) -> Vec<PaidAnswer> {
     let account = place.test.home().join("state").join("spending.ndjson");
     let text = std::fs::read_to_string(account).expect("something was paid");

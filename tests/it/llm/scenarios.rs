@@ -1,4 +1,4 @@
-//! Whole reviews from scenario files: `tests/scenarios/*.toml` says what the model says and what has to come of it.
+//! Whole reviews from scenario files: `tests/scenarios/*.toml` holds the model's answers and the expected result.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::{place_with_change, settings};
 #[serde(deny_unknown_fields)]
 struct Scenario {
     about: String,
-    /// Of the reviewed file.
+    /// The number of lines of the reviewed file.
     lines: usize,
     /// Further settings of the reviewer.
     #[serde(default)]
@@ -25,7 +25,7 @@ struct Scenario {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {
-    /// `{turn}` in texts is the number of the turn, from 1.
+    /// The number of repetitions. In texts, `{turn}` is the number of the turn, from 1.
     #[serde(default = "once")]
     repeat: usize,
     #[serde(default)]
@@ -72,7 +72,7 @@ fn script(turns: &[Said]) -> Vec<Turn> {
             let calls: Vec<(String, Value)> = said
                 .call
                 .iter()
-                // What is no JSON is sent as it is.
+                // Arguments that are not JSON are sent unchanged.
                 .map(|call| (call.name.clone(), Value::String(text(&call.arguments))))
                 .collect();
             let stop = match (&said.stop, calls.is_empty()) {

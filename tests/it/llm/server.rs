@@ -1,6 +1,7 @@
-//! A model on loopback that says what a script tells it to, in the wire format of OpenAI's chat completions.
+//! A model on loopback that sends scripted answers in the wire format of OpenAI's chat completions.
 //!
-//! A gate can hold a turn back until the test lets it through, so that a test can kill or look in between.
+//! A gate can hold a turn back until the test opens it, so that a test can kill a process or read the store in
+//! between.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::http::server::read_request;
 
-/// What the model does in one turn.
+/// A scripted action of the model in one turn.
 #[derive(Debug, Clone)]
 pub enum Turn {
     Say {
@@ -18,7 +19,7 @@ pub enum Turn {
         calls: Vec<(String, Value)>,
         stop: String,
     },
-    /// A status, further headers and a body instead of an answer.
+    /// Answers with an error status, further headers and a body.
     Refuse {
         status: u16,
         headers: Vec<(&'static str, String)>,
@@ -30,12 +31,12 @@ pub enum Turn {
     },
 }
 
-/// Says a text and is done.
+/// Returns a turn that sends a text and ends the conversation.
 pub fn says(text: impl Into<String>) -> Turn {
     Turn::Say { text: text.into(), calls: Vec::new(), stop: "stop".to_owned() }
 }
 
-/// Calls tools.
+/// Returns a turn that calls tools.
 pub fn calls(calls: &[(&str, Value)]) -> Turn {
     let calls = calls.iter().map(|(name, arguments)| ((*name).to_owned(), arguments.clone())).collect();
     Turn::Say { text: String::new(), calls, stop: "tool_calls".to_owned() }
@@ -47,18 +48,18 @@ struct State {
     /// The bodies of the requests, in order.
     requests: Vec<Value>,
     keys: Vec<String>,
-    /// Turns that may be answered; `None` for all.
+    /// The number of turns that may be answered; `None` for all.
     open: Option<usize>,
 }
 
-/// The server; it ends with the value.
+/// The server; it stops on drop.
 pub struct Model {
     address: std::net::SocketAddr,
     shared: Arc<(Mutex<State>, Condvar)>,
 }
 
 impl Model {
-    /// A server with a script; further requests are answered with an empty list of findings.
+    /// Starts a server with a script; it answers further requests with an empty list of findings.
     pub fn start(script: Vec<Turn>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -77,7 +78,7 @@ impl Model {
         format!("http://{}/v1/", self.address)
     }
 
-    /// From now on only the first `turns` requests are answered; the others wait.
+    /// Answers only the first `turns` requests from now on; the others wait.
     pub fn hold_after(&self, turns: usize) {
         self.shared.0.lock().expect("a lock").open = Some(turns);
     }
@@ -167,7 +168,7 @@ fn answer(stream: &mut TcpStream, request: &Value, turn: Turn) -> std::io::Resul
         body.push_str(&chunk(json!({ "tool_calls": call }), Value::Null));
     }
     body.push_str(&chunk(json!({}), json!(stop)));
-    // As OpenAI's cookbook counts: three for each message, and three for the answer that begins.
+    // The formula of OpenAI's cookbook: three tokens for each message, and three for the start of the answer.
     let messages = request["messages"].as_array().map_or(0, Vec::len) as u64;
     let prompt = tokens(&prompt_text(request)) + 3 * messages + 3;
     let usage = json!({ "prompt_tokens": prompt, "completion_tokens": tokens(&text).max(1), "total_tokens": prompt + 1,
@@ -182,7 +183,7 @@ fn answer(stream: &mut TcpStream, request: &Value, turn: Turn) -> std::io::Resul
     stream.flush()
 }
 
-/// All that a provider would bill as input.
+/// Returns all text that a service would bill as input.
 fn prompt_text(request: &Value) -> String {
     let mut text = String::new();
     for message in request["messages"].as_array().into_iter().flatten() {

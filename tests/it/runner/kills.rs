@@ -1,9 +1,9 @@
-//! Workers are killed at random points while several processes ask for reviews.
+//! Kills workers at random points while several processes request reviews.
 //!
-//! A point is a number of writes to the worker's journal and a moment after the last of them, both chosen by a generator
-//! with a fixed seed (`REVDECK_TEST_SEED`): so every step of a run's life is hit about as often, however long it takes.
-//! How many workers are killed is in `REVDECK_TEST_KILLS`; on a machine that is too slow for all of them it is fewer,
-//! because nobody is killed any more after `REVDECK_TEST_SECONDS`.
+//! A point is a number of writes to the worker's journal and a delay after the last of them. A generator with a fixed
+//! seed (`REVDECK_TEST_SEED`) chooses both, so every step of a run is hit about equally often, however long it takes.
+//! `REVDECK_TEST_KILLS` is the number of kills. On a slow machine there are fewer, because the test stops killing
+//! after `REVDECK_TEST_SECONDS`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -18,26 +18,26 @@ use crate::chance::{Dice, variable};
 
 const KILLS: usize = 200;
 const ASKERS: usize = 8;
-/// As many as there are workers at once.
+/// The number of killer threads: as many as concurrent workers.
 const KILLERS: usize = 4;
 const SECONDS: usize = 45;
-/// Writes of an undisturbed worker to its journal before its last words: its beginning, the plan, two units of files,
-/// what is seen across files with the last phase.
+/// The number of journal writes of an undisturbed worker before its final entry: the start, the plan, two units of
+/// files, and the findings across files with the last phase.
 const WRITES: u64 = 5;
 
-/// What the killers share.
+/// The state that the killers share.
 struct Hunt {
     kills: usize,
     killed: AtomicUsize,
     until: Instant,
-    /// How long an undisturbed attempt takes.
+    /// The duration of an undisturbed attempt.
     attempt: Duration,
-    /// What the store says, kept up by one thread for all.
+    /// Counts from the store, updated by one thread for all.
     pending: AtomicUsize,
     working: Mutex<Vec<RunId>>,
-    /// The runs whose workers are waited for, so that two killers do not wait for one.
+    /// The runs that a killer waits for, so that two killers do not wait for the same run.
     chosen: Mutex<BTreeSet<RunId>>,
-    /// The findings that journals held when their workers were killed.
+    /// The findings in each journal at the moment of the kill.
     recorded: Mutex<BTreeMap<RunId, BTreeSet<FindingId>>>,
 }
 
@@ -47,7 +47,7 @@ fn no_finding_is_lost_or_doubled_and_no_run_is_stuck() {
     let seed = variable("REVDECK_TEST_SEED", 0x5eed) as u64;
     let place = Place::new();
     place.settings(&format!("max_parallel_runs = {KILLERS}\n"));
-    // Two units of files each, so that there is something between the first finding and the last.
+    // Each commit has two units of files, so that there are writes between the first finding and the last.
     let commits: Vec<String> = (0..ASKERS).map(|number| place.commit_modules(&format!("m{number}"), 34)).collect();
     let mut expected: BTreeMap<String, BTreeSet<FindingId>> = BTreeMap::new();
     let mut attempt = Duration::ZERO;
@@ -101,7 +101,7 @@ fn no_finding_is_lost_or_doubled_and_no_run_is_stuck() {
     assert!(killed > hunt.kills / 20, "only {killed} workers could be killed");
 }
 
-/// From the first to the last entry of a journal.
+/// Returns the time from the first to the last entry of a journal.
 fn duration(place: &Place, run: &RunId) -> Duration {
     let entries = wait_for("the last entry", || {
         let entries = place.store().read_journal(run).expect("the journal can be read");
@@ -129,7 +129,7 @@ fn keep_up(place: &Place, hunt: &Hunt, stop: &AtomicBool) {
 
 fn ask_again_and_again(place: &Place, hunt: &Hunt, commit: &str, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
-        // Enough to do, and not more: a queue without end shows nothing new.
+        // Keeps the queue short: a longer queue tests no other case.
         if hunt.pending.load(Ordering::Relaxed) < ASKERS / 2 {
             place.review(&["--commit", commit, "--force"]);
         }
@@ -155,7 +155,7 @@ fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
         };
         await_writes(place, &run, dice.below(WRITES), hunt.attempt);
         std::thread::sleep(Duration::from_micros(dice.below(hunt.attempt.as_micros() as u64 / WRITES)));
-        // The worker of the present attempt, not of an earlier one, and only while it holds the lock.
+        // Kills only the worker of the present attempt, and only while it holds the lock.
         let record = place.run(&run);
         if record.status.is_working()
             && let Some((attempt, worker)) = place.started(&run)
@@ -172,7 +172,7 @@ fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
     }
 }
 
-/// Returns when a run's journal has grown so many times, its worker is gone, or it is late.
+/// Returns when a run's journal has this many new entries, its worker has ended, or the time is up.
 fn await_writes(place: &Place, run: &RunId, writes: u64, attempt: Duration) {
     let store = place.store();
     let journal = store.root().join("events").join(format!("{run}.jsonl"));

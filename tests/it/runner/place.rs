@@ -1,4 +1,4 @@
-//! A repository with code that has findings, and looks into its store.
+//! A repository with code that has findings, and functions that read its store.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use rustix::process::{Pid, Signal};
 
 use crate::env::{TestEnvironment, executable};
 
-/// Longer than anything here takes on a busy machine.
+/// A timeout that no operation here reaches, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Waits until `condition` gives something.
+/// Waits until `condition` returns a value.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + DEADLINE;
@@ -33,12 +33,12 @@ pub fn pid(process: u32) -> Pid {
     Pid::from_raw(i32::try_from(process).expect("a process id")).expect("a process id")
 }
 
-/// Sends a signal to a process that is there.
+/// Sends a signal to a process that exists.
 pub fn signal(process: u32, signal: Signal) {
     rustix::process::kill_process(pid(process), signal).expect("the process is there");
 }
 
-/// Holds a worker still, and not while it holds the store's lock: nobody else could go on then.
+/// Suspends a worker at a moment when it does not hold the store's lock; otherwise no other process could continue.
 pub fn hold_still(store: &Store, process: u32) {
     let held = store.with_lock(|_| {
         signal(process, Signal::STOP);
@@ -48,7 +48,8 @@ pub fn hold_still(store: &Store, process: u32) {
     held.expect("the store's lock");
 }
 
-/// The worker of a run, held still after it has covered something and before it has covered all.
+/// Suspends the worker of a run after it has covered something and before it has covered everything; returns its
+/// process id.
 pub fn halfway(place: &Place, run: &RunId) -> u32 {
     let worker = wait_for("a covered file", || {
         let covered = place.events(run).iter().any(|event| matches!(event, RunEvent::Covered { .. }));
@@ -59,13 +60,13 @@ pub fn halfway(place: &Place, run: &RunId) -> u32 {
     worker
 }
 
-/// The letter that the kernel has for what a process does.
+/// Returns the letter that the kernel reports for a process state.
 fn state(process: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     stat.rsplit(") ").next()?.chars().next()
 }
 
-/// Whether a process has ended, all of its threads (it may still wait to be collected): only then its locks are free.
+/// Returns true if all threads of a process have ended (it may still be a zombie): only then its locks are free.
 pub fn gone(process: u32) -> bool {
     let threads = || std::fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count);
     match state(process) {
@@ -92,7 +93,8 @@ impl Place {
         std::fs::write(file, text).expect("a file");
     }
 
-    /// Settings under which reviews have no end and no finding before [`Self::let_end`], however slow the test is.
+    /// Writes settings that prevent any finding or end of a review before [`Self::let_end`], however slow the test
+    /// is.
     pub fn hold_reviews(&self, settings: &str) {
         let (agent, may_end) = (self.test.home().join("agent"), self.may_end());
         let script = format!(
@@ -114,7 +116,7 @@ impl Place {
         self.test.home().join("may-end")
     }
 
-    /// Modules with a few findings each, all different.
+    /// Writes modules with a few findings each, all different.
     pub fn modules(&self, folder: &str, count: usize) {
         for number in 0..count {
             let seed = folder.bytes().map(usize::from).sum::<usize>() * 1000 + number;
@@ -141,7 +143,7 @@ impl Place {
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("revdeck starts")
     }
 
-    /// Runs revdeck and expects success; its standard output.
+    /// Runs revdeck, expects success and returns the standard output.
     pub fn revdeck(&self, arguments: &[&str]) -> String {
         let output = self.test.revdeck(arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -149,7 +151,7 @@ impl Place {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Asks for a review; the run that stands for it.
+    /// Requests a review and returns the run that serves the request.
     pub fn review(&self, arguments: &[&str]) -> RunId {
         let arguments = [&["review", "--format", "json"], arguments].concat();
         let answer: serde_json::Value = serde_json::from_str(&self.revdeck(&arguments)).expect("JSON");
@@ -168,13 +170,13 @@ impl Place {
         wait_for("the end of the run", || Some(self.run(run)).filter(|run| run.status.is_terminal()))
     }
 
-    /// Every line of `runs.ndjson`.
+    /// Returns every line of `runs.ndjson`.
     pub fn lines(&self) -> Vec<RunRecord> {
         let text = std::fs::read_to_string(self.store().root().join("runs.ndjson")).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// The present records, oldest first.
+    /// Returns the present records, oldest first.
     pub fn runs(&self) -> Vec<RunRecord> {
         let mut runs: Vec<RunRecord> = Vec::new();
         for line in self.lines() {
@@ -190,7 +192,7 @@ impl Place {
         self.runs().pop().map(|run| run.run_id)
     }
 
-    /// The statuses of a run in order, each once.
+    /// Returns the statuses of a run in order, without repetitions.
     pub fn statuses(&self, run: &RunId) -> Vec<RunStatus> {
         let mut statuses: Vec<RunStatus> =
             self.lines().into_iter().filter(|line| line.run_id == *run).map(|line| line.status).collect();
@@ -203,7 +205,7 @@ impl Place {
         entries.into_iter().map(|entry| entry.event).collect()
     }
 
-    /// Attempt and process id of the last worker that began.
+    /// Returns the attempt and process id of the last worker that started.
     pub fn started(&self, run: &RunId) -> Option<(u32, u32)> {
         self.events(run).into_iter().rev().find_map(|event| match event {
             RunEvent::Started { attempt, worker } => Some((attempt, worker)),
@@ -211,7 +213,7 @@ impl Place {
         })
     }
 
-    /// The process id of the worker of the last attempt that began.
+    /// Returns the process id of the worker of the last attempt that started.
     pub fn worker(&self, run: &RunId) -> Option<u32> {
         self.started(run).map(|(_, worker)| worker)
     }
@@ -220,7 +222,7 @@ impl Place {
         self.started(run).map(|(attempt, _)| attempt)
     }
 
-    /// The findings that the journal holds.
+    /// Returns the findings in the journal.
     pub fn journalled(&self, run: &RunId) -> BTreeSet<FindingId> {
         let mut ids = BTreeSet::new();
         for event in self.events(run) {
@@ -244,7 +246,7 @@ impl Place {
         Some(serde_json::from_slice(&bytes).expect("an output can be read"))
     }
 
-    /// The findings of the output; empty when there is none.
+    /// Returns the ids of the findings in the output; empty if there is no output.
     pub fn finding_ids(&self, run: &RunId) -> BTreeSet<FindingId> {
         let mut ids = BTreeSet::new();
         for finding in self.output(run).map(|output| output.findings).unwrap_or_default() {
@@ -253,7 +255,7 @@ impl Place {
         ids
     }
 
-    /// Leaves the first `entries` lines of a journal.
+    /// Keeps only the first `entries` lines of a journal.
     pub fn cut_journal(&self, run: &RunId, entries: usize) {
         let path = self.store().root().join("events").join(format!("{run}.jsonl"));
         let text = std::fs::read_to_string(&path).expect("the journal");
@@ -261,7 +263,7 @@ impl Place {
         std::fs::write(path, kept).expect("the journal is writable");
     }
 
-    /// Takes back the last line of a run and puts another in its place, as if its worker had died before.
+    /// Replaces the last line of a run with another, as if its worker had died earlier.
     pub fn rewrite_last_line(&self, run: &RunId, change: impl FnOnce(&mut RunRecord)) {
         let mut record = self.run(run);
         change(&mut record);

@@ -1,11 +1,11 @@
-//! One bad run is in nobody's way: unreadable journals and locks, workers that die before they begin.
+//! One bad run blocks no other run: unreadable journals and locks, and workers that die before they start.
 
 use revdeck::domain::{ErrorClass, RunId, RunRecord, RunStatus};
 use rstest::rstest;
 
 use super::place::{Place, wait_for};
 
-/// A run as another one was asked for, in an earlier state of its life.
+/// Records a run with the request of `model`, in an earlier state of its life.
 fn like(place: &Place, model: &RunId, id: &str, change: impl FnOnce(&mut RunRecord)) -> RunId {
     let mut record = place.run(model);
     record.run_id = id.parse().expect("an id");
@@ -27,7 +27,7 @@ fn pending(record: &mut RunRecord) {
     (record.status, record.attempt) = (RunStatus::Pending, 0);
 }
 
-/// Something in the place of a file that can neither be read nor written, whoever asks.
+/// Puts an obstacle in place of a file that no process, not even root, can then read or write.
 fn obstruct(place: &Place, path: &str) {
     std::fs::create_dir_all(place.store().root().join(path)).expect("a folder");
 }
@@ -47,7 +47,7 @@ fn a_dead_run_that_cannot_be_read_is_in_nobodys_way() {
     assert_eq!(place.ended(&other).status, RunStatus::Lost, "the one behind it is settled");
     let said = String::from_utf8_lossy(&place.test.revdeck(&["runs"]).stderr).into_owned();
     assert!(said.contains(&format!("run {bad} cannot be settled: ")), "{said}");
-    // Asked for the same as the bad one, nobody waits for it.
+    // A request for the same review does not wait for the bad run.
     let same = place.run(&model).scope_hash;
     place.store().update_run(&bad, place.run(&bad).updated_at, |run| run.scope_hash = same).expect("a line");
     let again = place.review(&["--commit", &first, "--wait", "--force"]);
@@ -62,7 +62,7 @@ fn a_run_whose_workers_die_before_they_begin_fails_and_holds_up_nobody() {
     let second = place.commit_modules("two", 1);
     let model = place.review(&["--commit", &first, "--wait"]);
     let bad = like(&place, &model, BAD, pending);
-    // Its worker cannot take its lock, and ends.
+    // Its worker cannot take its lock and ends.
     obstruct(&place, &format!("locks/{bad}.lock"));
 
     let younger = place.review(&["--commit", &second, "--wait"]);
@@ -81,12 +81,12 @@ fn a_run_is_reviewed_although_its_worktree_is_gone_or_something_else() {
     let made = place.test.command("git").args(["init", "-q"]).arg(&elsewhere).status().expect("git starts");
     assert!(made.success());
     let gone = place.test.home().join("gone");
-    // Also when whoever starts it was told where the repository is.
+    // The start also works if the environment of the starting process names the repository.
     let told = place.test.repo().join(".git");
     let mut before = model.clone();
     for (tens, git_dir) in [("2", ""), ("3", told.to_str().expect("a name"))] {
         for (id, worktree) in [(BAD, &elsewhere), (OTHER, &gone)] {
-            // A worker that is about to end would start it, too.
+            // A worker that is about to end would start the run, too.
             wait_for("the worker's end", || (!place.store().is_starting(&before).expect("readable")).then_some(()));
             let run = like(&place, &model, &id.replace("1C0", &format!("1C{tens}")), |record| {
                 pending(record);
@@ -100,7 +100,7 @@ fn a_run_is_reviewed_although_its_worktree_is_gone_or_something_else() {
     }
 }
 
-/// What git says while a push is not accepted yet looks the same, but for one variable more.
+/// During a push that git has not accepted yet, git sets one variable more; otherwise the environment looks the same.
 #[rstest]
 #[case::kept_elsewhere(false, RunStatus::Completed)]
 #[case::of_a_push(true, RunStatus::Failed)]

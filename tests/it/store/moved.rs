@@ -1,4 +1,4 @@
-//! Where findings stand that a later run saw elsewhere.
+//! Positions of findings that a later run saw at another place.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn sees(store: &Store, n: usize, findings: &[usize], moved: &[(usize, &str, u32)
     store.update_run(&run_id(n), at(0), |run| run.status = RunStatus::Completed).expect("completed");
 }
 
-/// Path, first line, the run that reported it and the one that saw it there.
+/// Returns the path, the first line, the run that reported the finding and the run that saw it there.
 fn place_of(view: &StoreView, n: usize) -> (String, u32, String, String) {
     let index = view.finding_index(finding_id(n).as_str()).expect("there");
     let row = view.finding(index);
@@ -36,7 +36,7 @@ fn the_latest_run_that_saw_a_finding_says_where_it_stands() {
     sees(&store, 1, &[1, 2], &[]);
     let mut view = store.view().expect("a view");
     assert_eq!(place_of(&view, 1), at_place("src/file1.rs", 2, 1, 1));
-    // Run by run, in another order than they were asked for; what is no place is none.
+    // The cases go run by run, in another order than the requests; an invalid place is ignored.
     for (n, findings, moved, first, second) in [
         (
             4,

@@ -1,4 +1,4 @@
-//! What a store says of itself after something in it was lost or set right.
+//! Messages of a store about lost or repaired data.
 
 use super::*;
 
@@ -57,11 +57,11 @@ fn rows_know_what_decisions_need() {
     }
 }
 
-/// Written anew twice, a file may have its first inode again, and lines that are as long as those before.
+/// A file that is replaced twice may get its first inode again, and its lines may have the same length as before.
 #[test]
 fn a_file_that_was_replaced_twice_is_read_anew() {
     use std::os::unix::fs::MetadataExt;
-    // File systems differ in when they use an inode again; some never do.
+    // File systems differ in when they reuse an inode; some never do.
     for _ in 0..20 {
         let place = Place::new();
         let store = place.store();
@@ -71,7 +71,7 @@ fn a_file_that_was_replaced_twice_is_read_anew() {
         let view = store.view().expect("a view");
         finish(&store, 1, &[]);
         create(&store, 3, RunStatus::Reviewing);
-        // The clock of files has ticks.
+        // File times have a limited resolution.
         let tick = store.root().with_extension("tick");
         while before.created().is_ok_and(|born| {
             let _ = fs::remove_file(&tick);

@@ -1,4 +1,4 @@
-//! What each tool answers to a sensible question.
+//! The answer of each tool to a valid question.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{AWS, GITHUB, RANDOM, answered, call, snapshot, toolbox, toolbox_with};
 use crate::env::TestEnvironment;
 
-/// A project with a change in it: `src/a.rs` modified, `src/new.rs` added, `gone.rs` deleted.
+/// Creates a project with a change: `src/a.rs` modified, `src/new.rs` added, `gone.rs` deleted.
 fn project() -> TestEnvironment {
     let test = TestEnvironment::new();
     let body: String = (1..=30).map(|n| format!("    step({n});\n")).collect();
@@ -117,7 +117,7 @@ fn lines_are_searched_as_text_and_by_pattern() {
     let test = project();
     let tools = &mut toolbox(&test, "worktree", Mask::On);
     let answer = call(tools, "codebase_search", &json!({"query": "parse("}));
-    // Changed files first, then the others of their folder.
+    // Changed files first, then the other files of their folder.
     assert_eq!(
         answer.text,
         "src/a.rs\n   19:     let n = parse(\"x\");\nsrc/new.rs\n    2:     parse(\"new\")\nsrc/b.rs\n    2: pub fn parse(text: &str) -> u32 {\n"
@@ -248,7 +248,7 @@ fn symbols_are_found_with_their_definitions_first() {
     assert!(none.starts_with("`Guide`: 0 definitions, 0 references; codebase_search"), "{none}");
 }
 
-/// Puts a context of the change together, as a review does; what is found out is kept in a folder.
+/// Builds a context of the change, as a review does, and keeps the results in a cache folder.
 fn keep_history(test: &TestEnvironment, folder: &Path) {
     let (repo, snapshot) = snapshot(test, "worktree");
     let question = ContextQuery {
@@ -441,7 +441,7 @@ fn secrets_are_masked_in_every_tool_and_lines_stay_true() {
     let tools = &mut toolbox(&test, "worktree", Mask::On);
     for (name, arguments) in &calls {
         let answer = call(tools, name, arguments);
-        // What the model itself asked for may stand in the answer.
+        // The answer may repeat text from the model's own question.
         for secret in secrets.iter().filter(|secret| **secret == AWS || !arguments.to_string().contains(**secret)) {
             assert!(
                 !answer.text.contains(secret) && !answer.summary.contains(secret),
@@ -455,7 +455,7 @@ fn secrets_are_masked_in_every_tool_and_lines_stay_true() {
         text.contains("    2  AWS = \"«secret:aws_access_key»\"\n    3  api_key = \"«secret»\"\n    4  b = 3\n"),
         "{text}"
     );
-    // A question about the secret itself is not answered.
+    // The tool refuses a question that contains the secret.
     for query in [RANDOM.to_owned(), format!("api_key = .{}", &RANDOM[..4])] {
         let text = answered(tools, "codebase_search", &json!({"query": query, "regex": true}));
         assert!(text.starts_with("no line matches"), "{text}");

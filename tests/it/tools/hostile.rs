@@ -1,4 +1,4 @@
-//! Paths that lead out, files that are kept back, strange names and contents, arguments of every sort.
+//! Paths that lead out of the repository, withheld files, strange names and contents, and arbitrary arguments.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::{GITHUB, answered, assert_sound, call, toolbox};
 use crate::env::TestEnvironment;
 
-/// What no answer may hold: it stands outside of the repository, and in files that are kept back.
+/// Content that no answer may contain: it is outside the repository and in withheld files.
 const OUTSIDE: &str = "the-content-that-must-not-be-told";
 
 fn trap() -> TestEnvironment {
@@ -165,7 +165,7 @@ fn submodules_and_trees_made_by_hand_hold_nothing() {
     let test = TestEnvironment::new();
     test.write("a.rs", "fn a() {}\n");
     let commit = test.commit("one");
-    // What no git would write: names that lead out, in a tree made by hand.
+    // Names that git itself would not write and that lead out of the repository, in a tree made by hand.
     let blob = test.git(&["hash-object", "-w", "a.rs"]).trim().to_owned();
     let mut tree = Vec::new();
     for name in ["..", ".git", "/etc", "a/b", "fine.rs"] {
@@ -213,7 +213,7 @@ fn calls_that_make_no_sense_are_answered_with_one_line() {
     }
 }
 
-/// Arguments as a confused or hostile model might write them.
+/// Generates arguments as a confused or hostile model might write them.
 fn arguments() -> impl Strategy<Value = String> {
     let path = prop_oneof![
         4 => "(\\.\\./|/|\\./|src/|out|absolute|folder|near|to_src|\\.git|\\.env|id_rsa|a\\.rs|outside\\.txt|private|\\*|\\[|\\{|!|#){0,5}",
@@ -270,7 +270,7 @@ fn no_arguments_panic_or_reach_outside() {
     });
 }
 
-/// A key of a shape that nobody ever held.
+/// Generates keys with a valid shape that were never in use.
 fn secret() -> impl Strategy<Value = String> {
     prop_oneof![
         "AKIA[A-Z2-7]{16}",
@@ -323,7 +323,7 @@ fn no_secret_survives_in_the_answer_of_any_tool() {
     });
 }
 
-/// A repository with a key in it.
+/// Creates a repository that contains a key.
 fn with_key(key: &str) -> TestEnvironment {
     let test = TestEnvironment::new();
     test.write("a.py", format!("# A robot's.\nTOKEN = \"{key}\"  # of the robot\nb = 2\n"));

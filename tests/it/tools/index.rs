@@ -1,4 +1,4 @@
-//! With an index tools answer as without one.
+//! Tools give the same answers with an index as without one.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,8 @@ use serde_json::json;
 use super::{AWS, answered, snapshot, toolbox};
 use crate::env::TestEnvironment;
 
-/// Code in several languages, names in comments and texts, and files of which an index knows nothing or little.
+/// Creates code in several languages, names in comments and strings, and files that the index covers partly or not at
+/// all.
 fn project() -> TestEnvironment {
     let test = TestEnvironment::new();
     for (path, text) in [

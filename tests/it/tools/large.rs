@@ -1,4 +1,4 @@
-//! Repositories and files that are too large, and patterns made to take forever.
+//! Repositories and files that are too large, and patterns that take exponential time in some engines.
 
 use std::cell::Cell;
 
@@ -37,7 +37,7 @@ fn patterns_made_to_explode_are_refused_or_searched() {
     }
     let nested = "(".repeat(450) + &")".repeat(450);
     assert_eq!(call(tools, "codebase_search", &json!({"query": nested, "regex": true})).outcome, ToolOutcome::Failed);
-    // Exponential for those who try one way after the other.
+    // This pattern takes exponential time in an engine that backtracks.
     let text = answered(tools, "codebase_search", &json!({"query": "(a+)+$", "regex": true}));
     assert!(text.starts_with("no line matches"), "{text}");
     assert!(

@@ -1,4 +1,4 @@
-//! What a review is told of a change, and the rules of the project.
+//! The description of a change for a reviewer, and the project's rules.
 
 use std::os::unix::fs::symlink;
 
@@ -132,7 +132,7 @@ fn large_files_are_cut_at_blocks_and_large_blocks_at_lines() {
         made.parts[0].text.starts_with("### a.rs\n@@ ") && made.parts[1].text.starts_with("### a.rs, continued\n@@ -")
     );
     assert!(made.parts.iter().any(|part| part.text.contains("@@ in the middle of a block @@")));
-    // Too small a measure, and too small a budget.
+    // A token limit that is too small, and a budget that is too small.
     let small = told(&test, "worktree", DiffLimits { max_part_tokens: 1, budget_tokens: 1_000, context_lines: 0 });
     assert!(small.parts.len() >= 4 && small.over_budget.len() == 2, "{:?}", small.over_budget);
     let none = told(&test, "worktree", DiffLimits { budget_tokens: 10, ..ALL });
@@ -267,7 +267,7 @@ fn a_link_longer_than_any_leads_nowhere() {
     let test = TestEnvironment::new();
     test.write("real.md", "Be kind.\n");
     for (dots, expected) in [(4_089, Some("Be kind.")), (4_091, None)] {
-        // No file system has such links, trees made by hand may.
+        // No file system has links with this text, but a tree made by hand may have them.
         test.write("link", format!("{}real.md", "./".repeat(dots / 2) + &"/".repeat(dots % 2)));
         let blob = test.git(&["hash-object", "-w", "link"]).trim().to_owned();
         std::fs::remove_file(test.repo().join("link")).expect("removed");
