@@ -3,7 +3,7 @@
 //! Expected errors are one message and a hint, see [`super::error`]. A panic or an internal error is a fault of revdeck,
 //! so its report says more: the place in the code, a backtrace where `RUST_BACKTRACE` asks for one, the folder of the
 //! logs and what to send. The cockpit gives the terminal back before the report is printed, see
-//! [`crate::tui::terminal::restore_on_panic`].
+//! `tui::terminal::restore_on_panic`.
 
 use std::fmt;
 use std::panic::PanicHookInfo;

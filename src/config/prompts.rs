@@ -5,13 +5,13 @@
 //! |---|---|
 //! | `system.md` | none: the reviewer's role, what to report and how |
 //! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `known`, `not_shown`, `context`, `later`] |
-//! | `more.md` | `diff`, [`later`] |
+//! | `more.md` | `diff`, `[later]` |
 //! | `turn-investigate.md`, `turn-analyse.md`, `turn-finish.md` | [`turn`, `of`] |
 //! | `last.md`, `cut.md`, `retry-empty.md`, `agent.md` | none |
 //! | `uncovered.md` | `hunks` |
-//! | `retry-refused.md`, `retry-unreadable.md` | [`reason`] |
-//! | `summarize.md` | `text`, [`tokens`] |
-//! | `masked.md` | `call`, [`tokens`] |
+//! | `retry-refused.md`, `retry-unreadable.md` | `[reason]` |
+//! | `summarize.md` | `text`, `[tokens]` |
+//! | `masked.md` | `call`, `[tokens]` |
 //! | `critic.md` | `finding`, `code` |
 //! | `resolve.md`, `resolve-agent.md`, `resolve-edits.md` | none: the fixer's role and how it works |
 //! | `resolve-task.md` | `findings`, [`code`, `again`] |

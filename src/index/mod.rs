@@ -121,7 +121,7 @@ pub struct Index {
     segments: Vec<Segment>,
     files: Vec<IndexedFileLocation>,
     left_out: Vec<OmittedFile>,
-    /// For each segment, the [`FileId`] number of each of its files; [`NO_NUMBER`](segment::NO_NUMBER) for files
+    /// For each segment, the [`FileId`] number of each of its files; [`NO_NUMBER`] for files
     /// outside this tree.
     numbers: Vec<Vec<u32>>,
 }

@@ -13,7 +13,7 @@
 //! - [`rank`] computes the confidence of a pattern, [`descriptions`] its texts, [`totals`] the sums over patterns.
 //! - [`exchange`] exports and imports patterns; [`kind_tallies`] counts finding kinds that are always dismissed.
 //! - [`matcher`] finds patterns in code; [`prompt_hints`] writes patterns into a model's prompt.
-//! - [`evaluate`] measures how well patterns point at buggy lines.
+//! - `eval::knowledge` (cargo feature `eval`) measures how well patterns point at buggy lines.
 
 pub mod abstraction;
 pub mod builtin_patterns;

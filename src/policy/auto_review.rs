@@ -4,7 +4,7 @@
 //! - Only a movement can start a review, never the passing of time alone.
 //! - A movement that waits is reviewed when the reason to wait ends.
 //! - A movement that is refused stays refused until the next movement.
-//! - This decision only limits the number of requests. [`super::decide`] decides if a request costs anything.
+//! - This decision only limits the number of requests. [`super::decide()`] decides if a request costs anything.
 
 use std::fmt;
 

@@ -9,7 +9,7 @@
 //!
 //! | question | decided by | from |
 //! |---|---|---|
-//! | is a request a run of its own? | [`decide`] | scope, content, reviewer, model, effort, prompts; active runs |
+//! | is a request a run of its own? | [`decide()`] | scope, content, reviewer, model, effort, prompts; active runs |
 //! | may an older run finish? | [`supersede::judge_older_run`] | delivered and valid hunks, `policy.finish_from` |
 //! | which hunks need not be sent? | [`carry::carry_over`] | keys of hunks, and hunks reviewed with the same profile |
 //! | does a run still show the current code? | [`derive_freshness`] | snapshot, head, epoch, lock, activity; no age |

@@ -189,7 +189,7 @@ fn push_line(text: &mut Vec<u8>, line: &[u8], is_open: bool) {
     }
 }
 
-/// Returns a line for display, cut to [`MAX_SHOWN_CHARS`] characters.
+/// Returns a line for display, cut to 60 characters.
 fn display_line(line: &[u8]) -> String {
     const MAX_SHOWN_CHARS: usize = 60;
     let text = String::from_utf8_lossy(strip_return(line));

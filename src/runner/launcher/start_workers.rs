@@ -1,4 +1,4 @@
-//! Spawns workers. The worker itself decides whether its run begins, see [`super::worker`].
+//! Spawns workers. The worker itself decides whether its run begins, see [`crate::runner::Worker`].
 
 use std::path::{Path, PathBuf};
 

@@ -3,8 +3,8 @@
 //! One watcher per repository covers all its worktrees. It holds `locks/watch.lock` for its whole life, so that a
 //! killed watcher leaves nothing to clean up. It sleeps until the system reports an event ([`fs_events`]; `queue`
 //! bounds the events), checks whether anything moved ([`worktree_state`]), advances the epoch, and asks
-//! [`policy::auto_review`] for a verdict: to request a review, which [`crate::runner::Launcher::request_review`] may adopt, reuse or
-//! skip; to wait; or to do nothing. It does not wake while nothing happens and nothing waits. If the system cannot send
+//! [`crate::policy::decide_auto_review`] for a verdict: to request a review, which
+//! [`crate::runner::Launcher::request_review`] may adopt, reuse or skip; to wait; or to do nothing. It does not wake while nothing happens and nothing waits. If the system cannot send
 //! events, it polls and says so.
 //!
 //! - Settings are read again before each verdict. The ignored paths are read when the watching of a worktree begins.

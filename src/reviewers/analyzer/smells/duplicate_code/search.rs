@@ -38,7 +38,7 @@ pub struct CloneReport {
 
 /// Source of stored fingerprints.
 pub trait FingerprintSource: Send + Sync {
-    /// Returns the result of [`fingerprints`] for a file; `None` if it is not stored. `blob` is the id of the blob, in
+    /// Returns the result of [`file_fingerprints`] for a file; `None` if it is not stored. `blob` is the id of the blob, in
     /// hexadecimal.
     fn fingerprints(&self, path: &str, blob: &str) -> Option<&[u32]>;
 }

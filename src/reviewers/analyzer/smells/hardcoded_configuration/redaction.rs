@@ -1,7 +1,7 @@
 //! Redacts the secrets of a file in smells of all kinds.
 //!
 //! Invariant: after [`FileRedactor::redact_smells`], no text of a smell shows more of a secret than
-//! [`mask_secret`](super::mask_secret) does. Neither does the id that is made from its quote.
+//! [`mask_secret`] does. Neither does the id that is made from its quote.
 
 use std::collections::HashSet;
 use std::ops::Range;
