@@ -10,21 +10,21 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use revdeck::domain::{Response, Stop, ToolCall, Usage, text};
-use revdeck::review::extract;
+use revdeck::domain::{ChatResponse, StopReason, ToolCall, Usage, text};
+use revdeck::review::extract_reports;
 
 fuzz_target!(|bytes: &[u8]| {
     let input = String::from_utf8_lossy(bytes).into_owned();
-    let response = Response {
+    let response = ChatResponse {
         calls: vec![ToolCall { id: "c".into(), name: "report_findings".into(), arguments: input.clone() }],
         text: input,
         opaque: Vec::new(),
-        stop: Stop::Done,
+        stop: StopReason::Done,
         usage: Usage::default(),
         model: String::new(),
     };
-    let extracted = extract(&response);
-    assert_eq!(extracted, extract(&response));
+    let extracted = extract_reports(&response);
+    assert_eq!(extracted, extract_reports(&response));
     for report in &extracted.reports {
         assert!(!report.title.is_empty() && report.title.chars().count() <= 200);
         assert!(!report.title.chars().chain(report.path.chars()).any(text::is_unsafe));

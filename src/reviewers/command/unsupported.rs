@@ -1,8 +1,8 @@
 //! A placeholder for [`Agent`] on systems without process groups and sockets, which the supervisor needs.
 
 use super::Program;
-use crate::domain::{ChatRequest, ErrorClass, Response};
-use crate::provider::chat::{Chat, ChatError, Tools, Watch};
+use crate::domain::{ChatRequest, ChatResponse, ErrorClass};
+use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ToolSupport};
 
 /// An agent that answers every request with an error.
 #[derive(Debug)]
@@ -17,12 +17,12 @@ impl Agent {
 }
 
 impl Chat for Agent {
-    fn respond(&mut self, _: &ChatRequest, _: &mut dyn Watch) -> Result<Response, ChatError> {
+    fn respond(&mut self, _: &ChatRequest, _: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError> {
         let summary = format!("{}: programs as reviewers need Linux or macOS; use a reviewer over HTTP", self.name);
         Err(ChatError::new(ErrorClass::Configuration, summary))
     }
 
-    fn tools(&self) -> Tools {
-        Tools::None
+    fn tool_support(&self) -> ToolSupport {
+        ToolSupport::None
     }
 }
