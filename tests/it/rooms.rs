@@ -8,8 +8,11 @@ use crate::env::files_below;
 
 /// Returns the rooms from top to bottom: the rows of the code map in the crate documentation.
 fn rooms() -> Vec<&'static str> {
-    let rows = include_str!("../../src/lib.rs").lines().filter_map(|line| line.strip_prefix("//! | [`"));
-    rows.filter_map(|row| row.split_once("`]").map(|(name, _)| name)).collect()
+    let (_, map) = include_str!("../../src/lib.rs").split_once("# Code map").expect("a code map");
+    let (map, _) = map.split_once("//! # ").expect("a section after the code map");
+    let rows = map.lines().filter_map(|line| line.strip_prefix("//! | ")?.split_once(" | "));
+    let names = rows.map(|(name, _)| name.trim_matches(['[', ']', '`']));
+    names.filter(|name| *name != "room").collect()
 }
 
 /// Rooms that import only `domain`, and nothing that reads a clock, a file or random numbers.
