@@ -112,7 +112,7 @@ impl SmellNodeRoles {
     fn new(language: Language) -> Self {
         Self {
             grammar: language.grammar(),
-            roles: RoleMap::of_section(language, "statements"),
+            roles: RoleMap::from_section(language, "statements"),
             fields: Fields::new(language),
             kinds: Kinds::new(language),
         }

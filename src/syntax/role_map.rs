@@ -24,7 +24,7 @@ impl<R: Copy + Default> RoleMap<R> {
     ///
     /// If the section has a role that `R` lacks, or a kind with two roles. A test of each section builds it for all
     /// languages.
-    pub fn of_section(language: Language, section: &str) -> Self
+    pub fn from_section(language: Language, section: &str) -> Self
     where
         R: for<'de> Deserialize<'de>,
     {
@@ -111,12 +111,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "Rust, section [metrics]: unknown role")]
     fn an_unknown_role_is_named() {
-        assert_eq!(RoleMap::<Unrelated>::of_section(Language::Rust, "metrics").get(0), Unrelated::None);
+        assert_eq!(RoleMap::<Unrelated>::from_section(Language::Rust, "metrics").get(0), Unrelated::None);
     }
 
     #[test]
     fn an_unlisted_kind_has_the_default_role() {
-        let map = RoleMap::<Unrelated>::of_section(Language::Rust, "no_such_section");
+        let map = RoleMap::<Unrelated>::from_section(Language::Rust, "no_such_section");
         assert_eq!((map.get(1), map.find(u16::MAX)), (Unrelated::None, None));
     }
 }

@@ -89,7 +89,7 @@ static SYMBOL_KINDS: PerLanguage<SymbolKinds> = PerLanguage::new(|language| {
         with_body: KindSet::new(language, &groups.types_with_body),
         function_declarator: KindSet::new(language, &groups.function_declarators),
         name_first: KindSet::new(language, &groups.name_first),
-        defining: RoleMap::of_section(language, "symbols"),
+        defining: RoleMap::from_section(language, "symbols"),
         fields: ["name", "declarator", "pattern", "left", "property"].map(|name| field_id(language, name)).to_vec(),
         body: field_id(language, "body"),
     }

@@ -69,7 +69,7 @@ impl OutlineRoles {
     fn new(language: Language) -> Self {
         let groups = kind_groups(language);
         Self {
-            roles: RoleMap::of_section(language, "outline"),
+            roles: RoleMap::from_section(language, "outline"),
             names: KindSet::new(language, &[groups.names.as_slice(), &groups.symbols].concat()),
             imports: KindSet::new(language, &groups.imports),
             calls: KindSet::new(language, &groups.calls),

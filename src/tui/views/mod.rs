@@ -4,7 +4,8 @@
 //! To add a view:
 //!
 //! 1. a file here with a type that implements [`View`];
-//! 2. its keys: a context and an action in `keymap.rs`, their keys in `assets/keymap.toml`;
+//! 2. its keys: a context and an action in `keymap.rs`, their keys in `assets/keymap.toml`, and the action's arm in
+//!    `update/keys.rs`;
 //! 3. below in this file: its line in [`open_for_action`], and, if it loads data, its variants of [`ViewRequest`] and
 //!    [`ViewReply`] and its thread in [`ViewWorkers`].
 

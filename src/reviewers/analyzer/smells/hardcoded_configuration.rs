@@ -55,7 +55,7 @@ enum StringNodeRole {
 
 static LITERAL_KINDS: PerLanguage<LiteralKinds> = PerLanguage::new(|language| LiteralKinds {
     texts: KindSet::new(language, &kind_groups(language).string_literals),
-    roles: RoleMap::of_section(language, "strings"),
+    roles: RoleMap::from_section(language, "strings"),
     tagged: KindSet::new(language, &kind_groups(language).tagged),
     fields: SmellFieldIds::new(language),
 });

@@ -45,7 +45,7 @@ struct CouplingRoles {
 }
 
 static ROLES: PerLanguage<CouplingRoles> = PerLanguage::new(|language| CouplingRoles {
-    map: RoleMap::of_section(language, "coupling"),
+    map: RoleMap::from_section(language, "coupling"),
     fields: SmellFieldIds::new(language),
 });
 

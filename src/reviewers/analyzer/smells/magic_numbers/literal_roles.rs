@@ -48,7 +48,7 @@ pub struct LiteralRoles {
 
 impl LiteralRoles {
     pub fn new(language: Language) -> Self {
-        Self { map: RoleMap::of_section(language, "literals"), fields: SmellFieldIds::new(language) }
+        Self { map: RoleMap::from_section(language, "literals"), fields: SmellFieldIds::new(language) }
     }
 
     pub fn role(&self, kind: u16) -> LiteralRole {

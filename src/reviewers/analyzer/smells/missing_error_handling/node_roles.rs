@@ -41,7 +41,7 @@ impl ErrorNodeRoles {
     pub fn new(language: Language) -> Self {
         let groups = kind_groups(language);
         Self {
-            map: RoleMap::of_section(language, "errors"),
+            map: RoleMap::from_section(language, "errors"),
             blocks: KindSet::new(language, &groups.blocks),
             raises: KindSet::new(language, &groups.raises),
             members: KindSet::new(language, &groups.members),
