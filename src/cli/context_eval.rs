@@ -11,9 +11,10 @@ use super::output;
 use super::session::{self, Invocation};
 use crate::config::RequiredAssets;
 use crate::context::retrieve::weights::RankingWeights;
-use crate::eval::retrieval::{
-    MetricsByBudget, RetrievalEvalPlan, RetrievalEvaluation, RetrievalMetrics, TokenSaving, evaluate_retrieval,
-};
+use crate::eval::retrieval::cases::CaseSelection;
+use crate::eval::retrieval::metrics::{MetricsByBudget, NamedWeights, RetrievalMetrics};
+use crate::eval::retrieval::saving::TokenSaving;
+use crate::eval::retrieval::{RetrievalEvaluation, evaluate_retrieval};
 use crate::eval::single_signals::single_signal_weights;
 use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
@@ -57,21 +58,20 @@ pub fn run(invocation: &Invocation, arguments: &ContextEvalArgs) -> Result<CliEx
     let loaded = invocation.load_settings(None, RequiredAssets::None)?;
     let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
     let alone = single_signal_weights();
-    let mut ways: Vec<(&'static str, &RankingWeights)> = vec![("whole", RankingWeights::built_in())];
+    let mut ways: Vec<NamedWeights<'_>> = vec![("whole", RankingWeights::built_in())];
     if !arguments.whole {
         ways.splice(0..0, alone.iter().map(|(name, weights)| (*name, weights)));
     }
     let folder = invocation.paths.history_folder(&repo.key());
     let tip = repo.resolve_commit(&arguments.at)?;
-    let plan = RetrievalEvalPlan {
+    let selection = CaseSelection {
         tip: &tip,
         commits: arguments.commits,
         skip: arguments.skip,
-        budgets: &arguments.budget,
         depth: MAX_HISTORY_COMMITS,
         folder: Some(&folder),
     };
-    let measured = evaluate_retrieval(&repo, &plan, &ways, &mut |_| {})?;
+    let measured = evaluate_retrieval(&repo, &selection, &arguments.budget, &ways, &mut |_| {})?;
     let (cases, asked) = (measured.saving.whole.cases, arguments.commits);
     if cases < asked {
         let fitting =
