@@ -28,7 +28,7 @@
 //! | [`cli`] | arguments, one file per command, errors as messages and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
 //! | [`report`] | findings and figures as text, JSON and Markdown |
-//! | `eval` | cargo feature `eval`, not in what users install; measurements: retrieval and learned patterns on real commits, replay of a repository as a coding session |
+//! | `eval` | cargo feature `eval`, not in what users install; measurements: retrieval and learned patterns on real commits, replay of a repository as a coding session; fits the weights of retrieval |
 //! | [`runner`] | processes: request, start, adopt, cancel, recover, watch, fix; executes the engines' effects |
 //! | [`review`] | the engines: pure state machines from events to effects, one for the analyzer, one for models; extraction and validation of reports |
 //! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; lifecycle of findings |

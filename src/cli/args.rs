@@ -10,7 +10,7 @@ use super::{
     undo, watch, worker,
 };
 #[cfg(feature = "eval")]
-use super::{context_eval, replay};
+use super::{context_eval, fit_weights, replay};
 
 /// Text at the end of `--help` and of the man page: ids, exit codes, environment variables.
 pub const AFTER_HELP: &str = "\
@@ -142,6 +142,9 @@ pub enum CliCommand {
     /// Measure on past commits how well related code is found
     #[cfg(feature = "eval")]
     ContextEval(context_eval::ContextEvalArgs),
+    /// Fit the weights of retrieval to past commits
+    #[cfg(feature = "eval")]
+    FitWeights(fit_weights::FitWeightsArgs),
     /// Find code smells in files or folders, without a repository
     Smells(smells::SmellsArgs),
     /// Locate, verify, repair or prune the store of this repository

@@ -19,6 +19,8 @@ mod details;
 mod doctor;
 mod error;
 mod findings;
+#[cfg(feature = "eval")]
+mod fit_weights;
 mod fix;
 mod fixer;
 mod fixes;
@@ -127,6 +129,8 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Context(arguments)) => context::run(&invocation, &arguments),
         #[cfg(feature = "eval")]
         Some(CliCommand::ContextEval(arguments)) => context_eval::run(&invocation, &arguments),
+        #[cfg(feature = "eval")]
+        Some(CliCommand::FitWeights(arguments)) => fit_weights::run(&invocation, &arguments),
         Some(CliCommand::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(CliCommand::Store(arguments)) => store::run(&invocation, &arguments),
         Some(CliCommand::Hook(arguments)) => hook::run(&invocation, &arguments),

@@ -1,5 +1,5 @@
 //! Measurements on real repositories: how well retrieval finds the code around changes, how well learned patterns point
-//! at buggy lines, and how much a replayed coding session saves.
+//! at buggy lines, and how much a replayed coding session saves. [`weight_fit`] fits the weights of retrieval.
 //!
 //! Nothing here runs in a review: the cargo feature `eval` compiles this room, and what users install has none of it.
 
@@ -7,3 +7,4 @@ pub mod knowledge;
 pub mod replay;
 pub mod retrieval;
 pub mod single_signals;
+pub mod weight_fit;

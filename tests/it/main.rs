@@ -9,6 +9,7 @@ mod context;
 mod copies;
 mod embeddings;
 mod env;
+mod fit_weights;
 mod fix;
 mod git;
 mod hook;
