@@ -158,21 +158,8 @@ impl Repo {
         Ok(versions)
     }
 
-    /// Lists the changes of a commit to the files that `is_wanted` accepts, by path. Empty for merges. With more than
-    /// `most` files, the changes have no hunks.
-    ///
-    /// # Errors
-    /// Returns an error when the commit or its tree cannot be read.
-    pub fn commit_file_changes(
-        &self,
-        commit: &str,
-        most: usize,
-        is_wanted: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<CommitFileChange>, GitError> {
-        self.commit_changes(commit, most, is_wanted).map(|past| past.changes)
-    }
-
-    /// Does the same as [`Repo::commit_file_changes`] and also counts the missing objects.
+    /// Lists the changes of a commit to the files that `is_wanted` accepts, by path, and counts the missing objects.
+    /// Empty for merges. With more than `most` files, the changes have no hunks.
     ///
     /// # Errors
     /// Returns an error when the commit or its tree cannot be read.

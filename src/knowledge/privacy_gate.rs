@@ -38,6 +38,7 @@ pub enum AdmissionError {
 /// # Errors
 ///
 /// Returns the first reason to refuse the form.
+#[cfg(feature = "eval")]
 pub fn admit(language: &str, form: &Form) -> Result<(), AdmissionError> {
     if form.is_empty() {
         return Err(AdmissionError::Empty);

@@ -191,14 +191,6 @@ pub struct ContextSection {
     pub last_change: Option<LastChange>,
 }
 
-impl ContextSection {
-    /// Returns the text of a line of the file (1-based), which comes after the title and the fence.
-    pub fn line(&self, number: u32) -> Option<&str> {
-        let lines = self.lines.filter(|lines| (lines.start..=lines.end).contains(&number))?;
-        self.text.lines().nth((number - lines.start) as usize + 2)
-    }
-}
-
 /// Last commit that changed some lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastChange {

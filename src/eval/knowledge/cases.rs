@@ -210,7 +210,7 @@ fn find_one_line_fixes(
         if !is_fix(&message) {
             continue;
         }
-        for change in repo.commit_file_changes(&ancestor.commit, MAX_FILES_PER_FIX, &is_wanted)? {
+        for change in repo.commit_changes(&ancestor.commit, MAX_FILES_PER_FIX, &is_wanted)?.changes {
             let [hunk] = change.hunks.as_slice() else { continue };
             if hunk.range.old_lines == 1 && hunk.range.new_lines == 1 {
                 let (before, after) = (parent.clone(), ancestor.commit.clone());

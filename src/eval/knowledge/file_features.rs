@@ -73,7 +73,7 @@ pub fn code_lines(source: &ParsedFile<'_>) -> Vec<u32> {
 pub fn statement_lines(source: &ParsedFile<'_>) -> Vec<u32> {
     let mut lines = Vec::new();
     visit_sites(source, None, &mut |site| {
-        if site.kind == CodeSiteKind::Code {
+        if site.kind() == CodeSiteKind::Code {
             lines.push(site.lines.start);
         }
     });
@@ -150,7 +150,7 @@ pub fn collect_line_forms(
     let of_language = hash_form_key(source.language, 0);
     visit_sites(source, None, &mut |site| {
         if let Some(number) = numbers.get(&(site.digest ^ of_language)) {
-            let class = site.kind as usize * AbstractionDetail::ALL.len() + site.detail as usize;
+            let class = site.kind() as usize * AbstractionDetail::ALL.len() + site.detail as usize;
             found.push((site.lines.start, *number, class));
             *places.entry(*number).or_default() += 1;
         }

@@ -272,7 +272,7 @@ pub fn join_added_lines(given: &GivenFile) -> String {
 
 /// Builds a case from a commit. `None` if the commit does not qualify.
 fn build_case(repo: &Repo, commit: &str) -> Result<Option<RetrievalCase>, GitError> {
-    let changes = repo.commit_file_changes(commit, *MODIFIED_FILES_PER_CASE.end(), &is_code)?;
+    let changes = repo.commit_changes(commit, *MODIFIED_FILES_PER_CASE.end(), &is_code)?.changes;
     let is_modified =
         |change: &&CommitFileChange| change.kind == CommitFileChangeKind::Modified && !change.hunks.is_empty();
     let mut modified: Vec<&CommitFileChange> = changes.iter().filter(is_modified).collect();

@@ -105,10 +105,16 @@ pub fn changed_lines(file: &GivenFile, lines: u32) -> HashSet<u32> {
 
 /// Returns true if a section contains the line as in the file, apart from indentation. Compressed lines may be empty.
 fn has_line(section: &ContextSection, line: u32, known: Option<&RankedFile>) -> bool {
-    let Some(said) = section.line(line) else { return false };
+    let Some(said) = find_section_line(section, line) else { return false };
     let Some(known) = known else { return true };
     let texts = &known.masked.texts;
     let (place, _) = texts.locate_lines(&known.document.passages, LineRange::new(line, line));
     let own = texts.all.get(place).unwrap_or_default();
     said.trim() == own.trim()
+}
+
+/// Returns the text of a line of the file (1-based). In a section it comes after the title and the fence.
+fn find_section_line(section: &ContextSection, number: u32) -> Option<&str> {
+    let lines = section.lines.filter(|lines| (lines.start..=lines.end).contains(&number))?;
+    section.text.lines().nth((number - lines.start) as usize + 2)
 }

@@ -24,7 +24,9 @@ mod vocabulary;
 pub use edits::extract_edits;
 pub use form_writer::digest_form;
 pub use line_forms::LineForms;
-pub use sites::{CodeSite, CodeSiteKind, visit_sites};
+#[cfg(feature = "eval")]
+pub use sites::CodeSiteKind;
+pub use sites::{CodeSite, visit_sites};
 
 use super::form::{Form, FormToken};
 use super::pattern::EditKind;

@@ -10,6 +10,7 @@ use crate::knowledge::form::Form;
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Kind of a site.
+#[cfg(feature = "eval")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeSiteKind {
     /// Statement or expression.
@@ -22,7 +23,6 @@ pub enum CodeSiteKind {
 pub struct CodeSite<'m> {
     marks: &'m NodeMarks<'m, 'm>,
     pub node: NodeIndex,
-    pub kind: CodeSiteKind,
     pub detail: AbstractionDetail,
     /// [`super::digest_form`] of the site's form. A crafted file can contain different forms with equal digests, so a
     /// caller that reports something must compare [`CodeSite::form`].
@@ -36,6 +36,11 @@ pub struct CodeSite<'m> {
 impl CodeSite<'_> {
     pub fn form(&self) -> Form {
         build_form(self.marks, self.node, self.detail).unwrap_or_default()
+    }
+
+    #[cfg(feature = "eval")]
+    pub fn kind(&self) -> CodeSiteKind {
+        if is_site(self.marks, self.node) { CodeSiteKind::Code } else { CodeSiteKind::Head }
     }
 }
 
@@ -54,7 +59,7 @@ pub fn visit_sites(source: &ParsedFile<'_>, within: Option<&[LineRange]>, each: 
             at = node.end_index as usize;
             continue;
         }
-        if let Some(kind) = classify_site(&marks, at) {
+        if is_site(&marks, at) || is_head(&marks, at) {
             let mut before = None;
             for detail in AbstractionDetail::ALL {
                 let Some(SiteDigest { digest, tokens, first, head }) = digest_site(&marks, at, detail, &mut numbers)
@@ -64,7 +69,7 @@ pub fn visit_sites(source: &ParsedFile<'_>, within: Option<&[LineRange]>, each: 
                 let start = source.nodes[first].row + 1;
                 let lines = LineRange::new(start, (source.nodes[head].end_row + 1).max(start));
                 if tokens >= MIN_FORM_TOKENS && before != Some(digest) && is_wanted(lines) {
-                    each(&CodeSite { marks: &marks, node: at, kind, detail, digest, tokens, lines });
+                    each(&CodeSite { marks: &marks, node: at, detail, digest, tokens, lines });
                 }
                 before = Some(digest);
             }
@@ -85,15 +90,6 @@ fn sort_ranges(ranges: &[LineRange]) -> Vec<LineRange> {
 fn overlaps_any(ranges: &[LineRange], lines: LineRange) -> bool {
     let at = ranges.partition_point(|range| range.end < lines.start);
     ranges.get(at).is_some_and(|range| range.start <= lines.end)
-}
-
-/// Returns the kind of site that a node is; `None` if it has no form.
-fn classify_site(marks: &NodeMarks<'_, '_>, node: NodeIndex) -> Option<CodeSiteKind> {
-    match () {
-        () if is_site(marks, node) => Some(CodeSiteKind::Code),
-        () if is_head(marks, node) => Some(CodeSiteKind::Head),
-        () => None,
-    }
 }
 
 /// Returns true if a node is a statement or expression that the parser understood, including its surroundings.

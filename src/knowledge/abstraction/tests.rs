@@ -210,7 +210,7 @@ fn a_head_stands_on_the_line_of_its_first_word_and_is_no_code() {
     let source = Parsers::default().parse("", Java, code.as_bytes()).expect("parses");
     let mut heads = Vec::new();
     visit_sites(&source, None, &mut |site| {
-        if site.kind == CodeSiteKind::Head && site.form().to_string().starts_with("void") {
+        if site.kind() == CodeSiteKind::Head && site.form().to_string().starts_with("void") {
             heads.push((site.lines, site.form().to_string()));
         }
     });
