@@ -2,6 +2,7 @@
 //! checked against this table, and a test compares it with `assets/config.toml`, so that every key is documented.
 
 use super::Dollars;
+use super::reviewers::EMBEDDING_WORDS;
 use crate::domain::{Priority, QuietHours, Scope};
 
 /// Layers that may set a key.
@@ -112,7 +113,7 @@ pub const KEYS: &[SettingKey] = &[
     define_key("resolve.reviewer", SettingType::OptionalText, Trust::User),
     define_key("resolve.follow_ups", SettingType::Count { min: 0, max: 2 }, Trust::User),
     define_key("context.tokens", SettingType::Count { min: 0, max: 130_000 }, Trust::User),
-    define_key("context.embeddings.kind", SettingType::OneOf(&["off", "openai", "ollama"]), Trust::User),
+    define_key("context.embeddings.kind", SettingType::OneOf(EMBEDDING_WORDS), Trust::User),
     define_key("context.embeddings.model", SettingType::OptionalText, Trust::User),
     define_key("context.embeddings.base_url", SettingType::OptionalText, Trust::User),
     define_key("context.embeddings.api_key_env", SettingType::OptionalText, Trust::User),

@@ -16,7 +16,7 @@ use super::settings_file::{self, AllowedKeys, SettingsFile, SymlinkPolicy};
 use super::strictness::ThresholdStrictness;
 use super::{
     BudgetSettings, ColorChoice, ContextSettings, Dollars, EmbeddingSettings, LearningSettings, Paths, PolicySettings,
-    ResolveSettings, RetentionSettings, ReviewerKind, Settings, WatchSettings, WindowSettings, embedded,
+    ResolveSettings, RetentionSettings, Settings, WatchSettings, WindowSettings, embedded,
 };
 use crate::domain::text;
 
@@ -477,12 +477,8 @@ impl SettingsLoader {
             },
             context: ContextSettings {
                 tokens: values.count("context.tokens") as u32,
-                embeddings: match values.text("context.embeddings.kind").as_str() {
-                    "openai" => Some(ReviewerKind::Openai),
-                    "ollama" => Some(ReviewerKind::Ollama),
-                    _ => None,
-                }
-                .map(|kind| {
+                // The word `off` is no kind.
+                embeddings: values.text("context.embeddings.kind").parse().ok().map(|kind| {
                     let said = |field: &str| {
                         Some(values.text(&format!("context.embeddings.{field}"))).filter(|text| !text.is_empty())
                     };

@@ -29,7 +29,9 @@ pub use models::{LongPromptPrice, ModelCatalog, ModelFacts, ModelMatch, ModelPri
 pub use money::Dollars;
 pub use paths::Paths;
 pub use prompts::{Prompt, PromptName, Prompts};
-pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind, ReviewerSettings, SummaryAuthor};
+pub use reviewers::{
+    ApiKeySource, CommandDialect, ModelService, ReviewerKind, ReviewerSettings, ServiceAccess, SummaryAuthor,
+};
 pub use settings_file::{AllowedKeys, overlay_user_file};
 
 use std::collections::BTreeMap;
@@ -153,7 +155,7 @@ pub struct ContextSettings {
 /// Embedding server, configured like a reviewer; see `assets/config.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingSettings {
-    /// `Openai` or `Ollama`.
+    /// One of [`ReviewerKind::WITH_EMBEDDINGS`].
     pub kind: ReviewerKind,
     pub model: String,
     pub base_url: Option<String>,

@@ -394,17 +394,17 @@ impl ModelCatalog {
     /// Returns the facts of a reviewer's model at the place where it is served, with the reviewer's own settings
     /// applied.
     pub fn facts_for_reviewer(&self, reviewer: &ReviewerSettings) -> ModelFacts {
-        let home = reviewer.is_official_service() || reviewer.kind == ReviewerKind::Ollama;
+        let home = reviewer.is_official_service() || reviewer.kind.local_server().is_some();
         let (mut facts, seller) =
             self.resolve_facts(&reviewer.model, if home { reviewer.kind.word() } else { "other" });
         let sold_here = seller.is_none_or(|seller| {
             reviewer.host().is_some_and(|host| seller.hosts.iter().any(|sold| sold.eq_ignore_ascii_case(host)))
         });
-        if reviewer.kind == ReviewerKind::Ollama {
-            // Ollama allocates memory for the context window that a request names, and its own default is small.
+        if let Some(server) = reviewer.kind.local_server() {
+            // The server allocates memory for the context window that a request names, and its own default is small.
             let (asked, _) = self.resolve_facts("", reviewer.kind.word());
             facts.context_window = facts.context_window.min(asked.context_window);
-            facts.price = Some(ModelPrice::free("Ollama"));
+            facts.price = Some(ModelPrice::free(server));
         } else if !sold_here {
             facts.price = None;
         }

@@ -11,63 +11,11 @@ use super::keys::{SettingValue, parse_authority};
 use super::money::Dollars;
 use crate::domain::{Effort, Encoding, Priority};
 
+mod kind;
 mod table;
 
+pub use kind::{EMBEDDING_WORDS, ModelService, ReviewerKind, ServiceAccess};
 pub use table::{FIELDS, ReviewerTable, check_fallbacks, parse_reviewer};
-
-/// Way in which a reviewer is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReviewerKind {
-    Builtin,
-    Openai,
-    OpenaiResponses,
-    Anthropic,
-    Gemini,
-    Ollama,
-    Command,
-}
-
-impl ReviewerKind {
-    const ALL: [(&'static str, Self); 7] = [
-        ("builtin", Self::Builtin),
-        ("openai", Self::Openai),
-        ("openai-responses", Self::OpenaiResponses),
-        ("anthropic", Self::Anthropic),
-        ("gemini", Self::Gemini),
-        ("ollama", Self::Ollama),
-        ("command", Self::Command),
-    ];
-
-    /// Returns the word in the settings.
-    pub fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
-    }
-
-    /// Returns true if the reviewer talks to a model over HTTP.
-    pub fn is_http(self) -> bool {
-        !matches!(self, Self::Builtin | Self::Command)
-    }
-
-    /// Returns the host of the official service for this kind; `None` if there is none.
-    pub fn default_host(self) -> Option<&'static str> {
-        match self {
-            Self::Openai | Self::OpenaiResponses => Some("api.openai.com"),
-            Self::Anthropic => Some("api.anthropic.com"),
-            Self::Gemini => Some("generativelanguage.googleapis.com"),
-            Self::Builtin | Self::Ollama | Self::Command => None,
-        }
-    }
-
-    /// Returns the environment variable that usually holds the key for [`ReviewerKind::default_host`].
-    fn default_key_variable(self) -> Option<&'static str> {
-        match self {
-            Self::Openai | Self::OpenaiResponses => Some("OPENAI_API_KEY"),
-            Self::Anthropic => Some("ANTHROPIC_API_KEY"),
-            Self::Gemini => Some("GEMINI_API_KEY"),
-            Self::Builtin | Self::Ollama | Self::Command => None,
-        }
-    }
-}
 
 /// Command line and output format of an agent program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

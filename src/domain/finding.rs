@@ -66,6 +66,8 @@ macro_rules! word_enum {
 
         impl $name {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// The words of [`Self::ALL`], in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// Returns the word for this value in files, on the command line and on the screen.
             pub const fn word(self) -> &'static str {
@@ -78,8 +80,7 @@ macro_rules! word_enum {
 
             fn from_str(text: &str) -> Result<Self, String> {
                 Self::ALL.iter().copied().find(|value| value.word() == text).ok_or_else(|| {
-                    let words: Vec<&str> = Self::ALL.iter().map(|value| value.word()).collect();
-                    format!("{text:?} is none of {}", words.join(", "))
+                    format!("{text:?} is none of {}", Self::WORDS.join(", "))
                 })
             }
         }

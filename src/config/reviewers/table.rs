@@ -16,10 +16,7 @@ use crate::domain::text;
 
 /// Fields that a table may hold, in the order of `assets/config.toml`.
 pub const FIELDS: &[(&str, SettingType)] = &[
-    (
-        "kind",
-        SettingType::OneOf(&["builtin", "openai", "openai-responses", "anthropic", "gemini", "ollama", "command"]),
-    ),
+    ("kind", SettingType::OneOf(ReviewerKind::WORDS)),
     ("model", SettingType::Text),
     ("base_url", SettingType::Address),
     ("api_key_env", SettingType::Variable),
@@ -145,10 +142,9 @@ impl ReviewerFields<'_> {
     }
 
     fn parse_kind(&self) -> Result<ReviewerKind, ConfigError> {
-        let word = self.text("kind");
-        let kind = ReviewerKind::ALL.iter().find(|(known, _)| word.as_deref() == Some(known)).map(|(_, kind)| *kind);
+        let kind = self.text("kind").and_then(|word| word.parse().ok());
         kind.ok_or_else(|| {
-            let words: Vec<String> = ReviewerKind::ALL.iter().map(|(word, _)| format!("{word:?}")).collect();
+            let words: Vec<String> = ReviewerKind::WORDS.iter().map(|word| format!("{word:?}")).collect();
             self.document.value_error(
                 self.start,
                 &self.key,

@@ -119,15 +119,18 @@ impl RequestClock {
 
 impl HttpChat {
     pub(super) fn new(endpoint: Endpoint, pace: Box<dyn BackoffClock>) -> Result<Self, ChatError> {
-        let wire = wire::from_kind(endpoint.kind);
         let failed = |failure: HttpFailure| failure.into_error(&endpoint.name, endpoint.kind, 1);
+        let Some(wire) = wire::from_kind(endpoint.kind) else {
+            let what = format!("a reviewer of kind {:?} talks to no server", endpoint.kind.word());
+            return Err(failed(HttpFailure::new(ErrorClass::Configuration, what)));
+        };
         if endpoint.model.trim().is_empty() || sanitize_line(&endpoint.model) != endpoint.model {
             let what = format!("{:?} is no name of a model", sanitize_line(&endpoint.model));
             return Err(failed(HttpFailure::new(ErrorClass::Configuration, what)));
         }
         let key = ApiKey::new(endpoint.key.clone());
         let target = ServerUrl::new(endpoint.base_url.as_deref(), wire).map_err(failed)?;
-        if key.expose().is_none() && endpoint.base_url.is_none() && wire.needs_key() {
+        if key.expose().is_none() && endpoint.base_url.is_none() && endpoint.kind.default_key_variable().is_some() {
             return Err(failed(HttpFailure::new(
                 ErrorClass::Auth,
                 format!("{} wants a key and there is none", target.host),

@@ -12,15 +12,14 @@ use std::time::{Duration, Instant};
 use reqwest::Client;
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
+use super::Endpoint;
 use super::api_key::ApiKey;
 use super::failure::{self, HttpFailure, ServerError};
 use super::transport::{self, ServerUrl};
-use super::wire;
-use super::{Endpoint, WireKind};
+use super::wire::{self, WireFormat};
 use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
 use crate::reviewers::chat::ChatError;
@@ -40,6 +39,7 @@ const MAX_RESPONSE_BYTES: usize = 4 << 20;
 /// A client of a server that computes embeddings.
 pub struct Embedder {
     endpoint: Endpoint,
+    wire: &'static dyn WireFormat,
     key: ApiKey,
     target: ServerUrl,
     headers: HeaderMap,
@@ -70,18 +70,18 @@ impl Embedder {
     pub fn open(endpoint: Endpoint) -> Result<Self, ChatError> {
         let failed = |failure: HttpFailure| to_chat_error(failure);
         let wrong = |what: String| failed(HttpFailure::new(ErrorClass::Configuration, what));
-        if !matches!(endpoint.kind, WireKind::OpenaiChat | WireKind::Ollama) {
+        let wire = wire::from_kind(endpoint.kind).filter(|wire| wire.embeddings_request("", &[]).is_some());
+        let Some(wire) = wire else {
             return Err(wrong(format!("a server of kind {:?} makes no vectors", endpoint.kind.word())));
-        }
+        };
         if endpoint.model.trim().is_empty() || sanitize_line(&endpoint.model) != endpoint.model {
             return Err(wrong(format!("{:?} is no name of a model", sanitize_line(&endpoint.model))));
         }
-        let wire = wire::from_kind(endpoint.kind);
         let key = ApiKey::new(endpoint.key.clone());
         let target = ServerUrl::new(endpoint.base_url.as_deref(), wire).map_err(failed)?;
         let headers = transport::build_headers(wire, &key).map_err(failed)?;
         let client = transport::build_client(&endpoint, &target).map_err(failed)?;
-        Ok(Self { endpoint, key, target, headers, client })
+        Ok(Self { endpoint, wire, key, target, headers, client })
     }
 
     /// Returns a name that includes everything the vectors depend on. Vectors with different names cannot be compared.
@@ -135,7 +135,7 @@ impl Embedder {
             while asked.len() < MAX_CONCURRENT_REQUESTS
                 && let Some((batch, texts)) = waiting.next()
             {
-                let (request, count, host) = (self.build_request(texts), texts.len(), self.target.host.clone());
+                let (request, count, host) = (self.build_request(texts)?, texts.len(), self.target.host.clone());
                 let (connect, key) = (self.endpoint.timeouts.connect, self.key.clone());
                 asked.spawn(async move { (batch, count, fetch_body(request, &host, connect, &key).await) });
             }
@@ -148,15 +148,12 @@ impl Embedder {
         }
     }
 
-    fn build_request(&self, texts: &[String]) -> reqwest::RequestBuilder {
-        let (path, body): (&[&str], Value) = match self.endpoint.kind {
-            WireKind::Ollama => {
-                (&["api", "embed"], json!({"model": self.endpoint.model, "input": texts, "truncate": true}))
-            }
-            _ => (&["embeddings"], json!({"model": self.endpoint.model, "input": texts, "encoding_format": "float"})),
-        };
-        let request = self.client.post(self.target.join(path, None)).headers(self.headers.clone());
-        request.timeout(self.endpoint.timeouts.total).body(body.to_string())
+    fn build_request(&self, texts: &[String]) -> Result<reqwest::RequestBuilder, HttpFailure> {
+        let request = self.wire.embeddings_request(&self.endpoint.model, texts);
+        // `open` refuses such a format.
+        let request = request.ok_or_else(|| HttpFailure::new(ErrorClass::Internal, "this server makes no vectors"))?;
+        let sent = self.client.post(self.target.join(request.path, None)).headers(self.headers.clone());
+        Ok(sent.timeout(self.endpoint.timeouts.total).body(request.body.to_string()))
     }
 
     /// Parses the vectors of a response, in the order of the texts.

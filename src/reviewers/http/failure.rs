@@ -9,7 +9,8 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::api_key::ApiKey;
-use super::{WireKind, backoff};
+use super::backoff;
+use crate::config::ReviewerKind;
 use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
 use crate::reviewers::chat::ChatError;
@@ -55,7 +56,7 @@ impl HttpFailure {
 
     /// Converts the failure into the error of the reviewer `name`, with the number of attempts and the next step for
     /// the user.
-    pub fn into_error(self, name: &str, kind: WireKind, attempts: u32) -> ChatError {
+    pub fn into_error(self, name: &str, kind: ReviewerKind, attempts: u32) -> ChatError {
         let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
         let next = match self.class {
             ErrorClass::Auth => {
@@ -353,7 +354,7 @@ mod tests {
     #[test]
     fn what_a_server_says_is_shown_harmless_and_bounded() {
         let body = json!({"error": {"message": format!("\x1b[2Jbad sk-0123456789abcdef\n{}", "x".repeat(10_000))}});
-        let error = failure(401, &body).into_error("mine", WireKind::OpenaiChat, 3);
+        let error = failure(401, &body).into_error("mine", ReviewerKind::Openai, 3);
         assert!(error.summary.starts_with("mine: host refused the key with 401: \u{fffd}[2Jbad [key] xxx"), "{error}");
         assert!(error.summary.ends_with(
             "… (3 attempts); set api_key_env or api_key_cmd of [reviewers.mine] to a key that may use the model"

@@ -26,7 +26,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
 
 pub use api_key::{CredentialSource, read_key};
 pub use backoff::{BackoffClock, SystemBackoffClock};
@@ -34,24 +33,8 @@ pub use client::HttpChat;
 pub use embeddings::Embedder;
 
 use super::chat::ChatError;
+use crate::config::ReviewerKind;
 pub use crate::domain::Effort;
-use crate::domain::word_enum;
-
-word_enum!(
-    /// The API of a server. The words are the values of `kind` in the settings.
-    WireKind {
-        /// `POST chat/completions`; most servers other than OpenAI's speak it too.
-        OpenaiChat = "openai",
-        /// `POST responses`.
-        OpenaiResponses = "openai-responses",
-        /// `POST v1/messages`.
-        Anthropic = "anthropic",
-        /// `POST models/MODEL:streamGenerateContent`.
-        Gemini = "gemini",
-        /// `POST api/chat`.
-        Ollama = "ollama",
-    }
-);
 
 /// Time limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +58,8 @@ impl Default for HttpTimeouts {
 /// A model and its address.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    pub kind: WireKind,
+    /// A kind that talks to a model over HTTP.
+    pub kind: ReviewerKind,
     pub model: String,
     /// The base URL; `None` for the provider's official one. A URL without a path gets the default path of the format
     /// (`/v1`).
@@ -99,7 +83,7 @@ pub struct Endpoint {
 ///
 /// # Errors
 ///
-/// `Configuration` for an unusable address, certificate file or model name; `Auth` if the official service of the
+/// `Configuration` for an unusable address, certificate file or model name, or a kind without a server; `Auth` if the official service of the
 /// provider needs a key and there is none.
 pub fn open(endpoint: Endpoint) -> Result<HttpChat, ChatError> {
     HttpChat::new(endpoint, Box::new(SystemBackoffClock))

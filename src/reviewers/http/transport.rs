@@ -35,8 +35,9 @@ impl ServerUrl {
     /// Class `Configuration` for a URL that is not HTTP, names no host or contains credentials.
     pub fn new(base_url: Option<&str>, wire: &dyn WireFormat) -> Result<Self, HttpFailure> {
         let wrong = |problem: &str| HttpFailure::new(ErrorClass::Configuration, format!("base_url {problem}"));
-        let mut base = Url::parse(base_url.unwrap_or(wire.official_url()))
-            .map_err(|error| wrong(&format!("is no address ({error})")))?;
+        let official = wire.kind().service().map_or("", |service| service.url);
+        let mut base =
+            Url::parse(base_url.unwrap_or(official)).map_err(|error| wrong(&format!("is no address ({error})")))?;
         if !matches!(base.scheme(), "http" | "https") {
             return Err(wrong("is no http or https address"));
         }
@@ -67,7 +68,8 @@ impl ServerUrl {
 
     /// Returns `true` if this is the provider's official service.
     pub fn is_official(&self, wire: &dyn WireFormat) -> bool {
-        Url::parse(wire.official_url()).is_ok_and(|home| home.host_str() == self.base.host_str())
+        let home = wire.kind().service().and_then(|service| Url::parse(service.url).ok());
+        home.is_some_and(|home| home.host_str() == self.base.host_str())
     }
 
     fn is_loopback(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::reviewers::analyzer;
 use crate::reviewers::analyzer::reviewer::{BuiltinReviewer, ReviewedSnapshot};
 use crate::reviewers::chat::{Chat, ChatError};
 use crate::reviewers::command::{self, FolderAccess, Program};
-use crate::reviewers::http::{self, Embedder, Endpoint, HttpTimeouts, WireKind};
+use crate::reviewers::http::{self, Embedder, Endpoint, HttpTimeouts};
 use crate::runner::{BUILTIN_REVIEWER, ReviewerAccess, RunnerError, process};
 
 /// The identity of a reviewer, and the settings that influence its reports.
@@ -109,12 +109,7 @@ pub fn connect(
     paths: &Paths,
     folder: &Path,
 ) -> Result<Box<dyn Chat>, ChatError> {
-    let kind = match settings.kind {
-        ReviewerKind::Openai => WireKind::OpenaiChat,
-        ReviewerKind::OpenaiResponses => WireKind::OpenaiResponses,
-        ReviewerKind::Anthropic => WireKind::Anthropic,
-        ReviewerKind::Gemini => WireKind::Gemini,
-        ReviewerKind::Ollama => WireKind::Ollama,
+    match settings.kind {
         ReviewerKind::Command => {
             return Ok(Box::new(command::open(build_program(name, settings, folder, FolderAccess::Read)?)));
         }
@@ -122,7 +117,8 @@ pub fn connect(
             let text = format!("{name} is the built-in reviewer: it talks to no model");
             return Err(ChatError::new(ErrorClass::Configuration, text));
         }
-    };
+        _ => {}
+    }
     let key = read_reviewer_key(settings)?;
     let timeouts = HttpTimeouts {
         connect: CONNECT_TIMEOUT.min(settings.total_timeout),
@@ -130,7 +126,7 @@ pub fn connect(
         total: settings.total_timeout,
     };
     Ok(Box::new(http::open(Endpoint {
-        kind,
+        kind: settings.kind,
         model: settings.model.clone(),
         base_url: settings.base_url.clone(),
         key,
@@ -155,7 +151,7 @@ pub(in crate::runner) fn open_embeddings(
 ) -> Result<EmbeddingScorer, ChatError> {
     let (reviewer, patience) = (settings.as_reviewer(), settings.timeout);
     let embedder = Embedder::open(Endpoint {
-        kind: if settings.kind == ReviewerKind::Ollama { WireKind::Ollama } else { WireKind::OpenaiChat },
+        kind: settings.kind,
         model: settings.model.clone(),
         base_url: settings.base_url.clone(),
         key: read_reviewer_key(&reviewer)?,

@@ -1,7 +1,7 @@
 //! Streams that are cut at every byte.
 
+use revdeck::config::ReviewerKind;
 use revdeck::domain::{ChatResponse, ErrorClass, StopReason};
-use revdeck::reviewers::http::WireKind;
 use rstest::rstest;
 
 use super::samples::stream;
@@ -35,13 +35,13 @@ fn check(whole: &ChatResponse, got: &ChatResponse, requests: usize, cut: usize) 
 }
 
 #[rstest]
-#[case::openai(WireKind::OpenaiChat, false)]
-#[case::openai_in_chunks(WireKind::OpenaiChat, true)]
-#[case::responses(WireKind::OpenaiResponses, false)]
-#[case::anthropic(WireKind::Anthropic, false)]
-#[case::gemini(WireKind::Gemini, false)]
-#[case::ollama(WireKind::Ollama, false)]
-fn a_stream_cut_anywhere_is_used_as_far_as_it_goes(#[case] kind: WireKind, #[case] in_chunks: bool) {
+#[case::openai(ReviewerKind::Openai, false)]
+#[case::openai_in_chunks(ReviewerKind::Openai, true)]
+#[case::responses(ReviewerKind::OpenaiResponses, false)]
+#[case::anthropic(ReviewerKind::Anthropic, false)]
+#[case::gemini(ReviewerKind::Gemini, false)]
+#[case::ollama(ReviewerKind::Ollama, false)]
+fn a_stream_cut_anywhere_is_used_as_far_as_it_goes(#[case] kind: ReviewerKind, #[case] in_chunks: bool) {
     let body = stream(kind);
     let bytes = match in_chunks {
         true => chunked(&body),
@@ -73,7 +73,7 @@ fn a_stream_cut_anywhere_is_used_as_far_as_it_goes(#[case] kind: WireKind, #[cas
 #[case::no_text("data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n", ErrorClass::Network)]
 fn a_stream_that_always_breaks_is_given_up(#[case] body: &str, #[case] class: ErrorClass) {
     let server = Server::new(vec![streamed(body); 5]);
-    let (error, notes) = ask(&mut server.chat(WireKind::OpenaiChat));
+    let (error, notes) = ask(&mut server.chat(ReviewerKind::Openai));
     let error = error.expect_err("nothing to use");
     assert_eq!(error.class, class, "{error}");
     assert!(error.summary.contains("(3 attempts)"), "{error}");
@@ -87,7 +87,7 @@ fn half_a_report_is_kept_and_half_a_question_is_not() {
         let text = if kept { "" } else { r#""content":"Look.","# };
         let body = format!("data: {{\"choices\":[{{\"delta\":{{{text}\"tool_calls\":[{call}]}}}}]}}\n\n");
         let server = Server::new(vec![streamed(&body)]);
-        let mut endpoint = server.endpoint(WireKind::OpenaiChat);
+        let mut endpoint = server.endpoint(ReviewerKind::Openai);
         endpoint.attempts = 1;
         let response = ask(&mut open(endpoint)).0.expect("something to use");
         assert_eq!(response.stop, StopReason::Interrupted);

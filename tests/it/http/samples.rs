@@ -1,7 +1,7 @@
 //! One answer in each wire format, as the real services stream it: a thought, text with multi-byte characters, two
 //! calls, token counts.
 
-use revdeck::reviewers::http::WireKind;
+use revdeck::config::ReviewerKind;
 use serde_json::{Value, json};
 
 use super::server::events;
@@ -12,13 +12,14 @@ pub const SECOND: &str = r#"{"findings":[{"line":1},{"line":2}]}"#;
 
 /// Returns the stream of a format: 100 input tokens (60 cached) and 30 output tokens (20 reasoning, if the format
 /// reports them).
-pub fn stream(kind: WireKind) -> String {
+pub fn stream(kind: ReviewerKind) -> String {
     match kind {
-        WireKind::OpenaiChat => openai_chat(),
-        WireKind::OpenaiResponses => named(&openai_responses()),
-        WireKind::Anthropic => named(&anthropic()),
-        WireKind::Gemini => events(&gemini()).replace('\n', "\r\n"),
-        WireKind::Ollama => ollama(),
+        ReviewerKind::Openai => openai_chat(),
+        ReviewerKind::OpenaiResponses => named(&openai_responses()),
+        ReviewerKind::Anthropic => named(&anthropic()),
+        ReviewerKind::Gemini => events(&gemini()).replace('\n', "\r\n"),
+        ReviewerKind::Ollama => ollama(),
+        ReviewerKind::Builtin | ReviewerKind::Command => unreachable!("{kind} talks to no server"),
     }
 }
 

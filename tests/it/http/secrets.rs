@@ -1,8 +1,9 @@
 //! Key handling: one header carries the key, and it appears in no other place.
 
+use revdeck::config::ReviewerKind;
 use revdeck::domain::ErrorClass;
 use revdeck::reviewers::chat::Chat;
-use revdeck::reviewers::http::{CredentialSource, Endpoint, WireKind, open, open_with, read_key};
+use revdeck::reviewers::http::{CredentialSource, Endpoint, open, open_with, read_key};
 use rstest::rstest;
 use serde_json::json;
 
@@ -23,7 +24,7 @@ const PART: &str = "0123456789";
 #[case::far_behind("401 Unauthorized", json!({ "error": { "message": format!("{}{KEY}", "x ".repeat(140)) } }).to_string())]
 fn errors_do_not_show_it(#[case] status: &str, #[case] body: String) {
     let server = Server::new(vec![reply(status, "text/plain", &[], &body); 3]);
-    let mut chat = server.chat(WireKind::OpenaiChat);
+    let mut chat = server.chat(ReviewerKind::Openai);
     let (failed, notes) = ask(&mut chat);
     let failed = failed.expect_err("no answer");
     let shown = format!("{failed} {failed:?} {:?} {chat:?}", notes.seen);
@@ -41,7 +42,7 @@ fn answers_do_not_hold_it() {
         json!({ "choices": [{ "delta": { "tool_calls": [call], "reasoning_content": KEY }, "finish_reason": "tool_calls" }] }),
     ]);
     let server = Server::new(vec![streamed(&body)]);
-    let response = ask(&mut server.chat(WireKind::OpenaiChat)).0.expect("an answer");
+    let response = ask(&mut server.chat(ReviewerKind::Openai)).0.expect("an answer");
     assert_eq!(response.text, "Your key is [key], [key].");
     let journaled = serde_json::to_string(&response).expect("JSON");
     assert!(!journaled.contains(PART), "{journaled}");
@@ -50,7 +51,7 @@ fn answers_do_not_hold_it() {
 #[test]
 fn an_endpoint_does_not_show_it() {
     let server = Server::new(Vec::new());
-    let endpoint = server.endpoint(WireKind::Anthropic);
+    let endpoint = server.endpoint(ReviewerKind::Anthropic);
     assert!(!format!("{endpoint:?}").contains(PART));
     assert!(!format!("{:?}", super::server::open(endpoint)).contains(PART));
 }
@@ -61,7 +62,7 @@ fn it_does_not_follow_to_another_host() {
     for status in ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
         let target = format!("http://127.0.0.1:{}/v1/", thief.port);
         let server = Server::new(vec![reply(status, "text/plain", &[("location", &target)], "")]);
-        let failed = ask(&mut server.chat(WireKind::OpenaiChat)).0.expect_err("no answer");
+        let failed = ask(&mut server.chat(ReviewerKind::Openai)).0.expect_err("no answer");
         assert_eq!(failed.class, ErrorClass::Configuration);
         assert!(failed.summary.contains(&format!("redirects to {target}, which is not followed")), "{failed}");
     }
@@ -71,25 +72,25 @@ fn it_does_not_follow_to_another_host() {
 #[test]
 fn without_a_key_none_is_sent() {
     let server = Server::new(vec![error("401 Unauthorized", &json!({}))]);
-    let mut endpoint = server.endpoint(WireKind::OpenaiChat);
+    let mut endpoint = server.endpoint(ReviewerKind::Openai);
     endpoint.key = Some("".into());
     let failed = ask(&mut super::server::open(endpoint)).0.expect_err("no answer");
     assert!(failed.summary.contains("wants a key"), "{failed}");
     assert_eq!(server.requests()[0].header("authorization"), None);
 }
 
-fn at_home(kind: WireKind) -> Endpoint {
+fn at_home(kind: ReviewerKind) -> Endpoint {
     Endpoint { base_url: None, key: None, ..Server::new(Vec::new()).endpoint(kind) }
 }
 
 #[test]
 fn a_service_that_wants_a_key_is_not_asked_without() {
-    for kind in [WireKind::OpenaiChat, WireKind::OpenaiResponses, WireKind::Anthropic, WireKind::Gemini] {
+    for kind in [ReviewerKind::Openai, ReviewerKind::OpenaiResponses, ReviewerKind::Anthropic, ReviewerKind::Gemini] {
         let failed = open(at_home(kind)).expect_err("no key");
         assert_eq!(failed.class, ErrorClass::Auth);
         assert!(failed.summary.contains("api_key_env"), "{failed}");
     }
-    assert!(open(at_home(WireKind::Ollama)).is_ok());
+    assert!(open(at_home(ReviewerKind::Ollama)).is_ok());
 }
 
 #[rstest]
@@ -102,7 +103,7 @@ fn a_service_that_wants_a_key_is_not_asked_without() {
 #[case::hostile_model(|endpoint: &mut Endpoint| endpoint.model = "a\x1b[2J".into(), "no name of a model")]
 #[case::hostile_key(|endpoint: &mut Endpoint| endpoint.key = Some(format!("{KEY}\r\nx: y").into()), "no header can carry")]
 fn settings_that_cannot_be_used(#[case] change: fn(&mut Endpoint), #[case] says: &str) {
-    let mut endpoint = Server::new(Vec::new()).endpoint(WireKind::OpenaiChat);
+    let mut endpoint = Server::new(Vec::new()).endpoint(ReviewerKind::Openai);
     change(&mut endpoint);
     let failed = open_with(endpoint, Box::new(Quick::default())).expect_err("an error");
     assert!(failed.summary.starts_with("mine: ") && failed.summary.contains(says), "{failed}");
@@ -113,7 +114,7 @@ fn settings_that_cannot_be_used(#[case] change: fn(&mut Endpoint), #[case] says:
 fn from_a_command_to_the_header() {
     let server = Server::new(vec![streamed("data: [DONE]\n\n")]);
     let key = read_key(&CredentialSource::Command(format!("echo '{KEY}'")), &|_| None).expect("a key");
-    let mut chat = open(Endpoint { key, ..server.endpoint(WireKind::Gemini) }).expect("a chat");
+    let mut chat = open(Endpoint { key, ..server.endpoint(ReviewerKind::Gemini) }).expect("a chat");
     chat.respond(&request(), &mut Notes::default()).expect("an empty answer");
     assert_eq!(server.requests()[0].header("x-goog-api-key"), Some(KEY));
     assert!(!server.requests()[0].line.contains(KEY), "not in the address");

@@ -8,9 +8,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use revdeck::config::ReviewerKind;
 use revdeck::domain::{ChatMessage, ChatRequest, ChatResponse, ToolSpec};
 use revdeck::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress};
-use revdeck::reviewers::http::{BackoffClock, Endpoint, HttpChat, HttpTimeouts, WireKind, open_with};
+use revdeck::reviewers::http::{BackoffClock, Endpoint, HttpChat, HttpTimeouts, open_with};
 use serde_json::{Value, json};
 
 /// A key that may appear only in the header.
@@ -97,7 +98,7 @@ impl Server {
         self.gone.recv_timeout(Duration::from_secs(20)).is_ok()
     }
 
-    pub fn endpoint(&self, kind: WireKind) -> Endpoint {
+    pub fn endpoint(&self, kind: ReviewerKind) -> Endpoint {
         Endpoint {
             kind,
             model: "the-model".to_owned(),
@@ -116,7 +117,7 @@ impl Server {
         }
     }
 
-    pub fn chat(&self, kind: WireKind) -> HttpChat {
+    pub fn chat(&self, kind: ReviewerKind) -> HttpChat {
         open(self.endpoint(kind))
     }
 }

@@ -7,8 +7,9 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 use std::time::Duration;
 
+use revdeck::config::ReviewerKind;
 use revdeck::domain::ErrorClass;
-use revdeck::reviewers::http::{Endpoint, HttpChat, WireKind};
+use revdeck::reviewers::http::{Endpoint, HttpChat};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -16,7 +17,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::samples::{TEXT, stream};
 use super::server::{Act, Server, Stream, ask, open, streamed};
 
-const KIND: WireKind = WireKind::OpenaiChat;
+const KIND: ReviewerKind = ReviewerKind::Openai;
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/http/testdata").join(name)

@@ -3,16 +3,17 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
+use revdeck::config::ReviewerKind;
 use revdeck::domain::{ErrorClass, StopReason};
 use revdeck::reviewers::chat::{Chat, ChatProgress};
-use revdeck::reviewers::http::{HttpTimeouts, WireKind, open_with};
+use revdeck::reviewers::http::{HttpTimeouts, open_with};
 use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::samples::{TEXT, stream};
 use super::server::{Act, Notes, Quick, Server, ask, error, open, reply, request, streamed};
 
-const KIND: WireKind = WireKind::OpenaiChat;
+const KIND: ReviewerKind = ReviewerKind::Openai;
 
 #[rstest]
 #[case::key("401 Unauthorized", json!({ "error": { "message": "Incorrect API key" } }), ErrorClass::Auth, 1, "api_key_env")]
@@ -228,21 +229,21 @@ fn nonsense_within_an_answer_ends_it() {
 
 #[test]
 fn unknown_events_are_passed_over() {
-    for kind in WireKind::ALL {
-        let sample = stream(*kind);
+    for kind in ReviewerKind::http_kinds() {
+        let sample = stream(kind);
         let strange = match kind {
-            WireKind::Ollama => "{\"strange\":{\"very\":[1]}}\n{\"message\":7}\n".to_owned(),
+            ReviewerKind::Ollama => "{\"strange\":{\"very\":[1]}}\n{\"message\":7}\n".to_owned(),
             _ => "event: strange\ndata: {\"type\":\"strange\",\"delta\":[]}\n\ndata: [1,2]\n\ndata: 3\n\nid: 4\n\n"
                 .to_owned(),
         };
         let mut body = strange.clone();
-        let separator = if *kind == WireKind::Ollama { "\n" } else { "\n\n" };
+        let separator = if kind == ReviewerKind::Ollama { "\n" } else { "\n\n" };
         for event in sample.replace("\r\n", "\n").split_inclusive(separator) {
             body.push_str(event);
             body.push_str(&strange);
         }
         let server = Server::new(vec![streamed(&body)]);
-        let response = ask(&mut server.chat(*kind)).0.expect("an answer");
+        let response = ask(&mut server.chat(kind)).0.expect("an answer");
         assert_eq!(
             (response.text.as_str(), response.calls.len(), response.stop),
             (TEXT, 2, StopReason::Tools),
@@ -254,7 +255,7 @@ fn unknown_events_are_passed_over() {
 #[test]
 fn an_error_within_a_stream() {
     let overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
-    let kind = WireKind::Anthropic;
+    let kind = ReviewerKind::Anthropic;
     let server = Server::new(vec![streamed(overloaded), streamed(&stream(kind))]);
     assert_eq!(ask(&mut server.chat(kind)).0.expect("the second time").text, TEXT);
     assert_eq!(server.requests().len(), 2);

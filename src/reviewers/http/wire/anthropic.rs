@@ -10,17 +10,18 @@ use super::super::response_builder::{ResponseBuilder, ToolCallIndex};
 use super::super::transport::ServerUrl;
 use super::{
     EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
-    WireKind, arguments_to_object, items_at, number_at, str_at, wrap_opaque,
+    arguments_to_object, items_at, number_at, str_at, wrap_opaque,
 };
+use crate::config::ReviewerKind;
 use crate::domain::{ChatMessage, ChatRequest, StopReason, ToolCall, Usage};
 
 pub struct Anthropic;
 
-const KIND: WireKind = WireKind::Anthropic;
+const KIND: ReviewerKind = ReviewerKind::Anthropic;
 
 impl WireFormat for Anthropic {
-    fn official_url(&self) -> &'static str {
-        "https://api.anthropic.com"
+    fn kind(&self) -> ReviewerKind {
+        KIND
     }
 
     fn default_path(&self) -> &'static str {

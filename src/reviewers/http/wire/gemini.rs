@@ -8,20 +8,21 @@ use super::super::response_builder::{ResponseBuilder, is_generated_id};
 use super::super::transport::ServerUrl;
 use super::{
     EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
-    WireKind, arguments_to_object, arguments_to_string, items_at, number_at, str_at, wrap_opaque,
+    arguments_to_object, arguments_to_string, items_at, number_at, str_at, wrap_opaque,
 };
+use crate::config::ReviewerKind;
 use crate::domain::{ChatMessage, ChatRequest, StopReason, ToolCall, Usage};
 
 pub struct Gemini;
 
-const KIND: WireKind = WireKind::Gemini;
+const KIND: ReviewerKind = ReviewerKind::Gemini;
 /// Placeholder for the signature of a first call without one, when another model made the call or its answer broke off.
 /// Google documents it. Models since Gemini 3 reject a call without a signature.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 impl WireFormat for Gemini {
-    fn official_url(&self) -> &'static str {
-        "https://generativelanguage.googleapis.com/v1beta"
+    fn kind(&self) -> ReviewerKind {
+        KIND
     }
 
     fn default_path(&self) -> &'static str {

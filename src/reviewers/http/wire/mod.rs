@@ -15,11 +15,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::Effort;
 use super::failure::ServerError;
 use super::response_builder::{ResponseBuilder, ResponseTooLarge};
 use super::sse::Framing;
 use super::transport::ServerUrl;
-use super::{Effort, WireKind};
+use crate::config::ReviewerKind;
 use crate::domain::{ChatRequest, ToolCall};
 
 /// A field of a request that a server may not know, and that a request can omit.
@@ -67,7 +68,7 @@ impl RequestOptions<'_> {
 
     /// Returns the opaque items that the model of this request gave. Skips the items of another model: a reviewer may
     /// be replaced in the middle of a conversation.
-    pub fn opaque_items<'b>(&self, kind: WireKind, opaque: &'b [Value]) -> impl Iterator<Item = &'b Value> {
+    pub fn opaque_items<'b>(&self, kind: ReviewerKind, opaque: &'b [Value]) -> impl Iterator<Item = &'b Value> {
         let wanted = !self.unsupported.contains(&OptionalField::OpaqueReasoning);
         opaque
             .iter()
@@ -85,8 +86,8 @@ impl RequestOptions<'_> {
 
 /// A wire format.
 pub trait WireFormat: Send + Sync {
-    /// Returns the URL of the provider's official service.
-    fn official_url(&self) -> &'static str;
+    /// Returns the kind whose servers speak the format.
+    fn kind(&self) -> ReviewerKind;
 
     /// Returns the path that is added to a base URL without a path.
     fn default_path(&self) -> &'static str;
@@ -103,11 +104,6 @@ pub trait WireFormat: Send + Sync {
         ("authorization", "Bearer ")
     }
 
-    /// Returns `true` if the official service rejects requests without a key.
-    fn needs_key(&self) -> bool {
-        true
-    }
-
     fn framing(&self) -> Framing {
         Framing::Events
     }
@@ -119,6 +115,19 @@ pub trait WireFormat: Send + Sync {
     /// Returns the optional fields. Each has phrases in lower case; a server's complaint about the field contains one
     /// of the phrases.
     fn optional_fields(&self) -> &'static [(OptionalField, &'static [&'static str])];
+
+    /// Returns the request for embedding vectors of texts; `None` if servers of this format compute none.
+    fn embeddings_request(&self, _model: &str, _texts: &[String]) -> Option<EmbeddingsRequest> {
+        None
+    }
+}
+
+/// A request for embedding vectors.
+#[derive(Debug)]
+pub struct EmbeddingsRequest {
+    /// Segments of the path below the base URL.
+    pub path: &'static [&'static str],
+    pub body: Value,
 }
 
 /// A reader of the events of one answer.
@@ -144,15 +153,16 @@ impl From<ResponseTooLarge> for EventError {
     }
 }
 
-/// Returns the format of a kind.
-pub fn from_kind(kind: WireKind) -> &'static dyn WireFormat {
-    match kind {
-        WireKind::OpenaiChat => &openai_chat::OpenaiChat,
-        WireKind::OpenaiResponses => &openai_responses::OpenaiResponses,
-        WireKind::Anthropic => &anthropic::Anthropic,
-        WireKind::Gemini => &gemini::Gemini,
-        WireKind::Ollama => &ollama::Ollama,
-    }
+/// Returns the format of a kind; `None` for kinds that talk to no server.
+pub fn from_kind(kind: ReviewerKind) -> Option<&'static dyn WireFormat> {
+    Some(match kind {
+        ReviewerKind::Builtin | ReviewerKind::Command => return None,
+        ReviewerKind::Openai => &openai_chat::OpenaiChat,
+        ReviewerKind::OpenaiResponses => &openai_responses::OpenaiResponses,
+        ReviewerKind::Anthropic => &anthropic::Anthropic,
+        ReviewerKind::Gemini => &gemini::Gemini,
+        ReviewerKind::Ollama => &ollama::Ollama,
+    })
 }
 
 /// Phrases of several servers for a model that takes no tools. The word "tool" alone is not enough: errors about the
@@ -214,6 +224,6 @@ fn arguments_to_json_text(call: &ToolCall) -> String {
 }
 
 /// Wraps an item that a provider wants back, for [`RequestOptions::opaque_items`].
-fn wrap_opaque(kind: WireKind, model: &str, item: Value) -> Value {
+fn wrap_opaque(kind: ReviewerKind, model: &str, item: Value) -> Value {
     json!({ "wire": kind.word(), "model": model, "item": item })
 }

@@ -9,22 +9,23 @@ use super::super::sse::Framing;
 use super::super::transport::ServerUrl;
 use super::openai_chat::build_tool;
 use super::{
-    EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
-    WireKind, arguments_to_object, arguments_to_string, items_at, number_at, str_at, wrap_opaque,
+    EmbeddingsRequest, EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader,
+    WireFormat, arguments_to_object, arguments_to_string, items_at, number_at, str_at, wrap_opaque,
 };
+use crate::config::ReviewerKind;
 use crate::domain::{ChatMessage, ChatRequest, StopReason, Usage};
 
 pub struct Ollama;
 
-const KIND: WireKind = WireKind::Ollama;
+const KIND: ReviewerKind = ReviewerKind::Ollama;
 /// Minimum window to request. A change of the window size makes Ollama load the model again.
 const MIN_WINDOW_TOKENS: u64 = 16_384;
 /// Bytes of code and JSON per token. The number is low on purpose, so that the window is rather too large.
 const BYTES_PER_TOKEN: u64 = 3;
 
 impl WireFormat for Ollama {
-    fn official_url(&self) -> &'static str {
-        "http://127.0.0.1:11434"
+    fn kind(&self) -> ReviewerKind {
+        KIND
     }
 
     fn default_path(&self) -> &'static str {
@@ -33,10 +34,6 @@ impl WireFormat for Ollama {
 
     fn request_url(&self, target: &ServerUrl, _: &RequestOptions<'_>) -> reqwest::Url {
         target.join(&["api", "chat"], None)
-    }
-
-    fn needs_key(&self) -> bool {
-        false
     }
 
     fn framing(&self) -> Framing {
@@ -80,6 +77,11 @@ impl WireFormat for Ollama {
             (OptionalField::Effort, &["does not support think", "think value", "think level"]),
             (OptionalField::Stream, NO_STREAM_PHRASES),
         ]
+    }
+
+    fn embeddings_request(&self, model: &str, texts: &[String]) -> Option<EmbeddingsRequest> {
+        let body = json!({ "model": model, "input": texts, "truncate": true });
+        Some(EmbeddingsRequest { path: &["api", "embed"], body })
     }
 }
 

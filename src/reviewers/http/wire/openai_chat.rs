@@ -9,18 +9,19 @@ use super::super::failure::ServerError;
 use super::super::response_builder::{ResponseBuilder, ToolCallIndex};
 use super::super::transport::ServerUrl;
 use super::{
-    EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
-    WireKind, arguments_to_json_text, arguments_to_string, items_at, number_at, str_at, wrap_opaque,
+    EmbeddingsRequest, EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader,
+    WireFormat, arguments_to_json_text, arguments_to_string, items_at, number_at, str_at, wrap_opaque,
 };
+use crate::config::ReviewerKind;
 use crate::domain::{ChatMessage, ChatRequest, StopReason, ToolSpec, Usage};
 
 pub struct OpenaiChat;
 
-const KIND: WireKind = WireKind::OpenaiChat;
+const KIND: ReviewerKind = ReviewerKind::Openai;
 
 impl WireFormat for OpenaiChat {
-    fn official_url(&self) -> &'static str {
-        "https://api.openai.com/v1"
+    fn kind(&self) -> ReviewerKind {
+        KIND
     }
 
     fn default_path(&self) -> &'static str {
@@ -76,6 +77,11 @@ impl WireFormat for OpenaiChat {
             (OptionalField::DefaultLimitName, &["max_tokens", "max_completion_tokens"]),
             (OptionalField::Tools, NO_TOOLS_PHRASES),
         ]
+    }
+
+    fn embeddings_request(&self, model: &str, texts: &[String]) -> Option<EmbeddingsRequest> {
+        let body = json!({ "model": model, "input": texts, "encoding_format": "float" });
+        Some(EmbeddingsRequest { path: &["embeddings"], body })
     }
 }
 

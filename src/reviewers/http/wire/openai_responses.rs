@@ -10,17 +10,18 @@ use super::super::response_builder::{ResponseBuilder, ToolCallIndex};
 use super::super::transport::ServerUrl;
 use super::{
     EventError, NO_STREAM_PHRASES, NO_TOOLS_PHRASES, OptionalField, RequestOptions, ResponseReader, WireFormat,
-    WireKind, arguments_to_json_text, items_at, number_at, str_at, wrap_opaque,
+    arguments_to_json_text, items_at, number_at, str_at, wrap_opaque,
 };
+use crate::config::ReviewerKind;
 use crate::domain::{ChatMessage, ChatRequest, StopReason, Usage};
 
 pub struct OpenaiResponses;
 
-const KIND: WireKind = WireKind::OpenaiResponses;
+const KIND: ReviewerKind = ReviewerKind::OpenaiResponses;
 
 impl WireFormat for OpenaiResponses {
-    fn official_url(&self) -> &'static str {
-        "https://api.openai.com/v1"
+    fn kind(&self) -> ReviewerKind {
+        KIND
     }
 
     fn default_path(&self) -> &'static str {

@@ -38,9 +38,22 @@ fn request() -> ChatRequest {
     }
 }
 
-fn body(kind: WireKind, model: &str, effort: Option<Effort>, left_out: &[OptionalField]) -> Value {
+fn format_of(kind: ReviewerKind) -> &'static dyn WireFormat {
+    from_kind(kind).expect("a kind that talks to a server")
+}
+
+#[test]
+fn each_kind_with_a_service_has_its_format() {
+    for kind in ReviewerKind::ALL {
+        assert_eq!(from_kind(*kind).map(WireFormat::kind), kind.is_http().then_some(*kind), "{kind}");
+        let embeds = from_kind(*kind).is_some_and(|wire| wire.embeddings_request("m", &[]).is_some());
+        assert_eq!(embeds, ReviewerKind::WITH_EMBEDDINGS.contains(kind), "{kind}");
+    }
+}
+
+fn body(kind: ReviewerKind, model: &str, effort: Option<Effort>, left_out: &[OptionalField]) -> Value {
     let left_out = left_out.iter().copied().collect();
-    from_kind(kind).build_body(
+    format_of(kind).build_body(
         &request(),
         &RequestOptions { model, effort, window: Some(65_536), is_official: true, unsupported: &left_out },
     )
@@ -49,7 +62,7 @@ fn body(kind: WireKind, model: &str, effort: Option<Effort>, left_out: &[Optiona
 #[test]
 fn openai_chat() {
     assert_eq!(
-        body(WireKind::OpenaiChat, "gpt", Some(Effort::High), &[]),
+        body(ReviewerKind::Openai, "gpt", Some(Effort::High), &[]),
         json!({
             "model": "gpt",
             "messages": [
@@ -80,7 +93,7 @@ fn openai_chat() {
         OptionalField::DefaultLimitName,
         OptionalField::Tools,
     ];
-    let body = body(WireKind::OpenaiChat, "gpt", Some(Effort::High), &least);
+    let body = body(ReviewerKind::Openai, "gpt", Some(Effort::High), &least);
     let fields: Vec<&str> = body.as_object().expect("an object").keys().map(String::as_str).collect();
     assert_eq!(fields, ["model", "messages", "stream", "max_tokens"]);
     assert_eq!(body["stream"], false);
@@ -89,7 +102,7 @@ fn openai_chat() {
 #[test]
 fn openai_responses() {
     assert_eq!(
-        body(WireKind::OpenaiResponses, "gpt", Some(Effort::Low), &[]),
+        body(ReviewerKind::OpenaiResponses, "gpt", Some(Effort::Low), &[]),
         json!({
             "model": "gpt",
             "instructions": "You review.",
@@ -120,7 +133,7 @@ fn openai_responses() {
 fn anthropic() {
     let mark = json!({ "type": "ephemeral" });
     assert_eq!(
-        body(WireKind::Anthropic, "claude-haiku-4-5", None, &[]),
+        body(ReviewerKind::Anthropic, "claude-haiku-4-5", None, &[]),
         json!({
             "model": "claude-haiku-4-5",
             "max_tokens": 4096,
@@ -143,14 +156,14 @@ fn anthropic() {
             "temperature": 0.5,
         })
     );
-    let without = body(WireKind::Anthropic, "claude-haiku-4-5", None, &[OptionalField::CacheControl]);
+    let without = body(ReviewerKind::Anthropic, "claude-haiku-4-5", None, &[OptionalField::CacheControl]);
     assert!(!without.to_string().contains("cache_control"));
 }
 
 #[test]
 fn gemini() {
     assert_eq!(
-        body(WireKind::Gemini, "gemini-3-pro", None, &[]),
+        body(ReviewerKind::Gemini, "gemini-3-pro", None, &[]),
         json!({
             "contents": [
                 { "role": "user", "parts": [{ "text": "The task." }] },
@@ -180,7 +193,7 @@ fn gemini() {
 #[test]
 fn ollama() {
     assert_eq!(
-        body(WireKind::Ollama, "qwen3:8b", Some(Effort::Low), &[]),
+        body(ReviewerKind::Ollama, "qwen3:8b", Some(Effort::Low), &[]),
         json!({
             "model": "qwen3:8b",
             "messages": [
@@ -207,9 +220,9 @@ fn ollama() {
     let unknown =
         RequestOptions { model: "m", effort: None, window: None, is_official: true, unsupported: &BTreeSet::new() };
     let mut request = request();
-    assert_eq!(from_kind(WireKind::Ollama).build_body(&request, &unknown)["options"]["num_ctx"], 16_384);
+    assert_eq!(format_of(ReviewerKind::Ollama).build_body(&request, &unknown)["options"]["num_ctx"], 16_384);
     request.system = "x".repeat(120_000);
-    assert_eq!(from_kind(WireKind::Ollama).build_body(&request, &unknown)["options"]["num_ctx"], 65_536);
+    assert_eq!(format_of(ReviewerKind::Ollama).build_body(&request, &unknown)["options"]["num_ctx"], 65_536);
 }
 
 #[rstest]
@@ -230,7 +243,7 @@ fn anthropic_effort(#[case] model: &str, #[case] effort: Option<Value>, #[case] 
         is_official: true,
         unsupported: &BTreeSet::new(),
     };
-    let body = from_kind(WireKind::Anthropic).build_body(&request, &ask);
+    let body = format_of(ReviewerKind::Anthropic).build_body(&request, &ask);
     assert_eq!(body.pointer("/output_config/effort").cloned(), effort);
     assert_eq!(body.get("thinking").cloned(), thinking);
     assert_eq!(body.get("temperature").is_some(), thinking.is_none());
@@ -238,23 +251,23 @@ fn anthropic_effort(#[case] model: &str, #[case] effort: Option<Value>, #[case] 
 
 #[test]
 fn a_budget_to_think_with_needs_the_thoughts_before_calls() {
-    assert_eq!(body(WireKind::Anthropic, "claude-sonnet-4-0", Some(Effort::High), &[]).get("thinking"), None);
+    assert_eq!(body(ReviewerKind::Anthropic, "claude-sonnet-4-0", Some(Effort::High), &[]).get("thinking"), None);
 }
 
 #[rstest]
 #[case("gemini-2.5-pro", json!({ "thinkingBudget": 8192 }))]
 #[case("gemini-3-pro-preview", json!({ "thinkingLevel": "MEDIUM" }))]
 fn gemini_effort(#[case] model: &str, #[case] thinking: Value) {
-    let body = body(WireKind::Gemini, model, Some(Effort::Medium), &[]);
+    let body = body(ReviewerKind::Gemini, model, Some(Effort::Medium), &[]);
     assert_eq!(body["generationConfig"]["thinkingConfig"], thinking);
     let signed = body.to_string().contains("skip_thought_signature_validator");
     assert_eq!(signed, model.contains("gemini-3"));
 }
 
 /// Returns the answer that these events produce.
-fn answer(kind: WireKind, events: &[Value]) -> ChatResponse {
+fn answer(kind: ReviewerKind, events: &[Value]) -> ChatResponse {
     let mut answer = ResponseBuilder::default();
-    let mut reader = from_kind(kind).new_reader("m");
+    let mut reader = format_of(kind).new_reader("m");
     for event in events {
         reader.read_event(event, &mut answer).expect("events without an error");
     }
@@ -262,33 +275,33 @@ fn answer(kind: WireKind, events: &[Value]) -> ChatResponse {
 }
 
 #[rstest]
-#[case::openai(WireKind::OpenaiChat, json!({ "usage": {
+#[case::openai(ReviewerKind::Openai, json!({ "usage": {
     "prompt_tokens": 100, "prompt_tokens_details": { "cached_tokens": 60 },
     "completion_tokens": 30, "completion_tokens_details": { "reasoning_tokens": 20 }, "total_tokens": 130,
 } }), [100, 60, 10, 20])]
-#[case::xai(WireKind::OpenaiChat, json!({ "usage": {
+#[case::xai(ReviewerKind::Openai, json!({ "usage": {
     "prompt_tokens": 100, "completion_tokens": 30, "completion_tokens_details": { "reasoning_tokens": 20 }, "total_tokens": 150,
 } }), [100, 0, 30, 20])]
-#[case::deepseek(WireKind::OpenaiChat, json!({ "usage": {
+#[case::deepseek(ReviewerKind::Openai, json!({ "usage": {
     "prompt_tokens": 100, "prompt_cache_hit_tokens": 64, "completion_tokens": 30,
 } }), [100, 64, 30, 0])]
-#[case::nonsense(WireKind::OpenaiChat, json!({ "usage": {
+#[case::nonsense(ReviewerKind::Openai, json!({ "usage": {
     "prompt_tokens": -5, "completion_tokens": "many", "completion_tokens_details": { "reasoning_tokens": u64::MAX }, "total_tokens": 1.5,
 } }), [0, 0, 0, 0])]
-#[case::responses(WireKind::OpenaiResponses, json!({ "type": "response.completed", "response": { "status": "completed", "usage": {
+#[case::responses(ReviewerKind::OpenaiResponses, json!({ "type": "response.completed", "response": { "status": "completed", "usage": {
     "input_tokens": 100, "input_tokens_details": { "cached_tokens": 60 },
     "output_tokens": 30, "output_tokens_details": { "reasoning_tokens": 20 },
 } } }), [100, 60, 10, 20])]
-#[case::anthropic(WireKind::Anthropic, json!({ "type": "message_delta", "usage": {
+#[case::anthropic(ReviewerKind::Anthropic, json!({ "type": "message_delta", "usage": {
     "input_tokens": 10, "cache_creation_input_tokens": 30, "cache_read_input_tokens": 60,
     "output_tokens": 30, "output_tokens_details": { "thinking_tokens": 20 },
 } }), [100, 60, 10, 20])]
-#[case::gemini(WireKind::Gemini, json!({ "usageMetadata": {
+#[case::gemini(ReviewerKind::Gemini, json!({ "usageMetadata": {
     "promptTokenCount": 90, "toolUsePromptTokenCount": 10, "cachedContentTokenCount": 60,
     "candidatesTokenCount": 10, "thoughtsTokenCount": 20, "totalTokenCount": 130,
 } }), [100, 60, 10, 20])]
-#[case::ollama(WireKind::Ollama, json!({ "done": true, "prompt_eval_count": 100, "eval_count": 30 }), [100, 0, 30, 0])]
-fn tokens_are_counted_once(#[case] kind: WireKind, #[case] event: Value, #[case] counts: [u64; 4]) {
+#[case::ollama(ReviewerKind::Ollama, json!({ "done": true, "prompt_eval_count": 100, "eval_count": 30 }), [100, 0, 30, 0])]
+fn tokens_are_counted_once(#[case] kind: ReviewerKind, #[case] event: Value, #[case] counts: [u64; 4]) {
     let [input, cached, output, reasoning] = counts;
     assert_eq!(answer(kind, &[event]).usage, Usage { input, cached, output, reasoning });
 }
@@ -298,21 +311,21 @@ fn counts_of_anthropic_are_totals() {
     let start = json!({ "type": "message_start", "message": { "usage": { "input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 1 } } });
     let delta = json!({ "type": "message_delta", "usage": { "input_tokens": 0, "output_tokens": 25 } });
     assert_eq!(
-        answer(WireKind::Anthropic, &[start, delta]).usage,
+        answer(ReviewerKind::Anthropic, &[start, delta]).usage,
         Usage { input: 100, cached: 90, output: 25, reasoning: 0 }
     );
 }
 
 #[rstest]
-#[case(WireKind::OpenaiChat, "/choices/0/finish_reason", &[
+#[case(ReviewerKind::Openai, "/choices/0/finish_reason", &[
     ("stop", StopReason::Done), ("length", StopReason::Length), ("content_filter", StopReason::Refused), ("whim", StopReason::Unknown)])]
-#[case(WireKind::Anthropic, "/delta/stop_reason", &[
+#[case(ReviewerKind::Anthropic, "/delta/stop_reason", &[
     ("end_turn", StopReason::Done), ("stop_sequence", StopReason::Done), ("max_tokens", StopReason::Length),
     ("model_context_window_exceeded", StopReason::Length), ("refusal", StopReason::Refused), ("pause_turn", StopReason::Unknown)])]
-#[case(WireKind::Gemini, "/candidates/0/finishReason", &[
+#[case(ReviewerKind::Gemini, "/candidates/0/finishReason", &[
     ("STOP", StopReason::Done), ("MAX_TOKENS", StopReason::Length), ("SAFETY", StopReason::Refused), ("MALFORMED_FUNCTION_CALL", StopReason::Unknown)])]
-#[case(WireKind::Ollama, "/done_reason", &[("stop", StopReason::Done), ("length", StopReason::Length), ("load", StopReason::Unknown)])]
-fn stops(#[case] kind: WireKind, #[case] place: &str, #[case] reasons: &[(&str, StopReason)]) {
+#[case(ReviewerKind::Ollama, "/done_reason", &[("stop", StopReason::Done), ("length", StopReason::Length), ("load", StopReason::Unknown)])]
+fn stops(#[case] kind: ReviewerKind, #[case] place: &str, #[case] reasons: &[(&str, StopReason)]) {
     for (reason, stop) in reasons {
         let mut event = json!({
             "type": "message_delta", "delta": { "stop_reason": "" },
@@ -332,7 +345,7 @@ fn stops(#[case] kind: WireKind, #[case] place: &str, #[case] reasons: &[(&str, 
 fn stops_of_responses(#[case] status: &str, #[case] details: Value, #[case] stop: StopReason) {
     let event =
         json!({ "type": "response.completed", "response": { "status": status, "incomplete_details": details } });
-    assert_eq!(answer(WireKind::OpenaiResponses, &[event]).stop, stop);
+    assert_eq!(answer(ReviewerKind::OpenaiResponses, &[event]).stop, stop);
 }
 
 #[test]
@@ -341,15 +354,15 @@ fn refusals_in_words_are_refusals() {
         json!({ "choices": [{ "delta": { "refusal": "I will " } }] }),
         json!({ "choices": [{ "delta": { "refusal": "not." }, "finish_reason": "stop" }] }),
     ];
-    let response = answer(WireKind::OpenaiChat, &events);
+    let response = answer(ReviewerKind::Openai, &events);
     assert_eq!((response.stop, response.text.as_str()), (StopReason::Refused, "I will not."));
     let events = [
         json!({ "type": "response.refusal.delta", "delta": "No." }),
         json!({ "type": "response.completed", "response": { "status": "completed" } }),
     ];
-    assert_eq!(answer(WireKind::OpenaiResponses, &events).stop, StopReason::Refused);
+    assert_eq!(answer(ReviewerKind::OpenaiResponses, &events).stop, StopReason::Refused);
     let blocked = json!({ "promptFeedback": { "blockReason": "SAFETY" } });
-    assert_eq!(answer(WireKind::Gemini, &[blocked]).stop, StopReason::Refused);
+    assert_eq!(answer(ReviewerKind::Gemini, &[blocked]).stop, StopReason::Refused);
 }
 
 #[test]
@@ -360,14 +373,14 @@ fn calls_of_gemini_in_the_openai_format_share_an_index() {
         json!({ "choices": [{ "delta": { "tool_calls": [{ "index": 0, "id": id, "function": function, "extra_content": signature }] } }] })
     };
     let stop = json!({ "choices": [{ "finish_reason": "tool_calls" }] });
-    let response = answer(WireKind::OpenaiChat, &[call("a", "x"), call("b", "y"), stop]);
+    let response = answer(ReviewerKind::Openai, &[call("a", "x"), call("b", "y"), stop]);
     let paths: Vec<&str> = response.calls.iter().map(|call| call.arguments.as_str()).collect();
     assert_eq!(paths, [r#"{"path":"x"}"#, r#"{"path":"y"}"#]);
     let mut request = request();
     request.messages = vec![response.to_message()];
     let left_out = BTreeSet::new();
     let ask = RequestOptions { model: "m", effort: None, window: None, is_official: false, unsupported: &left_out };
-    let body = from_kind(WireKind::OpenaiChat).build_body(&request, &ask);
+    let body = format_of(ReviewerKind::Openai).build_body(&request, &ask);
     assert_eq!(body["messages"][1]["tool_calls"][1]["extra_content"]["google"]["thought_signature"], "sig-b");
     assert_eq!(body["max_tokens"], 4096, "the old name, for servers other than OpenAI's");
 }
@@ -376,7 +389,7 @@ fn calls_of_gemini_in_the_openai_format_share_an_index() {
 fn thoughts_of_openrouter_are_put_together() {
     let delta = |details: Value| json!({ "choices": [{ "delta": { "reasoning_details": details } }] });
     let response = answer(
-        WireKind::OpenaiChat,
+        ReviewerKind::Openai,
         &[
             delta(json!([{ "type": "reasoning.text", "index": 0, "text": "Hm", "signature": null }])),
             delta(json!([{ "type": "reasoning.text", "index": 0, "text": "m.", "signature": "s" }])),
@@ -395,24 +408,25 @@ fn thoughts_of_openrouter_are_put_together() {
 
 #[test]
 fn thoughts_go_back_to_the_model_that_had_them() {
-    let given = |kind: WireKind, model: &str| wrap_opaque(kind, model, json!({ "type": "thinking", "signature": "s" }));
+    let given =
+        |kind: ReviewerKind, model: &str| wrap_opaque(kind, model, json!({ "type": "thinking", "signature": "s" }));
     let opaque = [
-        given(WireKind::Anthropic, "m"),
-        given(WireKind::Anthropic, "another"),
-        given(WireKind::OpenaiResponses, "m"),
+        given(ReviewerKind::Anthropic, "m"),
+        given(ReviewerKind::Anthropic, "another"),
+        given(ReviewerKind::OpenaiResponses, "m"),
         json!("nonsense"),
     ];
     for (left_out, given) in [(BTreeSet::new(), 1), (BTreeSet::from([OptionalField::OpaqueReasoning]), 0)] {
         let ask = RequestOptions { model: "m", effort: None, window: None, is_official: true, unsupported: &left_out };
-        assert_eq!(ask.opaque_items(WireKind::Anthropic, &opaque).count(), given);
+        assert_eq!(ask.opaque_items(ReviewerKind::Anthropic, &opaque).count(), given);
     }
 }
 
 #[test]
 fn what_is_not_known_is_passed_over() {
-    for kind in WireKind::ALL {
+    for kind in ReviewerKind::http_kinds() {
         let mut answer = ResponseBuilder::default();
-        let mut reader = from_kind(*kind).new_reader("m");
+        let mut reader = format_of(kind).new_reader("m");
         for event in [
             json!(null),
             json!(7),
@@ -433,20 +447,20 @@ fn what_is_not_known_is_passed_over() {
 #[test]
 fn an_error_in_a_stream_is_one() {
     for (kind, event) in [
-        (WireKind::OpenaiChat, json!({ "error": { "message": "oops" } })),
-        (WireKind::OpenaiChat, json!({ "object": "error", "message": "oops" })),
-        (WireKind::OpenaiChat, json!({ "choices": [{ "error": { "code": 502 }, "finish_reason": "error" }] })),
-        (WireKind::OpenaiResponses, json!({ "type": "error", "message": "oops" })),
+        (ReviewerKind::Openai, json!({ "error": { "message": "oops" } })),
+        (ReviewerKind::Openai, json!({ "object": "error", "message": "oops" })),
+        (ReviewerKind::Openai, json!({ "choices": [{ "error": { "code": 502 }, "finish_reason": "error" }] })),
+        (ReviewerKind::OpenaiResponses, json!({ "type": "error", "message": "oops" })),
         (
-            WireKind::OpenaiResponses,
+            ReviewerKind::OpenaiResponses,
             json!({ "type": "response.failed", "response": { "status": "failed", "error": { "code": "server_error" } } }),
         ),
-        (WireKind::Anthropic, json!({ "type": "error", "error": { "type": "overloaded_error" } })),
-        (WireKind::Gemini, json!({ "error": { "code": 503 } })),
-        (WireKind::Gemini, json!([{ "error": { "code": 503 } }])),
-        (WireKind::Ollama, json!({ "error": "oops" })),
+        (ReviewerKind::Anthropic, json!({ "type": "error", "error": { "type": "overloaded_error" } })),
+        (ReviewerKind::Gemini, json!({ "error": { "code": 503 } })),
+        (ReviewerKind::Gemini, json!([{ "error": { "code": 503 } }])),
+        (ReviewerKind::Ollama, json!({ "error": "oops" })),
     ] {
-        let read = from_kind(kind).new_reader("m").read_event(&event, &mut ResponseBuilder::default());
+        let read = format_of(kind).new_reader("m").read_event(&event, &mut ResponseBuilder::default());
         assert!(matches!(read, Err(EventError::Server(_))), "{kind}: {event}");
     }
 }
@@ -535,18 +549,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn no_events_make_a_reader_stumble(events in prop::collection::vec(events(), 1..12)) {
-        for kind in WireKind::ALL {
+        for kind in ReviewerKind::http_kinds() {
             let mut answer = ResponseBuilder::default();
-            let mut reader = from_kind(*kind).new_reader("m");
+            let mut reader = format_of(kind).new_reader("m");
             for event in &events {
                 let _ = reader.read_event(event, &mut answer);
             }
             // Any answer can be sent back to any provider.
             let mut request = request();
             request.messages.push(answer.into_response(&ApiKey::new(None)).to_message());
-            for other in WireKind::ALL {
+            for other in ReviewerKind::http_kinds() {
                 let ask = RequestOptions { model: "m", effort: None, window: None, is_official: true, unsupported: &BTreeSet::new() };
-                let _ = from_kind(*other).build_body(&request, &ask);
+                let _ = format_of(other).build_body(&request, &ask);
             }
         }
     }
