@@ -12,10 +12,8 @@
 //! requests. A failed program is not run again: agents retry by themselves, and a second run costs as much as the
 //! first.
 
-mod claude;
-mod codex;
+mod dialect;
 mod error_text;
-mod gemini;
 pub mod invoke;
 mod json_access;
 mod lines;

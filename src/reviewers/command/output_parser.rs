@@ -7,10 +7,11 @@
 
 use serde_json::Value;
 
+use super::CommandDialect;
+use super::dialect::{claude, codex, gemini};
 use super::json_access::{str_field, u64_field};
 use super::lines::{BoundedLines, MAX_LINE_BYTES};
 use super::transcript::AgentTranscript;
-use super::{CommandDialect, claude, codex, gemini};
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 

@@ -9,9 +9,9 @@
 
 use serde_json::Value;
 
-use super::error_text;
-use super::json_access::{str_at, str_field, u64_field};
-use super::transcript::AgentTranscript;
+use super::super::error_text;
+use super::super::json_access::{str_at, str_field, u64_field};
+use super::super::transcript::AgentTranscript;
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 
