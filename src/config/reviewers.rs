@@ -11,44 +11,13 @@ use super::keys::{SettingValue, parse_authority};
 use super::money::Dollars;
 use crate::domain::{Effort, Encoding, Priority};
 
+mod dialect;
 mod kind;
 mod table;
 
+pub use dialect::CommandDialect;
 pub use kind::{EMBEDDING_WORDS, ModelService, ReviewerKind, ServiceAccess};
 pub use table::{FIELDS, ReviewerTable, check_fallbacks, parse_reviewer};
-
-/// Command line and output format of an agent program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommandDialect {
-    /// Claude Code.
-    Claude,
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// Prompt on standard input; text or revdeck's own events on standard output. revdeck adds no arguments to the
-    /// user's command.
-    Plain,
-}
-
-impl CommandDialect {
-    const ALL: [(&'static str, Self); 4] =
-        [("claude", Self::Claude), ("codex", Self::Codex), ("gemini", Self::Gemini), ("plain", Self::Plain)];
-
-    /// Returns the word in the settings.
-    pub fn word(self) -> &'static str {
-        Self::ALL.iter().find(|(_, dialect)| *dialect == self).map_or("", |(word, _)| word)
-    }
-
-    fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, dialect)| *dialect)
-    }
-
-    /// Returns the dialect for a program path, by its file name.
-    pub fn from_program(program: &str) -> Self {
-        let file = program.rsplit(['/', '\\']).next().unwrap_or(program).to_lowercase();
-        Self::from_word(file.split('.').next().unwrap_or_default()).unwrap_or(Self::Plain)
-    }
-}
 
 /// Author of the summary of messages that slide out of the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -137,7 +137,7 @@ fn the_folder_of_a_snapshot_keeps_agents_from_what_it_says_to_them() {
     }
     test.commit("one");
     let repo = revdeck::git::Repo::discover(&test.repo()).expect("a repository");
-    let made = repo.create_checkout("HEAD", &test.home().join("c"), &command::AGENT_SETTINGS_PATHS, &|| false);
+    let made = repo.create_checkout("HEAD", &test.home().join("c"), &command::agent_settings_paths(), &|| false);
     let made = made.expect("a checkout").expect("nobody cancelled it");
     assert_eq!((made.files, made.left_out), (2, 5));
 }

@@ -133,6 +133,7 @@ pub const EMBEDDING_WORDS: &[&str] = &{
 
 #[cfg(test)]
 mod tests {
+    use super::super::CommandDialect;
     use super::*;
 
     #[test]
@@ -153,15 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_names_every_kind_and_every_key() {
-        for (file, text, start) in [
-            ("docs/reviewers.md", include_str!("../../../docs/reviewers.md"), "| `kind` |"),
-            ("assets/config.toml", include_str!("../../../assets/config.toml"), "# kind = "),
+    fn the_documentation_names_every_kind_dialect_and_key() {
+        for (file, text, [kinds, dialects]) in [
+            ("docs/reviewers.md", include_str!("../../../docs/reviewers.md"), ["| `kind` |", "| `dialect` |"]),
+            ("assets/config.toml", include_str!("../../../assets/config.toml"), ["# kind = ", "# dialect = "]),
         ] {
-            let list = text.lines().find(|line| line.starts_with(start)).expect("a list of the kinds");
-            let words: Vec<&str> = list.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
-            for kind in ReviewerKind::ALL {
-                assert!(words.contains(&kind.word()), "{file}: {kind} is missing: {list}");
+            for (start, expected) in [(kinds, ReviewerKind::WORDS), (dialects, CommandDialect::WORDS)] {
+                let list = text.lines().find(|line| line.starts_with(start)).expect("a list");
+                let words: Vec<&str> = list.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
+                for word in expected {
+                    assert!(words.contains(word), "{file}: {word} is missing: {list}");
+                }
             }
             for variable in ReviewerKind::ALL.iter().filter_map(|kind| kind.default_key_variable()) {
                 assert!(text.contains(variable), "{file}: {variable} is missing");

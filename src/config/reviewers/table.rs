@@ -12,7 +12,7 @@ use super::super::keys::{SettingType, SettingValue};
 use super::super::money::Dollars;
 use super::super::settings_file::{SettingsFile, parse_value};
 use super::{CommandDialect, ReviewerKind, ReviewerSettings, SummaryAuthor};
-use crate::domain::text;
+use crate::domain::{Effort, text};
 
 /// Fields that a table may hold, in the order of `assets/config.toml`.
 pub const FIELDS: &[(&str, SettingType)] = &[
@@ -23,8 +23,8 @@ pub const FIELDS: &[(&str, SettingType)] = &[
     ("api_key_cmd", SettingType::Text),
     ("ca_file", SettingType::Text),
     ("command", SettingType::Program),
-    ("dialect", SettingType::OneOf(&["claude", "codex", "gemini", "plain"])),
-    ("effort", SettingType::OneOf(&["none", "minimal", "low", "medium", "high", "xhigh", "max"])),
+    ("dialect", SettingType::OneOf(CommandDialect::WORDS)),
+    ("effort", SettingType::OneOf(Effort::WORDS)),
     ("context_window", SettingType::Count { min: 4000, max: 10_000_000 }),
     ("max_output", SettingType::Count { min: 256, max: 1_000_000 }),
     ("encoding", SettingType::OneOf(&["o200k_base", "cl100k_base"])),
@@ -166,7 +166,7 @@ impl ReviewerFields<'_> {
             // A relative path starts from the settings file's folder, because no other folder stays the same.
             ca_file: self.text("ca_file").map(|file| self.document.path.with_file_name("").join(file)),
             command: self.list("command"),
-            dialect: self.text("dialect").and_then(|word| CommandDialect::from_word(&word)),
+            dialect: self.text("dialect").and_then(|word| word.parse().ok()),
             effort: self.text("effort").and_then(|word| word.parse().ok()),
             context_window: self.count("context_window"),
             max_output: self.count("max_output"),

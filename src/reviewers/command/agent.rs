@@ -3,11 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
+use super::arguments::{AgentOptions, build_arguments};
+use super::dialect::{self, AgentDialect};
 use super::invoke::{FindProgramError, build_environment, find_program};
 use super::output_parser::{AgentOutput, OutputParser};
 use super::process::{AgentCommand, AgentProcess, ProcessEvent};
 use super::supervisor::ProcessReport;
-use super::{CommandDialect, FolderAccess, Program, error_text, prompt};
+use super::{FolderAccess, Program, error_text, prompt};
 use crate::domain::{ChatRequest, ChatResponse, ErrorClass, StopReason};
 use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
 
@@ -71,12 +73,17 @@ impl Agent {
         Self { program, ending: None }
     }
 
+    fn dialect(&self) -> &'static dyn AgentDialect {
+        dialect::from_setting(self.program.dialect)
+    }
+
     fn build_command(&self, request: &ChatRequest) -> Result<AgentCommand, ChatError> {
-        let Program { words, dialect, model, effort, folder, access, environment: extra, .. } = &self.program;
+        let Program { words, model, effort, folder, access, environment: extra, .. } = &self.program;
+        let dialect = self.dialect();
         let Some((program, arguments)) = words.split_first() else {
             return Err(self.build_error(ErrorClass::Configuration, "has no `command` in its settings".to_owned()));
         };
-        let environment = build_environment(std::env::vars_os(), folder, *dialect, extra);
+        let environment = build_environment(std::env::vars_os(), folder, dialect, extra);
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let program = find_program(program, path.as_deref().unwrap_or(OsStr::new("")))
             .map_err(|missing| self.missing_program_error(program, &missing, path.as_deref()))?;
@@ -84,10 +91,11 @@ impl Agent {
             let what = format!("its folder {} is gone; start the review again", folder.display());
             return Err(self.build_error(ErrorClass::Internal, what));
         }
+        let options = AgentOptions { model: model.as_deref(), effort: effort.as_deref(), access: *access };
         Ok(AgentCommand {
             supervisor: self.program.supervisor.clone(),
             program,
-            arguments: dialect.build_arguments(arguments, model.as_deref(), effort.as_deref(), *access),
+            arguments: build_arguments(dialect, arguments, &options),
             folder: folder.clone(),
             environment,
             prompt: prompt::render(request),
@@ -100,7 +108,7 @@ impl Agent {
         mut running: AgentProcess,
         watch: &mut dyn ChatObserver,
     ) -> Result<AgentOutcome, ChatError> {
-        let mut listener = OutputParser::new(self.program.dialect);
+        let mut listener = OutputParser::new(self.dialect());
         let (mut errors, mut read) = (Vec::new(), 0);
         let began = Instant::now();
         let (mut last, mut ended) = (began, None);
@@ -171,7 +179,7 @@ impl Agent {
                 _ if said.is_truncated => StopReason::Length,
                 _ if !well => StopReason::Interrupted,
                 Some(stop) => stop,
-                None if dialect == CommandDialect::Plain => StopReason::Done,
+                None if !dialect.writes_events() => StopReason::Done,
                 // The program ended well but reported no stop reason.
                 None => StopReason::Unknown,
             };
@@ -199,9 +207,7 @@ impl Agent {
             (AgentExit::Exited(0), None) if well && said.stop == Some(StopReason::Refused) => {
                 (ErrorClass::Refused, "it refused".to_owned())
             }
-            (AgentExit::Exited(0), None)
-                if dialect != CommandDialect::Plain && said.events == 0 && !stray.is_empty() =>
-            {
+            (AgentExit::Exited(0), None) if dialect.writes_events() && said.events == 0 && !stray.is_empty() => {
                 let first = error_text::find_error_line(&stray).unwrap_or_default();
                 let what = format!("what it writes are no events but {:?}", error_text::to_one_line(&first));
                 (ErrorClass::Malformed, what)
@@ -209,9 +215,9 @@ impl Agent {
             (AgentExit::Exited(0), None) => (ErrorClass::Malformed, "it ended without an answer".to_owned()),
             (_, None) => {
                 let words = error_text::find_error_line(&errors).or_else(|| error_text::find_error_line(&stray));
-                let class = match (dialect, &words) {
-                    (CommandDialect::Plain, _) | (_, None) => ErrorClass::Reviewer,
-                    (_, Some(words)) => error_text::classify(0, words),
+                let class = match &words {
+                    Some(words) if dialect.writes_events() => error_text::classify(0, words),
+                    _ => ErrorClass::Reviewer,
                 };
                 (class, self.describe_exit(&end, words.as_deref(), &errors))
             }
@@ -257,21 +263,15 @@ impl Agent {
             FindProgramError::NotThere(path) => format!("there is no program {}", path.display()),
             FindProgramError::NotExecutable(path) => format!("{} is no program that may be executed", path.display()),
         };
-        let install = match self.program.dialect {
-            CommandDialect::Claude => "npm install -g @anthropic-ai/claude-code",
-            CommandDialect::Codex => "npm install -g @openai/codex",
-            CommandDialect::Gemini => "npm install -g @google/gemini-cli",
-            CommandDialect::Plain => "",
-        };
-        let advice = match missing {
-            FindProgramError::NotInPath if !install.is_empty() => {
+        let advice = match (missing, self.dialect().install_command()) {
+            (FindProgramError::NotInPath, Some(install)) => {
                 format!("install it (`{install}`), or name it with its path")
             }
-            FindProgramError::NotInPath | FindProgramError::NotThere(_) => {
+            (FindProgramError::NotInPath | FindProgramError::NotThere(_), _) => {
                 "install it, or correct `command` in its settings".to_owned()
             }
-            FindProgramError::Relative => "correct `command` in its settings".to_owned(),
-            FindProgramError::NotExecutable(_) => {
+            (FindProgramError::Relative, _) => "correct `command` in its settings".to_owned(),
+            (FindProgramError::NotExecutable(_), _) => {
                 "`chmod +x` makes it one, or correct `command` in its settings".to_owned()
             }
         };
@@ -280,7 +280,7 @@ impl Agent {
 
     fn build_error(&self, class: ErrorClass, what: String) -> ChatError {
         let program = self.program.words.first().map(|program| error_text::to_one_line(program)).unwrap_or_default();
-        let advice = error_text::advice(class, self.program.dialect);
+        let advice = error_text::advice(class, self.dialect());
         ChatError::new(class, format!("{}: {program} {what}; {advice}", self.program.name))
     }
 }
@@ -291,8 +291,7 @@ impl AgentOutcome {
     fn is_answer(&self) -> bool {
         let said = &self.transcript.said;
         let failed = !matches!(self.end, AgentExit::Exited(0));
-        let is_complaint =
-            failed && self.transcript.dialect == CommandDialect::Plain && !said.text.contains(['{', '[']);
+        let is_complaint = failed && !self.transcript.dialect.writes_events() && !said.text.contains(['{', '[']);
         !said.text.trim().is_empty() && !is_complaint
     }
 }

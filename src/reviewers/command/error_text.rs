@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 
-use super::CommandDialect;
+use super::dialect::AgentDialect;
 use crate::domain::{ErrorClass, text};
 
 /// Maximum length of a program's words in an error message.
@@ -116,23 +116,16 @@ fn has_phrase(words: &str, sign: &str) -> bool {
 }
 
 /// Returns what the user can do about the error.
-pub fn advice(class: ErrorClass, dialect: CommandDialect) -> &'static str {
-    match (class, dialect) {
-        (ErrorClass::Auth, CommandDialect::Claude) => {
-            "start `claude` once and log in with /login, or set ANTHROPIC_API_KEY"
-        }
-        (ErrorClass::Auth, CommandDialect::Codex) => "run `codex login`, or set CODEX_API_KEY",
-        (ErrorClass::Auth, CommandDialect::Gemini) => "start `gemini` once and log in, or set GEMINI_API_KEY",
-        (ErrorClass::Auth, CommandDialect::Plain) => "log in with the program itself",
-        (ErrorClass::Quota, _) => "look at the account's plan, or review with another reviewer",
-        (ErrorClass::RateLimit | ErrorClass::Overloaded, _) => "try again later, or review with another reviewer",
-        (ErrorClass::ContextTooLong, _) => "review less at once, or with a model that has a larger window",
-        (ErrorClass::Network, _) => "see whether this machine reaches the provider (proxy, certificates)",
-        (ErrorClass::Configuration, CommandDialect::Plain) => "look at `command` in its settings",
-        (ErrorClass::Configuration, _) => "look at `command` and `model` in its settings, and update the program",
-        (ErrorClass::Malformed, CommandDialect::Claude | CommandDialect::Codex | CommandDialect::Gemini) => {
-            "try again, and update the program when it happens again"
-        }
+pub fn advice(class: ErrorClass, dialect: &dyn AgentDialect) -> &'static str {
+    match class {
+        ErrorClass::Auth => dialect.login_advice(),
+        ErrorClass::Quota => "look at the account's plan, or review with another reviewer",
+        ErrorClass::RateLimit | ErrorClass::Overloaded => "try again later, or review with another reviewer",
+        ErrorClass::ContextTooLong => "review less at once, or with a model that has a larger window",
+        ErrorClass::Network => "see whether this machine reaches the provider (proxy, certificates)",
+        ErrorClass::Configuration if !dialect.writes_events() => "look at `command` in its settings",
+        ErrorClass::Configuration => "look at `command` and `model` in its settings, and update the program",
+        ErrorClass::Malformed if dialect.writes_events() => "try again, and update the program when it happens again",
         _ => "run it by hand to see more",
     }
 }

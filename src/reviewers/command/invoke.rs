@@ -1,170 +1,15 @@
-//! Finds the program of an agent and builds its arguments and its environment.
+//! Finds the program of an agent and builds its environment.
 //!
 //! - Nothing in the reviewed code decides which program runs.
-//! - The options restrict an agent to reading, or to writing files of its folder for a fix. They disable other tools,
-//!   and settings, hooks and servers from the folder.
 
 use std::env::split_paths;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::{CommandDialect, FolderAccess};
+use super::dialect::{self, AgentDialect};
 
-/// Files and folders with which a repository tells agents which commands to run, where to send data or what to do.
-///
-/// Claude Code and Codex have options to ignore them. Gemini CLI obeys all of them in a trusted folder, and in an
-/// untrusted folder it does not work without a terminal. Therefore [`crate::git::Repo::create_checkout`] leaves them
-/// out of the checkout. The diff still shows what a change does to them.
-pub const AGENT_SETTINGS_PATHS: [&str; 13] = [
-    ".agents",
-    ".claude",
-    ".codex",
-    ".cursor",
-    ".env",
-    ".env.local",
-    ".gemini",
-    ".mcp.json",
-    "AGENTS.md",
-    "AGENTS.override.md",
-    "CLAUDE.local.md",
-    "CLAUDE.md",
-    "GEMINI.md",
-];
-
-/// Variables that an agent's session sets for its commands. An agent that revdeck starts would take them for its own.
-const SESSION_VARIABLES: [&str; 9] = [
-    "AI_AGENT",
-    "CLAUDECODE",
-    "CLAUDE_CODE_CHILD_SESSION",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_EXECPATH",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_CODE_SSE_PORT",
-    "CLAUDE_EFFORT",
-    "OLDPWD",
-];
-
-const CLAUDE_OPTIONS: &[&[&str]] = &[
-    &["-p"],
-    &["--output-format", "stream-json"],
-    &["--verbose"],
-    &["--include-partial-messages"],
-    &["--strict-mcp-config"],
-    &["--setting-sources", "user"],
-    &["--disable-slash-commands"],
-    &["--no-session-persistence"],
-];
-const CODEX_OPTIONS: &[&[&str]] = &[
-    &["--skip-git-repo-check"],
-    &["--ephemeral"],
-    &["--color", "never"],
-    &["-c", "project_doc_max_bytes=0"],
-    &["-c", "web_search=\"disabled\""],
-];
-const GEMINI_OPTIONS: &[&[&str]] = &[
-    &["--output-format", "stream-json"],
-    // No server and no extension has this name.
-    &["--allowed-mcp-server-names", "none"],
-    &["--extensions", "none"],
-    &["-p", "Do what the text from standard input says."],
-];
-
-const CLAUDE_READ_OPTIONS: &[&[&str]] = &[&["--permission-mode", "plan"], &["--tools", "Read,Grep,Glob"]];
-/// Edits of files in the folder are accepted. Every other permission request is refused, because there is no terminal.
-const CLAUDE_WRITE_OPTIONS: &[&[&str]] =
-    &[&["--permission-mode", "acceptEdits"], &["--tools", "Read,Grep,Glob,Edit,Write"]];
-const CODEX_READ_OPTIONS: &[&[&str]] = &[&["--sandbox", "read-only"]];
-/// The sandbox allows writes in the folder. Its default would allow the folders for temporary files too.
-const CODEX_WRITE_OPTIONS: &[&[&str]] = &[
-    &["--sandbox", "workspace-write"],
-    &["-c", "sandbox_workspace_write.exclude_slash_tmp=true"],
-    &["-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true"],
-];
-const GEMINI_READ_OPTIONS: &[&[&str]] = &[&["--approval-mode", "plan"]];
-const GEMINI_WRITE_OPTIONS: &[&[&str]] = &[&["--approval-mode", "auto_edit"]];
-
-/// Alternative names of options.
-const OPTION_ALIASES: [(&str, &str); 8] = [
-    ("-p", "--print"),
-    ("-p", "--prompt"),
-    ("--output-format", "-o"),
-    ("--sandbox", "-s"),
-    ("--extensions", "-e"),
-    ("--model", "-m"),
-    ("--tools", "--allowedTools"),
-    ("--tools", "--allowed-tools"),
-];
-
-impl CommandDialect {
-    /// Builds the arguments: the user's arguments first, then the options that make the program a reviewer. An option
-    /// that the user gave is not added again.
-    pub fn build_arguments(
-        self,
-        theirs: &[String],
-        model: Option<&str>,
-        effort: Option<&str>,
-        access: FolderAccess,
-    ) -> Vec<String> {
-        let mut arguments = theirs.to_vec();
-        let mut add = |option: &[&str]| {
-            if !is_given(theirs, option) {
-                arguments.extend(option.iter().map(|&word| word.to_owned()));
-            }
-        };
-        let model = model.filter(|model| !model.is_empty());
-        let with_model = |add: &mut dyn FnMut(&[&str])| {
-            if let Some(model) = model {
-                add(&["--model", model]);
-            }
-        };
-        match self {
-            Self::Claude => {
-                CLAUDE_OPTIONS.iter().for_each(|option| add(option));
-                let may = if access == FolderAccess::Write { CLAUDE_WRITE_OPTIONS } else { CLAUDE_READ_OPTIONS };
-                may.iter().for_each(|option| add(option));
-                with_model(&mut add);
-                if let Some(effort) = effort {
-                    add(&["--effort", effort]);
-                }
-            }
-            Self::Codex => {
-                add(&["exec"]);
-                add(&["--json"]);
-                let may = if access == FolderAccess::Write { CODEX_WRITE_OPTIONS } else { CODEX_READ_OPTIONS };
-                may.iter().for_each(|option| add(option));
-                CODEX_OPTIONS.iter().for_each(|option| add(option));
-                with_model(&mut add);
-                if let Some(effort) = effort {
-                    add(&["-c", &format!("model_reasoning_effort={effort:?}")]);
-                }
-                // The prompt is on standard input.
-                add(&["-"]);
-            }
-            Self::Gemini => {
-                let may = if access == FolderAccess::Write { GEMINI_WRITE_OPTIONS } else { GEMINI_READ_OPTIONS };
-                may.iter().for_each(|option| add(option));
-                GEMINI_OPTIONS.iter().for_each(|option| add(option));
-                with_model(&mut add);
-            }
-            Self::Plain => {}
-        }
-        arguments
-    }
-}
-
-/// Returns `true` if the user's arguments contain the option. For `-c key=value` the key is compared.
-fn is_given(theirs: &[String], option: &[&str]) -> bool {
-    let name = match option {
-        ["-c", pair] => pair.split('=').next().unwrap_or_default(),
-        [name, ..] => name,
-        [] => return true,
-    };
-    let aliases = OPTION_ALIASES.iter().filter(|(option, _)| *option == name).map(|(_, alias)| *alias);
-    let mut names = aliases.chain([name]);
-    names.any(|name| {
-        theirs.iter().any(|word| word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
-    })
-}
+/// Variables that sessions of several agents, or a shell, set for their commands.
+const SESSION_VARIABLES: [&str; 2] = ["AI_AGENT", "OLDPWD"];
 
 /// The reason why a program cannot be started.
 #[derive(Debug, PartialEq, Eq)]
@@ -221,13 +66,16 @@ fn is_executable(file: &Path) -> Option<bool> {
 pub fn build_environment(
     ours: impl Iterator<Item = (OsString, OsString)>,
     folder: &Path,
-    dialect: CommandDialect,
+    program: &dyn AgentDialect,
     extra: &[(OsString, OsString)],
 ) -> Vec<(OsString, OsString)> {
     let is_kept = |name: &OsStr| {
         let name = name.to_string_lossy();
         // All variables of git are removed: they name the repository, the index or the settings of the caller.
-        !name.starts_with("REVDECK_") && !name.starts_with("GIT_") && !SESSION_VARIABLES.contains(&name.as_ref())
+        !name.starts_with("REVDECK_")
+            && !name.starts_with("GIT_")
+            && !SESSION_VARIABLES.contains(&name.as_ref())
+            && !dialect::all().any(|agent| agent.session_variables().contains(&name.as_ref()))
     };
     let mut environment: Vec<_> = ours.filter(|(name, _)| is_kept(name)).collect();
     let mut set = |name: &OsStr, value: &OsStr| {
@@ -244,9 +92,8 @@ pub fn build_environment(
     ] {
         set(name.as_ref(), value.as_ref());
     }
-    if dialect == CommandDialect::Gemini {
-        // Safe because of `AGENT_SETTINGS_PATHS`.
-        set("GEMINI_CLI_TRUST_WORKSPACE".as_ref(), "true".as_ref());
+    for (name, value) in program.environment() {
+        set(name.as_ref(), value.as_ref());
     }
     set("PWD".as_ref(), folder.as_os_str());
     if let Some(above) = folder.parent() {
@@ -265,71 +112,9 @@ pub fn build_environment(
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
+    use super::super::dialect::from_setting;
     use super::*;
-
-    fn render_arguments(dialect: CommandDialect, theirs: &[&str]) -> String {
-        let theirs: Vec<String> = theirs.iter().map(|&word| word.to_owned()).collect();
-        dialect.build_arguments(&theirs, Some("m-1"), Some("high"), FolderAccess::Read).join(" ")
-    }
-
-    #[rstest]
-    #[case(CommandDialect::Claude, &["--permission-mode acceptEdits", "--tools Read,Grep,Glob,Edit,Write"], &["plan", "Bash"])]
-    #[case(CommandDialect::Codex, &["--sandbox workspace-write", "exclude_slash_tmp=true"], &["read-only", "danger"])]
-    #[case(CommandDialect::Gemini, &["--approval-mode auto_edit"], &["plan", "yolo"])]
-    fn agents_that_fix_write_files_and_do_nothing_else(
-        #[case] dialect: CommandDialect,
-        #[case] has: &[&str],
-        #[case] has_not: &[&str],
-    ) {
-        let words = dialect.build_arguments(&[], None, None, FolderAccess::Write).join(" ");
-        assert!(has.iter().all(|word| words.contains(word)), "{words}");
-        assert!(!has_not.iter().any(|word| words.contains(word)), "{words}");
-        assert_eq!(
-            dialect.build_arguments(&["--tools=Read".to_owned()], None, None, FolderAccess::Write)[0],
-            "--tools=Read"
-        );
-    }
-
-    #[test]
-    fn agents_are_called_to_read_only() {
-        assert_eq!(
-            render_arguments(CommandDialect::Claude, &[]),
-            "-p --output-format stream-json --verbose --include-partial-messages --strict-mcp-config --setting-sources \
-             user --disable-slash-commands --no-session-persistence --permission-mode plan --tools Read,Grep,Glob \
-             --model m-1 --effort high"
-        );
-        assert_eq!(
-            render_arguments(CommandDialect::Codex, &[]),
-            "exec --json --sandbox read-only --skip-git-repo-check --ephemeral --color never -c \
-             project_doc_max_bytes=0 -c web_search=\"disabled\" --model m-1 -c model_reasoning_effort=\"high\" -"
-        );
-        assert_eq!(
-            render_arguments(CommandDialect::Gemini, &[]),
-            "--approval-mode plan --output-format stream-json --allowed-mcp-server-names none --extensions none -p Do \
-             what the text from standard input says. --model m-1"
-        );
-        assert_eq!(render_arguments(CommandDialect::Plain, &["--x", "y"]), "--x y");
-    }
-
-    #[rstest]
-    #[case(CommandDialect::Claude, &["--tools=Read", "--model", "other"], &["--tools Read,Grep,Glob", "m-1"])]
-    #[case(CommandDialect::Claude, &["--print"], &["-p"])]
-    #[case(CommandDialect::Codex, &["exec", "-s", "workspace-write"], &["exec exec", "read-only"])]
-    #[case(CommandDialect::Codex, &["-c", "web_search=\"live\"", "-c", "model_reasoning_effort=low"], &["disabled", "high"])]
-    #[case(CommandDialect::Gemini, &["-m", "other", "-o", "json"], &["m-1", "stream-json"])]
-    fn what_the_user_chose_is_not_said_again(
-        #[case] dialect: CommandDialect,
-        #[case] theirs: &[&str],
-        #[case] absent: &[&str],
-    ) {
-        let words = render_arguments(dialect, theirs);
-        assert!(words.starts_with(&theirs.join(" ")), "{words}");
-        for absent in absent {
-            assert!(!format!("{words} ").contains(&format!("{absent} ")), "{words}");
-        }
-    }
+    use crate::config::CommandDialect;
 
     #[test]
     fn the_environment_is_ours_without_what_leads_astray() {
@@ -346,7 +131,7 @@ mod tests {
         ];
         let ours = ours.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let extra = [(OsString::from("KEY"), OsString::from("other")), (OsString::from("TERM"), OsString::from("vt"))];
-        let mut found = build_environment(ours, Path::new("/c/one"), CommandDialect::Gemini, &extra);
+        let mut found = build_environment(ours, Path::new("/c/one"), from_setting(CommandDialect::Gemini), &extra);
         found.sort();
         let found: Vec<String> = found
             .iter()

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::domain::ErrorClass;
+use crate::config::CommandDialect;
+use crate::domain::{ErrorClass, StopReason};
+use crate::reviewers::command::dialect::from_setting;
 use crate::reviewers::command::transcript::MAX_TEXT_BYTES;
 
 const CLAUDE: &str = r#"{"type":"system","subtype":"init","cwd":"/w","session_id":"b358","tools":["Glob","Grep","Read"],"mcp_servers":[],"model":"claude-opus-4-8[1m]","permissionMode":"plan","claude_code_version":"2.1.197"}
@@ -68,7 +70,7 @@ const GEMINI_OBJECT: &str = r#"Loaded cached credentials.
 const ANSWER: &str = "Let me look. {\"findings\":[1]}\n\nDone. {\"findings\":[2]}";
 
 fn parse_output(dialect: CommandDialect, output: &[u8], size: usize) -> (AgentOutput, Vec<ChatProgress>) {
-    let (mut listener, mut told) = (OutputParser::new(dialect), Vec::new());
+    let (mut listener, mut told) = (OutputParser::new(from_setting(dialect)), Vec::new());
     for chunk in output.chunks(size) {
         listener.feed(chunk, &mut |progress| told.push(progress));
     }

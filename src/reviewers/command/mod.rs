@@ -7,11 +7,13 @@
 //! - The output of a program is untrusted data and is bounded.
 //!
 //! A request becomes one text ([`prompt`]) and one run of the program ([`invoke`], [`process`]). The output becomes one
-//! answer ([`output_parser`]). The answer contains all messages of the program, not only the last one, because the
-//! program may report findings on the way. The token counts are those of the program, summed over all of its own
-//! requests. A failed program is not run again: agents retry by themselves, and a second run costs as much as the
-//! first.
+//! answer ([`output_parser`]). Everything that differs between programs is in [`dialect`].
+//!
+//! The answer contains all messages of the program, not only the last one, because the program may report findings on
+//! the way. The token counts are those of the program, summed over all of its own requests. A failed program is not run
+//! again: agents retry by themselves, and a second run costs as much as the first.
 
+mod arguments;
 mod dialect;
 mod error_text;
 pub mod invoke;
@@ -36,7 +38,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use agent::Agent;
-pub use invoke::AGENT_SETTINGS_PATHS;
+pub use dialect::agent_settings_paths;
 
 pub use crate::config::CommandDialect;
 
@@ -79,7 +81,7 @@ pub struct Program {
     pub model: Option<String>,
     /// The effort, for agents only. Gemini CLI takes none.
     pub effort: Option<String>,
-    /// The folder the program runs in: a throw-away checkout without [`AGENT_SETTINGS_PATHS`], which must outlive the
+    /// The folder the program runs in: a throw-away checkout without [`agent_settings_paths`], which must outlive the
     /// [`Agent`].
     pub folder: PathBuf,
     pub access: FolderAccess,

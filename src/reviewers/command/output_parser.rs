@@ -2,25 +2,23 @@
 //!
 //! - A line that is a JSON object with a `type` is an event. Events of unknown types are ignored.
 //! - Other lines of an agent are kept aside, in case there is nothing else.
-//! - The output of a program of unknown kind is the answer itself, except for the lines that [`read_plain_event`]
-//!   reads. If its first event is that of a known agent, it is read as that agent.
+//! - The output of a program of unknown kind is the answer itself, except for the events of
+//!   [`plain`](super::dialect). If its first event is that of a known agent, it is read as that agent.
 
 use serde_json::Value;
 
-use super::CommandDialect;
-use super::dialect::{claude, codex, gemini};
-use super::json_access::{str_field, u64_field};
+use super::dialect::{self, AgentDialect, AgentEventReader, ProgressSink};
 use super::lines::{BoundedLines, MAX_LINE_BYTES};
 use super::transcript::AgentTranscript;
-use crate::domain::{StopReason, Usage};
+use crate::domain::Usage;
 use crate::reviewers::chat::ChatProgress;
 
 /// The parser of the output of one program.
 #[derive(Debug)]
 pub struct OutputParser {
-    dialect: CommandDialect,
+    dialect: &'static dyn AgentDialect,
+    reader: Box<dyn AgentEventReader>,
     lines: BoundedLines,
-    counted: claude::ClaudeUsageCounter,
     said: AgentTranscript,
     /// Lines that are no events.
     stray: Vec<u8>,
@@ -33,63 +31,53 @@ pub struct AgentOutput {
     /// Lines that are no events, from a program that should write events; at most [`MAX_LINE_BYTES`].
     pub stray: Vec<u8>,
     /// The detected kind of program.
-    pub dialect: CommandDialect,
+    pub dialect: &'static dyn AgentDialect,
 }
 
 impl OutputParser {
-    pub fn new(dialect: CommandDialect) -> Self {
+    pub fn new(dialect: &'static dyn AgentDialect) -> Self {
         Self {
             dialect,
+            reader: dialect.new_reader(),
             lines: BoundedLines::default(),
-            counted: claude::ClaudeUsageCounter::default(),
             said: AgentTranscript::default(),
             stray: Vec::new(),
         }
     }
 
     /// Parses more output.
-    pub fn feed(&mut self, bytes: &[u8], tell: &mut dyn FnMut(ChatProgress)) {
+    pub fn feed(&mut self, bytes: &[u8], tell: ProgressSink<'_>) {
         let mut lines = std::mem::take(&mut self.lines);
         lines.feed(bytes, |line| self.parse_line(line, tell));
         self.lines = lines;
     }
 
     /// Ends the output and returns what was parsed.
-    pub fn finish(mut self, tell: &mut dyn FnMut(ChatProgress)) -> AgentOutput {
+    pub fn finish(mut self, tell: ProgressSink<'_>) -> AgentOutput {
         if let Some(line) = std::mem::take(&mut self.lines).finish() {
             self.parse_line(&line, tell);
         }
         self.said.finish();
-        if self.said.events == 0 && self.dialect == CommandDialect::Gemini {
-            // A single object over many lines, perhaps with other text before it.
-            let from = self.stray.split_inclusive(|byte| *byte == b'\n').scan(0, |at, line| {
-                let start = *at;
-                *at += line.len();
-                Some((start, line))
-            });
-            let start = from.into_iter().find(|(_, line)| line.trim_ascii().starts_with(b"{")).map(|(start, _)| start);
-            let object =
-                start.and_then(|start| self.stray.get(start..)).and_then(|text| serde_json::from_slice(text).ok());
-            self.said.events +=
-                u64::from(object.is_some_and(|object: Value| gemini::read_object(&object, &mut self.said)));
+        if self.said.events == 0 && self.reader.read_stray_lines(&self.stray, &mut self.said) {
+            self.said.events = 1;
         }
         if self.said.usage == Usage::default() {
-            self.said.usage = self.counted.total();
+            self.said.usage = self.reader.counted_usage();
         }
         AgentOutput { said: self.said, stray: self.stray, dialect: self.dialect }
     }
 
-    fn parse_line(&mut self, line: &[u8], tell: &mut dyn FnMut(ChatProgress)) {
-        match parse_event(line) {
-            Some(event) if self.dialect == CommandDialect::Plain => {
-                if self.said.text.is_empty() && self.detect_dialect(&event) {
-                    self.dispatch_event(&event, tell);
-                } else if !read_plain_event(&event, &mut self.said, tell) {
-                    self.push_plain_line(line, tell);
-                }
+    fn parse_line(&mut self, line: &[u8], tell: ProgressSink<'_>) {
+        let event = parse_event(line);
+        if let Some(event) = &event {
+            self.detect_dialect(event);
+        }
+        match event.filter(|event| self.dialect.is_event(event)) {
+            Some(event) => {
+                self.said.events += 1;
+                self.reader.read_event(&event, &mut self.said, tell);
             }
-            Some(event) => self.dispatch_event(&event, tell),
-            None if self.dialect == CommandDialect::Plain => self.push_plain_line(line, tell),
+            None if !self.dialect.writes_events() => self.push_plain_line(line, tell),
             None => {
                 let room = MAX_LINE_BYTES.saturating_sub(self.stray.len());
                 self.stray.extend(line.iter().chain(b"\n").take(room));
@@ -97,28 +85,18 @@ impl OutputParser {
         }
     }
 
-    fn dispatch_event(&mut self, event: &Value, tell: &mut dyn FnMut(ChatProgress)) {
-        self.said.events += 1;
-        match self.dialect {
-            CommandDialect::Claude => claude::read_event(event, &mut self.said, &mut self.counted, tell),
-            CommandDialect::Codex => codex::read_event(event, &mut self.said, tell),
-            CommandDialect::Gemini => gemini::read_event(event, &mut self.said, tell),
-            CommandDialect::Plain => {}
+    /// Detects an agent under another name by its first event, before any text of the answer.
+    fn detect_dialect(&mut self, event: &Value) {
+        if self.dialect.writes_events() || !self.said.text.is_empty() {
+            return;
+        }
+        if let Some(agent) = dialect::all().find(|agent| agent.is_session_start(event)) {
+            self.dialect = agent;
+            self.reader = agent.new_reader();
         }
     }
 
-    /// Detects the agent from its first event. Returns `false` if the event belongs to no agent.
-    fn detect_dialect(&mut self, event: &Value) -> bool {
-        self.dialect = match () {
-            () if claude::is_session_start(event) => CommandDialect::Claude,
-            () if codex::is_session_start(event) => CommandDialect::Codex,
-            () if gemini::is_session_start(event) => CommandDialect::Gemini,
-            () => return false,
-        };
-        true
-    }
-
-    fn push_plain_line(&mut self, line: &[u8], tell: &mut dyn FnMut(ChatProgress)) {
+    fn push_plain_line(&mut self, line: &[u8], tell: ProgressSink<'_>) {
         if self.said.is_truncated {
             return;
         }
@@ -141,33 +119,6 @@ fn parse_event(line: &[u8]) -> Option<Value> {
         Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)).ok()?,
     };
     event.get("type").is_some_and(Value::is_string).then_some(event)
-}
-
-/// Reads an event that a program of unknown kind may write beside its answer, one per line. Returns `false` for other
-/// events.
-///
-/// - `{"type": "text", "text": ...}`: a message of the answer.
-/// - `{"type": "usage", "input": n, "cached": n, "output": n, "reasoning": n, "model": ...}`: the token usage.
-fn read_plain_event(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMut(ChatProgress)) -> bool {
-    match str_field(event, "type") {
-        "text" if event.get("text").is_some_and(Value::is_string) => {
-            said.push_message(str_field(event, "text"));
-            tell(ChatProgress::Text(str_field(event, "text").to_owned()));
-            said.stop = Some(StopReason::Done);
-        }
-        "usage" if event.get("input").is_some_and(Value::is_u64) => {
-            said.usage = Usage {
-                input: u64_field(event, "input"),
-                cached: u64_field(event, "cached"),
-                output: u64_field(event, "output"),
-                reasoning: u64_field(event, "reasoning"),
-            };
-            str_field(event, "model").clone_into(&mut said.model);
-        }
-        _ => return false,
-    }
-    said.events += 1;
-    true
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::fixer_worker::{FixAttempt, FixFailure, FixMaterial};
 use crate::config::Prompt;
 use crate::domain::{ChatMessage, ChatRequest, Fix};
 use crate::git::{CollectError, CollectLimits};
-use crate::reviewers::command::AGENT_SETTINGS_PATHS;
+use crate::reviewers::command::agent_settings_paths;
 use crate::runner::reviewer_access::reviewer_identity::open_fixer;
 use crate::runner::{Fixer, RunnerError};
 
@@ -25,7 +25,7 @@ impl Fixer<'_> {
         let checkout =
             self.services
                 .repo
-                .create_checkout(material.base_commit(), &folder, &AGENT_SETTINGS_PATHS, &|| wanted.is_dropped())?;
+                .create_checkout(material.base_commit(), &folder, &agent_settings_paths(), &|| wanted.is_dropped())?;
         let checkout = checkout.ok_or(FixFailure::Dropped)?;
         let sown = checkout.prepare_for_writing()?;
         let prompts = self.services.reviewers().load_prompts()?;
@@ -57,7 +57,7 @@ impl Fixer<'_> {
             &sown,
             &self.services.repo,
             material.base_commit(),
-            &AGENT_SETTINGS_PATHS,
+            &agent_settings_paths(),
             MAX_HARVEST,
         ) {
             Ok(harvest) => {

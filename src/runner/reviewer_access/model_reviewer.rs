@@ -16,7 +16,7 @@ use crate::review::conversation::{
     self, AnswerProblem, ConversationLimits, ConversationPrompt, DeliveryPart, RemainingBudget, ReviewTask,
 };
 use crate::reviewers::chat::{Chat, ChatError, ToolSupport};
-use crate::reviewers::command::AGENT_SETTINGS_PATHS;
+use crate::reviewers::command::agent_settings_paths;
 use crate::runner::indexing::IndexReadiness;
 use crate::runner::prompt::code_context::{ContextTaskInput, WindowRoom, list_withheld};
 use crate::runner::prompt::prompt_material::{PromptSubject, PromptTokenLimits};
@@ -138,7 +138,7 @@ impl<'a> ReviewerAccess<'a> {
         }
         let folder = self.checkouts().join(record.run_id.as_str());
         let checkout =
-            self.services.repo.create_checkout(&record.snapshot_commit, &folder, &AGENT_SETTINGS_PATHS, cancelled)?;
+            self.services.repo.create_checkout(&record.snapshot_commit, &folder, &agent_settings_paths(), cancelled)?;
         checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
     }
 }

@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use revdeck::git::Repo;
 use revdeck::reviewers::chat::{Chat, ChatObserver, ChatProgress};
-use revdeck::reviewers::command::{self, AGENT_SETTINGS_PATHS, CommandDialect, CommandTimeouts, Program};
+use revdeck::reviewers::command::{self, CommandDialect, CommandTimeouts, Program, agent_settings_paths};
 
 use super::place::{keeper, request};
 use crate::env::TestEnvironment;
@@ -62,7 +62,7 @@ fn a_real_agent_answers() {
     let commit = test.commit("two");
     let repo = Repo::discover(&test.repo()).expect("a repository");
     let folder = test.home().join("checkouts/one");
-    let made = repo.create_checkout(&commit, &folder, &AGENT_SETTINGS_PATHS, &|| false);
+    let made = repo.create_checkout(&commit, &folder, &agent_settings_paths(), &|| false);
     let made = made.expect("a checkout").expect("nobody cancelled it");
     let mut agent = command::open(Program {
         name: "real".to_owned(),

@@ -1,5 +1,6 @@
-//! Reads the events of Claude Code (`--output-format stream-json --verbose --include-partial-messages`), as of version
-//! 2.1.
+//! Claude Code, as of version 2.1.
+//!
+//! Its events (`--output-format stream-json --verbose --include-partial-messages`):
 //!
 //! - `system`: `init` names the model, `api_retry` reports a wait.
 //! - `stream_event`: the provider's own stream, in pieces.
@@ -10,48 +11,119 @@
 
 use serde_json::Value;
 
+use super::super::FolderAccess;
+use super::super::arguments::{AgentOptions, ArgumentList};
 use super::super::error_text;
 use super::super::json_access::{str_at, str_field, u64_field};
 use super::super::transcript::AgentTranscript;
+use super::{AgentDialect, AgentEventReader, ProgressSink};
 use crate::domain::{ErrorClass, StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 
-/// Token usage of messages that are not yet included in a `result` event.
+const OPTIONS: &[&[&str]] = &[
+    &["-p"],
+    &["--output-format", "stream-json"],
+    &["--verbose"],
+    &["--include-partial-messages"],
+    &["--strict-mcp-config"],
+    &["--setting-sources", "user"],
+    &["--disable-slash-commands"],
+    &["--no-session-persistence"],
+];
+const READ_OPTIONS: &[&[&str]] = &[&["--permission-mode", "plan"], &["--tools", "Read,Grep,Glob"]];
+/// Edits of files in the folder are accepted. Every other permission request is refused, because there is no terminal.
+const WRITE_OPTIONS: &[&[&str]] = &[&["--permission-mode", "acceptEdits"], &["--tools", "Read,Grep,Glob,Edit,Write"]];
+
+/// Claude Code.
+#[derive(Debug)]
+pub struct ClaudeDialect;
+
+impl AgentDialect for ClaudeDialect {
+    fn add_options(&self, options: &AgentOptions<'_>, arguments: &mut ArgumentList<'_>) {
+        arguments.add_all(OPTIONS);
+        arguments.add_all(if options.access == FolderAccess::Write { WRITE_OPTIONS } else { READ_OPTIONS });
+        arguments.add_model(options.model);
+        if let Some(effort) = options.effort {
+            arguments.add(&["--effort", effort]);
+        }
+    }
+
+    fn option_aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[("-p", "--print"), ("--model", "-m"), ("--tools", "--allowedTools"), ("--tools", "--allowed-tools")]
+    }
+
+    fn session_variables(&self) -> &'static [&'static str] {
+        &[
+            "CLAUDECODE",
+            "CLAUDE_CODE_CHILD_SESSION",
+            "CLAUDE_CODE_ENTRYPOINT",
+            "CLAUDE_CODE_EXECPATH",
+            "CLAUDE_CODE_SESSION_ID",
+            "CLAUDE_CODE_SSE_PORT",
+            "CLAUDE_EFFORT",
+        ]
+    }
+
+    fn settings_paths(&self) -> &'static [&'static str] {
+        &[".claude", ".mcp.json", "CLAUDE.local.md", "CLAUDE.md"]
+    }
+
+    fn install_command(&self) -> Option<&'static str> {
+        Some("npm install -g @anthropic-ai/claude-code")
+    }
+
+    fn login_advice(&self) -> &'static str {
+        "start `claude` once and log in with /login, or set ANTHROPIC_API_KEY"
+    }
+
+    fn is_session_start(&self, event: &Value) -> bool {
+        str_field(event, "type") == "system"
+            && str_field(event, "subtype") == "init"
+            && event.get("session_id").is_some()
+    }
+
+    fn new_reader(&self) -> Box<dyn AgentEventReader> {
+        Box::new(ClaudeReader::default())
+    }
+}
+
+/// Reader of the events, with the usage of messages that are not yet included in a `result` event.
 #[derive(Debug, Default)]
-pub struct ClaudeUsageCounter {
+struct ClaudeReader {
+    counted: ClaudeUsageCounter,
+}
+
+#[derive(Debug, Default)]
+struct ClaudeUsageCounter {
     message: String,
     /// Usage of the current message. Each event of a message repeats its whole count.
     usage: Usage,
     earlier: Usage,
 }
 
-/// Returns `true` if the event is the first of a session.
-pub fn is_session_start(event: &Value) -> bool {
-    str_field(event, "type") == "system" && str_field(event, "subtype") == "init" && event.get("session_id").is_some()
-}
-
-pub fn read_event(
-    event: &Value,
-    said: &mut AgentTranscript,
-    counted: &mut ClaudeUsageCounter,
-    tell: &mut dyn FnMut(ChatProgress),
-) {
-    match str_field(event, "type") {
-        "system" => read_system(event, said, tell),
-        "stream_event" => {
-            let piece = str_at(event, "/event/delta/text");
-            if !piece.is_empty() {
-                said.push_preview(piece);
-                tell(ChatProgress::Text(piece.to_owned()));
+impl AgentEventReader for ClaudeReader {
+    fn read_event(&mut self, event: &Value, said: &mut AgentTranscript, tell: ProgressSink<'_>) {
+        match str_field(event, "type") {
+            "system" => read_system(event, said, tell),
+            "stream_event" => {
+                let piece = str_at(event, "/event/delta/text");
+                if !piece.is_empty() {
+                    said.push_preview(piece);
+                    tell(ChatProgress::Text(piece.to_owned()));
+                }
             }
+            "assistant" => read_assistant(event, said, &mut self.counted, tell),
+            "result" => read_result(event, said, &mut self.counted),
+            _ => {}
         }
-        "assistant" => read_assistant(event, said, counted, tell),
-        "result" => read_result(event, said, counted),
-        _ => {}
+    }
+
+    fn counted_usage(&self) -> Usage {
+        [self.counted.earlier, self.counted.usage].into_iter().sum()
     }
 }
 
-fn read_system(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMut(ChatProgress)) {
+fn read_system(event: &Value, said: &mut AgentTranscript, tell: ProgressSink<'_>) {
     match str_field(event, "subtype") {
         "init" => str_field(event, "model").clone_into(&mut said.model),
         "api_retry" => tell(ChatProgress::Waiting {
@@ -67,12 +139,7 @@ fn read_system(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMut(C
     }
 }
 
-fn read_assistant(
-    event: &Value,
-    said: &mut AgentTranscript,
-    counted: &mut ClaudeUsageCounter,
-    tell: &mut dyn FnMut(ChatProgress),
-) {
+fn read_assistant(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUsageCounter, tell: ProgressSink<'_>) {
     let mut whole = String::new();
     for block in event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
         if str_field(block, "type") == "text" {
@@ -151,12 +218,6 @@ fn add_usage(usage: &Value, message: &str, counted: &mut ClaudeUsageCounter) {
         message.clone_into(&mut counted.message);
     }
     counted.usage = read_usage(usage);
-}
-
-impl ClaudeUsageCounter {
-    pub fn total(&self) -> Usage {
-        [self.earlier, self.usage].into_iter().sum()
-    }
 }
 
 /// Parses the token usage. `input_tokens` excludes all cached tokens; the output includes the thinking.

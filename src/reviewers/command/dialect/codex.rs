@@ -1,4 +1,6 @@
-//! Reads the events of Codex (`codex exec --json`), as of version 0.169.
+//! Codex, as of version 0.169.
+//!
+//! Its events (`codex exec --json`):
 //!
 //! - `thread.started`, `turn.started`.
 //! - `item.started`, `item.updated`, `item.completed`: an `agent_message` item is text of the answer.
@@ -9,44 +11,104 @@
 
 use serde_json::Value;
 
+use super::super::FolderAccess;
+use super::super::arguments::{AgentOptions, ArgumentList};
 use super::super::error_text;
 use super::super::json_access::{str_at, str_field, u64_field};
 use super::super::transcript::AgentTranscript;
+use super::{AgentDialect, AgentEventReader, ProgressSink};
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
 
-/// Returns `true` if the event is the first of a session.
-pub fn is_session_start(event: &Value) -> bool {
-    str_field(event, "type") == "thread.started" && event.get("thread_id").is_some()
+const OPTIONS: &[&[&str]] = &[
+    &["--skip-git-repo-check"],
+    &["--ephemeral"],
+    &["--color", "never"],
+    &["-c", "project_doc_max_bytes=0"],
+    &["-c", "web_search=\"disabled\""],
+];
+const READ_OPTIONS: &[&[&str]] = &[&["--sandbox", "read-only"]];
+/// The sandbox allows writes in the folder. Its default would allow the folders for temporary files too.
+const WRITE_OPTIONS: &[&[&str]] = &[
+    &["--sandbox", "workspace-write"],
+    &["-c", "sandbox_workspace_write.exclude_slash_tmp=true"],
+    &["-c", "sandbox_workspace_write.exclude_tmpdir_env_var=true"],
+];
+
+/// Codex.
+#[derive(Debug)]
+pub struct CodexDialect;
+
+impl AgentDialect for CodexDialect {
+    fn add_options(&self, options: &AgentOptions<'_>, arguments: &mut ArgumentList<'_>) {
+        arguments.add_all(&[&["exec"], &["--json"]]);
+        arguments.add_all(if options.access == FolderAccess::Write { WRITE_OPTIONS } else { READ_OPTIONS });
+        arguments.add_all(OPTIONS);
+        arguments.add_model(options.model);
+        if let Some(effort) = options.effort {
+            arguments.add(&["-c", &format!("model_reasoning_effort={effort:?}")]);
+        }
+        // The prompt is on standard input.
+        arguments.add(&["-"]);
+    }
+
+    fn option_aliases(&self) -> &'static [(&'static str, &'static str)] {
+        &[("--sandbox", "-s"), ("--model", "-m")]
+    }
+
+    fn settings_paths(&self) -> &'static [&'static str] {
+        &[".codex", "AGENTS.override.md"]
+    }
+
+    fn install_command(&self) -> Option<&'static str> {
+        Some("npm install -g @openai/codex")
+    }
+
+    fn login_advice(&self) -> &'static str {
+        "run `codex login`, or set CODEX_API_KEY"
+    }
+
+    fn is_session_start(&self, event: &Value) -> bool {
+        str_field(event, "type") == "thread.started" && event.get("thread_id").is_some()
+    }
+
+    fn new_reader(&self) -> Box<dyn AgentEventReader> {
+        Box::new(CodexReader)
+    }
 }
 
-pub fn read_event(event: &Value, said: &mut AgentTranscript, tell: &mut dyn FnMut(ChatProgress)) {
-    match str_field(event, "type") {
-        "item.completed" if is_message(event) => {
-            let whole = str_at(event, "/item/text");
-            tell(ChatProgress::Text(whole.to_owned()));
-            said.push_message(whole);
-        }
-        "error" => {
-            let words = str_field(event, "message");
-            if words.starts_with("Reconnecting") {
-                tell(ChatProgress::Waiting { reason: error_text::to_one_line(words), wait_ms: 0 });
+#[derive(Debug)]
+struct CodexReader;
+
+impl AgentEventReader for CodexReader {
+    fn read_event(&mut self, event: &Value, said: &mut AgentTranscript, tell: ProgressSink<'_>) {
+        match str_field(event, "type") {
+            "item.completed" if is_message(event) => {
+                let whole = str_at(event, "/item/text");
+                tell(ChatProgress::Text(whole.to_owned()));
+                said.push_message(whole);
             }
-            said.error = Some((error_text::classify(0, words), words.to_owned()));
-        }
-        "turn.completed" => {
-            // Codex recovered from earlier errors.
-            said.error = None;
-            said.stop = Some(StopReason::Done);
-            if let Some(usage) = event.get("usage") {
-                said.usage = read_usage(usage);
+            "error" => {
+                let words = str_field(event, "message");
+                if words.starts_with("Reconnecting") {
+                    tell(ChatProgress::Waiting { reason: error_text::to_one_line(words), wait_ms: 0 });
+                }
+                said.error = Some((error_text::classify(0, words), words.to_owned()));
             }
+            "turn.completed" => {
+                // Codex recovered from earlier errors.
+                said.error = None;
+                said.stop = Some(StopReason::Done);
+                if let Some(usage) = event.get("usage") {
+                    said.usage = read_usage(usage);
+                }
+            }
+            "turn.failed" => {
+                let words = str_at(event, "/error/message");
+                said.error = Some((error_text::classify(0, words), words.to_owned()));
+            }
+            _ => {}
         }
-        "turn.failed" => {
-            let words = str_at(event, "/error/message");
-            said.error = Some((error_text::classify(0, words), words.to_owned()));
-        }
-        _ => {}
     }
 }
 
