@@ -7,10 +7,10 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use revdeck::domain::{ChatResponse, LineRange, StopReason, ToolCall, ToolOutcome, Usage};
+use revdeck::domain::{ChatResponse, DiffPart, LineRange, StopReason, SummaryAuthor, ToolCall, ToolOutcome, Usage};
 use revdeck::review::conversation::{
     ConversationEffect, ConversationEngine, ConversationEvent, ConversationLimits, ConversationPrompt,
-    ConversationToolResult, DeliveryPart, RemainingBudget, ReviewTask, WindowSummaryAuthor,
+    ConversationToolResult, RemainingBudget, ReviewTask,
 };
 use revdeck::review::{PlannedFile, ReviewPlan, extract_reports};
 use revdeck::tokens::{Encoding, count_tokens};
@@ -104,7 +104,7 @@ fn task() -> ReviewTask {
             has_whole_unit: false,
             carried: Vec::new(),
         },
-        parts: vec![DeliveryPart { path, hunks: vec![lines], text, tokens }],
+        parts: vec![DiffPart { path, hunks: vec![lines], text, tokens }],
         system: "You review changes to code. ".repeat(200),
         tools: Vec::new(),
         limits: ConversationLimits {
@@ -117,7 +117,7 @@ fn task() -> ReviewTask {
             budget: RemainingBudget::default(),
             input_price: None,
             approximate: false,
-            summary: WindowSummaryAuthor::Local,
+            summary: SummaryAuthor::Local,
             opinion: None,
         },
         count: Box::new(|text| count_tokens(Encoding::O200kBase, text) as u64),

@@ -30,7 +30,7 @@ pub use money::Dollars;
 pub use paths::Paths;
 pub use prompts::{Prompt, PromptName, Prompts};
 pub use reviewers::{
-    ApiKeySource, CommandDialect, ModelService, ReviewerKind, ReviewerSettings, ServiceAccess, SummaryAuthor,
+    ApiKeySource, CommandDialect, ModelService, ReviewerKind, ReviewerSettings, ServiceAccess,
 };
 pub use settings_file::{AllowedKeys, overlay_user_file};
 

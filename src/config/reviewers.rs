@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::keys::{SettingValue, parse_authority};
 use super::money::Dollars;
-use crate::domain::{Effort, Encoding, Priority};
+use crate::domain::{Effort, Encoding, Priority, SummaryAuthor};
 
 mod dialect;
 mod kind;
@@ -18,16 +18,6 @@ mod table;
 pub use dialect::CommandDialect;
 pub use kind::{EMBEDDING_WORDS, ModelService, ReviewerKind, ServiceAccess};
 pub use table::{FIELDS, ReviewerTable, check_fallbacks, parse_reviewer};
-
-/// Author of the summary of messages that slide out of the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SummaryAuthor {
-    /// revdeck, from its own record of the conversation.
-    #[default]
-    Local,
-    /// The model, at the cost of another request.
-    Model,
-}
 
 /// Source of the API key for a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +109,7 @@ impl ReviewerSettings {
             attempts: Self::DEFAULT_ATTEMPTS,
             fallback: None,
             critic: None,
-            summary: SummaryAuthor::default(),
+            summary: SummaryAuthor::Local,
         }
     }
 
@@ -203,10 +193,7 @@ impl ReviewerSettings {
             "attempts" if talks => Some(SettingValue::Count(self.attempts.into())),
             "fallback" => maybe(&self.fallback),
             "critic" if talks => text(&self.critic.map_or("none".to_owned(), |priority| priority.to_string())),
-            "summary" if talks => text(match self.summary {
-                SummaryAuthor::Local => "local",
-                SummaryAuthor::Model => "model",
-            }),
+            "summary" if talks => text(self.summary.word()),
             _ => None,
         };
         FIELDS.iter().filter_map(|(name, _)| value(name).map(|value| (*name, value))).collect()

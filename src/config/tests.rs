@@ -195,7 +195,7 @@ fn a_reviewer_that_says_little_has_defaults() {
     let reviewer = &loaded.settings.reviewers["a"];
     let expected = ReviewerSettings { model: "m".to_owned(), ..ReviewerSettings::new(ReviewerKind::Anthropic) };
     assert_eq!(*reviewer, expected);
-    assert!(reviewer.mask_secrets && reviewer.critic.is_none() && reviewer.summary == SummaryAuthor::Local);
+    assert!(reviewer.mask_secrets && reviewer.critic.is_none() && reviewer.summary == crate::domain::SummaryAuthor::Local);
     let default = |name: &str| {
         let key = format!("reviewers.a.{name}");
         loaded.reviewers.iter().find(|setting| setting.key == key).map(|setting| setting.origin.clone())

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::diff::{self, DiffRow};
 use super::text::ReadTextError;
+pub use crate::domain::DiffPart;
 use crate::domain::{FileCoverage, LineRange, OmissionReason, OmittedFile};
 use crate::git::{Changeset, FileChange, Repo};
 use crate::masking::Mask;
@@ -43,18 +44,6 @@ const MAX_FILES_TRIED: usize = 200;
 const MIN_USEFUL_TOKENS: u64 = 12;
 /// Replaces the hunk header if a part begins in the middle of a block.
 const MID_BLOCK_MARKER: &str = "@@ in the middle of a block @@";
-
-/// Part of a change's diff, from one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiffPart {
-    pub path: String,
-    /// Changed lines in this part on the new side (1-based), one range for each hunk or piece of a hunk. For a pure
-    /// deletion, the line before it. The ranges of all parts of a hunk together are [`crate::git::Hunk::new_range`].
-    pub hunks: Vec<LineRange>,
-    /// File name and unified diff with line numbers of the new side. Every line ends with a line end.
-    pub text: String,
-    pub tokens: u64,
-}
 
 /// Parts of a change's diff, in reading order: code, settings and data, tests, prose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -17,6 +17,7 @@ mod ledger_delivery;
 mod model;
 pub mod patch;
 mod reported_problem;
+mod review_unit;
 mod run;
 mod scope;
 pub mod text;
@@ -36,8 +37,9 @@ pub use finding_lifecycle::{
 pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};
 pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};
 pub use ledger_delivery::{LedgerDelivery, TokenCountPrecision};
-pub use model::{Effort, Encoding};
+pub use model::{Effort, Encoding, SummaryAuthor};
 pub use reported_problem::{RejectedReport, ReportedProblem};
+pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};
 pub use run::{
     CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewerUsage, RunOutput, RunRecord, RunStatus, Source,
     Usage,

@@ -1,4 +1,5 @@
-//! Defines model properties that several modules share: the token encoding and the reasoning effort.
+//! Defines model properties that several modules share: the token encoding, the reasoning effort, and who summarizes
+//! a conversation.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,5 +57,14 @@ word_enum!(
         High = "high",
         Xhigh = "xhigh",
         Max = "max",
+    }
+);
+word_enum!(
+    /// Author of the summary of messages that slide out of the window.
+    SummaryAuthor {
+        /// revdeck, from its own record of the conversation, without a request.
+        Local = "local",
+        /// The model, in a separate request.
+        Model = "model",
     }
 );

@@ -27,7 +27,7 @@ pub use dedup::{DedupVerdict, FindingDeduplicator};
 pub use extract::{ExtractedReports, extract_reports};
 pub use journal_metrics::JournalMetrics;
 pub use journal_state::{JournalState, PlanCounts};
-pub use plan::{PlannedFile, ReviewPlan, ReviewUnit, ReviewUnitKind, UnitFileRead, UnitReport};
+pub use plan::{PlannedFile, ReviewPlan, ReviewUnit};
 pub use run_cost::RunCost;
 pub use summary::summarize_run;
 pub use text_edits::{TextEdit, apply_edits, parse_edits};

@@ -1,8 +1,8 @@
-//! The plan of a review, its units, and the reviewer's report about a unit.
+//! The plan of a review and its units.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{CarriedFile, FileCoverage, Finding, LineRange, OmittedFile};
+use crate::domain::{CarriedFile, FileCoverage, LineRange, OmittedFile, ReviewUnitKind};
 
 /// A changed file to review.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,34 +55,6 @@ pub struct ReviewUnit {
     pub files: Vec<usize>,
 }
 
-/// The kind of a [`ReviewUnit`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReviewUnitKind {
-    /// Review each file by itself.
-    Files,
-    /// Look for problems that are visible only across files. The unit covers no file.
-    Whole,
-}
-
-/// A file that the reviewer has read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnitFileRead {
-    pub path: String,
-    /// Number of lines in the file; findings must lie within them.
-    pub lines: u32,
-}
-
-/// The reviewer's report about a unit. Its findings have run ids and times.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UnitReport {
-    pub findings: Vec<Finding>,
-    pub read: Vec<UnitFileRead>,
-    /// Files of the unit that could not be reviewed.
-    pub left_out: Vec<OmittedFile>,
-    /// Messages for the user, one line each.
-    pub notes: Vec<String>,
-}
-
 impl ReviewPlan {
     /// Returns the files with the hunks to send, without files that have none.
     pub fn open_files(&self) -> Vec<PlannedFile> {
@@ -104,11 +76,11 @@ impl ReviewPlan {
         let mut units: Vec<ReviewUnit> = open
             .chunks(self.unit_files.max(1))
             .enumerate()
-            .map(|(index, files)| ReviewUnit { index, kind: ReviewUnitKind::Files, files: files.to_vec() })
+            .map(|(index, files)| ReviewUnit { index, kind: ReviewUnitKind::EachFile, files: files.to_vec() })
             .collect();
         if self.has_whole_unit && !self.files.is_empty() {
             let all = (0..self.files.len()).collect();
-            units.push(ReviewUnit { index: units.len(), kind: ReviewUnitKind::Whole, files: all });
+            units.push(ReviewUnit { index: units.len(), kind: ReviewUnitKind::CrossFile, files: all });
         }
         units
     }

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use super::journal_state::{JournalState, to_u32};
-use super::plan::{PlannedFile, ReviewPlan, ReviewUnit, ReviewUnitKind, UnitReport};
+use super::plan::{PlannedFile, ReviewPlan, ReviewUnit};
 use super::{DedupVerdict, FindingDeduplicator, RunCost, summarize_run};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, Finding, FindingCounts, OmissionReason, OmittedFile, RejectedReport, RunEvent,
-    RunStatus,
+    CancelReason, Coverage, ErrorClass, Finding, FindingCounts, OmissionReason, OmittedFile, RejectedReport,
+    ReviewUnitKind, RunEvent, RunStatus, UnitReport,
 };
 
 /// An event for the engine.
@@ -15,7 +15,7 @@ use crate::domain::{
 pub enum UnitEvent {
     /// The first event of a run: the plan, and the records of an earlier attempt.
     Started(ReviewPlan, Box<JournalState>),
-    /// The reviewer's report about the current unit.
+    /// The reviewer's report about the current unit. Its findings have run ids and times.
     Reported(UnitReport),
     /// The reviewer failed on the current unit.
     Failed { class: ErrorClass, summary: String },
@@ -148,7 +148,7 @@ impl UnitEngine {
                     effects.push(UnitEffect::Append(RunEvent::Finding { finding: Box::new(finding.clone()) }));
                 }
             }
-            if unit.kind == ReviewUnitKind::Files && self.done.insert(file.path.clone()) {
+            if unit.kind == ReviewUnitKind::EachFile && self.done.insert(file.path.clone()) {
                 let path = file.path.as_str();
                 let reason = match left_out.get(path) {
                     None if read.contains(path) => None,
@@ -210,7 +210,7 @@ impl UnitEngine {
         let Some(unit) = self.current_unit.take() else { return Vec::new() };
         self.journal.failure = Some((class, text.clone()));
         let mut effects = vec![UnitEffect::Append(RunEvent::Failed { class, summary: text })];
-        if unit.kind == ReviewUnitKind::Files {
+        if unit.kind == ReviewUnitKind::EachFile {
             for &index in &unit.files {
                 let PlannedFile { path, hunks, .. } = &self.plan.files[index];
                 if self.done.insert(path.clone()) {

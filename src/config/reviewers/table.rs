@@ -11,8 +11,8 @@ use super::super::error::{ConfigError, SettingLocation};
 use super::super::keys::{SettingType, SettingValue};
 use super::super::money::Dollars;
 use super::super::settings_file::{SettingsFile, parse_value};
-use super::{CommandDialect, ReviewerKind, ReviewerSettings, SummaryAuthor};
-use crate::domain::{Effort, text};
+use super::{CommandDialect, ReviewerKind, ReviewerSettings};
+use crate::domain::{Effort, SummaryAuthor, text};
 
 /// Fields that a table may hold, in the order of `assets/config.toml`.
 pub const FIELDS: &[(&str, SettingType)] = &[
@@ -39,7 +39,7 @@ pub const FIELDS: &[(&str, SettingType)] = &[
     ("attempts", SettingType::Count { min: 1, max: 10 }),
     ("fallback", SettingType::Text),
     ("critic", SettingType::FailOn),
-    ("summary", SettingType::OneOf(&["local", "model"])),
+    ("summary", SettingType::OneOf(SummaryAuthor::WORDS)),
 ];
 
 /// Table that is valid on its own, with the locations of its field names.
@@ -185,11 +185,7 @@ impl ReviewerFields<'_> {
                 .unwrap_or(ReviewerSettings::DEFAULT_ATTEMPTS),
             fallback: self.text("fallback"),
             critic: parsed("critic").and_then(|word| word.parse().ok()),
-            summary: if self.text("summary").as_deref() == Some("model") {
-                SummaryAuthor::Model
-            } else {
-                SummaryAuthor::Local
-            },
+            summary: self.text("summary").and_then(|word| word.parse().ok()).unwrap_or(SummaryAuthor::Local),
         }
     }
 

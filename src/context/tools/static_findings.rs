@@ -8,8 +8,9 @@ use super::pager::Pager;
 use super::{Tool, ToolError, ToolOutput, Toolbox, files, quote};
 use crate::context::text::format_line;
 use crate::domain::text::format_count;
-use crate::domain::{Finding, ToolSpec};
-use crate::reviewers::{Reviewer, ReviewerError, ReviewerUnit};
+use crate::domain::{Finding, ReviewUnitKind, ToolSpec};
+use crate::git::FileChange;
+use crate::reviewers::{Reviewer, ReviewerError};
 
 pub fn spec() -> ToolSpec {
     Tool::StaticFindings.build_spec(
@@ -81,9 +82,9 @@ fn find_changed_file(toolbox: &Toolbox, path: String) -> Result<String, ToolErro
 
 fn analyse(toolbox: &mut Toolbox, cancelled: &dyn Fn() -> bool) -> Result<Vec<Finding>, ToolError> {
     let files = toolbox.change.files.clone();
-    let mut findings = review(toolbox.reviewer.as_mut(), &ReviewerUnit::EachFile(files.clone()), cancelled)?;
+    let mut findings = review(toolbox.reviewer.as_mut(), ReviewUnitKind::EachFile, &files, cancelled)?;
     if toolbox.reviewer.has_cross_file_unit() {
-        findings.extend(review(toolbox.reviewer.as_mut(), &ReviewerUnit::CrossFile(files), cancelled)?);
+        findings.extend(review(toolbox.reviewer.as_mut(), ReviewUnitKind::CrossFile, &files, cancelled)?);
     }
     findings.sort_by(|a, b| {
         let place = |finding: &Finding| (finding.line_start, finding.line_end, finding.kind);
@@ -94,10 +95,11 @@ fn analyse(toolbox: &mut Toolbox, cancelled: &dyn Fn() -> bool) -> Result<Vec<Fi
 
 fn review(
     reviewer: &mut dyn Reviewer,
-    unit: &ReviewerUnit,
+    kind: ReviewUnitKind,
+    files: &[FileChange],
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<Finding>, ToolError> {
-    match reviewer.review(unit, cancelled) {
+    match reviewer.review(kind, files, cancelled) {
         Ok(report) => Ok(report.findings),
         Err(ReviewerError::Cancelled) => Err(ToolError::cancelled()),
         Err(ReviewerError::Failed { summary, .. }) => {

@@ -2,24 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{FileCoverage, LineRange};
+use crate::domain::{DiffPart, FileCoverage, LineRange};
 use crate::review::plan::PlannedFile;
 
-/// A piece of the diff that is sent at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeliveryPart {
-    pub path: String,
-    /// Changed lines on the new side. A hunk that is too long for one part is split over several parts.
-    pub hunks: Vec<LineRange>,
-    /// The text for the model.
-    pub text: String,
-    pub tokens: u64,
-}
-
 /// Returns how many of the leading parts fit into `tokens`; at least 1 if there are any parts.
-pub(super) fn count_fitting<'a>(parts: impl Iterator<Item = &'a DeliveryPart>, tokens: u64) -> usize {
+pub(super) fn count_fitting<'a>(parts: impl Iterator<Item = &'a DiffPart>, tokens: u64) -> usize {
     let mut left = tokens;
-    let fits = |(at, part): &(usize, &DeliveryPart)| {
+    let fits = |(at, part): &(usize, &DiffPart)| {
         let fits = *at == 0 || part.tokens <= left;
         left = left.saturating_sub(part.tokens);
         fits
@@ -31,7 +20,7 @@ pub(super) fn count_fitting<'a>(parts: impl Iterator<Item = &'a DeliveryPart>, t
 #[derive(Debug, Default)]
 pub(super) struct DiffDelivery {
     files: Vec<PlannedFile>,
-    parts: Vec<DeliveryPart>,
+    parts: Vec<DiffPart>,
     sent: Vec<bool>,
     /// Lines that were sent before the next answer.
     pending: Vec<(String, LineRange)>,
@@ -41,13 +30,13 @@ pub(super) struct DiffDelivery {
 }
 
 impl DiffDelivery {
-    pub fn new(files: Vec<PlannedFile>, parts: Vec<DeliveryPart>) -> Self {
+    pub fn new(files: Vec<PlannedFile>, parts: Vec<DiffPart>) -> Self {
         let (sent, complete) = (vec![false; parts.len()], vec![false; files.len()]);
         Self { files, parts, sent, complete, ..Self::default() }
     }
 
     /// Returns the next parts that fit into `tokens`, at least one if there are any, and marks them as sent.
-    pub fn take_next_parts(&mut self, tokens: u64) -> Vec<&DeliveryPart> {
+    pub fn take_next_parts(&mut self, tokens: u64) -> Vec<&DiffPart> {
         let mut taken: Vec<usize> = (0..self.parts.len()).filter(|index| !self.is_settled(*index)).collect();
         taken.truncate(count_fitting(taken.iter().map(|index| &self.parts[*index]), tokens));
         for part in taken.iter().map(|index| &self.parts[*index]) {
@@ -147,8 +136,8 @@ mod tests {
         LineRange { start, end }
     }
 
-    fn part(path: &str, hunks: &[LineRange], tokens: u64) -> DeliveryPart {
-        DeliveryPart { path: path.to_owned(), hunks: hunks.to_vec(), text: format!("{path} {hunks:?}"), tokens }
+    fn part(path: &str, hunks: &[LineRange], tokens: u64) -> DiffPart {
+        DiffPart { path: path.to_owned(), hunks: hunks.to_vec(), text: format!("{path} {hunks:?}"), tokens }
     }
 
     fn file(path: &str, hunks: &[LineRange]) -> PlannedFile {

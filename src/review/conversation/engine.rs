@@ -2,13 +2,13 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use super::diff_delivery::{DeliveryPart, DiffDelivery, count_fitting};
+use super::diff_delivery::{DiffDelivery, count_fitting};
 use super::window::{ComposedRequest, ConversationWindow};
 use super::{ConversationLimits, FINISH_TOOL, PromptTokenCounter, REPORT_FINDINGS_TOOL};
 use crate::domain::{
-    CancelReason, ChatMessage, ChatRequest, ChatResponse, ErrorClass, FileCoverage, Finding, FindingId, LineRange,
-    RejectedReport, ReportedProblem, RunEvent, RunStatus, StopReason, ToolCall, ToolOutcome, ToolSpec, TurnPhase,
-    Usage, WindowUse, text,
+    CancelReason, ChatMessage, ChatRequest, ChatResponse, DiffPart, ErrorClass, FileCoverage, Finding, FindingId,
+    LineRange, RejectedReport, ReportedProblem, RunEvent, RunStatus, StopReason, SummaryAuthor, ToolCall, ToolOutcome,
+    ToolSpec, TurnPhase, Usage, WindowUse, text,
 };
 use crate::review::journal_state::to_u32;
 use crate::review::{
@@ -35,7 +35,7 @@ pub struct ReviewTask {
     /// Findings that belong to `plan.carried`.
     pub known_findings: Vec<Finding>,
     /// The parts of the diff, in the order of delivery.
-    pub parts: Vec<DeliveryPart>,
+    pub parts: Vec<DiffPart>,
     pub system: String,
     /// The tools; empty for a model that takes none.
     pub tools: Vec<ToolSpec>,
@@ -445,7 +445,7 @@ impl ConversationEngine {
                 messages_kept: to_u32(kept),
             }));
         }
-        if composed.slid.is_some() && limits.summary == super::WindowSummaryAuthor::Model {
+        if composed.slid.is_some() && limits.summary == SummaryAuthor::Model {
             effects.extend(self.ask_for_summary(&composed));
             return effects;
         }

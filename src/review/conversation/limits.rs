@@ -1,6 +1,6 @@
 //! The limits of a conversation, and the phase of each turn.
 
-use crate::domain::{Priority, TurnPhase};
+use crate::domain::{Priority, SummaryAuthor, TurnPhase};
 
 /// The remaining budget of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -8,16 +8,6 @@ pub struct RemainingBudget {
     pub tokens: Option<u64>,
     /// In US dollars; applies only to models with a known price.
     pub cost: Option<f64>,
-}
-
-/// The author of the summary of messages that leave the window.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum WindowSummaryAuthor {
-    /// revdeck, without a request.
-    #[default]
-    Local,
-    /// The model, in a separate request.
-    Model,
 }
 
 /// The limits of a conversation.
@@ -40,7 +30,7 @@ pub struct ConversationLimits {
     pub input_price: Option<f64>,
     /// `true` if tokens are counted in another encoding than the model's.
     pub approximate: bool,
-    pub summary: WindowSummaryAuthor,
+    pub summary: SummaryAuthor,
     /// Findings with this or a more urgent priority get a second opinion.
     pub opinion: Option<Priority>,
 }
@@ -58,7 +48,7 @@ impl ConversationLimits {
             budget: RemainingBudget::default(),
             input_price: None,
             approximate: false,
-            summary: WindowSummaryAuthor::Local,
+            summary: SummaryAuthor::Local,
             opinion: None,
         }
     }

@@ -16,12 +16,11 @@ mod tests;
 mod window;
 mod window_summary;
 
-pub use diff_delivery::DeliveryPart;
 pub use engine::{
     AnswerProblem, ConversationEffect, ConversationEngine, ConversationEvent, ConversationPrompt,
     ConversationToolResult, ReviewTask,
 };
-pub use limits::{ConversationLimits, RemainingBudget, WindowSummaryAuthor};
+pub use limits::{ConversationLimits, RemainingBudget};
 pub use resume_log::ResumeLog;
 
 /// Counts the tokens of a text in the model's encoding.

@@ -21,7 +21,7 @@ fn limits() -> ConversationLimits {
         budget: RemainingBudget::default(),
         input_price: Some(3.0),
         approximate: false,
-        summary: WindowSummaryAuthor::Local,
+        summary: SummaryAuthor::Local,
         opinion: None,
     }
 }
@@ -52,16 +52,16 @@ fn file(path: &str) -> PlannedFile {
     PlannedFile { path: path.to_owned(), hunks: vec![LineRange { start: 1, end: 9 }], keys: Vec::new(), added_lines: 9 }
 }
 
-fn part(path: &str, size: u64) -> DeliveryPart {
+fn part(path: &str, size: u64) -> DiffPart {
     let text = format!("{path} {}", "d".repeat(size as usize * 4));
-    DeliveryPart { path: path.to_owned(), hunks: vec![LineRange { start: 1, end: 9 }], tokens: tokens(&text), text }
+    DiffPart { path: path.to_owned(), hunks: vec![LineRange { start: 1, end: 9 }], tokens: tokens(&text), text }
 }
 
 fn tool(name: &str) -> ToolSpec {
     ToolSpec { name: name.to_owned(), description: "does it".to_owned(), parameters: serde_json::json!({}) }
 }
 
-fn task(parts: Vec<DeliveryPart>) -> ReviewTask {
+fn task(parts: Vec<DiffPart>) -> ReviewTask {
     let files = parts.iter().map(|part| file(&part.path)).collect();
     ReviewTask {
         known_findings: Vec::new(),
@@ -315,7 +315,7 @@ fn ends(#[case] answers: Vec<ChatResponse>, #[case] status: RunStatus, #[case] t
 
 #[test]
 fn done_is_not_believed_before_every_hunk_was_delivered() {
-    let parts: Vec<DeliveryPart> = (0..6).map(|n| part(&format!("f{n}.rs"), 12_000)).collect();
+    let parts: Vec<DiffPart> = (0..6).map(|n| part(&format!("f{n}.rs"), 12_000)).collect();
     let says_done = || answer(&fenced("f0.rs", &[1]), vec![], StopReason::Done);
     let mut player = ConversationPlayer::new((0..10).map(|_| says_done()).collect());
     let task = task(parts);
@@ -329,7 +329,7 @@ fn done_is_not_believed_before_every_hunk_was_delivered() {
 
 #[test]
 fn what_no_turn_was_left_for_is_said() {
-    let parts: Vec<DeliveryPart> = (0..60).map(|n| part(&format!("f{n}.rs"), 12_000)).collect();
+    let parts: Vec<DiffPart> = (0..60).map(|n| part(&format!("f{n}.rs"), 12_000)).collect();
     let mut player =
         ConversationPlayer::new((0..20).map(|_| answer(&fenced("f0.rs", &[1]), vec![], StopReason::Done)).collect());
     let outcome = player.play(task(parts)).expect("an end");
@@ -421,7 +421,7 @@ fn with_opinions(cost: f64) -> ReviewTask {
 /// Eight turns, and a summary by the model when the window slides.
 fn with_summary() -> ReviewTask {
     let mut task = task(vec![part("a.rs", 100)]);
-    (task.limits.summary, task.limits.max_turns) = (WindowSummaryAuthor::Model, 8);
+    (task.limits.summary, task.limits.max_turns) = (SummaryAuthor::Model, 8);
     task
 }
 

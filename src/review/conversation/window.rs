@@ -394,7 +394,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::ToolCall;
+    use crate::domain::{SummaryAuthor, ToolCall};
 
     fn limits(window: u64) -> ConversationLimits {
         ConversationLimits {
@@ -407,7 +407,7 @@ mod tests {
             budget: super::super::RemainingBudget::default(),
             input_price: None,
             approximate: false,
-            summary: super::super::WindowSummaryAuthor::Local,
+            summary: SummaryAuthor::Local,
             opinion: None,
         }
     }

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{Confidence, FindingId, Kind, LineRange, Priority, RunId, Severity, Time};
-use crate::review::plan::{PlannedFile, UnitFileRead};
+use crate::domain::{Confidence, FindingId, Kind, LineRange, Priority, ReviewedFile, RunId, Severity, Time};
+use crate::review::plan::PlannedFile;
 
 pub(in crate::review) fn finding(path: &str, start: u32, end: u32, priority: u8) -> Finding {
     let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A".parse().expect("an id");
@@ -50,7 +50,7 @@ fn plan(files: usize, unit_files: usize) -> ReviewPlan {
 
 /// Returns a report which says that these files were read, 50 lines each.
 fn read(files: &[usize], findings: Vec<Finding>) -> UnitReport {
-    let read = files.iter().map(|index| UnitFileRead { path: format!("f{index}.rs"), lines: 50 }).collect();
+    let read = files.iter().map(|index| ReviewedFile { path: format!("f{index}.rs"), lines: 50 }).collect();
     UnitReport { findings, read, ..UnitReport::default() }
 }
 
@@ -65,10 +65,10 @@ struct UnitScript {
 impl UnitScript {
     fn report(&self, unit: &ReviewUnit) -> UnitReport {
         let paths: Vec<&str> = unit.files.iter().map(|&index| self.plan.files[index].path.as_str()).collect();
-        let source = if unit.kind == ReviewUnitKind::Whole { &self.whole } else { &self.files };
+        let source = if unit.kind == ReviewUnitKind::CrossFile { &self.whole } else { &self.files };
         UnitReport {
             findings: source.iter().filter(|f| paths.contains(&f.repo_relative_path.as_str())).cloned().collect(),
-            read: paths.iter().map(|path| UnitFileRead { path: (*path).to_owned(), lines: 50 }).collect(),
+            read: paths.iter().map(|path| ReviewedFile { path: (*path).to_owned(), lines: 50 }).collect(),
             ..UnitReport::default()
         }
     }
@@ -124,15 +124,15 @@ fn start(engine: &mut UnitEngine, plan: ReviewPlan) -> Vec<String> {
 #[test]
 fn findings_are_recorded_before_their_file_is_covered() {
     let mut engine = UnitEngine::new();
-    assert_eq!(start(&mut engine, plan(3, 2)), ["planned 4 6 1", "review Files [0, 1]"]);
+    assert_eq!(start(&mut engine, plan(3, 2)), ["planned 4 6 1", "review EachFile [0, 1]"]);
     let report = read(&[0, 1], vec![finding("f1.rs", 2, 4, 2), finding("f0.rs", 1, 3, 1)]);
     assert_eq!(
         names(&engine.handle(UnitEvent::Reported(report))),
-        ["finding f0.rs:1", "covered f0.rs", "finding f1.rs:2", "covered f1.rs", "review Files [2]"]
+        ["finding f0.rs:1", "covered f0.rs", "finding f1.rs:2", "covered f1.rs", "review EachFile [2]"]
     );
     assert_eq!(
         names(&engine.handle(UnitEvent::Reported(read(&[2], Vec::new())))),
-        ["covered f2.rs", "review Whole [0, 1, 2]"]
+        ["covered f2.rs", "review CrossFile [0, 1, 2]"]
     );
     assert_eq!(
         names(&engine.handle(UnitEvent::Reported(UnitReport::default()))),
@@ -152,7 +152,7 @@ fn what_cannot_be_true_is_set_aside_and_said() {
             finding("f0.rs", 9, 11, 0),
             finding("f0.rs", 10, 10, 3),
         ],
-        read: vec![UnitFileRead { path: "f0.rs".into(), lines: 10 }],
+        read: vec![ReviewedFile { path: "f0.rs".into(), lines: 10 }],
         ..UnitReport::default()
     };
     assert_eq!(
@@ -163,7 +163,7 @@ fn what_cannot_be_true_is_set_aside_and_said() {
             "note set aside \"elsewhere.rs:1\" in elsewhere.rs: the file is not in scope",
             "note set aside \"f0.rs:0\" in f0.rs: lines 0 to 2 are no lines",
             "note set aside \"f0.rs:9\" in f0.rs: line 11 is beyond its end at line 10",
-            "review Whole [0]",
+            "review CrossFile [0]",
         ]
     );
 }
@@ -180,7 +180,7 @@ fn a_file_of_which_nothing_was_said_is_not_covered() {
             "finding f1.rs:1",
             "covered f1.rs",
             "note f0.rs: the reviewer did not say that it read this file",
-            "review Whole [0, 1]",
+            "review CrossFile [0, 1]",
         ]
     );
 }
@@ -216,7 +216,7 @@ fn a_failed_unit_is_left_out_and_the_run_goes_on() {
     let failure = || UnitEvent::Failed { class: ErrorClass::Reviewer, summary: "no".into() };
     let mut engine = UnitEngine::new();
     start(&mut engine, plan(2, 1));
-    assert_eq!(names(&engine.handle(failure())), ["failure no", "left out f0.rs unreadable", "review Files [1]"]);
+    assert_eq!(names(&engine.handle(failure())), ["failure no", "left out f0.rs unreadable", "review EachFile [1]"]);
     engine.handle(UnitEvent::Reported(read(&[1], Vec::new())));
     let effects = engine.handle(failure());
     let Some(UnitEffect::Finish(outcome)) = effects.last() else { panic!("{effects:?}") };

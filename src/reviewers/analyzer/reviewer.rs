@@ -18,10 +18,11 @@ use super::smells::Smell;
 use super::smells::duplicate_code::index::CloneIndex;
 use super::smells::duplicate_code::search::{ChangedFile, CloneSearch, FingerprintSource};
 use crate::domain::{
-    ErrorClass, Finding, LineRange, OmissionReason, OmittedFile, RunId, Time, content_hash, text::format_count,
+    ErrorClass, Finding, LineRange, OmissionReason, OmittedFile, ReviewUnitKind, ReviewedFile, RunId, Time, UnitReport,
+    content_hash, text::format_count,
 };
 use crate::git::{FileChange, FilterSettings, GitError, Repo, TreeFile};
-use crate::reviewers::{Reviewer, ReviewerError, ReviewerFile, ReviewerReport, ReviewerUnit};
+use crate::reviewers::{Reviewer, ReviewerError};
 use crate::syntax::ParseFailure;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
@@ -96,20 +97,20 @@ impl FileOutcome {
 
 /// Builds the report from the outcomes of `files`, at most one per file. A file without an outcome, because its thread
 /// died, counts as not read.
-fn build_report(files: &[FileChange], done: Vec<(usize, FileOutcome)>) -> ReviewerReport {
+fn build_report(files: &[FileChange], done: Vec<(usize, FileOutcome)>) -> UnitReport {
     let mut outcomes: Vec<Option<FileOutcome>> = files.iter().map(|_| None).collect();
     for (index, outcome) in done {
         if let Some(slot) = outcomes.get_mut(index) {
             *slot = Some(outcome);
         }
     }
-    let mut report = ReviewerReport::default();
+    let mut report = UnitReport::default();
     for (file, outcome) in files.iter().zip(outcomes) {
         let path = file.path.clone();
         match outcome.unwrap_or_else(FileOutcome::failed) {
             FileOutcome::Reviewed { findings, lines } => {
                 report.findings.extend(findings);
-                report.read.push(ReviewerFile { path, lines });
+                report.read.push(ReviewedFile { path, lines });
             }
             FileOutcome::LeftOut { reason, note } => {
                 report.notes.extend(note.map(|note| format!("{path}: {note}")));
@@ -158,11 +159,7 @@ impl BuiltinReviewer {
         self.repo().blob(id)
     }
 
-    fn review_files(
-        &self,
-        files: &[FileChange],
-        cancelled: &dyn Fn() -> bool,
-    ) -> Result<ReviewerReport, ReviewerError> {
+    fn review_files(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<UnitReport, ReviewerError> {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let take = || match stop.load(Ordering::Relaxed) {
             true => None,
@@ -237,7 +234,7 @@ impl BuiltinReviewer {
         to_findings(smells, path, text, &self.snapshot.run_id, Time::UNIX_EPOCH)
     }
 
-    fn find_clones(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError> {
+    fn find_clones(&self, files: &[FileChange], cancelled: &dyn Fn() -> bool) -> Result<UnitReport, ReviewerError> {
         let mut texts: Vec<(&FileChange, Language, Vec<u8>)> = Vec::new();
         let mut bytes = 0;
         for file in files {
@@ -270,8 +267,7 @@ impl BuiltinReviewer {
         let tree =
             list_searched_files(&repo, &self.snapshot.commit, &self.snapshot.filter).map_err(to_reviewer_error)?;
         let found = search.run(&changed, &tree, &mut |blob| repo.blob(blob).ok(), self.builtin.limits());
-        let mut report =
-            ReviewerReport { notes: found.notes, unindexed_bytes: found.bytes_read, ..ReviewerReport::default() };
+        let mut report = UnitReport { notes: found.notes, unindexed_bytes: found.bytes_read, ..UnitReport::default() };
         let mut smells_of: Vec<Vec<Smell>> = parsed.iter().map(|_| Vec::new()).collect();
         for (index, smell) in found.smells {
             if let Some(smells) = smells_of.get_mut(index) {
@@ -283,7 +279,7 @@ impl BuiltinReviewer {
                 self.builtin.redact_and_lower(source, facts, &mut smells);
             }
             report.findings.extend(self.build_findings(&smells, &file.path, source.text));
-            report.read.push(ReviewerFile { path: file.path.clone(), lines: count_lines(source.text) });
+            report.read.push(ReviewedFile { path: file.path.clone(), lines: count_lines(source.text) });
         }
         Ok(report)
     }
@@ -293,7 +289,7 @@ impl BuiltinReviewer {
         &self,
         files: &[FileChange],
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<ReviewerReport, ReviewerError> {
+    ) -> Result<UnitReport, ReviewerError> {
         let mut index = CloneIndex::default();
         for file in files {
             if cancelled() {
@@ -308,7 +304,7 @@ impl BuiltinReviewer {
             files.iter().map(|file| (file.path.as_str(), file)).collect();
         let mut read = |path: &str| self.blob(&by_path.get(path)?.new_blob).ok();
         let found = index.find_clones(&mut read, self.builtin.limits());
-        let mut report = ReviewerReport::default();
+        let mut report = UnitReport::default();
         let mut parsers = Parsers::default();
         for group in found.chunk_by(|(one, _), (other, _)| one == other) {
             let Some((path, _)) = group.first() else { continue };
@@ -326,7 +322,7 @@ impl BuiltinReviewer {
                 self.builtin.redact_and_lower(&source, &FileFacts::from_parsed(&source), &mut smells);
             }
             report.findings.extend(self.build_findings(&smells, path, &text));
-            report.read.push(ReviewerFile { path: path.clone(), lines: count_lines(&text) });
+            report.read.push(ReviewedFile { path: path.clone(), lines: count_lines(&text) });
         }
         report.notes.push(format!(
             "copies were looked for among the {} only: the change is over {} MB",
@@ -338,18 +334,21 @@ impl BuiltinReviewer {
 }
 
 impl Reviewer for BuiltinReviewer {
-    fn review(&mut self, unit: &ReviewerUnit, cancelled: &dyn Fn() -> bool) -> Result<ReviewerReport, ReviewerError> {
-        match unit {
-            ReviewerUnit::EachFile(files) => self.review_files(files, cancelled),
-            ReviewerUnit::CrossFile(files) => {
-                match catch_unwind(AssertUnwindSafe(|| self.find_clones(files, cancelled))) {
-                    Ok(report) => report,
-                    Err(_) => Err(ReviewerError::Failed {
-                        class: ErrorClass::Internal,
-                        summary: "the search for copies failed; that is a fault of revdeck".to_owned(),
-                    }),
-                }
-            }
+    fn review(
+        &mut self,
+        kind: ReviewUnitKind,
+        files: &[FileChange],
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<UnitReport, ReviewerError> {
+        match kind {
+            ReviewUnitKind::EachFile => self.review_files(files, cancelled),
+            ReviewUnitKind::CrossFile => match catch_unwind(AssertUnwindSafe(|| self.find_clones(files, cancelled))) {
+                Ok(report) => report,
+                Err(_) => Err(ReviewerError::Failed {
+                    class: ErrorClass::Internal,
+                    summary: "the search for copies failed; that is a fault of revdeck".to_owned(),
+                }),
+            },
         }
     }
 

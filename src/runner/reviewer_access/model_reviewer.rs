@@ -3,18 +3,14 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::config::{
-    ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, SummaryAuthor,
-};
+use crate::config::{ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings};
 use crate::context::pack::PackedContext;
 use crate::context::tools::{Toolbox, ToolboxSetup};
 use crate::domain::{Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
 use crate::git::{Changeset, Repo, TemporaryCheckout};
 use crate::masking::Mask;
 use crate::review::ReviewPlan;
-use crate::review::conversation::{
-    self, AnswerProblem, ConversationLimits, ConversationPrompt, DeliveryPart, RemainingBudget, ReviewTask,
-};
+use crate::review::conversation::{AnswerProblem, ConversationLimits, ConversationPrompt, RemainingBudget, ReviewTask};
 use crate::reviewers::chat::{Chat, ChatError, ToolSupport};
 use crate::reviewers::command::agent_settings_paths;
 use crate::runner::indexing::IndexReadiness;
@@ -193,9 +189,6 @@ impl PromptBuilder<'_> {
         let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
         plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
         plan.left_out.extend(material.left_out.iter().cloned());
-        let parts = material.parts.iter().cloned();
-        let parts =
-            parts.map(|part| DeliveryPart { path: part.path, hunks: part.hunks, text: part.text, tokens: part.tokens });
         let native = who.tools == ToolSupport::Native && facts.takes_tools(settings.kind);
         let mut system = prompts.render(&Prompt::System);
         if settings.kind == ReviewerKind::Command {
@@ -204,7 +197,7 @@ impl PromptBuilder<'_> {
         let mut task = ReviewTask {
             plan,
             known_findings: known,
-            parts: parts.collect(),
+            parts: material.parts.clone(),
             system,
             tools: if native { Toolbox::specs() } else { Vec::new() },
             limits,
@@ -325,10 +318,7 @@ impl PromptBuilder<'_> {
             },
             input_price: facts.price.as_ref().map(|price| price.cost(&Usage { input: 1_000_000, ..Usage::default() })),
             approximate: facts.encoding.is_approximate(),
-            summary: match settings.summary {
-                SummaryAuthor::Local => conversation::WindowSummaryAuthor::Local,
-                SummaryAuthor::Model => conversation::WindowSummaryAuthor::Model,
-            },
+            summary: settings.summary,
             opinion: settings.critic,
         })
     }

@@ -15,10 +15,8 @@ use crate::domain::{
     Time,
 };
 use crate::git::{Changeset, FileChange};
-use crate::review::{
-    self, JournalState, PlannedFile, ReviewOutcome, ReviewPlan, ReviewUnitKind, UnitEffect, UnitEngine, UnitEvent,
-};
-use crate::reviewers::{self, Reviewer, ReviewerError};
+use crate::review::{self, JournalState, PlannedFile, ReviewOutcome, ReviewPlan, UnitEffect, UnitEngine, UnitEvent};
+use crate::reviewers::{Reviewer, ReviewerError};
 use crate::runner::conclude::{self, elapsed_ms};
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, indexing, known_runs, process};
 use crate::store::{JournalWriter, RunLock, StoreError, StoreView};
@@ -358,13 +356,9 @@ impl<'a> RunWorker<'a> {
         if let Some(reason) = self.cancel_watch.check() {
             return Ok(UnitEvent::CancelAsked(reason));
         }
-        let files = unit.files.iter().filter_map(|&index| files.get(index)).cloned().collect();
-        let wanted = match unit.kind {
-            ReviewUnitKind::Files => reviewers::ReviewerUnit::EachFile(files),
-            ReviewUnitKind::Whole => reviewers::ReviewerUnit::CrossFile(files),
-        };
+        let files: Vec<FileChange> = unit.files.iter().filter_map(|&index| files.get(index)).cloned().collect();
         let asked = &self.cancel_watch;
-        let report = match reviewer.review(&wanted, &|| asked.check().is_some()) {
+        let mut report = match reviewer.review(unit.kind, &files, &|| asked.check().is_some()) {
             Ok(report) => report,
             Err(ReviewerError::Cancelled) => {
                 return Ok(UnitEvent::CancelAsked(self.cancel_watch.check().unwrap_or(CancelReason::UserStop)));
@@ -375,20 +369,10 @@ impl<'a> RunWorker<'a> {
             }
         };
         self.unknown_bytes += report.unindexed_bytes;
-        let mut findings = report.findings;
-        for finding in &mut findings {
+        for finding in &mut report.findings {
             self.stamp(finding)?;
         }
-        Ok(UnitEvent::Reported(review::UnitReport {
-            findings,
-            read: report
-                .read
-                .into_iter()
-                .map(|file| review::UnitFileRead { path: file.path, lines: file.lines })
-                .collect(),
-            left_out: report.left_out,
-            notes: report.notes,
-        }))
+        Ok(UnitEvent::Reported(report))
     }
 
     /// Sets the runs that reported a finding, its detail reference and its time.
