@@ -1,8 +1,23 @@
 //! The interface to a language model: one request, one answer, with any provider.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 use crate::domain::{ChatRequest, ChatResponse, ErrorClass};
+
+/// Interval between two checks whether the observer asked to stop.
+pub const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Time limits of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerTimeouts {
+    /// Limit without a byte, also before the first byte: a reasoning model sends nothing while it thinks, and an agent
+    /// waits for its own provider.
+    pub idle: Duration,
+    /// Limit for one answer, from sending the request to the last byte.
+    pub total: Duration,
+}
 
 /// An event while an answer is awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,9 @@
 pub mod analyzer;
 pub mod chat;
 pub mod command;
+mod error_class;
 pub mod http;
+mod json_access;
 
 use thiserror::Error;
 

@@ -11,10 +11,9 @@ use super::process::{AgentCommand, AgentProcess, ProcessEvent};
 use super::supervisor::ProcessReport;
 use super::{FolderAccess, Program, error_text, prompt};
 use crate::domain::{ChatRequest, ChatResponse, ErrorClass, StopReason};
-use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
+use crate::reviewers::chat::{CANCEL_CHECK_INTERVAL, Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
+use crate::reviewers::error_class::classify_agent_error;
 
-/// Interval between two checks whether the observer asked to stop.
-const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of output bytes that are read. A program that writes more is ended. Most of the output is not kept.
 const MAX_OUTPUT_BYTES: u64 = 256 * 1024 * 1024;
 /// Maximum time that the output may stay open after the program and all its descendants are gone.
@@ -216,7 +215,7 @@ impl Agent {
             (_, None) => {
                 let words = error_text::find_error_line(&errors).or_else(|| error_text::find_error_line(&stray));
                 let class = match &words {
-                    Some(words) if dialect.writes_events() => error_text::classify(0, words),
+                    Some(words) if dialect.writes_events() => classify_agent_error(0, words),
                     _ => ErrorClass::Reviewer,
                 };
                 (class, self.describe_exit(&end, words.as_deref(), &errors))

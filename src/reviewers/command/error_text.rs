@@ -1,4 +1,4 @@
-//! Classifies the error messages of programs and gives advice for each class.
+//! Makes the error messages of programs fit to be shown, and gives advice for each class.
 //!
 //! Invariant: a message is one line of bounded length, without control characters and without keys. Text that looks
 //! like a key, and values of environment variables with the name of a key, are masked.
@@ -16,104 +16,6 @@ pub const MAX_STDERR_BYTES: usize = 64 * 1024;
 const MIN_KEY_BYTES: usize = 8;
 /// Prefixes of well-known keys.
 const KEY_PREFIXES: [&str; 8] = ["sk-", "AIza", "ghp_", "gho_", "glpat-", "xox", "eyJ", "Bearer "];
-
-/// Phrases in agents' error messages. The first match decides. A number matches only if no letter or digit is next to
-/// it.
-const ERROR_PHRASES: [(&[&str], ErrorClass); 8] = [
-    (&["quota", "billing", "credit balance", "usage limit", "402"], ErrorClass::Quota),
-    (&["rate limit", "rate_limit", "too many requests", "429", "resource_exhausted"], ErrorClass::RateLimit),
-    (
-        &["too long", "context window", "context length", "context_length", "input token count", "maximum context"],
-        ErrorClass::ContextTooLong,
-    ),
-    (
-        &[
-            "not logged in",
-            "/login",
-            "log in",
-            "codex login",
-            "api key",
-            "api_key",
-            "auth method",
-            "authentication",
-            "unauthenticated",
-            "unauthorized",
-            "credentials",
-            "401",
-            "403",
-        ],
-        ErrorClass::Auth,
-    ),
-    (
-        &[
-            "unexpected argument",
-            "unknown option",
-            "unknown argument",
-            "unknown arguments",
-            "invalid values",
-            "invalid value",
-            "error loading config",
-            "trusted directory",
-            "model not found",
-            "model_not_found",
-            "not supported",
-            "404",
-        ],
-        ErrorClass::Configuration,
-    ),
-    (
-        &["overloaded", "high demand", "at capacity", "service unavailable", "500", "502", "503", "504", "529"],
-        ErrorClass::Overloaded,
-    ),
-    (
-        &[
-            "network",
-            "connect",
-            "disconnected",
-            "lookup",
-            "dns",
-            "econn",
-            "enotfound",
-            "etimedout",
-            "certificate",
-            "fetch failed",
-            "sending request",
-        ],
-        ErrorClass::Network,
-    ),
-    (&["parse json", "unexpected token", "malformed"], ErrorClass::Malformed),
-];
-
-/// Classifies an agent's error message; `status` is the HTTP status, or 0 if unknown.
-pub fn classify(status: u64, words: &str) -> ErrorClass {
-    let by_words = || {
-        let words = words.to_lowercase();
-        ERROR_PHRASES
-            .iter()
-            .find(|(signs, _)| signs.iter().any(|sign| has_phrase(&words, sign)))
-            .map(|(_, class)| *class)
-    };
-    match status {
-        401 | 403 => ErrorClass::Auth,
-        402 => ErrorClass::Quota,
-        // Providers also use 429 for an account without credit.
-        429 => by_words().filter(|class| *class == ErrorClass::Quota).unwrap_or(ErrorClass::RateLimit),
-        500..=599 => ErrorClass::Overloaded,
-        413 => ErrorClass::ContextTooLong,
-        _ => by_words().unwrap_or(ErrorClass::Reviewer),
-    }
-}
-
-fn has_phrase(words: &str, sign: &str) -> bool {
-    let is_number = sign.bytes().all(|byte| byte.is_ascii_digit());
-    words.match_indices(sign).any(|(at, _)| {
-        let is_apart = |c: Option<char>| !c.is_some_and(char::is_alphanumeric);
-        let (before, after) = (words.get(..at), words.get(at + sign.len()..));
-        !is_number
-            || is_apart(before.and_then(|text| text.chars().next_back()))
-                && is_apart(after.and_then(|text| text.chars().next()))
-    })
-}
 
 /// Returns what the user can do about the error.
 pub fn advice(class: ErrorClass, dialect: &dyn AgentDialect) -> &'static str {
@@ -195,37 +97,6 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-
-    #[rstest]
-    // Messages that the agents wrote for such answers of a fake provider.
-    #[case(0, "Not logged in · Please run /login", ErrorClass::Auth)]
-    #[case(0, "Invalid API key · Fix external API key", ErrorClass::Auth)]
-    #[case(0, "unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1/v1", ErrorClass::Auth)]
-    #[case(0, "Missing environment variable: `OPENAI_API_KEY`.", ErrorClass::Auth)]
-    #[case(0, "Please set an Auth method in your settings.json or specify one of", ErrorClass::Auth)]
-    #[case(0, "[API Error: {\"error\":{\"code\":401,\"message\":\"invalid\"}}]", ErrorClass::Auth)]
-    #[case(0, "exceeded retry limit, last status: 429 Too Many Requests", ErrorClass::RateLimit)]
-    #[case(429, "API Error: Request rejected (429) · Rate limit reached for requests", ErrorClass::RateLimit)]
-    #[case(429, "You've hit your usage limit", ErrorClass::Quota)]
-    #[case(0, "Quota exceeded. Check your plan and billing details.", ErrorClass::Quota)]
-    #[case(
-        0,
-        "{\"error\":{\"message\":\"prompt is too long: 210000 tokens > 200000 maximum\"}}",
-        ErrorClass::ContextTooLong
-    )]
-    #[case(400, "Prompt is too long · the request is ~210000 tokens", ErrorClass::ContextTooLong)]
-    #[case(529, "API Error: 529 Overloaded.", ErrorClass::Overloaded)]
-    #[case(0, "unexpected status 529 <unknown status code>: Overloaded", ErrorClass::Overloaded)]
-    #[case(0, "stream disconnected before completion: failed to lookup address information", ErrorClass::Network)]
-    #[case(0, "error: unexpected argument '--ephemeral' found", ErrorClass::Configuration)]
-    #[case(0, "Gemini CLI is not running in a trusted directory.", ErrorClass::Configuration)]
-    #[case(0, "API Error: Failed to parse JSON", ErrorClass::Malformed)]
-    // Digits inside longer numbers do not count.
-    #[case(0, "request id: req-4290401 failed", ErrorClass::Reviewer)]
-    #[case(0, "segmentation fault", ErrorClass::Reviewer)]
-    fn words_have_a_class(#[case] status: u64, #[case] words: &str, #[case] class: ErrorClass) {
-        assert_eq!(classify(status, words), class);
-    }
 
     #[rstest]
     #[case("Warning: 256 colours\nWARNING: proceeding\nno such file\nError: it broke\n", Some("Error: it broke"))]

@@ -17,7 +17,6 @@ mod arguments;
 mod dialect;
 mod error_text;
 pub mod invoke;
-mod json_access;
 mod lines;
 mod output_parser;
 #[cfg(unix)]
@@ -35,11 +34,11 @@ mod agent;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 pub use agent::Agent;
 pub use dialect::agent_settings_paths;
 
+use super::chat::AnswerTimeouts;
 pub use crate::config::CommandDialect;
 
 /// The access of a program to the folder it runs in.
@@ -50,23 +49,6 @@ pub enum FolderAccess {
     /// For fixes. Agents are told to stay in the folder and enforce it themselves. Nothing enforces it for other
     /// programs.
     Write,
-}
-
-/// Time limits of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CommandTimeouts {
-    /// Limit without a byte on standard output or standard error.
-    pub idle: Duration,
-    /// Limit for one answer.
-    pub total: Duration,
-}
-
-impl Default for CommandTimeouts {
-    /// Returns 5 and 60 minutes. Agents wait up to three minutes before they give up on a provider (Claude Code 2.1,
-    /// Gemini CLI 0.61), and think silently in between. An agent that reviews a large change takes tens of minutes.
-    fn default() -> Self {
-        Self { idle: Duration::from_secs(5 * 60), total: Duration::from_secs(60 * 60) }
-    }
 }
 
 /// A reviewer that is a program.
@@ -85,7 +67,8 @@ pub struct Program {
     /// [`Agent`].
     pub folder: PathBuf,
     pub access: FolderAccess,
-    pub timeouts: CommandTimeouts,
+    /// A byte on standard output or standard error ends the idle time.
+    pub timeouts: AnswerTimeouts,
     /// Variables that are added to the current environment and replace variables of the same name.
     pub environment: Vec<(OsString, OsString)>,
     /// The program that runs as supervisor, with the arguments after which it calls [`supervisor::supervise`] with the

@@ -9,6 +9,7 @@ use memchr::memmem;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::super::chat::ChatError;
+use crate::config::ApiKeySource;
 use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
 
@@ -25,37 +26,24 @@ const MIN_REDACTED_PART_BYTES: usize = 8;
 const MIN_KEY_BYTES_IN_RESPONSE: usize = 16;
 const REDACTED_KEY: &str = "[key]";
 
-/// The source of an API key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CredentialSource {
-    /// The service needs no key.
-    None,
-    /// The name of an environment variable.
-    Variable(String),
-    /// A command line for `sh` that prints the key.
-    Command(String),
-}
-
 /// Reads the key from the environment (through the `environment` callback) or from the command. The command gets no
-/// input, 60 seconds and 16 KiB of output. Returns `None` for [`CredentialSource::None`].
+/// input, 60 seconds and 16 KiB of output. Returns `None` for [`ApiKeySource::None`].
 ///
 /// # Errors
 ///
 /// Class `Auth`, with the next step for the user. The message contains the first line that the command wrote to its
 /// standard error, never its standard output.
 pub fn read_key(
-    source: &CredentialSource,
+    source: ApiKeySource<'_>,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<SecretString>, ChatError> {
     let failed = |problem: String| ChatError::new(ErrorClass::Auth, problem);
     let key = match source {
-        CredentialSource::None => return Ok(None),
-        CredentialSource::Variable(name) => {
-            environment(name).filter(|key| !key.trim().is_empty()).ok_or_else(|| {
-                failed(format!("the variable {name} is not set: put the key into it, or use api_key_cmd"))
-            })?
-        }
-        CredentialSource::Command(line) => run_key_command(line, COMMAND_TIMEOUT)
+        ApiKeySource::None => return Ok(None),
+        ApiKeySource::Variable(name) => environment(name).filter(|key| !key.trim().is_empty()).ok_or_else(|| {
+            failed(format!("the variable {name} is not set: put the key into it, or use api_key_cmd"))
+        })?,
+        ApiKeySource::Command(line) => run_key_command(line, COMMAND_TIMEOUT)
             .map_err(|problem| failed(format!("api_key_cmd {problem}: run it by hand to see why")))?,
     };
     let key = key.trim();
@@ -225,24 +213,27 @@ mod tests {
     #[test]
     fn keys_come_from_the_environment_or_a_command() {
         let environment = |name: &str| (name == "MODEL_KEY").then(|| format!(" {KEY}\n"));
-        for source in [CredentialSource::Variable("MODEL_KEY".into()), CredentialSource::Command(format!("echo {KEY}"))]
-        {
-            let key = read_key(&source, &environment).expect("a key").expect("not none");
+        let echo = format!("echo {KEY}");
+        for source in [ApiKeySource::Variable("MODEL_KEY"), ApiKeySource::Command(&echo)] {
+            let key = read_key(source, &environment).expect("a key").expect("not none");
             assert_eq!(key.expose_secret(), KEY);
             assert!(!format!("{key:?} {:?}", ApiKey::new(Some(key.clone()))).contains("sk-"));
         }
-        assert!(read_key(&CredentialSource::None, &environment).expect("no error").is_none());
+        assert!(read_key(ApiKeySource::None, &environment).expect("no error").is_none());
     }
 
     #[rstest]
-    #[case::unset(CredentialSource::Variable("OTHER".into()), "the variable OTHER is not set")]
-    #[case::fails(CredentialSource::Command("echo no vault >&2; echo second line >&2; exit 3".into()), "(exit status: 3): no vault")]
-    #[case::silent(CredentialSource::Command("true".into()), "printed nothing")]
-    #[case::torrent(CredentialSource::Command("head -c 100000 /dev/zero | tr '\\0' x".into()), "printed more than 16384 bytes")]
-    #[case::binary(CredentialSource::Command("printf 'a\\001b'".into()), "no header can carry")]
-    #[case::lines(CredentialSource::Command("printf 'one\\ntwo'".into()), "no header can carry")]
-    fn without_a_key_it_says_why(#[case] source: CredentialSource, #[case] says: &str) {
-        let error = read_key(&source, &|_| None).expect_err("no key");
+    #[case::unset(ApiKeySource::Variable("OTHER"), "the variable OTHER is not set")]
+    #[case::fails(
+        ApiKeySource::Command("echo no vault >&2; echo second line >&2; exit 3"),
+        "(exit status: 3): no vault"
+    )]
+    #[case::silent(ApiKeySource::Command("true"), "printed nothing")]
+    #[case::torrent(ApiKeySource::Command("head -c 100000 /dev/zero | tr '\\0' x"), "printed more than 16384 bytes")]
+    #[case::binary(ApiKeySource::Command("printf 'a\\001b'"), "no header can carry")]
+    #[case::lines(ApiKeySource::Command("printf 'one\\ntwo'"), "no header can carry")]
+    fn without_a_key_it_says_why(#[case] source: ApiKeySource<'_>, #[case] says: &str) {
+        let error = read_key(source, &|_| None).expect_err("no key");
         assert_eq!(error.class, ErrorClass::Auth);
         assert!(error.summary.contains(says), "{}", error.summary);
         assert!(!error.summary.contains("second"), "only the first line: {}", error.summary);
@@ -251,7 +242,7 @@ mod tests {
     #[test]
     fn a_failing_command_does_not_show_the_key() {
         let line = format!("echo {KEY}; echo \"+ echo {KEY}\" >&2; exit 1");
-        let error = read_key(&CredentialSource::Command(line), &|_| None).expect_err("it failed");
+        let error = read_key(ApiKeySource::Command(&line), &|_| None).expect_err("it failed");
         assert!(error.summary.contains("[key]") && !error.summary.contains("0123456"), "{}", error.summary);
     }
 

@@ -14,6 +14,7 @@ use reqwest::header::HeaderMap;
 use serde::de::IgnoredAny;
 use tokio::runtime::Builder;
 
+use super::Endpoint;
 use super::api_key::ApiKey;
 use super::backoff::{self, BackoffClock, MAX_RETRY_AFTER};
 use super::failure::{self, HttpFailure, Retry, ServerError};
@@ -21,13 +22,12 @@ use super::response_builder::{ResponseBuilder, ResponseTooLarge};
 use super::sse::{self, StreamDecoder};
 use super::transport::{self, ServerUrl};
 use super::wire::{self, EventError, OptionalField, RequestOptions, ResponseReader, WireFormat};
-use super::{Endpoint, HttpTimeouts};
 use crate::domain::text::sanitize_line;
 use crate::domain::{ChatRequest, ChatResponse, ErrorClass};
-use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
+use crate::reviewers::chat::{
+    AnswerTimeouts, CANCEL_CHECK_INTERVAL, Chat, ChatError, ChatObserver, ChatProgress, ToolSupport,
+};
 
-/// Interval between two checks whether the observer asked to stop.
-const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum wait for the end of a stream after the model has reported why it stopped. Token usage may arrive in this
 /// time.
 const STREAM_END_TIMEOUT: Duration = Duration::from_secs(5);
@@ -77,7 +77,7 @@ enum StreamEnd {
 
 /// The time limits of one request.
 struct RequestClock {
-    timeouts: HttpTimeouts,
+    timeouts: AnswerTimeouts,
     deadline: Instant,
 }
 
@@ -180,7 +180,7 @@ impl HttpChat {
         let mut response = clock
             .wait_for(sent, idle, host, watch)
             .await?
-            .map_err(|error| transport::connection_failure(&error, host, timeouts.connect))?;
+            .map_err(|error| transport::connection_failure(&error, host, self.endpoint.connect_timeout))?;
         if !response.status().is_success() {
             let body = self.read_error_body(&mut response, &clock, watch).await?;
             let error = ServerError::from_response(response.status().as_u16(), response.headers(), &body);
@@ -236,7 +236,11 @@ impl HttpChat {
                     if let Some(text) = frames.finish() {
                         let _ = self.apply_event(&text, answer, reader, watch);
                     }
-                    return StreamEnd::Broken(transport::connection_failure(&error, host, clock.timeouts.connect));
+                    return StreamEnd::Broken(transport::connection_failure(
+                        &error,
+                        host,
+                        self.endpoint.connect_timeout,
+                    ));
                 }
                 Ok(Ok(None)) => {
                     let Some(text) = frames.finish() else { return StreamEnd::Complete };

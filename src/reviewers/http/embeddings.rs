@@ -7,7 +7,7 @@
 //! - Several requests run at the same time. All end at a deadline, or as soon as the caller cancels.
 
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use reqwest::Client;
 use reqwest::header::HeaderMap;
@@ -22,10 +22,8 @@ use super::transport::{self, ServerUrl};
 use super::wire::{self, WireFormat};
 use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
-use crate::reviewers::chat::ChatError;
+use crate::reviewers::chat::{CANCEL_CHECK_INTERVAL, ChatError};
 
-/// Interval between two checks whether the caller has cancelled.
-const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Maximum number of requests under way. A local server works on one request after the other.
 const MAX_CONCURRENT_REQUESTS: usize = 4;
 /// Texts in one request: few enough that a slow machine answers in time.
@@ -136,7 +134,7 @@ impl Embedder {
                 && let Some((batch, texts)) = waiting.next()
             {
                 let (request, count, host) = (self.build_request(texts)?, texts.len(), self.target.host.clone());
-                let (connect, key) = (self.endpoint.timeouts.connect, self.key.clone());
+                let (connect, key) = (self.endpoint.connect_timeout, self.key.clone());
                 asked.spawn(async move { (batch, count, fetch_body(request, &host, connect, &key).await) });
             }
             // Dropping the set ends the requests under way.

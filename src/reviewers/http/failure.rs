@@ -1,4 +1,4 @@
-//! Classifies the errors of servers by what to do next.
+//! Reads the errors of servers, and decides what to do next.
 //!
 //! - The text of a failure is one line of bounded length, without control characters and without the key.
 //! - Only a failure that can pass by itself is retried.
@@ -14,6 +14,8 @@ use crate::config::ReviewerKind;
 use crate::domain::ErrorClass;
 use crate::domain::text::sanitize_line;
 use crate::reviewers::chat::ChatError;
+use crate::reviewers::error_class::classify_service_error;
+use crate::reviewers::json_access::{items_at, str_at};
 
 /// Maximum number of characters of a server's text in an error message.
 const MAX_SHOWN_CHARS: usize = 300;
@@ -119,17 +121,16 @@ impl ServerError {
     pub fn from_value(value: &Value) -> Self {
         let value = if let Some(first) = value.get(0) { first } else { value };
         let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
-        let text = |pointer: &str| error.pointer(pointer).and_then(Value::as_str).unwrap_or("");
+        let text = |pointer: &str| str_at(error, pointer);
         let mut codes = Vec::new();
         for pointer in ["/type", "/code", "/status", "/reason", "/metadata/error_type"] {
             codes.push(text(pointer).to_lowercase());
         }
         let mut retry_after = None;
-        for detail in error.get("details").and_then(Value::as_array).into_iter().flatten().take(20) {
-            let text = |pointer: &str| detail.pointer(pointer).and_then(Value::as_str).unwrap_or("");
-            codes.push(text("/reason").to_lowercase());
-            codes.push(text("/violations/0/quotaId").to_lowercase());
-            retry_after = retry_after.or_else(|| backoff::parse_seconds(text("/retryDelay")));
+        for detail in items_at(error, "/details").take(20) {
+            codes.push(str_at(detail, "/reason").to_lowercase());
+            codes.push(str_at(detail, "/violations/0/quotaId").to_lowercase());
+            retry_after = retry_after.or_else(|| backoff::parse_seconds(str_at(detail, "/retryDelay")));
         }
         let message = [error.as_str().unwrap_or(""), text("/message"), text("/detail"), text("/detail/0/msg")];
         let mut message =
@@ -152,7 +153,8 @@ impl ServerError {
 
     /// Converts the error into a failure that names the host.
     pub fn into_failure(self, host: &str, key: &ApiKey) -> HttpFailure {
-        let class = self.classify();
+        let words = format!("{} {}", self.codes, self.message.to_lowercase());
+        let class = classify_service_error(self.status, &words);
         let heard = key.redact(&truncate_chars(&self.message, MAX_MESSAGE_CHARS));
         let message = sanitize_line(&heard);
         let status = self.status.map_or_else(|| " in its answer".to_owned(), |status| format!(" with {status}"));
@@ -179,86 +181,7 @@ impl ServerError {
         let rejected = matches!(self.status, Some(400 | 404 | 422 | 500 | 501));
         HttpFailure { retry, objection, rejected, ..base }
     }
-
-    fn classify(&self) -> ErrorClass {
-        let text = format!("{} {}", self.codes, self.message.to_lowercase());
-        let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        let status = self.status.unwrap_or(0);
-        match status {
-            413 => return ErrorClass::ContextTooLong,
-            // A single request that exceeds the limit per minute will never succeed.
-            429 if says(&["request too large"]) => return ErrorClass::ContextTooLong,
-            0 | 400 | 422 | 500 if says(CONTEXT_TOO_LONG_PHRASES) => return ErrorClass::ContextTooLong,
-            402 => return ErrorClass::Quota,
-            0 | 400 | 403 | 429 if says(QUOTA_PHRASES) => return ErrorClass::Quota,
-            0 | 400 | 403 | 422 | 451 if says(CONTENT_FILTER_PHRASES) => return ErrorClass::Refused,
-            0 | 400 if says(INVALID_KEY_PHRASES) => return ErrorClass::Auth,
-            401 | 403 | 407 => return ErrorClass::Auth,
-            408 | 504 => return ErrorClass::Timeout,
-            429 => return ErrorClass::RateLimit,
-            500.. => return ErrorClass::Overloaded,
-            // An error inside a stream has no status, only a code word.
-            0 if says(&["rate_limit", "resource_exhausted", "too many requests"]) => return ErrorClass::RateLimit,
-            0 if says(&["invalid_request", "invalid_argument", "not_found"]) => {}
-            0 => return ErrorClass::Overloaded,
-            _ => {}
-        }
-        ErrorClass::Configuration
-    }
 }
-
-/// Phrases for a request with more tokens than the model's window: OpenAI, Anthropic, Gemini, OpenRouter, vLLM,
-/// llama.cpp, Ollama, Mistral, Groq, xAI, Bedrock.
-const CONTEXT_TOO_LONG_PHRASES: &[&str] = &[
-    "context length",
-    "context_length",
-    "context window",
-    "context limit",
-    "context size",
-    "context_size",
-    "prompt is too long",
-    "input is too long",
-    "prompt too long",
-    "input length",
-    "maximum prompt length",
-    "maximum number of tokens",
-    "input token count",
-    "reduce the length",
-    "too many tokens",
-    "token limit",
-    "request_too_large",
-    "request too large",
-];
-const QUOTA_PHRASES: &[&str] = &[
-    "insufficient_quota",
-    "insufficient_funds",
-    "billing_hard_limit",
-    "billing_not_active",
-    "billing_error",
-    "credit balance",
-    "insufficient balance",
-    "insufficient credits",
-    "payment required",
-    // Quota id of Gemini's free tier, which is used up until the next day.
-    "perday",
-];
-const CONTENT_FILTER_PHRASES: &[&str] = &[
-    "content_policy",
-    "content_filter",
-    "content management policy",
-    "responsibleaipolicyviolation",
-    "prohibited_content",
-    "input was flagged",
-    "requires moderation",
-];
-const INVALID_KEY_PHRASES: &[&str] = &[
-    "api_key_invalid",
-    "api key not valid",
-    "invalid_api_key",
-    "invalid api key",
-    "authentication_error",
-    "permission_error",
-];
 
 /// Summarizes a body that is not JSON: the title of a web page, or the beginning of the text.
 fn summarize_body(body: &[u8]) -> String {

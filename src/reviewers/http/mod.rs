@@ -27,33 +27,14 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-pub use api_key::{CredentialSource, read_key};
+pub use api_key::read_key;
 pub use backoff::{BackoffClock, SystemBackoffClock};
 pub use client::HttpChat;
 pub use embeddings::Embedder;
 
-use super::chat::ChatError;
+use super::chat::{AnswerTimeouts, ChatError};
 use crate::config::ReviewerKind;
 pub use crate::domain::Effort;
-
-/// Time limits of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HttpTimeouts {
-    /// Limit for a connection, including TLS.
-    pub connect: Duration,
-    /// Limit without a byte, also before the first byte: a reasoning model sends nothing while it thinks.
-    pub idle: Duration,
-    /// Limit for one request, from sending to the last byte of the answer.
-    pub total: Duration,
-}
-
-impl Default for HttpTimeouts {
-    /// Returns 15 seconds, 5 minutes and 30 minutes: a large reasoning model can be silent for some minutes, and a
-    /// local model takes as long to read a full window.
-    fn default() -> Self {
-        Self { connect: Duration::from_secs(15), idle: Duration::from_secs(300), total: Duration::from_secs(1800) }
-    }
-}
 
 /// A model and its address.
 #[derive(Debug, Clone)]
@@ -66,7 +47,9 @@ pub struct Endpoint {
     pub base_url: Option<String>,
     pub key: Option<SecretString>,
     pub effort: Option<Effort>,
-    pub timeouts: HttpTimeouts,
+    /// Limit for a connection, including TLS.
+    pub connect_timeout: Duration,
+    pub timeouts: AnswerTimeouts,
     /// Maximum number of times a request is sent for one answer, the first time included.
     pub attempts: u32,
     /// PEM file of certificates to trust in addition to the system's. The certificates of `SSL_CERT_FILE` are trusted

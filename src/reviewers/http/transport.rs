@@ -119,7 +119,7 @@ pub fn build_client(endpoint: &Endpoint, target: &ServerUrl) -> Result<Client, H
     };
     let mut builder = Client::builder()
         .user_agent(concat!("revdeck/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(endpoint.timeouts.connect)
+        .connect_timeout(endpoint.connect_timeout)
         // A turn takes seconds or minutes. A new connection costs a tenth of a second, and the server cannot have
         // closed it meanwhile.
         .pool_max_idle_per_host(0)

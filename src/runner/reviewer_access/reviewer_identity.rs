@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-use crate::config::{ApiKeySource, EmbeddingSettings, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
+use crate::config::{EmbeddingSettings, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
 use crate::context::embeddings::EmbeddingScorer;
 use crate::domain::{ErrorClass, RunRecord};
 use crate::reviewers::Reviewer;
 use crate::reviewers::analyzer;
 use crate::reviewers::analyzer::reviewer::{BuiltinReviewer, ReviewedSnapshot};
-use crate::reviewers::chat::{Chat, ChatError};
+use crate::reviewers::chat::{AnswerTimeouts, Chat, ChatError};
 use crate::reviewers::command::{self, FolderAccess, Program};
-use crate::reviewers::http::{self, Embedder, Endpoint, HttpTimeouts};
+use crate::reviewers::http::{self, Embedder, Endpoint};
 use crate::runner::{BUILTIN_REVIEWER, ReviewerAccess, RunnerError, process};
 
 /// The identity of a reviewer, and the settings that influence its reports.
@@ -120,11 +120,6 @@ pub fn connect(
         _ => {}
     }
     let key = read_reviewer_key(settings)?;
-    let timeouts = HttpTimeouts {
-        connect: CONNECT_TIMEOUT.min(settings.total_timeout),
-        idle: settings.idle_timeout,
-        total: settings.total_timeout,
-    };
     Ok(Box::new(http::open(Endpoint {
         kind: settings.kind,
         model: settings.model.clone(),
@@ -132,12 +127,17 @@ pub fn connect(
         key,
         // The model would reject an effort that it does not know.
         effort: settings.effort.filter(|effort| facts.effort.is_empty() || facts.effort.contains(effort)),
-        timeouts,
+        connect_timeout: CONNECT_TIMEOUT.min(settings.total_timeout),
+        timeouts: answer_timeouts(settings),
         attempts: settings.attempts,
         ca_file: settings.ca_file.as_ref().map(|file| paths.config.join(file)),
         name: name.to_owned(),
         window: Some(facts.context_window),
     })?))
+}
+
+fn answer_timeouts(settings: &ReviewerSettings) -> AnswerTimeouts {
+    AnswerTimeouts { idle: settings.idle_timeout, total: settings.total_timeout }
 }
 
 /// Opens the embeddings of the settings. Sends nothing yet.
@@ -156,7 +156,8 @@ pub(in crate::runner) fn open_embeddings(
         base_url: settings.base_url.clone(),
         key: read_reviewer_key(&reviewer)?,
         effort: None,
-        timeouts: HttpTimeouts { connect: patience / 2, idle: patience, total: patience },
+        connect_timeout: patience / 2,
+        timeouts: AnswerTimeouts { idle: patience, total: patience },
         attempts: 1,
         ca_file: None,
         name: "embeddings".to_owned(),
@@ -167,12 +168,7 @@ pub(in crate::runner) fn open_embeddings(
 
 /// Reads a reviewer's key from the source in its settings.
 fn read_reviewer_key(settings: &ReviewerSettings) -> Result<Option<SecretString>, ChatError> {
-    let source = match settings.key_source() {
-        ApiKeySource::Variable(name) => http::CredentialSource::Variable(name.to_owned()),
-        ApiKeySource::Command(line) => http::CredentialSource::Command(line.to_owned()),
-        ApiKeySource::None => http::CredentialSource::None,
-    };
-    http::read_key(&source, &|name| std::env::var(name).ok())
+    http::read_key(settings.key_source(), &|name| std::env::var(name).ok())
 }
 
 /// Creates a command-line agent that makes a fix in `folder`. Starts no process yet.
@@ -205,7 +201,7 @@ fn build_program(
         effort: settings.effort.map(|effort| effort.word().to_owned()),
         folder: folder.to_owned(),
         access,
-        timeouts: command::CommandTimeouts { idle: settings.idle_timeout, total: settings.total_timeout },
+        timeouts: answer_timeouts(settings),
         environment: Vec::new(),
         supervisor: (ourselves, vec!["keep".into(), "--".into()]),
     })

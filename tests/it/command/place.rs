@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use revdeck::domain::{ChatMessage, ChatRequest};
-use revdeck::reviewers::chat::{ChatObserver, ChatProgress};
-use revdeck::reviewers::command::{self, Agent, CommandDialect, CommandTimeouts, FolderAccess, Program};
+use revdeck::reviewers::chat::{AnswerTimeouts, ChatObserver, ChatProgress};
+use revdeck::reviewers::command::{self, Agent, CommandDialect, FolderAccess, Program};
 
 /// A timeout that no operation here reaches, even on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -78,7 +78,7 @@ impl Place {
             effort: None,
             folder: self.folder(),
             access: FolderAccess::Read,
-            timeouts: CommandTimeouts { idle: LONG, total: LONG },
+            timeouts: AnswerTimeouts { idle: LONG, total: LONG },
             environment: vec![
                 pair("PATH", std::env::join_paths(folders).expect("a path")),
                 pair("HOME", self.folder.as_os_str().to_owned()),

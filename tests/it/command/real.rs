@@ -6,10 +6,11 @@
 //! After `REVDECK_TEST_CANCEL` bytes the test cancels the agent and checks that its process has ended.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use revdeck::git::Repo;
-use revdeck::reviewers::chat::{Chat, ChatObserver, ChatProgress};
-use revdeck::reviewers::command::{self, CommandDialect, CommandTimeouts, Program, agent_settings_paths};
+use revdeck::reviewers::chat::{AnswerTimeouts, Chat, ChatObserver, ChatProgress};
+use revdeck::reviewers::command::{self, CommandDialect, Program, agent_settings_paths};
 
 use super::place::{keeper, request};
 use crate::env::TestEnvironment;
@@ -72,7 +73,7 @@ fn a_real_agent_answers() {
         effort: None,
         folder: made.folder().to_owned(),
         access: revdeck::reviewers::command::FolderAccess::Read,
-        timeouts: CommandTimeouts::default(),
+        timeouts: AnswerTimeouts { idle: Duration::from_secs(5 * 60), total: Duration::from_secs(60 * 60) },
         environment: Vec::new(),
         supervisor: keeper(),
     });

@@ -1,9 +1,9 @@
 //! Key handling: one header carries the key, and it appears in no other place.
 
-use revdeck::config::ReviewerKind;
+use revdeck::config::{ApiKeySource, ReviewerKind};
 use revdeck::domain::ErrorClass;
 use revdeck::reviewers::chat::Chat;
-use revdeck::reviewers::http::{CredentialSource, Endpoint, open, open_with, read_key};
+use revdeck::reviewers::http::{Endpoint, open, open_with, read_key};
 use rstest::rstest;
 use serde_json::json;
 
@@ -113,7 +113,7 @@ fn settings_that_cannot_be_used(#[case] change: fn(&mut Endpoint), #[case] says:
 #[test]
 fn from_a_command_to_the_header() {
     let server = Server::new(vec![streamed("data: [DONE]\n\n")]);
-    let key = read_key(&CredentialSource::Command(format!("echo '{KEY}'")), &|_| None).expect("a key");
+    let key = read_key(ApiKeySource::Command(&format!("echo '{KEY}'")), &|_| None).expect("a key");
     let mut chat = open(Endpoint { key, ..server.endpoint(ReviewerKind::Gemini) }).expect("a chat");
     chat.respond(&request(), &mut Notes::default()).expect("an empty answer");
     assert_eq!(server.requests()[0].header("x-goog-api-key"), Some(KEY));

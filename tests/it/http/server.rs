@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use revdeck::config::ReviewerKind;
 use revdeck::domain::{ChatMessage, ChatRequest, ChatResponse, ToolSpec};
+use revdeck::reviewers::chat::AnswerTimeouts;
 use revdeck::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress};
-use revdeck::reviewers::http::{BackoffClock, Endpoint, HttpChat, HttpTimeouts, open_with};
+use revdeck::reviewers::http::{BackoffClock, Endpoint, HttpChat, open_with};
 use serde_json::{Value, json};
 
 /// A key that may appear only in the header.
@@ -105,11 +106,8 @@ impl Server {
             base_url: Some(format!("http://127.0.0.1:{}", self.port)),
             key: Some(KEY.into()),
             effort: None,
-            timeouts: HttpTimeouts {
-                connect: Duration::from_secs(10),
-                idle: Duration::from_secs(10),
-                total: Duration::from_secs(20),
-            },
+            connect_timeout: Duration::from_secs(10),
+            timeouts: AnswerTimeouts { idle: Duration::from_secs(10), total: Duration::from_secs(20) },
             attempts: 3,
             ca_file: None,
             name: "mine".to_owned(),

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use revdeck::config::ReviewerKind;
 use revdeck::domain::{ErrorClass, StopReason};
+use revdeck::reviewers::chat::AnswerTimeouts;
 use revdeck::reviewers::chat::{Chat, ChatProgress};
-use revdeck::reviewers::http::{HttpTimeouts, open_with};
+use revdeck::reviewers::http::open_with;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -120,11 +121,8 @@ fn cancelling_closes_the_connection(#[case] acts: Vec<Act>, #[case] until: fn(&[
 fn impatient(server: &Server, idle: u64, total: u64) -> revdeck::reviewers::http::HttpChat {
     let mut endpoint = server.endpoint(KIND);
     endpoint.attempts = 2;
-    endpoint.timeouts = HttpTimeouts {
-        connect: Duration::from_secs(5),
-        idle: Duration::from_millis(idle),
-        total: Duration::from_millis(total),
-    };
+    endpoint.connect_timeout = Duration::from_secs(5);
+    endpoint.timeouts = AnswerTimeouts { idle: Duration::from_millis(idle), total: Duration::from_millis(total) };
     open(endpoint)
 }
 

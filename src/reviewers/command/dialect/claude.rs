@@ -14,11 +14,12 @@ use serde_json::Value;
 use super::super::FolderAccess;
 use super::super::arguments::{AgentOptions, ArgumentList};
 use super::super::error_text;
-use super::super::json_access::{str_at, str_field, u64_field};
 use super::super::transcript::AgentTranscript;
 use super::{AgentDialect, AgentEventReader, ProgressSink};
 use crate::domain::{ErrorClass, StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
+use crate::reviewers::error_class::classify_agent_error;
+use crate::reviewers::json_access::{items_at, str_at, str_field, u64_field};
 
 const OPTIONS: &[&[&str]] = &[
     &["-p"],
@@ -141,7 +142,7 @@ fn read_system(event: &Value, said: &mut AgentTranscript, tell: ProgressSink<'_>
 
 fn read_assistant(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUsageCounter, tell: ProgressSink<'_>) {
     let mut whole = String::new();
-    for block in event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
+    for block in items_at(event, "/message/content") {
         if str_field(block, "type") == "text" {
             whole.push_str(str_field(block, "text"));
         }
@@ -175,7 +176,7 @@ fn read_result(event: &Value, said: &mut AgentTranscript, counted: &mut ClaudeUs
     let last = str_field(event, "result");
     if event.get("is_error").and_then(Value::as_bool) == Some(true) || str_field(event, "subtype").starts_with("error")
     {
-        let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+        let errors = items_at(event, "/errors").filter_map(Value::as_str);
         let words = if last.is_empty() { errors.collect::<Vec<_>>().join("; ") } else { last.to_owned() };
         match str_field(event, "subtype") {
             // The program reached its own limit: its text so far is still usable.
@@ -208,7 +209,7 @@ fn classify_error(error: &str, status: u64, words: &str) -> ErrorClass {
         ("billing_error", _) => ErrorClass::Quota,
         ("model_not_found", _) => ErrorClass::Configuration,
         ("overloaded" | "server_error", _) => ErrorClass::Overloaded,
-        _ => error_text::classify(status, words),
+        _ => classify_agent_error(status, words),
     }
 }
 

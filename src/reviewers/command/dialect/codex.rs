@@ -14,11 +14,12 @@ use serde_json::Value;
 use super::super::FolderAccess;
 use super::super::arguments::{AgentOptions, ArgumentList};
 use super::super::error_text;
-use super::super::json_access::{str_at, str_field, u64_field};
 use super::super::transcript::AgentTranscript;
 use super::{AgentDialect, AgentEventReader, ProgressSink};
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
+use crate::reviewers::error_class::classify_agent_error;
+use crate::reviewers::json_access::{str_at, str_field, u64_field};
 
 const OPTIONS: &[&[&str]] = &[
     &["--skip-git-repo-check"],
@@ -93,7 +94,7 @@ impl AgentEventReader for CodexReader {
                 if words.starts_with("Reconnecting") {
                     tell(ChatProgress::Waiting { reason: error_text::to_one_line(words), wait_ms: 0 });
                 }
-                said.error = Some((error_text::classify(0, words), words.to_owned()));
+                said.error = Some((classify_agent_error(0, words), words.to_owned()));
             }
             "turn.completed" => {
                 // Codex recovered from earlier errors.
@@ -105,7 +106,7 @@ impl AgentEventReader for CodexReader {
             }
             "turn.failed" => {
                 let words = str_at(event, "/error/message");
-                said.error = Some((error_text::classify(0, words), words.to_owned()));
+                said.error = Some((classify_agent_error(0, words), words.to_owned()));
             }
             _ => {}
         }

@@ -14,12 +14,12 @@ use serde_json::Value;
 
 use super::super::FolderAccess;
 use super::super::arguments::{AgentOptions, ArgumentList};
-use super::super::error_text;
-use super::super::json_access::{str_at, str_field, u64_field};
 use super::super::transcript::AgentTranscript;
 use super::{AgentDialect, AgentEventReader, ProgressSink};
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
+use crate::reviewers::error_class::classify_agent_error;
+use crate::reviewers::json_access::{str_at, str_field, u64_field};
 
 const OPTIONS: &[&[&str]] = &[
     &["--output-format", "stream-json"],
@@ -146,7 +146,7 @@ fn read_object(object: &Value, said: &mut AgentTranscript) -> bool {
 }
 
 fn set_error(words: &str, said: &mut AgentTranscript) {
-    said.error = Some((error_text::classify(0, words), words.to_owned()));
+    said.error = Some((classify_agent_error(0, words), words.to_owned()));
 }
 
 /// Parses the token usage. Only the total includes the thinking tokens.

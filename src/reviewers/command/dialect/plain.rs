@@ -7,11 +7,11 @@
 
 use serde_json::Value;
 
-use super::super::json_access::{str_field, u64_field};
 use super::super::transcript::AgentTranscript;
 use super::{AgentDialect, AgentEventReader, ProgressSink};
 use crate::domain::{StopReason, Usage};
 use crate::reviewers::chat::ChatProgress;
+use crate::reviewers::json_access::{str_field, u64_field};
 
 /// A program of unknown kind. revdeck adds no arguments to the user's command.
 #[derive(Debug)]

@@ -22,6 +22,7 @@ use super::sse::Framing;
 use super::transport::ServerUrl;
 use crate::config::ReviewerKind;
 use crate::domain::{ChatRequest, ToolCall};
+use crate::reviewers::json_access::{items_at, number_at, str_at};
 
 /// A field of a request that a server may not know, and that a request can omit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -180,21 +181,6 @@ const NO_TOOLS_PHRASES: &[&str] = &[
 ];
 const NO_STREAM_PHRASES: &[&str] =
     &["to stream this model", "streaming is not supported", "not support stream", "stream is not supported"];
-
-/// Returns the text at a JSON pointer, or `""`.
-fn str_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or("")
-}
-
-/// Returns the number (a token count or an index) at a JSON pointer. Returns `None` above `u32::MAX`, so that sums
-/// cannot overflow.
-fn number_at(value: &Value, pointer: &str) -> Option<u64> {
-    value.pointer(pointer).and_then(Value::as_u64).filter(|number| *number <= u64::from(u32::MAX))
-}
-
-fn items_at<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
-    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
-}
 
 /// Converts arguments from a server into text. Servers send JSON in a string, or JSON.
 fn arguments_to_string(value: Option<&Value>) -> String {
