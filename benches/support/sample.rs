@@ -140,54 +140,33 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         updated_at: created,
         source: Source::ALL[dice.below(Source::ALL.len())],
         owner: "ada@orchard".into(),
-        branch: ["main", "main", "feature/sessions", "fix/retry", "release/2.4"][dice.below(5)].into(),
-        worktree: shape.worktree.clone(),
-        base_commit: shape.head.clone(),
-        snapshot_commit: shape.head.clone(),
-        head_commit: shape.head.clone(),
-        triage_bytes: None,
-        epoch: number as u64 / 50,
-        scope,
-        scope_hash: dice.hex(64),
-        diff_fingerprint: dice.hex(64),
-        prompt_policy_version: "builtin-1".into(),
-        changed_paths: (0..1 + dice.below(8)).map(|_| shape.paths[dice.below(shape.paths.len())].clone()).collect(),
-        reviewer: "builtin".into(),
-        model: String::new(),
-        reasoning_effort: String::new(),
+        subject: ReviewSubject {
+            branch: ["main", "main", "feature/sessions", "fix/retry", "release/2.4"][dice.below(5)].into(),
+            worktree: shape.worktree.clone(),
+            base_commit: shape.head.clone(),
+            snapshot_commit: shape.head.clone(),
+            head_commit: shape.head.clone(),
+            triage_bytes: None,
+            epoch: number as u64 / 50,
+            scope,
+            scope_hash: dice.hex(64),
+            diff_fingerprint: dice.hex(64),
+            prompt_policy_version: "builtin-1".into(),
+            changed_paths: (0..1 + dice.below(8)).map(|_| shape.paths[dice.below(shape.paths.len())].clone()).collect(),
+        },
+        reviewed_by: RunReviewer { name: "builtin".into(), ..RunReviewer::default() },
         attempt: 1,
-        private: false,
-        paused: false,
         follow_up_count: 0,
         follow_up_of: None,
-        phase_timings: PhaseTimings::default(),
-        prompt_estimate: 0,
-        tokens: Usage::default(),
-        cost: 0.0,
-        window_peak: 0,
-        answered_by: Vec::new(),
-        saved_token_estimate: 0,
-        coverage: Coverage::default(),
-        finding_counts: FindingCounts::default(),
-        finding_digests: Vec::new(),
-        summary: String::new(),
+        usage: RunUsage::default(),
+        outcome: RunOutcome::default(),
         decision: "nothing equivalent was reviewed before".into(),
-        reuse_count: 0,
-        adopted_count: 0,
-        last_reused_at: None,
-        last_reuse_reason: String::new(),
-        last_reuse_head: String::new(),
-        superseded_by: None,
-        reused_from: None,
-        carried_over_from: None,
-        resumed_from: None,
-        waits_for: None,
+        reuse: RunReuse::default(),
+        links: RunLinks::default(),
         full: false,
-        cancel_reason: None,
-        cancel_note: String::new(),
-        finish_note: String::new(),
-        error_class: None,
-        error_summary: String::new(),
+        private: false,
+        paused: false,
+        ending: RunEnding::default(),
     }
 }
 
@@ -263,6 +242,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
             line(&mut runs, &run)?;
         }
         let files: Vec<FileCoverage> = run
+            .subject
             .changed_paths
             .iter()
             .map(|path| FileCoverage {
@@ -283,13 +263,13 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
             left_out: vec![OmittedFile { path: "Cargo.lock".into(), reason: OmissionReason::LockFile }],
             ..Coverage::default()
         };
-        run.coverage = coverage.without_lists();
-        run.finding_counts = FindingCounts::from_findings(&findings);
-        run.finding_digests =
+        run.outcome.coverage = coverage.without_lists();
+        run.outcome.finding_counts = FindingCounts::from_findings(&findings);
+        run.outcome.finding_digests =
             findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
-        run.phase_timings =
+        run.usage.phase_timings =
             PhaseTimings { queued_ms: 12, snapshot_ms: 40, review_ms: 230, resolve_ms: 3, ..PhaseTimings::default() };
-        run.summary = format!("{} in {covered} files", text::format_count(findings.len(), "finding"));
+        run.outcome.summary = format!("{} in {covered} files", text::format_count(findings.len(), "finding"));
         let last = match dice.below(100) {
             0..=4 => RunStatus::Failed,
             5..=7 => RunStatus::Cancelled,

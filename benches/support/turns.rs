@@ -297,20 +297,21 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
         let status = if fate == Fate::Failed { RunStatus::Failed } else { RunStatus::Completed };
         let ended = later(began, 45.0 * f64::from(turns + 1));
         let record = store.update_run(&run, ended, |record| {
-            (record.tokens, record.cost) = (tokens, cost);
-            record.window_peak = WINDOW.iter().take(turns as usize).copied().max().unwrap_or(0);
-            record.finding_counts = FindingCounts::from_findings(&findings);
-            record.coverage = Coverage { files_covered: 14, hunks_covered: 31, ..record.coverage.clone() };
+            (record.usage.tokens, record.usage.cost) = (tokens, cost);
+            record.usage.window_peak = WINDOW.iter().take(turns as usize).copied().max().unwrap_or(0);
+            record.outcome.finding_counts = FindingCounts::from_findings(&findings);
+            record.outcome.coverage =
+                Coverage { files_covered: 14, hunks_covered: 31, ..record.outcome.coverage.clone() };
             record.status = status;
             if status == RunStatus::Failed {
-                (record.error_class, record.error_summary) = (Some(ErrorClass::Auth), REVOKED.to_owned());
+                (record.ending.error_class, record.ending.error_summary) = (Some(ErrorClass::Auth), REVOKED.to_owned());
             }
-            record.summary = format!(
+            record.outcome.summary = format!(
                 "{status}: {} in {turns} turns",
                 revdeck::domain::text::format_count(findings.len(), "finding")
             );
         })?;
-        let coverage = record.coverage.clone();
+        let coverage = record.outcome.coverage.clone();
         store.write_output(&RunOutput { findings, coverage, rejected, ..RunOutput::new(record) })?;
         journal.append(ended, RunEvent::Finished { status })?;
     }

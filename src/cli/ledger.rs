@@ -127,7 +127,7 @@ fn build_ledger_view<'a>(session: &Session, view: &'a StoreView, now: Time) -> R
         records.push(record);
     }
     // A run of the current epoch knows the current diff fingerprint of its scope.
-    let looks: Vec<_> = records.iter().filter(|run| run.epoch == surroundings.epoch).cloned().collect();
+    let looks: Vec<_> = records.iter().filter(|run| run.subject.epoch == surroundings.epoch).cloned().collect();
     let of_run = |run| to_ledger_run(session, run, &looks, &surroundings, now);
     let mut runs: Vec<LedgerRun> = records.into_iter().map(of_run).collect();
     mark_surfaced(session, &mut runs)?;
@@ -171,19 +171,21 @@ fn to_ledger_run(
     place: &WorktreeState,
     now: Time,
 ) -> LedgerRun {
-    let look = looks.iter().find(|look| look.scope == run.scope && look.branch == run.branch);
-    let freshness = compute_freshness(session, &run, look.map(|look| look.diff_fingerprint.as_str()), place, now);
+    let look =
+        looks.iter().find(|look| look.subject.scope == run.subject.scope && look.subject.branch == run.subject.branch);
+    let freshness =
+        compute_freshness(session, &run, look.map(|look| look.subject.diff_fingerprint.as_str()), place, now);
     LedgerRun {
         id: run.run_id,
         status: run.status,
         created_at: run.created_at,
         last_activity: run.updated_at,
-        snapshot: run.snapshot_commit,
+        snapshot: run.subject.snapshot_commit,
         freshness: freshness.word().to_owned(),
-        scope: format_count(run.coverage.files_total as usize, "file"),
-        findings: run.finding_counts.total(),
+        scope: format_count(run.outcome.coverage.files_total as usize, "file"),
+        findings: run.outcome.finding_counts.total(),
         surfaced: SurfacedState::No,
-        summary: if run.error_summary.is_empty() { run.summary } else { run.error_summary },
+        summary: if run.ending.error_summary.is_empty() { run.outcome.summary } else { run.ending.error_summary },
     }
 }
 
@@ -210,20 +212,20 @@ fn compute_freshness(
             Err(_) => Liveness::Unknown,
         }
     };
-    let scope = run.scope.to_string();
-    let superseded_by = run.superseded_by.as_ref().map_or(String::new(), ToString::to_string);
+    let scope = run.subject.scope.to_string();
+    let superseded_by = run.links.superseded_by.as_ref().map_or(String::new(), ToString::to_string);
     let target = FreshnessSubject {
         status: run.status,
         scope: &scope,
-        branch: &run.branch,
+        branch: &run.subject.branch,
         head_commit: run.last_matching_head(),
-        epoch: run.epoch,
-        diff_fingerprint: &run.diff_fingerprint,
+        epoch: run.subject.epoch,
+        diff_fingerprint: &run.subject.diff_fingerprint,
         superseded_by: &superseded_by,
         snapshot: SnapshotState::NotAsked,
     };
     // On another branch the same scope means other code.
-    let fingerprint = fingerprint.filter(|_| run.branch == place.branch);
+    let fingerprint = fingerprint.filter(|_| run.subject.branch == place.branch);
     let surroundings = CurrentCode { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint };
     derive_freshness(&target, liveness, &surroundings)
 }

@@ -178,7 +178,7 @@ fn print_started(
     output::print(&format!(
         "{}  review of {} {said}{dot}{}\n",
         run.run_id,
-        crate::domain::text::sanitize_line(&run.scope.to_string()),
+        crate::domain::text::sanitize_line(&run.subject.scope.to_string()),
         crate::domain::text::sanitize_line(&decision.reason)
     ))?;
     Ok(CliExitCode::Done)
@@ -218,7 +218,7 @@ impl ProgressLine {
     }
 
     fn format_line(run: &RunRecord, ascii: bool) -> String {
-        let coverage = &run.coverage;
+        let coverage = &run.outcome.coverage;
         let (done, total) = ((coverage.hunks_covered + coverage.hunks_carried) as usize, coverage.hunks_total as usize);
         let filled = (done * Self::BAR_WIDTH).checked_div(total).unwrap_or(0).min(Self::BAR_WIDTH);
         let (full, empty) = if ascii { ("#", ".") } else { ("━", "─") };
@@ -228,7 +228,7 @@ impl ProgressLine {
             full.repeat(filled),
             empty.repeat(Self::BAR_WIDTH - filled),
             crate::domain::text::format_count(total, "hunk"),
-            crate::domain::text::format_count(run.finding_counts.total() as usize, "finding")
+            crate::domain::text::format_count(run.outcome.finding_counts.total() as usize, "finding")
         )
     }
 
@@ -317,7 +317,7 @@ impl RunResult {
 
     /// Returns true if no part of the run failed and every file could be read.
     fn is_complete(&self) -> bool {
-        self.run.error_class.is_none() && self.coverage.unreadable_paths().next().is_none()
+        self.run.ending.error_class.is_none() && self.coverage.unreadable_paths().next().is_none()
     }
 
     /// Returns the exit code. An incomplete run never yields [`CliExitCode::Done`]. Dismissed findings do not count;

@@ -41,8 +41,8 @@ pub use model::{Effort, Encoding, SummaryAuthor};
 pub use reported_problem::{RejectedReport, ReportedProblem};
 pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};
 pub use run::{
-    CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewerUsage, RunOutput, RunRecord, RunStatus, Source,
-    Usage,
+    CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewSubject, ReviewerUsage, RunEnding, RunLinks,
+    RunOutcome, RunOutput, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source, Usage,
 };
 pub use scope::{ParseScopeError, Scope};
 pub use triage::{Actor, Disposition, TriageAction};

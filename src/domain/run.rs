@@ -190,16 +190,70 @@ impl FindingCounts {
 }
 
 /// Line of `runs.ndjson`: the state of a run after a change. The last line of a run wins.
+///
+/// The parts are flat in JSON: a reader sees one object with the fields of all parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
+    /// Id of the run.
     pub run_id: RunId,
+    /// Status after the change.
     pub status: RunStatus,
+    /// Time of the request.
     pub created_at: Time,
+    /// Time of the change.
     pub updated_at: Time,
+    /// Part of revdeck that requested the run.
     pub source: Source,
     /// Requester, as `user@host`.
     #[serde(default)]
     pub owner: String,
+    /// Reviewed code and rules.
+    #[serde(flatten)]
+    pub subject: ReviewSubject,
+    /// Reviewer, model and effort.
+    #[serde(flatten)]
+    pub reviewed_by: RunReviewer,
+    /// Number of workers that were started for the run; 0 before the first.
+    #[serde(default)]
+    pub attempt: u32,
+    /// Number of reviews of patches made for this run's findings.
+    #[serde(default)]
+    pub follow_up_count: u32,
+    /// Fix whose patch this run reviews. Its findings are not in the user's files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow_up_of: Option<FixId>,
+    /// Time, tokens and money.
+    #[serde(flatten)]
+    pub usage: RunUsage,
+    /// Coverage and counts of findings.
+    #[serde(flatten)]
+    pub outcome: RunOutcome,
+    /// Reason for the policy's decision when the run was requested.
+    #[serde(default)]
+    pub decision: String,
+    /// Later requests that this run answered.
+    #[serde(flatten)]
+    pub reuse: RunReuse,
+    /// Runs that this run replaces, continues or waits for.
+    #[serde(flatten)]
+    pub links: RunLinks,
+    /// If true, everything is sent, even what earlier runs reviewed (`--force`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+    /// If true, nothing is learned from the run: its requester opted out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub private: bool,
+    /// If true, a person paused the run, and its worker sends no request until it is resumed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
+    /// Reason of an early end.
+    #[serde(flatten)]
+    pub ending: RunEnding,
+}
+
+/// Reviewed code and the rules that it is reviewed by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReviewSubject {
     /// Short name of the branch; empty when HEAD is detached.
     #[serde(default)]
     pub branch: String,
@@ -212,8 +266,10 @@ pub struct RunRecord {
     /// Commit with the snapshot's tree, protected by `refs/revdeck/snapshots/<run_id>`.
     #[serde(default)]
     pub snapshot_commit: String,
+    /// HEAD when the run was requested; empty when there is none.
     #[serde(default)]
     pub head_commit: String,
+    /// Number of requests to the store when the run was recorded. Grows with every request.
     #[serde(default)]
     pub epoch: u64,
     /// Length of `triage.ndjson` in bytes when the snapshot was taken, or when it was last found equal to the current
@@ -221,6 +277,7 @@ pub struct RunRecord {
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triage_bytes: Option<u64>,
+    /// Requested part of the repository.
     pub scope: Scope,
     /// Hash of everything except the content that decides what is reviewed (whole tree or change, ignored paths).
     #[serde(default)]
@@ -234,67 +291,97 @@ pub struct RunRecord {
     /// First [`RunRecord::MAX_PATHS`] changed paths; `coverage.files_total` counts all of them.
     #[serde(default)]
     pub changed_paths: Vec<String>,
-    pub reviewer: String,
+}
+
+/// Reviewer of a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunReviewer {
+    /// Name of the reviewer in the settings.
+    #[serde(rename = "reviewer")]
+    pub name: String,
+    /// Id of the model; empty for the built-in reviewer.
     #[serde(default)]
     pub model: String,
+    /// Word of the reasoning effort; empty if the reviewer has none.
     #[serde(default)]
     pub reasoning_effort: String,
-    #[serde(default)]
-    pub attempt: u32,
-    /// Number of reviews of patches made for this run's findings.
-    #[serde(default)]
-    pub follow_up_count: u32,
-    /// Fix whose patch this run reviews. Its findings are not in the user's files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub follow_up_of: Option<FixId>,
+}
+
+/// Time, tokens and money that a run used.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunUsage {
+    /// Durations of the phases.
     #[serde(default)]
     pub phase_timings: PhaseTimings,
+    /// Tokens that the request was expected to send.
     #[serde(default)]
     pub prompt_estimate: u64,
+    /// Tokens that were sent and received.
     #[serde(default)]
     pub tokens: Usage,
     /// Cost in US dollars.
     #[serde(default)]
     pub cost: f64,
+    /// Tokens of the fullest window.
     #[serde(default)]
     pub window_peak: u64,
     /// Usage by reviewer, in the order of their first answers; empty for reviewers that do not work in turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered_by: Vec<ReviewerUsage>,
+    /// Tokens that were not sent because earlier runs covered the code.
     #[serde(default)]
     pub saved_token_estimate: u64,
+}
+
+/// Counts of what a run covered and found, for lists; the run's output holds the rest.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunOutcome {
     /// Coverage counts; the run's output holds the lists.
     #[serde(default)]
     pub coverage: Coverage,
+    /// Numbers of findings by priority.
     #[serde(default)]
     pub finding_counts: FindingCounts,
     /// Ids of the first [`RunRecord::MAX_DIGESTS`] findings.
     #[serde(default)]
     pub finding_digests: Vec<FindingId>,
+    /// Summary for a person, one line; empty while the run is active.
     #[serde(default)]
     pub summary: String,
-    /// Reason for the policy's decision when the run was requested.
-    #[serde(default)]
-    pub decision: String,
-    /// Number of later requests that this run answered, by reuse after its end or by adoption while it was active.
-    /// The fields about the original request stay unchanged; `saved_token_estimate` adds up.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub reuse_count: u32,
-    /// Part of `reuse_count`: adoptions while the run was active. Records from before this counter count every reuse
+}
+
+/// Later requests that a run answered, by reuse after its end or by adoption while it was active. The fields about the
+/// original request stay unchanged; `saved_token_estimate` adds up.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunReuse {
+    /// Number of later requests that this run answered.
+    #[serde(rename = "reuse_count", default, skip_serializing_if = "is_zero")]
+    pub count: u32,
+    /// Part of `count`: adoptions while the run was active. Records from before this counter count every reuse
     /// as a reuse after the end.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub adopted_count: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_reused_at: Option<Time>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub last_reuse_reason: String,
+    /// Time of the last reuse.
+    #[serde(rename = "last_reused_at", default, skip_serializing_if = "Option::is_none")]
+    pub last_at: Option<Time>,
+    /// Reason of the policy for the last reuse.
+    #[serde(rename = "last_reuse_reason", default, skip_serializing_if = "String::is_empty")]
+    pub last_reason: String,
     /// HEAD at the last reuse: a later commit with the same content to review.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub last_reuse_head: String,
+    #[serde(rename = "last_reuse_head", default, skip_serializing_if = "String::is_empty")]
+    pub last_head: String,
+}
+
+/// Other runs that a run replaces, continues or waits for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunLinks {
+    /// Newer run that replaced this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub superseded_by: Option<RunId>,
+    /// Run whose results answer the request of this skipped run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reused_from: Option<RunId>,
+    /// Run whose coverage and findings this run takes over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried_over_from: Option<RunId>,
     /// Run that ended early and whose journal this run continues.
@@ -303,15 +390,12 @@ pub struct RunRecord {
     /// Older run that may finish first; its results are carried over to this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<RunId>,
-    /// If true, everything is sent, even what earlier runs reviewed (`--force`).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub full: bool,
-    /// If true, nothing is learned from the run: its requester opted out.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub private: bool,
-    /// If true, a person paused the run, and its worker sends no request until it is resumed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub paused: bool,
+}
+
+/// Reason why a run ended before it was complete, or went on although newer code was requested.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunEnding {
+    /// Reason of the cancellation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<CancelReason>,
     /// Note of the person who cancelled the run; for a superseded run, the reason why it could not finish.
@@ -320,8 +404,10 @@ pub struct RunRecord {
     /// Reason why the run continues although newer code was requested.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finish_note: String,
+    /// Class of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_class: Option<ErrorClass>,
+    /// Failure in one line for a person; empty if there was none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error_summary: String,
 }
@@ -342,7 +428,7 @@ impl RunRecord {
 
     /// Returns the newest HEAD at which the run is known to match the code.
     pub fn last_matching_head(&self) -> &str {
-        if self.last_reuse_head.is_empty() { &self.head_commit } else { &self.last_reuse_head }
+        if self.reuse.last_head.is_empty() { &self.subject.head_commit } else { &self.reuse.last_head }
     }
 }
 
@@ -382,7 +468,7 @@ impl RunOutput {
     pub fn new(run: RunRecord) -> Self {
         Self {
             version: SCHEMA_VERSION,
-            coverage: run.coverage.clone(),
+            coverage: run.outcome.coverage.clone(),
             run,
             findings: Vec::new(),
             notes: Vec::new(),
@@ -391,6 +477,75 @@ impl RunOutput {
             moved: Vec::new(),
             flip_flops: Vec::new(),
             recognised: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+
+    /// Returns a record with a value for every key that a file may hold, in the order of the file.
+    fn full_record() -> Value {
+        let mut record = json!({
+            "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "status": "failed", "created_at": "2026-11-01T10:00:00Z",
+            "updated_at": "2026-11-01T10:05:00Z", "source": "watch", "owner": "ada@orchard", "branch": "main",
+            "worktree": "/home/ada/orchard", "base_commit": "b1", "snapshot_commit": "s1", "head_commit": "h1",
+            "epoch": 7, "triage_bytes": 120, "scope": "worktree", "scope_hash": "sc", "diff_fingerprint": "df",
+            "prompt_policy_version": "p1", "changed_paths": ["a.rs"], "reviewer": "deep", "model": "d-1",
+            "reasoning_effort": "high",
+        });
+        let rest = json!({
+            "attempt": 2, "follow_up_count": 1,
+            "follow_up_of": "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "phase_timings": PhaseTimings::default(),
+            "prompt_estimate": 900, "tokens": Usage { input: 5, ..Usage::default() }, "cost": 0.25, "window_peak": 800,
+            "answered_by": [ReviewerUsage { reviewer: "deep".into(), ..ReviewerUsage::default() }],
+            "saved_token_estimate": 40, "coverage": Coverage::default(), "finding_counts": FindingCounts::default(),
+            "finding_digests": ["f_0000000000000001"], "summary": "one finding", "decision": "nothing equivalent",
+            "reuse_count": 3, "adopted_count": 1, "last_reused_at": "2026-11-01T11:00:00Z", "last_reuse_reason": "same",
+            "last_reuse_head": "h2", "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F",
+            "reused_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0G", "carried_over_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0H",
+            "resumed_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0J", "waits_for": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0K",
+            "full": true, "private": true, "paused": true, "cancel_reason": "user_stop", "cancel_note": "enough",
+            "finish_note": "nearly done", "error_class": "network", "error_summary": "no route",
+        });
+        let (Some(fields), Value::Object(rest)) = (record.as_object_mut(), rest) else { unreachable!("two objects") };
+        fields.extend(rest);
+        record
+    }
+
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().map(|object| object.keys().map(String::as_str).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_record_is_one_flat_object_that_keeps_every_key_and_their_order() {
+        let written = full_record();
+        let record: RunRecord = serde_json::from_value(written.clone()).expect("a record");
+        let again = serde_json::to_value(&record).expect("an object");
+        assert_eq!(keys(&again), keys(&written));
+        assert_eq!(again, written);
+        let line = serde_json::to_string(&record).expect("a line");
+        assert_eq!(serde_json::from_str::<RunRecord>(&line).expect("a record"), record);
+    }
+
+    #[test]
+    fn only_the_first_fields_are_required_and_unknown_keys_are_skipped() {
+        let required = ["run_id", "status", "created_at", "updated_at", "source", "scope", "reviewer"];
+        let mut small: Map<String, Value> = Map::new();
+        for name in required {
+            small.insert(name.into(), full_record()[name].clone());
+        }
+        small.insert("from_a_later_version".into(), json!({"deep": [1, 2]}));
+        let record: RunRecord = serde_json::from_value(Value::Object(small.clone())).expect("a record");
+        assert_eq!((record.subject.triage_bytes, record.usage.cost, record.reuse.count), (None, 0.0, 0));
+        for name in required {
+            let mut less = small.clone();
+            less.remove(name);
+            let error = serde_json::from_value::<RunRecord>(Value::Object(less)).expect_err(name);
+            assert!(error.to_string().contains(&format!("missing field `{name}`")), "{error}");
         }
     }
 }

@@ -19,11 +19,11 @@ pub fn render_review(
     notes: &[String],
     rejected: &[RejectedReport],
 ) -> String {
-    let mut page = format!("## Review of {}\n\n", format_code_span(&run.scope.to_string()));
+    let mut page = format!("## Review of {}\n\n", format_code_span(&run.subject.scope.to_string()));
     if run.status != RunStatus::Completed {
         page.push_str(&format!("**{}**\n\n", escape(&text::describe_ending(&without_color(look), run))));
-    } else if run.error_class.is_some() {
-        page.push_str(&format!("**incomplete: {}**\n\n", escape(&run.error_summary)));
+    } else if run.ending.error_class.is_some() {
+        page.push_str(&format!("**incomplete: {}**\n\n", escape(&run.ending.error_summary)));
     }
     page.push_str(&format!("{}\n\n", escape(&text::describe_findings(&without_color(look), findings, coverage))));
     let left_out = text::list_left_out(run, coverage);

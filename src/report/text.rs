@@ -30,8 +30,8 @@ pub fn render_review(
     }
     if run.status != RunStatus::Completed {
         text.push_str(&format!("{}\n", describe_ending(look, run)));
-    } else if run.error_class.is_some() {
-        let said = format!("incomplete: {}", sanitize_line(&run.error_summary));
+    } else if run.ending.error_class.is_some() {
+        let said = format!("incomplete: {}", sanitize_line(&run.ending.error_summary));
         text.push_str(&format!("{}\n", look.paint(TextStyle::Bad, look.wrap(&said, 0).trim_end())));
     }
     text.push_str(&format!("{}\n", describe_findings(look, findings, coverage)));
@@ -216,15 +216,15 @@ fn describe_left_out(files: &[OmittedFile]) -> String {
 /// Describes the status of a run that is not completed, in one line.
 pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
     let mut said = format!("run {} is {}", run.run_id, run.status);
-    if let Some(reason) = run.cancel_reason {
+    if let Some(reason) = run.ending.cancel_reason {
         said.push_str(&format!(" ({reason})"));
     }
-    for detail in [&run.error_summary, &run.cancel_note] {
+    for detail in [&run.ending.error_summary, &run.ending.cancel_note] {
         if !detail.is_empty() {
             said.push_str(&format!(": {}", sanitize_line(detail)));
         }
     }
-    if let Some(newer) = &run.superseded_by {
+    if let Some(newer) = &run.links.superseded_by {
         said.push_str(&format!(" by {newer}"));
     }
     if run.status == RunStatus::Skipped && !run.decision.is_empty() {
@@ -236,14 +236,14 @@ pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
 /// Describes reuse: `3 times, last 2m ago: ar_… has reviewed exactly this`. Empty if the run answered only one
 /// request.
 fn describe_reuse(look: &TextOptions, run: &RunRecord) -> String {
-    match (run.reuse_count, run.last_reused_at) {
+    match (run.reuse.count, run.reuse.last_at) {
         (0, _) | (_, None) => String::new(),
         (times, Some(at)) => {
             format!(
                 "{}, last {} ago: {}",
                 format_count(times as usize, "time"),
                 look.format_age(at),
-                run.last_reuse_reason
+                run.reuse.last_reason
             )
         }
     }
@@ -257,17 +257,23 @@ pub fn render_run(look: &TextOptions, run: &RunRecord) -> String {
         look.paint(TextStyle::from_run_status(run.status), if run.is_paused() { "paused" } else { run.status.word() })
     );
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
-    let usage = run.tokens.total();
-    let timing = &run.phase_timings;
+    let usage = run.usage.tokens.total();
+    let timing = &run.usage.phase_timings;
     for (name, value) in [
-        ("scope", run.scope.to_string()),
-        ("reviewer", [run.reviewer.as_str(), &run.model, &run.reasoning_effort].join(" ").trim().to_owned()),
+        ("scope", run.subject.scope.to_string()),
+        (
+            "reviewer",
+            [run.reviewed_by.name.as_str(), &run.reviewed_by.model, &run.reviewed_by.reasoning_effort]
+                .join(" ")
+                .trim()
+                .to_owned(),
+        ),
         ("asked", format!("{} ago by {} ({})", look.format_age(run.created_at), run.owner, run.source)),
         ("decision", run.decision.clone()),
         ("reused", describe_reuse(look, run)),
-        ("branch", run.branch.clone()),
-        ("base", commit(&run.base_commit)),
-        ("snapshot", commit(&run.snapshot_commit)),
+        ("branch", run.subject.branch.clone()),
+        ("base", commit(&run.subject.base_commit)),
+        ("snapshot", commit(&run.subject.snapshot_commit)),
         ("attempt", if run.attempt > 1 { run.attempt.to_string() } else { String::new() }),
         (
             "took",
@@ -276,21 +282,28 @@ pub fn render_run(look: &TextOptions, run: &RunRecord) -> String {
                 timing.queued_ms, timing.snapshot_ms, timing.review_ms, timing.resolve_ms
             ),
         ),
-        ("tokens", if usage > 0 { format!("{usage}, {:.4} USD", run.cost) } else { String::new() }),
+        ("tokens", if usage > 0 { format!("{usage}, {:.4} USD", run.usage.cost) } else { String::new() }),
         (
             "waits for",
-            run.waits_for
+            run.links
+                .waits_for
                 .as_ref()
                 .filter(|_| run.status == RunStatus::Pending)
                 .map(ToString::to_string)
                 .unwrap_or_default(),
         ),
-        ("finishing", run.finish_note.clone()),
-        ("superseded", run.superseded_by.as_ref().map(ToString::to_string).unwrap_or_default()),
-        ("cancelled", run.cancel_reason.map(|reason| format!("{reason} {}", run.cancel_note)).unwrap_or_default()),
-        ("error", run.error_class.map(|class| format!("{class}: {}", run.error_summary)).unwrap_or_default()),
+        ("finishing", run.ending.finish_note.clone()),
+        ("superseded", run.links.superseded_by.as_ref().map(ToString::to_string).unwrap_or_default()),
+        (
+            "cancelled",
+            run.ending.cancel_reason.map(|reason| format!("{reason} {}", run.ending.cancel_note)).unwrap_or_default(),
+        ),
+        (
+            "error",
+            run.ending.error_class.map(|class| format!("{class}: {}", run.ending.error_summary)).unwrap_or_default(),
+        ),
         // The summary of a skipped run repeats its decision.
-        ("summary", if run.summary == run.decision { String::new() } else { run.summary.clone() }),
+        ("summary", if run.outcome.summary == run.decision { String::new() } else { run.outcome.summary.clone() }),
     ] {
         let value = sanitize_line(value.trim());
         if !value.is_empty() {

@@ -20,9 +20,9 @@ impl JournalMetrics {
     /// Reads the entries of a run's journal, in order.
     pub fn from_journal(run: &RunRecord, entries: &[JournalEntry]) -> Self {
         let asked = || ReviewerUsage {
-            reviewer: run.reviewer.clone(),
-            model: run.model.clone(),
-            reasoning_effort: run.reasoning_effort.clone(),
+            reviewer: run.reviewed_by.name.clone(),
+            model: run.reviewed_by.model.clone(),
+            reasoning_effort: run.reviewed_by.reasoning_effort.clone(),
             ..ReviewerUsage::default()
         };
         let since = |at: Time| at.as_millisecond().saturating_sub(run.created_at.as_millisecond());

@@ -37,27 +37,27 @@ pub(super) fn mark_incomplete(outcome: &mut ReviewOutcome, failure: Option<(Erro
 
 /// Writes the cost of a run into its record.
 pub(super) fn record_cost(spent: &RunCost, record: &mut RunRecord) {
-    (record.tokens, record.cost, record.window_peak) = (spent.usage, spent.cost, spent.window_peak);
+    (record.usage.tokens, record.usage.cost, record.usage.window_peak) = (spent.usage, spent.cost, spent.window_peak);
 }
 
 /// Writes an outcome into a record.
 pub(super) fn apply_outcome(outcome: &ReviewOutcome, timings: PhaseTimings, record: &mut RunRecord) {
     record.status = outcome.status;
-    record.phase_timings = timings;
-    record.coverage = outcome.coverage.without_lists();
-    record.finding_counts = outcome.counts;
-    record.finding_digests =
+    record.usage.phase_timings = timings;
+    record.outcome.coverage = outcome.coverage.without_lists();
+    record.outcome.finding_counts = outcome.counts;
+    record.outcome.finding_digests =
         outcome.findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
     if outcome.spent.turns > 0 {
         record_cost(&outcome.spent, record);
     }
-    record.summary.clone_from(&outcome.summary);
+    record.outcome.summary.clone_from(&outcome.summary);
     if let Some((class, text)) = &outcome.failure {
-        record.error_class = Some(*class);
-        record.error_summary.clone_from(text);
+        record.ending.error_class = Some(*class);
+        record.ending.error_summary.clone_from(text);
     }
     if let Some(reason) = outcome.cancel {
-        record.cancel_reason.get_or_insert(reason);
+        record.ending.cancel_reason.get_or_insert(reason);
     }
 }
 
@@ -83,7 +83,7 @@ impl RunCloser<'_> {
         let life = self.services.findings().settle_findings(&last, outcome)?;
         let apply = |record: &mut RunRecord| {
             apply_outcome(outcome, timings, record);
-            record.answered_by.clone_from(&measured.answered_by);
+            record.usage.answered_by.clone_from(&measured.answered_by);
         };
         apply(&mut last);
         last.updated_at = self.services.ambient.now();
@@ -147,14 +147,14 @@ impl RunCloser<'_> {
             0 => JournalState::default(),
             _ => self.services.replay_journal(&record.run_id)?,
         };
-        let status = end_status(record.cancel_reason);
+        let status = end_status(record.ending.cancel_reason);
         let reason = if record.attempt == 0 { "it had not begun" } else { "it waited for its next attempt" };
         let mut outcome = replayed.to_outcome(status, reason);
         if record.attempt == 0 {
-            outcome.coverage = record.coverage.clone();
+            outcome.coverage = record.outcome.coverage.clone();
             outcome.summary = format!("{status}: {reason}");
         }
-        self.conclude_run(&record.run_id, &mut outcome, record.phase_timings)
+        self.conclude_run(&record.run_id, &mut outcome, record.usage.phase_timings)
     }
 }
 

@@ -68,10 +68,10 @@ impl Services {
 
     /// Computes how much of its task a completed run has done, compared with the attempt that it resumed.
     pub(super) fn compute_extent(&self, record: &RunRecord) -> Result<ReviewExtent, RunnerError> {
-        if record.error_class.is_none() {
+        if record.ending.error_class.is_none() {
             return Ok(ReviewExtent::Whole);
         }
-        let Some(from) = &record.resumed_from else { return Ok(ReviewExtent::Partial) };
+        let Some(from) = &record.links.resumed_from else { return Ok(ReviewExtent::Partial) };
         let (Some(before), Some(now)) = (self.store.output(from)?, self.store.output(&record.run_id)?) else {
             return Ok(ReviewExtent::Partial);
         };
@@ -100,5 +100,5 @@ fn partial_causes(output: &RunOutput) -> (&str, BTreeSet<&str>, BTreeSet<&str>) 
     let files: BTreeSet<&str> = output.coverage.unreadable_paths().collect();
     let about_them = |note: &&str| note.split_once(": ").is_some_and(|(path, _)| files.contains(path));
     let notes = output.notes.iter().map(String::as_str).filter(about_them).collect();
-    (&output.run.error_summary, files, notes)
+    (&output.run.ending.error_summary, files, notes)
 }

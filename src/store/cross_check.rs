@@ -167,10 +167,10 @@ impl Store {
             }
         }
         record.updated_at = last;
-        record.coverage = coverage.without_lists();
-        record.finding_counts = FindingCounts::from_findings(findings.values());
-        record.finding_digests = findings.into_keys().take(RunRecord::MAX_DIGESTS).collect();
-        record.changed_paths = paths.into_iter().take(RunRecord::MAX_PATHS).collect();
+        record.outcome.coverage = coverage.without_lists();
+        record.outcome.finding_counts = FindingCounts::from_findings(findings.values());
+        record.outcome.finding_digests = findings.into_keys().take(RunRecord::MAX_DIGESTS).collect();
+        record.subject.changed_paths = paths.into_iter().take(RunRecord::MAX_PATHS).collect();
         Ok(record)
     }
 }

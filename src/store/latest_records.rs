@@ -32,7 +32,7 @@ impl Store {
             if let Ok(mut record) = serde_json::from_slice::<RunRecord>(line)
                 && known.insert(record.run_id.as_str().to_owned())
             {
-                record.changed_paths = Vec::new();
+                record.subject.changed_paths = Vec::new();
                 records.push(record);
             }
             ControlFlow::Continue(())

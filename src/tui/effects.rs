@@ -493,7 +493,7 @@ fn describe_pausing(result: Result<PauseOutcome, RunnerError>, done: &str) -> Re
 
 /// Describes the decision about a review request in one sentence.
 fn describe_request(requested: &RequestOutcome) -> String {
-    let (scope, reason) = (&requested.run.scope, &requested.decision.reason);
+    let (scope, reason) = (&requested.run.subject.scope, &requested.decision.reason);
     match &requested.decision.action {
         policy::ReviewAction::Launch => format!("reviewing {scope}"),
         policy::ReviewAction::Adopt { .. } => format!("{scope} is being reviewed already: {reason}"),

@@ -121,7 +121,7 @@ impl PageLoader {
         let seen = self.find_relocation(view, &finding);
         let offer = self.find_mute_offer(view, &finding);
         let placed = seen.as_ref().map(|seen| &seen.run).or(run.as_ref());
-        let snapshot = placed.map(|run| run.snapshot_commit.clone());
+        let snapshot = placed.map(|run| run.subject.snapshot_commit.clone());
         let file = snapshot.and_then(|snapshot| self.read_file_lines(&snapshot, &finding.repo_relative_path));
         let code = build_excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
         let first = code.first as usize;
@@ -262,16 +262,16 @@ impl PageLoader {
         };
         let note = |note: &str| {
             Ok(PageData::Diff(vec![FileDiffPage {
-                path: path.clone().unwrap_or_else(|| run.scope.to_string()),
+                path: path.clone().unwrap_or_else(|| run.subject.scope.to_string()),
                 note: Some(note.to_owned()),
-                to: run.snapshot_commit.clone(),
+                to: run.subject.snapshot_commit.clone(),
                 ..FileDiffPage::default()
             }]))
         };
-        if matches!(run.scope, Scope::All) {
+        if matches!(run.subject.scope, Scope::All) {
             return note("The whole tree was reviewed as it is: there is no change to show.");
         }
-        if run.snapshot_commit.is_empty() {
+        if run.subject.snapshot_commit.is_empty() {
             return note("The snapshot of this run is not there yet.");
         }
         let Some(change) = self.read_change(&run) else {
@@ -302,13 +302,13 @@ impl PageLoader {
             let mut hunks = group_hunks(read);
             let last = hunks.last().map_or(0, |hunk| (hunk.new_start + hunk.new_lines) as usize);
             if lines <= MAX_HIGHLIGHTED_DIFF_LINES && last <= MAX_HIGHLIGHTED_LINE {
-                self.highlight_hunks(&run.snapshot_commit, &file.path, &mut hunks, last);
+                self.highlight_hunks(&run.subject.snapshot_commit, &file.path, &mut hunks, last);
             }
             out.push(FileDiffPage {
                 path: file.path.clone(),
                 old_path: file.old_path.clone(),
-                from: run.base_commit.clone(),
-                to: run.snapshot_commit.clone(),
+                from: run.subject.base_commit.clone(),
+                to: run.subject.snapshot_commit.clone(),
                 hunks,
                 note: None,
                 anchor,
@@ -333,7 +333,7 @@ impl PageLoader {
     }
 
     fn read_change(&mut self, run: &RunRecord) -> Option<Arc<Changeset>> {
-        let key = (run.base_commit.clone(), run.snapshot_commit.clone());
+        let key = (run.subject.base_commit.clone(), run.subject.snapshot_commit.clone());
         if let Some((_, change)) = self.changes.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(change));
         }
@@ -358,8 +358,8 @@ impl PageLoader {
         let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state };
         let rest =
             if record.status.is_terminal() { FileListState::LeftOut("not reached") } else { FileListState::Waiting };
-        if !matches!(record.scope, Scope::All) {
-            for path in &record.changed_paths {
+        if !matches!(record.subject.scope, Scope::All) {
+            for path in &record.subject.changed_paths {
                 rows.insert(path, row(path, rest.clone()));
             }
         }

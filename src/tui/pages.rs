@@ -191,7 +191,7 @@ fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         return;
     }
     let placed = page.relocation.as_ref().map(|seen| &seen.run).or(page.run.as_ref());
-    let from = placed.map_or("", |run| short_commit(&run.snapshot_commit));
+    let from = placed.map_or("", |run| short_commit(&run.subject.snapshot_commit));
     doc.push_heading("Code", excerpt.note.unwrap_or(from));
     let (start, end) = (page.finding.line_start, page.finding.line_end);
     let digits = count_digits(excerpt.first + excerpt.lines.len() as u32);
@@ -274,7 +274,7 @@ fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let mut first = format!("reported first by run {}", finding.first_run_id);
     if finding.first_run_id == finding.last_run_id {
         first = match &page.run {
-            Some(run) => format!("reported by {} in {}", run.reviewer, run.scope),
+            Some(run) => format!("reported by {} in {}", run.reviewed_by.name, run.subject.scope),
             None => format!("reported by run {}", finding.last_run_id),
         };
     }
@@ -290,7 +290,7 @@ fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     };
     if finding.first_run_id != finding.last_run_id {
         let last = match &page.run {
-            Some(run) => format!("reported again by {} in {}", run.reviewer, run.scope),
+            Some(run) => format!("reported again by {} in {}", run.reviewed_by.name, run.subject.scope),
             None => format!("reported again by run {}", finding.last_run_id),
         };
         entry(doc, String::new(), first);

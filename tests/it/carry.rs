@@ -32,10 +32,10 @@ fn what_was_reviewed_as_it_is_is_not_reviewed_again() {
     edit(&place, "one/module_1.py", "except:\n        pass", "except ValueError:\n        raise");
     let second = place.review(&["--worktree", "--wait"]);
     let (record, output) = (place.run(&second), place.output(&second).expect("an output"));
-    let coverage = &record.coverage;
+    let coverage = &record.outcome.coverage;
     assert_eq!((coverage.files_covered, coverage.files_carried, coverage.files_total), (1, 2, 3));
     assert_eq!((coverage.hunks_covered, coverage.hunks_carried, coverage.hunks_total), (1, 2, 3));
-    assert_eq!(record.carried_over_from, Some(first.clone()));
+    assert_eq!(record.links.carried_over_from, Some(first.clone()));
     assert!(
         record.decision.contains(&format!("2 of 3 hunks carried over from {first}, 1 to review")),
         "{}",
@@ -63,7 +63,7 @@ fn what_was_reviewed_as_it_is_is_not_reviewed_again() {
     let forced = place.review(&["--worktree", "--wait", "--force"]);
     assert_eq!(reported(&place, &forced), reported(&place, &second));
     let record = place.run(&forced);
-    assert!(record.full && record.coverage.hunks_carried == 0 && record.coverage.files_covered == 3);
+    assert!(record.full && record.outcome.coverage.hunks_carried == 0 && record.outcome.coverage.files_covered == 3);
     assert!(record.decision.starts_with("reviewed again because that was asked for"), "{}", record.decision);
 
     // Every command that shows a run prints this text.
@@ -93,14 +93,14 @@ fn what_a_cancelled_review_covered_is_carried_over() {
     let run = place.review(&["--commit", &commit]);
     let worker = halfway(&place, &run);
     let canceller = place.start(&["cancel", run.as_str(), "--reason", "not now"]);
-    wait_for("the wish", || place.run(&run).cancel_reason);
+    wait_for("the wish", || place.run(&run).ending.cancel_reason);
     signal(worker, Signal::CONT);
     assert!(canceller.wait_with_output().expect("cancel ends").status.success());
-    let covered = place.ended(&run).coverage.files_covered;
+    let covered = place.ended(&run).outcome.coverage.files_covered;
     assert!(covered > 0);
     let again = place.review(&["--commit", &commit, "--wait"]);
     assert_ne!(again, run);
-    let coverage = place.run(&again).coverage;
+    let coverage = place.run(&again).outcome.coverage;
     assert_eq!((coverage.files_carried, coverage.files_covered), (covered, 150 - covered));
     let full = place.review(&["--commit", &commit, "--wait", "--force"]);
     assert_eq!(reported(&place, &again), reported(&place, &full));
@@ -114,7 +114,10 @@ fn other_rules_carry_nothing_over() {
     place.settings("[smells.magic_numbers]\nenabled = false\n");
     place.modules("two", 1);
     let run = place.review(&["--worktree", "--wait"]);
-    assert_eq!((place.run(&run).coverage.hunks_carried, place.run(&run).coverage.files_covered), (0, 3));
+    assert_eq!(
+        (place.run(&run).outcome.coverage.hunks_carried, place.run(&run).outcome.coverage.files_covered),
+        (0, 3)
+    );
 }
 
 /// A carried finding is no new report: it neither contradicts nor confirms a claim, and its dismissal holds.
@@ -193,11 +196,11 @@ fn a_review_that_is_far_enough_finishes_and_the_newer_one_waits_for_it() {
         edit(&place, "one/module_149.py", "value *", "value +");
         let newer = place.review(&["--worktree"]);
         let record = place.run(&newer);
-        assert_eq!((record.status, &record.waits_for), (RunStatus::Pending, &Some(older.clone())));
+        assert_eq!((record.status, &record.links.waits_for), (RunStatus::Pending, &Some(older.clone())));
         assert!(record.decision.contains(&format!("{older} may finish: ")), "{}", record.decision);
         assert!(record.decision.contains("policy.finish_from is 10 %"), "{}", record.decision);
-        assert!(place.run(&older).finish_note.contains(newer.as_str()));
-        assert_eq!(place.run(&older).cancel_reason, None);
+        assert!(place.run(&older).ending.finish_note.contains(newer.as_str()));
+        assert_eq!(place.run(&older).ending.cancel_reason, None);
         // No other process starts the run in the meantime.
         place.revdeck(&["runs"]);
         let shown = place.revdeck(&["show", newer.as_str()]);
@@ -206,8 +209,13 @@ fn a_review_that_is_far_enough_finishes_and_the_newer_one_waits_for_it() {
         assert_eq!(place.ended(&older).status, RunStatus::Completed);
         let record = place.ended(&newer);
         assert_eq!(record.status, RunStatus::Completed, "with {slots} slots");
-        assert_eq!((record.coverage.files_carried, record.coverage.files_covered), (149, 1), "{}", record.decision);
-        wait_for("the fold", || place.run(&older).superseded_by.filter(|by| *by == newer));
+        assert_eq!(
+            (record.outcome.coverage.files_carried, record.outcome.coverage.files_covered),
+            (149, 1),
+            "{}",
+            record.decision
+        );
+        wait_for("the fold", || place.run(&older).links.superseded_by.filter(|by| *by == newer));
         assert_eq!(place.run(&older).status, RunStatus::Completed, "it keeps its result");
     }
 }
@@ -223,10 +231,13 @@ fn a_review_that_would_waste_more_than_it_gives_is_cancelled_and_says_why() {
     }
     let newer = place.review(&["--worktree"]);
     let record = place.run(&older);
-    assert_eq!((record.cancel_reason, &record.superseded_by), (Some(CancelReason::Superseded), &Some(newer.clone())));
-    assert!(record.cancel_note.contains("none of its hunks is as it was"), "{}", record.cancel_note);
+    assert_eq!(
+        (record.ending.cancel_reason, &record.links.superseded_by),
+        (Some(CancelReason::Superseded), &Some(newer.clone()))
+    );
+    assert!(record.ending.cancel_note.contains("none of its hunks is as it was"), "{}", record.ending.cancel_note);
     assert!(place.run(&newer).decision.contains("it replaces a run whose code has changed since (none of its hunks"));
-    assert_eq!(place.run(&newer).waits_for, None);
+    assert_eq!(place.run(&newer).links.waits_for, None);
     signal(worker, Signal::CONT);
     assert_eq!(place.ended(&older).status, RunStatus::Superseded);
     assert_eq!(place.ended(&newer).status, RunStatus::Completed);
@@ -240,7 +251,7 @@ fn nobody_waits_for_the_dead() {
     let (older, worker) = standing_still(&place);
     edit(&place, "one/module_149.py", "value *", "value +");
     let newer = place.review(&["--worktree"]);
-    assert_eq!(place.run(&newer).waits_for, Some(older.clone()));
+    assert_eq!(place.run(&newer).links.waits_for, Some(older.clone()));
     signal(worker, Signal::KILL);
     let waiter = place.start(&["review", "--worktree", "--wait"]);
     assert!(waiter.wait_with_output().expect("it ends").status.code().is_some());

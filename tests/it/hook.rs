@@ -76,7 +76,9 @@ fn commit_of(place: &Place, name: &str, folder: &Path) -> String {
 fn asked(place: &Place, commit: &str) -> RunRecord {
     wait_for("the run of the hook", || {
         place.runs().into_iter().find(|run| {
-            run.source == Source::Hook && run.scope == Scope::Commit(commit.to_owned()) && run.status.is_terminal()
+            run.source == Source::Hook
+                && run.subject.scope == Scope::Commit(commit.to_owned())
+                && run.status.is_terminal()
         })
     })
 }
@@ -131,8 +133,8 @@ fn a_commit_is_reviewed_and_nothing_stays_when_the_hook_goes() {
     let two = commit(&place, "two");
     for commit in [&one, &two] {
         let run = asked(&place, commit);
-        assert_eq!(&run.snapshot_commit, commit, "the very commit, wherever HEAD is by now");
-        assert!(run.finding_counts.total() > 0);
+        assert_eq!(&run.subject.snapshot_commit, commit, "the very commit, wherever HEAD is by now");
+        assert!(run.outcome.finding_counts.total() > 0);
     }
     place.revdeck(&["hook", "uninstall", "git"]);
     assert_eq!(state(&hooks), before);
@@ -449,8 +451,8 @@ fn worktrees_share_the_hook() {
     }
     let head = place.test.git(&["rev-parse", "other"]);
     let two = asked(&place, head.trim());
-    assert_eq!(Path::new(&one.worktree), place.test.repo().canonicalize().expect("there"));
-    assert_eq!((Path::new(&two.worktree), two.branch.as_str()), (other.as_path(), "other"));
+    assert_eq!(Path::new(&one.subject.worktree), place.test.repo().canonicalize().expect("there"));
+    assert_eq!((Path::new(&two.subject.worktree), two.subject.branch.as_str()), (other.as_path(), "other"));
 }
 
 #[test]
@@ -540,7 +542,7 @@ fn nothing_of_the_hook_reaches_the_reviewer() {
     assert!(commit.status.success() && commit.stderr.is_empty(), "{}", String::from_utf8_lossy(&commit.stderr));
     let head = place.test.git(&["rev-parse", "HEAD"]);
     let run = asked(&place, head.trim());
-    assert_eq!(run.changed_paths, ["one/module_0.py"]);
+    assert_eq!(run.subject.changed_paths, ["one/module_0.py"]);
     let environment = fs::read_to_string(said).expect("the reviewer ran");
     for name in ["GIT_DIR=", "GIT_INDEX_FILE=", "GIT_PREFIX=", "GIT_CONFIG_PARAMETERS="] {
         assert!(!environment.contains(name), "{name} in {environment}");

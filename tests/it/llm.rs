@@ -96,16 +96,21 @@ fn a_model_reviews_with_tools_and_what_it_says_is_held_against_the_code() {
         (record.status, output.findings.len(), output.rejected.len()),
         (RunStatus::Completed, 2, 1),
         "{}",
-        record.summary
+        record.outcome.summary
     );
     assert_eq!(
         output.findings.iter().map(|f| (f.line_start, f.kind)).collect::<Vec<_>>(),
         [(3, Kind::Correctness), (9, Kind::Performance)]
     );
     assert!(output.rejected[0].reason.contains("src/nowhere.rs") || output.rejected[0].report.path == "src/nowhere.rs");
-    assert_eq!((record.coverage.files_covered, record.coverage.hunks_covered), (1, 1));
-    assert!(record.tokens.input > 1_000 && record.tokens.cached > 0 && record.cost > 0.0 && record.window_peak > 1_000);
-    assert_eq!((record.reviewer.as_str(), record.model.as_str()), ("m", "gpt-4o-test"));
+    assert_eq!((record.outcome.coverage.files_covered, record.outcome.coverage.hunks_covered), (1, 1));
+    assert!(
+        record.usage.tokens.input > 1_000
+            && record.usage.tokens.cached > 0
+            && record.usage.cost > 0.0
+            && record.usage.window_peak > 1_000
+    );
+    assert_eq!((record.reviewed_by.name.as_str(), record.reviewed_by.model.as_str()), ("m", "gpt-4o-test"));
     let requests = model.requests();
     assert_eq!(requests.len(), 2);
     assert!(requests[0].to_string().contains("value_39"), "the diff was sent");
@@ -173,9 +178,9 @@ fn what_was_found_before_a_failure_is_kept_and_the_reason_said() {
     assert_eq!(output.status.code(), Some(3), "never clean");
     let run = place.newest().expect("a run");
     let record = place.run(&run);
-    assert_eq!((record.status, record.error_class), (RunStatus::Failed, Some(ErrorClass::Auth)));
+    assert_eq!((record.status, record.ending.error_class), (RunStatus::Failed, Some(ErrorClass::Auth)));
     assert_eq!(place.finding_ids(&run).len(), 1);
-    assert!(!holds(&everything_written(&place), KEY), "{}", record.error_summary);
+    assert!(!holds(&everything_written(&place), KEY), "{}", record.ending.error_summary);
     assert!(!holds(&output.stdout, KEY) && !holds(&output.stderr, KEY));
 }
 
@@ -238,20 +243,20 @@ fn a_budget_ends_the_run_with_its_findings() {
     let run = place.newest().expect("a run");
     let record = place.run(&run);
     assert_eq!(
-        (record.status, record.cancel_reason),
+        (record.status, record.ending.cancel_reason),
         (RunStatus::Cancelled, Some(CancelReason::BudgetExhausted)),
         "{}",
-        record.summary
+        record.outcome.summary
     );
     assert!(!place.finding_ids(&run).is_empty());
-    assert!(record.cost > 0.0 && record.cost <= 21.0, "{}", record.cost);
+    assert!(record.usage.cost > 0.0 && record.usage.cost <= 21.0, "{}", record.usage.cost);
     // The day's budget counts all runs of the day.
     let before = model.asked();
     let output = place.test.revdeck(&["review", "--reviewer", "m", "--wait", "--force"]);
     assert_eq!(output.status.code(), Some(3));
     let second = place.run(&place.newest().expect("a run"));
-    assert_eq!(second.cancel_reason, Some(CancelReason::BudgetExhausted));
-    assert!(second.cost + record.cost <= 32.0, "{} {}", second.cost, record.cost);
+    assert_eq!(second.ending.cancel_reason, Some(CancelReason::BudgetExhausted));
+    assert!(second.usage.cost + record.usage.cost <= 32.0, "{} {}", second.usage.cost, record.usage.cost);
     assert!(model.asked() > before);
 }
 
@@ -282,7 +287,7 @@ fn a_cancelled_run_lets_go_of_its_request_and_keeps_its_findings() {
     wait_for("the fourth request", || (model.asked() == 4).then_some(()));
     place.revdeck(&["cancel", run.as_str(), "--reason", "enough"]);
     let record = place.run(&run);
-    assert_eq!((record.status, record.cancel_reason), (RunStatus::Cancelled, Some(CancelReason::UserStop)));
+    assert_eq!((record.status, record.ending.cancel_reason), (RunStatus::Cancelled, Some(CancelReason::UserStop)));
     assert_eq!(place.finding_ids(&run).len(), 3);
     assert!(!place.events(&run).iter().any(|event| matches!(event, RunEvent::Failed { .. })));
     model.let_go();
@@ -362,8 +367,8 @@ fn a_program_reviews_in_a_copy_that_is_gone_afterwards() {
     place.settings(&format!("[reviewers.p]\nkind = \"command\"\ncommand = [\"/bin/sh\", \"{}\"]\n", script.display()));
     let run = place.review(&["--reviewer", "p", "--wait"]);
     let record = place.run(&run);
-    assert_eq!((record.status, place.finding_ids(&run).len()), (RunStatus::Completed, 1), "{}", record.summary);
-    assert_eq!(record.coverage.files_covered, 1);
+    assert_eq!((record.status, place.finding_ids(&run).len()), (RunStatus::Completed, 1), "{}", record.outcome.summary);
+    assert_eq!(record.outcome.coverage.files_covered, 1);
     let folder = std::fs::read_to_string(place.test.home().join("folder")).expect("where it was");
     assert!(folder.starts_with(place.test.home().to_str().expect("a path")), "{folder}");
     assert!(!std::path::Path::new(folder.trim()).exists(), "{folder} is still there");
@@ -377,8 +382,8 @@ fn a_program_that_is_not_there_is_named() {
     let output = place.test.revdeck(&["review", "--reviewer", "p", "--wait"]);
     assert_eq!(output.status.code(), Some(3));
     let record = place.run(&place.newest().expect("a run"));
-    assert_eq!((record.status, record.error_class), (RunStatus::Failed, Some(ErrorClass::Configuration)));
-    assert!(record.error_summary.contains("no-such-program-1"), "{}", record.error_summary);
+    assert_eq!((record.status, record.ending.error_class), (RunStatus::Failed, Some(ErrorClass::Configuration)));
+    assert!(record.ending.error_summary.contains("no-such-program-1"), "{}", record.ending.error_summary);
 }
 
 #[test]

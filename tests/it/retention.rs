@@ -109,7 +109,7 @@ fn the_code_of_findings_that_are_not_settled_stays() {
         // This content is in no commit: only the snapshot has it.
         place.modules("open", 1);
         let open = place.review(&["--worktree", "--wait"]);
-        let commit = place.run(&open).snapshot_commit;
+        let commit = place.run(&open).subject.snapshot_commit;
         fs::remove_dir_all(place.test.repo().join("open")).expect("removed");
         if settled {
             // This review sees that the code is gone.

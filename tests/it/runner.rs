@@ -17,15 +17,15 @@ fn a_review_goes_through_its_life_and_keeps_what_it_found() {
     let run = place.review(&["--commit", &commit, "--wait"]);
     let record = place.run(&run);
     assert_eq!(record.status, RunStatus::Completed);
-    assert_eq!((record.attempt, record.coverage.files_total, record.coverage.files_covered), (1, 3, 3));
+    assert_eq!((record.attempt, record.outcome.coverage.files_total, record.outcome.coverage.files_covered), (1, 3, 3));
     assert!(record.owner.contains('@'), "{:?}", record.owner);
-    assert!(record.epoch > 0 && record.coverage.files.is_empty());
+    assert!(record.subject.epoch > 0 && record.outcome.coverage.files.is_empty());
     let output = place.output(&run).expect("an output");
-    assert_eq!(output.findings.len() as u32, record.finding_counts.total());
+    assert_eq!(output.findings.len() as u32, record.outcome.finding_counts.total());
     assert!(
-        record.summary.starts_with(&format!("{} findings in 3 files: ", output.findings.len())),
+        record.outcome.summary.starts_with(&format!("{} findings in 3 files: ", output.findings.len())),
         "{}",
-        record.summary
+        record.outcome.summary
     );
     assert_eq!(output.coverage.files.len(), 3);
     for finding in &output.findings {
@@ -49,7 +49,7 @@ fn the_same_is_reviewed_once_and_something_else_again() {
     assert_eq!(place.review(&["--commit", &commit]), first, "the commit shows the same as the worktree did");
     place.test.git(&["commit", "-q", "--amend", "-m", "another message"]);
     assert_eq!(place.review(&["--commit", "HEAD", "--wait"]), first, "amended without a change");
-    assert!(place.run(&first).last_reuse_reason.contains("has reviewed exactly this"));
+    assert!(place.run(&first).reuse.last_reason.contains("has reviewed exactly this"));
     let again = place.review(&["--commit", "HEAD", "--wait", "--force"]);
     assert_ne!(again, first);
     assert!(place.run(&again).decision.starts_with("reviewed again because that was asked for"));
@@ -94,14 +94,21 @@ fn a_working_run_ends_when_it_is_asked_and_keeps_what_it_found() {
     let run = place.review(&["--commit", &commit]);
     let worker = halfway(&place, &run);
     let canceller = place.start(&["cancel", run.as_str(), "--reason", "not now"]);
-    wait_for("the wish", || place.run(&run).cancel_reason);
+    wait_for("the wish", || place.run(&run).ending.cancel_reason);
     signal(worker, Signal::CONT);
     let said = canceller.wait_with_output().expect("cancel ends");
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     let record = place.ended(&run);
     assert_eq!(record.status, RunStatus::Cancelled);
-    assert_eq!((record.cancel_reason, record.cancel_note.as_str()), (Some(CancelReason::UserStop), "not now"));
-    assert!(record.coverage.files_covered > 0 && record.coverage.files_covered < 150, "{:?}", record.coverage);
+    assert_eq!(
+        (record.ending.cancel_reason, record.ending.cancel_note.as_str()),
+        (Some(CancelReason::UserStop), "not now")
+    );
+    assert!(
+        record.outcome.coverage.files_covered > 0 && record.outcome.coverage.files_covered < 150,
+        "{:?}",
+        record.outcome.coverage
+    );
     assert_eq!(place.finding_ids(&run), place.journalled(&run));
     assert!(!place.finding_ids(&run).is_empty());
 }
@@ -135,13 +142,13 @@ fn a_hung_worker_holds_up_nothing_for_ever() {
     place.revdeck(&["cancel", hung.as_str(), "--reason", "it hangs"]);
     assert!(gone(worker), "the worker still lives");
     let record = place.run(&hung);
-    assert_eq!((record.status, record.cancel_note.as_str()), (RunStatus::Cancelled, "it hangs"));
+    assert_eq!((record.status, record.ending.cancel_note.as_str()), (RunStatus::Cancelled, "it hangs"));
     assert_eq!(place.finding_ids(&hung), place.journalled(&hung));
 
     assert_eq!(place.ended(&last).status, RunStatus::Completed);
     let record = place.ended(&orphan);
-    assert_eq!((record.status, record.error_class), (RunStatus::Failed, Some(ErrorClass::Git)), "{record:?}");
-    assert!(record.summary.contains("the snapshot is gone or cannot be read"), "{}", record.summary);
+    assert_eq!((record.status, record.ending.error_class), (RunStatus::Failed, Some(ErrorClass::Git)), "{record:?}");
+    assert!(record.outcome.summary.contains("the snapshot is gone or cannot be read"), "{}", record.outcome.summary);
 }
 
 #[test]
@@ -157,22 +164,22 @@ fn newer_code_supersedes_the_review_of_older_code() {
     place.modules("three", 1);
     let newest = place.review(&["--worktree"]);
     let record = place.run(&waiting);
-    assert_eq!((record.status, record.superseded_by), (RunStatus::Superseded, Some(newest.clone())), "at once");
-    assert_eq!(place.run(&older).cancel_reason, Some(CancelReason::Superseded));
+    assert_eq!((record.status, record.links.superseded_by), (RunStatus::Superseded, Some(newest.clone())), "at once");
+    assert_eq!(place.run(&older).ending.cancel_reason, Some(CancelReason::Superseded));
     place.let_end();
     signal(worker, Signal::CONT);
     let record = place.ended(&older);
-    assert_eq!((record.status, record.superseded_by), (RunStatus::Superseded, Some(newest.clone())));
+    assert_eq!((record.status, record.links.superseded_by), (RunStatus::Superseded, Some(newest.clone())));
     assert_eq!(place.ended(&newest).status, RunStatus::Completed);
 
     // Completed runs are superseded as well, and count again when their content is back.
     place.modules("four", 1);
     let four = place.review(&["--worktree", "--wait"]);
-    wait_for("the fold", || place.run(&newest).superseded_by.filter(|by| *by == four));
+    wait_for("the fold", || place.run(&newest).links.superseded_by.filter(|by| *by == four));
     std::fs::remove_dir_all(place.test.repo().join("four")).expect("the modules are there");
     assert_eq!(place.review(&["--worktree"]), newest);
-    assert_eq!(place.run(&newest).superseded_by, None);
-    assert_eq!(place.run(&four).superseded_by, Some(newest));
+    assert_eq!(place.run(&newest).links.superseded_by, None);
+    assert_eq!(place.run(&four).links.superseded_by, Some(newest));
 }
 
 #[test]
@@ -224,18 +231,25 @@ fn a_run_that_kills_three_workers_is_lost_with_what_it_found() {
         assert!(said.starts_with(expected), "{said}");
     }
     let record = place.run(&run);
-    assert_eq!((record.status, record.error_class), (RunStatus::Lost, Some(ErrorClass::WorkerDied)));
-    assert!(record.finding_counts.total() > 0 && record.summary.ends_with("findings kept"), "{}", record.summary);
+    assert_eq!((record.status, record.ending.error_class), (RunStatus::Lost, Some(ErrorClass::WorkerDied)));
+    assert!(
+        record.outcome.finding_counts.total() > 0 && record.outcome.summary.ends_with("findings kept"),
+        "{}",
+        record.outcome.summary
+    );
     assert_eq!(place.finding_ids(&run), place.journalled(&run));
     // A new request starts a new review, because three attempts are the limit. Units that the lost run covered are
     // carried over.
     let anew = place.review(&["--commit", &commit, "--wait"]);
     assert_ne!(anew, run);
     let record = place.run(&anew);
-    assert_eq!((record.status, record.attempt, &record.resumed_from), (RunStatus::Completed, 1, &None));
-    assert_eq!((&record.carried_over_from, record.coverage.hunks_carried > 0), (&Some(run.clone()), true));
+    assert_eq!((record.status, record.attempt, &record.links.resumed_from), (RunStatus::Completed, 1, &None));
+    assert_eq!(
+        (&record.links.carried_over_from, record.outcome.coverage.hunks_carried > 0),
+        (&Some(run.clone()), true)
+    );
     assert!(place.journalled(&run).is_subset(&place.finding_ids(&anew)));
-    assert_eq!(place.run(&run).superseded_by, Some(anew), "the lost one is folded under it");
+    assert_eq!(place.run(&run).links.superseded_by, Some(anew), "the lost one is folded under it");
 }
 
 #[test]
@@ -254,8 +268,8 @@ fn a_failed_run_is_taken_over_by_the_next_one_of_the_same_code() {
     assert_ne!(next, baseline);
     let record = place.run(&next);
     assert_eq!((record.status, record.attempt), (RunStatus::Completed, 2));
-    assert_eq!(record.carried_over_from, Some(baseline.clone()));
-    assert_eq!(record.coverage.files_covered, 70);
+    assert_eq!(record.links.carried_over_from, Some(baseline.clone()));
+    assert_eq!(record.outcome.coverage.files_covered, 70);
     assert!(!taken.is_empty() && taken.is_subset(&place.finding_ids(&next)));
     let covered = place.events(&next).iter().filter(|event| matches!(event, RunEvent::Covered { .. })).count();
     assert_eq!(covered, 70, "a file is covered once");
@@ -276,13 +290,13 @@ fn a_run_killed_after_its_output_is_completed_not_lost() {
     place.rewrite_last_line(&run, |record| {
         record.status = RunStatus::Resolving;
         record.attempt = 3;
-        record.summary.clear();
+        record.outcome.summary.clear();
     });
     assert!(place.run(&run).status.is_working());
     place.revdeck(&["runs"]);
     let record = place.run(&run);
-    assert_eq!((record.status, &record.summary), (RunStatus::Completed, &expected.summary));
-    assert_eq!(record.finding_counts, expected.finding_counts);
+    assert_eq!((record.status, &record.outcome.summary), (RunStatus::Completed, &expected.outcome.summary));
+    assert_eq!(record.outcome.finding_counts, expected.outcome.finding_counts);
 }
 
 #[test]

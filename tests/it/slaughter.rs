@@ -258,8 +258,8 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
             let run = place.review(&["--commit", commit, "--reviewer", reviewer, "--wait"]);
             let found = place.finding_ids(&run);
             attempt = attempt.max(begun.elapsed());
-            assert!(!found.is_empty(), "{reviewer}: {}", place.run(&run).summary);
-            expected.insert((place.run(&run).snapshot_commit, reviewer.to_owned()), found);
+            assert!(!found.is_empty(), "{reviewer}: {}", place.run(&run).outcome.summary);
+            expected.insert((place.run(&run).subject.snapshot_commit, reviewer.to_owned()), found);
         }
     }
     let head = place.test.git(&["rev-parse", "HEAD"]);
@@ -315,13 +315,17 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
     let runs = place.runs();
     let recorded = recorded.lock().expect("a lock");
     for run in &runs {
-        let hint =
-            format!("{} {} by {} in attempt {}: {}", run.run_id, run.status, run.reviewer, run.attempt, run.summary);
+        let hint = format!(
+            "{} {} by {} in attempt {}: {}",
+            run.run_id, run.status, run.reviewed_by.name, run.attempt, run.outcome.summary
+        );
         let (journalled, findings) = (place.journalled(&run.run_id), place.finding_ids(&run.run_id));
         if let Some(recorded) = recorded.get(&run.run_id) {
             assert!(recorded.is_subset(&journalled), "a recorded finding is gone from the journal: {hint}");
         }
-        let Some(expected) = expected.get(&(run.snapshot_commit.clone(), run.reviewer.clone())) else { continue };
+        let Some(expected) = expected.get(&(run.subject.snapshot_commit.clone(), run.reviewed_by.name.clone())) else {
+            continue;
+        };
         let held: BTreeSet<FindingId> = place
             .output(&run.run_id)
             .map(|output| output.held_back.into_iter().map(|held| held.finding.finding_id).collect())
@@ -331,7 +335,7 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
             RunStatus::Completed => assert_eq!(&all, expected, "{hint}"),
             RunStatus::Lost => assert!(all.is_subset(expected) && run.attempt == 3, "{hint}"),
             // Three workers were killed before they had started.
-            RunStatus::Failed => assert_eq!(run.error_class, Some(ErrorClass::WorkerDied), "{hint}"),
+            RunStatus::Failed => assert_eq!(run.ending.error_class, Some(ErrorClass::WorkerDied), "{hint}"),
             RunStatus::Cancelled | RunStatus::Superseded | RunStatus::Skipped => {}
             _ => panic!("{hint}"),
         }

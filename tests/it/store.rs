@@ -191,10 +191,10 @@ fn the_life_of_a_run_and_its_findings() {
     // A terminal status stays; other fields may change.
     let run = store.update_run(&run_id(1), at(9), |run| run.status = RunStatus::Lost).expect("updates");
     assert_eq!(run.status, RunStatus::Completed);
-    store.update_run(&run_id(1), at(9), |run| run.superseded_by = Some(run_id(2))).expect("updates");
+    store.update_run(&run_id(1), at(9), |run| run.links.superseded_by = Some(run_id(2))).expect("updates");
     assert_eq!(store.view().expect("a view").run(0).superseded_by, run_id(2).as_str());
-    store.update_run(&run_id(1), at(9), |run| run.superseded_by = None).expect("updates");
-    assert_eq!(store.run(&run_id(1)).expect("read").expect("there").superseded_by, None);
+    store.update_run(&run_id(1), at(9), |run| run.links.superseded_by = None).expect("updates");
+    assert_eq!(store.run(&run_id(1)).expect("read").expect("there").links.superseded_by, None);
 }
 
 #[test]
@@ -436,8 +436,8 @@ fn what_a_newer_version_wrote_survives_a_change() {
         .replace("\"coverage\":{", "\"mood\":[1,{\"a\":2}],\"coverage\":{\"depth\":7,");
     fs::write(&path, &line).expect("written");
     for step in 1..=3_u32 {
-        let run = store.update_run(&run_id(1), at(1), |run| run.coverage.files_total = step).expect("updated");
-        assert_eq!(run.coverage.files_total, step);
+        let run = store.update_run(&run_id(1), at(1), |run| run.outcome.coverage.files_total = step).expect("updated");
+        assert_eq!(run.outcome.coverage.files_total, step);
     }
     let last = fs::read_to_string(&path).expect("read").lines().last().map(str::to_owned).expect("a line");
     let last: serde_json::Value = serde_json::from_str(&last).expect("JSON");

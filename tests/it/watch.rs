@@ -184,7 +184,7 @@ fn a_rebase_is_one_review_at_its_end_and_nothing_before() {
     assert!(went_on.status.success(), "{}", String::from_utf8_lossy(&went_on.stderr));
     let said = watch.says("rebase on topic").pop().expect("a line");
     assert!(said.contains("reviewing branch:main"), "{said}");
-    let scopes: Vec<String> = watched(&place).iter().map(|run| run.scope.to_string()).collect();
+    let scopes: Vec<String> = watched(&place).iter().map(|run| run.subject.scope.to_string()).collect();
     assert_eq!(scopes, ["branch:main"]);
 }
 
@@ -380,7 +380,7 @@ fn linked_worktrees_are_watched_as_they_come_and_go() {
     let said = watch.says("worktree on side in").pop().expect("a line");
     assert!(said.contains("reviewing worktree"), "{said}");
     let run = place.run(&place.newest().expect("a run"));
-    assert_eq!((Path::new(&run.worktree), run.branch.as_str()), (linked.as_path(), "side"));
+    assert_eq!((Path::new(&run.subject.worktree), run.subject.branch.as_str()), (linked.as_path(), "side"));
     place.ended(&run.run_id);
     place.test.git(&["worktree", "remove", "--force", linked.to_str().expect("a path")]);
     watch.says("the other worktrees stay watched");
@@ -419,7 +419,7 @@ fn what_moved_is_unknown_until_it_is_looked_at() {
     place.test.write("a.py", code(4711));
     let first = place.review(&["--worktree", "--wait"]);
     let epoch = place.store().epoch().expect("an epoch");
-    assert_eq!(place.run(&first).epoch, epoch);
+    assert_eq!(place.run(&first).subject.epoch, epoch);
     place.revdeck(&["snooze", "1h"]);
     let mut watch = Watching::start(&place, &[]);
     place.test.write("a.py", format!("{}# edited\n", code(4711)));
@@ -429,5 +429,5 @@ fn what_moved_is_unknown_until_it_is_looked_at() {
     place.test.write("a.py", code(4711));
     place.revdeck(&["snooze", "off"]);
     watch.says("has reviewed exactly this");
-    assert_eq!(place.run(&first).epoch, place.store().epoch().expect("an epoch"));
+    assert_eq!(place.run(&first).subject.epoch, place.store().epoch().expect("an epoch"));
 }

@@ -323,7 +323,9 @@ impl ReplaySession<'_> {
                 self.played.superseded += 1;
             }
             if run.status == RunStatus::Completed && sent > 0 {
-                *whole.entry((run.scope_hash, run.diff_fingerprint, run.prompt_policy_version)).or_default() += 1;
+                *whole
+                    .entry((run.subject.scope_hash, run.subject.diff_fingerprint, run.subject.prompt_policy_version))
+                    .or_default() += 1;
             }
         }
         self.played.reviewed_twice = whole.values().map(|count| count - 1).sum();

@@ -35,7 +35,7 @@ impl<'a> TokenMeter<'a> {
     ///
     /// If git cannot read the change.
     pub fn count_full(&mut self, run: &RunRecord) -> Result<u64, GitError> {
-        let key = (run.base_commit.clone(), run.snapshot_commit.clone());
+        let key = (run.subject.base_commit.clone(), run.subject.snapshot_commit.clone());
         if let Some(tokens) = self.full.get(&key) {
             return Ok(*tokens);
         }
@@ -63,7 +63,8 @@ impl<'a> TokenMeter<'a> {
     }
 
     fn build_diff_parts(&self, run: &RunRecord) -> Result<Vec<DiffPart>, GitError> {
-        let change = self.repo.compute_changeset(&run.base_commit, &run.snapshot_commit, &self.filter)?;
+        let change =
+            self.repo.compute_changeset(&run.subject.base_commit, &run.subject.snapshot_commit, &self.filter)?;
         let counted = |text: &str| count_tokens(Encoding::O200kBase, text) as u64;
         Ok(build_diff_parts(self.repo, &change, DIFF_MEASURE, &counted, Mask::On, &|_, _| true, &|| false).parts)
     }

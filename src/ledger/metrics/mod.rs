@@ -230,7 +230,7 @@ pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &RunSelection, zone:
     }
     for (metrics, run) in runs.iter_mut().zip(&chosen) {
         // A record may name only a part of very many findings, but it counts all of them.
-        metrics.findings.found = metrics.findings.found.max(run.finding_counts.total());
+        metrics.findings.found = metrics.findings.found.max(run.outcome.finding_counts.total());
     }
     let mut distinct: Vec<u32> = reported.iter().map(|(_, finding)| *finding).collect();
     distinct.sort_unstable();
@@ -293,7 +293,7 @@ fn pair_runs_with_findings(runs: &[&RunRecord], findings: &[FindingFact<'_>]) ->
         }
     }
     for (at, run) in runs.iter().enumerate() {
-        let known = run.finding_digests.iter().filter_map(|id| finding_at.get(id.as_str()));
+        let known = run.outcome.finding_digests.iter().filter_map(|id| finding_at.get(id.as_str()));
         pairs.extend(known.map(|finding| (places(at), *finding)));
     }
     pairs.sort_unstable();
@@ -303,41 +303,41 @@ fn pair_runs_with_findings(runs: &[&RunRecord], findings: &[FindingFact<'_>]) ->
 
 /// Returns the number of times a run was resumed. Its worker count includes those of the run that it resumed.
 fn count_resumes(run: &RunRecord, attempts: &HashMap<&RunId, u32>) -> u32 {
-    let before = run.resumed_from.as_ref().and_then(|from| attempts.get(from)).copied().unwrap_or(1);
+    let before = run.links.resumed_from.as_ref().and_then(|from| attempts.get(from)).copied().unwrap_or(1);
     run.attempt.saturating_sub(before)
 }
 
 fn measure_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &SurfacedItems<'_>) -> RunMetrics {
-    let spent = run.tokens.total();
+    let spent = run.usage.tokens.total();
     RunMetrics {
         run_id: run.run_id.clone(),
         status: run.status,
         created_at: run.created_at,
         source: run.source,
-        scope: run.scope.clone(),
-        reviewer: run.reviewer.clone(),
-        model: run.model.clone(),
-        reasoning_effort: run.reasoning_effort.clone(),
-        answered_by: run.answered_by.clone(),
+        scope: run.subject.scope.clone(),
+        reviewer: run.reviewed_by.name.clone(),
+        model: run.reviewed_by.model.clone(),
+        reasoning_effort: run.reviewed_by.reasoning_effort.clone(),
+        answered_by: run.usage.answered_by.clone(),
         attempt: run.attempt,
         resumed: count_resumes(run, attempts),
-        phase_timings: run.phase_timings,
-        tokens: run.tokens,
+        phase_timings: run.usage.phase_timings,
+        tokens: run.usage.tokens,
         tokens_spent: spent,
-        tokens_saved: run.saved_token_estimate,
-        cost: (spent == 0 || run.cost > 0.0).then_some(run.cost),
-        window_peak: Some(run.window_peak).filter(|peak| *peak > 0),
+        tokens_saved: run.usage.saved_token_estimate,
+        cost: (spent == 0 || run.usage.cost > 0.0).then_some(run.usage.cost),
+        window_peak: Some(run.usage.window_peak).filter(|peak| *peak > 0),
         follow_ups: run.follow_up_count,
-        adopted: run.adopted_count,
-        reused: run.reuse_count.saturating_sub(run.adopted_count),
-        hunks_covered: run.coverage.hunks_covered,
-        hunks_carried: run.coverage.hunks_carried,
+        adopted: run.reuse.adopted_count,
+        reused: run.reuse.count.saturating_sub(run.reuse.adopted_count),
+        hunks_covered: run.outcome.coverage.hunks_covered,
+        hunks_carried: run.outcome.coverage.hunks_carried,
         decision: run.decision.clone(),
-        cancel_reason: run.cancel_reason,
-        superseded_by: run.superseded_by.clone(),
-        reused_from: run.reused_from.clone(),
-        carried_over_from: run.carried_over_from.clone(),
-        error_class: run.error_class,
+        cancel_reason: run.ending.cancel_reason,
+        superseded_by: run.links.superseded_by.clone(),
+        reused_from: run.links.reused_from.clone(),
+        carried_over_from: run.links.carried_over_from.clone(),
+        error_class: run.ending.error_class,
         surfaced_at: told.runs.get(&run.run_id).copied(),
         findings: OutcomeCounts::default(),
     }
@@ -388,8 +388,8 @@ fn sum_totals<'a>(
 
 /// Returns the reviewer that a run counts for: the one with most answers, the last among equals.
 fn main_reviewer(run: &RunRecord) -> &str {
-    let most = run.answered_by.iter().max_by_key(|answerer| answerer.turns);
-    most.map_or(&run.reviewer, |answerer| &answerer.reviewer)
+    let most = run.usage.answered_by.iter().max_by_key(|answerer| answerer.turns);
+    most.map_or(&run.reviewed_by.name, |answerer| &answerer.reviewer)
 }
 
 fn group_by_reviewer(
@@ -442,8 +442,8 @@ fn build_series(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'
     for run in runs {
         if let Some(point) = series.point_at(run.created_at) {
             point.runs += 1;
-            point.tokens_spent = point.tokens_spent.saturating_add(run.tokens.total());
-            point.tokens_saved = point.tokens_saved.saturating_add(run.saved_token_estimate);
+            point.tokens_spent = point.tokens_spent.saturating_add(run.usage.tokens.total());
+            point.tokens_saved = point.tokens_saved.saturating_add(run.usage.saved_token_estimate);
         }
     }
     for finding in facts() {

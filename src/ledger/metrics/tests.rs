@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{FindingId, TokenCountPrecision};
+use crate::domain::{FindingId, RunEnding, RunLinks, RunReuse, RunUsage, TokenCountPrecision};
 
 const NOW: i64 = 1_790_000_000;
 
@@ -30,9 +30,25 @@ fn run(number: u8) -> RunRecord {
     serde_json::from_value(record).expect("a record")
 }
 
+fn change(mut run: RunRecord, change: impl FnOnce(&mut RunRecord)) -> RunRecord {
+    change(&mut run);
+    run
+}
+
+fn build_ending(reason: CancelReason) -> RunEnding {
+    RunEnding { cancel_reason: Some(reason), ..RunEnding::default() }
+}
+
+fn resumed_from(number: u8) -> RunLinks {
+    RunLinks { resumed_from: Some(run_id(number)), ..RunLinks::default() }
+}
+
 fn run_with_tokens(number: u8, input: u64, cost: f64) -> RunRecord {
     let tokens = Usage { input, cached: 1, output: 10, reasoning: 5 };
-    RunRecord { reviewer: "deep".into(), tokens, cost, window_peak: input, ..run(number) }
+    change(run(number), |run| {
+        run.reviewed_by.name = "deep".into();
+        run.usage = RunUsage { tokens, cost, window_peak: input, ..RunUsage::default() };
+    })
 }
 
 fn build_answerer(reviewer: &str, turns: u32) -> ReviewerUsage {
@@ -94,17 +110,17 @@ fn nothing_on_record_is_nothing_said() {
 #[case::on_its_way(RunRecord { status: RunStatus::Reviewing, ..run(1) }, "launched 1 active 1")]
 #[case::skipped(RunRecord { status: RunStatus::Skipped, attempt: 0, ..run(1) }, "skipped 1")]
 #[case::superseded(
-    RunRecord { status: RunStatus::Superseded, cancel_reason: Some(CancelReason::Superseded), ..run(1) },
+    RunRecord { status: RunStatus::Superseded, ending: build_ending(CancelReason::Superseded), ..run(1) },
     "launched 1 superseded 1"
 )]
 #[case::stopped(
-    RunRecord { status: RunStatus::Cancelled, cancel_reason: Some(CancelReason::UserStop), ..run(1) },
+    RunRecord { status: RunStatus::Cancelled, ending: build_ending(CancelReason::UserStop), ..run(1) },
     "launched 1 cancelled 1 user_stop 1"
 )]
 #[case::failed(RunRecord { status: RunStatus::Failed, ..run(1) }, "launched 1 failed 1")]
 #[case::lost_in_its_third_attempt(RunRecord { status: RunStatus::Lost, attempt: 3, ..run(1) }, "launched 1 lost 1 resumed 2")]
 #[case::answered_others(
-    RunRecord { reuse_count: 5, adopted_count: 2, ..run(1) },
+    RunRecord { reuse: RunReuse { count: 5, adopted_count: 2, ..RunReuse::default() }, ..run(1) },
     "launched 1 completed 1 adopted 2 reused 3"
 )]
 #[case::follow_ups(RunRecord { follow_up_count: 2, ..run(1) }, "launched 1 completed 1 follow_ups 2")]
@@ -142,21 +158,21 @@ fn a_run_counts_for_what_it_was(#[case] record: RunRecord, #[case] expected: &st
 #[test]
 fn a_run_that_goes_on_from_another_was_resumed_once_more() {
     let first = RunRecord { status: RunStatus::Lost, attempt: 2, ..run(1) };
-    let waits = RunRecord { status: RunStatus::Pending, attempt: 2, resumed_from: Some(run_id(1)), ..run(2) };
-    let mut second = RunRecord { attempt: 3, resumed_from: Some(run_id(1)), ..run(2) };
+    let waits = RunRecord { status: RunStatus::Pending, attempt: 2, links: resumed_from(1), ..run(2) };
+    let mut second = RunRecord { attempt: 3, links: resumed_from(1), ..run(2) };
     assert_eq!(measure_all(&[waits, first.clone()]).totals.resumed, 1);
     assert_eq!(measure_all(&[second.clone(), first.clone()]).totals.resumed, 2);
     // Its other carried hunks do not count here.
-    second.carried_over_from = Some(run_id(1));
-    second.coverage.hunks_carried = 4;
+    second.links.carried_over_from = Some(run_id(1));
+    second.outcome.coverage.hunks_carried = 4;
     assert_eq!(measure_all(&[second.clone(), first.clone()]).totals.resumed, 2);
-    second.resumed_from = None;
+    second.links.resumed_from = None;
     assert_eq!(measure_all(&[second, first]).totals.resumed, 3);
 }
 
 #[test]
 fn sums_are_the_sums_of_the_records_and_unknown_is_not_zero() {
-    let free = RunRecord { saved_token_estimate: 700, ..run(1) };
+    let free = change(run(1), |run| run.usage.saved_token_estimate = 700);
     let metrics = measure_all(&[run_with_tokens(3, 2_000, 0.0), run_with_tokens(2, 1_000, 0.25), free]);
     let totals = &metrics.totals;
     assert_eq!(totals.tokens, Usage { input: 3_000, cached: 2, output: 20, reasoning: 10 });
@@ -177,8 +193,11 @@ fn sums_are_the_sums_of_the_records_and_unknown_is_not_zero() {
 fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
     use FindingStatus as S;
     let runs = [
-        RunRecord { finding_digests: vec![finding_id(2)], reviewer: "deep".into(), ..run(3) },
-        RunRecord { finding_digests: vec![finding_id(1), finding_id(2)], ..run(2) },
+        change(run(3), |run| {
+            run.outcome.finding_digests = vec![finding_id(2)];
+            run.reviewed_by.name = "deep".into();
+        }),
+        change(run(2), |run| run.outcome.finding_digests = vec![finding_id(1), finding_id(2)]),
         run(1),
     ];
     let rows: [FindingSpec; 6] = [
@@ -225,7 +244,7 @@ fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
 fn findings_beyond_those_that_a_record_names_are_found_all_the_same() {
     let counts = serde_json::from_value(serde_json::json!({"p2": 900})).expect("counts");
     let metrics = measure_runs(
-        &[RunRecord { finding_counts: counts, ..run(1) }],
+        &[change(run(1), |run| run.outcome.finding_counts = counts)],
         &[(1, 1, 1, Kind::DeadCode, FindingStatus::Open, None)],
         &[],
         &RunSelection::default(),
@@ -241,7 +260,7 @@ fn findings_beyond_those_that_a_record_names_are_found_all_the_same() {
 #[case::of_equals_the_last(&[("deep", 2), ("quick", 2)], "quick")]
 fn a_run_counts_for_who_gave_most_of_its_answers(#[case] answers: &[(&str, u32)], #[case] expected: &str) {
     let answered_by = answers.iter().map(|(name, turns)| build_answerer(name, *turns)).collect();
-    let metrics = measure_all(&[RunRecord { answered_by, ..run_with_tokens(1, 10, 0.1) }]);
+    let metrics = measure_all(&[change(run_with_tokens(1, 10, 0.1), |run| run.usage.answered_by = answered_by)]);
     let names: Vec<&str> = metrics.by_reviewer.iter().map(|one| one.reviewer.as_str()).collect();
     assert_eq!(names, [expected]);
 }
@@ -270,7 +289,7 @@ fn the_series_adds_up_to_the_totals() {
     use FindingStatus as S;
     let runs = [
         run_with_tokens(40, 10, 0.1),
-        RunRecord { saved_token_estimate: 8, ..run_with_tokens(2, 20, 0.1) },
+        change(run_with_tokens(2, 20, 0.1), |run| run.usage.saved_token_estimate = 8),
         run_with_tokens(1, 30, 0.1),
     ];
     let rows: [FindingSpec; 3] = [

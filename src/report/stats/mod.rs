@@ -66,11 +66,11 @@ pub fn gather_metrics(
 /// is active, or if an older version wrote it.
 fn fill_from_journal(store: &Store, run: &mut RunRecord) -> Result<(), StoreError> {
     let measured = JournalMetrics::from_journal(run, &store.read_journal(&run.run_id)?);
-    let timings = measured.apply_to_timings(run.phase_timings);
-    run.phase_timings.first_token_ms = run.phase_timings.first_token_ms.or(timings.first_token_ms);
-    run.phase_timings.first_finding_ms = run.phase_timings.first_finding_ms.or(timings.first_finding_ms);
-    if run.answered_by.is_empty() {
-        run.answered_by = measured.answered_by;
+    let timings = measured.apply_to_timings(run.usage.phase_timings);
+    run.usage.phase_timings.first_token_ms = run.usage.phase_timings.first_token_ms.or(timings.first_token_ms);
+    run.usage.phase_timings.first_finding_ms = run.usage.phase_timings.first_finding_ms.or(timings.first_finding_ms);
+    if run.usage.answered_by.is_empty() {
+        run.usage.answered_by = measured.answered_by;
     }
     Ok(())
 }

@@ -32,8 +32,8 @@ impl RunControl<'_> {
             }
             let asked = locked.update_run(run, self.services.ambient.now(), |record| {
                 // The user's decision takes precedence over a decision of the policy.
-                record.cancel_reason = Some(CancelReason::UserStop);
-                note.clone_into(&mut record.cancel_note);
+                record.ending.cancel_reason = Some(CancelReason::UserStop);
+                note.clone_into(&mut record.ending.cancel_note);
             })?;
             if asked.status != RunStatus::Pending {
                 return Ok(CancelStage::Working);

@@ -68,6 +68,6 @@ impl RunControl<'_> {
                     .get(name)
                     .is_some_and(|reviewer| reviewer.kind == ReviewerKind::Builtin)
         };
-        !builtin(&record.reviewer)
+        !builtin(&record.reviewed_by.name)
     }
 }

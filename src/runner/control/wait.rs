@@ -127,10 +127,11 @@ impl LiveProgress {
 
     fn fill_record(&self, record: &mut RunRecord) {
         if self.files > 0 {
-            record.coverage.files_total = self.files;
-            record.coverage.hunks_total = self.hunks.saturating_sub(self.hunks_left_out);
+            record.outcome.coverage.files_total = self.files;
+            record.outcome.coverage.hunks_total = self.hunks.saturating_sub(self.hunks_left_out);
         }
-        (record.coverage.files_covered, record.coverage.hunks_covered) = (self.files_covered, self.hunks_covered);
-        record.finding_counts = self.counts;
+        (record.outcome.coverage.files_covered, record.outcome.coverage.hunks_covered) =
+            (self.files_covered, self.hunks_covered);
+        record.outcome.finding_counts = self.counts;
     }
 }

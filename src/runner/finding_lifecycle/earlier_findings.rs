@@ -76,7 +76,7 @@ impl FindingSettlement<'_> {
 
     /// Opens the files of the run's snapshot and of the snapshot before. Returns `None` if they cannot be read.
     pub(super) fn open_snapshot_files(&self) -> Option<SnapshotFiles<'_>> {
-        let (repo, snapshot) = (&self.services.repo, self.run.snapshot_commit.as_str());
+        let (repo, snapshot) = (&self.services.repo, self.run.subject.snapshot_commit.as_str());
         if snapshot.is_empty() {
             return None;
         }
@@ -84,7 +84,7 @@ impl FindingSettlement<'_> {
         let ground = match before.map(|before| SnapshotFiles::new(repo, before, snapshot)) {
             Some(Ok(ground)) => Ok(ground),
             // The earlier snapshot may be deleted.
-            _ => SnapshotFiles::new(repo, &self.run.base_commit, snapshot),
+            _ => SnapshotFiles::new(repo, &self.run.subject.base_commit, snapshot),
         };
         ground.inspect_err(|error| tracing::warn!(run = %self.run.run_id, %error, "findings cannot be followed")).ok()
     }
@@ -258,10 +258,10 @@ impl FindingSettlement<'_> {
     pub(super) fn find_earlier_reviews(&self, most: usize) -> Vec<usize> {
         let Some(own) = self.own_index() else { return Vec::new() };
         let eyes = policy::ReviewerProfile {
-            reviewer: &self.run.reviewer,
-            model: &self.run.model,
-            reasoning_effort: &self.run.reasoning_effort,
-            policy_version: &self.run.prompt_policy_version,
+            reviewer: &self.run.reviewed_by.name,
+            model: &self.run.reviewed_by.model,
+            reasoning_effort: &self.run.reviewed_by.reasoning_effort,
+            policy_version: &self.run.subject.prompt_policy_version,
         };
         let runs = ((own + 1)..self.view.run_count()).filter(|&index| {
             let row = self.view.run(index);

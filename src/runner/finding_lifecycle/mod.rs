@@ -108,7 +108,7 @@ fn judge_finding(
     seen: ReviewObservation,
     said: &LatestDispositions,
 ) -> Option<Disposition> {
-    let later = said.get(id).is_some_and(|(place, last)| match run.triage_bytes {
+    let later = said.get(id).is_some_and(|(place, last)| match run.subject.triage_bytes {
         Some(bytes) => *place >= bytes,
         None => last.at > run.created_at,
     });
@@ -123,7 +123,7 @@ impl<'a> FindingSettlement<'a> {
         status: RunStatus,
         extent: ReviewExtent,
     ) -> Result<Self, RunnerError> {
-        let (view, scope) = (services.store.view()?, run.scope.to_string());
+        let (view, scope) = (services.store.view()?, run.subject.scope.to_string());
         Ok(Self { services, run, view, scope, status, extent })
     }
 
@@ -159,7 +159,7 @@ impl<'a> FindingSettlement<'a> {
             }
         }
         if let Some(ground) = &mut ground {
-            let coverage = RunCoverage::from_outcome(outcome, &self.run.reviewer);
+            let coverage = RunCoverage::from_outcome(outcome, &self.run.reviewed_by.name);
             let mut recheck = None;
             for known in known.iter().filter(|known| !raised.contains(&known.id)) {
                 let (seen, moved) = self.observe_finding(known, ground, &coverage, &mut recheck);
@@ -180,10 +180,10 @@ impl<'a> FindingSettlement<'a> {
     fn sight(&self) -> SnapshotView<'_> {
         SnapshotView {
             scope: &self.scope,
-            branch: &self.run.branch,
-            worktree: &self.run.worktree,
-            head: &self.run.head_commit,
-            snapshot: &self.run.snapshot_commit,
+            branch: &self.run.subject.branch,
+            worktree: &self.run.subject.worktree,
+            head: &self.run.subject.head_commit,
+            snapshot: &self.run.subject.snapshot_commit,
         }
     }
 
@@ -214,11 +214,12 @@ impl<'a> FindingSettlement<'a> {
             AnchorLocation::Unchanged { path, lines } => (None, moved(path, *lines)),
             _ if known.present == FindingState::Dismissed => (None, None),
             AnchorLocation::Changed { path, lines } if coverage.has_covered(&known.path, &known.stand) => {
-                let silence = SilentRun { reviewer: &self.run.reviewer, status: self.status, extent: self.extent };
+                let silence =
+                    SilentRun { reviewer: &self.run.reviewed_by.name, status: self.status, extent: self.extent };
                 if !policy::confirms_fix(&silence, &known.reviewer, known.kind) {
                     return (None, None);
                 }
-                if self.run.reviewer != DETERMINISTIC_REVIEWER {
+                if self.run.reviewed_by.name != DETERMINISTIC_REVIEWER {
                     return (Some(ReviewObservation::NotRaised), None);
                 }
                 let recheck = recheck.get_or_insert_with(|| {

@@ -32,7 +32,7 @@ impl FindingLifecycle<'_> {
         let sight = policy::SnapshotView {
             scope: &scope,
             branch: &snapshot.branch,
-            worktree: &run.worktree,
+            worktree: &run.subject.worktree,
             head: &snapshot.head_commit,
             snapshot: &snapshot.snapshot_commit,
         };
@@ -66,7 +66,7 @@ impl FindingLifecycle<'_> {
         let left_out = &snapshot.change.left_out;
         let run = &requested.run;
         let deletes = left_out.iter().any(|file| file.reason == OmissionReason::Deleted);
-        if !deletes || run.snapshot_commit != snapshot.snapshot_commit {
+        if !deletes || run.subject.snapshot_commit != snapshot.snapshot_commit {
             return Ok(());
         }
         let mut nothing = ReviewOutcome {

@@ -194,8 +194,12 @@ fn what_a_second_look_finds_where_nothing_changed_is_held_back_unless_it_is_urge
     let note = output.notes.first().expect("a note");
     let expected = format!("1 finding held back: new and not urgent, about lines that are as run {}", first.run.run_id);
     assert!(note.starts_with(&expected), "{note}");
-    assert_eq!((output.run.finding_counts.total(), output.run.finding_counts.p2), (3, 0));
-    assert!(output.run.summary.starts_with("3 findings in 1 file: 1 p1, 2 p3"), "{}", output.run.summary);
+    assert_eq!((output.run.outcome.finding_counts.total(), output.run.outcome.finding_counts.p2), (3, 0));
+    assert!(
+        output.run.outcome.summary.starts_with("3 findings in 1 file: 1 p1, 2 p3"),
+        "{}",
+        output.run.outcome.summary
+    );
 
     // The report is late the third time, too, but not for another reviewer.
     let third = bench.run("opus", RunStatus::Completed, &[second[1]]);

@@ -104,11 +104,11 @@ fn judge_review(
     output: Option<&RunOutput>,
 ) -> PatchVerdict {
     if run.status != RunStatus::Completed {
-        let why = if run.error_summary.is_empty() { run.status.word() } else { &run.error_summary };
+        let why = if run.ending.error_summary.is_empty() { run.status.word() } else { &run.ending.error_summary };
         return unreviewed_verdict(why);
     }
     let Some(output) = output else { return unreviewed_verdict("its result is gone") };
-    if run.coverage.files_covered == 0 {
+    if run.outcome.coverage.files_covered == 0 {
         return unreviewed_verdict("nothing of it is for the reviewer");
     }
     let reports = output.findings.iter().chain(output.held_back.iter().map(|held| &held.finding));

@@ -43,14 +43,14 @@ impl Launcher<'_> {
         let hunks = replayed.planned.map_or(0, |planned| planned.hunks).saturating_sub(count(carried));
         let UnchangedHunks { all, left } = self.count_unchanged_hunks(&record, &replayed, newer);
         let open = hunks.saturating_sub(count(delivered));
-        let estimate = record.prompt_estimate.saturating_mul(u64::from(open)) / u64::from(hunks.max(1));
+        let estimate = record.usage.prompt_estimate.saturating_mul(u64::from(open)) / u64::from(hunks.max(1));
         Ok(Some(RunProgress {
             pace: WorkerState::Working,
             hunks,
             delivered: count(delivered),
             left_unchanged: left.min(open),
             unchanged: all.min(hunks),
-            tokens: record.tokens.total(),
+            tokens: record.usage.tokens.total(),
             tokens_left: estimate,
         }))
     }
@@ -70,7 +70,7 @@ impl Launcher<'_> {
             .map(|carried| (carried.file.path.as_str(), carried.file.hunks.as_slice()))
             .collect();
         let (mut unchanged, mut compared) = (UnchangedHunks { all: 0, left: 0 }, 0);
-        for path in &run.changed_paths {
+        for path in &run.subject.changed_paths {
             let Some(file) = files.get(path.as_str()) else { continue };
             let Some(hunks) = self.find_kept_hunks(run, path, file, &mut compared) else { continue };
             for hunk in hunks.iter().filter(|hunk| !lines(path, &carried, hunk)) {
@@ -91,11 +91,11 @@ impl Launcher<'_> {
         newer: &FileChange,
         compared: &mut usize,
     ) -> Option<Vec<Hunk>> {
-        let new_blob = self.services.repo.blob_at(&run.snapshot_commit, path).ok()??;
+        let new_blob = self.services.repo.blob_at(&run.subject.snapshot_commit, path).ok()??;
         let old_path = newer.old_path.as_deref().unwrap_or(path);
-        let old_blob = match run.base_commit.is_empty() {
+        let old_blob = match run.subject.base_commit.is_empty() {
             true => None,
-            false => self.services.repo.blob_at(&run.base_commit, old_path).ok()?,
+            false => self.services.repo.blob_at(&run.subject.base_commit, old_path).ok()?,
         };
         if new_blob == newer.new_blob && old_blob == newer.old_blob {
             return Some(newer.hunks.clone());

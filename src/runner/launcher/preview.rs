@@ -81,7 +81,7 @@ impl Launcher<'_> {
         let (record, change) = self.draft_subject(&request.target)?;
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
         let plan = plan_whole_change(&change);
-        let mut ready = self.services.indexer().prepare_index(&record.snapshot_commit, &|| false);
+        let mut ready = self.services.indexer().prepare_index(&record.subject.snapshot_commit, &|| false);
         let budget = match request.target {
             ContextTarget::Scope(_) => request.budget,
             ContextTarget::Tree(_) => Some(request.budget.unwrap_or(self.services.settings.context.tokens)),
@@ -107,7 +107,7 @@ impl Launcher<'_> {
         }
         packed.notes.splice(0..0, note);
         let late = ready.indexing.take().and_then(BackgroundIndexing::stop);
-        let unindexed = (late.is_none() && ready.is_incomplete()).then_some(record.snapshot_commit);
+        let unindexed = (late.is_none() && ready.is_incomplete()).then_some(record.subject.snapshot_commit);
         packed.notes.extend(ready.repaired.or(late.and_then(|refreshed| refreshed.repaired)));
         Ok(Preview { packed, reviewer: name, encoding: facts.encoding, unindexed })
     }
@@ -158,7 +158,7 @@ impl Launcher<'_> {
             ReviewRequest { scope, reviewer: Some(BUILTIN_REVIEWER.to_owned()), source: Source::Cli, force: true };
         let (snapshot, mut record) = self.draft_unrecorded_run(&request)?;
         if matches!(target, ContextTarget::Tree(_)) {
-            record.head_commit.clone_from(&record.snapshot_commit);
+            record.subject.head_commit.clone_from(&record.subject.snapshot_commit);
         }
         Ok((record, snapshot.change))
     }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{
-    CancelReason, Coverage, FindingCounts, Fix, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus, Usage,
+    CancelReason, Coverage, Fix, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome, RunRecord, RunReuse,
+    RunReviewer, RunStatus, RunUsage,
 };
 use crate::git::Snapshot;
 use crate::policy::supersede::{FinishRule, SupersedeVerdict};
@@ -192,10 +193,10 @@ impl Launcher<'_> {
             ReviewAction::Skip => {
                 let earlier = looked_into.into_iter().find(|record| {
                     record.status == RunStatus::Skipped
-                        && record.scope == wish.scope
-                        && record.branch == wish.branch
-                        && record.worktree == wish.worktree
-                        && record.reused_from == decision.duplicate_of
+                        && record.subject.scope == wish.scope
+                        && record.subject.branch == wish.branch
+                        && record.subject.worktree == wish.worktree
+                        && record.links.reused_from == decision.duplicate_of
                 });
                 match earlier {
                     Some(record) => record,
@@ -221,7 +222,7 @@ impl Launcher<'_> {
             // A waiting run is started by the process that ends the awaited run.
             ReviewAction::Launch | ReviewAction::Resume { .. } if self.must_wait(run) => None,
             ReviewAction::Launch | ReviewAction::Resume { .. } => {
-                Some(PendingRun { run: run.run_id.clone(), worktree: PathBuf::from(&run.worktree) })
+                Some(PendingRun { run: run.run_id.clone(), worktree: PathBuf::from(&run.subject.worktree) })
             }
             ReviewAction::Adopt { .. } | ReviewAction::Reuse { .. } | ReviewAction::Skip => None,
         };
@@ -233,7 +234,7 @@ impl Launcher<'_> {
     pub(in crate::runner) fn can_resume(&self, record: &RunRecord) -> bool {
         self.services
             .repo
-            .compute_changeset(&record.base_commit, &record.snapshot_commit, &self.services.filter())
+            .compute_changeset(&record.subject.base_commit, &record.subject.snapshot_commit, &self.services.filter())
             .is_ok()
             && self.services.store.read_journal(&record.run_id).is_ok()
     }
@@ -247,31 +248,27 @@ impl Launcher<'_> {
     ) -> Result<RunRecord, RunnerError> {
         let snapshot = asked.snapshot;
         let status = if decision.action == ReviewAction::Skip { RunStatus::Skipped } else { RunStatus::Pending };
-        let mut record = RunRecord {
-            status,
-            epoch: self.services.store.advance_epoch()?,
-            saved_token_estimate: decision.saved_token_estimate,
-            coverage: expected_coverage(snapshot, status),
-            decision: decision.reason.clone(),
-            waits_for: decision.waits_for().cloned(),
-            ..self.draft_record(asked)
-        };
+        let mut record = RunRecord { status, decision: decision.reason.clone(), ..self.draft_record(asked) };
+        record.subject.epoch = self.services.store.advance_epoch()?;
+        record.usage.saved_token_estimate = decision.saved_token_estimate;
+        record.outcome.coverage = expected_coverage(snapshot, status);
+        record.links.waits_for = decision.waits_for().cloned();
         let now = record.created_at;
         match &decision.action {
             ReviewAction::Skip => {
-                record.summary = decision.reason.clone();
-                record.reused_from.clone_from(&decision.duplicate_of);
+                record.outcome.summary = decision.reason.clone();
+                record.links.reused_from.clone_from(&decision.duplicate_of);
             }
             ReviewAction::Resume { from } => {
-                record.resumed_from = Some(from.clone());
-                record.carried_over_from = Some(from.clone());
+                record.links.resumed_from = Some(from.clone());
+                record.links.carried_over_from = Some(from.clone());
                 record.attempt = self.services.store.run(from)?.map_or(0, |earlier| earlier.attempt);
             }
             _ => {}
         }
         self.services.recovery().begin_run(locked, &record.run_id)?;
         if status == RunStatus::Pending {
-            self.services.repo.keep_snapshot(&record.run_id, &record.snapshot_commit)?;
+            self.services.repo.keep_snapshot(&record.run_id, &record.subject.snapshot_commit)?;
         }
         if !snapshot.notes.is_empty() {
             let notes: Vec<RunEvent> =
@@ -293,54 +290,37 @@ impl Launcher<'_> {
             updated_at: now,
             source: request.source,
             owner: process::owner(),
-            branch: wish.branch.clone(),
-            worktree: wish.worktree.clone(),
-            base_commit: snapshot.base_commit.clone(),
-            snapshot_commit: snapshot.snapshot_commit.clone(),
-            head_commit: snapshot.head_commit.clone(),
-            epoch: 0,
-            triage_bytes: Some(triage_bytes),
-            scope: wish.scope.clone(),
-            scope_hash: wish.scope_hash.clone(),
-            diff_fingerprint: wish.diff_fingerprint.clone(),
-            prompt_policy_version: wish.prompt_policy_version.clone(),
-            changed_paths: changed_paths(snapshot),
-            reviewer: wish.reviewer.clone(),
-            model: wish.model.clone(),
-            reasoning_effort: wish.reasoning_effort.clone(),
+            subject: ReviewSubject {
+                branch: wish.branch.clone(),
+                worktree: wish.worktree.clone(),
+                base_commit: snapshot.base_commit.clone(),
+                snapshot_commit: snapshot.snapshot_commit.clone(),
+                head_commit: snapshot.head_commit.clone(),
+                epoch: 0,
+                triage_bytes: Some(triage_bytes),
+                scope: wish.scope.clone(),
+                scope_hash: wish.scope_hash.clone(),
+                diff_fingerprint: wish.diff_fingerprint.clone(),
+                prompt_policy_version: wish.prompt_policy_version.clone(),
+                changed_paths: changed_paths(snapshot),
+            },
+            reviewed_by: RunReviewer {
+                name: wish.reviewer.clone(),
+                model: wish.model.clone(),
+                reasoning_effort: wish.reasoning_effort.clone(),
+            },
             attempt: 0,
-            private: !self.services.settings.learning.enabled || follow_up_of.is_some_and(|fix| fix.private),
-            paused: false,
             follow_up_count: 0,
             follow_up_of: follow_up_of.map(|fix| fix.fix_id.clone()),
-            phase_timings: PhaseTimings::default(),
-            prompt_estimate: wish.prompt_estimate,
-            tokens: Usage::default(),
-            cost: 0.0,
-            window_peak: 0,
-            answered_by: Vec::new(),
-            saved_token_estimate: 0,
-            coverage: expected_coverage(snapshot, RunStatus::Pending),
-            finding_counts: FindingCounts::default(),
-            finding_digests: Vec::new(),
-            summary: String::new(),
+            usage: RunUsage { prompt_estimate: wish.prompt_estimate, ..RunUsage::default() },
+            outcome: RunOutcome { coverage: expected_coverage(snapshot, RunStatus::Pending), ..RunOutcome::default() },
             decision: String::new(),
-            reuse_count: 0,
-            adopted_count: 0,
-            last_reused_at: None,
-            last_reuse_reason: String::new(),
-            last_reuse_head: String::new(),
-            superseded_by: None,
-            reused_from: None,
-            carried_over_from: None,
-            resumed_from: None,
-            waits_for: None,
+            reuse: RunReuse::default(),
+            links: RunLinks::default(),
             full: wish.force,
-            cancel_reason: None,
-            cancel_note: String::new(),
-            finish_note: String::new(),
-            error_class: None,
-            error_summary: String::new(),
+            private: !self.services.settings.learning.enabled || follow_up_of.is_some_and(|fix| fix.private),
+            paused: false,
+            ending: RunEnding::default(),
         }
     }
 
@@ -369,18 +349,19 @@ impl Launcher<'_> {
     ) -> Result<RunRecord, RunnerError> {
         let epoch = self.services.store.advance_epoch()?;
         Ok(locked.annotate_run(id, |run| {
-            run.epoch = epoch;
-            run.triage_bytes = Some(asked.triage_bytes);
-            run.superseded_by = None;
-            run.saved_token_estimate = run.saved_token_estimate.saturating_add(decision.saved_token_estimate);
-            run.reuse_count = run.reuse_count.saturating_add(1);
+            run.subject.epoch = epoch;
+            run.subject.triage_bytes = Some(asked.triage_bytes);
+            run.links.superseded_by = None;
+            run.usage.saved_token_estimate =
+                run.usage.saved_token_estimate.saturating_add(decision.saved_token_estimate);
+            run.reuse.count = run.reuse.count.saturating_add(1);
             let adopted = matches!(decision.action, ReviewAction::Adopt { .. });
-            run.adopted_count = run.adopted_count.saturating_add(u32::from(adopted));
+            run.reuse.adopted_count = run.reuse.adopted_count.saturating_add(u32::from(adopted));
             // From now on, the run also works for the new requester.
             run.private |= adopted && !self.services.settings.learning.enabled;
-            run.last_reused_at = Some(self.services.ambient.now());
-            run.last_reuse_reason.clone_from(&decision.reason);
-            run.last_reuse_head.clone_from(&asked.snapshot.head_commit);
+            run.reuse.last_at = Some(self.services.ambient.now());
+            run.reuse.last_reason.clone_from(&decision.reason);
+            run.reuse.last_head.clone_from(&asked.snapshot.head_commit);
         })?)
     }
 
@@ -392,7 +373,7 @@ impl Launcher<'_> {
                 SupersedeVerdict::Cancel(why) => self.supersede_run(locked, older, newer, why),
                 SupersedeVerdict::Finish(why) => {
                     let note = format!("may finish although {newer} asks about newer code: {why}");
-                    locked.annotate_run(older, |run| run.finish_note = note).map(drop).map_err(RunnerError::from)
+                    locked.annotate_run(older, |run| run.ending.finish_note = note).map(drop).map_err(RunnerError::from)
                 }
             };
             if let Err(error) = told {
@@ -407,12 +388,12 @@ impl Launcher<'_> {
             if run.status.is_terminal() {
                 return;
             }
-            if run.cancel_reason.is_none() {
-                run.cancel_reason = Some(CancelReason::Superseded);
-                run.cancel_note = format!("{newer} asks about newer code; {why}");
-                run.finish_note.clear();
+            if run.ending.cancel_reason.is_none() {
+                run.ending.cancel_reason = Some(CancelReason::Superseded);
+                run.ending.cancel_note = format!("{newer} asks about newer code; {why}");
+                run.ending.finish_note.clear();
             }
-            run.superseded_by = Some(newer.clone());
+            run.links.superseded_by = Some(newer.clone());
         })?;
         if asked.status == RunStatus::Pending {
             self.services.closer().end_pending_run(locked, &asked)?;
@@ -433,7 +414,9 @@ impl Launcher<'_> {
             .map(|row| known_runs::known_run_from_row(&row))
             .collect();
         for older in policy::find_replaced_runs(&known_runs::known_run_from_row(&target), &known) {
-            locked.update_run(&older, self.services.ambient.now(), |run| run.superseded_by = Some(standing.clone()))?;
+            locked.update_run(&older, self.services.ambient.now(), |run| {
+                run.links.superseded_by = Some(standing.clone())
+            })?;
         }
         Ok(())
     }

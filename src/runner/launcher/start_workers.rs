@@ -95,7 +95,7 @@ impl Launcher<'_> {
 
     /// Returns `true` if a run must stay pending because an older run may finish first.
     pub(in crate::runner) fn must_wait(&self, run: &RunRecord) -> bool {
-        let Some(older) = run.waits_for.as_ref().filter(|older| **older < run.run_id) else { return false };
+        let Some(older) = run.links.waits_for.as_ref().filter(|older| **older < run.run_id) else { return false };
         match self.services.store.run(older) {
             Ok(Some(older)) => !older.status.is_terminal() && !older.is_paused(),
             // The awaited run is unknown.
@@ -135,9 +135,9 @@ impl Launcher<'_> {
             );
             let mut outcome = conclude::failed_outcome(&replayed, ErrorClass::WorkerDied, text);
             if record.attempt == 0 {
-                outcome.coverage = record.coverage.clone();
+                outcome.coverage = record.outcome.coverage.clone();
             }
-            self.services.closer().conclude_run(run, &mut outcome, record.phase_timings).map(drop)
+            self.services.closer().conclude_run(run, &mut outcome, record.usage.phase_timings).map(drop)
         })
     }
 

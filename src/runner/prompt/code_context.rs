@@ -99,8 +99,9 @@ impl PromptBuilder<'_> {
         (index, wish): (Option<&Index>, &ContextTaskInput),
     ) -> Result<Option<PackedContext>, GitError> {
         let PromptSubject { record, change, ref open, encoding, cancelled, .. } = *subject;
-        let mut given =
-            build_query_input(&self.services.repo, &record.base_commit, change, &|path| open.contains_key(path))?;
+        let mut given = build_query_input(&self.services.repo, &record.subject.base_commit, change, &|path| {
+            open.contains_key(path)
+        })?;
         let mut context_lines = Some(DiffLimits::DEFAULT_CONTEXT_LINES);
         if given.is_empty() {
             (given, context_lines) = (unified_diff::parse_unified_diff(&wish.text), None);
@@ -109,8 +110,8 @@ impl PromptBuilder<'_> {
         let meaning = self.services.settings.context.embeddings.as_ref();
         let meaning = meaning.map(|settings| open_embeddings(settings, &self.services.paths));
         let question = ContextQuery {
-            tree: &record.snapshot_commit,
-            history: history_tip(&record.base_commit, &record.snapshot_commit),
+            tree: &record.subject.snapshot_commit,
+            history: history_tip(&record.subject.base_commit, &record.subject.snapshot_commit),
             task: task::RetrievalTask { given, focus: wish.focus.clone(), text: wish.text.clone() },
             leading_pieces: front,
             context_lines,

@@ -68,7 +68,7 @@ impl PromptBuilder<'_> {
         let mut room = MAX_HINT_TOTAL_BYTES;
         let files = subject.change.files.iter().map(|file| (file, open(file))).filter(|(_, lines)| !lines.is_empty());
         for (file, lines) in files.take(MAX_HINT_FILES) {
-            let Ok(Some(text)) = self.services.repo.file_at(&subject.record.snapshot_commit, &file.path) else {
+            let Ok(Some(text)) = self.services.repo.file_at(&subject.record.subject.snapshot_commit, &file.path) else {
                 continue;
             };
             if !reserve_bytes(&mut room, text.len()) {

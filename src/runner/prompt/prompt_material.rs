@@ -147,7 +147,7 @@ impl PromptBuilder<'_> {
         let of_task = if change.files.is_empty() { unified_diff::parse_unified_diff(&wish.text) } else { Vec::new() };
         let paths = change.files.iter().map(|file| &file.path).chain(of_task.iter().map(|given| &given.path));
         let paths: Vec<&str> = paths.chain(wish.focus.iter().map(|focus| &focus.path)).map(String::as_str).collect();
-        let commit = &record.snapshot_commit;
+        let commit = &record.subject.snapshot_commit;
         let rules = wish.options.documentation.then(|| {
             let documents = self
                 .services

@@ -75,13 +75,13 @@ fn decide_recovery(facts: &DeadRunFacts) -> RecoveryDecision {
 
 /// Takes over the results of a written output into the run's record.
 fn adopt_output(record: &mut RunRecord, written: RunRecord) {
-    let RunRecord { status, phase_timings, coverage, finding_counts, finding_digests, summary, .. } = written;
-    (record.status, record.phase_timings) = (status, phase_timings);
-    (record.coverage, record.finding_counts) = (coverage, finding_counts);
-    (record.finding_digests, record.summary) = (finding_digests, summary);
-    record.answered_by = written.answered_by;
-    (record.error_class, record.error_summary) = (written.error_class, written.error_summary);
-    record.cancel_reason = record.cancel_reason.or(written.cancel_reason);
+    record.status = written.status;
+    record.outcome = written.outcome;
+    record.usage.phase_timings = written.usage.phase_timings;
+    record.usage.answered_by = written.usage.answered_by;
+    (record.ending.error_class, record.ending.error_summary) =
+        (written.ending.error_class, written.ending.error_summary);
+    record.ending.cancel_reason = record.ending.cancel_reason.or(written.ending.cancel_reason);
 }
 
 impl Recovery<'_> {
@@ -138,7 +138,7 @@ impl Recovery<'_> {
         let journal = JournalState::from_events(entries.iter().map(|entry| &entry.event));
         let findings = u32::try_from(journal.finding_count()).unwrap_or(u32::MAX);
         let output = self.read_written_output(run);
-        let end_asked = record.cancel_reason.or(journal.cancel_asked);
+        let end_asked = record.ending.cancel_reason.or(journal.cancel_asked);
         let facts = DeadRunFacts {
             has_output: output.is_some(),
             end_asked,
@@ -173,7 +173,7 @@ impl Recovery<'_> {
             }
             RecoveryDecision::End { status, cause } => {
                 let mut outcome = journal.to_outcome(*status, cause);
-                self.services.closer().conclude_run(run, &mut outcome, record.phase_timings)?;
+                self.services.closer().conclude_run(run, &mut outcome, record.usage.phase_timings)?;
                 (*status, cause)
             }
             RecoveryDecision::Resume { cause } => {
@@ -188,7 +188,7 @@ impl Recovery<'_> {
             RecoveryDecision::Lose { cause } => {
                 let mut outcome = journal.to_outcome(RunStatus::Lost, cause);
                 outcome.failure = Some((ErrorClass::WorkerDied, cause.clone()));
-                self.services.closer().conclude_run(run, &mut outcome, record.phase_timings)?;
+                self.services.closer().conclude_run(run, &mut outcome, record.usage.phase_timings)?;
                 (RunStatus::Lost, cause)
             }
         };

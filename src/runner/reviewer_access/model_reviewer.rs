@@ -133,8 +133,12 @@ impl<'a> ReviewerAccess<'a> {
             tracing::warn!(%error, "throw-away checkouts of dead workers stay");
         }
         let folder = self.checkouts().join(record.run_id.as_str());
-        let checkout =
-            self.services.repo.create_checkout(&record.snapshot_commit, &folder, &agent_settings_paths(), cancelled)?;
+        let checkout = self.services.repo.create_checkout(
+            &record.subject.snapshot_commit,
+            &folder,
+            &agent_settings_paths(),
+            cancelled,
+        )?;
         checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
     }
 }
@@ -149,8 +153,8 @@ impl PromptBuilder<'_> {
     ) -> Result<Toolbox, RunnerError> {
         let setup = ToolboxSetup {
             repo: Repo::discover(&self.services.repo.root())?,
-            base_commit: record.base_commit.clone(),
-            snapshot_commit: record.snapshot_commit.clone(),
+            base_commit: record.subject.base_commit.clone(),
+            snapshot_commit: record.subject.snapshot_commit.clone(),
             change: change.clone(),
             reviewer: self.services.reviewers().open_builtin(record)?,
             mask,
@@ -248,7 +252,7 @@ impl PromptBuilder<'_> {
         record: &RunRecord,
         mask: Mask,
     ) -> Box<dyn Fn(ConversationPrompt<'_>) -> String> {
-        let (repo, commit) = (Repo::discover(&self.services.repo.root()).ok(), record.snapshot_commit.clone());
+        let (repo, commit) = (Repo::discover(&self.services.repo.root()).ok(), record.subject.snapshot_commit.clone());
         Box::new(move |say| {
             let render = |prompt: Prompt<'_>| prompts.render(&prompt);
             match say {
@@ -373,11 +377,15 @@ struct PromptTexts {
 fn describe_scope(record: &RunRecord) -> String {
     use crate::domain::Scope;
     let short = |id: &str| id.chars().take(12).collect::<String>();
-    match &record.scope {
+    match &record.subject.scope {
         Scope::Worktree => "the uncommitted changes of the working tree".to_owned(),
         Scope::Staged => "the staged changes".to_owned(),
         Scope::All => "the whole tree, all of it as if it were new".to_owned(),
-        scope => format!("{scope}, from {} to {}", short(&record.base_commit), short(&record.snapshot_commit)),
+        scope => format!(
+            "{scope}, from {} to {}",
+            short(&record.subject.base_commit),
+            short(&record.subject.snapshot_commit)
+        ),
     }
 }
 

@@ -79,10 +79,10 @@ impl ReviewerAccess<'_> {
         let repo = crate::git::Repo::discover(&self.services.repo.root())?;
         let snapshot = ReviewedSnapshot {
             run_id: record.run_id.clone(),
-            commit: record.snapshot_commit.clone(),
+            commit: record.subject.snapshot_commit.clone(),
             filter: self.services.filter(),
         };
-        let known = self.services.indexer().open_fingerprints(&record.snapshot_commit);
+        let known = self.services.indexer().open_fingerprints(&record.subject.snapshot_commit);
         let reviewer = BuiltinReviewer::new(repo, snapshot, &self.services.settings.smells)?;
         Ok(Box::new(reviewer.with_learned_rules(self.services.learning().learned_rules()).with_fingerprints(known)))
     }

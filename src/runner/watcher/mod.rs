@@ -511,8 +511,8 @@ impl RepoWatcher {
         }
         let (run, reason) = (&requested.run, &requested.decision.reason);
         let said = match &requested.decision.action {
-            ReviewAction::Launch => format!("reviewing {} ({})", run.scope, run.run_id),
-            ReviewAction::Resume { .. } => format!("reviewing {} ({}): {reason}", run.scope, run.run_id),
+            ReviewAction::Launch => format!("reviewing {} ({})", run.subject.scope, run.run_id),
+            ReviewAction::Resume { .. } => format!("reviewing {} ({}): {reason}", run.subject.scope, run.run_id),
             ReviewAction::Adopt { .. } | ReviewAction::Reuse { .. } | ReviewAction::Skip => reason.clone(),
         };
         self.queue_line(format!("{}: {said}", self.describe_movement(at, pending)));

@@ -68,10 +68,10 @@ impl Worker<'_> {
     fn find_earlier_runs(&self, run: &RunRecord) -> Result<Vec<EarlierRun>, RunnerError> {
         let view = self.services.store.runs_view()?;
         let eyes = ReviewerProfile {
-            reviewer: &run.reviewer,
-            model: &run.model,
-            reasoning_effort: &run.reasoning_effort,
-            policy_version: &run.prompt_policy_version,
+            reviewer: &run.reviewed_by.name,
+            model: &run.reviewed_by.model,
+            reasoning_effort: &run.reviewed_by.reasoning_effort,
+            policy_version: &run.subject.prompt_policy_version,
         };
         let alike = known_runs::run_rows(&view).filter(|row| {
             let its = ReviewerProfile {
@@ -139,7 +139,7 @@ impl RunWorker<'_> {
             self.buffer.extend(events);
             plan.carried.extend(carried);
             self.flush()?;
-            if self.record.coverage.hunks_carried == 0 {
+            if self.record.outcome.coverage.hunks_carried == 0 {
                 self.record_carried(plan)?;
             }
         }
@@ -228,13 +228,13 @@ impl RunWorker<'_> {
         }
         let (mut guests, mut taken): (Vec<CarriedFinding>, HashSet<FindingId>) = (Vec::new(), HashSet::new());
         let services = self.services;
-        let snapshot = self.record.snapshot_commit.clone();
+        let snapshot = self.record.subject.snapshot_commit.clone();
         let mut ground: Option<SnapshotFiles<'_>> = None;
         for (source, carried) in by_source {
             let Some(EarlierRun { run, hunks }) = earlier.get(source) else { continue };
             let Some(output) = services.store.output(run)? else { continue };
             let hunks = hunks.get().map(Vec::as_slice).unwrap_or_default();
-            let then = output.run.snapshot_commit.clone();
+            let then = output.run.subject.snapshot_commit.clone();
             for mut finding in self.collect_reported_findings(output) {
                 let path = finding.repo_relative_path.clone();
                 let (numbers, lines): (Vec<usize>, Vec<LineRange>) = hunks
@@ -252,14 +252,16 @@ impl RunWorker<'_> {
                     },
                     None => None,
                 };
-                let place = if self.record.reviewer == BUILTIN_REVIEWER {
+                let place = if self.record.reviewed_by.name == BUILTIN_REVIEWER {
                     // The keys of the built-in reviewer cover whole files.
                     Some((path, finding.lines()))
                 } else {
                     if ground.is_none() {
                         let made = SnapshotFiles::new(&services.repo, &then, &snapshot);
                         ground = made
-                            .or_else(|_| SnapshotFiles::new(&services.repo, &self.record.base_commit, &snapshot))
+                            .or_else(|_| {
+                                SnapshotFiles::new(&services.repo, &self.record.subject.base_commit, &snapshot)
+                            })
                             .ok();
                     }
                     match ground.as_mut().and_then(|ground| ground.locate_lines(&then, &path, finding.lines())) {
@@ -287,7 +289,7 @@ impl RunWorker<'_> {
     /// Returns everything that a run reported about the code, raised or held back. Each finding gets the id that its
     /// own code gives, because the end of this run matches it with older findings again.
     fn collect_reported_findings(&self, output: RunOutput) -> impl Iterator<Item = Finding> + use<> {
-        let builtin = self.record.reviewer == BUILTIN_REVIEWER;
+        let builtin = self.record.reviewed_by.name == BUILTIN_REVIEWER;
         let own: HashMap<FindingId, FindingId> =
             output.recognised.into_iter().map(|known| (known.finding_id, known.reported_as)).collect();
         let reports = output.findings.into_iter().chain(output.held_back.into_iter().map(|held| held.finding));
@@ -329,7 +331,7 @@ impl RunWorker<'_> {
         guests: &[CarriedFinding],
         fates: &mut [HunkDecision],
     ) -> Result<(), RunnerError> {
-        if self.record.reviewer == BUILTIN_REVIEWER {
+        if self.record.reviewed_by.name == BUILTIN_REVIEWER {
             return Ok(());
         }
         let is_carried = |fate: &HunkDecision| matches!(fate, HunkDecision::Carry { .. });
@@ -370,15 +372,16 @@ impl RunWorker<'_> {
         let said = format!("; {carried} of {} carried over from {most}{others}, {rest}", format_count(all, "hunk"));
         let hunks = plan.carried.iter().flat_map(|carried| &carried.file.hunks);
         let saved: u64 = hunks.map(|hunk| u64::from(hunk.count())).sum();
-        let saved = reviewer_identity::estimate_saved_tokens(&self.record.reviewer, saved, open.is_empty());
-        let mut coverage = self.record.coverage.clone();
+        let saved = reviewer_identity::estimate_saved_tokens(&self.record.reviewed_by.name, saved, open.is_empty());
+        let mut coverage = self.record.outcome.coverage.clone();
         coverage.set_carried(&plan.carried);
         let (files_carried, hunks_carried) = (coverage.files_carried, coverage.hunks_carried);
         self.record = self.services.store.update_run(&self.record.run_id, self.now(), |record| {
-            (record.coverage.files_carried, record.coverage.hunks_carried) = (files_carried, hunks_carried);
-            record.carried_over_from.get_or_insert(most);
-            record.saved_token_estimate = record.saved_token_estimate.saturating_add(saved);
-            record.prompt_estimate = record.prompt_estimate.saturating_sub(saved);
+            (record.outcome.coverage.files_carried, record.outcome.coverage.hunks_carried) =
+                (files_carried, hunks_carried);
+            record.links.carried_over_from.get_or_insert(most);
+            record.usage.saved_token_estimate = record.usage.saved_token_estimate.saturating_add(saved);
+            record.usage.prompt_estimate = record.usage.prompt_estimate.saturating_sub(saved);
             record.decision.push_str(&said);
         })?;
         Ok(())

@@ -59,7 +59,7 @@ impl RunWorker<'_> {
         let opened = match self
             .services
             .reviewers()
-            .open_model(&self.record.reviewer, &self.record, &|| self.cancel_watch.check().is_some())
+            .open_model(&self.record.reviewed_by.name, &self.record, &|| self.cancel_watch.check().is_some())
         {
             Ok(opened) => opened,
             Err(RunnerError::Reviewer(error)) if error.cancelled => {
@@ -77,7 +77,7 @@ impl RunWorker<'_> {
             Err(error) => return Err(error),
         };
         let mut tools = self.services.prompts().build_toolbox(&self.record, change, opened.mask)?;
-        let commit = self.record.snapshot_commit.clone();
+        let commit = self.record.subject.snapshot_commit.clone();
         // Command-line agents search the code by themselves.
         let is_indexed = self.services.reviewers().model_settings(&opened.name)?.kind != ReviewerKind::Command;
         // If the run is cancelled now, the check before the first turn ends it.
@@ -193,7 +193,7 @@ impl RunWorker<'_> {
         self.flush()?;
         let spent = dialog.spent();
         talk.pulse.set_spending(self.now(), spent.cost, spent.usage);
-        if self.record.tokens != spent.usage {
+        if self.record.usage.tokens != spent.usage {
             let now = self.now();
             self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
                 conclude::record_cost(spent, record);

@@ -126,8 +126,8 @@ impl Worker<'_> {
             let record = locked.update_run(run, now, |record| {
                 record.status = RunStatus::Snapshotting;
                 record.attempt += 1;
-                if record.phase_timings.queued_ms == 0 {
-                    record.phase_timings.queued_ms = elapsed_ms(record.created_at, now);
+                if record.usage.phase_timings.queued_ms == 0 {
+                    record.usage.phase_timings.queued_ms = elapsed_ms(record.created_at, now);
                 }
             })?;
             Ok(ClaimResult::Mine(lock, Box::new(record)))
@@ -153,7 +153,7 @@ impl Worker<'_> {
         let Some(record) = self.services.store.run(run)? else { return Ok(()) };
         let replayed = self.services.replay_journal(run)?;
         let mut outcome = conclude::failed_outcome(&replayed, class, error.to_string());
-        self.services.closer().conclude_run(run, &mut outcome, record.phase_timings)?;
+        self.services.closer().conclude_run(run, &mut outcome, record.usage.phase_timings)?;
         Ok(())
     }
 }
@@ -179,7 +179,7 @@ impl<'a> RunWorker<'a> {
     fn new(services: &'a Services, record: RunRecord) -> Result<Self, RunnerError> {
         let journal = services.store.open_journal(&record.run_id)?;
         let asked = CancelWatch::new(services, record.run_id.clone());
-        let timings = record.phase_timings;
+        let timings = record.usage.phase_timings;
         Ok(Self {
             services,
             record,
@@ -205,8 +205,11 @@ impl<'a> RunWorker<'a> {
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
 
         let filter = self.services.filter();
-        let change =
-            self.services.repo.compute_changeset(&self.record.base_commit, &self.record.snapshot_commit, &filter);
+        let change = self.services.repo.compute_changeset(
+            &self.record.subject.base_commit,
+            &self.record.subject.snapshot_commit,
+            &filter,
+        );
         let frozen = self.now();
         self.timings.snapshot_ms += elapsed_ms(began, frozen);
         let mut outcome = match change {
@@ -228,15 +231,15 @@ impl<'a> RunWorker<'a> {
         self.buffer.push(RunEvent::Finished { status });
         self.flush()?;
         if self.services.learning().may_learn_from(&concluded) {
-            self.services.learning().record_matches(&concluded.snapshot_commit, &outcome.findings);
+            self.services.learning().record_matches(&concluded.subject.snapshot_commit, &outcome.findings);
         }
-        Ok((self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES).then_some(self.record.snapshot_commit))
+        Ok((self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES).then_some(self.record.subject.snapshot_commit))
     }
 
     /// Copies the records of an earlier run of the same content into this run's journal. Continues a copy that was
     /// interrupted.
     fn copy_earlier_journal(&mut self) -> Result<(), RunnerError> {
-        let Some(from) = self.record.resumed_from.clone() else { return Ok(()) };
+        let Some(from) = self.record.links.resumed_from.clone() else { return Ok(()) };
         let store = &self.services.store;
         let own = store.read_journal(&self.record.run_id)?;
         let mut ids: HashSet<FindingId> = HashSet::new();
@@ -285,13 +288,13 @@ impl<'a> RunWorker<'a> {
         replayed: JournalState,
         entries: &[JournalEntry],
     ) -> Result<ReviewOutcome, RunnerError> {
-        let identity = self.services.reviewers().resolve_identity(Some(&self.record.reviewer))?;
+        let identity = self.services.reviewers().resolve_identity(Some(&self.record.reviewed_by.name))?;
         self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
         let now = self.now();
         self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
             record.status = RunStatus::Reviewing;
             // The settings may have changed since the request.
-            record.prompt_policy_version = identity.policy_version;
+            record.subject.prompt_policy_version = identity.policy_version;
         })?;
         if identity.reviewer != BUILTIN_REVIEWER {
             // This attempt tries again where an earlier attempt failed.
@@ -325,7 +328,7 @@ impl<'a> RunWorker<'a> {
 
     /// Builds the plan. `reviewer` is `None` for a model, which does not review in units.
     fn build_plan(&self, change: &Changeset, reviewer: Option<&dyn Reviewer>) -> ReviewPlan {
-        let keys = self.services.worker().hunk_keys(&self.record.reviewer, change);
+        let keys = self.services.worker().hunk_keys(&self.record.reviewed_by.name, change);
         let files = change.files.iter().zip(keys).map(|(file, keys)| PlannedFile {
             path: file.path.clone(),
             hunks: file.hunks.iter().map(|hunk| hunk.new_range()).collect(),
@@ -335,7 +338,7 @@ impl<'a> RunWorker<'a> {
         let mut left_out = change.left_out.clone();
         // Files that were too large for the snapshot or unreadable. Only the request knows them.
         let known: HashSet<&str> = left_out.iter().map(|file| file.path.as_str()).collect();
-        let unseen = self.record.coverage.left_out.iter().filter(|file| !known.contains(file.path.as_str()));
+        let unseen = self.record.outcome.coverage.left_out.iter().filter(|file| !known.contains(file.path.as_str()));
         let unseen: Vec<_> = unseen.cloned().collect();
         left_out.extend(unseen);
         ReviewPlan {
@@ -398,7 +401,7 @@ impl<'a> RunWorker<'a> {
         let (now, timings) = (self.now(), self.timings);
         self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
             record.status = status;
-            record.phase_timings = timings;
+            record.usage.phase_timings = timings;
         })?;
         Ok(())
     }
@@ -443,7 +446,7 @@ impl<'a> CancelWatch<'a> {
             && let Ok(Some(record)) = self.services.store.run(&self.run)
         {
             self.size.set(size);
-            self.answer.set(record.cancel_reason);
+            self.answer.set(record.ending.cancel_reason);
         }
         self.answer.get()
     }

@@ -58,8 +58,8 @@ impl ReportValidator {
         Ok(Self {
             repo: Repo::discover(&services.repo.root())?,
             run_id: record.run_id.clone(),
-            commit: record.snapshot_commit.clone(),
-            scope: scope.with_roots([root, record.worktree.clone()]),
+            commit: record.subject.snapshot_commit.clone(),
+            scope: scope.with_roots([root, record.subject.worktree.clone()]),
             symbols: SymbolState::NotRead,
             files: HashMap::new(),
         })

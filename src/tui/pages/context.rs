@@ -97,7 +97,9 @@ fn empty_reason(page: &TurnsPage) -> &'static str {
         RunStatus::Pending => "Waiting for a worker.",
         status if !status.is_terminal() => "Nothing has been sent yet.",
         // The journal was removed by `store prune`, or no worker sent a request.
-        _ if page.run.tokens.total() > 0 => "The journal of this run is no longer kept: what it sent cannot be shown.",
+        _ if page.run.usage.tokens.total() > 0 => {
+            "The journal of this run is no longer kept: what it sent cannot be shown."
+        }
         _ => "Nothing was sent in this run.",
     }
 }

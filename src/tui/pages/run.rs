@@ -23,26 +23,31 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
             .with_span(role, " ")
             .with_span(role, word)
             .with_span(Role::Faint, "  ")
-            .with_span(Role::Strong, &run.scope.to_string()),
+            .with_span(Role::Strong, &run.subject.scope.to_string()),
     );
-    if !run.summary.is_empty() {
+    if !run.outcome.summary.is_empty() {
         doc.push_blank();
-        doc.push_paragraph(Role::Normal, &run.summary, width);
+        doc.push_paragraph(Role::Normal, &run.outcome.summary, width);
     }
-    if !run.error_summary.is_empty() {
+    if !run.ending.error_summary.is_empty() {
         doc.push_blank();
-        doc.push_paragraph(Role::Bad, &run.error_summary, width);
+        doc.push_paragraph(Role::Bad, &run.ending.error_summary, width);
     }
     // While the run works, the list row is newer than the record.
     let row = app.store.view.run_index(run.run_id.as_str()).map(|index| app.store.view.run(index));
     let coverage = row.map_or(
-        (run.coverage.files_covered, run.coverage.files_total, run.coverage.hunks_covered, run.coverage.hunks_total),
+        (
+            run.outcome.coverage.files_covered,
+            run.outcome.coverage.files_total,
+            run.outcome.coverage.hunks_covered,
+            run.outcome.coverage.hunks_total,
+        ),
         |row| (row.files_covered, row.files_total, row.hunks_covered, row.hunks_total),
     );
     doc.push_heading("Coverage", "");
     let listed = page.output.as_ref().map(|output| &output.coverage);
     let not_due = listed.map_or(0, |listed| listed.files_total.saturating_sub(listed.reviewable_file_count()));
-    let carried = listed.unwrap_or(&run.coverage);
+    let carried = listed.unwrap_or(&run.outcome.coverage);
     render_gauge(app, "files", coverage.0 + carried.files_carried, coverage.1.saturating_sub(not_due), width, doc);
     render_gauge(app, "hunks", coverage.2 + carried.hunks_carried, coverage.3, width, doc);
     if let Some(said) = carried.describe_carried() {
@@ -66,7 +71,7 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
             }
         }
     }
-    let counts = row.map_or(run.finding_counts.by_priority(), |row| row.counts);
+    let counts = row.map_or(run.outcome.finding_counts.by_priority(), |row| row.counts);
     let mut line = DocLine::styled(Role::Muted, &format!("{:<NAMES$}", "findings"));
     if counts == [0; 4] {
         line = line.with_span(Role::Good, if run.status.is_terminal() { "none" } else { "none so far" });
@@ -80,17 +85,17 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     }
     doc.push(line);
     doc.push_heading("Tokens", "");
-    if run.tokens.total() == 0 && run.window_peak == 0 && run.reviewer == "builtin" {
+    if run.usage.tokens.total() == 0 && run.usage.window_peak == 0 && run.reviewed_by.name == "builtin" {
         doc.push_field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
     } else {
         // The record of a working run may lag behind its worker's heartbeat.
         let now = app.pulse(run.run_id.as_str());
-        let (tokens, cost) = now.map_or((run.tokens, run.cost), |pulse| (pulse.tokens, pulse.cost));
+        let (tokens, cost) = now.map_or((run.usage.tokens, run.usage.cost), |pulse| (pulse.tokens, pulse.cost));
         doc.push_field("spent", NAMES, Role::Normal, &format_spent(&tokens, cost), width);
-        if run.window_peak > 0 {
+        if run.usage.window_peak > 0 {
             let window = format!(
                 "at most {} of {} at once",
-                format_thousands(run.window_peak),
+                format_thousands(run.usage.window_peak),
                 format_thousands(app.session.window_tokens)
             );
             doc.push_field("window", NAMES, Role::Normal, &window, width);
@@ -175,8 +180,11 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             doc.push_field(name, NAMES, Role::Normal, value, width);
         }
     };
-    let reviewer =
-        if run.model.is_empty() { run.reviewer.clone() } else { format!("{} ({})", run.reviewer, run.model) };
+    let reviewer = if run.reviewed_by.model.is_empty() {
+        run.reviewed_by.name.clone()
+    } else {
+        format!("{} ({})", run.reviewed_by.name, run.reviewed_by.model)
+    };
     field("reviewer", &reviewer);
     field(
         "asked by",
@@ -196,24 +204,25 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             },
         );
     }
-    if !matches!(run.scope, Scope::All) {
-        field("base", short_commit(&run.base_commit));
+    if !matches!(run.subject.scope, Scope::All) {
+        field("base", short_commit(&run.subject.base_commit));
     }
-    field("snapshot", short_commit(&run.snapshot_commit));
-    field("branch", &run.branch);
+    field("snapshot", short_commit(&run.subject.snapshot_commit));
+    field("branch", &run.subject.branch);
     if run.attempt > 1 {
         field("attempt", &run.attempt.to_string());
     }
     field("decision", &run.decision);
-    if let Some(older) = run.waits_for.as_ref().filter(|_| run.status == RunStatus::Pending) {
+    if let Some(older) = run.links.waits_for.as_ref().filter(|_| run.status == RunStatus::Pending) {
         field("waits for", older.as_str());
     }
-    field("finishing", &run.finish_note);
-    if let Some(by) = &run.superseded_by {
+    field("finishing", &run.ending.finish_note);
+    if let Some(by) = &run.links.superseded_by {
         field("superseded", &format!("by {by}"));
     }
-    if let Some(reason) = run.cancel_reason {
-        let note = if run.cancel_note.is_empty() { String::new() } else { format!(": {}", run.cancel_note) };
+    if let Some(reason) = run.ending.cancel_reason {
+        let note =
+            if run.ending.cancel_note.is_empty() { String::new() } else { format!(": {}", run.ending.cancel_note) };
         field("cancelled", &format!("{}{note}", reason.word().replace('_', " ")));
     }
 }
@@ -224,7 +233,7 @@ pub fn render_file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
     }
     let state = match &page.left_out {
         Some(reason) => format!("not reviewed: {reason}"),
-        None => format!("{} reviewed in {}", text::format_count(page.hunks, "hunk"), page.run.scope),
+        None => format!("{} reviewed in {}", text::format_count(page.hunks, "hunk"), page.run.subject.scope),
     };
     doc.push_paragraph(Role::Muted, &state, width);
     if page.findings.is_empty() && page.left_out.is_none() {

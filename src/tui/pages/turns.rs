@@ -73,7 +73,9 @@ fn render_empty(page: &TurnsPage, width: usize, doc: &mut Doc) {
         RunStatus::Pending => "Waiting for a worker.",
         status if !status.is_terminal() => "Nothing has been asked yet.",
         // The journal was removed by `store prune`, or no worker sent a request.
-        _ if page.run.tokens.total() > 0 => "The journal of this run is no longer kept: its turns cannot be shown.",
+        _ if page.run.usage.tokens.total() > 0 => {
+            "The journal of this run is no longer kept: its turns cannot be shown."
+        }
         _ => "Nothing was asked in this run.",
     };
     doc.push_paragraph(Role::Muted, why, width);

@@ -138,7 +138,7 @@ impl Session {
 
     fn review(&mut self, scope: Scope) -> RunId {
         let run = self.place.review(scope.arguments());
-        self.carried += self.place.run(&run).coverage.hunks_carried;
+        self.carried += self.place.run(&run).outcome.coverage.hunks_carried;
         run
     }
 
@@ -194,7 +194,7 @@ impl Session {
         let incremental = self.review(Scope::Worktree);
         let full = self.place.review(&["--worktree", "--wait", "--force"]);
         assert_ne!(incremental, full);
-        assert_eq!(self.place.run(&full).coverage.hunks_carried, 0);
+        assert_eq!(self.place.run(&full).outcome.coverage.hunks_carried, 0);
         self.compare(&incremental, &full);
         self.take(&Step::Commit);
         let incremental = self.review(Scope::Branch);

@@ -47,7 +47,7 @@ fn a_reviewer_that_asks_no_model_cannot_pause() {
     test.commit("begin");
     let store = test.store();
     let working = write(&store, 1, Fate::Receiving, Time::now()).expect("a run");
-    store.update_run(&working.run, Time::now(), |run| run.reviewer = "builtin".into()).expect("updated");
+    store.update_run(&working.run, Time::now(), |run| run.reviewed_by.name = "builtin".into()).expect("updated");
     let complaint = fails(&test, &["pause", "latest"], USAGE);
     assert!(complaint.contains("its reviewer asks no model") && complaint.contains("revdeck cancel"), "{complaint}");
     assert!(!store.run(&working.run).expect("read").expect("a run").paused);

@@ -23,9 +23,17 @@ fn a_dismissal_holds_until_the_code_changes() {
         note.starts_with("1 finding held back: dismissed on 20") && note.ends_with("because best effort"),
         "{note}"
     );
-    assert_eq!(life.place.run(&run).finding_counts.total(), 0);
-    assert!(life.place.run(&run).summary.starts_with("no findings in 1 file"), "{}", life.place.run(&run).summary);
-    assert!(life.place.run(&run).summary.ends_with("; 1 held back"), "{}", life.place.run(&run).summary);
+    assert_eq!(life.place.run(&run).outcome.finding_counts.total(), 0);
+    assert!(
+        life.place.run(&run).outcome.summary.starts_with("no findings in 1 file"),
+        "{}",
+        life.place.run(&run).outcome.summary
+    );
+    assert!(
+        life.place.run(&run).outcome.summary.ends_with("; 1 held back"),
+        "{}",
+        life.place.run(&run).outcome.summary
+    );
     let shown = life.place.revdeck(&["show", run.as_str()]);
     assert!(shown.contains("held back: dismissed on"), "{shown}");
     let json: Value =

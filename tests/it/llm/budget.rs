@@ -12,7 +12,7 @@ fn what_an_earlier_attempt_has_paid_counts_once_against_the_budget_of_the_day() 
     let place = place_with_change(40);
     let model = Model::start(script());
     settings(&place, &model, "");
-    let whole = place.run(&place.review(&["--reviewer", "m", "--wait"])).tokens.total();
+    let whole = place.run(&place.review(&["--reviewer", "m", "--wait"])).usage.tokens.total();
     // The spare amount is below the cost of the first turn: if that turn counts twice, the test fails.
     let spare = whole / 6;
 
@@ -28,6 +28,6 @@ fn what_an_earlier_attempt_has_paid_counts_once_against_the_budget_of_the_day() 
     model.let_go();
     place.revdeck(&["runs"]);
     let record = place.ended(&run);
-    assert_eq!((record.status, record.attempt), (RunStatus::Completed, 2), "{}", record.summary);
+    assert_eq!((record.status, record.attempt), (RunStatus::Completed, 2), "{}", record.outcome.summary);
     assert_eq!((place.finding_ids(&run).len(), model.asked()), (3, 4));
 }

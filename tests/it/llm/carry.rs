@@ -52,7 +52,14 @@ fn only_the_hunks_that_changed_are_sent_and_the_findings_of_the_others_come_alon
     place.test.write("src/a.rs", format!("use std::fmt;\n{text}"));
     let second = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     let (record, output) = (place.run(&second), place.output(&second).expect("an output"));
-    assert_eq!((record.coverage.hunks_carried, record.coverage.hunks_covered, record.coverage.hunks_total), (1, 2, 3));
+    assert_eq!(
+        (
+            record.outcome.coverage.hunks_carried,
+            record.outcome.coverage.hunks_covered,
+            record.outcome.coverage.hunks_total
+        ),
+        (1, 2, 3)
+    );
     let asked = sent(&model, 1);
     assert!(asked.contains("another_edit") && asked.contains("use std::fmt"), "{asked}");
     assert!(!asked.contains("+    first_edit"), "what is carried over is not sent: {asked}");
@@ -60,8 +67,8 @@ fn only_the_hunks_that_changed_are_sent_and_the_findings_of_the_others_come_alon
     let here = &output.findings[0];
     assert_eq!((&here.finding_id, here.line_start, output.findings.len()), (&finding.finding_id, 16, 1));
     assert_eq!(output.coverage.carried_from_run(&here.finding_id), Some(&first));
-    assert_eq!(record.carried_over_from, Some(first));
-    assert!(record.saved_token_estimate > 0);
+    assert_eq!(record.links.carried_over_from, Some(first));
+    assert!(record.usage.saved_token_estimate > 0);
     assert_eq!(here.status, FindingStatus::Open);
 }
 
@@ -83,16 +90,16 @@ fn a_review_with_nothing_left_to_send_asks_nobody() {
     place.test.git(&["checkout", "-q", "--", "src/b.rs"]);
     let second = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
     let record = place.run(&second);
-    assert_eq!((record.status, model.asked()), (RunStatus::Completed, asked), "{}", record.summary);
-    assert_eq!((record.tokens.total(), record.coverage.files_carried), (0, 1));
-    assert!(record.saved_token_estimate >= 4_000, "{}", record.saved_token_estimate);
+    assert_eq!((record.status, model.asked()), (RunStatus::Completed, asked), "{}", record.outcome.summary);
+    assert_eq!((record.usage.tokens.total(), record.outcome.coverage.files_carried), (0, 1));
+    assert!(record.usage.saved_token_estimate >= 4_000, "{}", record.usage.saved_token_estimate);
     assert!(record.decision.contains("nothing is left to review"), "{}", record.decision);
     assert_eq!(place.finding_ids(&second), place.finding_ids(&first));
     let asked_anything = |event: &RunEvent| matches!(event, RunEvent::TurnAsked { .. });
     assert!(!place.events(&second).iter().any(asked_anything));
     // `--force` sends everything.
     let forced = place.review(&["--reviewer", "m", "--worktree", "--wait", "--force"]);
-    assert_eq!(place.run(&forced).coverage.hunks_carried, 0);
+    assert_eq!(place.run(&forced).outcome.coverage.hunks_carried, 0);
     assert!(model.asked() > asked);
 }
 
@@ -138,7 +145,7 @@ fn what_is_to_be_judged_is_sent() {
     // The code is the same as in the first review, except for the other edit.
     place.test.write("src/a.rs", version("first_edit()", "two()"));
     let third = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
-    assert_eq!(place.run(&third).coverage.hunks_carried, 0);
+    assert_eq!(place.run(&third).outcome.coverage.hunks_carried, 0);
     assert!(sent(&model, 2).contains("+    first_edit"));
     assert_eq!(place.store().status(&id).expect("readable"), FindingStatus::Addressed, "a fresh look says so");
 }
@@ -170,8 +177,8 @@ fn a_restart_leaves_out_the_same() {
     model.let_go();
     place.revdeck(&["runs"]);
     let record = place.ended(&second);
-    assert_eq!((record.status, record.attempt), (RunStatus::Completed, 2), "{}", record.summary);
-    assert_eq!((record.coverage.hunks_carried, record.coverage.hunks_covered), (1, 1));
+    assert_eq!((record.status, record.attempt), (RunStatus::Completed, 2), "{}", record.outcome.summary);
+    assert_eq!((record.outcome.coverage.hunks_carried, record.outcome.coverage.hunks_covered), (1, 1));
     assert_eq!(record.decision.matches("carried over").count(), 1, "{}", record.decision);
     let carried = place.events(&second).iter().filter(|event| matches!(event, RunEvent::Carried { .. })).count();
     assert_eq!(carried, 1);

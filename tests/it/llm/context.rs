@@ -69,7 +69,7 @@ fn index_of(place: &Place) -> (Repo, PathBuf) {
 /// Returns true if the index covers all of a run's snapshot.
 fn is_whole(place: &Place, run: &RunId) -> bool {
     let (repo, folder) = index_of(place);
-    let index = Index::open(&folder, &repo, &place.run(run).snapshot_commit).ok().flatten();
+    let index = Index::open(&folder, &repo, &place.run(run).subject.snapshot_commit).ok().flatten();
     index.is_some_and(|index| index.completeness() == IndexCompleteness::Whole)
 }
 

@@ -35,8 +35,8 @@ fn tokens_and_money_are_those_of_the_records_and_of_the_account() {
 
     let stats = stats(&place);
     let (records, paid) = (place.runs(), paid(&place));
-    let spent: u64 = records.iter().map(|run: &RunRecord| run.tokens.total()).sum();
-    let cost: f64 = records.iter().map(|run| run.cost).sum();
+    let spent: u64 = records.iter().map(|run: &RunRecord| run.usage.tokens.total()).sum();
+    let cost: f64 = records.iter().map(|run| run.usage.cost).sum();
     let totals = &stats["totals"];
     assert!(spent > 0 && paid.len() == 4);
     assert_eq!(totals["tokens_spent"], spent);

@@ -95,7 +95,7 @@ fn play(file: &Path) {
     place.test.revdeck(&["review", "--reviewer", "m", "--wait"]);
     let run = place.newest().expect("a run");
     let (record, output) = (place.run(&run), place.output(&run).expect("an output"));
-    let why = format!("{about}: {} {:?} {:?}", record.summary, output.notes, output.rejected);
+    let why = format!("{about}: {} {:?} {:?}", record.outcome.summary, output.notes, output.rejected);
     assert_eq!((record.status, model.asked()), (expect.status, expect.requests), "{why}");
     assert_eq!((output.findings.len(), output.rejected.len()), (expect.findings, expect.rejected), "{why}");
     let events = place.events(&run);
@@ -108,7 +108,11 @@ fn play(file: &Path) {
     assert_eq!(accumulated, expect.requests, "{why}");
     assert!(events.iter().any(|event| matches!(event, RunEvent::FinalCodeSmellsSummary { .. })), "{why}");
     if let Some(most) = expect.window_at_most {
-        assert!(record.window_peak <= most && record.window_peak > 0, "{why}: {}", record.window_peak);
+        assert!(
+            record.usage.window_peak <= most && record.usage.window_peak > 0,
+            "{why}: {}",
+            record.usage.window_peak
+        );
     }
     if let Some(kinds) = expect.kinds {
         let mut found: Vec<String> = output.findings.iter().map(|finding| finding.kind.to_string()).collect();

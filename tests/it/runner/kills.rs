@@ -53,7 +53,7 @@ fn no_finding_is_lost_or_doubled_and_no_run_is_stuck() {
     let mut attempt = Duration::ZERO;
     for commit in &commits {
         let undisturbed = place.review(&["--commit", commit, "--wait"]);
-        expected.insert(place.run(&undisturbed).snapshot_commit, place.finding_ids(&undisturbed));
+        expected.insert(place.run(&undisturbed).subject.snapshot_commit, place.finding_ids(&undisturbed));
         attempt = attempt.max(duration(&place, &undisturbed));
     }
 
@@ -197,10 +197,10 @@ fn check(
     let id = &run.run_id;
     let hint = format!("run {id} {} in attempt {}, seed {seed}", run.status, run.attempt);
     let (journalled, findings) = (place.journalled(id), place.finding_ids(id));
-    let expected = &expected[&run.snapshot_commit];
+    let expected = &expected[&run.subject.snapshot_commit];
     assert_eq!(findings, journalled, "output and journal differ: {hint}");
     assert!(recorded.is_none_or(|recorded| recorded.is_subset(&findings)), "a recorded finding is gone: {hint}");
-    assert_eq!(run.finding_counts.total() as usize, findings.len(), "{hint}");
+    assert_eq!(run.outcome.finding_counts.total() as usize, findings.len(), "{hint}");
     match run.status {
         RunStatus::Completed => assert_eq!(&findings, expected, "{hint}"),
         _ => {

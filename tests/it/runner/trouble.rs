@@ -9,8 +9,8 @@ use super::place::{Place, wait_for};
 fn like(place: &Place, model: &RunId, id: &str, change: impl FnOnce(&mut RunRecord)) -> RunId {
     let mut record = place.run(model);
     record.run_id = id.parse().expect("an id");
-    record.scope_hash = "another".to_owned();
-    (record.superseded_by, record.carried_over_from) = (None, None);
+    record.subject.scope_hash = "another".to_owned();
+    (record.links.superseded_by, record.links.carried_over_from) = (None, None);
     change(&mut record);
     place.store().with_lock(|locked| locked.create_run(&record)).expect("the store can be written");
     record.run_id
@@ -48,8 +48,8 @@ fn a_dead_run_that_cannot_be_read_is_in_nobodys_way() {
     let said = String::from_utf8_lossy(&place.test.revdeck(&["runs"]).stderr).into_owned();
     assert!(said.contains(&format!("run {bad} cannot be settled: ")), "{said}");
     // A request for the same review does not wait for the bad run.
-    let same = place.run(&model).scope_hash;
-    place.store().update_run(&bad, place.run(&bad).updated_at, |run| run.scope_hash = same).expect("a line");
+    let same = place.run(&model).subject.scope_hash;
+    place.store().update_run(&bad, place.run(&bad).updated_at, |run| run.subject.scope_hash = same).expect("a line");
     let again = place.review(&["--commit", &first, "--wait", "--force"]);
     assert_eq!(place.run(&again).status, RunStatus::Completed);
 }
@@ -68,8 +68,15 @@ fn a_run_whose_workers_die_before_they_begin_fails_and_holds_up_nobody() {
     let younger = place.review(&["--commit", &second, "--wait"]);
     assert_eq!(place.run(&younger).status, RunStatus::Completed);
     let record = place.run(&bad);
-    assert_eq!((record.status, record.error_class), (RunStatus::Failed, Some(ErrorClass::WorkerDied)), "{record:?}");
-    assert!(record.error_summary.contains("3 workers were started") && record.error_summary.contains("worker.log"));
+    assert_eq!(
+        (record.status, record.ending.error_class),
+        (RunStatus::Failed, Some(ErrorClass::WorkerDied)),
+        "{record:?}"
+    );
+    assert!(
+        record.ending.error_summary.contains("3 workers were started")
+            && record.ending.error_summary.contains("worker.log")
+    );
 }
 
 #[test]
@@ -90,7 +97,7 @@ fn a_run_is_reviewed_although_its_worktree_is_gone_or_something_else() {
             wait_for("the worker's end", || (!place.store().is_starting(&before).expect("readable")).then_some(()));
             let run = like(&place, &model, &id.replace("1C0", &format!("1C{tens}")), |record| {
                 pending(record);
-                record.worktree = worktree.to_string_lossy().into_owned();
+                record.subject.worktree = worktree.to_string_lossy().into_owned();
             });
             let mut command = place.test.command(env!("CARGO_BIN_EXE_revdeck"));
             assert!(command.arg("runs").env("GIT_DIR", git_dir).output().expect("revdeck starts").status.success());
@@ -153,7 +160,7 @@ fn starts_that_find_an_older_run_to_wait_for_are_not_held_against_a_run() {
     let worker = store.lock_run(&older).expect("readable").expect("free");
     let run = like(&place, &model, OTHER, |record| {
         pending(record);
-        record.waits_for = Some(older.clone());
+        record.links.waits_for = Some(older.clone());
     });
     drop(store.lock_start(&run).expect("readable").expect("free").record_start().expect("writable"));
     place.revdeck(&["worker", run.as_str()]);
@@ -168,12 +175,12 @@ fn who_waits_for_a_run_begins_when_it_is_paused() {
     let commit = place.commit_modules("one", 1);
     let model = place.review(&["--commit", &commit, "--wait"]);
     let older = like(&place, &model, BAD, |record| {
-        (record.status, record.reviewer) = (RunStatus::Reviewing, "of turns".to_owned());
+        (record.status, record.reviewed_by.name) = (RunStatus::Reviewing, "of turns".to_owned());
     });
     let worker = place.store().lock_run(&older).expect("readable").expect("free");
     let run = like(&place, &model, OTHER, |record| {
         pending(record);
-        record.waits_for = Some(older.clone());
+        record.links.waits_for = Some(older.clone());
     });
     place.revdeck(&["runs"]);
     assert!(!place.store().is_starting(&run).expect("readable"));

@@ -8,7 +8,7 @@ fn an_epoch_never_falls_back_behind_a_run() {
         let place = Place::new();
         let store = place.store();
         let mut run = record(1, RunStatus::Pending);
-        run.epoch = 41;
+        run.subject.epoch = 41;
         store.with_lock(|locked| locked.create_run(&run)).expect("created");
         create(&store, 2, RunStatus::Pending);
         let path = store.root().join("epoch");
@@ -43,8 +43,8 @@ fn rows_know_what_decisions_need() {
     let place = Place::new();
     let store = place.store();
     let mut run = record(1, RunStatus::Reviewing);
-    (run.epoch, run.reasoning_effort) = (7, "high".into());
-    (run.cancel_reason, run.error_class) = (Some(CancelReason::UserStop), Some(ErrorClass::Reviewer));
+    (run.subject.epoch, run.reviewed_by.reasoning_effort) = (7, "high".into());
+    (run.ending.cancel_reason, run.ending.error_class) = (Some(CancelReason::UserStop), Some(ErrorClass::Reviewer));
     store.with_lock(|locked| locked.create_run(&run)).expect("created");
     for checkpoint in [false, true] {
         if checkpoint {
