@@ -8,15 +8,19 @@ use serde_json::json;
 
 use super::arguments::ToolArguments;
 use super::index_prefilter::IndexPrefilter;
+use super::line_metadata::LineRemarks;
 use super::pager::{Pager, ShownLines};
 use super::scan::{MAX_SCAN_BYTES, scan_files};
 use super::symbols::{SymbolOccurrence, SymbolRole, find_occurrences, strip_sigils};
+use super::text_cache::MaskedTextCache;
 use super::{Tool, ToolError, ToolOutput, Toolbox, quote};
 use crate::context::text::format_line;
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolSpec};
+use crate::git::{Repo, TreeListingEntry};
 use crate::masking::unmasked_ranges;
 use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// Longest name in bytes.
 const MAX_NAME_BYTES: usize = 200;
@@ -47,6 +51,75 @@ struct FoundSymbol {
     text: String,
 }
 
+impl FoundSymbol {
+    fn is_definition(&self) -> bool {
+        matches!(self.occurrence.role, SymbolRole::Definition(_))
+    }
+}
+
+/// Search for a name in the files of a scan.
+struct SymbolSearch<'a> {
+    name: &'a str,
+    finder: Finder<'a>,
+    repo: &'a Repo,
+    texts: &'a mut MaskedTextCache,
+    parsers: &'a mut Parsers,
+    found: Vec<FoundSymbol>,
+    parsed_bytes: usize,
+    /// Number of files with the name that could not be parsed.
+    unparsed: usize,
+    is_over_budget: bool,
+}
+
+impl SymbolSearch<'_> {
+    /// Searches one file.
+    fn visit(&mut self, entry: &TreeListingEntry, content: &[u8]) -> Result<(), ToolError> {
+        if self.finder.find(content).is_none() {
+            return Ok(());
+        }
+        let Some(language) = Language::detect(&entry.path, content) else { return Ok(()) };
+        if self.parsed_bytes + content.len() > MAX_PARSED_BYTES || self.found.len() >= MAX_OCCURRENCES {
+            self.is_over_budget = true;
+            return Ok(());
+        }
+        self.parsed_bytes += content.len();
+        let text = self.texts.get(self.repo, entry)?;
+        let bytes = text.as_str().as_bytes();
+        let Ok(source) = self.parsers.parse(&entry.path, language, bytes) else {
+            // Text that occurs only inside a secret is not reported.
+            let mut parts = unmasked_ranges(text.as_str()).into_iter();
+            let has_name = parts.any(|part| bytes.get(part).is_some_and(|part| self.finder.find(part).is_some()));
+            self.unparsed += usize::from(has_name);
+            return Ok(());
+        };
+        self.found.extend(find_occurrences(&source, self.name).into_iter().map(|place| FoundSymbol {
+            path: entry.path.clone(),
+            occurrence: place,
+            text: format_line(text.line(place.line).trim()),
+        }));
+        Ok(())
+    }
+
+    /// Returns notes about the files whose occurrences are not listed.
+    fn notes(&self) -> String {
+        let mut notes = String::new();
+        if self.unparsed > 0 {
+            let files = format_count(self.unparsed, "more file");
+            notes.push_str(&format!("Too complex to parse: {files} with this text; codebase_search finds it there.\n"));
+        }
+        if self.is_over_budget {
+            notes.push_str("Not all files with this text were parsed: codebase_search finds it in the others.\n");
+        }
+        notes
+    }
+}
+
+/// Returns false for files that cannot be in a known language.
+fn may_have_symbols(entry: &TreeListingEntry) -> bool {
+    // A script without a file extension is recognized only by its content.
+    Language::detect(&entry.path, b"").is_some() || !entry.path.rsplit('/').next().is_some_and(|n| n.contains('.'))
+}
+
 /// Runs the tool.
 ///
 /// # Errors
@@ -59,56 +132,66 @@ pub fn run(
     let asked = arguments.take_required_text("name")?;
     let page = arguments.take_page()?;
     let name = parse_name(&asked)?;
-    let finder = Finder::new(name);
-    let (repo, files, texts, parsers) = (&toolbox.repo, &toolbox.files, &mut toolbox.texts, &mut toolbox.parsers);
-    let (mut found, mut parsed, mut unparsed, mut is_over_budget) = (Vec::new(), 0, 0, false);
-    let may_name = |entry: &crate::git::TreeListingEntry| {
-        // A script without a file extension is recognized only by its content.
-        Language::detect(&entry.path, b"").is_some() || !entry.path.rsplit('/').next().is_some_and(|n| n.contains('.'))
+    let (repo, files) = (&toolbox.repo, &toolbox.files);
+    let mut search = SymbolSearch {
+        name,
+        finder: Finder::new(name),
+        repo,
+        texts: &mut toolbox.texts,
+        parsers: &mut toolbox.parsers,
+        found: Vec::new(),
+        parsed_bytes: 0,
+        unparsed: 0,
+        is_over_budget: false,
     };
     let sieve = IndexPrefilter::for_name(toolbox.index.as_ref(), name);
-    let scanned =
-        scan_files((repo, files), sieve.as_ref(), MAX_SCAN_BYTES, &may_name, cancelled, &mut |entry, content| {
-            if finder.find(content).is_none() {
-                return Ok(ControlFlow::Continue(()));
-            }
-            let Some(language) = Language::detect(&entry.path, content) else { return Ok(ControlFlow::Continue(())) };
-            if parsed + content.len() > MAX_PARSED_BYTES || found.len() >= MAX_OCCURRENCES {
-                is_over_budget = true;
-                return Ok(ControlFlow::Continue(()));
-            }
-            parsed += content.len();
-            let text = texts.get(repo, entry)?;
-            let bytes = text.as_str().as_bytes();
-            let Ok(source) = parsers.parse(&entry.path, language, bytes) else {
-                // Text that occurs only inside a secret is not reported.
-                let mut parts = unmasked_ranges(text.as_str()).into_iter();
-                unparsed +=
-                    usize::from(parts.any(|part| bytes.get(part).is_some_and(|part| finder.find(part).is_some())));
-                return Ok(ControlFlow::Continue(()));
-            };
-            found.extend(find_occurrences(&source, name).into_iter().map(|place| FoundSymbol {
-                path: entry.path.clone(),
-                occurrence: place,
-                text: format_line(text.line(place.line).trim()),
-            }));
-            Ok(ControlFlow::Continue(()))
-        })?;
-    let is_definition = |found: &FoundSymbol| matches!(found.occurrence.role, SymbolRole::Definition(_));
-    let definitions = found.iter().filter(|found| is_definition(found)).count();
-    let head = format!(
+    let mut visit = |entry: &TreeListingEntry, content: &[u8]| {
+        search.visit(entry, content)?;
+        Ok(ControlFlow::Continue(()))
+    };
+    let scanned = scan_files((repo, files), sieve.as_ref(), MAX_SCAN_BYTES, &may_have_symbols, cancelled, &mut visit)?;
+    let notes = scanned.notes() + &search.notes();
+    let mut found = search.found;
+    // Definitions first; within each group, the nearest to the change first.
+    found.sort_by_key(|found| !found.is_definition());
+    let paths: HashSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
+    let mut remarks = toolbox.line_metadata.find_remarks(repo, files, &paths, cancelled);
+    let mut pager = Pager::new(page);
+    let shown = list_symbols(&found, &mut remarks, &mut pager, cancelled)?;
+    let head = summarize(name, &found);
+    match (pager.text(), found.is_empty()) {
+        (Some(text), _) => {
+            let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
+            Ok(ToolOutput { text: format!("{head}\n{text}{more}{notes}"), summary: head, shown: shown.0 })
+        }
+        (None, true) => {
+            let hint = "codebase_search finds it in comments, strings and other languages";
+            Ok(ToolOutput { text: format!("{head}; {hint}.\n{notes}"), summary: head, shown: Vec::new() })
+        }
+        (None, false) => Err(ToolError::failed(format!("there is no page {page}; there are {}", pager.page_count()))),
+    }
+}
+
+/// Returns the name with the numbers of its definitions and references.
+fn summarize(name: &str, found: &[FoundSymbol]) -> String {
+    let definitions = found.iter().filter(|found| found.is_definition()).count();
+    format!(
         "{}: {}, {}",
         quote(name),
         format_count(definitions, "definition"),
         format_count(found.len() - definitions, "reference")
-    );
-    // Definitions first; within each group, the nearest to the change first.
-    found.sort_by_key(|found| !is_definition(found));
-    let paths: HashSet<&str> = found.iter().map(|found| found.path.as_str()).collect();
-    let mut remarks = toolbox.line_metadata.find_remarks(repo, files, &paths, cancelled);
-    let mut pager = Pager::new(page);
+    )
+}
+
+/// Lists the symbols until the wanted page is full, and returns the lines that are on it.
+fn list_symbols(
+    found: &[FoundSymbol],
+    remarks: &mut LineRemarks<'_>,
+    pager: &mut Pager,
+    cancelled: &dyn Fn() -> bool,
+) -> Result<ShownLines, ToolError> {
     let mut shown = ShownLines::default();
-    for FoundSymbol { path, occurrence: place, text } in &found {
+    for FoundSymbol { path, occurrence: place, text } in found {
         if cancelled() {
             return Err(ToolError::cancelled());
         }
@@ -126,25 +209,7 @@ pub fn run(
             shown.add(path, LineRange::new(place.line, place.line));
         }
     }
-    let mut notes = scanned.notes();
-    if unparsed > 0 {
-        let files = format_count(unparsed, "more file");
-        notes.push_str(&format!("Too complex to parse: {files} with this text; codebase_search finds it there.\n"));
-    }
-    if is_over_budget {
-        notes.push_str("Not all files with this text were parsed: codebase_search finds it in the others.\n");
-    }
-    match (pager.text(), found.is_empty()) {
-        (Some(text), _) => {
-            let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
-            Ok(ToolOutput { text: format!("{head}\n{text}{more}{notes}"), summary: head, shown: shown.0 })
-        }
-        (None, true) => {
-            let hint = "codebase_search finds it in comments, strings and other languages";
-            Ok(ToolOutput { text: format!("{head}; {hint}.\n{notes}"), summary: head, shown: Vec::new() })
-        }
-        (None, false) => Err(ToolError::failed(format!("there is no page {page}; there are {}", pager.page_count()))),
-    }
+    Ok(shown)
 }
 
 /// Returns the last name of `Parser::parse`, `parser.parse()` or `$parse`.
