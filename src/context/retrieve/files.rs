@@ -102,6 +102,7 @@ fn assign_reciprocal_ranks(
     }
 }
 
+/// Adds the figures of the history, and returns the relation of each commit to the task.
 fn add_history_factors(
     factors: &mut [FileFactors],
     files: &[CandidateFile<'_>],
@@ -111,84 +112,19 @@ fn add_history_factors(
     before: &[usize],
     vocabulary: &Vocabulary,
 ) -> Vec<CommitRelation> {
-    let mut numbers: Vec<Option<usize>> = vec![None; history.path_count()];
-    for (number, file) in files.iter().enumerate() {
-        if let Some(path) = history.find_path(file.path) {
-            numbers[path.0 as usize] = Some(number);
-        }
-    }
-    let given: HashSet<PathId> = given.iter().filter_map(|path| history.find_path(path)).collect();
     let alike = compute_commit_similarities(query, history, before, vocabulary);
-    // For each given file: number of its commits seen, their total weight, and the weight shared with each other file.
-    let mut by_given: HashMap<PathId, (u32, f32, HashMap<usize, f32>)> = HashMap::new();
-    let mut folders: HashMap<&str, f32> = HashMap::new();
-    let mut commits = vec![0.0f32; files.len()];
-    let mut back = vec![0.0f32; files.len()];
-    let mut seen = vec![false; files.len()];
+    let mut tally = HistoryTally::new(files, given, history);
     let mut relations = Vec::with_capacity(before.len());
-    let mut likest: Vec<(usize, f32, Vec<usize>)> = Vec::new();
     history.walk(before, |age, commit, moves| {
         let alike = alike.get(age).copied().unwrap_or(0.0);
-        let is_focused = commit.files.len() <= MAX_FILES_PER_COMMIT;
-        let size = commit.files.len() as f32;
-        let today: Vec<PathId> = commit.files.iter().map(|file| moves.current_path(file.path)).collect();
-        let number = |path: &PathId| numbers.get(path.0 as usize).copied().flatten();
-        let mut together = 0.0;
-        if is_focused {
-            for file in today.iter().filter_map(number) {
-                commits[file] += 1.0;
-                factors[file].changes += 0.5f32.powf(age as f32 / CHANGES_HALF_LIFE);
-                if !seen[file] {
-                    seen[file] = true;
-                    factors[file].latest = 1.0 / (1.0 + age as f32 / 20.0);
-                }
-            }
-            for path in today.iter().filter(|path| given.contains(path)) {
-                let (count, total, others) = by_given.entry(*path).or_default();
-                let weight = 0.5f32.powf(*count as f32 / TOGETHER_HALF_LIFE);
-                *count += 1;
-                *total += weight;
-                together += weight;
-                for other in today.iter().filter(|path| !given.contains(path)) {
-                    if let Some(file) = number(other) {
-                        *others.entry(file).or_default() += weight;
-                        back[file] += 1.0;
-                        let factors = &mut factors[file];
-                        factors.together_small += weight / size.sqrt();
-                        factors.together_count += 1.0;
-                        factors.together_latest = factors.together_latest.max(weight);
-                    }
-                    *folders.entry(folder(history.path(*other))).or_default() += weight / size;
-                }
-            }
-            if alike > 0.0 {
-                likest.push((age, alike, today.iter().filter_map(number).collect()));
-            }
-        }
+        let paths: Vec<PathId> = commit.files.iter().map(|file| moves.current_path(file.path)).collect();
+        let together = tally.add_commit(&WalkedCommit { age, alike, paths: &paths }, factors);
         relations.push(CommitRelation { commit: before[age], together, alike });
     });
-    likest.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let most = likest.first().map_or(1.0, |first| first.1).max(0.01);
-    for (_, alike, changed) in likest.iter().take(MAX_SIMILAR_COMMITS) {
-        for file in changed {
-            factors[*file].alike += (alike / most).powi(2) / (changed.len() as f32).sqrt();
-        }
-    }
-    // Sort by path, because the sum of floats depends on the order.
-    let mut by_given: Vec<_> = by_given.into_iter().collect();
-    by_given.sort_by_key(|(path, _)| *path);
-    for (_, (_, total, others)) in by_given {
-        for (file, weight) in others {
-            let probability = weight / (total + 1.0);
-            let factors = &mut factors[file];
-            factors.together = 1.0 - (1.0 - factors.together) * (1.0 - probability);
-            factors.together_most = factors.together_most.max(probability);
-        }
-    }
-    let most = folders.values().copied().fold(0.01, f32::max);
-    for (number, (file, factors)) in files.iter().zip(factors.iter_mut()).enumerate() {
-        factors.together_back = (back[number] / (commits[number] + 2.0)).min(1.0);
-        factors.together_folder = folders.get(folder(file.path)).copied().unwrap_or(0.0) / most;
+    tally.add_similar_commits(factors);
+    tally.add_probabilities(factors);
+    tally.add_shares(files, factors);
+    for factors in factors.iter_mut() {
         for figure in
             [&mut factors.together_small, &mut factors.together_count, &mut factors.alike, &mut factors.changes]
         {
@@ -203,6 +139,153 @@ fn add_history_factors(
     assign_reciprocal_ranks(factors, |_, factors| factors.alike, |factors| &mut factors.alike_first);
     assign_reciprocal_ranks(factors, |_, factors| factors.changes, |factors| &mut factors.changes_first);
     relations
+}
+
+/// Counts of a walk through the history, newest commit first.
+struct HistoryTally<'a> {
+    history: &'a History,
+    /// For each path of the history: number of the file.
+    numbers: Vec<Option<usize>>,
+    given: HashSet<PathId>,
+    by_given: HashMap<PathId, GivenFileTally>,
+    /// Weight of the common commits, by folder.
+    folders: HashMap<&'a str, f32>,
+    /// For each file: number of its commits, and number of common commits with each given file.
+    commits: Vec<f32>,
+    back: Vec<f32>,
+    similar: Vec<SimilarCommit>,
+}
+
+/// Commits of a given file.
+#[derive(Default)]
+struct GivenFileTally {
+    commits: u32,
+    weight: f32,
+    /// Weight of the common commits with each other file.
+    common: HashMap<usize, f32>,
+}
+
+/// Commit whose words are similar to the task's words.
+struct SimilarCommit {
+    age: usize,
+    alike: f32,
+    /// Numbers of its files.
+    files: Vec<usize>,
+}
+
+/// Commit of a walk, with the current paths of its files.
+struct WalkedCommit<'a> {
+    /// Number of later commits.
+    age: usize,
+    alike: f32,
+    paths: &'a [PathId],
+}
+
+impl<'a> HistoryTally<'a> {
+    fn new(files: &[CandidateFile<'_>], given: &[&str], history: &'a History) -> Self {
+        let mut numbers: Vec<Option<usize>> = vec![None; history.path_count()];
+        for (number, file) in files.iter().enumerate() {
+            if let Some(path) = history.find_path(file.path) {
+                numbers[path.0 as usize] = Some(number);
+            }
+        }
+        Self {
+            history,
+            numbers,
+            given: given.iter().filter_map(|path| history.find_path(path)).collect(),
+            by_given: HashMap::new(),
+            folders: HashMap::new(),
+            commits: vec![0.0; files.len()],
+            back: vec![0.0; files.len()],
+            similar: Vec::new(),
+        }
+    }
+
+    fn file_number(&self, path: PathId) -> Option<usize> {
+        self.numbers.get(path.0 as usize).copied().flatten()
+    }
+
+    /// Counts a commit, and returns its weight for the given files. Large commits say nothing.
+    fn add_commit(&mut self, commit: &WalkedCommit<'_>, factors: &mut [FileFactors]) -> f32 {
+        if commit.paths.len() > MAX_FILES_PER_COMMIT {
+            return 0.0;
+        }
+        let files: Vec<usize> = commit.paths.iter().filter_map(|path| self.file_number(*path)).collect();
+        for file in &files {
+            self.commits[*file] += 1.0;
+            let factors = &mut factors[*file];
+            factors.changes += 0.5f32.powf(commit.age as f32 / CHANGES_HALF_LIFE);
+            if self.commits[*file] == 1.0 {
+                factors.latest = 1.0 / (1.0 + commit.age as f32 / 20.0);
+            }
+        }
+        let mut together = 0.0;
+        for path in commit.paths {
+            if self.given.contains(path) {
+                together += self.add_common_commit(*path, commit.paths, factors);
+            }
+        }
+        if commit.alike > 0.0 {
+            self.similar.push(SimilarCommit { age: commit.age, alike: commit.alike, files });
+        }
+        together
+    }
+
+    /// Counts a commit of a given file for the other files that it changed, and returns its weight.
+    fn add_common_commit(&mut self, given: PathId, paths: &[PathId], factors: &mut [FileFactors]) -> f32 {
+        let (history, size) = (self.history, paths.len() as f32);
+        let own = self.by_given.entry(given).or_default();
+        let weight = 0.5f32.powf(own.commits as f32 / TOGETHER_HALF_LIFE);
+        own.commits += 1;
+        own.weight += weight;
+        for other in paths.iter().filter(|path| !self.given.contains(path)) {
+            if let Some(file) = self.numbers.get(other.0 as usize).copied().flatten() {
+                *own.common.entry(file).or_default() += weight;
+                self.back[file] += 1.0;
+                let factors = &mut factors[file];
+                factors.together_small += weight / size.sqrt();
+                factors.together_count += 1.0;
+                factors.together_latest = factors.together_latest.max(weight);
+            }
+            *self.folders.entry(folder(history.path(*other))).or_default() += weight / size;
+        }
+        weight
+    }
+
+    /// Adds the similarity of the most similar commits to the files that they changed.
+    fn add_similar_commits(&mut self, factors: &mut [FileFactors]) {
+        self.similar.sort_by(|a, b| b.alike.total_cmp(&a.alike).then(a.age.cmp(&b.age)));
+        let most = self.similar.first().map_or(1.0, |first| first.alike).max(0.01);
+        for SimilarCommit { alike, files, .. } in self.similar.iter().take(MAX_SIMILAR_COMMITS) {
+            for file in files {
+                factors[*file].alike += (alike / most).powi(2) / (files.len() as f32).sqrt();
+            }
+        }
+    }
+
+    /// Adds the probability that a file changes together with the given files.
+    fn add_probabilities(&mut self, factors: &mut [FileFactors]) {
+        // Sort by path, because the sum of floats depends on the order.
+        let mut by_given: Vec<_> = self.by_given.drain().collect();
+        by_given.sort_by_key(|(path, _)| *path);
+        for (_, GivenFileTally { weight: total, common, .. }) in by_given {
+            for (file, weight) in common {
+                let probability = weight / (total + 1.0);
+                let factors = &mut factors[file];
+                factors.together = 1.0 - (1.0 - factors.together) * (1.0 - probability);
+                factors.together_most = factors.together_most.max(probability);
+            }
+        }
+    }
+
+    /// Adds the share of common commits among the commits of each file, and the weight of its folder.
+    fn add_shares(&self, files: &[CandidateFile<'_>], factors: &mut [FileFactors]) {
+        let most = self.folders.values().copied().fold(0.01, f32::max);
+        for (number, (file, factors)) in files.iter().zip(factors).enumerate() {
+            factors.together_back = (self.back[number] / (self.commits[number] + 2.0)).min(1.0);
+            factors.together_folder = self.folders.get(folder(file.path)).copied().unwrap_or(0.0) / most;
+        }
+    }
 }
 
 /// Computes for each commit the similarity of its words to the task's words: the sum of the matching words' inverse
