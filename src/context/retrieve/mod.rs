@@ -28,11 +28,11 @@ use std::sync::Arc;
 
 use document::{Document, Passage};
 use factors::{FileFactors, PassageFactors};
-use files::CandidateFile;
+use files::{CandidateFile, CommitRelation};
 use history::{FileCommit, History, compute_line_history};
 use masked_text::MaskedFile;
-use passages::ExampleLines;
-use task::{GivenDocument, IdfTable, Query, RetrievalTask};
+use passages::{ExampleLines, PassageInput, PassageQuery, compute_passage_factors};
+use task::{Focus, GivenDocument, IdfTable, Query, RetrievalTask};
 use weights::{Calibration, RankingWeights};
 use words::Vocabulary;
 
@@ -96,97 +96,142 @@ pub fn rank_files(
     weights: &RankingWeights,
     vocabulary: &mut Vocabulary,
 ) -> Vec<RankedFile> {
-    let given: HashSet<&str> = task.paths().collect();
-    let by_path: HashMap<&str, &Arc<Document>> = sources
-        .files
-        .iter()
-        .filter(|file| given.contains(file.path.as_str()))
-        .map(|file| (file.path.as_str(), &file.document))
-        .collect();
-    let known: Vec<GivenDocument<'_>> = task
-        .given
-        .iter()
-        .map(|given| GivenDocument { given, document: by_path.get(given.path.as_str()).copied() })
-        .collect();
-    let focus: Vec<_> =
-        task.focus.iter().filter_map(|focus| Some((focus, *by_path.get(focus.path.as_str())?))).collect();
+    let given_paths = task.sorted_paths();
+    let (given, focus) = find_task_documents(task, sources.files, &given_paths);
     let pairs = sources.files.iter().map(|file| (file.path.as_str(), file.document.as_ref()));
     let rarity = IdfTable::from_documents(pairs, vocabulary);
-    let query = Query::from_task(&known, &focus, &task.text, &rarity, vocabulary);
-    let candidates: Vec<CandidateFile<'_>> = sources
-        .files
-        .iter()
-        .map(|file| CandidateFile {
-            path: &file.path,
-            document: &file.document,
-            is_given: given.contains(file.path.as_str()),
-        })
-        .collect();
-    let mut paths: Vec<&str> = given.into_iter().collect();
-    paths.sort_unstable();
+    let query = Query::from_task(&given, &focus, &task.text, &rarity, vocabulary);
+    let candidates = list_candidates(sources.files, &given_paths);
     let mut evidence = files::compute_file_factors(
         &candidates,
-        &paths,
+        &given_paths,
         &query,
         &rarity,
         sources.history,
         sources.ancestors,
         vocabulary,
     );
-    imports::add_imported_factors(&candidates, &paths, sources.imports, &mut evidence.factors);
-    let mut leading: Vec<(usize, f32)> = candidates
-        .iter()
-        .enumerate()
-        .filter(|(_, file)| !file.is_given && file.document.line_count() > 0)
-        .map(|(number, _)| (number, fuse_reciprocal_ranks(&evidence.factors[number])))
-        .collect();
-    leading.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let mut others = leading.into_iter();
-    let is_wanted = |(number, _): &(usize, f32)| (sources.wanted)(candidates[*number].path);
-    let mut leading: Vec<(usize, f32)> = others.by_ref().filter(is_wanted).take(MAX_LEADING_FILES).collect();
-    let named = others.filter(|(number, _)| sources.named.contains(candidates[*number].path));
-    leading.extend(named.filter(is_wanted).take(MAX_LEADING_FILES));
-    let examples = ExampleLines::from_given(&known, &rarity, vocabulary);
-    let pasts = collect_file_commits(sources, &evidence.relations, leading.iter().map(|(number, _)| *number));
-    let numbers: Vec<usize> = leading.iter().map(|(number, _)| *number).collect();
-    imports::add_importing_factors(&candidates, &numbers, &paths, sources.imports, &mut evidence.factors);
-    let of_leading: Vec<FileFactors> = leading.iter().map(|(number, _)| evidence.factors[*number]).collect();
-    let probabilities = compute_probabilities(&of_leading, weights);
-    let told = (sources.mask_files)(&leading.iter().map(|(number, _)| &sources.files[*number]).collect::<Vec<_>>());
-    let words = &*vocabulary;
-    let weigh = |(number, told): &(usize, &MaskedFile)| {
-        let document = &sources.files[*number].document;
-        let past = compute_line_history(document.line_count(), pasts.get(number).map_or(&[], Vec::as_slice));
-        passages::compute_passage_factors(document, &past, &query, &examples, &rarity, words, &told.tokens)
+    imports::add_imported_factors(&candidates, &given_paths, sources.imports, &mut evidence.factors);
+    let leading = choose_leading_files(&candidates, &evidence.factors, sources);
+    imports::add_importing_factors(&candidates, &leading, &given_paths, sources.imports, &mut evidence.factors);
+    let examples = ExampleLines::from_given(&given, &rarity, vocabulary);
+    let change = PassageQuery { query: &query, examples: &examples, rarity: &rarity, vocabulary };
+    let leading = LeadingFiles {
+        files: leading.iter().map(|number| &sources.files[*number]).collect(),
+        factors: leading.iter().map(|number| evidence.factors[*number]).collect(),
     };
-    let looked_at: Vec<(usize, &MaskedFile)> = leading.iter().map(|(number, _)| *number).zip(&told).collect();
-    let passages = parallel::map_init(&looked_at, || (), |(), file| weigh(file));
-    let mut ranked: Vec<RankedFile> = leading
-        .iter()
-        .zip(&probabilities)
-        .zip(told.into_iter().zip(passages))
-        .map(|(((number, _), probability), (told, factors))| {
-            let file = &sources.files[*number];
+    let masked = (sources.mask_files)(&leading.files);
+    let passages = leading.compute_passage_factors(&masked, sources, &evidence.relations, change);
+    leading.into_ranked(masked, passages, weights)
+}
+
+/// Files whose passages are ranked.
+struct LeadingFiles<'a> {
+    files: Vec<&'a SourceFile>,
+    factors: Vec<FileFactors>,
+}
+
+impl LeadingFiles<'_> {
+    /// Computes the figures of the passages of each file.
+    fn compute_passage_factors(
+        &self,
+        masked: &[MaskedFile],
+        sources: &RankingInput<'_>,
+        relations: &[CommitRelation],
+        change: PassageQuery<'_>,
+    ) -> Vec<Vec<PassageFactors>> {
+        let commits = collect_file_commits(sources, relations, &self.files);
+        let compute = |(number, (file, masked)): &(usize, (&&SourceFile, &MaskedFile))| {
             let document = &file.document;
-            let shares = compute_shares(&factors, weights);
-            RankedFile {
-                path: file.path.clone(),
-                blob: file.blob.clone(),
-                document: Arc::clone(document),
-                probability: *probability,
-                factors: evidence.factors[*number],
-                passages: document
-                    .passages
-                    .iter()
-                    .zip(factors.into_iter().zip(shares))
-                    .map(|(place, (factors, share))| RankedPassage { range: *place, share, factors })
-                    .collect(),
-                masked: told,
-            }
-        })
-        .collect();
-    sort_by_probability(&mut ranked);
-    ranked
+            let past = compute_line_history(document.line_count(), commits.get(number).map_or(&[], Vec::as_slice));
+            compute_passage_factors(&PassageInput { document, past: &past, tokens: &masked.tokens, change })
+        };
+        let files: Vec<_> = self.files.iter().zip(masked).enumerate().collect();
+        parallel::map_init(&files, || (), |(), file| compute(file))
+    }
+
+    /// Converts the files to ranked files, best first.
+    fn into_ranked(
+        self,
+        masked: Vec<MaskedFile>,
+        passages: Vec<Vec<PassageFactors>>,
+        weights: &RankingWeights,
+    ) -> Vec<RankedFile> {
+        let probabilities = compute_probabilities(&self.factors, weights);
+        let files = self.files.into_iter().zip(self.factors).zip(probabilities);
+        let ranked =
+            files.zip(masked.into_iter().zip(passages)).map(|(((file, factors), probability), (masked, passages))| {
+                RankedFile {
+                    path: file.path.clone(),
+                    blob: file.blob.clone(),
+                    document: Arc::clone(&file.document),
+                    masked,
+                    probability,
+                    factors,
+                    passages: rank_passages(&file.document, passages, weights),
+                }
+            });
+        let mut ranked: Vec<RankedFile> = ranked.collect();
+        sort_by_probability(&mut ranked);
+        ranked
+    }
+}
+
+fn rank_passages(document: &Document, factors: Vec<PassageFactors>, weights: &RankingWeights) -> Vec<RankedPassage> {
+    let shares = compute_shares(&factors, weights);
+    let passages = document.passages.iter().zip(factors.into_iter().zip(shares));
+    passages.map(|(range, (factors, share))| RankedPassage { range: *range, share, factors }).collect()
+}
+
+/// Position in focus with the document of its file.
+type FocusDocument<'a> = (&'a Focus, &'a Arc<Document>);
+
+/// Returns the given files and the positions in focus, with their documents in the searched tree.
+fn find_task_documents<'a>(
+    task: &'a RetrievalTask,
+    files: &'a [SourceFile],
+    given_paths: &[&str],
+) -> (Vec<GivenDocument<'a>>, Vec<FocusDocument<'a>>) {
+    let given_files = files.iter().filter(|file| is_given(given_paths, &file.path));
+    let by_path: HashMap<&str, &Arc<Document>> = given_files.map(|file| (file.path.as_str(), &file.document)).collect();
+    let find = |path: &str| by_path.get(path).copied();
+    let given = task.given.iter().map(|given| GivenDocument { given, document: find(&given.path) }).collect();
+    let focus = task.focus.iter().filter_map(|focus| Some((focus, find(&focus.path)?))).collect();
+    (given, focus)
+}
+
+/// Returns true if a path is one of the sorted paths.
+fn is_given(given_paths: &[&str], path: &str) -> bool {
+    given_paths.binary_search(&path).is_ok()
+}
+
+fn list_candidates<'a>(files: &'a [SourceFile], given_paths: &[&str]) -> Vec<CandidateFile<'a>> {
+    let candidate = |file: &'a SourceFile| CandidateFile {
+        path: &file.path,
+        document: &file.document,
+        is_given: is_given(given_paths, &file.path),
+    };
+    files.iter().map(candidate).collect()
+}
+
+/// Returns the positions of the leading files and of the mentioned ones, best first by the reciprocal ranks of all
+/// signals.
+fn choose_leading_files(
+    candidates: &[CandidateFile<'_>],
+    factors: &[FileFactors],
+    sources: &RankingInput<'_>,
+) -> Vec<usize> {
+    let searched = candidates.iter().zip(factors).enumerate();
+    let searched = searched.filter(|(_, (file, _))| !file.is_given && file.document.line_count() > 0);
+    let mut order: Vec<(usize, f32)> =
+        searched.map(|(number, (_, factors))| (number, fuse_reciprocal_ranks(factors))).collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let mut others = order.into_iter().map(|(number, _)| number);
+    let is_wanted = |number: &usize| (sources.wanted)(candidates[*number].path);
+    let mut leading: Vec<usize> = others.by_ref().filter(is_wanted).take(MAX_LEADING_FILES).collect();
+    let named = others.filter(|number| sources.named.contains(candidates[*number].path));
+    leading.extend(named.filter(is_wanted).take(MAX_LEADING_FILES));
+    leading
 }
 
 /// Ranks the same files with other weights.
@@ -250,14 +295,14 @@ fn compute_shares(factors: &[PassageFactors], weights: &RankingWeights) -> Vec<f
     odds.iter().map(|odds| odds / all.max(f32::MIN_POSITIVE)).collect()
 }
 
-/// Collects the commits of each file, newest first.
+/// Collects the commits of each file, newest first, by the position of the file in `files`.
 fn collect_file_commits<'a>(
     sources: &'a RankingInput<'_>,
-    relations: &[files::CommitRelation],
-    files: impl Iterator<Item = usize>,
+    relations: &[CommitRelation],
+    files: &[&SourceFile],
 ) -> HashMap<usize, Vec<FileCommit<'a>>> {
     let history = sources.history;
-    let paths = files.filter_map(|number| Some((history.find_path(&sources.files[number].path)?, number)));
+    let paths = files.iter().enumerate().filter_map(|(number, file)| Some((history.find_path(&file.path)?, number)));
     let numbers: HashMap<history::PathId, usize> = paths.collect();
     let mut pasts: HashMap<usize, Vec<FileCommit<'a>>> = HashMap::new();
     history.walk(sources.ancestors, |age, commit, moves| {

@@ -57,6 +57,14 @@ impl RetrievalTask {
         given.chain(self.focus.iter().map(|focus| focus.path.as_str()))
     }
 
+    /// Returns the given paths, sorted and without duplicates.
+    pub(super) fn sorted_paths(&self) -> Vec<&str> {
+        let mut paths: Vec<&str> = self.paths().collect();
+        paths.sort_unstable();
+        paths.dedup();
+        paths
+    }
+
     /// Keeps the given files that change most, up to [`MAX_GIVEN_FILES`]. Returns the task and the paths of the dropped
     /// files, which are not searched either.
     pub fn split_leading(mut self) -> (Self, HashSet<String>) {
@@ -182,6 +190,92 @@ pub struct Query {
     pub imported: HashSet<Word>,
 }
 
+/// Number of occurrences of words, by role.
+#[derive(Default)]
+struct RoleCounts {
+    removed: HashMap<Word, f32>,
+    added: HashMap<Word, f32>,
+    changed: HashMap<Word, f32>,
+    near: HashMap<Word, f32>,
+    enclosing: HashMap<Word, f32>,
+}
+
+/// Counts each of the words once more.
+fn count_words(counts: &mut HashMap<Word, f32>, words: &[Word]) {
+    for word in words {
+        *counts.entry(*word).or_default() += 1.0;
+    }
+}
+
+impl RoleCounts {
+    /// Counts the words of the changed lines of a hunk.
+    fn add_changed_lines(&mut self, hunk: &GivenFileHunk, vocabulary: &mut Vocabulary) {
+        for line in &hunk.removed {
+            count_words(&mut self.removed, &vocabulary.intern_line(line));
+        }
+        for line in &hunk.added {
+            count_words(&mut self.added, &vocabulary.intern_line(line));
+        }
+    }
+
+    /// Counts the words of the lines around a hunk, and the names of the two declarations above it.
+    fn add_surroundings(&mut self, hunk: &Hunk, document: &Document) {
+        let (start, end) = old_line_range(hunk);
+        for line in start.saturating_sub(CONTEXT_LINES)..end.saturating_add(CONTEXT_LINES).min(document.line_count()) {
+            if line < start || line >= end {
+                count_words(&mut self.near, document.line_words(line));
+            }
+        }
+        let above = count_declarations_before(document, start.saturating_add(1));
+        for (_, name) in document.declarations[..above].iter().rev().take(2) {
+            count_words(&mut self.enclosing, &[*name]);
+        }
+    }
+
+    /// Counts the words around a position in focus; without a line, the names that the file declares.
+    fn add_focus(&mut self, focus: &Focus, document: &Document) {
+        let Some(line) = focus.line else { return count_words(&mut self.near, &document.declared_names()) };
+        let line = line.saturating_sub(1);
+        for number in
+            line.saturating_sub(2 * CONTEXT_LINES)..line.saturating_add(2 * CONTEXT_LINES).min(document.line_count())
+        {
+            let counts = if number == line { &mut self.changed } else { &mut self.near };
+            count_words(counts, document.line_words(number));
+        }
+        let above = document.declarations.iter().rev().filter(|(at, _)| *at <= line).take(2);
+        above.for_each(|(_, name)| count_words(&mut self.enclosing, &[*name]));
+    }
+
+    /// Gives words on both sides the role `Changed`; such a word keeps the role of the side that has at least twice as
+    /// many. Words of changed lines are not near.
+    fn separate_sides(&mut self) {
+        let (before, after) = (self.removed.clone(), self.added.clone());
+        for (word, count) in &before {
+            let Some(other) = after.get(word) else { continue };
+            *self.changed.entry(*word).or_default() += count.min(*other);
+            match count / other >= 2.0 {
+                true => self.removed.insert(*word, count - other),
+                false => self.removed.remove(word),
+            };
+            match other / count >= 2.0 {
+                true => self.added.insert(*word, other - count),
+                false => self.added.remove(word),
+            };
+        }
+        self.near.retain(|word, _| !before.contains_key(word) && !after.contains_key(word));
+    }
+
+    /// Returns the counts in the order of [`WordRole`].
+    fn into_roles(self) -> [HashMap<Word, f32>; WORD_ROLES] {
+        [self.removed, self.added, self.changed, self.near, self.enclosing]
+    }
+}
+
+/// Returns the number of declarations that begin before a line (0-based); declarations are sorted by line.
+fn count_declarations_before(document: &Document, line: u32) -> usize {
+    document.declarations.partition_point(|(declared, _)| *declared < line)
+}
+
 impl Query {
     /// Collects and weights the words of the given files, the focus positions and the text.
     pub fn from_task(
@@ -191,85 +285,48 @@ impl Query {
         rarity: &IdfTable,
         vocabulary: &mut Vocabulary,
     ) -> Self {
-        let mut seen: [HashMap<Word, f32>; WORD_ROLES] = Default::default();
-        let [removed, added, changed, near, enclosing] = &mut seen;
+        let mut counts = RoleCounts::default();
         let mut query = Self::default();
-        let count = |into: &mut HashMap<Word, f32>, words: &[Word]| {
-            for word in words {
-                *into.entry(*word).or_default() += 1.0;
-            }
-        };
-        for GivenDocument { given, document } in known {
-            for hunk in &given.hunks {
-                for line in &hunk.removed {
-                    count(removed, &vocabulary.intern_line(line));
-                }
-                for line in &hunk.added {
-                    count(added, &vocabulary.intern_line(line));
-                }
-                if let Some(document) = document.filter(|_| given.touch == Touch::Modified) {
-                    let (start, end) = old_line_range(&hunk.range);
-                    for line in start.saturating_sub(CONTEXT_LINES)
-                        ..end.saturating_add(CONTEXT_LINES).min(document.line_count())
-                    {
-                        if line < start || line >= end {
-                            count(near, document.line_words(line));
-                        }
-                    }
-                    // The declarations are sorted by line.
-                    let before = |line: u32| document.declarations.partition_point(|(declared, _)| *declared < line);
-                    let (first, last) = (before(start), before(end));
-                    let above = document.declarations[..before(start.saturating_add(1))].iter().rev().take(2);
-                    above.for_each(|(_, name)| count(enclosing, &[*name]));
-                    let inside = document.declarations.get(first..last).unwrap_or_default();
-                    query.declared.extend(inside.iter().map(|(_, name)| *name));
-                }
-                if given.touch == Touch::Deleted {
-                    // Users of these names lose the declaration.
-                    let gone = Document::read(&hunk.removed.join("\n"), vocabulary);
-                    query.declared.extend(gone.declarations.iter().map(|(_, name)| *name));
-                }
-            }
-            query.add_file_name(&given.path, *document, vocabulary);
+        for file in known {
+            query.add_given_file(file, &mut counts, vocabulary);
         }
         for (focus, document) in focus {
-            match focus.line {
-                Some(line) => {
-                    let line = line.saturating_sub(1);
-                    for number in line.saturating_sub(2 * CONTEXT_LINES)
-                        ..line.saturating_add(2 * CONTEXT_LINES).min(document.line_count())
-                    {
-                        count(if number == line { &mut *changed } else { &mut *near }, document.line_words(number));
-                    }
-                    let above = document.declarations.iter().rev().filter(|(at, _)| *at <= line).take(2);
-                    above.for_each(|(_, name)| count(enclosing, &[*name]));
-                }
-                None => count(near, &document.declared_names()),
-            }
+            counts.add_focus(focus, document);
             query.add_file_name(&focus.path, Some(document), vocabulary);
         }
-        // A word on both sides has the role `Changed`. It also keeps the role of the side that has at least twice as
-        // many.
-        let (before, after) = (removed.clone(), added.clone());
-        for (word, count) in &before {
-            let Some(other) = after.get(word) else { continue };
-            *changed.entry(*word).or_default() += count.min(*other);
-            match count / other >= 2.0 {
-                true => removed.insert(*word, count - other),
-                false => removed.remove(word),
-            };
-            match other / count >= 2.0 {
-                true => added.insert(*word, other - count),
-                false => added.remove(word),
-            };
-        }
+        counts.separate_sides();
         for line in text.lines() {
-            count(changed, &vocabulary.intern_line(line));
+            count_words(&mut counts.changed, &vocabulary.intern_line(line));
         }
-        near.retain(|word, _| !before.contains_key(word) && !after.contains_key(word));
-        query.weigh_words(seen, rarity);
+        query.weigh_words(counts.into_roles(), rarity);
         query.weigh_parts(text, rarity, vocabulary);
         query
+    }
+
+    /// Adds the words, names and imports of a given file.
+    fn add_given_file(
+        &mut self,
+        GivenDocument { given, document }: &GivenDocument<'_>,
+        counts: &mut RoleCounts,
+        vocabulary: &mut Vocabulary,
+    ) {
+        for hunk in &given.hunks {
+            counts.add_changed_lines(hunk, vocabulary);
+            if let Some(document) = document.filter(|_| given.touch == Touch::Modified) {
+                counts.add_surroundings(&hunk.range, document);
+                let (start, end) = old_line_range(&hunk.range);
+                let (first, last) =
+                    (count_declarations_before(document, start), count_declarations_before(document, end));
+                let inside = document.declarations.get(first..last).unwrap_or_default();
+                self.declared.extend(inside.iter().map(|(_, name)| *name));
+            }
+            if given.touch == Touch::Deleted {
+                // Users of these names lose the declaration.
+                let gone = Document::read(&hunk.removed.join("\n"), vocabulary);
+                self.declared.extend(gone.declarations.iter().map(|(_, name)| *name));
+            }
+        }
+        self.add_file_name(&given.path, *document, vocabulary);
     }
 
     fn add_file_name(&mut self, path: &str, document: Option<&Arc<Document>>, vocabulary: &mut Vocabulary) {
