@@ -305,13 +305,11 @@ mod tests {
     /// Lists of four files in which the one with the highest `path` is hidden three times out of four.
     fn examples() -> FitExamples {
         let file = |path: f32, is_hidden: bool| {
-            let mut figures = FileFactors::default();
-            figures.path = path;
+            let figures = FileFactors { path, ..FileFactors::default() };
             (figures.values(), f64::from(u8::from(is_hidden)))
         };
         let passage = |lines: f32, changed: f64| {
-            let mut figures = PassageFactors::default();
-            figures.lines = lines;
+            let figures = PassageFactors { lines, ..PassageFactors::default() };
             (figures.values(), changed)
         };
         let files = (0..8).map(|at| [file(1.0, at % 4 != 0), file(0.5, false), file(0.0, at % 4 == 0)]);

@@ -146,9 +146,12 @@ mod tests {
         SymmetricMatrix { rows: rows.iter().map(|row| row.to_vec()).collect() }
     }
 
+    /// Rows of a matrix, right side, and solution if there is one.
+    type LinearSystem<'a> = (&'a [&'a [f64]], &'a [f64], Option<&'a [f64]>);
+
     #[test]
     fn a_system_is_solved_or_singular() {
-        let cases: [(&[&[f64]], &[f64], Option<&[f64]>); 8] = [
+        let cases: [LinearSystem<'_>; 8] = [
             (&[&[4.0]], &[2.0], Some(&[0.5])),
             (&[&[2.0], &[0.0, 5.0]], &[1.0, 10.0], Some(&[0.5, 2.0])),
             (&[&[4.0], &[2.0, 3.0], &[0.0, 1.0, 2.0]], &[8.0, 11.0, 8.0], Some(&[1.0, 2.0, 3.0])),
