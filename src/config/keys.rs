@@ -1,8 +1,7 @@
-//! Defines the settings in one table: name, type of value and who may set it. Files, environment and flags are
-//! checked against this table, and a test compares it with `assets/config.toml`, so that every key is documented.
+//! Describes a setting: its name, the type of its value and who may set it. Files, environment and flags are checked
+//! against the description; [`KEYS`] lists all settings.
 
-use super::Dollars;
-use super::reviewers::EMBEDDING_WORDS;
+use super::{Dollars, KEYS};
 use crate::domain::{Priority, QuietHours, Scope};
 
 /// Layers that may set a key.
@@ -51,8 +50,8 @@ pub enum SettingType {
     Hours,
 }
 
-/// Setting in the table.
-#[derive(Debug)]
+/// Row of [`KEYS`].
+#[derive(Debug, Clone, Copy)]
 pub struct SettingKey {
     /// Dotted name, as in the settings file.
     pub name: &'static str,
@@ -70,57 +69,6 @@ pub enum SettingValue {
     Flag(bool),
     List(Vec<String>),
 }
-
-const fn define_key(name: &'static str, form: SettingType, trust: Trust) -> SettingKey {
-    SettingKey { name, form, trust }
-}
-
-/// Every setting with a single value, in the order of `assets/config.toml`.
-pub const KEYS: &[SettingKey] = &[
-    define_key("default_reviewer", SettingType::Text, Trust::User),
-    define_key("default_scope", SettingType::Scope, Trust::Repository),
-    define_key("max_parallel_runs", SettingType::Count { min: 1, max: 64 }, Trust::User),
-    define_key("ignored_paths", SettingType::Patterns, Trust::Repository),
-    define_key("max_file_bytes", SettingType::Count { min: 1, max: 1_000_000_000 }, Trust::Repository),
-    define_key("fail_on", SettingType::FailOn, Trust::Repository),
-    define_key("ledger_tokens", SettingType::Count { min: 0, max: 1200 }, Trust::User),
-    define_key("theme", SettingType::Text, Trust::User),
-    define_key("ascii", SettingType::Flag, Trust::User),
-    define_key("color", SettingType::OneOf(&["auto", "always", "never"]), Trust::User),
-    define_key("window.max_turns", SettingType::Count { min: 1, max: 20 }, Trust::User),
-    define_key("window.max_tokens", SettingType::Count { min: 1000, max: 10_000_000 }, Trust::User),
-    define_key("window.slide_after_turn", SettingType::Count { min: 1, max: 20 }, Trust::User),
-    define_key("window.slide_over_messages", SettingType::Count { min: 2, max: 1000 }, Trust::User),
-    define_key("window.keep_messages", SettingType::Count { min: 1, max: 1000 }, Trust::User),
-    define_key("budget.run_tokens", SettingType::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
-    define_key("budget.run_cost", SettingType::Money { max: 1_000_000 }, Trust::User),
-    define_key("budget.day_tokens", SettingType::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
-    define_key("budget.day_cost", SettingType::Money { max: 1_000_000 }, Trust::User),
-    define_key("policy.finish_from", SettingType::Count { min: 0, max: 101 }, Trust::User),
-    define_key("retention.keep_days", SettingType::Count { min: 0, max: 36_500 }, Trust::User),
-    define_key("retention.keep_runs", SettingType::Count { min: 0, max: 1_000_000_000 }, Trust::User),
-    define_key("watch.on", SettingType::AnyOf(&["commit", "amend", "rebase", "checkout", "worktree"]), Trust::User),
-    define_key("watch.quiet_seconds", SettingType::Count { min: 0, max: 86_400 }, Trust::User),
-    define_key("watch.interval_seconds", SettingType::Count { min: 0, max: 86_400 }, Trust::User),
-    define_key("watch.min_changed_lines", SettingType::Count { min: 0, max: 1_000_000 }, Trust::User),
-    define_key("watch.quiet_hours", SettingType::Hours, Trust::User),
-    define_key("watch.ignored_paths", SettingType::Patterns, Trust::Repository),
-    define_key("watch.reviewer", SettingType::Text, Trust::User),
-    define_key("watch.day_tokens", SettingType::Count { min: 0, max: 1_000_000_000_000 }, Trust::User),
-    define_key("watch.day_cost", SettingType::Money { max: 1_000_000 }, Trust::User),
-    define_key("watch.poll", SettingType::Flag, Trust::User),
-    define_key("watch.poll_seconds", SettingType::Count { min: 1, max: 3600 }, Trust::User),
-    define_key("resolve.reviewer", SettingType::OptionalText, Trust::User),
-    define_key("resolve.follow_ups", SettingType::Count { min: 0, max: 2 }, Trust::User),
-    define_key("context.tokens", SettingType::Count { min: 0, max: 130_000 }, Trust::User),
-    define_key("context.embeddings.kind", SettingType::OneOf(EMBEDDING_WORDS), Trust::User),
-    define_key("context.embeddings.model", SettingType::OptionalText, Trust::User),
-    define_key("context.embeddings.base_url", SettingType::OptionalText, Trust::User),
-    define_key("context.embeddings.api_key_env", SettingType::OptionalText, Trust::User),
-    define_key("context.embeddings.api_key_cmd", SettingType::OptionalText, Trust::User),
-    define_key("context.embeddings.seconds", SettingType::Count { min: 1, max: 600 }, Trust::User),
-    define_key("learning.enabled", SettingType::Flag, Trust::Repository),
-];
 
 /// Returns the index in [`KEYS`] of the key with this name.
 pub fn find_key_index(name: &str) -> Option<usize> {

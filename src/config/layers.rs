@@ -5,19 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ConfigError, SettingLocation};
-use super::keys::{self, KEYS, SettingType, SettingValue, Trust};
+use super::keys::{self, SettingType, SettingValue, Trust};
 use super::reviewers::{self, ReviewerTable};
 use super::settings_file::{self, AllowedKeys, SettingsFile, SymlinkPolicy};
 use super::strictness::ThresholdStrictness;
-use super::{
-    BudgetSettings, ColorChoice, ContextSettings, Dollars, EmbeddingSettings, LearningSettings, Paths, PolicySettings,
-    ResolveSettings, RetentionSettings, Settings, WatchSettings, WindowSettings, embedded,
-};
+use super::{KEYS, Paths, Settings, embedded};
 use crate::domain::text;
 
 /// Name of the repository's settings file.
@@ -58,8 +54,9 @@ pub enum RequiredAssets {
 }
 
 /// Layer that set a value, with its location.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SettingOrigin {
+    #[default]
     Default,
     User(SettingLocation),
     Repository(SettingLocation),
@@ -184,13 +181,13 @@ pub fn load_settings(inputs: SettingsSources<'_>) -> Result<LoadedSettings, Conf
             merge_assets(SettingsSources { texts: RequiredAssets::Smells, ..inputs }, over)?
         }
     };
-    Ok(loading.finish(smells, keymap))
+    loading.finish(smells, keymap)
 }
 
 /// Returns the embedded settings alone.
 pub(super) fn load_defaults() -> Result<Settings, ConfigError> {
     let loading = SettingsLoader::from_defaults()?;
-    Ok(loading.finish(embedded::SMELLS.to_owned(), embedded::KEYMAP.to_owned()).settings)
+    Ok(loading.finish(embedded::SMELLS.to_owned(), embedded::KEYMAP.to_owned())?.settings)
 }
 
 /// Returns the smells with the tables of `over` merged in order, and the keymap with the user's file merged in.
@@ -423,93 +420,41 @@ impl SettingsLoader {
         }
     }
 
-    fn finish(self, smells: String, keymap: String) -> LoadedSettings {
-        let values = SettingLookup(&self.settings);
-        let settings = Settings {
-            default_reviewer: values.text("default_reviewer"),
-            default_scope: values.text("default_scope").parse().ok(),
-            max_parallel_runs: values.count("max_parallel_runs") as usize,
-            ignored_paths: values.list("ignored_paths"),
-            max_file_bytes: values.count("max_file_bytes"),
-            ledger_tokens: values.count("ledger_tokens") as usize,
-            fail_on: values.text("fail_on").parse().ok(),
-            theme: values.text("theme"),
-            ascii: values.flag("ascii"),
-            color: match values.text("color").as_str() {
-                "always" => ColorChoice::Always,
-                "never" => ColorChoice::Never,
-                _ => ColorChoice::Auto,
-            },
-            window: WindowSettings {
-                max_turns: values.count("window.max_turns") as u32,
-                max_tokens: values.count("window.max_tokens"),
-                slide_after_turn: values.count("window.slide_after_turn") as u32,
-                slide_over_messages: values.count("window.slide_over_messages") as usize,
-                keep_messages: values.count("window.keep_messages") as usize,
-            },
-            budget: BudgetSettings {
-                run_tokens: Some(values.count("budget.run_tokens")).filter(|tokens| *tokens > 0),
-                run_cost: Some(values.money("budget.run_cost")).filter(|cost| *cost > Dollars::ZERO),
-                day_tokens: Some(values.count("budget.day_tokens")).filter(|tokens| *tokens > 0),
-                day_cost: Some(values.money("budget.day_cost")).filter(|cost| *cost > Dollars::ZERO),
-            },
-            policy: PolicySettings { finish_from: values.count("policy.finish_from") as u32 },
-            retention: RetentionSettings {
-                keep_days: Some(values.count("retention.keep_days") as u32).filter(|days| *days > 0),
-                keep_runs: Some(values.count("retention.keep_runs") as usize).filter(|runs| *runs > 0),
-            },
-            watch: WatchSettings {
-                on: values.list("watch.on").iter().filter_map(|word| word.parse().ok()).collect(),
-                quiet_seconds: values.count("watch.quiet_seconds"),
-                interval_seconds: values.count("watch.interval_seconds"),
-                min_changed_lines: values.count("watch.min_changed_lines"),
-                quiet_hours: values.text("watch.quiet_hours").parse().ok(),
-                ignored_paths: values.list("watch.ignored_paths"),
-                reviewer: Some(values.text("watch.reviewer")).filter(|name| name != "auto"),
-                day_tokens: Some(values.count("watch.day_tokens")).filter(|tokens| *tokens > 0),
-                day_cost: Some(values.money("watch.day_cost")).filter(|cost| *cost > Dollars::ZERO),
-                poll: values.flag("watch.poll"),
-                poll_seconds: values.count("watch.poll_seconds").max(1),
-            },
-            resolve: ResolveSettings {
-                reviewer: Some(values.text("resolve.reviewer")).filter(|name| !name.is_empty()),
-                follow_ups: values.count("resolve.follow_ups") as u32,
-            },
-            context: ContextSettings {
-                tokens: values.count("context.tokens") as u32,
-                // The word `off` is no kind.
-                embeddings: values.text("context.embeddings.kind").parse().ok().map(|kind| {
-                    let said = |field: &str| {
-                        Some(values.text(&format!("context.embeddings.{field}"))).filter(|text| !text.is_empty())
-                    };
-                    EmbeddingSettings {
-                        kind,
-                        model: said("model").unwrap_or_default(),
-                        base_url: said("base_url"),
-                        api_key_env: said("api_key_env"),
-                        api_key_cmd: said("api_key_cmd"),
-                        timeout: Duration::from_secs(values.count("context.embeddings.seconds").max(1)),
-                    }
-                }),
-            },
-            learning: LearningSettings {
-                enabled: values.flag("learning.enabled"),
-                origin: values.origin("learning.enabled"),
-            },
-            reviewers: self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect(),
-            smells,
-            keymap,
-        };
-        let shown = KEYS
-            .iter()
-            .zip(&self.settings)
-            .filter_map(|(key, found)| found.clone().map(|(value, origin)| (key.name.to_owned(), value, origin)))
-            .map(|(key, value, origin)| EffectiveSetting { key, value, origin })
-            .collect();
+    fn finish(self, smells: String, keymap: String) -> Result<LoadedSettings, ConfigError> {
+        let entries = self.list_entries();
+        let settings = self.build_settings(&entries, smells, keymap)?;
         let reviewers =
             self.reviewers.iter().flat_map(|(name, reviewer)| list_reviewer_settings(name, reviewer)).collect();
         let Self { thresholds, warnings, mistaken, .. } = self;
-        LoadedSettings { settings, entries: shown, thresholds, reviewers, warnings, has_mistakes: mistaken }
+        Ok(LoadedSettings { settings, entries, thresholds, reviewers, warnings, has_mistakes: mistaken })
+    }
+
+    /// Lists the plain settings in effect. Every key has a value, because the embedded file sets them all (tested).
+    fn list_entries(&self) -> Vec<EffectiveSetting> {
+        let found = KEYS.iter().zip(&self.settings);
+        let found = found.filter_map(|(key, found)| found.clone().map(|(value, origin)| (key.name, value, origin)));
+        found.map(|(key, value, origin)| EffectiveSetting { key: key.to_owned(), value, origin }).collect()
+    }
+
+    fn build_settings(
+        &self,
+        entries: &[EffectiveSetting],
+        smells: String,
+        keymap: String,
+    ) -> Result<Settings, ConfigError> {
+        let values = entries.iter().map(|setting| (setting.key.as_str(), &setting.value));
+        // The checks of the keys let nothing through that a field cannot hold.
+        let mut settings = Settings::from_values(values).map_err(|error| ConfigError::Content {
+            place: SettingLocation::from_offset(Path::new("assets/config.toml"), "", 0),
+            problem: error.to_string(),
+            allowed: "the embedded file, with every setting".to_owned(),
+        })?;
+        if let Some(learning) = entries.iter().find(|setting| setting.key == "learning.enabled") {
+            settings.learning.origin = learning.origin.clone();
+        }
+        settings.reviewers = self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect();
+        (settings.smells, settings.keymap) = (smells, keymap);
+        Ok(settings)
     }
 }
 
@@ -552,53 +497,4 @@ fn collect_thresholds(
         }
     }
     changed
-}
-
-/// Lookup of values by name. Every key has a value, because the embedded file sets them all (tested).
-struct SettingLookup<'a>(&'a [Option<(SettingValue, SettingOrigin)>]);
-
-impl SettingLookup<'_> {
-    fn find(&self, name: &str) -> Option<&(SettingValue, SettingOrigin)> {
-        keys::find_key_index(name).and_then(|index| self.0[index].as_ref())
-    }
-
-    fn get(&self, name: &str) -> Option<&SettingValue> {
-        self.find(name).map(|(value, _)| value)
-    }
-
-    fn origin(&self, name: &str) -> SettingOrigin {
-        self.find(name).map_or(SettingOrigin::Default, |(_, origin)| origin.clone())
-    }
-
-    fn text(&self, name: &str) -> String {
-        match self.get(name) {
-            Some(SettingValue::Text(text)) => text.clone(),
-            _ => String::new(),
-        }
-    }
-
-    fn count(&self, name: &str) -> u64 {
-        match self.get(name) {
-            Some(SettingValue::Count(count)) => *count,
-            _ => 0,
-        }
-    }
-
-    fn money(&self, name: &str) -> Dollars {
-        match self.get(name) {
-            Some(SettingValue::Money(amount)) => *amount,
-            _ => Dollars::ZERO,
-        }
-    }
-
-    fn flag(&self, name: &str) -> bool {
-        matches!(self.get(name), Some(SettingValue::Flag(true)))
-    }
-
-    fn list(&self, name: &str) -> Vec<String> {
-        match self.get(name) {
-            Some(SettingValue::List(list)) => list.clone(),
-            _ => Vec::new(),
-        }
-    }
 }

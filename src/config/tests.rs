@@ -82,6 +82,22 @@ fn a_user_may_set_all_and_a_repository_the_harmless() {
 }
 
 #[test]
+fn every_setting_reaches_its_field() {
+    let defaults = load_with("", "").expect("the defaults load");
+    for (key, default) in KEYS.iter().zip(&defaults.entries) {
+        assert_eq!(key.name, default.key, "the keys stand in the order of the settings in effect");
+        // Without a kind, nothing is read from the other settings of embeddings.
+        let is_embedding = key.name.starts_with("context.embeddings.");
+        let base =
+            if is_embedding && !key.name.ends_with(".kind") { "context.embeddings.kind = \"openai\"\n" } else { "" };
+        let before = load_with(base, "").expect("sound").settings;
+        let loaded = load_with(&format!("{base}{} = {}\n", key.name, other_value(key.form)), "").expect(key.name);
+        let is_other = loaded.entries.iter().any(|entry| entry.key == key.name && entry.value != default.value);
+        assert!(loaded.settings != before || !is_other, "{} changes nothing", key.name);
+    }
+}
+
+#[test]
 fn embedded_files_are_toml() {
     for (name, text) in [
         ("config", embedded::CONFIG),
@@ -195,7 +211,9 @@ fn a_reviewer_that_says_little_has_defaults() {
     let reviewer = &loaded.settings.reviewers["a"];
     let expected = ReviewerSettings { model: "m".to_owned(), ..ReviewerSettings::new(ReviewerKind::Anthropic) };
     assert_eq!(*reviewer, expected);
-    assert!(reviewer.mask_secrets && reviewer.critic.is_none() && reviewer.summary == crate::domain::SummaryAuthor::Local);
+    assert!(
+        reviewer.mask_secrets && reviewer.critic.is_none() && reviewer.summary == crate::domain::SummaryAuthor::Local
+    );
     let default = |name: &str| {
         let key = format!("reviewers.a.{name}");
         loaded.reviewers.iter().find(|setting| setting.key == key).map(|setting| setting.origin.clone())

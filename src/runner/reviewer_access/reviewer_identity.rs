@@ -149,7 +149,7 @@ pub(in crate::runner) fn open_embeddings(
     settings: &EmbeddingSettings,
     paths: &Paths,
 ) -> Result<EmbeddingScorer, ChatError> {
-    let (reviewer, patience) = (settings.as_reviewer(), settings.timeout);
+    let (reviewer, patience) = (settings.as_reviewer(), settings.timeout());
     let embedder = Embedder::open(Endpoint {
         kind: settings.kind,
         model: settings.model.clone(),

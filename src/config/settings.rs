@@ -1,0 +1,356 @@
+//! The settings: every one stands once, as a field with its type, its allowed values and who may set it.
+//!
+//! [`KEYS`] lists the fields under the names that the files use, so that files, environment and flags are checked
+//! against them. `assets/config.toml` holds the default of each field and explains it to the user; a test compares
+//! both. [`Settings::from_values`] reads the merged values with serde.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::de::{DeserializeOwned, Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::keys::{SettingKey, SettingType as Form, SettingValue, Trust};
+use super::reviewers::EMBEDDING_WORDS;
+use super::{Dollars, ReviewerKind, ReviewerSettings, SettingOrigin};
+use crate::domain::{Priority, QuietHours, Scope, WatchTrigger, word_enum};
+
+word_enum!(
+    /// When commands print in color.
+    ColorChoice {
+        /// Color on a terminal, unless `NO_COLOR` is set.
+        Auto = "auto",
+        Always = "always",
+        Never = "never",
+    }
+);
+
+/// Defines a table of settings: a struct that serde reads, and a row of [`KEYS`] for each field.
+///
+/// A field is `name: type, allowed values, who may set it;`. The fields behind `besides` are no settings with a single
+/// value.
+macro_rules! setting_table {
+    (
+        $(#[$meta:meta])* $name:ident at $prefix:literal {
+            $($(#[$doc:meta])* $field:ident: $type:ty, $form:expr, $trust:ident;)+
+        }
+        $(besides { $($(#[$other_doc:meta])* $other:ident: $other_type:ty;)+ })?
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Deserialize)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type,)+
+            $($($(#[$other_doc])* pub $other: $other_type,)+)?
+        }
+
+        impl $name {
+            const KEYS: &'static [SettingKey] = &[$(SettingKey {
+                name: concat!($prefix, stringify!($field)),
+                form: $form,
+                trust: Trust::$trust,
+            }),+];
+        }
+    };
+}
+
+setting_table! {
+    /// Effective settings.
+    Settings at "" {
+        default_reviewer: String, Form::Text, User;
+        /// Scope to review by default; `None` means the worktree if it has changes, else HEAD's commit.
+        #[serde(deserialize_with = "none_if_no_value")]
+        default_scope: Option<Scope>, Form::Scope, Repository;
+        max_parallel_runs: usize, Form::Count { min: 1, max: 64 }, User;
+        /// Globs in .gitignore syntax for changed files that no review looks at.
+        ignored_paths: Vec<String>, Form::Patterns, Repository;
+        max_file_bytes: u64, Form::Count { min: 1, max: 1_000_000_000 }, Repository;
+        #[serde(deserialize_with = "none_if_no_value")]
+        fail_on: Option<Priority>, Form::FailOn, Repository;
+        ledger_tokens: usize, Form::Count { min: 0, max: 1200 }, User;
+        theme: String, Form::Text, User;
+        ascii: bool, Form::Flag, User;
+        color: ColorChoice, Form::OneOf(ColorChoice::WORDS), User;
+    }
+    besides {
+        window: WindowSettings;
+        budget: BudgetSettings;
+        policy: PolicySettings;
+        retention: RetentionSettings;
+        watch: WatchSettings;
+        resolve: ResolveSettings;
+        context: ContextSettings;
+        learning: LearningSettings;
+        /// User's `[reviewers]` tables by name; `builtin` needs no table.
+        #[serde(skip)]
+        reviewers: BTreeMap<String, ReviewerSettings>;
+        /// `assets/smells.toml` with the user's and the repository's changes merged in, as TOML.
+        #[serde(skip)]
+        smells: String;
+        /// `assets/keymap.toml` with the user's changes merged in, as TOML.
+        #[serde(skip)]
+        keymap: String;
+    }
+}
+
+setting_table! {
+    /// Conversation window of a reviewer that talks to a model.
+    #[derive(Copy, Eq)]
+    WindowSettings at "window." {
+        max_turns: u32, Form::Count { min: 1, max: 20 }, User;
+        max_tokens: u64, Form::Count { min: 1000, max: 10_000_000 }, User;
+        slide_after_turn: u32, Form::Count { min: 1, max: 20 }, User;
+        slide_over_messages: usize, Form::Count { min: 2, max: 1000 }, User;
+        keep_messages: usize, Form::Count { min: 1, max: 1000 }, User;
+    }
+}
+
+setting_table! {
+    /// Spending limits of reviewers. `None` means no limit.
+    #[derive(Copy, Eq)]
+    BudgetSettings at "budget." {
+        /// Maximum tokens of one run.
+        #[serde(deserialize_with = "none_if_zero")]
+        run_tokens: Option<u64>, Form::Count { min: 0, max: 1_000_000_000_000 }, User;
+        #[serde(deserialize_with = "none_if_zero")]
+        run_cost: Option<Dollars>, Form::Money { max: 1_000_000 }, User;
+        /// Maximum tokens of all runs since midnight.
+        #[serde(deserialize_with = "none_if_zero")]
+        day_tokens: Option<u64>, Form::Count { min: 0, max: 1_000_000_000_000 }, User;
+        #[serde(deserialize_with = "none_if_zero")]
+        day_cost: Option<Dollars>, Form::Money { max: 1_000_000 }, User;
+    }
+}
+
+setting_table! {
+    /// Policy for runs that newer code makes outdated.
+    #[derive(Copy, Eq)]
+    PolicySettings at "policy." {
+        /// Share of reviewed hunks in percent from which an outdated run may finish; see
+        /// `policy::supersede::FinishRule`.
+        finish_from: u32, Form::Count { min: 0, max: 101 }, User;
+    }
+}
+
+setting_table! {
+    /// Retention of journals and snapshots. `None` means forever.
+    #[derive(Copy, Eq)]
+    RetentionSettings at "retention." {
+        #[serde(deserialize_with = "none_if_zero")]
+        keep_days: Option<u32>, Form::Count { min: 0, max: 36_500 }, User;
+        #[serde(deserialize_with = "none_if_zero")]
+        keep_runs: Option<usize>, Form::Count { min: 0, max: 1_000_000_000 }, User;
+    }
+}
+
+setting_table! {
+    /// Automatic reviews and their frequency. `None` means no limit.
+    WatchSettings at "watch." {
+        on: Vec<WatchTrigger>, Form::AnyOf(WatchTrigger::WORDS), User;
+        quiet_seconds: u64, Form::Count { min: 0, max: 86_400 }, User;
+        interval_seconds: u64, Form::Count { min: 0, max: 86_400 }, User;
+        min_changed_lines: u64, Form::Count { min: 0, max: 1_000_000 }, User;
+        #[serde(deserialize_with = "none_if_no_value")]
+        quiet_hours: Option<QuietHours>, Form::Hours, User;
+        /// Globs in .gitignore syntax for files whose changes start no review.
+        ignored_paths: Vec<String>, Form::Patterns, Repository;
+        /// Reviewer of automatic reviews; `None` means the default reviewer.
+        #[serde(deserialize_with = "none_if_auto")]
+        reviewer: Option<String>, Form::Text, User;
+        /// Maximum tokens per day, counting all runs.
+        #[serde(deserialize_with = "none_if_zero")]
+        day_tokens: Option<u64>, Form::Count { min: 0, max: 1_000_000_000_000 }, User;
+        #[serde(deserialize_with = "none_if_zero")]
+        day_cost: Option<Dollars>, Form::Money { max: 1_000_000 }, User;
+        poll: bool, Form::Flag, User;
+        poll_seconds: u64, Form::Count { min: 1, max: 3600 }, User;
+    }
+}
+
+setting_table! {
+    /// Settings for making fixes.
+    #[derive(Eq)]
+    ResolveSettings at "resolve." {
+        /// Reviewer that makes fixes; `None` means that only exact suggestions are applied.
+        #[serde(deserialize_with = "none_if_zero")]
+        reviewer: Option<String>, Form::OptionalText, User;
+        /// Maximum number of times that a patch is made again because its review found a problem.
+        follow_ups: u32, Form::Count { min: 0, max: 2 }, User;
+    }
+}
+
+setting_table! {
+    /// Code context around a change for reviewers that talk to a model.
+    #[derive(Eq)]
+    ContextSettings at "context." {
+        /// Maximum tokens of context; 0 turns it off.
+        tokens: u32, Form::Count { min: 0, max: 130_000 }, User;
+    }
+    besides {
+        /// Embedding server; `None` turns embeddings off.
+        #[serde(deserialize_with = "none_if_off")]
+        embeddings: Option<EmbeddingSettings>;
+    }
+}
+
+setting_table! {
+    /// Embedding server, configured like a reviewer.
+    #[derive(Eq)]
+    EmbeddingSettings at "context.embeddings." {
+        /// One of [`ReviewerKind::WITH_EMBEDDINGS`].
+        kind: ReviewerKind, Form::OneOf(EMBEDDING_WORDS), User;
+        model: String, Form::OptionalText, User;
+        #[serde(deserialize_with = "none_if_zero")]
+        base_url: Option<String>, Form::OptionalText, User;
+        #[serde(deserialize_with = "none_if_zero")]
+        api_key_env: Option<String>, Form::OptionalText, User;
+        #[serde(deserialize_with = "none_if_zero")]
+        api_key_cmd: Option<String>, Form::OptionalText, User;
+        /// Maximum time that building a context waits for the server, over all requests.
+        seconds: u64, Form::Count { min: 1, max: 600 }, User;
+    }
+}
+
+setting_table! {
+    /// Switch for learning from reviews.
+    #[derive(Eq)]
+    LearningSettings at "learning." {
+        enabled: bool, Form::Flag, Repository;
+    }
+    besides {
+        /// Layer that set `enabled`.
+        #[serde(skip)]
+        origin: SettingOrigin;
+    }
+}
+
+const TABLES: [&[SettingKey]; 10] = [
+    Settings::KEYS,
+    WindowSettings::KEYS,
+    BudgetSettings::KEYS,
+    PolicySettings::KEYS,
+    RetentionSettings::KEYS,
+    WatchSettings::KEYS,
+    ResolveSettings::KEYS,
+    ContextSettings::KEYS,
+    EmbeddingSettings::KEYS,
+    LearningSettings::KEYS,
+];
+
+const fn count_keys() -> usize {
+    let (mut table, mut count) = (0, 0);
+    while table < TABLES.len() {
+        count += TABLES[table].len();
+        table += 1;
+    }
+    count
+}
+
+const fn join_tables() -> [SettingKey; count_keys()] {
+    let mut keys = [Settings::KEYS[0]; count_keys()];
+    let (mut table, mut at) = (0, 0);
+    while table < TABLES.len() {
+        let mut row = 0;
+        while row < TABLES[table].len() {
+            keys[at] = TABLES[table][row];
+            at += 1;
+            row += 1;
+        }
+        table += 1;
+    }
+    keys
+}
+
+/// Every setting with a single value, in the order of `assets/config.toml`.
+pub const KEYS: &[SettingKey] = &join_tables();
+
+impl Settings {
+    /// Reads the settings from values that have the types of their keys; every key must have a value. The fields
+    /// besides the plain settings stay empty.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a key has no value, or a value that its field cannot hold.
+    pub(super) fn from_values<'a>(
+        values: impl IntoIterator<Item = (&'a str, &'a SettingValue)>,
+    ) -> Result<Self, serde_json::Error> {
+        let mut root = Map::new();
+        for (name, value) in values {
+            insert_value(&mut root, name, serde_json::to_value(value)?);
+        }
+        serde_json::from_value(Value::Object(root))
+    }
+}
+
+/// Inserts a value under its dotted name.
+fn insert_value(table: &mut Map<String, Value>, name: &str, value: Value) {
+    match name.split_once('.') {
+        None => drop(table.insert(name.to_owned(), value)),
+        Some((group, rest)) => {
+            if let Value::Object(inner) = table.entry(group).or_insert_with(|| Value::Object(Map::new())) {
+                insert_value(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// Reads 0 and an empty text as `None`.
+fn none_if_zero<'de, D: Deserializer<'de>, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de> + Default + PartialEq,
+{
+    Ok(Some(T::deserialize(deserializer)?).filter(|value| *value != T::default()))
+}
+
+/// Reads a word for nothing (`auto`, `none` or an empty text) as `None`: a word that is no value of the type.
+fn none_if_no_value<'de, D: Deserializer<'de>, T: FromStr>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Ok(String::deserialize(deserializer)?.parse().ok())
+}
+
+fn none_if_auto<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Some(String::deserialize(deserializer)?).filter(|text| text != "auto"))
+}
+
+/// Reads a table with `kind = "off"` as `None`.
+fn none_if_off<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let table = Value::deserialize(deserializer)?;
+    if table.get("kind").and_then(Value::as_str) == Some("off") {
+        return Ok(None);
+    }
+    serde_json::from_value(table).map(Some).map_err(D::Error::custom)
+}
+
+impl EmbeddingSettings {
+    /// Returns the maximum time that building a context waits for the server.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+
+    /// Returns the settings of a reviewer at the same server, because the rules for the API key are the same.
+    pub fn as_reviewer(&self) -> ReviewerSettings {
+        ReviewerSettings {
+            model: self.model.clone(),
+            base_url: self.base_url.clone(),
+            api_key_env: self.api_key_env.clone(),
+            api_key_cmd: self.api_key_cmd.clone(),
+            ..ReviewerSettings::new(self.kind)
+        }
+    }
+}
+
+impl LearningSettings {
+    /// Returns true if only this command's flag turned learning off. Processes that the command starts do not find
+    /// this in the settings.
+    pub fn is_refused_by_flag(&self) -> bool {
+        !self.enabled && matches!(self.origin, SettingOrigin::Flag(_))
+    }
+}
+
+impl Default for Settings {
+    /// Returns the embedded defaults.
+    fn default() -> Self {
+        super::layers::load_defaults()
+            .unwrap_or_else(|error| unreachable!("a test loads the embedded settings: {error}"))
+    }
+}
