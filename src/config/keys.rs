@@ -59,8 +59,37 @@ pub struct SettingKey {
     pub trust: Trust,
 }
 
+/// Defines a table of settings: a struct that serde reads, and its `KEYS`, a row for each field.
+///
+/// A field is `name: type, allowed values, who may set it;`. The fields behind `besides` are no settings with a single
+/// value.
+macro_rules! setting_table {
+    (
+        $(#[$meta:meta])* $name:ident at $prefix:literal {
+            $($(#[$doc:meta])* $field:ident: $type:ty, $form:expr, $trust:ident;)+
+        }
+        $(besides { $($(#[$other_doc:meta])* $other:ident: $other_type:ty;)+ })?
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: $type,)+
+            $($($(#[$other_doc])* pub $other: $other_type,)+)?
+        }
+
+        impl $name {
+            pub(in crate::config) const KEYS: &'static [$crate::config::SettingKey] = &[$($crate::config::SettingKey {
+                name: concat!($prefix, stringify!($field)),
+                form: $form,
+                trust: $crate::config::Trust::$trust,
+            }),+];
+        }
+    };
+}
+pub(super) use setting_table;
+
 /// Value that has the type of its key.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
 pub enum SettingValue {
     Text(String),
@@ -94,6 +123,17 @@ pub fn is_weaker_gate(name: &str, repositorys: &SettingValue, users: &SettingVal
         // A repository cannot turn learning on for a user who turned it off.
         ("learning.enabled", SettingValue::Flag(theirs), SettingValue::Flag(own)) => *theirs && !*own,
         _ => false,
+    }
+}
+
+impl SettingValue {
+    /// Returns true for an empty text or list.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_empty(),
+            Self::List(list) => list.is_empty(),
+            Self::Count(_) | Self::Money(_) | Self::Flag(_) => false,
+        }
     }
 }
 

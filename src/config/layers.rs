@@ -13,7 +13,7 @@ use super::keys::{self, SettingType, SettingValue, Trust};
 use super::reviewers::{self, ReviewerTable};
 use super::settings_file::{self, AllowedKeys, SettingsFile, SymlinkPolicy};
 use super::strictness::ThresholdStrictness;
-use super::{KEYS, Paths, Settings, embedded};
+use super::{KEYS, Paths, Settings, embedded, settings};
 use crate::domain::text;
 
 /// Name of the repository's settings file.
@@ -444,7 +444,7 @@ impl SettingsLoader {
     ) -> Result<Settings, ConfigError> {
         let values = entries.iter().map(|setting| (setting.key.as_str(), &setting.value));
         // The checks of the keys let nothing through that a field cannot hold.
-        let mut settings = Settings::from_values(values).map_err(|error| ConfigError::Content {
+        let mut settings = settings::read_values::<Settings>(values).map_err(|error| ConfigError::Content {
             place: SettingLocation::from_offset(Path::new("assets/config.toml"), "", 0),
             problem: error.to_string(),
             allowed: "the embedded file, with every setting".to_owned(),

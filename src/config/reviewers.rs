@@ -7,8 +7,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::keys::{SettingValue, parse_authority};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::keys::{SettingKey, SettingType as Form, SettingValue, parse_authority, setting_table};
 use super::money::Dollars;
+use super::settings::none_if_no_value;
 use crate::domain::{Effort, Encoding, Priority, SummaryAuthor};
 
 mod dialect;
@@ -17,7 +20,7 @@ mod table;
 
 pub use dialect::CommandDialect;
 pub use kind::{EMBEDDING_WORDS, ModelService, ReviewerKind, ServiceAccess};
-pub use table::{FIELDS, ReviewerTable, check_fallbacks, parse_reviewer};
+pub use table::{ReviewerTable, check_fallbacks, parse_reviewer};
 
 /// Source of the API key for a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,48 +33,80 @@ pub enum ApiKeySource<'a> {
     None,
 }
 
-/// Reviewer settings from the user. `None` leaves the choice to the model's facts or to the window settings, or turns
-/// the feature off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReviewerSettings {
-    pub kind: ReviewerKind,
-    pub model: String,
-    pub base_url: Option<String>,
-    pub api_key_env: Option<String>,
-    pub api_key_cmd: Option<String>,
-    /// File with PEM certificates that are trusted in addition to the system's.
-    pub ca_file: Option<PathBuf>,
-    pub command: Vec<String>,
-    /// Dialect in the settings; [`ReviewerSettings::dialect`] returns the effective one.
-    pub dialect: Option<CommandDialect>,
-    pub effort: Option<Effort>,
-    /// Context window in tokens.
-    pub context_window: Option<u64>,
-    /// Maximum answer in tokens.
-    pub max_output: Option<u64>,
-    pub encoding: Option<Encoding>,
-    /// Price per million input tokens; set together with `price_output`.
-    pub price_input: Option<Dollars>,
-    /// Price per million input tokens read from the provider's cache; `None` means `price_input`.
-    pub price_cached: Option<Dollars>,
-    /// Price per million output tokens.
-    pub price_output: Option<Dollars>,
-    /// Maximum number of turns, never more than `[window]` allows.
-    pub max_turns: Option<u32>,
-    /// Tool support in the settings; `None` means that the model's facts decide.
-    pub tools: Option<bool>,
-    pub mask_secrets: bool,
-    /// Maximum wait for the next byte of an answer.
-    pub idle_timeout: Duration,
-    /// Maximum wait for a whole answer, or for a command to end.
-    pub total_timeout: Duration,
-    /// Maximum number of attempts per request.
-    pub attempts: u32,
-    /// Reviewer that takes over when this reviewer cannot continue.
-    pub fallback: Option<String>,
-    /// Findings of this priority or a more urgent one get a second opinion from the model.
-    pub critic: Option<Priority>,
-    pub summary: SummaryAuthor,
+setting_table! {
+    /// Reviewer settings from the user. `None` leaves the choice to the model's facts or to the window settings, or
+    /// turns the feature off.
+    #[derive(Eq, Serialize)]
+    ReviewerSettings at "" {
+        kind: ReviewerKind, Form::OneOf(ReviewerKind::WORDS), User;
+        model: String, Form::Text, User;
+        base_url: Option<String>, Form::Address, User;
+        api_key_env: Option<String>, Form::Variable, User;
+        api_key_cmd: Option<String>, Form::Text, User;
+        /// File with PEM certificates that are trusted in addition to the system's.
+        ca_file: Option<PathBuf>, Form::Text, User;
+        command: Vec<String>, Form::Program, User;
+        /// Dialect in the settings; [`ReviewerSettings::dialect`] returns the effective one.
+        dialect: Option<CommandDialect>, Form::OneOf(CommandDialect::WORDS), User;
+        effort: Option<Effort>, Form::OneOf(Effort::WORDS), User;
+        /// Context window in tokens.
+        context_window: Option<u64>, Form::Count { min: 4000, max: 10_000_000 }, User;
+        /// Maximum answer in tokens.
+        max_output: Option<u64>, Form::Count { min: 256, max: 1_000_000 }, User;
+        #[serde(deserialize_with = "none_if_no_value", serialize_with = "write_encoding")]
+        encoding: Option<Encoding>, Form::OneOf(&["o200k_base", "cl100k_base"]), User;
+        /// Price per million input tokens; set together with `price_output`.
+        price_input: Option<Dollars>, Form::Money { max: 10_000 }, User;
+        /// Price per million input tokens read from the provider's cache; `None` means `price_input`.
+        price_cached: Option<Dollars>, Form::Money { max: 10_000 }, User;
+        /// Price per million output tokens.
+        price_output: Option<Dollars>, Form::Money { max: 10_000 }, User;
+        /// Maximum number of turns, never more than `[window]` allows.
+        max_turns: Option<u32>, Form::Count { min: 1, max: 20 }, User;
+        /// Tool support in the settings; `None` means that the model's facts decide.
+        tools: Option<bool>, Form::Flag, User;
+        mask_secrets: bool, Form::Flag, User;
+        /// Maximum wait for the next byte of an answer.
+        #[serde(with = "whole_seconds")]
+        idle_timeout: Duration, Form::Count { min: 1, max: 3600 }, User;
+        /// Maximum wait for a whole answer, or for a command to end.
+        #[serde(with = "whole_seconds")]
+        total_timeout: Duration, Form::Count { min: 1, max: 86_400 }, User;
+        /// Maximum number of attempts per request.
+        attempts: u32, Form::Count { min: 1, max: 10 }, User;
+        /// Reviewer that takes over when this reviewer cannot continue.
+        fallback: Option<String>, Form::Text, User;
+        /// Findings of this priority or a more urgent one get a second opinion from the model.
+        #[serde(deserialize_with = "none_if_no_value", serialize_with = "write_priority")]
+        critic: Option<Priority>, Form::FailOn, User;
+        summary: SummaryAuthor, Form::OneOf(SummaryAuthor::WORDS), User;
+    }
+}
+
+/// Fields that a table may hold, in the order of `assets/config.toml`.
+pub const FIELDS: &[SettingKey] = ReviewerSettings::KEYS;
+
+/// Reads and writes a duration as seconds.
+mod whole_seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(duration.as_secs())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        u64::deserialize(deserializer).map(Duration::from_secs)
+    }
+}
+
+fn write_encoding<S: Serializer>(encoding: &Option<Encoding>, serializer: S) -> Result<S::Ok, S::Error> {
+    encoding.map(Encoding::name).serialize(serializer)
+}
+
+fn write_priority<S: Serializer>(priority: &Option<Priority>, serializer: S) -> Result<S::Ok, S::Error> {
+    priority.map_or("none".to_owned(), |priority| priority.to_string()).serialize(serializer)
 }
 
 impl ReviewerSettings {
@@ -165,39 +200,20 @@ impl ReviewerSettings {
     /// Lists the settings by name, in the order of [`FIELDS`]. Settings without a value and without a default are
     /// left out.
     pub fn list_fields(&self) -> Vec<(&'static str, SettingValue)> {
-        let text = |text: &str| Some(SettingValue::Text(text.to_owned())).filter(|_| !text.is_empty());
-        let maybe = |text: &Option<String>| text.clone().map(SettingValue::Text);
-        let money = |amount: Option<Dollars>| amount.map(SettingValue::Money);
-        let talks = self.kind != ReviewerKind::Builtin;
-        let value = |name: &str| match name {
-            "kind" => text(self.kind.word()),
-            "model" => text(&self.model),
-            "base_url" => maybe(&self.base_url),
-            "api_key_env" => maybe(&self.api_key_env),
-            "api_key_cmd" => maybe(&self.api_key_cmd),
-            "ca_file" => self.ca_file.as_ref().map(|path| SettingValue::Text(path.to_string_lossy().into_owned())),
-            "command" => Some(SettingValue::List(self.command.clone())).filter(|_| !self.command.is_empty()),
-            "dialect" if self.kind == ReviewerKind::Command => text(self.dialect().word()),
-            "effort" => self.effort.and_then(|effort| text(effort.word())),
-            "context_window" => self.context_window.map(SettingValue::Count),
-            "max_output" => self.max_output.map(SettingValue::Count),
-            "encoding" => self.encoding.and_then(|encoding| text(encoding.name())),
-            "price_input" => money(self.price_input),
-            "price_cached" => money(self.price_cached),
-            "price_output" => money(self.price_output),
-            "max_turns" => self.max_turns.map(|turns| SettingValue::Count(turns.into())),
-            "tools" => self.tools.map(SettingValue::Flag),
-            "mask_secrets" if talks => Some(SettingValue::Flag(self.mask_secrets)),
-            "idle_timeout" if talks => Some(SettingValue::Count(self.idle_timeout.as_secs())),
-            "total_timeout" if talks => Some(SettingValue::Count(self.total_timeout.as_secs())),
-            "attempts" if talks => Some(SettingValue::Count(self.attempts.into())),
-            "fallback" => maybe(&self.fallback),
-            "critic" if talks => text(&self.critic.map_or("none".to_owned(), |priority| priority.to_string())),
-            "summary" if talks => text(self.summary.word()),
-            _ => None,
-        };
-        FIELDS.iter().filter_map(|(name, _)| value(name).map(|value| (*name, value))).collect()
+        let effective = Self { dialect: (self.kind == ReviewerKind::Command).then(|| self.dialect()), ..self.clone() };
+        let values = serde_json::to_value(&effective).unwrap_or_default();
+        let listed = FIELDS.iter().filter(|field| self.kind != ReviewerKind::Builtin || !has_default(field.name));
+        let listed = listed.filter_map(|field| {
+            let value = SettingValue::deserialize(values.get(field.name)?).ok()?;
+            Some((field.name, value))
+        });
+        listed.filter(|(_, value)| !value.is_empty()).collect()
     }
+}
+
+/// Returns true for a setting of the requests that has a default. The built-in reviewer sends no requests.
+fn has_default(name: &str) -> bool {
+    matches!(name, "mask_secrets" | "idle_timeout" | "total_timeout" | "attempts" | "critic" | "summary")
 }
 
 #[cfg(test)]

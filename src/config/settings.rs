@@ -2,7 +2,7 @@
 //!
 //! [`KEYS`] lists the fields under the names that the files use, so that files, environment and flags are checked
 //! against them. `assets/config.toml` holds the default of each field and explains it to the user; a test compares
-//! both. [`Settings::from_values`] reads the merged values with serde.
+//! both. [`read_values`] reads the merged values with serde.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::keys::{SettingKey, SettingType as Form, SettingValue, Trust};
+use super::keys::{SettingKey, SettingType as Form, SettingValue, setting_table};
 use super::reviewers::EMBEDDING_WORDS;
 use super::{Dollars, ReviewerKind, ReviewerSettings, SettingOrigin};
 use crate::domain::{Priority, QuietHours, Scope, WatchTrigger, word_enum};
@@ -26,34 +26,6 @@ word_enum!(
         Never = "never",
     }
 );
-
-/// Defines a table of settings: a struct that serde reads, and a row of [`KEYS`] for each field.
-///
-/// A field is `name: type, allowed values, who may set it;`. The fields behind `besides` are no settings with a single
-/// value.
-macro_rules! setting_table {
-    (
-        $(#[$meta:meta])* $name:ident at $prefix:literal {
-            $($(#[$doc:meta])* $field:ident: $type:ty, $form:expr, $trust:ident;)+
-        }
-        $(besides { $($(#[$other_doc:meta])* $other:ident: $other_type:ty;)+ })?
-    ) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Deserialize)]
-        pub struct $name {
-            $($(#[$doc])* pub $field: $type,)+
-            $($($(#[$other_doc])* pub $other: $other_type,)+)?
-        }
-
-        impl $name {
-            const KEYS: &'static [SettingKey] = &[$(SettingKey {
-                name: concat!($prefix, stringify!($field)),
-                form: $form,
-                trust: Trust::$trust,
-            }),+];
-        }
-    };
-}
 
 setting_table! {
     /// Effective settings.
@@ -265,22 +237,39 @@ const fn join_tables() -> [SettingKey; count_keys()] {
 /// Every setting with a single value, in the order of `assets/config.toml`.
 pub const KEYS: &[SettingKey] = &join_tables();
 
-impl Settings {
-    /// Reads the settings from values that have the types of their keys; every key must have a value. The fields
-    /// besides the plain settings stay empty.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a key has no value, or a value that its field cannot hold.
-    pub(super) fn from_values<'a>(
-        values: impl IntoIterator<Item = (&'a str, &'a SettingValue)>,
-    ) -> Result<Self, serde_json::Error> {
-        let mut root = Map::new();
+/// Reads a table from values that have the types of their keys.
+///
+/// # Errors
+///
+/// Returns an error if a field has no value, or a value that it cannot hold.
+pub(super) fn read_values<'a, T: DeserializeOwned>(
+    values: impl IntoIterator<Item = (&'a str, &'a SettingValue)>,
+) -> Result<T, serde_json::Error> {
+    insert_and_read(Value::Object(Map::new()), values)
+}
+
+/// Reads a table like [`read_values`]; a field without a value keeps its default.
+///
+/// # Errors
+///
+/// Returns an error if a field cannot hold its value.
+pub(super) fn read_values_over<'a, T: Serialize + DeserializeOwned>(
+    defaults: &T,
+    values: impl IntoIterator<Item = (&'a str, &'a SettingValue)>,
+) -> Result<T, serde_json::Error> {
+    insert_and_read(serde_json::to_value(defaults)?, values)
+}
+
+fn insert_and_read<'a, T: DeserializeOwned>(
+    mut root: Value,
+    values: impl IntoIterator<Item = (&'a str, &'a SettingValue)>,
+) -> Result<T, serde_json::Error> {
+    if let Value::Object(table) = &mut root {
         for (name, value) in values {
-            insert_value(&mut root, name, serde_json::to_value(value)?);
+            insert_value(table, name, serde_json::to_value(value)?);
         }
-        serde_json::from_value(Value::Object(root))
     }
+    serde_json::from_value(root)
 }
 
 /// Inserts a value under its dotted name.
@@ -304,8 +293,8 @@ where
 }
 
 /// Reads a word for nothing (`auto`, `none` or an empty text) as `None`: a word that is no value of the type.
-fn none_if_no_value<'de, D: Deserializer<'de>, T: FromStr>(deserializer: D) -> Result<Option<T>, D::Error> {
-    Ok(String::deserialize(deserializer)?.parse().ok())
+pub(super) fn none_if_no_value<'de, D: Deserializer<'de>, T: FromStr>(deserializer: D) -> Result<Option<T>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.and_then(|text| text.parse().ok()))
 }
 
 fn none_if_auto<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {

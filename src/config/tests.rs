@@ -157,7 +157,7 @@ fn reviewer(lines: &str) -> Result<LoadedSettings, ConfigError> {
 
 #[test]
 fn every_field_of_a_reviewer_can_be_set_is_documented_and_shown_with_its_place() {
-    for (name, form) in reviewers::FIELDS {
+    for SettingKey { name, form, .. } in reviewers::FIELDS {
         let documented = format!("\n# {name} = ");
         assert_eq!(embedded::CONFIG.matches(&documented).count(), 1, "{name}");
         let value = match *name {
@@ -224,8 +224,8 @@ fn a_reviewer_that_says_little_has_defaults() {
 
 #[test]
 fn the_words_of_reviewers_are_those_of_their_types() {
-    let words = |name: &str| match reviewers::FIELDS.iter().find(|(field, _)| *field == name) {
-        Some((_, SettingType::OneOf(words))) => words.to_vec(),
+    let words = |name: &str| match reviewers::FIELDS.iter().find(|field| field.name == name) {
+        Some(SettingKey { form: SettingType::OneOf(words), .. }) => words.to_vec(),
         other => panic!("{name}: {other:?}"),
     };
     let efforts: Vec<&str> = crate::domain::Effort::ALL.iter().map(|effort| effort.word()).collect();

@@ -2,45 +2,16 @@
 //! tables.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::super::error::{ConfigError, SettingLocation};
-use super::super::keys::{SettingType, SettingValue};
-use super::super::money::Dollars;
+use super::super::keys::SettingValue;
+use super::super::settings::read_values_over;
 use super::super::settings_file::{SettingsFile, parse_value};
-use super::{CommandDialect, ReviewerKind, ReviewerSettings};
-use crate::domain::{Effort, SummaryAuthor, text};
-
-/// Fields that a table may hold, in the order of `assets/config.toml`.
-pub const FIELDS: &[(&str, SettingType)] = &[
-    ("kind", SettingType::OneOf(ReviewerKind::WORDS)),
-    ("model", SettingType::Text),
-    ("base_url", SettingType::Address),
-    ("api_key_env", SettingType::Variable),
-    ("api_key_cmd", SettingType::Text),
-    ("ca_file", SettingType::Text),
-    ("command", SettingType::Program),
-    ("dialect", SettingType::OneOf(CommandDialect::WORDS)),
-    ("effort", SettingType::OneOf(Effort::WORDS)),
-    ("context_window", SettingType::Count { min: 4000, max: 10_000_000 }),
-    ("max_output", SettingType::Count { min: 256, max: 1_000_000 }),
-    ("encoding", SettingType::OneOf(&["o200k_base", "cl100k_base"])),
-    ("price_input", SettingType::Money { max: 10_000 }),
-    ("price_cached", SettingType::Money { max: 10_000 }),
-    ("price_output", SettingType::Money { max: 10_000 }),
-    ("max_turns", SettingType::Count { min: 1, max: 20 }),
-    ("tools", SettingType::Flag),
-    ("mask_secrets", SettingType::Flag),
-    ("idle_timeout", SettingType::Count { min: 1, max: 3600 }),
-    ("total_timeout", SettingType::Count { min: 1, max: 86_400 }),
-    ("attempts", SettingType::Count { min: 1, max: 10 }),
-    ("fallback", SettingType::Text),
-    ("critic", SettingType::FailOn),
-    ("summary", SettingType::OneOf(SummaryAuthor::WORDS)),
-];
+use super::{FIELDS, ReviewerKind, ReviewerSettings};
+use crate::domain::text;
 
 /// Table that is valid on its own, with the locations of its field names.
 #[derive(Debug, Clone)]
@@ -50,7 +21,7 @@ pub struct ReviewerTable {
 }
 
 fn field_names() -> String {
-    FIELDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    FIELDS.iter().map(|field| field.name).collect::<Vec<_>>().join(", ")
 }
 
 /// Checked fields of a table, by name.
@@ -84,14 +55,14 @@ impl ReviewerFields<'_> {
                     allowed,
                 ));
             }
-            let Some((known, form)) = FIELDS.iter().find(|(known, _)| known == name.get_ref()) else {
+            let Some(field) = FIELDS.iter().find(|field| field.name == name.get_ref()) else {
                 let problem = format!("there is no key {:?}", text::sanitize_line(name.get_ref()));
                 return Err(self.document.value_error(name.span().start, &key, problem, field_names()));
             };
             let checked = parse_value(found.get_ref())
-                .and_then(|value| form.check(value))
-                .map_err(|problem| self.document.value_error(start, &key, problem, form.describe_allowed()))?;
-            self.values.insert(known, ReviewerField { name: name.span().start, start, value: checked });
+                .and_then(|value| field.form.check(value))
+                .map_err(|problem| self.document.value_error(start, &key, problem, field.form.describe_allowed()))?;
+            self.values.insert(field.name, ReviewerField { name: name.span().start, start, value: checked });
         }
         Ok(())
     }
@@ -114,27 +85,6 @@ impl ReviewerFields<'_> {
         }
     }
 
-    fn money(&self, name: &str) -> Option<Dollars> {
-        match self.value(name) {
-            Some(SettingValue::Money(amount)) => Some(*amount),
-            _ => None,
-        }
-    }
-
-    fn flag(&self, name: &str) -> Option<bool> {
-        match self.value(name) {
-            Some(SettingValue::Flag(flag)) => Some(*flag),
-            _ => None,
-        }
-    }
-
-    fn list(&self, name: &str) -> Vec<String> {
-        match self.value(name) {
-            Some(SettingValue::List(list)) => list.clone(),
-            _ => Vec::new(),
-        }
-    }
-
     /// Returns an error located at an existing field.
     fn field_error<T>(&self, name: &str, problem: &str, allowed: &str) -> Result<T, ConfigError> {
         let start = self.values.get(name).map_or(self.start, |field| field.start);
@@ -154,39 +104,14 @@ impl ReviewerFields<'_> {
         })
     }
 
-    fn to_settings(&self, kind: ReviewerKind) -> ReviewerSettings {
-        let parsed = |name: &str| self.text(name).filter(|word| word != "none");
-        let seconds = |name: &str, default| self.count(name).map_or(default, Duration::from_secs);
-        ReviewerSettings {
-            kind,
-            model: self.text("model").unwrap_or_default(),
-            base_url: self.text("base_url"),
-            api_key_env: self.text("api_key_env"),
-            api_key_cmd: self.text("api_key_cmd"),
-            // A relative path starts from the settings file's folder, because no other folder stays the same.
-            ca_file: self.text("ca_file").map(|file| self.document.path.with_file_name("").join(file)),
-            command: self.list("command"),
-            dialect: self.text("dialect").and_then(|word| word.parse().ok()),
-            effort: self.text("effort").and_then(|word| word.parse().ok()),
-            context_window: self.count("context_window"),
-            max_output: self.count("max_output"),
-            encoding: self.text("encoding").and_then(|name| name.parse().ok()),
-            price_input: self.money("price_input"),
-            price_cached: self.money("price_cached"),
-            price_output: self.money("price_output"),
-            max_turns: self.count("max_turns").and_then(|turns| u32::try_from(turns).ok()),
-            tools: self.flag("tools"),
-            mask_secrets: self.flag("mask_secrets").unwrap_or(true),
-            idle_timeout: seconds("idle_timeout", ReviewerSettings::DEFAULT_IDLE_TIMEOUT),
-            total_timeout: seconds("total_timeout", ReviewerSettings::DEFAULT_TOTAL_TIMEOUT),
-            attempts: self
-                .count("attempts")
-                .and_then(|attempts| u32::try_from(attempts).ok())
-                .unwrap_or(ReviewerSettings::DEFAULT_ATTEMPTS),
-            fallback: self.text("fallback"),
-            critic: parsed("critic").and_then(|word| word.parse().ok()),
-            summary: self.text("summary").and_then(|word| word.parse().ok()).unwrap_or(SummaryAuthor::Local),
-        }
+    fn to_settings(&self, kind: ReviewerKind) -> Result<ReviewerSettings, ConfigError> {
+        let values = self.values.iter().map(|(name, field)| (*name, &field.value));
+        // The checks of the fields let nothing through that a setting cannot hold.
+        let mut settings = read_values_over(&ReviewerSettings::new(kind), values)
+            .map_err(|error| self.document.value_error(self.start, &self.key, error.to_string(), field_names()))?;
+        // A relative path starts from the settings file's folder, because no other folder stays the same.
+        settings.ca_file = settings.ca_file.map(|file| self.document.path.with_file_name("").join(file));
+        Ok(settings)
     }
 
     /// Checks which fields require or exclude each other.
@@ -259,7 +184,7 @@ pub fn parse_reviewer(
     }
     fields.check_combinations(kind)?;
     let places = fields.values.iter().map(|(name, field)| (*name, document.location_at(field.name))).collect();
-    Ok(ReviewerTable { settings: fields.to_settings(kind), locations: places })
+    Ok(ReviewerTable { settings: fields.to_settings(kind)?, locations: places })
 }
 
 /// Returns the fallbacks that name no usable reviewer or form a cycle, by the name of the reviewer that has the
