@@ -122,5 +122,5 @@ fn parse_event(line: &[u8]) -> Option<Value> {
 }
 
 #[cfg(test)]
-#[path = "listen_tests.rs"]
+#[path = "output_parser_tests.rs"]
 mod tests;

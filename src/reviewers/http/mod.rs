@@ -8,6 +8,8 @@
 //! - Token counts follow [`Usage`](crate::domain::Usage), whatever the provider includes in its own counts: `input`
 //!   includes `cached`; `output` excludes `reasoning`; `reasoning` stays 0 if the provider counts it as output.
 //!
+//! A vendor is one file of [`wire`] with its line in `wire::from_kind`, and its row in `config/reviewers/kind.rs`.
+//!
 //! The formats are implemented here, on top of `reqwest`, because the usable part of a broken stream must be kept.
 //! Crates for several providers give a truncated event to their parser, lose the calls that arrived before it, and do
 //! not bound the size of a response.
