@@ -69,7 +69,7 @@ static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
             status: FindingStatus::ALL[n % 5],
             priority: Priority::ALL[n % 4],
             severity: Severity::Medium,
-            kind: Kind::SMELLS[n % 11],
+            kind: Kind::ALL[n % 11],
             path: &path,
             line_start: 48,
             line_end: 50,

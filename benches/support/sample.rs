@@ -172,7 +172,7 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
 
 /// Returns a finding of a run.
 pub fn finding(shape: &Shape, run: &RunRecord, dice: &mut Dice) -> Finding {
-    let kind = Kind::SMELLS[dice.below(11)];
+    let kind = Kind::ALL[dice.below(11)];
     let (title, explanation) = words(kind, dice);
     let line_start = 1 + dice.below(900) as u32;
     let id = format!("f_{:016x}", dice.roll());

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FindingId, PatternId, RunId, Time};
+use super::{FindingId, Kind, PatternId, RunId, Time};
 
 /// Urgency of a finding: P0 needs attention now, P3 when there is time. Serialized as a number, 0 to 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -117,31 +117,6 @@ word_enum!(
         Obsolete = "obsolete",
     }
 );
-word_enum!(
-    /// Kind of problem: one of the eleven smells of the built-in reviewer, or a class of defect.
-    Kind {
-        LongMethod = "LONG_METHOD",
-        MagicNumbers = "MAGIC_NUMBERS",
-        DuplicateCode = "DUPLICATE_CODE",
-        GodClass = "GOD_CLASS",
-        DeadCode = "DEAD_CODE",
-        GlobalVariables = "GLOBAL_VARIABLES",
-        MutableSharedState = "MUTABLE_SHARED_STATE",
-        ComplexFunctions = "COMPLEX_FUNCTIONS",
-        MissingErrorHandling = "MISSING_ERROR_HANDLING",
-        TightCoupling = "TIGHT_COUPLING",
-        HardcodedConfiguration = "HARDCODED_CONFIGURATION",
-        Correctness = "CORRECTNESS",
-        Security = "SECURITY",
-        Concurrency = "CONCURRENCY",
-        Performance = "PERFORMANCE",
-        ErrorHandling = "ERROR_HANDLING",
-        Api = "API",
-        Tests = "TESTS",
-        Docs = "DOCS",
-    }
-);
-
 /// Maps a severity to a priority and back, for reports that give only one of both: critical is p0, high p1, medium
 /// p2, low p3.
 impl Severity {
@@ -172,44 +147,6 @@ impl FindingStatus {
     pub fn is_undecided(self) -> bool {
         matches!(self, Self::Open | Self::Unresolved)
     }
-}
-
-impl Kind {
-    /// Returns true if findings of this kind are never suppressed, muted or lowered, whatever was decided about
-    /// similar findings.
-    pub fn is_never_hidden(self) -> bool {
-        matches!(self, Self::Security | Self::Correctness)
-    }
-
-    /// Returns true if dismissals of this kind say nothing about other findings of the kind. This holds for the kinds
-    /// that are never hidden, and for kinds where a problem may be serious in one place and harmless in similar code
-    /// elsewhere. For example, a hardcoded value may be a secret.
-    pub fn is_never_lowered(self) -> bool {
-        let may_be_grave = matches!(
-            self,
-            Self::HardcodedConfiguration
-                | Self::Concurrency
-                | Self::MutableSharedState
-                | Self::ErrorHandling
-                | Self::MissingErrorHandling
-        );
-        self.is_never_hidden() || may_be_grave
-    }
-
-    /// Kinds that the built-in reviewer reports.
-    pub const SMELLS: [Self; 11] = [
-        Self::LongMethod,
-        Self::MagicNumbers,
-        Self::DuplicateCode,
-        Self::GodClass,
-        Self::DeadCode,
-        Self::GlobalVariables,
-        Self::MutableSharedState,
-        Self::ComplexFunctions,
-        Self::MissingErrorHandling,
-        Self::TightCoupling,
-        Self::HardcodedConfiguration,
-    ];
 }
 
 /// Proposed change, with replacement text where it is certain.

@@ -13,6 +13,7 @@ mod finding;
 mod finding_lifecycle;
 mod fix;
 mod ids;
+mod kind;
 mod ledger_delivery;
 mod model;
 pub mod patch;
@@ -30,12 +31,13 @@ pub use context_record::{ContextRecord, ContextRecordSection};
 pub use coverage::{CarriedFile, Coverage, FileCoverage, LineRange, OmissionReason, OmittedFile};
 pub use event::{JournalEntry, Opinion, RunEvent, ToolOutcome, TurnPhase, WindowUse};
 pub(crate) use finding::word_enum;
-pub use finding::{Confidence, Finding, FindingStatus, Kind, Priority, Severity, Suggestion};
+pub use finding::{Confidence, Finding, FindingStatus, Priority, Severity, Suggestion};
 pub use finding_lifecycle::{
     FindingAlias, FlipFlop, MovedFinding, Mute, MuteAction, SuppressedReport, SuppressionReason,
 };
 pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};
 pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};
+pub use kind::Kind;
 pub use ledger_delivery::{LedgerDelivery, TokenCountPrecision};
 pub use model::{Effort, Encoding, SummaryAuthor};
 pub use reported_problem::{RejectedReport, ReportedProblem};

@@ -66,7 +66,7 @@ pub fn admit_pair(language: &str, broken: &Form, fixed: &Form) -> Result<(), Adm
 ///
 /// Returns [`AdmissionError::Kind`] for any other word.
 pub fn admit_kind(word: &str) -> Result<Kind, AdmissionError> {
-    let kind = word.parse().ok().filter(|kind: &Kind| Kind::SMELLS.contains(kind) && !kind.is_never_lowered());
+    let kind = word.parse().ok().filter(|kind: &Kind| kind.is_smell() && !kind.is_never_lowered());
     kind.ok_or(AdmissionError::Kind)
 }
 

@@ -44,15 +44,6 @@ const MAX_ALSO_CHARS: usize = 300;
 /// The heading before another problem of the same kind at the same place.
 const ALSO_HEADING: &str = "\n\nAlso reported here: ";
 
-/// Smells, and the class of defect under which other reports describe the same problem.
-const TWIN_KINDS: [(Kind, Kind); 5] = [
-    (Kind::MissingErrorHandling, Kind::ErrorHandling),
-    (Kind::MutableSharedState, Kind::Concurrency),
-    (Kind::GlobalVariables, Kind::Concurrency),
-    (Kind::HardcodedConfiguration, Kind::Security),
-    (Kind::DeadCode, Kind::Correctness),
-];
-
 /// The result of adding a report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Admission {
@@ -190,7 +181,7 @@ impl FindingAccumulator {
     /// Returns the known finding that a report repeats.
     fn find_match(&self, finding: &Finding, words: &FindingWords) -> Option<usize> {
         let same = self.findings_near(finding, finding.kind, MAX_MOVED_DISTANCE);
-        let twins = twin_kinds(finding.kind).flat_map(|kind| self.findings_near(finding, kind, MAX_REWORDED_DISTANCE));
+        let twins = finding.kind.twins().flat_map(|kind| self.findings_near(finding, kind, MAX_REWORDED_DISTANCE));
         same.chain(twins).filter_map(|index| self.score_match(index, finding, words)).max().map(|best| best.index.0)
     }
 
@@ -209,14 +200,6 @@ impl FindingAccumulator {
             index: std::cmp::Reverse(index),
         })
     }
-}
-
-fn twin_kinds(kind: Kind) -> impl Iterator<Item = Kind> {
-    TWIN_KINDS.into_iter().filter_map(move |(smell, class)| match kind {
-        _ if kind == smell => Some(class),
-        _ if kind == class => Some(smell),
-        _ => None,
-    })
 }
 
 /// Returns an explanation without the other problems at its place.

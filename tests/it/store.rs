@@ -69,7 +69,7 @@ fn finding(n: usize, run: usize) -> Finding {
         priority: Priority::ALL[n % 4],
         severity: Severity::Medium,
         confidence: Confidence::High,
-        kind: Kind::SMELLS[n % 11],
+        kind: Kind::ALL[n % 11],
         title: format!("finding {n} as run {run} saw it"),
         explanation: "because".into(),
         repo_relative_path: format!("src/file{}.rs", n % 7),

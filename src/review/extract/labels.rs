@@ -8,167 +8,9 @@ use crate::domain::{Confidence, Kind, Priority, Severity};
 /// Maximum number of words that are read. Not from the literature: a name has fewer.
 const MAX_NAME_WORDS: usize = 8;
 
-/// Synonyms of the kinds, as [`fold_name`] returns them. The word of a kind is always valid, too.
-const KIND_SYNONYMS: &[(Kind, &[&str])] = &[
-    (
-        Kind::LongMethod,
-        &["longfunction", "longmethods", "largemethod", "largefunction", "methodtoolong", "functiontoolong"],
-    ),
-    (Kind::MagicNumbers, &["magicnumber", "magicvalue", "magicconstant", "magicstring"]),
-    (
-        Kind::DuplicateCode,
-        &[
-            "duplicatedcode",
-            "duplication",
-            "codeduplication",
-            "duplicate",
-            "copypaste",
-            "copyandpaste",
-            "repeatedcode",
-            "dry",
-            "clone",
-        ],
-    ),
-    (Kind::GodClass, &["godobject", "largeclass", "bigclass", "bloatedclass", "classtoolarge"]),
-    (
-        Kind::DeadCode,
-        &["unusedcode", "unreachablecode", "unreachable", "unused", "unusedvariable", "unusedimport", "unusedfunction"],
-    ),
-    (Kind::GlobalVariables, &["globalvariable", "globalstate", "globals"]),
-    (Kind::MutableSharedState, &["sharedmutablestate", "sharedstate", "mutablestate", "mutableglobalstate"]),
-    (
-        Kind::ComplexFunctions,
-        &[
-            "complexfunction",
-            "complexmethod",
-            "complexity",
-            "highcomplexity",
-            "cyclomaticcomplexity",
-            "cognitivecomplexity",
-            "deepnesting",
-        ],
-    ),
-    (
-        Kind::MissingErrorHandling,
-        &[
-            "noerrorhandling",
-            "unhandlederror",
-            "unhandlederrors",
-            "unhandledexception",
-            "swallowedexception",
-            "emptycatch",
-            "ignorederror",
-        ],
-    ),
-    (Kind::TightCoupling, &["coupling", "highcoupling", "tightlycoupled"]),
-    (
-        Kind::HardcodedConfiguration,
-        &[
-            "hardcodedconfig",
-            "hardcodedvalue",
-            "hardcodedvalues",
-            "hardcoding",
-            "hardcoded",
-            "hardcodedcredential",
-            "hardcodedcredentials",
-            "hardcodedpassword",
-            "hardcodedsecret",
-            "hardcodedsecrets",
-            "hardcodedurl",
-            "configuration",
-        ],
-    ),
-    (
-        Kind::Correctness,
-        &[
-            "bug",
-            "defect",
-            "logic",
-            "logicerror",
-            "logicbug",
-            "functional",
-            "offbyone",
-            "edgecase",
-            "nullpointer",
-            "regression",
-        ],
-    ),
-    (
-        Kind::Security,
-        &[
-            "vulnerability",
-            "secure",
-            "injection",
-            "sqlinjection",
-            "commandinjection",
-            "pathtraversal",
-            "xss",
-            "csrf",
-            "ssrf",
-            "authentication",
-            "authorization",
-            "cryptography",
-            "secrets",
-            "privacy",
-        ],
-    ),
-    (
-        Kind::Concurrency,
-        &[
-            "race",
-            "racecondition",
-            "datarace",
-            "deadlock",
-            "threadsafety",
-            "threading",
-            "synchronization",
-            "parallelism",
-            "atomicity",
-            "async",
-        ],
-    ),
-    (
-        Kind::Performance,
-        &[
-            "perf",
-            "efficiency",
-            "inefficiency",
-            "slow",
-            "scalability",
-            "optimization",
-            "memoryleak",
-            "memoryusage",
-            "nplusone",
-        ],
-    ),
-    (
-        Kind::ErrorHandling,
-        &["errors", "exceptions", "exceptionhandling", "errorpropagation", "faulttolerance", "robustness"],
-    ),
-    (
-        Kind::Api,
-        &[
-            "apis",
-            "apidesign",
-            "apicontract",
-            "apimisuse",
-            "interface",
-            "contract",
-            "breakingchange",
-            "compatibility",
-            "backwardcompatibility",
-        ],
-    ),
-    (
-        Kind::Tests,
-        &["test", "testing", "testcoverage", "missingtest", "missingtests", "unittests", "coverage", "flakytest"],
-    ),
-    (Kind::Docs, &["doc", "documentation", "docstring", "docstrings", "comments", "comment", "readme"]),
-];
-
 static KIND_BY_NAME: LazyLock<BTreeMap<String, Kind>> = LazyLock::new(|| {
     let own = Kind::ALL.iter().map(|&kind| (fold_name(kind.word()), kind));
-    let others = KIND_SYNONYMS.iter().flat_map(|(kind, words)| words.iter().map(|word| ((*word).to_owned(), *kind)));
+    let others = Kind::ALL.iter().flat_map(|&kind| kind.synonyms().iter().map(move |word| ((*word).to_owned(), kind)));
     own.chain(others).collect()
 });
 
@@ -282,7 +124,7 @@ mod tests {
             assert_eq!(parse_kind(each.word()), Some(each));
             assert_eq!(parse_kind(&each.word().to_lowercase().replace('_', " ")), Some(each));
         }
-        let names = Kind::ALL.len() + KIND_SYNONYMS.iter().map(|(_, names)| names.len()).sum::<usize>();
+        let names = Kind::ALL.len() + Kind::ALL.iter().map(|kind| kind.synonyms().len()).sum::<usize>();
         assert_eq!(KIND_BY_NAME.len(), names);
         assert!(KIND_BY_NAME.keys().all(|name| *name == fold_name(name)));
     }

@@ -71,7 +71,7 @@ impl Recheck {
         }
         let pattern = match reported() {
             Ok(Some(finding)) => finding.pattern,
-            Ok(None) if Kind::SMELLS.contains(&kind) => None,
+            Ok(None) if kind.is_smell() => None,
             // Only patterns raise other kinds, and the pattern is unknown now.
             Ok(None) => return RecheckResult::Unknown,
             Err(error) => {

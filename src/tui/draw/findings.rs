@@ -8,7 +8,7 @@ use super::super::pages::priority_label;
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
-use crate::domain::{FindingStatus, Kind};
+use crate::domain::FindingStatus;
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
@@ -62,7 +62,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
             left += 12;
         }
         if wide {
-            painter.draw_text(left, y, kind_width - 1, kind_label(finding.kind), quiet(Role::Muted));
+            painter.draw_text(left, y, kind_width - 1, finding.kind.label(), quiet(Role::Muted));
             left += kind_width;
             let place = format_location(finding.path, finding.line_start);
             painter.draw_text_end(left, y, place_width - 2, &place, quiet(Role::Accent));
@@ -80,29 +80,4 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
 
 fn format_location(path: &str, line: u32) -> String {
     format!("{path}:{line}")
-}
-
-/// Returns a label of at most 14 columns.
-pub fn kind_label(kind: Kind) -> &'static str {
-    match kind {
-        Kind::LongMethod => "long method",
-        Kind::MagicNumbers => "magic number",
-        Kind::DuplicateCode => "duplicate",
-        Kind::GodClass => "god class",
-        Kind::DeadCode => "dead code",
-        Kind::GlobalVariables => "global",
-        Kind::MutableSharedState => "shared state",
-        Kind::ComplexFunctions => "complex",
-        Kind::MissingErrorHandling => "ignored error",
-        Kind::TightCoupling => "coupling",
-        Kind::HardcodedConfiguration => "hardcoded",
-        Kind::Correctness => "correctness",
-        Kind::Security => "security",
-        Kind::Concurrency => "concurrency",
-        Kind::Performance => "performance",
-        Kind::ErrorHandling => "error handling",
-        Kind::Api => "api",
-        Kind::Tests => "tests",
-        Kind::Docs => "docs",
-    }
 }

@@ -14,7 +14,6 @@ use ratatui::buffer::Buffer;
 use super::app::{App, Pane};
 use super::layout::ScreenLayout;
 pub use detail::draw_line;
-pub use findings::kind_label;
 pub use frame::selection_style;
 use painter::Painter;
 

@@ -13,7 +13,7 @@ use crate::knowledge::pattern::{EditKind, Pattern};
 use crate::report::figures::{format_brief, format_percent};
 use crate::tui::doc::shorten;
 use crate::tui::draw::painter::Painter;
-use crate::tui::draw::{draw_line, kind_label, selection_style};
+use crate::tui::draw::{draw_line, selection_style};
 use crate::tui::pages::format_kind;
 use crate::tui::theme::Role;
 
@@ -173,7 +173,7 @@ fn draw_pattern(painter: &mut Painter<'_>, known: &RankedPattern, line: Rect, ro
 /// Splits the description: a label of the edit or finding kind, and the description without this prefix.
 fn split_description(pattern: &Pattern) -> (Cow<'static, str>, &str) {
     let kind: Cow<'static, str> = match pattern.edit {
-        EditKind::Other => kind_label(pattern.kind).into(),
+        EditKind::Other => pattern.kind.label().into(),
         EditKind::WrongDeclaration => "declaration".into(),
         EditKind::MissingErrorHandling => "unhandled error".into(),
         EditKind::NeedlessStatement => "needless code".into(),
