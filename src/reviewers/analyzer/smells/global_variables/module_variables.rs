@@ -329,116 +329,123 @@ impl ModuleVariableCollector<'_, '_> {
         self.roles.kind_name(kind)
     }
 
-    /// Classifies how the variable changes at an occurrence of its name.
-    fn classify_change(&self, state: &ModuleVariable, node: NodeIndex) -> VariableChange {
-        let (source, fields) = (self.source, self.roles.fields);
-        let nodes = &source.nodes;
-        let mut at = node;
-        let mut inside = false;
-        // Go up through the wrappers of PHP and C#, then through `x.y[z]` around the name.
-        for _ in 0..6 {
-            let this = nodes[at];
-            let parent_index = this.parent as usize;
-            let parent = nodes[parent_index];
-            match self.roles.role(parent.kind) {
-                SmellNodeRole::Member => {
-                    let f = this.field;
-                    let is_member = at == node
-                        && f != 0
-                        && (f == fields.property || f == fields.field || f == fields.name || f == fields.attribute);
-                    // `a::n` is a qualified name of the variable.
-                    let is_path = matches!(self.kind_name(parent.kind), "qualified_identifier" | "scoped_identifier");
-                    if is_member && is_path {
-                    } else if is_member {
-                        // `A.count`, `self::$n`: the name itself is a member.
-                        if state.kind != ModuleVariableKind::Static {
-                            return VariableChange::None;
-                        }
-                    } else {
-                        // `x.push(y)`
-                        let outer = nodes[parent.parent as usize];
-                        if self.roles.role(outer.kind) == SmellNodeRole::Call
-                            && parent.field != 0
-                            && parent.field == fields.function
-                        {
-                            return if self.has_mutator(state, parent_index) {
-                                VariableChange::Content
-                            } else {
-                                VariableChange::None
-                            };
-                        }
-                        inside = true;
-                    }
-                }
-                SmellNodeRole::Index => {
-                    let is_base = this.start == parent.start;
-                    if !is_base {
-                        return VariableChange::None;
-                    }
-                    inside = true;
-                }
-                // `x.add(y)` in Java, `x.push(y)` in Ruby and PHP.
-                SmellNodeRole::Call => {
-                    let f = this.field;
-                    if f != 0 && (f == fields.object || f == fields.receiver) {
-                        return if self.has_mutator(state, parent_index) {
-                            VariableChange::Content
-                        } else {
-                            VariableChange::None
-                        };
-                    }
-                    return VariableChange::None;
-                }
-                SmellNodeRole::Assignment | SmellNodeRole::Update => {
-                    let is_left = this.field == 0 || this.field != fields.right && this.field != fields.value;
-                    let is_unary =
-                        self.roles.role(parent.kind) == SmellNodeRole::Update && self.is_real_update(&parent);
-                    let is_target = match self.roles.role(parent.kind) {
-                        SmellNodeRole::Assignment => {
-                            this.field != 0 && (this.field == fields.left || this.field == fields.name)
-                        }
-                        _ => is_left && is_unary,
-                    };
-                    if !is_target {
-                        return VariableChange::None;
-                    }
-                    return self.classify_write(state, inside);
-                }
-                _ => {
-                    let kind = self.kind_name(parent.kind);
-                    match kind {
-                        // Target lists of Go and Python, and the variable node of PHP around the name.
-                        "expression_list"
-                        | "pattern_list"
-                        | "variable_name"
-                        | "parenthesized_expression"
-                        | "tuple_pattern" => {}
-                        "delete_statement" | "unary_expression" => {
-                            return if inside && source.bytes(&parent).starts_with(b"del") {
-                                self.classify_write(state, inside)
-                            } else {
-                                VariableChange::None
-                            };
-                        }
-                        // `@@list << x` in Ruby.
-                        "binary" if state.container && this.field == fields.left => {
-                            let shift = source.bytes(&parent)[(this.end - parent.start) as usize..]
-                                .trim_ascii_start()
-                                .starts_with(b"<<");
-                            return if shift { VariableChange::Content } else { VariableChange::None };
-                        }
-                        "argument_list" if source.language == Language::Go => {
-                            let call = nodes[parent.parent as usize];
-                            let first = source.bytes(&call).starts_with(b"delete(") && this.start <= parent.start + 1;
-                            return if first { self.classify_write(state, true) } else { VariableChange::None };
-                        }
-                        _ => return VariableChange::None,
-                    }
-                }
+    /// Classifies how the variable changes at an occurrence of its name. Goes up through the wrappers of PHP and C#, then
+    /// through `x.y[z]` around the name.
+    fn classify_change(&self, state: &ModuleVariable, name: NodeIndex) -> VariableChange {
+        const MAX_ANCESTORS: usize = 6;
+        let mut way = ChangeWalk { name, at: name, inside: false };
+        for _ in 0..MAX_ANCESTORS {
+            let parent = self.source.nodes[way.at].parent as usize;
+            let step = match self.roles.role(self.source.nodes[parent].kind) {
+                SmellNodeRole::Member => self.step_out_of_member(state, way),
+                SmellNodeRole::Index => self.step_out_of_index(way),
+                SmellNodeRole::Call => self.step_out_of_call(state, way),
+                SmellNodeRole::Assignment | SmellNodeRole::Update => self.step_out_of_assignment(state, way),
+                _ => self.step_out_of_other(state, way),
+            };
+            match step {
+                ChangeStep::Done(change) => return change,
+                ChangeStep::Up => {}
+                ChangeStep::UpFromContent => way.inside = true,
             }
-            at = parent_index;
+            way.at = parent;
         }
         VariableChange::None
+    }
+
+    /// Steps from `x` to `x.y`, or from a member to its path.
+    fn step_out_of_member(&self, state: &ModuleVariable, way: ChangeWalk) -> ChangeStep {
+        let (nodes, fields) = (&self.source.nodes, self.roles.fields);
+        let this = nodes[way.at];
+        let parent = nodes[this.parent as usize];
+        let field = this.field;
+        let is_member = way.at == way.name
+            && field != 0
+            && (field == fields.property || field == fields.field || field == fields.name || field == fields.attribute);
+        if is_member {
+            // `a::n` is a qualified name of the variable. In `A.count` and `self::$n` the name itself is a member.
+            let is_path = matches!(self.kind_name(parent.kind), "qualified_identifier" | "scoped_identifier");
+            return match is_path || state.kind == ModuleVariableKind::Static {
+                true => ChangeStep::Up,
+                false => ChangeStep::Done(VariableChange::None),
+            };
+        }
+        // `x.push(y)`
+        let outer = nodes[parent.parent as usize];
+        let is_called =
+            self.roles.role(outer.kind) == SmellNodeRole::Call && parent.field != 0 && parent.field == fields.function;
+        match is_called {
+            true => ChangeStep::Done(self.classify_method_call(state, this.parent as usize)),
+            false => ChangeStep::UpFromContent,
+        }
+    }
+
+    /// Steps from `x` to `x[y]`; an index `y` changes nothing.
+    fn step_out_of_index(&self, way: ChangeWalk) -> ChangeStep {
+        let this = self.source.nodes[way.at];
+        let is_base = this.start == self.source.nodes[this.parent as usize].start;
+        if is_base { ChangeStep::UpFromContent } else { ChangeStep::Done(VariableChange::None) }
+    }
+
+    /// Ends at a call: `x.add(y)` in Java, `x.push(y)` in Ruby and PHP.
+    fn step_out_of_call(&self, state: &ModuleVariable, way: ChangeWalk) -> ChangeStep {
+        let (this, fields) = (self.source.nodes[way.at], self.roles.fields);
+        let is_object = this.field != 0 && (this.field == fields.object || this.field == fields.receiver);
+        ChangeStep::Done(match is_object {
+            true => self.classify_method_call(state, this.parent as usize),
+            false => VariableChange::None,
+        })
+    }
+
+    /// Ends at an assignment or an update, which changes its target.
+    fn step_out_of_assignment(&self, state: &ModuleVariable, way: ChangeWalk) -> ChangeStep {
+        let (this, fields) = (self.source.nodes[way.at], self.roles.fields);
+        let parent = self.source.nodes[this.parent as usize];
+        let is_target = match self.roles.role(parent.kind) {
+            SmellNodeRole::Assignment => this.field != 0 && (this.field == fields.left || this.field == fields.name),
+            _ => {
+                let is_left = this.field == 0 || this.field != fields.right && this.field != fields.value;
+                is_left && self.is_real_update(&parent)
+            }
+        };
+        ChangeStep::Done(match is_target {
+            true => self.classify_write(state, way.inside),
+            false => VariableChange::None,
+        })
+    }
+
+    /// Steps through target lists and parentheses; ends at statements and operators that change their operand.
+    fn step_out_of_other(&self, state: &ModuleVariable, way: ChangeWalk) -> ChangeStep {
+        let source = self.source;
+        let this = source.nodes[way.at];
+        let parent = source.nodes[this.parent as usize];
+        let change = match self.kind_name(parent.kind) {
+            // Target lists of Go and Python, and the variable node of PHP around the name.
+            "expression_list" | "pattern_list" | "variable_name" | "parenthesized_expression" | "tuple_pattern" => {
+                return ChangeStep::Up;
+            }
+            "delete_statement" | "unary_expression" if way.inside && source.bytes(&parent).starts_with(b"del") => {
+                self.classify_write(state, true)
+            }
+            // `@@list << x` in Ruby.
+            "binary" if state.container && this.field == self.roles.fields.left => {
+                let behind = &source.bytes(&parent)[(this.end - parent.start) as usize..];
+                let is_shift = behind.trim_ascii_start().starts_with(b"<<");
+                if is_shift { VariableChange::Content } else { VariableChange::None }
+            }
+            "argument_list" if source.language == Language::Go => {
+                let call = source.nodes[parent.parent as usize];
+                let is_deleted = source.bytes(&call).starts_with(b"delete(") && this.start <= parent.start + 1;
+                if is_deleted { self.classify_write(state, true) } else { VariableChange::None }
+            }
+            _ => VariableChange::None,
+        };
+        ChangeStep::Done(change)
+    }
+
+    /// Returns the change by a call of a method of the variable; `member` is the node with the method's name.
+    fn classify_method_call(&self, state: &ModuleVariable, member: NodeIndex) -> VariableChange {
+        if self.has_mutator(state, member) { VariableChange::Content } else { VariableChange::None }
     }
 
     /// Returns whether an update is `x++` or `x += 1`, and not `-x` or `!x`, which have the same node kind in C#.
@@ -479,6 +486,25 @@ impl ModuleVariableCollector<'_, '_> {
         let text = self.source.bytes(node);
         LOCK_MARKS.iter().any(|guard| memchr::memmem::find(text, guard.as_bytes()).is_some())
     }
+}
+
+/// Position on the way up from an occurrence of a name.
+#[derive(Debug, Clone, Copy)]
+struct ChangeWalk {
+    name: NodeIndex,
+    at: NodeIndex,
+    /// True if `at` stands for a member or an element of the variable, and not for the variable.
+    inside: bool,
+}
+
+/// Result of one step of the walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChangeStep {
+    /// The parent stands for the same value.
+    Up,
+    /// The parent stands for a member or an element.
+    UpFromContent,
+    Done(VariableChange),
 }
 
 /// Effect of an occurrence of a name on the variable.
