@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use revdeck::domain::{Kind, RunId, Time};
 use revdeck::git::Hunk;
 use revdeck::reviewers::analyzer::limits::Limits;
-use revdeck::reviewers::analyzer::smells::Smell;
+use revdeck::reviewers::analyzer::smells::{SMELLS, Smell};
 use revdeck::reviewers::analyzer::{Builtin, to_findings};
 use revdeck::syntax::ParseFailure;
 use revdeck::syntax::language::Language;
@@ -167,22 +167,8 @@ fn findings_keep_their_identity_when_code_moves() -> Result<(), Box<dyn std::err
 
 #[test]
 fn every_smell_can_be_switched_off() {
-    let off: String = [
-        "long_method",
-        "complex_functions",
-        "god_class",
-        "magic_numbers",
-        "duplicate_code",
-        "dead_code",
-        "global_variables",
-        "mutable_shared_state",
-        "missing_error_handling",
-        "tight_coupling",
-        "hardcoded_configuration",
-    ]
-    .iter()
-    .map(|table| format!("[{table}]\nenabled = false\n"))
-    .collect();
+    let tables = SMELLS.iter().map(|smell| smell.kind.word().to_lowercase());
+    let off: String = tables.map(|table| format!("[{table}]\nenabled = false\n")).collect();
     let builtin = Builtin::new(Limits::from_layers([("mine.toml", off.as_str())]).expect("sound"));
     let mut parsers = Parsers::default();
     for language in LANGUAGES {

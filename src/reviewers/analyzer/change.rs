@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::smells::{InFileClones, Smell, complex_functions, god_class};
+use super::smells::{GrowthComparison, InFileClones, Smell, SmellDefinition, SmellGrowth};
 use super::{Builtin, FileReport, learned_rules};
 use crate::domain::anchors::Anchors;
 use crate::domain::{Kind, LineRange};
@@ -167,12 +167,9 @@ impl<'a> OldVersion<'a> {
                 continue;
             }
             let old_name = matched.map_or_else(|| smell.subject.clone(), |old| old.subject.clone());
-            if smell.kind == Kind::GodClass {
-                let class = classes.get(smell.subject.as_str()).copied();
-                self.add_class_figures(&mut smell, self.classes.get(old_name.as_str()).copied(), class);
-            } else {
-                let function = functions.get(&(smell.subject.as_str(), smell.line_start)).copied();
-                self.add_function_figures(&mut smell, self.functions.get(old_name.as_str()).copied(), function);
+            if let Some(growth) = self.compare_growth(&smell, &old_name, &functions, &classes) {
+                smell.explanation = format!("With this change the {}. {}", growth.clause, smell.explanation);
+                smell.title = growth.title;
             }
             worsened.push(smell);
         }
@@ -187,28 +184,26 @@ impl<'a> OldVersion<'a> {
         }
     }
 
-    /// Adds the figures before and after the change to the texts of a class smell.
-    fn add_class_figures(&self, smell: &mut Smell, old: Option<&Class>, new: Option<&Class>) {
-        let (Some(old), Some(class)) = (old, new) else { return };
-        let grown: Vec<String> = god_class::exceeded_limits(class, self.builtin.limits())
-            .into_iter()
-            .map(|(value, _, what)| {
-                let before = match what {
-                    "methods" => old.methods,
-                    "fields" => old.fields,
-                    _ => old.nloc,
-                };
-                (before, value, what)
-            })
-            .filter(|(before, value, _)| value > before)
-            .map(|(before, value, what)| format!("from {before} to {value} {what}"))
-            .collect();
-        if grown.is_empty() {
-            return;
+    /// Compares the function or class of a smell with its old version, which may have another name. `None` if there is
+    /// no old version or nothing grew.
+    fn compare_growth(
+        &self,
+        smell: &Smell,
+        old_name: &str,
+        functions: &HashMap<(&str, u32), &Function>,
+        classes: &HashMap<&str, &Class>,
+    ) -> Option<SmellGrowth> {
+        let limits = self.builtin.limits();
+        match SmellDefinition::from_kind(smell.kind)?.growth {
+            GrowthComparison::None => None,
+            GrowthComparison::OfFunction(compare) => {
+                let after = functions.get(&(smell.subject.as_str(), smell.line_start))?;
+                compare(self.functions.get(old_name)?, after, limits)
+            }
+            GrowthComparison::OfClass(compare) => {
+                compare(self.classes.get(old_name)?, classes.get(smell.subject.as_str())?, limits)
+            }
         }
-        let grown = grown.join(", ");
-        smell.title = format!("Class `{}` grew {grown}", class.name);
-        smell.explanation = format!("With this change the class grew {grown}. {}", smell.explanation);
     }
 
     /// Finds an unused old smell of the same kind with an equal or larger figure, and marks it as used: its subject was
@@ -222,36 +217,6 @@ impl<'a> OldVersion<'a> {
             }
         }
         None
-    }
-
-    /// Adds the figures before and after the change to the texts of a function smell.
-    fn add_function_figures(&self, smell: &mut Smell, old: Option<&Function>, new: Option<&Function>) {
-        let (Some(old), Some(function)) = (old, new) else { return };
-        let grown: Vec<String> = match smell.kind {
-            Kind::LongMethod if function.nloc > old.nloc => {
-                vec![format!("grew from {} to {} code lines", old.nloc, function.nloc)]
-            }
-            Kind::ComplexFunctions => {
-                let limits = self.builtin.limits();
-                complex_functions::measure_function(function, limits)
-                    .iter()
-                    .zip(complex_functions::measure_function(old, limits))
-                    .filter(|(after, before)| after.value > before.value && after.value > after.limit)
-                    .map(|(after, before)| format!("{} grew from {} to {}", after.name, before.value, after.value))
-                    .collect()
-            }
-            _ => Vec::new(),
-        };
-        if grown.is_empty() {
-            return;
-        }
-        let grown = grown.join(", ");
-        smell.title = match smell.kind {
-            Kind::LongMethod => format!("Function `{}` {grown}", function.name),
-            _ => format!("Function `{}` got more complex: {grown}", function.name),
-        };
-        smell.explanation =
-            format!("With this change the function {}. {}", describe_growth(smell.kind, &grown), smell.explanation);
     }
 }
 
@@ -269,18 +234,13 @@ fn to_sortable_bits(figure: f64) -> u64 {
     figure.max(0.0).to_bits()
 }
 
-fn describe_growth(kind: Kind, grown: &str) -> String {
-    match kind {
-        Kind::LongMethod => grown.to_owned(),
-        _ => format!("got more complex: {grown}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Confidence, Priority, Severity};
     use crate::reviewers::analyzer::FileRedactor;
     use crate::reviewers::analyzer::limits::Limits;
+    use crate::reviewers::analyzer::smells::{SmellBuilder, SmellGrade};
     use crate::syntax::language::Language;
 
     fn method(name: &str, lines: usize) -> String {
@@ -385,21 +345,16 @@ mod tests {
 
     #[test]
     fn many_smells_are_matched_in_few_steps() {
-        let smell = |line: u32| Smell {
-            kind: Kind::MagicNumbers,
-            priority: crate::domain::Priority::P3,
-            severity: crate::domain::Severity::Low,
-            confidence: crate::domain::Confidence::Low,
-            line_start: line,
-            line_end: line,
-            title: String::new(),
-            explanation: String::new(),
-            subject: "the same".to_owned(),
-            anchor: (1, 1),
-            figure: Some(f64::from(line)),
-            quote: None,
-            pattern: None,
-            suggestion: None,
+        let smell = |line: u32| {
+            let builder = SmellBuilder {
+                kind: Kind::MagicNumbers,
+                grade: SmellGrade::new(Priority::P3, Severity::Low, Confidence::Low),
+                lines: LineRange::new(line, line),
+                title: String::new(),
+                explanation: String::new(),
+                subject: "the same".to_owned(),
+            };
+            builder.build().with_anchor((1, 1)).with_figure(f64::from(line))
         };
         let many = 2_000;
         let old = FileReport {

@@ -56,25 +56,19 @@ pub fn to_findings(smells: &[Smell], path: &str, text: &[u8], run_id: &RunId, no
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Confidence, Priority, Severity};
+    use crate::domain::{Confidence, LineRange, Priority, Severity};
+    use crate::reviewers::analyzer::smells::{SmellBuilder, SmellGrade};
 
     fn smell(line: u32, last: u32, quote: Option<&str>) -> Smell {
-        Smell {
+        let builder = SmellBuilder {
             kind: Kind::HardcodedConfiguration,
-            priority: Priority::P1,
-            severity: Severity::High,
-            confidence: Confidence::High,
-            line_start: line,
-            line_end: last,
+            grade: SmellGrade::new(Priority::P1, Severity::High, Confidence::High),
+            lines: LineRange::new(line, last),
             title: "t".into(),
             explanation: "e".into(),
             subject: "s".into(),
-            anchor: (line, last),
-            figure: None,
-            quote: quote.map(str::to_owned),
-            pattern: None,
-            suggestion: None,
-        }
+        };
+        Smell { quote: quote.map(str::to_owned), ..builder.build().with_anchor((line, last)) }
     }
 
     #[test]

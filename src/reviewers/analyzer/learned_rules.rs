@@ -6,10 +6,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion, text::format_count};
+use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, text::format_count};
 
 use super::change::LineSet;
-use super::smells::Smell;
+use super::smells::{Smell, SmellBuilder, SmellGrade};
 use crate::syntax::source::ParsedFile;
 
 /// Maximum number of learned smells per file, most confident first: a hint at every place is of no use. Own choice.
@@ -57,22 +57,16 @@ pub struct LearnedMatch {
 
 impl LearnedMatch {
     fn into_smell(self) -> Smell {
-        Smell {
+        let builder = SmellBuilder {
             kind: self.kind,
-            priority: Priority::P3,
-            severity: Severity::Low,
-            confidence: self.confidence,
-            line_start: self.lines.start,
-            line_end: self.lines.end,
+            grade: SmellGrade::new(Priority::P3, Severity::Low, self.confidence),
+            lines: self.lines,
             title: self.title,
             explanation: self.evidence,
             subject: self.pattern.to_string(),
-            anchor: (self.lines.start, self.lines.end),
-            figure: None,
-            quote: None,
-            pattern: Some(self.pattern),
-            suggestion: Some(Suggestion { text: self.instruction, replacement: None, lines: None }),
-        }
+        };
+        let smell = builder.build().with_anchor((self.lines.start, self.lines.end)).with_advice(self.instruction);
+        Smell { pattern: Some(self.pattern), ..smell }
     }
 }
 

@@ -4,6 +4,8 @@
 use serde::Deserialize;
 use thiserror::Error;
 
+pub use super::smells::Limits;
+
 /// Text of the embedded defaults, for `config show`.
 pub const DEFAULT_SMELLS_TOML: &str = include_str!("../../../assets/smells.toml");
 
@@ -16,104 +18,14 @@ pub struct LimitsError {
     pub message: String,
 }
 
-macro_rules! tables {
-    ($($(#[$doc:meta])* $table:ident { $($field:ident: $type:ty),+ $(,)? })+) => {
-        $($(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct $table { $(pub $field: $type),+ })+
-    };
-}
-
-tables! {
-    /// All thresholds: the rules for grading, and one table per smell.
-    Limits {
-        grading: Grading,
-        long_method: LongMethod,
-        complex_functions: ComplexFunctions,
-        god_class: GodClass,
-        magic_numbers: MagicNumbers,
-        duplicate_code: DuplicateCode,
-        dead_code: DeadCode,
-        global_variables: GlobalVariables,
-        mutable_shared_state: MutableSharedState,
-        missing_error_handling: MissingErrorHandling,
-        tight_coupling: TightCoupling,
-        hardcoded_configuration: HardcodedConfiguration,
-    }
-    /// Rules that turn the ratio of a figure to its limit into a priority.
-    Grading { medium_ratio: f64, high_ratio: f64, min_growth: f64, test_factor: f64 }
-    LongMethod { enabled: bool, max_code_lines: u32 }
-    ComplexFunctions { enabled: bool, max_cyclomatic: u32, max_cognitive: u32, max_nesting: u32, max_parameters: u32 }
-    GodClass { enabled: bool, max_methods: u32, max_fields: u32, max_lines: u32, min_methods_for_fields: u32 }
-    MagicNumbers {
-        enabled: bool,
-        allowed: Vec<f64>,
-        allowed_in_arithmetic: Vec<f64>,
-        max_offset: u32,
-        max_arity: u32,
-        max_argument: u32,
-        time_values: Vec<f64>,
-        units: Vec<String>,
-        codes: Vec<String>,
-        sizes: Vec<String>,
-        telling_calls: Vec<String>,
-        http_calls: Vec<String>,
-        text_sinks: Vec<String>,
-        formulas: Vec<String>,
-        trivial_strings: Vec<String>,
-        min_string_repeats: u32,
-        min_string_length: u32,
-        max_per_function: u32,
-    }
-    DuplicateCode {
-        enabled: bool,
-        min_tokens: u32,
-        min_lines: u32,
-        high_similarity: u32,
-        medium_similarity: u32,
-        low_similarity: u32,
-    }
-    DeadCode {
-        enabled: bool,
-        unused_imports: bool,
-        unused_locals: bool,
-        unused_parameters: bool,
-        unused_private_functions: bool,
-        unreachable_statements: bool,
-        constant_conditions: bool,
-    }
-    GlobalVariables { enabled: bool, min_functions: u32, medium_functions: u32, high_functions: u32 }
-    MutableSharedState { enabled: bool, min_writers: u32, high_writers: u32, mutable_defaults: bool }
-    MissingErrorHandling {
-        enabled: bool,
-        report_unwrap: bool,
-        report_expect: bool,
-        unchecked_c_returns: bool,
-        floating_promises: bool,
-        max_unwraps_per_function: u32,
-        expected_errors: Vec<String>,
-    }
-    TightCoupling {
-        enabled: bool,
-        max_concretes_in_constructor: u32,
-        max_relative_depth: u32,
-        service_words: Vec<String>,
-        value_words: Vec<String>,
-        value_types: Vec<String>,
-    }
-    HardcodedConfiguration {
-        enabled: bool,
-        min_entropy: f64,
-        min_hex_entropy: f64,
-        min_password_entropy: f64,
-        min_secret_length: u32,
-        addresses: bool,
-        document_hosts: Vec<String>,
-        service_words: Vec<String>,
-        address_words: Vec<String>,
-        request_words: Vec<String>,
-    }
+/// Rules that turn the ratio of a figure to its limit into a priority.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grading {
+    pub medium_ratio: f64,
+    pub high_ratio: f64,
+    pub min_growth: f64,
+    pub test_factor: f64,
 }
 
 impl Limits {

@@ -18,14 +18,34 @@ use self::addresses::Address;
 pub use self::plain_text::{ValueQuoting, find_named_secrets, needs_parsing};
 pub use self::redaction::FileRedactor;
 use self::secrets::Secret;
-use super::Smell;
 use super::syntax::{SmellFieldIds, capitalize, compact, is_word_byte, last_identifier};
-use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
-use crate::reviewers::analyzer::limits::{HardcodedConfiguration, Limits};
+use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
+use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
+use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::definition::{PerLanguage, kind_groups};
 use crate::syntax::facts::FileFacts;
 use crate::syntax::role_map::RoleMap;
 use crate::syntax::source::{KindSet, NodeIndex, ParsedFile};
+
+/// HARDCODED_CONFIGURATION in the registry.
+pub const SMELL: SmellDefinition =
+    SmellDefinition { kind: Kind::HardcodedConfiguration, check, growth: GrowthComparison::None };
+
+/// Thresholds of HARDCODED_CONFIGURATION: the table `hardcoded_configuration` of `assets/smells.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HardcodedConfigurationLimits {
+    pub enabled: bool,
+    pub min_entropy: f64,
+    pub min_hex_entropy: f64,
+    pub min_password_entropy: f64,
+    pub min_secret_length: u32,
+    pub addresses: bool,
+    pub document_hosts: Vec<String>,
+    pub service_words: Vec<String>,
+    pub address_words: Vec<String>,
+    pub request_words: Vec<String>,
+}
 
 /// Node kinds and fields of one language that the search for literals needs.
 struct LiteralKinds {
@@ -129,7 +149,8 @@ fn is_lenient(source: &ParsedFile<'_>, facts: &FileFacts) -> bool {
 
 /// Reports the secrets and addresses of a file. [`FileRedactor::redact_smells`] sets the quotes later, as for smells of
 /// all kinds.
-pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, held: &HardcodedValues<'_>, out: &mut Vec<Smell>) {
+fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
+    let CheckedFile { source, facts, hardcoded: held, .. } = *file;
     let lenient = is_lenient(source, facts);
     let mut lines = ForwardLineCounter::new(source.text);
     for secret in &held.secrets {
@@ -196,7 +217,7 @@ impl<'a> StringLiteral<'a> {
         shapes: &LiteralKinds,
         index: NodeIndex,
         content: &'a str,
-        limits: &HardcodedConfiguration,
+        limits: &HardcodedConfigurationLimits,
     ) -> Option<Secret<'a>> {
         if let Some(password) = addresses::find_url_password(content) {
             let start = self.start + (password.as_ptr() as usize - content.as_ptr() as usize);
@@ -346,9 +367,9 @@ fn build_secret_smell(secret: &Secret<'_>, lines: &mut ForwardLineCounter<'_>, i
     let shown = mask_secret(secret.text);
     let of = if secret.name.is_empty() { String::new() } else { format!(" for `{}`", secret.name) };
     let grade = match (secret.certain, in_test) {
-        (true, false) => (Priority::P0, Severity::Critical, Confidence::High),
-        (false, false) => (Priority::P1, Severity::High, Confidence::Medium),
-        (_, true) => (Priority::P2, Severity::Medium, Confidence::Low),
+        (true, false) => SmellGrade::new(Priority::P0, Severity::Critical, Confidence::High),
+        (false, false) => SmellGrade::new(Priority::P1, Severity::High, Confidence::Medium),
+        (_, true) => SmellGrade::new(Priority::P2, Severity::Medium, Confidence::Low),
     };
     let why = match secret.certain {
         true => "it has the shape of one".to_owned(),
@@ -359,13 +380,10 @@ fn build_secret_smell(secret: &Secret<'_>, lines: &mut ForwardLineCounter<'_>, i
             )
         }
     };
-    Smell {
+    let builder = SmellBuilder {
         kind: Kind::HardcodedConfiguration,
-        priority: grade.0,
-        severity: grade.1,
-        confidence: grade.2,
-        line_start: line,
-        line_end: line,
+        grade,
+        lines: LineRange::new(line, line),
         title: format!("{}{of} stands in the code: {shown}", capitalize(secret.label)),
         explanation: format!(
             "`{shown}` is taken for {}{of}: {why}. Whoever can read the repository or its history has it.",
@@ -373,17 +391,9 @@ fn build_secret_smell(secret: &Secret<'_>, lines: &mut ForwardLineCounter<'_>, i
         ),
         // A hash instead of the secret: another secret gives another subject.
         subject: format!("{}{of} {}", secret.label, &blake3::hash(secret.text.as_bytes()).to_hex()[..12]),
-        anchor: (line, line),
-        figure: None,
-        quote: None,
-        pattern: None,
-        suggestion: Some(Suggestion {
-            text: "Revoke it, read it from the environment or a secret store, and take it out of the history."
-                .to_owned(),
-            replacement: None,
-            lines: None,
-        }),
-    }
+    };
+    let advice = "Revoke it, read it from the environment or a secret store, and take it out of the history.";
+    builder.build().with_advice(advice)
 }
 
 fn build_address_smell(
@@ -395,27 +405,17 @@ fn build_address_smell(
 ) -> Smell {
     let line = source.nodes[index].row + 1;
     let place = facts.function_at(index).map_or(String::new(), |function| format!(" in `{}`", function.name));
-    Smell {
+    let confidence = if address.certain { Confidence::Medium } else { Confidence::Low };
+    let builder = SmellBuilder {
         kind: Kind::HardcodedConfiguration,
-        priority: Priority::P3,
-        severity: Severity::Low,
-        confidence: if address.certain { Confidence::Medium } else { Confidence::Low },
-        line_start: line,
-        line_end: line,
+        grade: SmellGrade::new(Priority::P3, Severity::Low, confidence),
+        lines: LineRange::new(line, line),
         title: format!("{} is fixed in the code: {shown}", capitalize(address.label)),
         explanation: format!(
             "`{shown}`{place} is {} that changes with the place the program runs at, and only a new build changes it.",
             address.label
         ),
         subject: shown.to_owned(),
-        anchor: (line, line),
-        figure: None,
-        quote: None,
-        pattern: None,
-        suggestion: Some(Suggestion {
-            text: "Read it from the settings or the environment.".to_owned(),
-            replacement: None,
-            lines: None,
-        }),
-    }
+    };
+    builder.build().with_advice("Read it from the settings or the environment.")
 }

@@ -9,15 +9,43 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+use serde::Deserialize;
+
 use self::literal_roles::{LiteralRole, LiteralRoles};
-use super::Smell;
-use super::hardcoded_configuration::FileRedactor;
 use super::syntax::{has_comment_on_rows, has_word, is_upper_case, last_identifier};
-use crate::reviewers::analyzer::limits::{Limits, MagicNumbers};
+use super::{CheckedFile, GrowthComparison, Smell, SmellDefinition};
+use crate::domain::Kind;
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::source::{NodeIndex, ParsedFile};
+
+/// MAGIC_NUMBERS in the registry.
+pub const SMELL: SmellDefinition = SmellDefinition { kind: Kind::MagicNumbers, check, growth: GrowthComparison::None };
+
+/// Thresholds of MAGIC_NUMBERS: the table `magic_numbers` of `assets/smells.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MagicNumbersLimits {
+    pub enabled: bool,
+    pub allowed: Vec<f64>,
+    pub allowed_in_arithmetic: Vec<f64>,
+    pub max_offset: u32,
+    pub max_arity: u32,
+    pub max_argument: u32,
+    pub time_values: Vec<f64>,
+    pub units: Vec<String>,
+    pub codes: Vec<String>,
+    pub sizes: Vec<String>,
+    pub telling_calls: Vec<String>,
+    pub http_calls: Vec<String>,
+    pub text_sinks: Vec<String>,
+    pub formulas: Vec<String>,
+    pub trivial_strings: Vec<String>,
+    pub min_string_repeats: u32,
+    pub min_string_length: u32,
+    pub max_per_function: u32,
+}
 
 static ROLES: PerLanguage<LiteralRoles> = PerLanguage::new(LiteralRoles::new);
 
@@ -63,7 +91,8 @@ struct UnexplainedNumber<'a> {
 }
 
 /// Reports the unexplained numbers and the repeated texts of a file.
-pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, hidden: &FileRedactor, out: &mut Vec<Smell>) {
+fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
+    let CheckedFile { source, facts, limits, hardcoded, .. } = *file;
     if facts.is_test_file || is_generated(source.path) {
         return;
     }
@@ -84,7 +113,7 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, hidden
             LiteralRole::Text => {
                 if let Some(content) = judge.countable_text(index)
                     && !facts.is_test_at(index)
-                    && !hidden.overlaps(node.start as usize..node.end as usize)
+                    && !hardcoded.redactor().overlaps(node.start as usize..node.end as usize)
                 {
                     texts.push((content, node.row));
                 }
@@ -105,7 +134,7 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, hidden
 struct LiteralAnalyzer<'a, 's> {
     source: &'s ParsedFile<'a>,
     roles: &'static LiteralRoles,
-    limits: &'s MagicNumbers,
+    limits: &'s MagicNumbersLimits,
 }
 
 impl<'a> LiteralAnalyzer<'a, '_> {

@@ -11,16 +11,36 @@ mod node_roles;
 mod promises;
 #[cfg(test)]
 mod tests;
+mod texts;
+
+use serde::Deserialize;
 
 use self::node_roles::{ErrorNodeRole, ErrorNodeRoles};
-use super::Smell;
+use self::texts::{LostErrorText, LostErrorWords};
 use super::syntax::{compact, has_comment_on_rows};
-use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
-use crate::reviewers::analyzer::limits::{Limits, MissingErrorHandling};
+use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
+use crate::domain::{Confidence, Kind, LineRange};
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::source::{NodeIndex, ParsedFile};
+
+/// MISSING_ERROR_HANDLING in the registry.
+pub const SMELL: SmellDefinition =
+    SmellDefinition { kind: Kind::MissingErrorHandling, check, growth: GrowthComparison::None };
+
+/// Thresholds of MISSING_ERROR_HANDLING: the table `missing_error_handling` of `assets/smells.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MissingErrorHandlingLimits {
+    pub enabled: bool,
+    pub report_unwrap: bool,
+    pub report_expect: bool,
+    pub unchecked_c_returns: bool,
+    pub floating_promises: bool,
+    pub max_unwraps_per_function: u32,
+    pub expected_errors: Vec<String>,
+}
 
 static ROLES: PerLanguage<ErrorNodeRoles> = PerLanguage::new(ErrorNodeRoles::new);
 
@@ -58,7 +78,8 @@ enum LostErrorKind {
 }
 
 /// Reports the lost errors of a file.
-pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
+    let CheckedFile { source, facts, limits, .. } = *file;
     if facts.is_test_file || is_throwaway(source.path) {
         return;
     }
@@ -106,7 +127,7 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &
 struct LostErrorCollector<'a, 's> {
     source: &'s ParsedFile<'a>,
     roles: &'static ErrorNodeRoles,
-    limits: &'s MissingErrorHandling,
+    limits: &'s MissingErrorHandlingLimits,
     cases: Vec<LostError<'a>>,
 }
 
@@ -291,7 +312,7 @@ fn report(
     cases: &[LostError<'_>],
     source: &ParsedFile<'_>,
     facts: &FileFacts,
-    limits: &MissingErrorHandling,
+    limits: &MissingErrorHandlingLimits,
     out: &mut Vec<Smell>,
 ) {
     let max = limits.max_unwraps_per_function.max(1) as usize;
@@ -324,152 +345,41 @@ fn report(
 }
 
 fn build_smell(case: &LostError<'_>, source: &ParsedFile<'_>, place: &str) -> Smell {
-    use Confidence::{High, Low, Medium};
     let name = compact(case.name, 60);
-    let of = if name.is_empty() { String::new() } else { format!(" of `{name}`") };
-    let (title, explanation, advice, grade) = match case.kind {
-        LostErrorKind::EmptyHandler => (
-            format!("a handler{of} swallows every error"),
-            format!("The handler{place} catches every error and does nothing with it: it is neither logged nor raised again, and no comment says why."),
-            "Handle the error, log it, raise it again, or say in a comment why it may be ignored.",
-            (Priority::P2, Severity::Medium, High),
-        ),
-        LostErrorKind::NarrowEmptyHandler => (
-            format!("a handler{of} is empty"),
-            format!("The handler{of}{place} does nothing and no comment says why that is fine."),
-            "Handle the error or say in a comment why it may be ignored.",
-            (Priority::P3, Severity::Low, Medium),
-        ),
-        LostErrorKind::BareExcept => (
-            "a bare `except:` catches everything".to_owned(),
-            format!("`except:`{place} names no type and raises nothing again, so it swallows KeyboardInterrupt and SystemExit, too."),
-            "Name the exceptions that are expected; `except Exception:` at the least.",
-            (Priority::P2, Severity::Medium, High),
-        ),
-        LostErrorKind::RescueNil => (
-            "`rescue nil` hides every error".to_owned(),
-            format!("`rescue nil`{place} turns every StandardError of the expression into nil."),
-            "Rescue the error that is expected, by name.",
-            (Priority::P3, Severity::Low, High),
-        ),
-        LostErrorKind::EmptyErrorCheck => (
-            format!("`if {name}` does nothing"),
-            format!("The error is compared to nil{place} and then dropped: the block is empty."),
-            "Return the error, handle it, or drop the comparison with a comment that says why.",
-            (Priority::P2, Severity::Medium, High),
-        ),
-        LostErrorKind::EmptyPromiseHandler => (
-            "`.catch()` with an empty function swallows rejections".to_owned(),
-            format!("The function given to `.catch`{place} has no statement, so a rejection leaves no trace."),
-            "Handle or log the rejection, or say in a comment why it may be ignored.",
-            (Priority::P2, Severity::Medium, High),
-        ),
-        LostErrorKind::FloatingThen => (
-            "a promise has no handler for its rejection".to_owned(),
-            format!("The chain with `.then`{place} is neither awaited nor returned and has no `.catch`, so its rejection is unhandled."),
-            "Await or return it, or add `.catch`.",
-            (Priority::P2, Severity::Medium, Medium),
-        ),
-        LostErrorKind::FloatingCall => (
-            format!("`{name}()` is asynchronous and not awaited"),
-            format!("`{name}` is declared `async` in this file and called{place} as a statement without `await`, `void` or `.catch`, so its rejection is unhandled."),
-            "Await it, return it, or add `.catch`; `void` in front says that it is meant.",
-            (Priority::P2, Severity::Medium, Medium),
-        ),
-        LostErrorKind::Unwrap => (
-            format!("`unwrap()` on `{name}` can panic"),
-            format!("`unwrap()`{place} ends the thread with a panic if `{name}` is an error or nothing, outside of test code."),
-            "Give the error back with `?`, handle it, or use `expect` with the reason why it cannot happen.",
-            // A value that does not come from outside is an invariant of the author.
-            (Priority::P3, Severity::Low, if is_invariant(case.name) { Low } else { Medium }),
-        ),
-        LostErrorKind::Expect => (
-            format!("`expect()` on `{name}` can panic"),
-            format!("`expect()`{place} ends the thread with a panic if `{name}` is an error or nothing, outside of test code."),
-            "Give the error back with `?` or handle it.",
-            (Priority::P3, Severity::Low, Low),
-        ),
-        LostErrorKind::EmptyExpect => (
-            format!("`expect(\"\")` on `{name}` panics without a reason"),
-            format!("`expect`{place} has an empty message: it panics like `unwrap()` and says even less."),
-            "Say why it cannot fail, or give the error back with `?`.",
-            (Priority::P3, Severity::Low, High),
-        ),
-        LostErrorKind::Discarded => (
-            format!("the result of `{name}` is thrown away"),
-            format!("`{name}` can fail, and its result is assigned to `_`{place} without a comment that says why."),
-            "Handle the error or say in a comment why it may be ignored.",
-            (Priority::P3, Severity::Low, Medium),
-        ),
-        LostErrorKind::IgnoredReturn => (
-            format!("the error of `{name}` is ignored"),
-            format!("`{name}` returns an error and is called{place} as a statement, so the error is lost."),
-            "Check the error that it returns.",
-            (Priority::P2, Severity::Medium, Medium),
-        ),
-        LostErrorKind::BlankError => (
-            format!("the error of `{name}` is assigned to `_`"),
-            format!("The last value that `{name}` returns is an error, and it is assigned to `_`{place}."),
-            "Check the error before the value is used.",
-            (Priority::P2, Severity::Medium, Medium),
-        ),
-        LostErrorKind::UncheckedReturn => (
-            format!("the return value of `{name}` is not checked"),
-            format!("`{name}` tells of failures by its return value only, and the call{place} drops it."),
-            "Check the return value; a cast to void says that it is meant.",
-            (Priority::P2, Severity::Medium, Medium),
-        ),
-        LostErrorKind::UncheckedAllocation => (
-            format!("the result of `{name}` is used unchecked"),
-            format!("`{name}` returns a null pointer when it fails, and nothing in the {} lines below checks it{place}.", discarded_results::MAX_LINES_TO_NULL_CHECK),
-            "Compare the pointer to NULL before it is used.",
-            (Priority::P2, Severity::Medium, Medium),
-        ),
-        LostErrorKind::UncheckedCd => (
-            format!("`{name}` may fail and the script goes on"),
-            "The script does not stop on errors (no `set -e`) and this `cd` has no `||`, so what follows would run in the wrong directory.".to_owned(),
-            "Add `|| exit 1`, or `set -e` at the top.",
-            (Priority::P3, Severity::Medium, High),
-        ),
-        LostErrorKind::Suppressed => (
-            format!("`{name}` hides its errors"),
-            format!("The operator `@`{place} suppresses every error and warning of the call, and its result is not looked at."),
-            "Drop the `@` and check the result.",
-            (Priority::P3, Severity::Low, Medium),
-        ),
-    };
-    let node = &source.nodes[case.node];
-    let (first, last) = (node.row + 1, node.end_row.min(node.row + 3) + 1);
-    let last = if matches!(
-        case.kind,
-        LostErrorKind::FloatingThen | LostErrorKind::EmptyPromiseHandler | LostErrorKind::Unwrap
-    ) {
-        node.end_row.max(node.row) + 1
-    } else {
-        last
-    };
-    // A chain over several lines is reported on its last line, which has the call that panics.
-    let (first, last) =
-        if matches!(case.kind, LostErrorKind::Unwrap | LostErrorKind::Expect | LostErrorKind::EmptyExpect) {
-            (last, last)
-        } else {
-            (first, last)
-        };
-    let own = compact(source.text(node).lines().next().unwrap_or(""), 80);
-    Smell {
+    let own_line = || compact(source.text(&source.nodes[case.node]).lines().next().unwrap_or(""), 80);
+    let subject = if name.is_empty() { own_line() } else { name.clone() };
+    let text = LostErrorText::of_kind(case.kind);
+    let words = LostErrorWords { name: &name, place };
+    let lines = reported_lines(case, source);
+    let builder = SmellBuilder {
         kind: Kind::MissingErrorHandling,
-        priority: grade.0,
-        severity: grade.1,
-        confidence: grade.2,
-        line_start: first,
-        line_end: last,
-        title,
-        explanation,
-        subject: format!("{}{place}: {}", case.kind as u8, if name.is_empty() { own } else { name }),
-        anchor: (first, last),
-        figure: None,
-        quote: None,
-        pattern: None,
-        suggestion: Some(Suggestion { text: advice.to_owned(), replacement: None, lines: None }),
+        grade: grade_case(case, text),
+        lines,
+        title: text.title(&words),
+        explanation: text.explanation(&words),
+        subject: format!("{}{place}: {subject}", case.kind as u8),
+    };
+    builder.build().with_anchor((lines.start, lines.end)).with_advice(text.advice)
+}
+
+/// Returns the grade of a case. An unwrapped value that does not come from outside is an invariant of the author.
+fn grade_case(case: &LostError<'_>, text: &LostErrorText) -> SmellGrade {
+    match case.kind {
+        LostErrorKind::Unwrap if is_invariant(case.name) => SmellGrade { confidence: Confidence::Low, ..text.grade },
+        _ => text.grade,
+    }
+}
+
+/// Returns the lines of a finding: the first lines of the code. A chain over several lines is reported on its last
+/// line, which has the call that panics.
+fn reported_lines(case: &LostError<'_>, source: &ParsedFile<'_>) -> LineRange {
+    const MAX_LINES: u32 = 4;
+    let whole = source.node_lines(case.node);
+    let head = LineRange::new(whole.start, whole.end.min(whole.start + MAX_LINES - 1));
+    match case.kind {
+        LostErrorKind::Unwrap => LineRange::new(whole.end, whole.end),
+        LostErrorKind::Expect | LostErrorKind::EmptyExpect => LineRange::new(head.end, head.end),
+        LostErrorKind::FloatingThen | LostErrorKind::EmptyPromiseHandler => whole,
+        _ => head,
     }
 }

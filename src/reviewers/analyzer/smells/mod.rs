@@ -1,7 +1,11 @@
-//! The eleven smells, one file each. A smell reads a parsed file and its facts, and pushes what it finds to a list.
+//! The smells of the built-in reviewer, one file each: its check, thresholds and tests.
+//!
+//! To add a smell: its file, its module and its row in [`smells!`] here, its row in [`crate::domain::Kind`] and its
+//! table in `assets/smells.toml`. A test then names each text for people that does not mention it yet.
 
 pub mod complex_functions;
 pub mod dead_code;
+mod definition;
 pub mod duplicate_code;
 pub mod global_variables;
 pub mod god_class;
@@ -10,48 +14,65 @@ pub mod long_method;
 pub mod magic_numbers;
 pub mod missing_error_handling;
 pub mod mutable_shared_state;
+mod smell;
 mod syntax;
+#[cfg(test)]
+mod test_support;
 pub mod tight_coupling;
 
+use serde::Deserialize;
+
+pub use self::definition::{CheckedFile, GrowthComparison, InFileClones, SmellDefinition, SmellGrowth};
 use self::hardcoded_configuration::{FileRedactor, HardcodedValues};
-use super::limits::{Grading, Limits};
-use crate::domain::{Confidence, Kind, PatternId, Priority, Severity, Suggestion};
+pub use self::smell::{Smell, SmellBuilder, SmellGrade};
+use super::limits::Grading;
+use crate::domain::{Kind, Priority, Severity};
 use crate::syntax::facts::{FileFacts, Function};
 use crate::syntax::source::{ParsedFile, field_id};
 
-/// Problem that a smell check found in one file, before it becomes a finding of a run. Lines are 1-based and inclusive.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Smell {
-    pub kind: Kind,
-    pub priority: Priority,
-    pub severity: Severity,
-    pub confidence: Confidence,
-    pub line_start: u32,
-    pub line_end: u32,
-    /// A single line without the path: "function `parse` is 84 lines long".
-    pub title: String,
-    /// One sentence with the figures and the limit.
-    pub explanation: String,
-    /// Identity of the problem across versions of the file: the name of a function or constant, or the text of the
-    /// statement. Together with kind and path it separates new problems from old ones.
-    pub subject: String,
-    /// First and last line of the code that identifies the problem (the head of a function, not its body).
-    pub anchor: (u32, u32),
-    /// Measured value, if there is one: a change that raises it makes the problem worse.
-    pub figure: Option<f64>,
-    /// Redacted text that is shown instead of the anchor's lines if these contain a secret.
-    pub quote: Option<String>,
-    /// Learned pattern that found the problem, if any.
-    pub pattern: Option<PatternId>,
-    pub suggestion: Option<Suggestion>,
+/// Registers the smells: each row is a module, which is also the table in `assets/smells.toml`, and its thresholds.
+macro_rules! smells {
+    ($($module:ident: $limits:ident),+ $(,)?) => {
+        /// All thresholds: the rules for grading, and one table per smell.
+        #[derive(Debug, Clone, PartialEq, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct Limits {
+            pub grading: Grading,
+            $(pub $module: $module::$limits,)+
+        }
+
+        /// All smells, switched on or off.
+        pub const SMELLS: &[SmellDefinition] = &[$($module::SMELL),+];
+
+        impl Limits {
+            /// Returns the smells that are switched on.
+            fn enabled_smells(&self) -> impl Iterator<Item = &'static SmellDefinition> {
+                let enabled = [$(self.$module.enabled),+];
+                SMELLS.iter().zip(enabled).filter_map(|(smell, enabled)| enabled.then_some(smell))
+            }
+        }
+    };
 }
 
-/// Controls the search for copies within the file. A review of a change ignores them here, because it searches copies
-/// across all of its files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InFileClones {
-    Reported,
-    Ignored,
+smells! {
+    long_method: LongMethodLimits,
+    complex_functions: ComplexFunctionsLimits,
+    god_class: GodClassLimits,
+    magic_numbers: MagicNumbersLimits,
+    duplicate_code: DuplicateCodeLimits,
+    dead_code: DeadCodeLimits,
+    global_variables: GlobalVariablesLimits,
+    mutable_shared_state: MutableSharedStateLimits,
+    missing_error_handling: MissingErrorHandlingLimits,
+    tight_coupling: TightCouplingLimits,
+    hardcoded_configuration: HardcodedConfigurationLimits,
+}
+
+impl SmellDefinition {
+    /// Returns the smell of a kind; `None` for a class of defect.
+    pub fn from_kind(kind: Kind) -> Option<&'static Self> {
+        SMELLS.iter().find(|smell| smell.kind == kind)
+    }
 }
 
 /// Runs all enabled smells on one file. Returns the smells sorted by line and without the file's secrets, and the
@@ -60,39 +81,22 @@ pub fn check_all(
     source: &ParsedFile<'_>,
     facts: &FileFacts,
     limits: &Limits,
-    copies: InFileClones,
+    in_file_clones: InFileClones,
 ) -> (Vec<Smell>, FileRedactor) {
-    type SmellCheck = fn(&ParsedFile<'_>, &FileFacts, &Limits, &mut Vec<Smell>);
-    let checks: [(bool, SmellCheck); 9] = [
-        (limits.long_method.enabled, long_method::check),
-        (limits.duplicate_code.enabled && copies == InFileClones::Reported, duplicate_code::check),
-        (limits.god_class.enabled, god_class::check),
-        (limits.dead_code.enabled, dead_code::check),
-        (limits.global_variables.enabled, global_variables::check),
-        (limits.mutable_shared_state.enabled, mutable_shared_state::check),
-        (limits.complex_functions.enabled, complex_functions::check),
-        (limits.missing_error_handling.enabled, missing_error_handling::check),
-        (limits.tight_coupling.enabled, tight_coupling::check),
-    ];
-    let held = HardcodedValues::scan(source, facts, limits);
+    let hardcoded = HardcodedValues::scan(source, facts, limits);
+    let file = CheckedFile { source, facts, limits, hardcoded: &hardcoded, in_file_clones };
     let mut smells = Vec::new();
-    for (_, check) in checks.into_iter().filter(|(enabled, _)| *enabled) {
-        check(source, facts, limits, &mut smells);
-    }
-    if limits.magic_numbers.enabled {
-        magic_numbers::check(source, facts, limits, held.redactor(), &mut smells);
-    }
-    if limits.hardcoded_configuration.enabled {
-        hardcoded_configuration::check(source, facts, &held, &mut smells);
+    for smell in limits.enabled_smells() {
+        (smell.check)(&file, &mut smells);
     }
     smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
     for smell in &mut smells {
         smell.title = syntax::capitalize(&smell.title);
         smell.explanation = syntax::capitalize(&smell.explanation);
     }
-    let hidden = held.into_redactor();
-    hidden.redact_smells(&mut smells, source.text);
-    (smells, hidden)
+    let redactor = hardcoded.into_redactor();
+    redactor.redact_smells(&mut smells, source.text);
+    (smells, redactor)
 }
 
 /// Returns the first and last line (1-based) of a function's head: from its name to the start of its body.
@@ -129,24 +133,29 @@ impl Grading {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use crate::syntax::language::Language;
-    use crate::syntax::source::Parsers;
+    use crate::reviewers::analyzer::limits::DEFAULT_SMELLS_TOML;
 
-    /// Runs one check on a text with the default limits, and asserts that all smells are of `kind`.
-    pub fn find_smells(
-        kind: Kind,
-        path: &str,
-        code: &str,
-        check: fn(&ParsedFile<'_>, &FileFacts, &Limits, &mut Vec<Smell>),
-    ) -> Vec<Smell> {
-        let language = Language::detect(path, code.as_bytes()).expect("a language of ours");
-        let mut parsers = Parsers::default();
-        let source = parsers.parse(path, language, code.as_bytes()).expect("parses");
-        let mut smells = Vec::new();
-        check(&source, &FileFacts::from_parsed(&source), &Limits::default(), &mut smells);
-        assert!(smells.iter().all(|smell| smell.kind == kind), "{smells:?}");
-        smells
+    #[test]
+    fn every_smell_is_registered_once_with_its_table() {
+        for &kind in Kind::ALL {
+            let registered = SMELLS.iter().filter(|smell| smell.kind == kind).count();
+            assert_eq!(registered, usize::from(kind.is_smell()), "{kind}");
+            let table = format!("\n[{}]\nenabled = true\n", kind.word().to_lowercase());
+            assert_eq!(DEFAULT_SMELLS_TOML.contains(&table), kind.is_smell(), "{kind}: {table}");
+        }
+    }
+
+    #[test]
+    fn every_smell_is_described_for_people_and_models() {
+        for SmellDefinition { kind, .. } in SMELLS {
+            for (text, row) in [
+                (include_str!("../../../../docs/reviewers.md"), format!("\n| `{kind}` | ")),
+                (include_str!("../../../../assets/prompts/system.md"), format!("\n- {kind}: ")),
+            ] {
+                assert!(text.contains(&row), "a text does not describe {kind}: {row:?}");
+            }
+        }
     }
 }

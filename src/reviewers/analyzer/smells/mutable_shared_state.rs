@@ -4,10 +4,12 @@
 //! State that all of its writers change under a lock is not reported. GLOBAL_VARIABLES reports state that one function
 //! changes.
 
-use super::Smell;
+use serde::Deserialize;
+
 use super::global_variables::declarations::is_python_container;
 use super::global_variables::module_variables::{self, ModuleVariable, ModuleVariableKind};
 use super::global_variables::writer_names;
+use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion, text};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::FileFacts;
@@ -16,8 +18,23 @@ use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::occurrences::{NameOccurrence, NameOccurrences};
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
+/// MUTABLE_SHARED_STATE in the registry.
+pub const SMELL: SmellDefinition =
+    SmellDefinition { kind: Kind::MutableSharedState, check, growth: GrowthComparison::None };
+
+/// Thresholds of MUTABLE_SHARED_STATE: the table `mutable_shared_state` of `assets/smells.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MutableSharedStateLimits {
+    pub enabled: bool,
+    pub min_writers: u32,
+    pub high_writers: u32,
+    pub mutable_defaults: bool,
+}
+
 /// Reports the mutable shared state of a file.
-pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
+    let CheckedFile { source, facts, limits, .. } = *file;
     for state in module_variables::collect(source, facts).iter().filter(|state| state.is_shared(limits)) {
         out.push(build_shared_state_smell(source, facts, limits, state));
     }
@@ -35,8 +52,7 @@ fn build_shared_state_smell(
     limits: &Limits,
     state: &ModuleVariable,
 ) -> Smell {
-    let node = &source.nodes[state.name];
-    let name = source.text(node);
+    let name = source.text(&source.nodes[state.name]);
     let writers = state.writers.len();
     let high = writers as u32 >= limits.mutable_shared_state.high_writers;
     let (what, scope) = match state.kind {
@@ -45,13 +61,12 @@ fn build_shared_state_smell(
         ModuleVariableKind::StaticMut => ("`static mut`", "shared by all threads without a lock"),
         ModuleVariableKind::Module | ModuleVariableKind::Global => ("module state", "shared by all callers"),
     };
-    Smell {
+    let priority = if high || state.kind == ModuleVariableKind::StaticMut { Priority::P2 } else { Priority::P3 };
+    let severity = if high { Severity::High } else { Severity::Medium };
+    let builder = SmellBuilder {
         kind: Kind::MutableSharedState,
-        priority: if high || state.kind == ModuleVariableKind::StaticMut { Priority::P2 } else { Priority::P3 },
-        severity: if high { Severity::High } else { Severity::Medium },
-        confidence: Confidence::Medium,
-        line_start: node.row + 1,
-        line_end: node.end_row + 1,
+        grade: SmellGrade::new(priority, severity, Confidence::Medium),
+        lines: source.node_lines(state.name),
         title: format!("{what} `{name}` is changed by {}", text::format_count(writers, "function")),
         explanation: format!(
             "{} change `{name}`, which is {scope}, and {} of this file touch it (limit {}).",
@@ -60,12 +75,8 @@ fn build_shared_state_smell(
             limits.mutable_shared_state.min_writers
         ),
         subject: name.to_owned(),
-        anchor: (node.row + 1, node.row + 1),
-        figure: Some(writers as f64),
-        quote: None,
-        pattern: None,
-        suggestion: None,
-    }
+    };
+    builder.build().with_figure(writers as f64)
 }
 
 /// Reports default arguments such as `def f(x=[])`: one list for all calls.
@@ -88,25 +99,22 @@ fn check_default_arguments(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut
         }
         let (parameter, default) = (source.text(&source.nodes[name]), source.text(&source.nodes[value]));
         let of = source.child_by_field(function, fields.name).map_or("", |name| source.text(&source.nodes[name]));
-        let is_test = facts.is_test_at(index);
-        out.push(Smell {
+        let (priority, severity) = match facts.is_test_at(index) {
+            true => (Priority::P3, Severity::Low),
+            false => (Priority::P2, Severity::Medium),
+        };
+        let builder = SmellBuilder {
             kind: Kind::MutableSharedState,
-            priority: if is_test { Priority::P3 } else { Priority::P2 },
-            severity: if is_test { Severity::Low } else { Severity::Medium },
-            confidence: Confidence::High,
-            line_start: node.row + 1,
-            line_end: node.end_row + 1,
+            grade: SmellGrade::new(priority, severity, Confidence::High),
+            lines: source.node_lines(index),
             title: format!("default `{parameter}={default}` of `{of}` is one object for all calls"),
             explanation: format!(
                 "The default of `{parameter}` is made once, when `{of}` is defined: what one call puts into it the next call finds."
             ),
             subject: format!("default {of} {parameter}"),
-            anchor: (node.row + 1, node.row + 1),
-            figure: None,
-            quote: None,
-            pattern: None,
-            suggestion: Some(suggest_none_default(source, roles, function, value, typed, parameter, default)),
-        });
+        };
+        let suggestion = suggest_none_default(source, roles, function, value, typed, parameter, default);
+        out.push(builder.build().with_suggestion(Some(suggestion)));
     }
 }
 
@@ -156,87 +164,114 @@ fn suggest_none_default(
     }
 }
 
-/// Reports collections in a class body that methods change through `self` or `cls`: one object for all instances.
+/// A collection that a class body assigns to a name: one object for all instances.
+#[derive(Debug, Clone, Copy)]
+struct ClassAttribute {
+    name: NodeIndex,
+    class: NodeIndex,
+}
+
+/// Reports collections in a class body that methods change through `self` or `cls`.
 fn check_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut Vec<Smell>) {
     let roles = SmellNodeRoles::for_language(source.language);
-    let (fields, kinds) = (roles.fields, &roles.kinds);
-    let mut attributes: Vec<(NodeIndex, NodeIndex)> = Vec::new();
+    let attributes = collect_class_attributes(source, facts, roles);
+    if attributes.is_empty() {
+        return;
+    }
     let mut names = NameOccurrences::default();
+    for attribute in &attributes {
+        names.request(source.bytes(&source.nodes[attribute.name]));
+    }
+    names.scan(source);
+    for attribute in attributes {
+        let writers = find_attribute_writers(source, facts, roles, &names, attribute);
+        if !writers.is_empty() {
+            out.push(build_class_attribute_smell(source, roles, attribute, writers.len()));
+        }
+    }
+}
+
+fn collect_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, roles: &SmellNodeRoles) -> Vec<ClassAttribute> {
+    let (fields, kinds) = (roles.fields, &roles.kinds);
+    let mut attributes = Vec::new();
     for (index, node) in source.nodes.iter().enumerate() {
         if roles.role(node.kind) != SmellNodeRole::Assignment || node.is_error() {
             continue;
         }
         let statement = source.nodes[node.parent as usize];
         let class = source.nodes[statement.parent as usize].parent as usize;
-        let (Some(left), Some(right)) =
+        let (Some(name), Some(value)) =
             (source.child_by_field(index, fields.left), source.child_by_field(index, fields.right))
         else {
             continue;
         };
         if kinds.class_definition.is(source.nodes[class].kind)
-            && kinds.identifier.is(source.nodes[left].kind)
-            && is_python_container(source, roles, right)
+            && kinds.identifier.is(source.nodes[name].kind)
+            && is_python_container(source, roles, value)
             && !facts.is_test_at(index)
         {
-            names.request(source.bytes(&source.nodes[left]));
-            attributes.push((left, class));
+            attributes.push(ClassAttribute { name, class });
         }
     }
-    if attributes.is_empty() {
-        return;
-    }
-    names.scan(source);
-    for (name, class) in attributes {
-        let bytes = source.bytes(&source.nodes[name]);
-        let end = source.nodes[class].end_index as usize;
-        let mut changed: Vec<u32> = Vec::new();
-        let mut own = false;
-        for &place in names.occurrences_in(bytes, class, end) {
-            let NameOccurrence::Name(node) = place else { continue };
-            let member = source.nodes[node].parent as usize;
-            let object = source.child_by_field(member, fields.object).map(|object| source.bytes(&source.nodes[object]));
-            if !kinds.attribute.is(source.nodes[member].kind) || !matches!(object, Some(b"self" | b"cls")) {
-                continue;
-            }
-            let parent = source.nodes[source.nodes[member].parent as usize];
-            if roles.role(parent.kind) == SmellNodeRole::Assignment && source.nodes[member].field == fields.left {
-                // Each instance has its own object.
-                own |= object == Some(b"self");
-            } else if is_changed(source, roles, member)
-                && let Some(&function) = facts.innermost_function.get(node)
-                && !changed.contains(&function)
-            {
-                changed.push(function);
-            }
-        }
-        if own || changed.is_empty() {
+    attributes
+}
+
+/// Returns the functions of the class that change an attribute, without repeats. The list is empty if a method assigns
+/// the attribute to `self`: then each instance has its own object.
+fn find_attribute_writers(
+    source: &ParsedFile<'_>,
+    facts: &FileFacts,
+    roles: &SmellNodeRoles,
+    names: &NameOccurrences,
+    attribute: ClassAttribute,
+) -> Vec<u32> {
+    let (fields, kinds) = (roles.fields, &roles.kinds);
+    let bytes = source.bytes(&source.nodes[attribute.name]);
+    let end = source.nodes[attribute.class].end_index as usize;
+    let mut writers: Vec<u32> = Vec::new();
+    for &place in names.occurrences_in(bytes, attribute.class, end) {
+        let NameOccurrence::Name(node) = place else { continue };
+        let member = source.nodes[node].parent as usize;
+        let object = source.child_by_field(member, fields.object).map(|object| source.bytes(&source.nodes[object]));
+        if !kinds.attribute.is(source.nodes[member].kind) || !matches!(object, Some(b"self" | b"cls")) {
             continue;
         }
-        let node = &source.nodes[name];
-        let (attribute, class) = (
-            source.text(node),
-            source.child_by_field(class, fields.name).map_or("", |name| source.text(&source.nodes[name])),
-        );
-        out.push(Smell {
-            kind: Kind::MutableSharedState,
-            priority: Priority::P2,
-            severity: Severity::Medium,
-            confidence: Confidence::Medium,
-            line_start: node.row + 1,
-            line_end: node.end_row + 1,
-            title: format!("class attribute `{class}.{attribute}` is changed through its objects"),
-            explanation: format!(
-                "`{attribute}` is one object for all of `{class}`, and {} of it change it through `self` or `cls`.",
-                text::format_count(changed.len(), "method")
-            ),
-            subject: format!("{class}.{attribute}"),
-            anchor: (node.row + 1, node.row + 1),
-            figure: Some(changed.len() as f64),
-            quote: None,
-            pattern: None,
-            suggestion: None,
-        });
+        let parent = source.nodes[source.nodes[member].parent as usize];
+        if roles.role(parent.kind) == SmellNodeRole::Assignment && source.nodes[member].field == fields.left {
+            if object == Some(b"self") {
+                return Vec::new();
+            }
+        } else if is_changed(source, roles, member)
+            && let Some(&function) = facts.innermost_function.get(node)
+            && !writers.contains(&function)
+        {
+            writers.push(function);
+        }
     }
+    writers
+}
+
+fn build_class_attribute_smell(
+    source: &ParsedFile<'_>,
+    roles: &SmellNodeRoles,
+    attribute: ClassAttribute,
+    writers: usize,
+) -> Smell {
+    let name = source.text(&source.nodes[attribute.name]);
+    let class = source.child_by_field(attribute.class, roles.fields.name);
+    let class = class.map_or("", |name| source.text(&source.nodes[name]));
+    let builder = SmellBuilder {
+        kind: Kind::MutableSharedState,
+        grade: SmellGrade::new(Priority::P2, Severity::Medium, Confidence::Medium),
+        lines: source.node_lines(attribute.name),
+        title: format!("class attribute `{class}.{name}` is changed through its objects"),
+        explanation: format!(
+            "`{name}` is one object for all of `{class}`, and {} of it change it through `self` or `cls`.",
+            text::format_count(writers, "method")
+        ),
+        subject: format!("{class}.{name}"),
+    };
+    builder.build().with_figure(writers as f64)
 }
 
 /// Returns whether a member is changed: `self.x.append(…)`, `self.x[…] = …`, `self.x += …`, `del self.x[…]`.
@@ -283,91 +318,130 @@ fn is_changed(source: &ParsedFile<'_>, roles: &SmellNodeRoles, member: NodeIndex
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_support::{check_samples, find_smells};
     use super::*;
     use crate::reviewers::analyzer::smells::global_variables;
-    use crate::reviewers::analyzer::smells::tests::find_smells;
+
+    const STATE: &str = r#"
+//- a.js
+let x = 0; //~ p3 module state `x` is changed by 2 functions
+const m = new Map(); //~ p3 module state `m` is changed by 2 functions
+const r = [];
+export function f() { x = 1; m.set(1, 2); }
+export function g() { x++; m.delete(1); return r; }
+//- a.js
+const m = new Map();
+export function f() { m.set(1, 2); }
+export function g() { return m.get(1); }
+//- a.ts
+const m: Record<string, string> = {}; //~ p3 module state `m` is changed by 2 functions
+export function f() { m['a'] = ''; }
+export const g = () => { delete m['a']; };
+//- a.py
+cache = {} //~ p3 module state `cache` is changed by 2 functions
+n = 0 //~ p3 module state `n` is changed by 2 functions
+def f(k):
+    cache[k] = 1
+def g():
+    global n
+    cache.clear()
+    n += 1
+def h():
+    global n
+    n = 0
+def i(cache):
+    cache[1] = 2
+//- a.py
+cache = {}
+def f(k):
+    with lock:
+        cache[k] = 1
+def g(k):
+    with _lock:
+        del cache[k]
+//- a.go
+package a
+var m = map[string]int{} //~ p3 module state `m` is changed by 2 functions
+var n int //~ p3 module state `n` is changed by 2 functions
+func F() { m["a"] = 1; n++ }
+func G() { delete(m, "a"); n = 0 }
+//- a.go
+package a
+var m = map[string]int{}
+var mu sync.Mutex
+func F() { mu.Lock(); m["a"] = 1 }
+func G() { mu.Lock(); delete(m, "a") }
+//- A.java
+class A { static int n; static final List<String> l = new ArrayList<>(); void f() { n++; l.add("a"); } void g() { A.n = 0; l.clear(); } synchronized void h() { } }
+//~ p3 static field `n` is changed by 2 functions
+//~ p3 static field `l` is changed by 2 functions
+//- a.cs
+class A { static int n; static readonly List<int> l = new(); void F() { n++; l.Add(1); } void G() { n = 0; l.Clear(); } }
+//~ p3 static field `n` is changed by 2 functions
+//~ p3 static field `l` is changed by 2 functions
+//- a.c
+static int n; //~ p3 module state `n` is changed by 2 functions
+static struct s st; //~ p3 module state `st` is changed by 2 functions
+void f(void) { n = 1; st.a = 1; }
+void g(void) { n++; st.a = 2; }
+//- a.rs
+static mut N: u32 = 0; //~ p2 `static mut` `N` is changed by 2 functions
+fn f() { unsafe { N += 1 } }
+fn g() { unsafe { N = 0 } }
+//- a.rb
+class A
+  @@x = 1 //~ p3 class variable `@@x` is changed by 1 function
+  def f
+    @@x += 1
+  end
+  def g
+    @@y
+  end
+end
+//- a.php
+<?php
+class A { private static $n = 0; function f() { self::$n++; } function g() { self::$n = 0; $n = 1; } }
+//~ p3 static field `n` is changed by 2 functions
+//- a.sh
+n=0 //~ p3 module state `n` is changed by 2 functions
+f() { n=1; }
+g() { n=2; }
+"#;
 
     #[test]
     fn state_that_several_functions_change() {
-        for (path, code, expected) in [
-            (
-                "a.js",
-                "let x = 0;\nconst m = new Map();\nconst r = [];\nexport function f() { x = 1; m.set(1, 2); }\nexport function g() { x++; m.delete(1); return r; }\n",
-                &["x", "m"][..],
-            ),
-            (
-                "a.js",
-                "const m = new Map();\nexport function f() { m.set(1, 2); }\nexport function g() { return m.get(1); }\n",
-                &[],
-            ),
-            (
-                "a.ts",
-                "const m: Record<string, string> = {};\nexport function f() { m['a'] = ''; }\nexport const g = () => { delete m['a']; };\n",
-                &["m"],
-            ),
-            (
-                "a.py",
-                "cache = {}\nn = 0\ndef f(k):\n    cache[k] = 1\ndef g():\n    global n\n    cache.clear()\n    n += 1\ndef h():\n    global n\n    n = 0\ndef i(cache):\n    cache[1] = 2\n",
-                &["cache", "n"],
-            ),
-            (
-                "a.py",
-                "cache = {}\ndef f(k):\n    with lock:\n        cache[k] = 1\ndef g(k):\n    with _lock:\n        del cache[k]\n",
-                &[],
-            ),
-            (
-                "a.go",
-                "package a\nvar m = map[string]int{}\nvar n int\nfunc F() { m[\"a\"] = 1; n++ }\nfunc G() { delete(m, \"a\"); n = 0 }\n",
-                &["m", "n"],
-            ),
-            (
-                "a.go",
-                "package a\nvar m = map[string]int{}\nvar mu sync.Mutex\nfunc F() { mu.Lock(); m[\"a\"] = 1 }\nfunc G() { mu.Lock(); delete(m, \"a\") }\n",
-                &[],
-            ),
-            (
-                "A.java",
-                "class A { static int n; static final List<String> l = new ArrayList<>(); void f() { n++; l.add(\"a\"); } void g() { A.n = 0; l.clear(); } synchronized void h() { } }\n",
-                &["n", "l"],
-            ),
-            (
-                "a.cs",
-                "class A { static int n; static readonly List<int> l = new(); void F() { n++; l.Add(1); } void G() { n = 0; l.Clear(); } }\n",
-                &["n", "l"],
-            ),
-            (
-                "a.c",
-                "static int n;\nstatic struct s st;\nvoid f(void) { n = 1; st.a = 1; }\nvoid g(void) { n++; st.a = 2; }\n",
-                &["n", "st"],
-            ),
-            ("a.rs", "static mut N: u32 = 0;\nfn f() { unsafe { N += 1 } }\nfn g() { unsafe { N = 0 } }\n", &["N"]),
-            ("a.rb", "class A\n  @@x = 1\n  def f\n    @@x += 1\n  end\n  def g\n    @@y\n  end\nend\n", &["@@x"]),
-            (
-                "a.php",
-                "<?php\nclass A { private static $n = 0; function f() { self::$n++; } function g() { self::$n = 0; $n = 1; } }\n",
-                &["n"],
-            ),
-            ("a.sh", "n=0\nf() { n=1; }\ng() { n=2; }\n", &["n"]),
-        ] {
-            let smells = find_smells(Kind::MutableSharedState, path, code, check);
-            let subjects: Vec<&str> = smells.iter().map(|smell| smell.subject.as_str()).collect();
-            assert_eq!(subjects, expected, "{path}:\n{code}");
-            let globals = find_smells(Kind::GlobalVariables, path, code, global_variables::check);
-            assert!(globals.iter().all(|global| !expected.contains(&global.subject.as_str())), "both: {path}:\n{code}");
+        for smell in check_samples(&SMELL, STATE) {
+            assert!(smell.title.contains(&format!("`{}` is changed by", smell.subject)), "{smell:?}");
         }
     }
 
     #[test]
+    fn state_is_not_reported_as_a_global_variable_too() {
+        // The samples without their marks, and so without any global variable.
+        let unmarked = |line: &str| line.split("//~ ").next().unwrap_or_default().to_owned() + "\n";
+        check_samples(&global_variables::SMELL, &STATE.lines().map(unmarked).collect::<String>());
+    }
+
+    #[test]
     fn default_arguments_are_made_once() {
-        for (code, expected) in [
-            ("def f(a, x=[], y={}, z=None, w=()):\n    return x\n", &["default f x", "default f y"][..]),
-            ("def f(x: list = list(), *, y=set()): return x\n", &["default f x", "default f y"]),
-            ("f = lambda x=[]: x\n", &[]),
-        ] {
-            let smells = find_smells(Kind::MutableSharedState, "a.py", code, check);
-            let subjects: Vec<&str> = smells.iter().map(|smell| smell.subject.as_str()).collect();
-            assert_eq!(subjects, expected, "{code}");
-        }
+        let found = check_samples(
+            &SMELL,
+            r#"
+//- a.py
+def f(a, x=[], y={}, z=None, w=()):
+//~ p2 default `x=[]` of `f` is one object for all calls
+//~ p2 default `y={}` of `f` is one object for all calls
+    return x
+//- a.py
+def f(x: list = list(), *, y=set()): return x
+//~ p2 default `x=list()` of `f` is one object for all calls
+//~ p2 default `y=set()` of `f` is one object for all calls
+//- a.py
+f = lambda x=[]: x
+"#,
+        );
+        let subjects: Vec<&str> = found.iter().map(|smell| smell.subject.as_str()).collect();
+        assert_eq!(subjects, ["default f x", "default f y", "default f x", "default f y"]);
     }
 
     #[test]
@@ -387,7 +461,7 @@ mod tests {
             ("def f(x=[]): return x\n", None, None),
             ("def f(\n    x=[],\n):\n    return x\n", None, None),
         ] {
-            let smells = find_smells(Kind::MutableSharedState, "a.py", code, check);
+            let smells = find_smells(&SMELL, "a.py", code);
             let suggestion = smells[0].suggestion.as_ref().expect("a suggestion");
             assert_eq!((suggestion.replacement.as_deref(), suggestion.lines), (expected, lines), "{code}");
         }
@@ -395,17 +469,38 @@ mod tests {
 
     #[test]
     fn attributes_of_a_class_are_one_for_all_objects() {
-        for (code, expected) in [
-            ("class A:\n    x = []\n    def f(self):\n        self.x.append(1)\n", 1),
-            ("class A:\n    x = {}\n    @classmethod\n    def f(cls):\n        cls.x['a'] = 1\n", 1),
-            (
-                "class A:\n    x = []\n    def __init__(self):\n        self.x = []\n    def f(self):\n        self.x.append(1)\n",
-                0,
-            ),
-            ("class A:\n    x = ['a']\n    def f(self):\n        return self.x[0]\n", 0),
-            ("class A:\n    x = 1\n    def f(self):\n        self.x += 1\n", 0),
-        ] {
-            assert_eq!(find_smells(Kind::MutableSharedState, "a.py", code, check).len(), expected, "{code}");
-        }
+        check_samples(
+            &SMELL,
+            r#"
+//- a.py
+class A:
+    x = [] //~ p2 class attribute `A.x` is changed through its objects
+    def f(self):
+        self.x.append(1)
+//- a.py
+class A:
+    x = {} //~ p2 class attribute `A.x` is changed through its objects
+    @classmethod
+    def f(cls):
+        cls.x['a'] = 1
+//- a.py
+class A:
+    x = []
+    def __init__(self):
+        self.x = []
+    def f(self):
+        self.x.append(1)
+//- a.py
+class A:
+    x = ['a']
+    def f(self):
+        return self.x[0]
+//- a.py
+class A:
+    x = 1
+    def f(self):
+        self.x += 1
+"#,
+        );
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Parsing helpers borrow from the file, so that nothing is allocated per node.
 
+use crate::domain::LineRange;
 use crate::syntax::language::Language;
 use crate::syntax::source::{Node, NodeIndex, ParsedFile, field_id};
 
@@ -147,6 +148,12 @@ pub(super) fn capitalize(text: &str) -> String {
 }
 
 impl<'a> ParsedFile<'a> {
+    /// Returns the lines of a node.
+    pub(super) fn node_lines(&self, index: NodeIndex) -> LineRange {
+        let node = &self.nodes[index];
+        LineRange::new(node.row + 1, node.end_row + 1)
+    }
+
     pub(super) fn parent(&self, index: NodeIndex) -> NodeIndex {
         self.nodes[index].parent as usize
     }

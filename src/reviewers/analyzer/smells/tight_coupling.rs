@@ -9,15 +9,29 @@ mod tests;
 
 use serde::Deserialize;
 
-use super::Smell;
 use super::syntax::{SmellFieldIds, has_word, last_identifier};
-use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
-use crate::reviewers::analyzer::limits::{Limits, TightCoupling};
+use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
+use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
+use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::definition::PerLanguage;
-use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::role_map::RoleMap;
 use crate::syntax::source::{NodeIndex, ParsedFile};
+
+/// TIGHT_COUPLING in the registry.
+pub const SMELL: SmellDefinition = SmellDefinition { kind: Kind::TightCoupling, check, growth: GrowthComparison::None };
+
+/// Thresholds of TIGHT_COUPLING: the table `tight_coupling` of `assets/smells.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TightCouplingLimits {
+    pub enabled: bool,
+    pub max_concretes_in_constructor: u32,
+    pub max_relative_depth: u32,
+    pub service_words: Vec<String>,
+    pub value_words: Vec<String>,
+    pub value_types: Vec<String>,
+}
 
 /// Role of a node for coupling.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -59,7 +73,8 @@ struct ConstructedClass<'a> {
 }
 
 /// Reports the tight coupling of a file.
-pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
+    let CheckedFile { source, facts, limits, .. } = *file;
     if facts.is_test_file {
         return;
     }
@@ -98,7 +113,7 @@ pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &
 struct CouplingReader<'a, 's> {
     source: &'s ParsedFile<'a>,
     roles: &'static CouplingRoles,
-    limits: &'s TightCoupling,
+    limits: &'s TightCouplingLimits,
 }
 
 impl<'a> CouplingReader<'a, '_> {
@@ -320,7 +335,10 @@ fn report_constructed_classes(group: &[ConstructedClass<'_>], reader: &CouplingR
     let owner = reader.class_name(first.owner as usize);
     let line = first.row + 1;
     let last = shown.last().map_or(line, |made| made.row + 1);
-    let (priority, severity) = if over { (Priority::P2, Severity::Medium) } else { (Priority::P3, Severity::Low) };
+    let grade = match over {
+        true => SmellGrade::new(Priority::P2, Severity::Medium, Confidence::Medium),
+        false => SmellGrade::new(Priority::P3, Severity::Low, Confidence::Low),
+    };
     let explanation = if over {
         format!(
             "`{owner}` makes {count} concrete classes itself, more than {}: {}; nothing else can be put in their place.",
@@ -333,26 +351,16 @@ fn report_constructed_classes(group: &[ConstructedClass<'_>], reader: &CouplingR
             names.join(", ")
         )
     };
-    out.push(Smell {
+    let builder = SmellBuilder {
         kind: Kind::TightCoupling,
-        priority,
-        severity,
-        confidence: if over { Confidence::Medium } else { Confidence::Low },
-        line_start: line,
-        line_end: last,
+        grade,
+        lines: LineRange::new(line, last),
         title: format!("`{owner}` makes {} itself", names.join(", ")),
         explanation,
         subject: owner.to_owned(),
-        anchor: (line, line),
-        figure: Some(shown.len() as f64),
-        quote: None,
-        pattern: None,
-        suggestion: Some(Suggestion {
-            text: "Take them as arguments of the constructor, by an interface where the language has one.".to_owned(),
-            replacement: None,
-            lines: None,
-        }),
-    });
+    };
+    let advice = "Take them as arguments of the constructor, by an interface where the language has one.";
+    out.push(builder.build().with_figure(shown.len() as f64).with_advice(advice));
 }
 
 fn report_imports(imports: &[(u32, &str, usize)], limits: &Limits, out: &mut Vec<Smell>) {
@@ -362,28 +370,19 @@ fn report_imports(imports: &[(u32, &str, usize)], limits: &Limits, out: &mut Vec
         1 => String::new(),
         count => format!(", and {} more imports of this file do so", count - 1),
     };
-    out.push(Smell {
+    // Extend to the last import, so that a change that adds another one touches these lines.
+    let last = imports.last().map_or(row, |&(last, ..)| last);
+    let builder = SmellBuilder {
         kind: Kind::TightCoupling,
-        priority: Priority::P3,
-        severity: Severity::Low,
-        confidence: Confidence::Medium,
-        line_start: row + 1,
-        // Extend to the last import, so that a change that adds another one touches these lines.
-        line_end: imports.last().map_or(row, |&(last, ..)| last) + 1,
+        grade: SmellGrade::new(Priority::P3, Severity::Low, Confidence::Medium),
+        lines: LineRange::new(row + 1, last + 1),
         title: format!("`{path}` climbs {depth} levels"),
         explanation: format!(
             "The import of `{path}` climbs {depth} levels, more than {}{more}; it breaks when either file moves.",
             limits.tight_coupling.max_relative_depth
         ),
         subject: "relative imports".to_owned(),
-        anchor: (row + 1, row + 1),
-        figure: Some((imports.len() * 100 + deepest) as f64),
-        quote: None,
-        pattern: None,
-        suggestion: Some(Suggestion {
-            text: "Import it by its absolute name, or by an alias of the project's root.".to_owned(),
-            replacement: None,
-            lines: None,
-        }),
-    });
+    };
+    let smell = builder.build().with_figure((imports.len() * 100 + deepest) as f64);
+    out.push(smell.with_advice("Import it by its absolute name, or by an alias of the project's root."));
 }

@@ -5,13 +5,13 @@
 //! - Parameters are reported only if the author decides about the signature: the function is private or called here, is
 //!   never passed as a value, and no later parameter is used.
 
-use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
-use crate::domain::{Confidence, Priority, Severity};
-use crate::reviewers::analyzer::smells::Smell;
+use super::{DeadCodeCollector, LexicalScope, shorten_name};
+use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
+use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::SmellNodeRole;
 use crate::syntax::occurrences::{self, NameOccurrence};
-use crate::syntax::source::NodeIndex;
+use crate::syntax::source::{Node, NodeIndex};
 
 /// A function that may be unused or have unused parameters.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,22 @@ pub(super) struct UnusedFunctionCandidate {
     own_signature: bool,
     /// True if it is called through an object, a class or a namespace.
     is_member: bool,
+}
+
+/// A function with everything that tells who can name it.
+struct DeclaredFunction<'a> {
+    index: NodeIndex,
+    name: &'a [u8],
+    /// Text before the name: modifiers and annotations.
+    head: &'a [u8],
+    parent: &'a Node,
+    scope: Option<&'a LexicalScope>,
+}
+
+impl DeclaredFunction<'_> {
+    fn head_has(&self, word: &str) -> bool {
+        occurrences::has_word(self.head, word)
+    }
 }
 
 impl DeadCodeCollector<'_, '_> {
@@ -83,103 +99,114 @@ impl DeadCodeCollector<'_, '_> {
 
     /// Returns the confidence that only this file can name a function; `None` if other files can.
     fn private_confidence(&self, index: NodeIndex, name: NodeIndex, head: &[u8]) -> Option<Confidence> {
-        let (source, roles, kinds) = (self.source, self.roles, &self.roles.kinds);
-        let bytes = source.bytes(&source.nodes[name]);
-        let node = source.nodes[index];
-        let parent = source.nodes[node.parent as usize];
-        let has = |word| occurrences::has_word(head, word);
-        let scope = self.scopes.last();
+        let source = self.source;
+        let declared = DeclaredFunction {
+            index,
+            name: source.bytes(&source.nodes[name]),
+            head,
+            parent: &source.nodes[source.nodes[index].parent as usize],
+            scope: self.scopes.last(),
+        };
         match source.language {
-            Language::Rust => {
-                let around = scope.map(|scope| &source.nodes[scope.node]);
-                let in_trait = around.is_some_and(|around| {
-                    kinds.trait_item.is(around.kind)
-                        || (kinds.impl_item.is(around.kind)
-                            && occurrences::has_word(impl_header(source.bytes(around)), "for"))
-                });
-                let attributed =
-                    self.prev_named_sibling(index).is_some_and(|before| source.bytes(before).starts_with(b"#["));
-                let allowed = self.scopes.iter().any(|scope| {
-                    self.prev_named_sibling(scope.node).is_some_and(|before| {
-                        let text = source.bytes(before);
-                        text.starts_with(b"#[") && memchr::memmem::find(text, b"allow").is_some()
-                    })
-                });
-                let hidden = !has("pub") && !has("extern") && bytes != b"main" && !in_trait && !attributed && !allowed;
-                hidden.then_some(Confidence::High)
-            }
-            Language::Python => {
-                if kinds.decorated_definition.is(parent.kind) || bytes.ends_with(b"__") {
-                    return None;
-                }
-                match scope {
-                    Some(scope) if scope.is_function => Some(Confidence::High),
-                    Some(_) if bytes.starts_with(b"__") => Some(Confidence::Medium),
-                    _ => None,
-                }
-            }
-            Language::JavaScript | Language::TypeScript | Language::Tsx => {
-                let declared = roles.role(parent.kind) == SmellNodeRole::Declarator;
-                // Arrow functions in variables are reported as unused variables; a method of an object literal is a
-                // value.
-                let in_class = kinds.class_body.is(parent.kind);
-                if declared || (kinds.method_definition.is(node.kind) && !in_class) {
-                    return None;
-                }
-                match scope {
-                    Some(scope) if scope.is_function => {
-                        (!kinds.function_expression.is(node.kind)).then_some(Confidence::High)
-                    }
-                    Some(_) => {
-                        let hidden = bytes.starts_with(b"#") || has("private");
-                        (hidden && !head.contains(&b'@')).then_some(Confidence::Medium)
-                    }
-                    None => {
-                        let exported = kinds.export_statement.is(parent.kind);
-                        let plain = !kinds.function_expression.is(node.kind);
-                        (!exported && plain && !source.path.ends_with(".d.ts")).then_some(Confidence::Medium)
-                    }
-                }
-            }
-            Language::Java => {
-                let serial = bytes.starts_with(b"readObject") || bytes.starts_with(b"writeObject");
-                let resolves = matches!(bytes, b"readResolve" | b"writeReplace");
-                (has("private") && !head.contains(&b'@') && !serial && !resolves).then_some(Confidence::High)
-            }
-            Language::CSharp => {
-                let class = scope.map(|scope| source.bytes(&source.nodes[scope.node]))?;
-                let class_head = &class[..memchr::memchr(b'{', class).unwrap_or(class.len())];
-                let whole = !occurrences::has_word(class_head, "partial");
-                // A framework may call the methods of a class with a base by name.
-                let confidence = if class_head.contains(&b':') { Confidence::Low } else { Confidence::High };
-                (has("private") && whole && !head.contains(&b'[')).then_some(confidence)
-            }
-            Language::Php => {
-                (has("private") && !bytes.starts_with(b"__") && memchr::memmem::find(head, b"#[").is_none())
-                    .then_some(Confidence::Medium)
-            }
-            Language::C | Language::Cpp => {
-                let is_header =
-                    matches!(source.path.rsplit('.').next(), Some("h" | "hh" | "hpp" | "hxx" | "inl" | "ipp"));
-                let marked = ["inline", "__attribute__", "unused", "constructor", "UNUSED", "used"]
-                    .iter()
-                    .any(|word| memchr::memmem::find(head, word.as_bytes()).is_some());
-                let in_class = scope.is_some_and(|scope| {
-                    !scope.is_function && !source.bytes(&source.nodes[scope.node]).starts_with(b"namespace")
-                });
-                (has("static") && !is_header && !marked && !in_class).then_some(Confidence::High)
-            }
-            Language::Ruby => {
-                let inline = kinds.call.is(source.nodes[parent.parent as usize].kind)
-                    && source.bytes(&source.nodes[parent.parent as usize]).starts_with(b"private ");
-                let class = scope.filter(|scope| !scope.is_function)?;
-                // The parent of a class, or the user of a module, may call its methods.
-                let alone = kinds.class.is(source.nodes[class.node].kind)
-                    && source.child_by_field(class.node, self.roles.fields.superclass).is_none();
-                ((class.private || inline) && alone).then_some(Confidence::Low)
-            }
+            Language::Rust => self.is_private_rust(&declared).then_some(Confidence::High),
+            Language::Python => self.private_confidence_python(&declared),
+            Language::JavaScript | Language::TypeScript | Language::Tsx => self.private_confidence_script(&declared),
+            Language::Java => is_private_java(&declared).then_some(Confidence::High),
+            Language::CSharp => self.private_confidence_csharp(&declared),
+            Language::Php => is_private_php(&declared).then_some(Confidence::Medium),
+            Language::C | Language::Cpp => self.is_private_c(&declared).then_some(Confidence::High),
+            Language::Ruby => self.is_private_ruby(&declared).then_some(Confidence::Low),
             Language::Go | Language::Bash => None,
         }
+    }
+
+    fn is_private_rust(&self, declared: &DeclaredFunction<'_>) -> bool {
+        let (source, kinds) = (self.source, &self.roles.kinds);
+        let around = declared.scope.map(|scope| &source.nodes[scope.node]);
+        let in_trait = around.is_some_and(|around| {
+            kinds.trait_item.is(around.kind)
+                || (kinds.impl_item.is(around.kind) && occurrences::has_word(impl_header(source.bytes(around)), "for"))
+        });
+        let attribute_before = |node| {
+            self.prev_named_sibling(node).map(|before| source.bytes(before)).filter(|text| text.starts_with(b"#["))
+        };
+        let allowed = self.scopes.iter().any(|scope| {
+            attribute_before(scope.node).is_some_and(|text| memchr::memmem::find(text, b"allow").is_some())
+        });
+        !declared.head_has("pub")
+            && !declared.head_has("extern")
+            && declared.name != b"main"
+            && !in_trait
+            && attribute_before(declared.index).is_none()
+            && !allowed
+    }
+
+    fn private_confidence_python(&self, declared: &DeclaredFunction<'_>) -> Option<Confidence> {
+        if self.roles.kinds.decorated_definition.is(declared.parent.kind) || declared.name.ends_with(b"__") {
+            return None;
+        }
+        match declared.scope {
+            Some(scope) if scope.is_function => Some(Confidence::High),
+            Some(_) if declared.name.starts_with(b"__") => Some(Confidence::Medium),
+            _ => None,
+        }
+    }
+
+    fn private_confidence_script(&self, declared: &DeclaredFunction<'_>) -> Option<Confidence> {
+        let kinds = &self.roles.kinds;
+        let kind = self.source.nodes[declared.index].kind;
+        // Arrow functions in variables are reported as unused variables; a method of an object literal is a value.
+        let is_variable = self.roles.role(declared.parent.kind) == SmellNodeRole::Declarator;
+        let in_class = kinds.class_body.is(declared.parent.kind);
+        if is_variable || (kinds.method_definition.is(kind) && !in_class) {
+            return None;
+        }
+        let is_declaration = !kinds.function_expression.is(kind);
+        match declared.scope {
+            Some(scope) if scope.is_function => is_declaration.then_some(Confidence::High),
+            Some(_) => {
+                let hidden = declared.name.starts_with(b"#") || declared.head_has("private");
+                (hidden && !declared.head.contains(&b'@')).then_some(Confidence::Medium)
+            }
+            None => {
+                let exported = kinds.export_statement.is(declared.parent.kind);
+                (!exported && is_declaration && !self.source.path.ends_with(".d.ts")).then_some(Confidence::Medium)
+            }
+        }
+    }
+
+    fn private_confidence_csharp(&self, declared: &DeclaredFunction<'_>) -> Option<Confidence> {
+        let class = declared.scope.map(|scope| self.source.bytes(&self.source.nodes[scope.node]))?;
+        let class_head = &class[..memchr::memchr(b'{', class).unwrap_or(class.len())];
+        let whole = !occurrences::has_word(class_head, "partial");
+        // A framework may call the methods of a class with a base by name.
+        let confidence = if class_head.contains(&b':') { Confidence::Low } else { Confidence::High };
+        (declared.head_has("private") && whole && !declared.head.contains(&b'[')).then_some(confidence)
+    }
+
+    fn is_private_c(&self, declared: &DeclaredFunction<'_>) -> bool {
+        let source = self.source;
+        let is_header = matches!(source.path.rsplit('.').next(), Some("h" | "hh" | "hpp" | "hxx" | "inl" | "ipp"));
+        let marked = ["inline", "__attribute__", "unused", "constructor", "UNUSED", "used"]
+            .iter()
+            .any(|word| memchr::memmem::find(declared.head, word.as_bytes()).is_some());
+        let in_class = declared.scope.is_some_and(|scope| {
+            !scope.is_function && !source.bytes(&source.nodes[scope.node]).starts_with(b"namespace")
+        });
+        declared.head_has("static") && !is_header && !marked && !in_class
+    }
+
+    fn is_private_ruby(&self, declared: &DeclaredFunction<'_>) -> bool {
+        let (source, kinds) = (self.source, &self.roles.kinds);
+        let around = &source.nodes[declared.parent.parent as usize];
+        let inline = kinds.call.is(around.kind) && source.bytes(around).starts_with(b"private ");
+        // The parent of a class, or the user of a module, may call its methods.
+        let is_alone = |class: &LexicalScope| {
+            kinds.class.is(source.nodes[class.node].kind)
+                && source.child_by_field(class.node, self.roles.fields.superclass).is_none()
+        };
+        let class = declared.scope.filter(|scope| !scope.is_function);
+        class.is_some_and(|class| (class.private || inline) && is_alone(class))
     }
 
     /// Returns whether nothing else determines the parameters of a function.
@@ -313,14 +340,13 @@ impl DeadCodeCollector<'_, '_> {
         {
             return false;
         }
-        let has_errors = !self.errors.is_empty();
+        let confidence = if self.errors.is_empty() { confidence } else { Confidence::Low };
         let name = source.text(&source.nodes[candidate.name]);
         let lines = node.end_row - node.row + 1;
-        let mut smell = DeadCodeSmell {
-            node: candidate.name,
-            priority: Priority::P3,
-            severity: Severity::Medium,
-            confidence: if has_errors { Confidence::Low } else { confidence },
+        let builder = SmellBuilder {
+            kind: Kind::DeadCode,
+            grade: SmellGrade::new(Priority::P3, Severity::Medium, confidence),
+            lines: LineRange::new(source.nodes[candidate.name].row + 1, node.end_row + 1),
             title: format!("unused function `{}`", shorten_name(name)),
             explanation: format!(
                 "`{}` ({}) can only be used in this file, and no other place of it mentions it.",
@@ -328,11 +354,8 @@ impl DeadCodeCollector<'_, '_> {
                 crate::domain::text::format_count(lines as usize, "line")
             ),
             subject: format!("function {name}"),
-            suggestion: None,
-        }
-        .into_smell(source);
-        smell.line_end = node.end_row + 1;
-        out.push(smell);
+        };
+        out.push(builder.build());
         true
     }
 
@@ -390,11 +413,10 @@ impl DeadCodeCollector<'_, '_> {
             }
             let (text, function) = (source.text(&source.nodes[name]), source.text(&source.nodes[candidate.name]));
             out.push(
-                DeadCodeSmell {
-                    node: name,
-                    priority: Priority::P3,
-                    severity: Severity::Low,
-                    confidence: Confidence::Medium,
+                SmellBuilder {
+                    kind: Kind::DeadCode,
+                    grade: SmellGrade::new(Priority::P3, Severity::Low, Confidence::Medium),
+                    lines: source.node_lines(name),
                     title: format!("unused parameter `{}` of `{}`", shorten_name(text), shorten_name(function)),
                     explanation: format!(
                         "`{}` never mentions its parameter `{}`, and {} a value.",
@@ -407,9 +429,8 @@ impl DeadCodeCollector<'_, '_> {
                         }
                     ),
                     subject: format!("parameter {function} {text}"),
-                    suggestion: None,
                 }
-                .into_smell(source),
+                .build(),
             );
         }
     }
@@ -430,6 +451,20 @@ impl DeadCodeCollector<'_, '_> {
         }
         statements(body).count() <= 1 && source.nodes[body].end_index as usize - body < 40
     }
+}
+
+fn is_private_java(declared: &DeclaredFunction<'_>) -> bool {
+    // Serialization calls these methods by name.
+    let is_serial = declared.name.starts_with(b"readObject")
+        || declared.name.starts_with(b"writeObject")
+        || matches!(declared.name, b"readResolve" | b"writeReplace");
+    declared.head_has("private") && !declared.head.contains(&b'@') && !is_serial
+}
+
+fn is_private_php(declared: &DeclaredFunction<'_>) -> bool {
+    declared.head_has("private")
+        && !declared.name.starts_with(b"__")
+        && memchr::memmem::find(declared.head, b"#[").is_none()
 }
 
 /// Returns the text of an `impl` up to its body.

@@ -2,9 +2,9 @@
 //!
 //! Imports that may be needed without a mention are left out: side effects, re-exports, traits, C# namespaces.
 
-use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
-use crate::domain::{Confidence, Priority, Severity, Suggestion, text};
-use crate::reviewers::analyzer::smells::Smell;
+use super::{DeadCodeCollector, shorten_name};
+use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion, text};
+use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
 use crate::syntax::occurrences::{self, NameOccurrence};
 use crate::syntax::source::NodeIndex;
@@ -347,11 +347,10 @@ impl DeadCodeCollector<'_, '_> {
                 names.join(", ")
             };
             let is_whole = unused.len() == group.len();
-            let smell = DeadCodeSmell {
-                node: first.statement,
-                priority: Priority::P3,
-                severity: Severity::Low,
-                confidence,
+            let builder = SmellBuilder {
+                kind: Kind::DeadCode,
+                grade: SmellGrade::new(Priority::P3, Severity::Low, confidence),
+                lines: source.node_lines(first.statement),
                 title: format!("unused import {list}"),
                 explanation: format!(
                     "{list} {} imported here and {} no other place of the file.",
@@ -359,11 +358,11 @@ impl DeadCodeCollector<'_, '_> {
                     if names.len() == 1 { "stands in" } else { "stand in" },
                 ),
                 subject: format!("import {}", subject.join(" ")),
-                suggestion: Some(self.suggest_import_removal(first, confidence, is_whole, &list)),
             };
-            let mut smell = smell.into_smell(source);
+            let suggestion = self.suggest_import_removal(first, confidence, is_whole, &list);
+            let mut smell = builder.build().with_suggestion(Some(suggestion));
             if names.len() > 1 {
-                smell.figure = Some(names.len() as f64);
+                smell = smell.with_figure(names.len() as f64);
                 smell.explanation = smell
                     .explanation
                     .replace("are imported", &format!("are {} imported", text::format_count(names.len(), "name")));

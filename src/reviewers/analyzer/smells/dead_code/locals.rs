@@ -1,8 +1,8 @@
 //! Finds unused locals: variables that are declared, perhaps assigned, and mentioned nowhere else in their function.
 
-use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
-use crate::domain::{Confidence, Priority, Severity};
-use crate::reviewers::analyzer::smells::Smell;
+use super::{DeadCodeCollector, shorten_name};
+use crate::domain::{Confidence, Kind, Priority, Severity};
+use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::SmellNodeRole;
 use crate::syntax::occurrences::{self, NameOccurrence};
@@ -300,17 +300,15 @@ impl DeadCodeCollector<'_, '_> {
             let place =
                 if function.is_empty() { "the file".to_owned() } else { format!("`{}`", shorten_name(function)) };
             out.push(
-                DeadCodeSmell {
-                    node: local.name,
-                    priority: Priority::P3,
-                    severity: Severity::Low,
-                    confidence,
+                SmellBuilder {
+                    kind: Kind::DeadCode,
+                    grade: SmellGrade::new(Priority::P3, Severity::Low, confidence),
+                    lines: source.node_lines(local.name),
                     title: format!("unused variable `{}`", shorten_name(name)),
                     explanation: format!("`{}` is set and stands nowhere else in {place}.", shorten_name(name)),
                     subject: format!("local {function} {name}"),
-                    suggestion: None,
                 }
-                .into_smell(source),
+                .build(),
             );
         }
     }

@@ -10,8 +10,10 @@ mod imports;
 mod locals;
 mod reachability;
 
-use super::Smell;
-use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion};
+use serde::Deserialize;
+
+use super::{CheckedFile, GrowthComparison, Smell, SmellDefinition};
+use crate::domain::{Kind, LineRange};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
@@ -19,8 +21,25 @@ use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::occurrences::NameOccurrences;
 use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
+/// DEAD_CODE in the registry.
+pub const SMELL: SmellDefinition = SmellDefinition { kind: Kind::DeadCode, check, growth: GrowthComparison::None };
+
+/// Thresholds of DEAD_CODE: the table `dead_code` of `assets/smells.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeadCodeLimits {
+    pub enabled: bool,
+    pub unused_imports: bool,
+    pub unused_locals: bool,
+    pub unused_parameters: bool,
+    pub unused_private_functions: bool,
+    pub unreachable_statements: bool,
+    pub constant_conditions: bool,
+}
+
 /// Reports the dead code of a file.
-pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
+    let CheckedFile { source, facts, limits, .. } = *file;
     let mut walk = DeadCodeCollector::new(source, facts, limits);
     walk.collect();
     walk.names.scan(source);
@@ -199,41 +218,6 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
             self.has_child_modules();
         }
         self.report_functions(out);
-    }
-}
-
-/// The parts of a dead-code smell that differ between findings.
-struct DeadCodeSmell {
-    node: NodeIndex,
-    priority: Priority,
-    severity: Severity,
-    confidence: Confidence,
-    title: String,
-    explanation: String,
-    subject: String,
-    suggestion: Option<Suggestion>,
-}
-
-impl DeadCodeSmell {
-    fn into_smell(self, source: &ParsedFile<'_>) -> Smell {
-        let node = &source.nodes[self.node];
-        let lines = LineRange::new(node.row + 1, node.end_row + 1);
-        Smell {
-            kind: Kind::DeadCode,
-            priority: self.priority,
-            severity: self.severity,
-            confidence: self.confidence,
-            line_start: lines.start,
-            line_end: lines.end,
-            title: self.title,
-            explanation: self.explanation,
-            subject: self.subject,
-            anchor: (lines.start, lines.start),
-            figure: None,
-            quote: None,
-            pattern: None,
-            suggestion: self.suggestion,
-        }
     }
 }
 

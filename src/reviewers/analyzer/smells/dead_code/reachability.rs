@@ -1,7 +1,8 @@
 //! Finds unreachable statements and constant conditions.
 
-use super::{DeadCodeCollector, DeadCodeSmell, shorten_name};
-use crate::domain::{Confidence, Priority, Severity, Suggestion};
+use super::{DeadCodeCollector, shorten_name};
+use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion};
+use crate::reviewers::analyzer::smells::{SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::SmellNodeRole;
 use crate::syntax::occurrences;
@@ -66,22 +67,16 @@ impl DeadCodeCollector<'_, '_> {
         let word = source.bytes(node).split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').next();
         let word = word.and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("return");
         let text = source.text(sibling).lines().next().unwrap_or_default().trim();
-        self.flow.push(
-            DeadCodeSmell {
-                node: dead,
-                priority: Priority::P2,
-                severity: Severity::Medium,
-                confidence: if source.language == Language::Bash { Confidence::Medium } else { Confidence::High },
-                title: format!("`{}` is never reached", shorten_name(text)),
-                explanation: format!(
-                    "The `{word}` in line {} ends the block before this statement can run.",
-                    node.row + 1
-                ),
-                subject: format!("unreachable {}", crate::domain::text::normalize_code(text)),
-                suggestion: self.suggest_removal(dead, node.end_row, end),
-            }
-            .into_smell(source),
-        );
+        let confidence = if source.language == Language::Bash { Confidence::Medium } else { Confidence::High };
+        let builder = SmellBuilder {
+            kind: Kind::DeadCode,
+            grade: SmellGrade::new(Priority::P2, Severity::Medium, confidence),
+            lines: source.node_lines(dead),
+            title: format!("`{}` is never reached", shorten_name(text)),
+            explanation: format!("The `{word}` in line {} ends the block before this statement can run.", node.row + 1),
+            subject: format!("unreachable {}", crate::domain::text::normalize_code(text)),
+        };
+        self.flow.push(builder.build().with_suggestion(self.suggest_removal(dead, node.end_row, end)));
     }
 
     /// Suggests to remove the statement. `None` unless that is certain to be correct: the statement only calls
@@ -212,11 +207,12 @@ impl DeadCodeCollector<'_, '_> {
         }
         let value = source.text(node);
         let line = source.text(&source.nodes[index]).lines().next().unwrap_or_default().trim();
-        let mut smell = DeadCodeSmell {
-            node: condition,
-            priority: Priority::P3,
-            severity: Severity::Medium,
-            confidence: if is_test { Confidence::Low } else { Confidence::High },
+        let confidence = if is_test { Confidence::Low } else { Confidence::High };
+        let first = source.nodes[index].row + 1;
+        let builder = SmellBuilder {
+            kind: Kind::DeadCode,
+            grade: SmellGrade::new(Priority::P3, Severity::Medium, confidence),
+            lines: LineRange::new(first, (node.end_row + 1).max(first)),
             title: format!("the condition of `{}` is always `{value}`", shorten_name(line)),
             explanation: format!(
                 "The condition is the literal `{value}`: {}.",
@@ -227,13 +223,8 @@ impl DeadCodeCollector<'_, '_> {
                 }
             ),
             subject: format!("constant condition {}", crate::domain::text::normalize_code(line)),
-            suggestion: None,
-        }
-        .into_smell(source);
-        smell.line_start = source.nodes[index].row + 1;
-        smell.anchor = (smell.line_start, smell.line_start);
-        smell.line_end = smell.line_end.max(smell.line_start);
-        self.flow.push(smell);
+        };
+        self.flow.push(builder.build());
     }
 
     /// Returns whether a node is the clause in which C++ wraps a condition.

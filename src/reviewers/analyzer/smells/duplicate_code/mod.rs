@@ -16,17 +16,38 @@ pub mod search;
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use self::indexed_line_ranges::IndexedLineRanges;
 use self::lexer::CloneToken;
 use self::matching::{CloneMatch, CloneRules, CloneSimilarity};
-use super::Smell;
+use super::{CheckedFile, GrowthComparison, InFileClones, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, text};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::{FileFacts, Function};
 use crate::syntax::source::ParsedFile;
 
+/// DUPLICATE_CODE in the registry.
+pub const SMELL: SmellDefinition = SmellDefinition { kind: Kind::DuplicateCode, check, growth: GrowthComparison::None };
+
+/// Thresholds of DUPLICATE_CODE: the table `duplicate_code` of `assets/smells.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DuplicateCodeLimits {
+    pub enabled: bool,
+    pub min_tokens: u32,
+    pub min_lines: u32,
+    pub high_similarity: u32,
+    pub medium_similarity: u32,
+    pub low_similarity: u32,
+}
+
 /// Reports copies within one file at the later place; the smell names the earlier one.
-pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
+    let CheckedFile { source, facts, limits, .. } = *file;
+    if file.in_file_clones == InFileClones::Ignored {
+        return;
+    }
     let tokens = lexer::tokenize(source.language, source.text);
     let rules = CloneRules::from_limits(limits);
     if tokens.len() < 2 * rules.min_tokens as usize {
@@ -214,13 +235,10 @@ impl<'a> ReportingFile<'a> {
             0 => String::new(),
             n => format!(" (and {n} more {})", if n == 1 { "place" } else { "places" }),
         };
-        Smell {
+        let builder = SmellBuilder {
             kind: Kind::DuplicateCode,
-            priority,
-            severity,
-            confidence,
-            line_start: here.start,
-            line_end: here.end,
+            grade: SmellGrade::new(priority, severity, confidence),
+            lines: *here,
             title: format!("{} repeat {place}, {like}", text::format_count(lines as usize, "line")),
             explanation: format!(
                 "The {tokens} tokens of lines {}-{} also stand in {place}{also}; {} % are the same to the letter (limit {} \
@@ -237,12 +255,8 @@ impl<'a> ReportingFile<'a> {
                 if found.there_path == self.path { "" } else { &found.there_path },
                 there_name.unwrap_or_default()
             ),
-            anchor: (here.start, here.end.min(here.start + 2)),
-            figure: None,
-            quote: None,
-            pattern: None,
-            suggestion: None,
-        }
+        };
+        builder.build().with_anchor((here.start, here.end.min(here.start + 2)))
     }
 }
 

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::super::test_support::{check_samples, find_smells};
 use super::search::{ChangedFile, CloneSearch, FingerprintSource, file_fingerprints};
 use super::*;
 use crate::git::TreeFile;
@@ -79,50 +80,35 @@ fn rename_identifiers(code: &str) -> String {
     code.replace("sum", "amount").replace("item", "entry").replace("price", "cost").replace("otal", "allOfIt")
 }
 
-fn find_smells(language: Language, path: &str, text: &str) -> Vec<Smell> {
-    let mut parsers = Parsers::default();
-    let source = parsers.parse(path, language, text.as_bytes()).expect("parses");
-    let mut out = Vec::new();
-    check(&source, &FileFacts::from_parsed(&source), &Limits::default(), &mut out);
-    out
-}
-
 #[test]
 fn a_copy_in_one_file_is_found_in_every_language() {
-    for (language, path, code) in FUNCTIONS {
-        let between = "\n\n\n";
-        let second = code.trim_start_matches("<?php\n");
-        let smells = find_smells(language, path, &format!("{code}{between}{second}"));
-        assert_eq!(smells.len(), 1, "{language:?} {smells:#?}");
-        assert_eq!((smells[0].severity, smells[0].kind), (Severity::High, Kind::DuplicateCode), "{language:?}");
-        assert!(smells[0].title.contains(&format!("{path}:")), "{}", smells[0].title);
-        assert!(smells[0].line_start as usize > code.lines().count(), "{language:?} {smells:?}");
+    for (_, path, code) in FUNCTIONS {
+        let copy = code.trim_start_matches("<?php\n");
+        let (last, lines) = (code.lines().count(), copy.lines().count());
+        let first = last + 1 - lines;
+        let (head, body) = copy.split_once('\n').expect("several lines");
+        let mark = format!("//~ p2 {lines} lines repeat {path}:{first}-{last}, to the letter");
+        let found = check_samples(&SMELL, &format!("//- {path}\n{code}\n\n\n{head}\n{mark}\n{body}"));
+        assert_eq!(found[0].severity, Severity::High, "{path}");
 
-        let smells = find_smells(language, path, &format!("{code}{between}{}", rename_identifiers(second)));
-        assert_eq!(smells.len(), 1, "renamed {language:?} {smells:#?}");
-        assert!(smells[0].severity < Severity::High, "{language:?} {smells:?}");
-        assert_eq!(find_smells(language, path, code), [], "alone {language:?}");
+        let found = find_smells(&SMELL, path, format!("{code}\n\n\n{}", rename_identifiers(copy)));
+        let places: Vec<_> = found.iter().map(|smell| (smell.line_start as usize, smell.line_end as usize)).collect();
+        assert_eq!(places, [(last + 4, last + 3 + lines)], "renamed {path} {found:#?}");
+        assert!(found[0].severity < Severity::High, "{path} {found:?}");
+        check_samples(&SMELL, &format!("//- {path}\n{code}"));
     }
 }
 
 #[test]
 fn repetition_that_is_no_copy() {
-    for (path, language, text) in [
-        ("a.py", Language::Python, (0..60).map(|n| format!("import module{n}.part as name{n}\n")).collect::<String>()),
-        (
-            "a.js",
-            Language::JavaScript,
-            format!("const t = [{}];\n", "  { name: 'x', value: 1, other: y },\n".repeat(40)),
-        ),
-        ("A.java", Language::Java, (0..20).map(|n| format!("public int getA{n}() {{\n  return a{n};\n}}\n")).collect()),
-        (
-            "a.c",
-            Language::C,
-            "/* This is free software; you may copy it, change it, sell it and give it away. */\n".repeat(30),
-        ),
-        ("a.go", Language::Go, (0..30).map(|n| format!("\tcase {n}:\n\t\treturn \"x{n}\"\n")).collect()),
+    for (path, text) in [
+        ("a.py", (0..60).map(|n| format!("import module{n}.part as name{n}\n")).collect::<String>()),
+        ("a.js", format!("const t = [{}];\n", "  { name: 'x', value: 1, other: y },\n".repeat(40))),
+        ("A.java", (0..20).map(|n| format!("public int getA{n}() {{\n  return a{n};\n}}\n")).collect()),
+        ("a.c", "/* This is free software; you may copy it, change it, sell it and give it away. */\n".repeat(30)),
+        ("a.go", (0..30).map(|n| format!("\tcase {n}:\n\t\treturn \"x{n}\"\n")).collect()),
     ] {
-        assert_eq!(find_smells(language, path, &text), [], "{path}");
+        assert_eq!(find_smells(&SMELL, path, &text), [], "{path}");
     }
 }
 
@@ -285,10 +271,10 @@ fn only_what_the_change_adds_is_a_copy() {
 
 #[test]
 fn tests_may_repeat_themselves_more() {
-    let (language, _, code) = FUNCTIONS[1];
+    let (_, _, code) = FUNCTIONS[1];
     let text = format!("{code}\n\n{code}");
-    assert_eq!(find_smells(language, "tests/test_a.py", &text), []);
-    assert_eq!(find_smells(language, "src/a.py", &text).len(), 1);
+    assert_eq!(find_smells(&SMELL, "tests/test_a.py", &text), []);
+    assert_eq!(find_smells(&SMELL, "src/a.py", &text).len(), 1);
 }
 
 #[test]
@@ -319,7 +305,7 @@ fn two_old_copies_that_are_edited_alike_are_not_new() {
 fn a_signature_is_no_copy() {
     let head = "def f(\n    self,\n    a: str | None = None,\n    b: t.Mapping[str, str] | None = 'x',\n    c: bool = False,\n    \
                 d: os.PathLike[str] = None,\n    e: str | None = None,\n    g: bool = True,\n    h: int = 1,\n) -> None:\n    self.a = a\n";
-    assert_eq!(find_smells(Language::Python, "a.py", &format!("{head}    x()\n\n{head}    y()\n")), []);
+    assert_eq!(find_smells(&SMELL, "a.py", format!("{head}    x()\n\n{head}    y()\n")), []);
 }
 
 /// Reference implementation of [`merge_overlapping`], which compares every copy with every kept one.
@@ -368,7 +354,7 @@ proptest! {
 
 #[test]
 fn a_block_that_is_copied_very_often_is_reported_once_per_place() {
-    let (language, path, code) = FUNCTIONS[5];
+    let (_, path, code) = FUNCTIONS[5];
     let many = code.repeat(2_000);
     let lines = LineRange::new(1, code.lines().count() as u32);
     let files = [(path, code.to_owned()), ("p/many.go", many.clone())];
@@ -376,5 +362,5 @@ fn a_block_that_is_copied_very_often_is_reported_once_per_place() {
     assert_eq!(report.smells.len(), 1);
     assert!(report.smells[0].1.explanation.contains("(and 1999 more places)"), "{}", report.smells[0].1.explanation);
     // Within a file, code that repeats so often is an idiom.
-    assert_eq!(find_smells(language, path, &many), []);
+    assert_eq!(find_smells(&SMELL, path, &many), []);
 }

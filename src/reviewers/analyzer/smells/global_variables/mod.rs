@@ -8,23 +8,39 @@
 pub(super) mod declarations;
 pub(super) mod module_variables;
 
+use serde::Deserialize;
+
 use self::module_variables::{ModuleVariable, ModuleVariableKind};
-use super::Smell;
+use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, Priority, Severity, text};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::source::ParsedFile;
 
+/// GLOBAL_VARIABLES in the registry.
+pub const SMELL: SmellDefinition =
+    SmellDefinition { kind: Kind::GlobalVariables, check, growth: GrowthComparison::None };
+
+/// Thresholds of GLOBAL_VARIABLES: the table `global_variables` of `assets/smells.toml`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GlobalVariablesLimits {
+    pub enabled: bool,
+    pub min_functions: u32,
+    pub medium_functions: u32,
+    pub high_functions: u32,
+}
+
 /// Reports the global variables of a file.
-pub fn check(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, out: &mut Vec<Smell>) {
+fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
+    let CheckedFile { source, facts, limits, .. } = *file;
     for state in module_variables::collect(source, facts).iter().filter(|state| state.is_global(limits)) {
         out.push(build_smell(source, facts, limits, state));
     }
 }
 
 fn build_smell(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, state: &ModuleVariable) -> Smell {
-    let node = &source.nodes[state.name];
-    let name = source.text(node);
+    let name = source.text(&source.nodes[state.name]);
     let limit = &limits.global_variables;
     let touched = state.touched_by.len() as u32;
     let (priority, severity) = match touched {
@@ -42,13 +58,14 @@ fn build_smell(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, stat
         }
     };
     let changes = if writer.is_empty() { String::new() } else { format!(", {writer} changes it") };
-    Smell {
+    let confidence = match state.kind {
+        ModuleVariableKind::StaticMut => Confidence::High,
+        _ => Confidence::Medium,
+    };
+    let builder = SmellBuilder {
         kind: Kind::GlobalVariables,
-        priority,
-        severity,
-        confidence: if state.kind == ModuleVariableKind::StaticMut { Confidence::High } else { Confidence::Medium },
-        line_start: node.row + 1,
-        line_end: node.end_row + 1,
+        grade: SmellGrade::new(priority, severity, confidence),
+        lines: source.node_lines(state.name),
         title: format!("{what} `{name}`, touched by {}", text::format_count(touched as usize, "function")),
         explanation: format!(
             "{} of this file {} `{name}`{changes}: {why}.",
@@ -56,12 +73,8 @@ fn build_smell(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, stat
             if touched == 1 { "touches" } else { "touch" }
         ),
         subject: name.to_owned(),
-        anchor: (node.row + 1, node.row + 1),
-        figure: Some(f64::from(touched)),
-        quote: None,
-        pattern: None,
-        suggestion: None,
-    }
+    };
+    builder.build().with_figure(f64::from(touched))
 }
 
 /// Lists the functions that change a variable, for a sentence: up to three names, or two names and the number of the
@@ -82,74 +95,137 @@ pub(super) fn writer_names(facts: &FileFacts, state: &ModuleVariable) -> String 
 
 #[cfg(test)]
 mod tests {
+    use super::super::test_support::check_samples;
     use super::*;
-    use crate::reviewers::analyzer::smells::tests::find_smells;
+
+    #[test]
+    fn globals_of_scripts_that_a_function_changes() {
+        let found = check_samples(
+            &SMELL,
+            r#"
+//- a.js
+let x = 0; //~ p3 mutable global `x`, touched by 2 functions
+export function f() { x = 1; }
+export function g() { return x; }
+//- a.js
+let x = 0;
+const y = 1;
+export function f() { let x; x = 2; return y; }
+//- a.ts
+let cache: string | undefined;
+export function f(cache: string) { cache = ''; }
+//- a.ts
+export let cache: string | undefined; //~ p3 mutable global `cache`, touched by 1 function
+export function f() { cache = ''; }
+//- a.py
+x = None //~ p3 mutable global `x`, touched by 1 function
+y = 0
+def f():
+    global x
+    x = 1
+def g():
+    y = 2
+    return y
+//- a.py
+LIMIT = 10
+def f():
+    return LIMIT
+//- a.rb
+$x = 1 //~ p3 global variable `$x`, touched by 1 function
+$stdout = nil
+def f
+  $x = 2
+end
+//- a.php
+<?php
+$g = 1;
+function f() { global $g; $g = 2; } //~ p3 global variable `g`, touched by 1 function
+function h() { $g = 3; return $g; }
+//- a.sh
+n=0 //~ p3 mutable global `n`, touched by 1 function
+m=1
+f() { n=1; local m=2; echo $m; }
+//- tests/a.js
+let x = 0;
+export function f() { x = 1; }
+"#,
+        );
+        for smell in found {
+            assert!(smell.title.contains(&format!("`{}`, touched by", smell.subject)), "{smell:?}");
+        }
+    }
 
     #[test]
     fn globals_that_a_function_changes() {
-        for (path, code, expected) in [
-            ("a.js", "let x = 0;\nexport function f() { x = 1; }\nexport function g() { return x; }\n", &["x"][..]),
-            ("a.js", "let x = 0;\nconst y = 1;\nexport function f() { let x; x = 2; return y; }\n", &[]),
-            ("a.ts", "let cache: string | undefined;\nexport function f(cache: string) { cache = ''; }\n", &[]),
-            ("a.ts", "export let cache: string | undefined;\nexport function f() { cache = ''; }\n", &["cache"]),
-            ("a.py", "x = None\ny = 0\ndef f():\n    global x\n    x = 1\ndef g():\n    y = 2\n    return y\n", &["x"]),
-            ("a.py", "LIMIT = 10\ndef f():\n    return LIMIT\n", &[]),
-            (
-                "a.go",
-                "package a\nvar x, y = 1, 2\nvar ErrA = errors.New(\"a\")\nfunc F() { x = 2 }\nfunc G() int { y := 3; return y }\n",
-                &["x"],
-            ),
-            ("a.go", "package a\nvar x int\nfunc init() { x = 2 }\n", &[]),
-            ("a.go", "package a\nvar x int\nvar mu sync.Mutex\nfunc F() { mu.Lock(); x = 2; mu.Unlock() }\n", &[]),
-            (
-                "A.java",
-                "class A { static int n = 0; static final int M = 1; private static int k; int o; void f() { n++; o = 1; } }\n",
-                &["n"],
-            ),
-            (
-                "a.cs",
-                "class A { private static int n; static readonly int M = 1; void F() { A.n = 1; } int G() { return -n; } }\n",
-                &["n"],
-            ),
-            (
-                "a.c",
-                "static int n;\nconst int m = 1;\nint k = 2;\nextern int e;\nint f(int k) { n = 1; e = 2; k = 3; return m; }\n",
-                &["n"],
-            ),
-            (
-                "a.cpp",
-                "namespace a { int n = 0; constexpr int m = 1; thread_local int t; }\nint f() { a::n = 1; t = 2; return 0; }\n",
-                &["n"],
-            ),
-            (
-                "a.rs",
-                "static mut N: u32 = 0;\nstatic M: Mutex<u32> = Mutex::new(0);\nfn f() { unsafe { N += 1 } }\n",
-                &["N"],
-            ),
-            ("a.rb", "$x = 1\n$stdout = nil\ndef f\n  $x = 2\nend\n", &["$x"]),
-            (
-                "a.php",
-                "<?php\n$g = 1;\nfunction f() { global $g; $g = 2; }\nfunction h() { $g = 3; return $g; }\n",
-                &["g"],
-            ),
-            ("a.sh", "n=0\nm=1\nf() { n=1; local m=2; echo $m; }\n", &["n"]),
-            ("tests/a.js", "let x = 0;\nexport function f() { x = 1; }\n", &[]),
-        ] {
-            let smells = find_smells(Kind::GlobalVariables, path, code, check);
-            let subjects: Vec<&str> = smells.iter().map(|smell| smell.subject.as_str()).collect();
-            assert_eq!(subjects, expected, "{path}:\n{code}");
+        let found = check_samples(
+            &SMELL,
+            r#"
+//- a.go
+package a
+var x, y = 1, 2 //~ p3 mutable global `x`, touched by 1 function
+var ErrA = errors.New("a")
+func F() { x = 2 }
+func G() int { y := 3; return y }
+//- a.go
+package a
+var x int
+func init() { x = 2 }
+//- a.go
+package a
+var x int
+var mu sync.Mutex
+func F() { mu.Lock(); x = 2; mu.Unlock() }
+//- A.java
+class A { static int n = 0; static final int M = 1; private static int k; int o; void f() { n++; o = 1; } }
+//~ p3 static field `n`, touched by 1 function
+//- a.cs
+class A { private static int n; static readonly int M = 1; void F() { A.n = 1; } int G() { return -n; } }
+//~ p3 static field `n`, touched by 2 functions
+//- a.c
+static int n; //~ p3 mutable global `n`, touched by 1 function
+const int m = 1;
+int k = 2;
+extern int e;
+int f(int k) { n = 1; e = 2; k = 3; return m; }
+//- a.cpp
+namespace a { int n = 0; constexpr int m = 1; thread_local int t; }
+//~ p3 mutable global `n`, touched by 1 function
+int f() { a::n = 1; t = 2; return 0; }
+//- a.rs
+static mut N: u32 = 0; //~ p3 `static mut` `N`, touched by 1 function
+static M: Mutex<u32> = Mutex::new(0);
+fn f() { unsafe { N += 1 } }
+"#,
+        );
+        for smell in found {
+            assert!(smell.title.contains(&format!("`{}`, touched by", smell.subject)), "{smell:?}");
         }
     }
 
     #[test]
     fn more_functions_make_it_worse() {
-        let code = |readers: usize| {
-            let readers: String = (0..readers).map(|n| format!("export function r{n}() {{ return x; }}\n")).collect();
-            format!("let x = 0;\nexport function f() {{ x = 1; }}\n{readers}")
-        };
-        for (readers, severity) in [(0, Severity::Low), (2, Severity::Medium), (5, Severity::High)] {
-            let smells = find_smells(Kind::GlobalVariables, "a.js", &code(readers), check);
-            assert_eq!((smells.len(), smells[0].severity, smells[0].figure), (1, severity, Some(readers as f64 + 1.0)));
-        }
+        let found = check_samples(
+            &SMELL,
+            r#"
+//- a.js
+let x = 0; //~ p3 mutable global `x`, touched by 1 function
+export function f() { x = 1; }
+//- a.js
+let x = 0; //~ p2 mutable global `x`, touched by 3 functions
+export function f() { x = 1; }
+export function r0() { return x; }
+export function r1() { return x; }
+//- a.js
+let x = 0; //~ p2 mutable global `x`, touched by 6 functions
+export function f() { x = 1; }
+export function r0() { return x; }
+export function r1() { return x; }
+export function r2() { return x; }
+export function r3() { return x; }
+export function r4() { return x; }
+"#,
+        );
+        let grades: Vec<_> = found.iter().map(|smell| (smell.severity, smell.figure)).collect();
+        assert_eq!(grades, [(Severity::Low, Some(1.0)), (Severity::Medium, Some(3.0)), (Severity::High, Some(6.0))]);
     }
 }

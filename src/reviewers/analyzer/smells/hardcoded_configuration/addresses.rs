@@ -3,9 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::super::syntax::has_word;
-use super::NameSource;
 use super::secrets::is_placeholder;
-use crate::reviewers::analyzer::limits::HardcodedConfiguration;
+use super::{HardcodedConfigurationLimits, NameSource};
 use crate::syntax::language::Language;
 
 /// An address in a text.
@@ -47,7 +46,7 @@ pub(super) fn find_url_password(text: &str) -> Option<&str> {
 /// Classifies a whole text as an address. `name` is called only if the result depends on it.
 pub(super) fn find_address<'a>(
     text: &'a str,
-    limits: &HardcodedConfiguration,
+    limits: &HardcodedConfigurationLimits,
     name: impl Fn() -> Option<(&'a str, NameSource)>,
 ) -> Option<Address<'a>> {
     if text.len() > 300 || text.contains([' ', '\n', '\t', ',', '|', '\\']) {
@@ -99,92 +98,127 @@ pub(super) fn find_address<'a>(
     (is_port && is_host).then_some(Address { text, label: "a host with its port", certain: true })
 }
 
+/// Protocols of services that are no web sites.
+const SERVICE_SCHEMES: [&str; 18] = [
+    "redis",
+    "rediss",
+    "amqp",
+    "amqps",
+    "postgres",
+    "postgresql",
+    "mysql",
+    "mongodb",
+    "mongodb+srv",
+    "kafka",
+    "grpc",
+    "tcp",
+    "ftp",
+    "ldap",
+    "ldaps",
+    "smtp",
+    "nats",
+    "mqtt",
+];
+
+/// Words in the name of a text that is read by people or names a format.
+const DOCUMENTATION_WORDS: [&str; 15] = [
+    "doc",
+    "help",
+    "link",
+    "homepage",
+    "schema",
+    "namespace",
+    "xmlns",
+    "license",
+    "reference",
+    "issue",
+    "id",
+    "href",
+    "mailing",
+    "repository",
+    "changelog",
+];
+
+/// Parts of a URL that tell whether it is the address of a service.
+struct UrlParts<'a> {
+    is_service_scheme: bool,
+    host: &'a str,
+    has_port: bool,
+    path: &'a str,
+}
+
+impl<'a> UrlParts<'a> {
+    /// Splits a URL after its scheme; `None` for a scheme of neither the web nor a service.
+    fn parse(scheme: &str, rest: &'a str) -> Option<Self> {
+        let is_service_scheme = SERVICE_SCHEMES.contains(&scheme);
+        if !is_service_scheme && !matches!(scheme, "http" | "https" | "ws" | "wss") {
+            return None;
+        }
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
+        let authority = authority.rsplit('@').next().unwrap_or(authority);
+        let (host, has_port) = split_host(authority);
+        Some(Self { is_service_scheme, host, has_port, path: rest.get(authority.len()..).unwrap_or("") })
+    }
+
+    /// Returns whether the host is a name on the public or a private network, and not a site with documents.
+    fn has_real_host(&self, limits: &HardcodedConfigurationLimits) -> bool {
+        let host = self.host;
+        is_host_name(host)
+            && host.contains('.')
+            && !is_local(host)
+            && !is_reserved(host)
+            && !limits.document_hosts.iter().any(|known| ends_with_host(host, known))
+    }
+
+    fn is_document(&self) -> bool {
+        [".html", ".md", ".htm", ".pdf", ".png", ".svg", ".dtd", ".xsd", ".txt"]
+            .iter()
+            .any(|end| self.path.ends_with(end))
+            || self.path.contains('#')
+    }
+
+    /// Returns whether the URL itself tells that it is the address of a service, by scheme, host, port or path.
+    fn is_service(&self, limits: &HardcodedConfigurationLimits) -> bool {
+        let is_internal =
+            ["internal", "corp", "lan", "intra", "intranet"].iter().any(|domain| self.host.ends_with(domain));
+        // The last two labels are the registered domain.
+        let has_service_label = || self.host.rsplit('.').skip(2).any(|label| has_word(label, &limits.service_words));
+        let has_service_path =
+            || self.path.split('/').any(|part| matches!(part, "api" | "graphql" | "webhook" | "oauth"));
+        self.is_service_scheme
+            || is_internal
+            || self.has_port
+            || (!self.is_document() && (has_service_label() || has_service_path()))
+    }
+}
+
 fn classify_url<'a>(
     text: &'a str,
     scheme: &str,
     rest: &'a str,
-    limits: &HardcodedConfiguration,
+    limits: &HardcodedConfigurationLimits,
     name: impl Fn() -> Option<(&'a str, NameSource)>,
 ) -> Option<Address<'a>> {
-    let web = matches!(scheme, "http" | "https" | "ws" | "wss");
-    let service = matches!(
-        scheme,
-        "redis"
-            | "rediss"
-            | "amqp"
-            | "amqps"
-            | "postgres"
-            | "postgresql"
-            | "mysql"
-            | "mongodb"
-            | "mongodb+srv"
-            | "kafka"
-            | "grpc"
-            | "tcp"
-            | "ftp"
-            | "ldap"
-            | "ldaps"
-            | "smtp"
-            | "nats"
-            | "mqtt"
-    );
-    if !web && !service {
+    let url = UrlParts::parse(scheme, rest)?;
+    let address = |certain| Address { text, label: "an address of a service", certain };
+    if let Some(ip) = parse_ip(url.host) {
+        return is_specific_ip(ip).then(|| address(true));
+    }
+    if !url.has_real_host(limits) {
         return None;
     }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
-    let authority = authority.rsplit('@').next().unwrap_or(authority);
-    let (host, port) = split_host(authority);
-    if let Some(ip) = parse_ip(host) {
-        return is_specific_ip(ip).then_some(Address { text, label: "an address of a service", certain: true });
-    }
-    if !is_host_name(host) || !host.contains('.') || is_local(host) || is_reserved(host) {
-        return None;
-    }
-    if limits.document_hosts.iter().any(|known| ends_with_host(host, known)) {
-        return None;
-    }
-    let internal = ["internal", "corp", "lan", "intra", "intranet"].iter().any(|domain| host.ends_with(domain));
-    // The last two labels are the registered domain.
-    let labels = || host.rsplit('.').skip(2).any(|label| has_word(label, &limits.service_words));
-    const DOCUMENTATION_WORDS: [&str; 15] = [
-        "doc",
-        "help",
-        "link",
-        "homepage",
-        "schema",
-        "namespace",
-        "xmlns",
-        "license",
-        "reference",
-        "issue",
-        "id",
-        "href",
-        "mailing",
-        "repository",
-        "changelog",
-    ];
     let name = name();
     if name.is_some_and(|(name, _)| has_word(name, &DOCUMENTATION_WORDS)) {
         return None;
     }
-    let path = rest.get(authority.len()..).unwrap_or("");
-    let document =
-        [".html", ".md", ".htm", ".pdf", ".png", ".svg", ".dtd", ".xsd", ".txt"].iter().any(|end| path.ends_with(end))
-            || path.contains('#');
-    if service
-        || internal
-        || port
-        || (!document
-            && (labels() || path.split('/').any(|part| matches!(part, "api" | "graphql" | "webhook" | "oauth"))))
-    {
-        return Some(Address { text, label: "an address of a service", certain: true });
+    if url.is_service(limits) {
+        return Some(address(true));
     }
-    let (name, sort) = name?;
-    let says = match sort {
-        NameSource::Name => has_word(name, &limits.address_words),
-        NameSource::Call => has_word(name, &limits.request_words),
+    let is_service_name = match name? {
+        (name, NameSource::Name) => has_word(name, &limits.address_words),
+        (name, NameSource::Call) => has_word(name, &limits.request_words),
     };
-    (says && !document).then_some(Address { text, label: "an address of a service", certain: false })
+    (is_service_name && !url.is_document()).then(|| address(false))
 }
 
 /// Returns the host of an authority, and true if a port follows.

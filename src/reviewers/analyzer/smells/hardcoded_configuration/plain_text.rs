@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::super::syntax::is_word_byte;
-use super::{addresses, secrets};
-use crate::reviewers::analyzer::limits::{HardcodedConfiguration, Limits};
+use super::{HardcodedConfigurationLimits, addresses, secrets};
+use crate::reviewers::analyzer::limits::Limits;
 
 /// How the values in a text may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ static URL_WITH_CREDENTIALS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Returns the default limits, for texts without project settings.
-fn default_limits() -> &'static HardcodedConfiguration {
+fn default_limits() -> &'static HardcodedConfigurationLimits {
     static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
     &LIMITS.hardcoded_configuration
 }

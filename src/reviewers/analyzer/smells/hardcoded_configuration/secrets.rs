@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::bytes::{Captures, Match, Regex};
 
 use super::super::syntax::has_word;
-use crate::reviewers::analyzer::limits::HardcodedConfiguration;
+use super::HardcodedConfigurationLimits;
 
 /// A secret in a file.
 #[derive(Debug, Clone, Copy)]
@@ -198,20 +198,20 @@ pub(super) fn is_possible_secret_name(name: &str) -> bool {
 }
 
 /// Returns whether a text may be a secret, if it had the name of a secret.
-pub(super) fn is_possible_secret(text: &str, limits: &HardcodedConfiguration) -> bool {
+pub(super) fn is_possible_secret(text: &str, limits: &HardcodedConfigurationLimits) -> bool {
     // The limits for a password are the lowest.
     is_secret_value(text, true, limits)
 }
 
 /// Returns whether a text with this name is a secret.
-pub(super) fn is_secret(name: &str, text: &str, limits: &HardcodedConfiguration) -> bool {
+pub(super) fn is_secret(name: &str, text: &str, limits: &HardcodedConfigurationLimits) -> bool {
     if !is_possible_secret_name(name) || has_word(name, DESCRIPTIVE_WORDS) || is_echo_of_name(name, text) {
         return false;
     }
     is_secret_value(text, has_word(name, &["password", "passwd", "pwd", "passphrase"]), limits)
 }
 
-fn is_secret_value(text: &str, is_password: bool, limits: &HardcodedConfiguration) -> bool {
+fn is_secret_value(text: &str, is_password: bool, limits: &HardcodedConfigurationLimits) -> bool {
     // People's passwords are shorter than keys and have less entropy.
     let min_length = if is_password {
         (limits.min_secret_length as usize * 2).div_ceil(3)

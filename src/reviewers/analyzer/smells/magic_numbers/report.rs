@@ -1,11 +1,11 @@
 //! Builds smells from unexplained numbers (one per literal and function) and from repeated texts (one per text and
 //! file).
 
-use super::super::Smell;
 use super::super::hardcoded_configuration::is_likely_secret;
 use super::super::syntax::compact;
+use super::super::{Smell, SmellBuilder, SmellGrade};
 use super::{NumberUse, UnexplainedNumber};
-use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion};
+use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::FileFacts;
 
@@ -42,13 +42,11 @@ pub(super) fn report_numbers(
                 1 => String::new(),
                 count => format!(" {count} times"),
             };
-            out.push(Smell {
+            let confidence = if first.usage == NumberUse::Argument { Confidence::Low } else { Confidence::Medium };
+            let builder = SmellBuilder {
                 kind: Kind::MagicNumbers,
-                priority: Priority::P3,
-                severity: Severity::Low,
-                confidence: if first.usage == NumberUse::Argument { Confidence::Low } else { Confidence::Medium },
-                line_start: first.row + 1,
-                line_end: first.row + 1,
+                grade: SmellGrade::new(Priority::P3, Severity::Low, confidence),
+                lines: LineRange::new(first.row + 1, first.row + 1),
                 title: format!("{} is not explained by a name", first.literal),
                 explanation: format!(
                     "{} stands{times} {} in {place} and neither a name nor a comment on its line says what it means{more}.",
@@ -56,16 +54,9 @@ pub(super) fn report_numbers(
                     first.usage.phrase(),
                 ),
                 subject: format!("{place}: {}", first.literal),
-                anchor: (first.row + 1, first.row + 1),
-                figure: Some(group.len() as f64),
-                quote: None,
-                pattern: None,
-                suggestion: Some(Suggestion {
-                    text: format!("Give {} a name that says what it means, as a constant.", first.literal),
-                    replacement: None,
-                    lines: None,
-                }),
-            });
+            };
+            let advice = format!("Give {} a name that says what it means, as a constant.", first.literal);
+            out.push(builder.build().with_figure(group.len() as f64).with_advice(advice));
         }
     }
 }
@@ -86,13 +77,10 @@ pub(super) fn report_repeated_texts(mut texts: Vec<(&[u8], u32)>, limits: &Limit
         let lines: Vec<String> = group.iter().take(MAX_LINES_NAMED).map(|(_, row)| (row + 1).to_string()).collect();
         let dots = if group.len() > MAX_LINES_NAMED { ", …" } else { "" };
         let short = compact(text, 40);
-        out.push(Smell {
+        let builder = SmellBuilder {
             kind: Kind::MagicNumbers,
-            priority: Priority::P3,
-            severity: Severity::Low,
-            confidence: Confidence::Medium,
-            line_start: row,
-            line_end: row,
+            grade: SmellGrade::new(Priority::P3, Severity::Low, Confidence::Medium),
+            lines: LineRange::new(row, row),
             title: format!("\"{short}\" is written out {} times", group.len()),
             explanation: format!(
                 "\"{short}\" stands {} times in this file (lines {}{dots}); from {} on one constant keeps them the same.",
@@ -101,15 +89,8 @@ pub(super) fn report_repeated_texts(mut texts: Vec<(&[u8], u32)>, limits: &Limit
                 limits.magic_numbers.min_string_repeats,
             ),
             subject: format!("\"{}\"", compact(text, 200)),
-            anchor: (row, row),
-            figure: Some(group.len() as f64),
-            quote: None,
-            pattern: None,
-            suggestion: Some(Suggestion {
-                text: "Declare it once as a constant and use the name.".to_owned(),
-                replacement: None,
-                lines: None,
-            }),
-        });
+        };
+        let smell = builder.build().with_figure(group.len() as f64);
+        out.push(smell.with_advice("Declare it once as a constant and use the name."));
     }
 }

@@ -1,0 +1,103 @@
+//! A smell that a check found, and its builder.
+
+use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion};
+
+/// Problem that a smell check found in one file, before it becomes a finding of a run. Lines are 1-based and inclusive.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Smell {
+    pub kind: Kind,
+    pub priority: Priority,
+    pub severity: Severity,
+    pub confidence: Confidence,
+    pub line_start: u32,
+    pub line_end: u32,
+    /// A single line without the path: "function `parse` is 84 lines long".
+    pub title: String,
+    /// One sentence with the figures and the limit.
+    pub explanation: String,
+    /// Identity of the problem across versions of the file: the name of a function or constant, or the text of the
+    /// statement. Together with kind and path it separates new problems from old ones.
+    pub subject: String,
+    /// First and last line of the code that identifies the problem (the head of a function, not its body).
+    pub anchor: (u32, u32),
+    /// Measured value, if there is one: a change that raises it makes the problem worse.
+    pub figure: Option<f64>,
+    /// Redacted text that is shown instead of the anchor's lines if these contain a secret.
+    pub quote: Option<String>,
+    /// Learned pattern that found the problem, if any.
+    pub pattern: Option<PatternId>,
+    pub suggestion: Option<Suggestion>,
+}
+
+/// Urgency, weight and certainty of a smell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SmellGrade {
+    pub priority: Priority,
+    pub severity: Severity,
+    pub confidence: Confidence,
+}
+
+impl SmellGrade {
+    pub const fn new(priority: Priority, severity: Severity, confidence: Confidence) -> Self {
+        Self { priority, severity, confidence }
+    }
+}
+
+/// The parts that every smell has. [`Self::build`] makes the smell; the `with_…` functions of [`Smell`] add the rest.
+#[derive(Debug, Clone)]
+pub struct SmellBuilder {
+    pub kind: Kind,
+    pub grade: SmellGrade,
+    pub lines: LineRange,
+    pub title: String,
+    pub explanation: String,
+    pub subject: String,
+}
+
+impl SmellBuilder {
+    /// Builds a smell that its first line identifies, without figure and suggestion.
+    pub fn build(self) -> Smell {
+        Smell {
+            kind: self.kind,
+            priority: self.grade.priority,
+            severity: self.grade.severity,
+            confidence: self.grade.confidence,
+            line_start: self.lines.start,
+            line_end: self.lines.end,
+            title: self.title,
+            explanation: self.explanation,
+            subject: self.subject,
+            anchor: (self.lines.start, self.lines.start),
+            figure: None,
+            quote: None,
+            pattern: None,
+            suggestion: None,
+        }
+    }
+}
+
+impl Smell {
+    /// Returns the smell with the lines (first, last) that identify it.
+    #[must_use]
+    pub fn with_anchor(self, anchor: (u32, u32)) -> Self {
+        Self { anchor, ..self }
+    }
+
+    /// Returns the smell with its measured value.
+    #[must_use]
+    pub fn with_figure(self, figure: f64) -> Self {
+        Self { figure: Some(figure), ..self }
+    }
+
+    /// Returns the smell with a suggestion in words.
+    #[must_use]
+    pub fn with_advice(self, advice: impl Into<String>) -> Self {
+        self.with_suggestion(Some(Suggestion { text: advice.into(), replacement: None, lines: None }))
+    }
+
+    /// Returns the smell with a suggestion, or with none.
+    #[must_use]
+    pub fn with_suggestion(self, suggestion: Option<Suggestion>) -> Self {
+        Self { suggestion, ..self }
+    }
+}
