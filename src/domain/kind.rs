@@ -1,4 +1,4 @@
-//! Kinds of findings. One row of [`kinds!`] holds all words of a kind; every room reads them from here.
+//! Kinds of findings. One row of `kinds!` holds all words of a kind; every room reads them from here.
 
 use serde::{Deserialize, Serialize};
 

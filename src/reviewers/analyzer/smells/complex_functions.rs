@@ -107,33 +107,33 @@ mod tests {
             r#"
 //- a.js
 function f(a) { //~ p2 function `f` is complex: cognitive 21, nesting 6
-if (a) {
-if (a) {
-if (a) {
-if (a) {
-if (a) {
-if (a) {
-}
-}
-}
-}
-}
-}
+  if (a) {
+    if (a) {
+      if (a) {
+        if (a) {
+          if (a) {
+            if (a) {
+            }
+          }
+        }
+      }
+    }
+  }
 }
 //- a.test.js
 function f(a) {
-if (a) {
-if (a) {
-if (a) {
-if (a) {
-if (a) {
-if (a) {
-}
-}
-}
-}
-}
-}
+  if (a) {
+    if (a) {
+      if (a) {
+        if (a) {
+          if (a) {
+            if (a) {
+            }
+          }
+        }
+      }
+    }
+  }
 }
 //- a.py
 class A:

@@ -1,7 +1,7 @@
 //! The smells of the built-in reviewer, one file each: its check, thresholds and tests.
 //!
-//! To add a smell: its file, its module and its row in [`smells!`] here, its row in [`crate::domain::Kind`] and its
-//! table in `assets/smells.toml`. A test then names each text for people that does not mention it yet.
+//! To add a smell: its file, its module and its row in `smells!` here, its row in `domain/kind.rs` and its table in
+//! `assets/smells.toml`. A test then names the texts for people and models that do not describe it yet.
 
 pub mod complex_functions;
 pub mod dead_code;

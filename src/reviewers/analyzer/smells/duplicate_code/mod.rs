@@ -1,4 +1,4 @@
-//! DUPLICATE_CODE: reports code that occurs twice, apart from names. [`check`] searches within a file,
+//! DUPLICATE_CODE: reports code that occurs twice, apart from names. Its check searches within a file,
 //! [`search::CloneSearch`] searches a snapshot for copies of added code, [`index::CloneIndex`] searches a set of files.
 //!
 //! - Similarity is the share of identical tokens among the tokens of the longer side. An exact copy has 100 %, a copy
