@@ -43,8 +43,17 @@ pub(super) struct LanguageHead {
     /// True if lines that begin with `#` belong to the preprocessor.
     #[serde(default)]
     pub preprocessor: bool,
+    /// Operators whose repetition makes the grammar ambiguous, one byte each; `syntax::source` limits how many may
+    /// follow each other. Empty for languages whose files hold markup.
+    #[serde(default = "default_chain_operators")]
+    pub chain_operators: String,
     /// File with the sections of this language, if it is another one.
     same_kinds_as: Option<String>,
+}
+
+/// Returns the operators that are ambiguous in most languages: generics or comparisons, references or bit operations.
+fn default_chain_operators() -> String {
+    "<=>&".to_owned()
 }
 
 /// Node kinds by role.

@@ -70,6 +70,11 @@ impl Language {
         &definition::head(self).name
     }
 
+    /// Returns the operators whose repetition makes the grammar ambiguous, one byte each.
+    pub(super) fn chain_operators(self) -> &'static [u8] {
+        definition::head(self).chain_operators.as_bytes()
+    }
+
     /// Detects the language by the extension of the file name or, without an extension, by the `#!` line of `content`.
     /// A `.h` file is C++ if it has lines that only C++ has.
     pub fn detect(path: &str, content: &[u8]) -> Option<Self> {

@@ -3,6 +3,7 @@
 
 mod memory_limit;
 mod parsers;
+mod preflight;
 
 pub use parsers::Parsers;
 

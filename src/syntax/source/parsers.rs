@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
 
 use tree_sitter::{InputEdit, ParseOptions, Parser, Point, Tree, TreeCursor};
 
-use super::memory_limit;
-use super::{Node, ParsedFile};
+use super::{Node, ParsedFile, memory_limit, preflight};
 use crate::syntax::ParseFailure;
 use crate::syntax::language::Language;
 
@@ -24,8 +24,8 @@ impl Parsers {
     ///
     /// # Errors
     ///
-    /// Returns [`ParseFailure::TooComplex`] if the parser exceeds the steps or the memory for a text of this size,
-    /// which happens only for texts made for it, or if the text has 4 GiB or more. Returns [`ParseFailure::Failed`] if
+    /// Returns [`ParseFailure::TooComplex`] if the text exceeds a cap of [`super::preflight`], or the parser the steps or
+    /// the time for a text of this size, which happens only for texts made for it. Returns [`ParseFailure::Failed`] if
     /// the parser thread cannot start or has died.
     pub fn parse<'a>(
         &mut self,
@@ -72,7 +72,7 @@ impl Parsers {
         language: Language,
         versions: [&[u8]; N],
     ) -> Result<[Vec<Node>; N], ParseFailure> {
-        if versions.iter().any(|text| u32::try_from(text.len()).is_err()) {
+        if !versions.iter().all(|text| preflight::is_within_caps(text, language.chain_operators())) {
             return Err(ParseFailure::TooComplex);
         }
         let Ok(worker) = self.worker.take().map_or_else(ParserThread::spawn, Ok) else {
@@ -152,11 +152,14 @@ impl ParserThread {
     }
 }
 
-/// Limits for parsing one text, in units that are equal on every machine.
+/// Limits for parsing one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ParseBudget {
     /// Chunks of text read plus progress callbacks, one per hundred parser operations.
     steps: u64,
+    /// Time from the start of the parse, checked at each progress callback. An operation over a long ambiguity takes
+    /// milliseconds, so a text made for it may stay within its steps for hours.
+    time: Duration,
     /// Bytes requested, see [`memory_limit::grant`].
     bytes: u64,
 }
@@ -167,9 +170,11 @@ impl ParseBudget {
     /// Measured on 58,000 files of all languages (among them efcore, symfony, rails, folly, playwright, hugo and
     /// redis): the most expensive file takes a third of the steps and 36 % of the bytes. Files of 100 KB and more take
     /// up to 0.02 steps and 200 bytes per byte; the densest tables of numbers take 0.1 steps and 560 bytes per byte.
+    /// A parse takes 0.1 to 0.5 µs per byte, so a machine may be ten times slower before the time matters.
     fn for_bytes(bytes: usize) -> Self {
         let bytes = bytes as u64;
-        Self { steps: 1_000 + bytes / 8, bytes: (48 << 20) + 320 * bytes }
+        let time = Duration::from_secs(5) + Duration::from_micros(5 * bytes);
+        Self { steps: 1_000 + bytes / 8, time, bytes: (48 << 20) + 320 * bytes }
     }
 }
 
@@ -202,7 +207,7 @@ impl LanguageParser {
         if let Some((old, mut tree)) = before.filter(|(_, tree)| !tree.root_node().has_error()) {
             tree.edit(&compute_edit(old, text));
             // Both trees are in memory at once, so the requested bytes are added to those of the first parse.
-            let again = self.parse_tree(text, Some(&tree), allowed.steps).filter(|tree| !tree.root_node().has_error());
+            let again = self.parse_tree(text, Some(&tree), allowed).filter(|tree| !tree.root_node().has_error());
             if again.is_some() {
                 return again;
             }
@@ -213,22 +218,22 @@ impl LanguageParser {
     /// Parses a text without an earlier tree, and sets the memory grant of this thread for this text.
     fn parse_fresh(&mut self, text: &[u8], allowed: ParseBudget) -> Option<Tree> {
         memory_limit::grant(allowed.bytes);
-        self.parse_tree(text, None, allowed.steps)
+        self.parse_tree(text, None, allowed)
     }
 
     fn flatten_tree(&self, text: &[u8], tree: &Tree) -> Vec<Node> {
         flatten(&mut tree.walk(), &self.named, text.len() / 3)
     }
 
-    fn parse_tree(&mut self, text: &[u8], old: Option<&Tree>, allowed_steps: u64) -> Option<Tree> {
-        let steps = Cell::new(0u64);
+    fn parse_tree(&mut self, text: &[u8], old: Option<&Tree>, allowed: ParseBudget) -> Option<Tree> {
+        let (steps, started) = (Cell::new(0u64), Instant::now());
         let mut read = |at: usize, _| {
             steps.set(steps.get() + 1);
             text.get(at..(at + READ_CHUNK_BYTES).min(text.len())).unwrap_or_default()
         };
         let mut look = |_: &tree_sitter::ParseState| {
             steps.set(steps.get() + 1);
-            match steps.get() > allowed_steps || memory_limit::is_spent() {
+            match steps.get() > allowed.steps || started.elapsed() > allowed.time || memory_limit::is_spent() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -337,6 +342,16 @@ mod tests {
         let hostile = format!("a{}\n", ".b(1)".repeat(20_000));
         assert!(parse_nodes(&mut bash, hostile.as_bytes(), ParseBudget::for_bytes(hostile.len())).is_none());
         assert!(parse_nodes(&mut bash, b"", ParseBudget::for_bytes(0)).is_some());
+    }
+
+    #[test]
+    fn time_is_bounded_and_the_parser_is_fit_afterwards() {
+        let mut php = grammar(Language::Php);
+        // Within the caps and the steps, and it takes seconds.
+        let slow = format!("<?php {};", "{-".repeat(1_000));
+        let allowed = ParseBudget { time: Duration::from_millis(50), ..ParseBudget::for_bytes(slow.len()) };
+        assert!(parse_nodes(&mut php, slow.as_bytes(), allowed).is_none());
+        assert!(parse_nodes(&mut php, b"<?php f();", allowed).is_some());
     }
 
     #[test]
