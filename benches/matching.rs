@@ -42,7 +42,6 @@ fn main() {
         };
         (0..ROUNDS).map(|_| time()).min().unwrap_or_default()
     };
-    // Plain parsing runs first, because revdeck replaces tree-sitter's allocator when it starts.
     let parse = best(parse_all);
     let (_, patterns) = matchers();
     println!("{} files, {lines} lines, {patterns} patterns", corpus().len());

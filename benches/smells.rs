@@ -35,7 +35,6 @@ fn main() {
             .min()
             .unwrap_or_default()
     };
-    // Plain parsing runs first, because the reviewer replaces tree-sitter's allocator when it starts.
     let (parse, smells) = (best(parse_all), best(smells_all));
     let ratio = smells.as_secs_f64() / parse.as_secs_f64();
     println!("best of {ROUNDS}: parsing {parse:.1?}, all smells {smells:.1?}, ratio {ratio:.2} (limit 1.6)");

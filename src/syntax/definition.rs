@@ -51,9 +51,10 @@ pub(super) struct LanguageHead {
     same_kinds_as: Option<String>,
 }
 
-/// Returns the operators that are ambiguous in most languages: generics or comparisons, references or bit operations.
+/// Returns the operators that are ambiguous in most languages: generics or comparisons, references or bit operations,
+/// conditionals or optional values.
 fn default_chain_operators() -> String {
-    "<=>&".to_owned()
+    "<=>&?".to_owned()
 }
 
 /// Node kinds by role.

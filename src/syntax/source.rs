@@ -1,7 +1,6 @@
 //! Represents a parsed file as a flat array of syntax nodes in document order, so that a smell is a loop and not a tree
 //! walk.
 
-mod memory_limit;
 mod parsers;
 mod preflight;
 

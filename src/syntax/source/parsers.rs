@@ -1,4 +1,4 @@
-//! Parses texts on a separate thread, with limits on parser steps and memory for any input.
+//! Parses texts on a separate thread, whose stack is deep enough for any text, with limits on parser steps and time.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tree_sitter::{InputEdit, ParseOptions, Parser, Point, Tree, TreeCursor};
 
-use super::{Node, ParsedFile, memory_limit, preflight};
+use super::{Node, ParsedFile, preflight};
 use crate::syntax::ParseFailure;
 use crate::syntax::language::Language;
 
@@ -88,7 +88,6 @@ impl Parsers {
                     self.worker = Some(worker);
                     return Err(ParseFailure::TooComplex);
                 }
-                ParseReply::Stopped => return Err(ParseFailure::TooComplex),
                 ParseReply::Gone => {
                     self.has_failed = true;
                     return Err(ParseFailure::Failed);
@@ -103,8 +102,7 @@ impl Parsers {
 /// Stack size of a parser thread, in bytes: the library recurses over ambiguities. Memory is committed only when used.
 const THREAD_STACK_BYTES: usize = 64 << 20;
 
-/// A thread with one parser per language. If it is stopped during a text it cannot be used again; otherwise it ends
-/// when this value is dropped.
+/// A thread with one parser per language. It ends when this value is dropped.
 struct ParserThread {
     texts: Sender<(Language, FileVersions)>,
     answers: Receiver<ParseReply>,
@@ -117,22 +115,15 @@ type FileVersions = Box<[Arc<[u8]>]>;
 enum ParseReply {
     Nodes(Vec<Node>),
     TooComplex,
-    /// Too complex as well, and the thread sleeps forever.
-    Stopped,
     /// The thread ended, which is a bug in revdeck.
     Gone,
 }
 
 impl ParserThread {
     fn spawn() -> std::io::Result<Self> {
-        memory_limit::install();
         let (texts, todo) = channel::<(Language, FileVersions)>();
         let (answer, answers) = channel();
         std::thread::Builder::new().name("parser".to_owned()).stack_size(THREAD_STACK_BYTES).spawn(move || {
-            let stopped = answer.clone();
-            memory_limit::on_stop(move || {
-                let _ = stopped.send(ParseReply::Stopped);
-            });
             let mut grammars: [Option<LanguageParser>; Language::ALL.len()] = Default::default();
             for (language, versions) in todo {
                 let grammar = grammars[language.index()].get_or_insert_with(|| LanguageParser::new(language));
@@ -160,21 +151,18 @@ struct ParseBudget {
     /// Time from the start of the parse, checked at each progress callback. An operation over a long ambiguity takes
     /// milliseconds, so a text made for it may stay within its steps for hours.
     time: Duration,
-    /// Bytes requested, see [`memory_limit::grant`].
-    bytes: u64,
 }
 
 impl ParseBudget {
     /// Returns the limits for a text of `bytes` bytes.
     ///
     /// Measured on 58,000 files of all languages (among them efcore, symfony, rails, folly, playwright, hugo and
-    /// redis): the most expensive file takes a third of the steps and 36 % of the bytes. Files of 100 KB and more take
-    /// up to 0.02 steps and 200 bytes per byte; the densest tables of numbers take 0.1 steps and 560 bytes per byte.
-    /// A parse takes 0.1 to 0.5 µs per byte, so a machine may be ten times slower before the time matters.
+    /// redis): the most expensive file takes a third of the steps. Files of 100 KB and more take up to 0.02 steps per
+    /// byte, the densest tables of numbers 0.1. A parse takes 0.1 to 0.5 µs per byte, so a machine may be ten times slower before the time matters.
     fn for_bytes(bytes: usize) -> Self {
         let bytes = bytes as u64;
         let time = Duration::from_secs(5) + Duration::from_micros(5 * bytes);
-        Self { steps: 1_000 + bytes / 8, time, bytes: (48 << 20) + 320 * bytes }
+        Self { steps: 1_000 + bytes / 8, time }
     }
 }
 
@@ -206,18 +194,11 @@ impl LanguageParser {
         let allowed = ParseBudget::for_bytes(text.len());
         if let Some((old, mut tree)) = before.filter(|(_, tree)| !tree.root_node().has_error()) {
             tree.edit(&compute_edit(old, text));
-            // Both trees are in memory at once, so the requested bytes are added to those of the first parse.
             let again = self.parse_tree(text, Some(&tree), allowed).filter(|tree| !tree.root_node().has_error());
             if again.is_some() {
                 return again;
             }
         }
-        self.parse_fresh(text, allowed)
-    }
-
-    /// Parses a text without an earlier tree, and sets the memory grant of this thread for this text.
-    fn parse_fresh(&mut self, text: &[u8], allowed: ParseBudget) -> Option<Tree> {
-        memory_limit::grant(allowed.bytes);
         self.parse_tree(text, None, allowed)
     }
 
@@ -233,7 +214,7 @@ impl LanguageParser {
         };
         let mut look = |_: &tree_sitter::ParseState| {
             steps.set(steps.get() + 1);
-            match steps.get() > allowed.steps || started.elapsed() > allowed.time || memory_limit::is_spent() {
+            match steps.get() > allowed.steps || started.elapsed() > allowed.time {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -313,13 +294,8 @@ mod tests {
 
     use super::*;
 
-    fn grammar(language: Language) -> LanguageParser {
-        memory_limit::install();
-        LanguageParser::new(language)
-    }
-
     fn parse_nodes(grammar: &mut LanguageParser, text: &[u8], allowed: ParseBudget) -> Option<Vec<Node>> {
-        grammar.parse_fresh(text, allowed).map(|tree| grammar.flatten_tree(text, &tree))
+        grammar.parse_tree(text, None, allowed).map(|tree| grammar.flatten_tree(text, &tree))
     }
 
     #[test]
@@ -332,7 +308,7 @@ mod tests {
 
     #[test]
     fn steps_are_bounded_and_the_parser_is_fit_afterwards() {
-        let mut bash = grammar(Language::Bash);
+        let mut bash = LanguageParser::new(Language::Bash);
         let code = "f() { echo \"$1\"; }\n".repeat(2_000);
         let allowed = ParseBudget::for_bytes(code.len());
         assert!(parse_nodes(&mut bash, code.as_bytes(), ParseBudget { steps: 20, ..allowed }).is_none());
@@ -346,7 +322,7 @@ mod tests {
 
     #[test]
     fn time_is_bounded_and_the_parser_is_fit_afterwards() {
-        let mut php = grammar(Language::Php);
+        let mut php = LanguageParser::new(Language::Php);
         // Within the caps and the steps, and it takes seconds.
         let slow = format!("<?php {};", "{-".repeat(1_000));
         let allowed = ParseBudget { time: Duration::from_millis(50), ..ParseBudget::for_bytes(slow.len()) };
@@ -354,16 +330,7 @@ mod tests {
         assert!(parse_nodes(&mut php, b"<?php f();", allowed).is_some());
     }
 
-    #[test]
-    fn memory_is_bounded_and_the_parser_is_fit_afterwards() {
-        let mut java = grammar(Language::Java);
-        let code = format!("class A {{ {} }}\n", "void f() { g(1); }\n".repeat(2_000));
-        let allowed = ParseBudget::for_bytes(code.len());
-        assert!(parse_nodes(&mut java, code.as_bytes(), ParseBudget { bytes: 1 << 20, ..allowed }).is_none());
-        assert!(parse_nodes(&mut java, code.as_bytes(), allowed).is_some());
-    }
-
-    /// Each text takes gigabytes or minutes without a limit, most of it between two checks of the limits.
+    /// Each text takes gigabytes or minutes without limits, most of it between two checks of the steps.
     #[test]
     fn texts_that_were_made_for_it_are_too_complex() {
         let mut parsers = Parsers::default();
@@ -428,10 +395,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn the_largest_file_of_the_default_settings_stays_below_half_a_gigabyte() {
-        assert!(ParseBudget::for_bytes(1_000_000).bytes < 400 << 20);
     }
 }

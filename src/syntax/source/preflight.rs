@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     fn passes(text: &str) -> bool {
-        is_within_caps(text.as_bytes(), b"<=>&")
+        is_within_caps(text.as_bytes(), b"<=>&?")
     }
 
     #[test]
