@@ -44,7 +44,7 @@ pub(super) struct LanguageHead {
     #[serde(default)]
     pub preprocessor: bool,
     /// Operators whose repetition makes the grammar ambiguous, one byte each; `syntax::source` limits how many may
-    /// follow each other. Empty for languages whose files hold markup.
+    /// follow each other. Without `>` for languages whose files hold markup.
     #[serde(default = "default_chain_operators")]
     pub chain_operators: String,
     /// File with the sections of this language, if it is another one.
