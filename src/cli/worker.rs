@@ -6,6 +6,7 @@ use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
 use crate::config::RequiredAssets;
 use crate::domain::RunId;
+use crate::runner::limit_memory;
 
 /// Arguments of `worker`.
 #[derive(Debug, Args)]
@@ -20,6 +21,8 @@ pub struct WorkerArgs {
 ///
 /// Returns an error if the run is unknown or the store fails.
 pub fn run(invocation: &Invocation, arguments: &WorkerArgs) -> Result<CliExitCode, CliError> {
+    // Before any thread starts.
+    limit_memory();
     let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
     runner.worker().run_worker(&arguments.run)?;
     Ok(CliExitCode::Done)

@@ -52,6 +52,25 @@ pub struct WindowUse {
     pub approximate: bool,
 }
 
+/// Text that was being parsed when a worker ran out of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptedParse {
+    /// Path of the file; empty if the reader of the text did not know it.
+    pub path: String,
+    /// Hash of the text, see [`super::content_hash`].
+    pub content: String,
+}
+
+impl InterruptedParse {
+    /// Reason why the file is left out.
+    pub const REASON: &str = "parsing it took more memory than the worker may use";
+
+    /// Returns the message for a person; `None` without a path.
+    pub fn note(&self) -> Option<String> {
+        (!self.path.is_empty()).then(|| format!("{}: {}", self.path, Self::REASON))
+    }
+}
+
 /// Line of `events/<run_id>.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JournalEntry {
@@ -101,6 +120,10 @@ pub enum RunEvent {
         /// Number of changed hunks in the file; 0 in journals of older versions.
         #[serde(default, skip_serializing_if = "is_zero")]
         hunks: u32,
+    },
+    /// An earlier attempt ran out of memory while it parsed these texts. No later attempt parses them.
+    OutOfMemory {
+        parsing: Vec<InterruptedParse>,
     },
     /// A message for a person, on one line.
     Note {

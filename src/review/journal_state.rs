@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use super::{FindingDeduplicator, ReviewOutcome, RunCost};
 use crate::domain::{
-    CancelReason, CarriedFile, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId, OmittedFile,
-    Opinion, RejectedReport, RunEvent, RunStatus, text,
+    CancelReason, CarriedFile, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId, InterruptedParse,
+    OmittedFile, Opinion, RejectedReport, RunEvent, RunStatus, text,
 };
 
 /// The counts of a plan.
@@ -78,6 +78,9 @@ impl JournalState {
                     if done.insert(&file.path) {
                         state.leave_out(file.clone(), *hunks);
                     }
+                }
+                RunEvent::OutOfMemory { parsing } => {
+                    parsing.iter().filter_map(InterruptedParse::note).for_each(|note| state.add_note(note));
                 }
                 RunEvent::Note { text } => state.add_note(text.clone()),
                 RunEvent::CancelAsked { reason } => state.cancel_asked = Some(*reason),

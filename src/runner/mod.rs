@@ -30,6 +30,8 @@
 //! - *Settling.* A working run with a free lock is settled by the process that finds it and holds the lock meanwhile.
 //!   The run becomes completed if its output was written, ended if a cancellation was requested, pending for the next
 //!   attempt, or lost with all findings of its journal kept.
+//! - *Memory.* Workers and indexers limit their memory. A file whose parsing ends a worker is known from the log of its
+//!   parses; the next attempt journals it and parses it no more ([`crate::syntax::parse_log`]).
 //! - *Reconciling.* Every start of revdeck settles dead runs and removes the leftovers of dead processes: checkouts for
 //!   agents, and a snapshot whose run was never recorded. The journal of each run records the outcome. The store's
 //!   notices keep a line for the user until it is read once.
@@ -84,6 +86,7 @@ pub use launcher::commit_hook::{CommitHookOutcome, log_failure, start_commit_rev
 pub use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
 pub use learning::Learning;
 pub use learning::learn::{LearnError, LearningReport};
+pub use process::limit_memory;
 pub use prompt::PromptBuilder;
 pub use prompt::code_context::ContextTaskInput;
 pub use recovery::Recovery;

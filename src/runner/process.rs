@@ -136,6 +136,51 @@ pub(super) fn unlock_input() {
     }
 }
 
+/// Largest memory limit of a worker or an indexer, in bytes. A review takes some hundred megabytes: it parses one file
+/// per thread, the densest table of a megabyte takes 0.25 GB, and mapped packs do not count.
+const MAX_WORKER_MEMORY: u64 = 8 << 30;
+/// Smallest memory limit, in bytes. The stacks of the parser threads alone count for 64 MiB each.
+const MIN_WORKER_MEMORY: u64 = 2 << 30;
+
+/// Limits the memory of this process, so that a file that takes too much to parse ends this process and not the machine.
+/// [`crate::syntax::parse_log`] then says which file it was.
+///
+/// Sets the soft limit of `RLIMIT_DATA` only: a child may raise it again, and read-only mappings do not count. A lower
+/// soft limit stays. Has no effect on systems that do not count mappings, such as macOS.
+#[cfg(unix)]
+pub fn limit_memory() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Data);
+    let limit = worker_memory(machine_memory());
+    if current.is_none_or(|current| current > limit) {
+        // The soft limit is lowered and the hard one stays, which is always allowed.
+        let _ = setrlimit(Resource::Data, Rlimit { current: Some(limit), maximum });
+    }
+}
+
+#[cfg(not(unix))]
+pub fn limit_memory() {}
+
+/// Returns the memory limit of a worker on a machine with `machine` bytes of memory, if that is known.
+fn worker_memory(machine: Option<u64>) -> u64 {
+    machine.map_or(MAX_WORKER_MEMORY, |bytes| (bytes / 2).clamp(MIN_WORKER_MEMORY, MAX_WORKER_MEMORY))
+}
+
+/// Returns the bytes of memory that the processes of this machine, or of this container, may have together.
+#[cfg(target_os = "linux")]
+fn machine_memory() -> Option<u64> {
+    let system = rustix::system::sysinfo();
+    let installed = u64::from(system.totalram).saturating_mul(u64::from(system.mem_unit.max(1)));
+    // In a container, the root of the mounted tree is the container's group. The file says `max` without a limit.
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|text| text.trim().parse().ok());
+    Some(group.map_or(installed, |group: u64| group.min(installed)))
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn machine_memory() -> Option<u64> {
+    None
+}
+
 /// Lowers the priority of this process.
 #[cfg(unix)]
 pub(super) fn stand_back() {
@@ -223,6 +268,20 @@ mod tests {
     use std::io::Write as _;
 
     use super::*;
+
+    #[test]
+    fn a_worker_may_use_half_of_the_memory_within_bounds() {
+        const GB: u64 = 1 << 30;
+        for (machine, expected) in [
+            (None, 8 * GB),
+            (Some(GB), 2 * GB),
+            (Some(4 * GB), 2 * GB),
+            (Some(10 * GB), 5 * GB),
+            (Some(64 * GB), 8 * GB),
+        ] {
+            assert_eq!(worker_memory(machine), expected, "{machine:?}");
+        }
+    }
 
     #[test]
     fn a_log_that_is_too_long_begins_anew() {

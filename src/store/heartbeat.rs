@@ -125,11 +125,19 @@ impl Store {
         writer
     }
 
-    /// Lists the heartbeat files of dead workers, for runs that have ended or are unknown, with their sizes in bytes.
-    pub(super) fn stale_heartbeats(&self, view: &StoreView) -> Result<Vec<(PathBuf, u64)>, StoreError> {
+    /// Returns the path of the log of the texts that a run's worker is parsing. Its folder may be missing. The caller
+    /// must hold the run's lock.
+    pub fn parse_log_path(&self, run: &RunId) -> PathBuf {
+        self.root.join("locks").join(format!("{run}.parsing"))
+    }
+
+    /// Lists the heartbeats and parse logs of dead workers, for runs that have ended or are unknown, with their sizes in
+    /// bytes.
+    pub(super) fn stale_side_files(&self, view: &StoreView) -> Result<Vec<(PathBuf, u64)>, StoreError> {
         let mut left = Vec::new();
-        for path in check::list_files(&self.root.join("events"))? {
-            if path.extension().is_none_or(|extension| extension != "pulse") {
+        let files = [check::list_files(&self.root.join("events"))?, check::list_files(&self.root.join("locks"))?];
+        for path in files.into_iter().flatten() {
+            if path.extension().is_none_or(|extension| extension != "pulse" && extension != "parsing") {
                 continue;
             }
             let stem = path.file_stem().and_then(|stem| stem.to_str());

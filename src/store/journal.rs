@@ -98,6 +98,7 @@ fn sync_policy(event: &RunEvent) -> SyncPolicy {
         | RunEvent::Resumed
         | RunEvent::Phase { .. }
         | RunEvent::Failed { .. }
+        | RunEvent::OutOfMemory { .. }
         | RunEvent::Finished { .. }
         | RunEvent::CancelAsked { .. } => SyncPolicy::Now,
         RunEvent::Started { .. }

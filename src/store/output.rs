@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::files::{self, ExistingPolicy};
 use super::{Store, StoreError, StoreView};
 use crate::domain::{
-    Coverage, Disposition, FileCoverage, Finding, FindingId, FindingStatus, Opinion, RunEvent, RunId, RunOutput,
-    RunRecord,
+    Coverage, Disposition, FileCoverage, Finding, FindingId, FindingStatus, InterruptedParse, Opinion, RunEvent, RunId,
+    RunOutput, RunRecord,
 };
 
 #[derive(Deserialize)]
@@ -130,6 +130,9 @@ impl Store {
                 }
                 RunEvent::Carried { carried: file } => carried.push(*file),
                 RunEvent::LeftOut { file, hunks } => coverage.omit_file(file, hunks),
+                RunEvent::OutOfMemory { parsing } => {
+                    output.notes.extend(parsing.iter().filter_map(InterruptedParse::note));
+                }
                 RunEvent::Note { text } => output.notes.push(text),
                 RunEvent::Failed { summary, .. } => output.notes.push(summary),
                 RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => {

@@ -52,7 +52,7 @@ impl Store {
             self.with_lock(|_| self.compact_runs(&mut pruned))?;
         }
         let view = self.runs_view()?;
-        for (path, bytes) in self.stale_heartbeats(&view)? {
+        for (path, bytes) in self.stale_side_files(&view)? {
             if !dry_run {
                 std::fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
             }

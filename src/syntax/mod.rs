@@ -4,6 +4,9 @@
 //! Languages are data: `assets/languages/NAME.toml` says how to recognize a language and lists its node kinds by role
 //! ([`definition`], [`role_map`]).
 //!
+//! Parsing has limits for any text: caps that a scan checks first, parser steps, time, and the memory of a worker
+//! process. [`parse_log`] remembers the text that ended a process.
+//!
 //! A file is parsed once ([`source::Parsers`]) and its tree is flattened once into an array of [`source::Node`]s in
 //! document order, so that every reader of the tree is a loop. [`facts::FileFacts`] holds what later steps ask for most:
 //! functions, classes, test code.
@@ -16,20 +19,26 @@ pub mod metrics;
 pub mod node_kinds;
 pub mod node_roles;
 pub mod occurrences;
+pub mod parse_log;
 pub mod role_map;
 pub mod source;
 pub mod syntax_check;
 
 use thiserror::Error;
 
+use crate::domain::InterruptedParse;
+
 /// Reason why a file was not analyzed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ParseFailure {
     #[error("it is of no language that revdeck reads")]
     UnknownLanguage,
-    /// Parsing needs more parser steps or memory than the limit for a file of this size.
+    /// The file exceeds a cap, or parsing it needs more parser steps or time than the limit for a file of this size.
     #[error("it is too complex to parse")]
     TooComplex,
+    /// An earlier process ran out of memory while it parsed the file, see [`parse_log`].
+    #[error("{}", InterruptedParse::REASON)]
+    OutOfMemory,
     #[error("the analysis failed on it; that is a fault of revdeck")]
     Failed,
 }

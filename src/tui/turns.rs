@@ -266,6 +266,7 @@ impl TurnHistory {
             | RunEvent::Covered { .. }
             | RunEvent::Carried { .. }
             | RunEvent::LeftOut { .. }
+            | RunEvent::OutOfMemory { .. }
             | RunEvent::Note { .. }
             | RunEvent::Unanswered { .. }
             | RunEvent::TookOver { .. }

@@ -1,6 +1,7 @@
 //! Integration tests: runner. Real workers, real signals; a test waits for a condition, never for a fixed time.
 
 mod kills;
+mod memory;
 pub mod place;
 mod trouble;
 

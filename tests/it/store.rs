@@ -1015,7 +1015,10 @@ fn a_pulse_wakes_as_a_pulse_and_is_no_part_of_what_the_store_keeps() {
         report.problems.iter().all(|problem| problem.path.extension().is_none_or(|end| end != "pulse")),
         "{report:?}"
     );
-    // Prune deletes the heartbeat of a killed worker once its run has ended, and keeps that of an active worker.
+    // Prune deletes the heartbeat and the parse log of a killed worker once its run has ended, and keeps those of an
+    // active worker.
+    let logs = [1, 2].map(|number| store.parse_log_path(&run_id(number)));
+    logs.iter().for_each(|log| fs::write(log, "").expect("written"));
     store.update_run(&run_id(2), at(3), |run| run.status = RunStatus::Lost).expect("updated");
     let events = store.root().join("events");
     let pulses = || {
@@ -1028,8 +1031,10 @@ fn a_pulse_wakes_as_a_pulse_and_is_no_part_of_what_the_store_keeps() {
     assert_eq!(pulses().len(), 2);
     assert!(store.prune(None, None, at(4), true).expect("looked at").bytes > 0);
     assert_eq!(pulses().len(), 2, "a dry run removes nothing");
+    assert!(logs.iter().all(|log| log.exists()));
     store.prune(None, None, at(4), false).expect("pruned");
     assert_eq!(pulses(), [format!("{}.pulse", run_id(1))]);
+    assert_eq!(logs.map(|log| log.exists()), [true, false]);
     drop((pulse, lock));
     assert_eq!(pulses(), Vec::<String>::new());
 }

@@ -90,6 +90,9 @@ impl FileOutcome {
         match why {
             ParseFailure::UnknownLanguage => Self::LeftOut { reason: OmissionReason::UnsupportedLanguage, note: None },
             ParseFailure::TooComplex => Self::LeftOut { reason: OmissionReason::TooComplex, note: None },
+            ParseFailure::OutOfMemory => {
+                Self::LeftOut { reason: OmissionReason::TooComplex, note: Some(why.to_string()) }
+            }
             ParseFailure::Failed => Self::LeftOut { reason: OmissionReason::Unreadable, note: Some(why.to_string()) },
         }
     }

@@ -29,7 +29,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, test_kill_process_group, wait, waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getrlimit, kill_process_group, setrlimit,
+    test_kill_process_group, wait, waitid,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -99,6 +100,7 @@ pub fn supervise(words: &[OsString]) -> io::Result<()> {
     inherit_orphans();
     let prompt = read_prompt(&mut worker)?;
 
+    lift_memory_limit();
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).process_group(0);
     let mut child = match command.spawn() {
@@ -132,6 +134,13 @@ pub fn supervise(words: &[OsString]) -> io::Result<()> {
         Ok(StopCause::Ended(report)) => send_report(&mut reports, report),
         _ => send_report(&mut reports, ProcessReport::Killed(SIGTERM)),
     }
+}
+
+/// Raises the soft memory limit, which the worker has set for itself and not for the program, to the hard limit.
+fn lift_memory_limit() {
+    let limits = getrlimit(Resource::Data);
+    // Up to the hard limit, raising is always allowed.
+    let _ = setrlimit(Resource::Data, Rlimit { current: limits.maximum, ..limits });
 }
 
 fn read_prompt(worker: &mut UnixStream) -> io::Result<Vec<u8>> {

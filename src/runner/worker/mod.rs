@@ -20,6 +20,7 @@ use crate::reviewers::{Reviewer, ReviewerError};
 use crate::runner::conclude::{self, elapsed_ms};
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, indexing, known_runs, process};
 use crate::store::{JournalWriter, RunLock, StoreError, StoreView};
+use crate::syntax::parse_log::{self, ParseLog};
 
 /// Time that a worker waits for the lock of a pending run. Another worker may hold the lock while it checks for a free
 /// slot.
@@ -201,6 +202,7 @@ impl<'a> RunWorker<'a> {
         self.buffer.extend([started, RunEvent::Phase { status: RunStatus::Snapshotting }]);
         self.flush()?;
         self.copy_earlier_journal()?;
+        let _parsing = self.start_parse_log()?;
         let entries = self.services.store.read_journal(&run)?;
         let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
 
@@ -236,6 +238,24 @@ impl<'a> RunWorker<'a> {
         Ok((self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES).then_some(self.record.subject.snapshot_commit))
     }
 
+    /// Records which files an earlier attempt was parsing when it ran out of memory, and keeps this process from parsing
+    /// them. Starts the log for the next attempt; without a log, such an attempt repeats the death of this one.
+    fn start_parse_log(&mut self) -> Result<Option<ParseLog>, RunnerError> {
+        let path = self.services.store.parse_log_path(&self.record.run_id);
+        let parsing = ParseLog::read_interrupted(&path);
+        if !parsing.is_empty() {
+            self.buffer.push(RunEvent::OutOfMemory { parsing });
+            self.flush()?;
+        }
+        for entry in self.services.store.read_journal(&self.record.run_id)? {
+            if let RunEvent::OutOfMemory { parsing } = entry.event {
+                parse_log::refuse_texts(parsing.into_iter().map(|text| text.content));
+            }
+        }
+        let log = ParseLog::start(&path).inspect_err(|error| tracing::warn!(%error, "no log of what is parsed"));
+        Ok(log.ok())
+    }
+
     /// Copies the records of an earlier run of the same content into this run's journal. Continues a copy that was
     /// interrupted.
     fn copy_earlier_journal(&mut self) -> Result<(), RunnerError> {
@@ -264,6 +284,9 @@ impl<'a> RunWorker<'a> {
                 }
                 RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. } if answers > 0 => answers -= 1,
                 event @ RunEvent::Unanswered { .. } => self.buffer.push(event),
+                event @ RunEvent::OutOfMemory { .. } if own.iter().all(|entry| entry.event != event) => {
+                    self.buffer.push(event);
+                }
                 // The answer is paid for. The engine extracts its findings again.
                 RunEvent::TurnAnswered { turn, response, cost, first_ms, took_ms, .. } => {
                     let taken_over = true;

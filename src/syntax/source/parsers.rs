@@ -11,6 +11,7 @@ use tree_sitter::{InputEdit, ParseOptions, Parser, Point, Tree, TreeCursor};
 use super::{Node, ParsedFile, preflight};
 use crate::syntax::ParseFailure;
 use crate::syntax::language::Language;
+use crate::syntax::parse_log::LoggedParse;
 
 /// Parsers that are kept between files: creating them per file costs more than parsing a small file.
 #[derive(Default)]
@@ -25,15 +26,16 @@ impl Parsers {
     /// # Errors
     ///
     /// Returns [`ParseFailure::TooComplex`] if the text exceeds a cap of [`super::preflight`], or the parser the steps or
-    /// the time for a text of this size, which happens only for texts made for it. Returns [`ParseFailure::Failed`] if
-    /// the parser thread cannot start or has died.
+    /// the time for a text of this size, which happens only for texts made for it. Returns
+    /// [`ParseFailure::OutOfMemory`] if the text ended an earlier process, and [`ParseFailure::Failed`] if the parser
+    /// thread cannot start or has died.
     pub fn parse<'a>(
         &mut self,
         path: &'a str,
         language: Language,
         text: &'a [u8],
     ) -> Result<ParsedFile<'a>, ParseFailure> {
-        let [nodes] = self.parse_versions(language, [text])?;
+        let [nodes] = self.parse_versions(path, language, [text])?;
         Ok(ParsedFile::new(path, language, text, nodes))
     }
 
@@ -49,7 +51,7 @@ impl Parsers {
         before: &'a [u8],
         after: &'a [u8],
     ) -> Result<[ParsedFile<'a>; 2], ParseFailure> {
-        let [old, new] = self.parse_versions(language, [before, after])?;
+        let [old, new] = self.parse_versions("", language, [before, after])?;
         Ok([ParsedFile::new("", language, before, old), ParsedFile::new("", language, after, new)])
     }
 
@@ -69,12 +71,14 @@ impl Parsers {
     /// Parses the versions of a file and returns the nodes of each.
     fn parse_versions<const N: usize>(
         &mut self,
+        path: &str,
         language: Language,
         versions: [&[u8]; N],
     ) -> Result<[Vec<Node>; N], ParseFailure> {
         if !versions.iter().all(|text| preflight::is_within_caps(text, language.chain_operators())) {
             return Err(ParseFailure::TooComplex);
         }
+        let _logged = LoggedParse::begin(path, &versions)?;
         let Ok(worker) = self.worker.take().map_or_else(ParserThread::spawn, Ok) else {
             self.has_failed = true;
             return Err(ParseFailure::Failed);

@@ -387,6 +387,10 @@ fn render_entry(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
             );
             ("summary", Role::Muted, what)
         }
+        RunEvent::OutOfMemory { parsing } => {
+            let files = text::format_count(parsing.len(), "file");
+            ("memory", Role::Warn, format!("the worker ran out of memory while it parsed {files}"))
+        }
         RunEvent::Paused => ("paused", Role::Warn, "nothing is asked until it is resumed".to_owned()),
         RunEvent::Resumed => ("resumed", Role::Normal, String::new()),
         RunEvent::Unknown => ("?", Role::Faint, "an entry of a newer revdeck".to_owned()),

@@ -1,0 +1,123 @@
+//! Integration tests: processes that run out of memory while they parse a file. The memory limit of the test's processes
+//! is small, so that an ordinary table of numbers is too much for them.
+
+use std::process::Output;
+
+use revdeck::domain::{OmissionReason, OmittedFile, RunEvent, RunStatus};
+use rustix::process::Signal;
+
+use super::place::{Place, signal, wait_for};
+use crate::env::executable;
+
+/// Soft limit in KiB: a process starts with 100 MB, the parser's stack counts for 64 MiB, and the table takes 200 MB.
+const LIMIT: u32 = 250_000;
+
+/// Returns a table of numbers of just under a megabyte.
+fn table() -> String {
+    format!("T = [\n{}]\n", "0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,\n".repeat(14_900))
+}
+
+/// Runs revdeck with the memory limit; its workers inherit it.
+fn limited(place: &Place, arguments: &[&str]) -> Output {
+    let script = format!("ulimit -S -d {LIMIT} && exec \"$0\" \"$@\"");
+    let mut command = place.test.command("sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_revdeck")]).args(arguments).output().expect("revdeck starts")
+}
+
+/// Returns the paths of the files that the journal blames for the death of a worker.
+fn blamed(place: &Place, run: &revdeck::domain::RunId) -> Vec<String> {
+    let parsing = place.events(run).into_iter().filter_map(|event| match event {
+        RunEvent::OutOfMemory { parsing } => Some(parsing),
+        _ => None,
+    });
+    parsing.flatten().map(|text| text.path).collect()
+}
+
+#[test]
+fn a_file_that_ends_a_worker_is_left_out_and_the_run_completes() {
+    let place = Place::new();
+    place.modules("one", 2);
+    place.test.write("table.py", table());
+    let commit = place.test.commit("one");
+    let reviewed = limited(&place, &["review", "--commit", &commit, "--wait"]);
+    assert!(reviewed.status.success(), "{reviewed:?}");
+
+    let run = place.newest().expect("a run");
+    let record = place.run(&run);
+    assert_eq!((record.status, record.attempt), (RunStatus::Completed, 2), "{record:?}");
+    assert_eq!(blamed(&place, &run), ["table.py"]);
+    let output = place.output(&run).expect("an output");
+    let left_out = OmittedFile { path: "table.py".to_owned(), reason: OmissionReason::TooComplex };
+    assert_eq!(output.coverage.left_out, [left_out]);
+    assert_eq!(
+        output.notes.iter().filter(|note| note.starts_with("table.py: ")).collect::<Vec<_>>(),
+        ["table.py: parsing it took more memory than the worker may use"]
+    );
+    let covered: Vec<&str> = output.coverage.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(covered, ["one/module_0.py", "one/module_1.py"]);
+    assert_eq!((record.coverage.hunks_total, record.coverage.hunks_left_out), (2, 1));
+    assert!(!place.store().parse_log_path(&run).exists(), "the log goes with its worker");
+
+    // The findings are those of a review of the other files alone.
+    let other = Place::new();
+    let alone = other.commit_modules("one", 2);
+    let alone = other.review(&["--commit", &alone, "--wait"]);
+    assert!(!place.finding_ids(&run).is_empty());
+    assert_eq!(place.finding_ids(&run), other.finding_ids(&alone));
+}
+
+#[test]
+fn a_file_is_not_left_out_because_its_worker_was_killed() {
+    let place = Place::new();
+    place.modules("one", 1);
+    place.test.write("table.py", table());
+    let commit = place.test.commit("one");
+    let run = place.review(&["--commit", &commit]);
+    let log = place.store().parse_log_path(&run);
+    let worker = wait_for("the table to be parsed", || {
+        let log = std::fs::read_to_string(&log).ok()?;
+        log.contains("table.py").then(|| place.worker(&run)).flatten()
+    });
+    signal(worker, Signal::KILL);
+    wait_for("the next attempt", || {
+        place.revdeck(&["runs", "-n", "1"]);
+        (place.run(&run).attempt == 2).then_some(())
+    });
+    let record = place.ended(&run);
+    assert_eq!((record.status, record.attempt, record.coverage.files_covered), (RunStatus::Completed, 2, 2));
+    assert_eq!(blamed(&place, &run), Vec::<String>::new());
+    assert_eq!(place.output(&run).expect("an output").coverage.left_out, []);
+}
+
+#[test]
+fn a_worker_limits_its_memory_and_an_agent_does_not_inherit_the_limit() {
+    let place = Place::new();
+    let (agent, seen, may_end) =
+        (place.test.home().join("agent"), place.test.home().join("seen"), place.test.home().join("may-end"));
+    let script = format!(
+        "#!/bin/sh\ncat > /dev/null\necho \"$(ulimit -S -d) $(ulimit -H -d)\" > '{}'\nwhile ! [ -e '{}' ]; do sleep 0.02; \
+         done\necho '{{\"findings\": []}}'\n",
+        seen.display(),
+        may_end.display()
+    );
+    executable(&agent, script);
+    place.settings(&format!(
+        "default_reviewer = \"agent\"\n[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n",
+        agent.display()
+    ));
+    let commit = place.commit_modules("one", 1);
+    let run = place.review(&["--commit", &commit]);
+    let limits_of_agent = wait_for("the agent", || {
+        let text = std::fs::read_to_string(&seen).ok()?;
+        text.ends_with('\n').then_some(text)
+    });
+    let worker = place.worker(&run).expect("a worker");
+    let limits = std::fs::read_to_string(format!("/proc/{worker}/limits")).expect("limits of a process");
+    let data = limits.lines().find_map(|line| line.strip_prefix("Max data size")).expect("a limit of data");
+    let soft: u64 = data.split_whitespace().next().and_then(|soft| soft.parse().ok()).expect("a number of bytes");
+    assert!((2 << 30..=8 << 30).contains(&soft), "{soft}");
+    let (soft, hard) = limits_of_agent.trim().split_once(' ').expect("two limits");
+    assert_eq!(soft, hard);
+    std::fs::write(may_end, "").expect("a file");
+    assert_eq!(place.ended(&run).status, RunStatus::Completed);
+}
