@@ -5,6 +5,7 @@ use clap::Args;
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
 use crate::config::RequiredAssets;
+use crate::runner::limit_memory;
 
 /// Arguments of `indexer`.
 #[derive(Debug, Args)]
@@ -19,6 +20,8 @@ pub struct IndexerArgs {
 ///
 /// Returns an error outside of a repository.
 pub fn run(invocation: &Invocation, arguments: &IndexerArgs) -> Result<CliExitCode, CliError> {
+    // Before any thread starts.
+    limit_memory();
     let (runner, _) = invocation.open_session(RequiredAssets::None)?.into_runner();
     runner.indexer().run_indexer(&arguments.commit);
     Ok(CliExitCode::Done)

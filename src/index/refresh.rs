@@ -4,9 +4,9 @@
 //! - Every view in the folder is complete at any moment, or readers detect the damage.
 //! - Data of a process that dies during a refresh is never trusted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,14 @@ use super::segment::Segment;
 use super::segment_builder::{NewFile, SegmentBuilder};
 use super::view::{self, IndexView};
 use super::{Index, IndexError, IndexProgress, RefreshReport, index_file, sealed_file};
-use crate::domain::OmissionReason;
+use crate::domain::{InterruptedParse, OmissionReason};
 use crate::git::{Repo, ReviewFilter, TreeFile};
 use crate::index::chunk;
 use crate::index::disk;
 use crate::masking::secret_files::is_secret_file;
 use crate::reviewers::analyzer::file_fingerprints;
 use crate::syntax::language::Language;
+use crate::syntax::parse_log::{self, ParseLog};
 use crate::syntax::source::Parsers;
 use crate::tokens::{Encoding, count_tokens};
 
@@ -43,6 +44,10 @@ const MAX_SMALL_SEGMENTS: usize = 8;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 const LOCK_FILE_NAME: &str = "lock";
+/// Log of the files that a refresh is parsing.
+const PARSE_LOG_FILE_NAME: &str = "parsing";
+/// Content hashes of the files at which a refresh ran out of memory, one per line.
+const UNPARSABLE_FILE_NAME: &str = "unparsable";
 
 /// Indexes the missing files of the tree of `commit`; see [`Index::refresh`].
 ///
@@ -73,13 +78,44 @@ pub fn refresh(
     let mut work = RefreshWork { folder, tree: &tree, segments, live: Vec::new(), total: files.len() as u32 };
     let unknown = work.adopt_known_files(&files);
     let read = unknown.len() as u32;
+    let parsing = start_parse_log(folder);
     work.read_files(repo, &files, &unknown, progress)?;
+    drop(parsing);
     work.merge_segments(&|| progress(IndexProgress::Reading { files: read, total: read }).is_break())?;
     work.publish_view()?;
     work.remove_unneeded(&own)?;
     let repaired = repairs.finish()?;
     let index = Index::from_view(folder, &own)?.ok_or(IndexError::Damaged { path: own, what: "it is gone" })?;
     Ok(RefreshReport { index, read, known: work.total - read, repaired })
+}
+
+/// Keeps this process from parsing the files at which an earlier refresh ran out of memory; they are indexed as plain
+/// text. Starts the log for the next refresh. The caller holds the lock of the folder.
+fn start_parse_log(folder: &Path) -> Option<ParseLog> {
+    let (log, list) = (folder.join(PARSE_LOG_FILE_NAME), folder.join(UNPARSABLE_FILE_NAME));
+    let read = disk::open(&list, File::options().read(true)).and_then(io::read_to_string);
+    let mut known: BTreeSet<String> = read.unwrap_or_default().lines().map(str::to_owned).collect();
+    let new = ParseLog::read_interrupted(&log);
+    if !new.is_empty() {
+        for InterruptedParse { path, content } in new {
+            tracing::warn!(path, "a refresh ran out of memory while it parsed this file");
+            known.insert(content);
+        }
+        let lines: String = known.iter().map(|content| format!("{content}\n")).collect();
+        if let Err(error) = replace_file(folder, &list, lines.as_bytes()) {
+            tracing::warn!(%error, "a file that takes too much memory to parse is parsed again");
+        }
+    }
+    parse_log::refuse_texts(known);
+    ParseLog::start(&log).inspect_err(|error| tracing::warn!(%error, "no log of what is parsed")).ok()
+}
+
+/// Replaces a file of the folder as a whole.
+fn replace_file(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::Builder::new().prefix(sealed_file::TEMPORARY_PREFIX).tempfile_in(folder)?;
+    file.write_all(content)?;
+    disk::remove(path)?;
+    file.persist(path).map_err(|error| error.error).map(drop)
 }
 
 /// Removal of the unusable files of an index folder.

@@ -1,9 +1,13 @@
 //! Integration tests: processes that run out of memory while they parse a file. The memory limit of the test's processes
 //! is small, so that an ordinary table of numbers is too much for them.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Output;
 
+use revdeck::config::Paths;
 use revdeck::domain::{OmissionReason, OmittedFile, RunEvent, RunStatus};
+use revdeck::git::Repo;
+use revdeck::index::{Index, IndexCompleteness};
 use rustix::process::Signal;
 
 use super::place::{Place, signal, wait_for};
@@ -87,6 +91,29 @@ fn a_file_is_not_left_out_because_its_worker_was_killed() {
     assert_eq!((record.status, record.attempt, record.coverage.files_covered), (RunStatus::Completed, 2, 2));
     assert_eq!(blamed(&place, &run), Vec::<String>::new());
     assert_eq!(place.output(&run).expect("an output").coverage.left_out, []);
+}
+
+#[test]
+fn a_file_that_ends_an_indexer_is_indexed_as_text_the_next_time() {
+    let place = Place::new();
+    place.modules("one", 2);
+    place.test.write("table.py", table());
+    let commit = place.test.commit("one");
+    let repo = Repo::discover(&place.test.repo()).expect("a repository");
+    let folder = Paths::from_home(&place.test.home()).index_folder(&repo.key());
+    let is_whole = || {
+        let index = Index::open(&folder, &repo, &commit).expect("an index that can be read");
+        index.is_some_and(|index| index.completeness() == IndexCompleteness::Whole)
+    };
+    let died = limited(&place, &["indexer", &commit]);
+    assert_eq!(died.status.signal(), Some(Signal::ABORT.as_raw()), "{died:?}");
+    assert!(!is_whole());
+    let done = limited(&place, &["indexer", &commit]);
+    assert!(done.status.success() && is_whole(), "{done:?}");
+    // Known from now on, also to a refresh for another tree.
+    let list = std::fs::read_to_string(folder.join("unparsable")).expect("a list");
+    assert_eq!(list.lines().collect::<Vec<_>>(), [revdeck::domain::content_hash([table().as_bytes()])]);
+    assert!(!folder.join("parsing").exists());
 }
 
 #[test]
