@@ -168,6 +168,7 @@ fn worker_memory(machine: Option<u64>) -> u64 {
 
 /// Returns the bytes of memory that the processes of this machine, or of this container, may have together.
 #[cfg(target_os = "linux")]
+#[allow(clippy::useless_conversion, reason = "the type is narrower on systems of 32 bits")]
 fn machine_memory() -> Option<u64> {
     let system = rustix::system::sysinfo();
     let installed = u64::from(system.totalram).saturating_mul(u64::from(system.mem_unit.max(1)));

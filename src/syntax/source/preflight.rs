@@ -2,8 +2,8 @@
 //!
 //! The progress callback of [`super::parsers`] stops a parse between two steps. A single step may take memory and time
 //! by the square of what is open at that point: unclosed brackets, a chain of operators with two meanings (`a<b<c` may
-//! be generics or comparisons), quotes without text between them. With the caps below, one step takes 0.3 GB and 1.5 s
-//! at most, for all repetitions of one to three tokens that were tried.
+//! be generics or comparisons), quotes without text between them. With the caps below, one step takes half a gigabyte
+//! and some seconds at most, for all of the thousands of repetitions of one to three tokens that were tried.
 //!
 //! The scan reads the text once, at 400 MB/s. It knows neither strings nor comments, so a hostile text may hide from it;
 //! the memory limit of the worker process stands behind it, see [`crate::syntax::parse_log`].

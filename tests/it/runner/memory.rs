@@ -16,9 +16,12 @@ use crate::env::executable;
 /// Soft limit in KiB: a process starts with 100 MB, the parser's stack counts for 64 MiB, and the table takes 200 MB.
 const LIMIT: u32 = 250_000;
 
-/// Returns a table of numbers of just under a megabyte.
-fn table() -> String {
-    format!("T = [\n{}]\n", "0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,\n".repeat(14_900))
+/// Lines of a table of just under a megabyte, which is more than [`LIMIT`] allows to parse.
+const LINES: usize = 14_900;
+
+/// Returns a table of numbers.
+fn table(lines: usize) -> String {
+    format!("T = [\n{}]\n", "0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7,8,9,0,1,\n".repeat(lines))
 }
 
 /// Runs revdeck with the memory limit; its workers inherit it.
@@ -41,7 +44,7 @@ fn blamed(place: &Place, run: &revdeck::domain::RunId) -> Vec<String> {
 fn a_file_that_ends_a_worker_is_left_out_and_the_run_completes() {
     let place = Place::new();
     place.modules("one", 2);
-    place.test.write("table.py", table());
+    place.test.write("table.py", table(LINES));
     let commit = place.test.commit("one");
     let reviewed = limited(&place, &["review", "--commit", &commit, "--wait"]);
     assert!(reviewed.status.success(), "{reviewed:?}");
@@ -74,7 +77,7 @@ fn a_file_that_ends_a_worker_is_left_out_and_the_run_completes() {
 fn a_file_is_not_left_out_because_its_worker_was_killed() {
     let place = Place::new();
     place.modules("one", 1);
-    place.test.write("table.py", table());
+    place.test.write("table.py", table(LINES / 4));
     let commit = place.test.commit("one");
     let run = place.review(&["--commit", &commit]);
     let log = place.store().parse_log_path(&run);
@@ -97,7 +100,7 @@ fn a_file_is_not_left_out_because_its_worker_was_killed() {
 fn a_file_that_ends_an_indexer_is_indexed_as_text_the_next_time() {
     let place = Place::new();
     place.modules("one", 2);
-    place.test.write("table.py", table());
+    place.test.write("table.py", table(LINES));
     let commit = place.test.commit("one");
     let repo = Repo::discover(&place.test.repo()).expect("a repository");
     let folder = Paths::from_home(&place.test.home()).index_folder(&repo.key());
@@ -112,7 +115,7 @@ fn a_file_that_ends_an_indexer_is_indexed_as_text_the_next_time() {
     assert!(done.status.success() && is_whole(), "{done:?}");
     // Known from now on, also to a refresh for another tree.
     let list = std::fs::read_to_string(folder.join("unparsable")).expect("a list");
-    assert_eq!(list.lines().collect::<Vec<_>>(), [revdeck::domain::content_hash([table().as_bytes()])]);
+    assert_eq!(list.lines().collect::<Vec<_>>(), [revdeck::domain::content_hash([table(LINES).as_bytes()])]);
     assert!(!folder.join("parsing").exists());
 }
 
