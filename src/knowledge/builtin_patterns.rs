@@ -3,28 +3,11 @@
 //!
 //! - Each pattern is the abstraction of an example in `tests/knowledge/<language>.toml` (tested).
 
-use std::sync::OnceLock;
-
 use serde::Deserialize;
 
 use super::pattern::Pattern;
+use crate::syntax::definition::PerLanguage;
 use crate::syntax::language::Language;
-
-/// Embedded pattern files by language name.
-const PATTERN_FILES: [(&str, &str); 12] = [
-    ("rust", include_str!("../../assets/knowledge/rust.json")),
-    ("python", include_str!("../../assets/knowledge/python.json")),
-    ("javascript", include_str!("../../assets/knowledge/javascript.json")),
-    ("typescript", include_str!("../../assets/knowledge/typescript.json")),
-    ("go", include_str!("../../assets/knowledge/go.json")),
-    ("java", include_str!("../../assets/knowledge/java.json")),
-    ("c", include_str!("../../assets/knowledge/c.json")),
-    ("cpp", include_str!("../../assets/knowledge/cpp.json")),
-    ("csharp", include_str!("../../assets/knowledge/csharp.json")),
-    ("ruby", include_str!("../../assets/knowledge/ruby.json")),
-    ("php", include_str!("../../assets/knowledge/php.json")),
-    ("bash", include_str!("../../assets/knowledge/bash.json")),
-];
 
 /// Origin under which a curated pattern is counted.
 pub const ORIGIN: &str = "base";
@@ -36,21 +19,20 @@ struct PatternFile {
 
 /// Returns the languages with knowledge, each name once; of languages that share a name, the first.
 pub fn languages() -> impl Iterator<Item = Language> {
-    Language::ALL.into_iter().filter(|language| *language != Language::Tsx)
+    Language::ALL.into_iter().filter(|language| find_language(language.name()) == Some(*language))
 }
 
-/// Returns the language with this name.
+/// Returns the language with this name; of those that share it, the first.
 pub fn find_language(name: &str) -> Option<Language> {
-    languages().find(|language| language.name() == name)
+    Language::ALL.into_iter().find(|language| language.name() == name)
 }
 
 /// Returns the curated patterns of a language.
 pub fn patterns(language: Language) -> &'static [Pattern] {
-    static PARSED: [OnceLock<Vec<Pattern>>; PATTERN_FILES.len()] = [const { OnceLock::new() }; PATTERN_FILES.len()];
-    let found = PATTERN_FILES.iter().zip(&PARSED).find(|((name, _), _)| *name == language.name());
-    found.map_or(&[], |((_, text), parsed)| {
-        parsed.get_or_init(|| serde_json::from_str::<PatternFile>(text).map(|file| file.patterns).unwrap_or_default())
-    })
+    static PARSED: PerLanguage<Vec<Pattern>> = PerLanguage::new(|language| {
+        serde_json::from_str::<PatternFile>(language.curated_patterns()).map(|file| file.patterns).unwrap_or_default()
+    });
+    PARSED.get(find_language(language.name()).unwrap_or(language))
 }
 
 #[cfg(test)]
@@ -177,8 +159,9 @@ mod tests {
 
     #[test]
     fn each_pattern_is_sound_and_used_at_once() {
-        for (name, text) in PATTERN_FILES {
-            let file: PatternFile = serde_json::from_str(text).expect("an asset");
+        for language in languages() {
+            let name = language.name();
+            let file: PatternFile = serde_json::from_str(language.curated_patterns()).expect("an asset");
             let ids: HashSet<&PatternId> = file.patterns.iter().map(|pattern| &pattern.id).collect();
             assert_eq!(ids.len(), file.patterns.len(), "{name}: twice the same");
             assert!((5..=20).contains(&ids.len()), "{name}: {}", ids.len());
@@ -197,7 +180,7 @@ mod tests {
 
     #[test]
     fn each_language_is_known_by_its_name() {
-        assert_eq!(languages().count(), PATTERN_FILES.len());
+        assert_eq!(languages().count() + 1, Language::ALL.len(), "only TSX has the name of another language");
         for this in languages() {
             assert_eq!(find_language(this.name()), Some(this));
             assert!(!patterns(this).is_empty(), "{}", this.name());

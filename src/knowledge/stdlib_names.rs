@@ -24,23 +24,9 @@ impl StdlibSection {
     pub const ALL: &[Self] = &[Self::Functions, Self::Modules, Self::Types, Self::Values];
 }
 
-/// Returns the list of a language, by [`Language::name`]; empty for a language without a list.
+/// Returns the list of a language, by [`Language::name`]; empty for an unknown name.
 pub fn list_text(language: &str) -> &'static str {
-    match language {
-        "rust" => include_str!("../../assets/knowledge/names/rust.txt"),
-        "python" => include_str!("../../assets/knowledge/names/python.txt"),
-        "javascript" => include_str!("../../assets/knowledge/names/javascript.txt"),
-        "typescript" => include_str!("../../assets/knowledge/names/typescript.txt"),
-        "go" => include_str!("../../assets/knowledge/names/go.txt"),
-        "java" => include_str!("../../assets/knowledge/names/java.txt"),
-        "c" => include_str!("../../assets/knowledge/names/c.txt"),
-        "cpp" => include_str!("../../assets/knowledge/names/cpp.txt"),
-        "csharp" => include_str!("../../assets/knowledge/names/csharp.txt"),
-        "ruby" => include_str!("../../assets/knowledge/names/ruby.txt"),
-        "php" => include_str!("../../assets/knowledge/names/php.txt"),
-        "bash" => include_str!("../../assets/knowledge/names/bash.txt"),
-        _ => "",
-    }
+    Language::ALL.into_iter().find(|known| known.name() == language).map_or("", Language::stdlib_names)
 }
 
 /// Returns true if one of these sections of the language's list contains the word.

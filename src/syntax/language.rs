@@ -6,9 +6,10 @@ use std::sync::LazyLock;
 
 use super::definition;
 
-/// Declares [`Language`] from rows of a variant, its file in `assets/languages/` and its tree-sitter grammar.
+/// Declares [`Language`] from rows of a variant, its file in `assets/languages/`, its files in `assets/knowledge/` and
+/// its tree-sitter grammar.
 macro_rules! languages {
-    ($($variant:ident: $file:literal, $grammar:expr;)+) => {
+    ($($variant:ident: $file:literal, $knowledge:literal, $grammar:expr;)+) => {
         /// A supported language, with its own tree-sitter grammar.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -39,24 +40,38 @@ macro_rules! languages {
                     $(Self::$variant => include_str!(concat!("../../assets/languages/", $file, ".toml"))),+
                 }
             }
+
+            /// Returns the published list of standard library names, `assets/knowledge/names/NAME.txt`.
+            pub fn stdlib_names(self) -> &'static str {
+                match self {
+                    $(Self::$variant => include_str!(concat!("../../assets/knowledge/names/", $knowledge, ".txt"))),+
+                }
+            }
+
+            /// Returns the curated patterns as JSON, `assets/knowledge/NAME.json`.
+            pub fn curated_patterns(self) -> &'static str {
+                match self {
+                    $(Self::$variant => include_str!(concat!("../../assets/knowledge/", $knowledge, ".json"))),+
+                }
+            }
         }
     };
 }
 
 languages! {
-    Rust: "rust", tree_sitter_rust::LANGUAGE;
-    Python: "python", tree_sitter_python::LANGUAGE;
-    JavaScript: "javascript", tree_sitter_javascript::LANGUAGE;
-    TypeScript: "typescript", tree_sitter_typescript::LANGUAGE_TYPESCRIPT;
-    Tsx: "tsx", tree_sitter_typescript::LANGUAGE_TSX;
-    Go: "go", tree_sitter_go::LANGUAGE;
-    Java: "java", tree_sitter_java::LANGUAGE;
-    C: "c", tree_sitter_c::LANGUAGE;
-    Cpp: "cpp", tree_sitter_cpp::LANGUAGE;
-    CSharp: "csharp", tree_sitter_c_sharp::LANGUAGE;
-    Ruby: "ruby", tree_sitter_ruby::LANGUAGE;
-    Php: "php", tree_sitter_php::LANGUAGE_PHP;
-    Bash: "bash", tree_sitter_bash::LANGUAGE;
+    Rust: "rust", "rust", tree_sitter_rust::LANGUAGE;
+    Python: "python", "python", tree_sitter_python::LANGUAGE;
+    JavaScript: "javascript", "javascript", tree_sitter_javascript::LANGUAGE;
+    TypeScript: "typescript", "typescript", tree_sitter_typescript::LANGUAGE_TYPESCRIPT;
+    Tsx: "tsx", "typescript", tree_sitter_typescript::LANGUAGE_TSX;
+    Go: "go", "go", tree_sitter_go::LANGUAGE;
+    Java: "java", "java", tree_sitter_java::LANGUAGE;
+    C: "c", "c", tree_sitter_c::LANGUAGE;
+    Cpp: "cpp", "cpp", tree_sitter_cpp::LANGUAGE;
+    CSharp: "csharp", "csharp", tree_sitter_c_sharp::LANGUAGE;
+    Ruby: "ruby", "ruby", tree_sitter_ruby::LANGUAGE;
+    Php: "php", "php", tree_sitter_php::LANGUAGE_PHP;
+    Bash: "bash", "bash", tree_sitter_bash::LANGUAGE;
 }
 
 impl Language {
@@ -96,7 +111,8 @@ impl Language {
             .find(|language| definition::head(*language).interpreters.iter().any(|name| name == program))
     }
 
-    fn from_extension(extension: &str) -> Option<Self> {
+    /// Returns the language of files with this extension.
+    pub(super) fn from_extension(extension: &str) -> Option<Self> {
         static BY_EXTENSION: LazyLock<HashMap<&str, Language>> = LazyLock::new(|| {
             let extensions =
                 |language| definition::head(language).extensions.iter().map(move |text| (text.as_str(), language));
