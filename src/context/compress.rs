@@ -12,6 +12,7 @@
 use std::collections::HashSet;
 
 use crate::domain::word_enum;
+use crate::syntax::conventions::conventions;
 use crate::syntax::definition::{PerLanguage, kind_groups};
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
@@ -42,7 +43,6 @@ pub fn compress_chunk(parsers: &mut Parsers, language: Language, chunk: &str, st
         return None;
     }
     syntax_wrappers(language)
-        .iter()
         .find_map(|(before, after)| {
             let text = format!("{before}{chunk}{after}");
             let cuts = ChunkCuts::find(&parse_without_errors(parsers, language, &text)?, strength);
@@ -58,16 +58,10 @@ pub fn compress_chunk(parsers: &mut Parsers, language: Language, chunk: &str, st
 }
 
 /// Returns the wrappers (text before and after, as lines of their own) in which a chunk of the language may parse.
-fn syntax_wrappers(language: Language) -> &'static [(&'static str, &'static str)] {
-    match language {
-        Language::Python => &[("", ""), ("class A:\n", "")],
-        Language::Php => &[("<?php\n", ""), ("<?php\nclass A {\n", "}\n"), ("", "")],
-        Language::Cpp => &[("", ""), ("class A {\n", "};\n")],
-        Language::Java | Language::CSharp | Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            &[("", ""), ("class A {\n", "}\n")]
-        }
-        Language::Rust | Language::Go | Language::C | Language::Ruby | Language::Bash => &[("", "")],
-    }
+fn syntax_wrappers(language: Language) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let wrappers = &conventions(language).wrappers;
+    let alone = wrappers.is_empty().then_some(("", ""));
+    alone.into_iter().chain(wrappers.iter().map(|[before, after]| (&**before, &**after)))
 }
 
 /// Parses a text. `None` if the tree has an error.
@@ -112,7 +106,7 @@ impl ChunkCuts {
     /// Removes white space at the ends of lines, and at their beginnings if indentation has no meaning in the language.
     /// Lines that begin or end inside a multi-line string literal stay as they are.
     fn trim_whitespace(&self, text: &str) -> String {
-        let has_meaning = matches!(self.language, Language::Python | Language::Bash | Language::Ruby | Language::Php);
+        let has_meaning = conventions(self.language).meaningful_indentation;
         let mut quoted = self.multiline_literals.iter().peekable();
         let mut shorter = String::with_capacity(text.len());
         for (line, row) in text.split_inclusive('\n').zip(0..) {

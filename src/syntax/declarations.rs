@@ -1,5 +1,6 @@
 //! Reads the parts of declarations: names, receivers, parameters, fields, and marks of test code.
 
+use super::conventions::conventions;
 use super::language::Language;
 use super::node_kinds::{self, NodeKinds};
 use super::source::{Node, NodeIndex, ParsedFile};
@@ -454,11 +455,9 @@ pub(super) fn is_test_class(source: &ParsedFile<'_>, spec: &NodeKinds, index: No
     let node = &source.nodes[index];
     let head_end = source.child_by_field(index, spec.fields.body).map_or(node.end, |body| source.nodes[body].start);
     let head = std::str::from_utf8(&source.text[node.start as usize..head_end.max(node.start) as usize]).unwrap_or("");
-    match source.language {
-        Language::Python => name.starts_with("Test") || head.contains("TestCase"),
-        Language::Php | Language::Ruby => head.contains("TestCase") || head.contains("Minitest"),
-        _ => false,
-    }
+    let conventions = conventions(source.language);
+    conventions.test_classes.iter().any(|start| name.starts_with(&**start))
+        || conventions.test_bases.iter().any(|base| head.contains(&**base))
 }
 
 /// Returns whether a call is `describe(..)`, `it(..)`, `test(..)` or similar, with a function as an argument.

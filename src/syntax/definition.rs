@@ -16,6 +16,10 @@
 //! | `patterns` | learned patterns | `ROLE_NAMES` in `knowledge::abstraction` |
 //! | `strings` | HARDCODED_CONFIGURATION | `StringNodeRole` |
 //!
+//! Three sections hold more than kinds by role: `fields` for grammars that name few fields ([`super::field_rules`]),
+//! `conventions` for habits that no grammar shows ([`Conventions`]), and `copies` for the lexer of the search for copies
+//! ([`CopyRules`]).
+//!
 //! Kinds of a section are named nodes, and anonymous nodes in sections that end with `_tokens`. Tests hold every kind
 //! against its grammar and every role against its reader.
 
@@ -24,6 +28,9 @@ use std::sync::{LazyLock, OnceLock};
 
 use serde::Deserialize;
 
+use super::conventions::Conventions;
+use super::copy_rules::CopyRules;
+use super::field_rules::FieldSection;
 use super::language::Language;
 use super::node_kinds::FunctionNesting;
 
@@ -47,6 +54,12 @@ pub(super) struct LanguageHead {
     /// follow each other. Without `>` for languages whose files hold markup.
     #[serde(default = "default_chain_operators")]
     pub chain_operators: String,
+    /// Ends of the names of test files, before the extension.
+    #[serde(default)]
+    pub test_files: Vec<String>,
+    /// Ends of the names of folders with test code.
+    #[serde(default)]
+    pub test_folders: Vec<String>,
     /// File with the sections of this language, if it is another one.
     same_kinds_as: Option<String>,
 }
@@ -65,6 +78,12 @@ pub(super) type KindsByRole = BTreeMap<String, Vec<String>>;
 pub(super) struct Sections {
     #[serde(default)]
     kinds: KindGroups,
+    #[serde(default)]
+    pub fields: FieldSection,
+    #[serde(default)]
+    pub conventions: Conventions,
+    #[serde(default)]
+    pub copies: CopyRules,
     /// Sections for [`super::role_map::RoleMap`], by name.
     #[serde(flatten)]
     pub roles: HashMap<String, KindsByRole>,

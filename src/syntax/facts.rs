@@ -1,5 +1,7 @@
 //! Functions and classes of a file with their metrics, shared by several smells.
 
+use super::definition;
+use super::language::Language;
 use super::source::{NodeIndex, ParsedFile};
 
 /// A function, a method or a listed closure, with its metrics. Lines are 1-based and inclusive.
@@ -138,7 +140,13 @@ pub fn is_test_path(path: &str) -> bool {
     stem.starts_with("test_")
         || stem.starts_with("test-")
         || lower_parts(&["_test", "_tests", "_spec", "-test", "-spec", ".test", ".spec", "_testutil", "_test_util"])
-        || (matches!(extension, "java" | "cs" | "php" | "kt") && lower_parts(&["Test", "Tests", "TestCase", "IT"]))
+        || (extension == "kt" && lower_parts(&["Test", "Tests", "TestCase", "IT"]))
+        || Language::from_extension(extension).is_some_and(|language| {
+            let head = definition::head(language);
+            let marks: Vec<&str> = head.test_files.iter().map(String::as_str).collect();
+            let mut folders = path.split('/').rev().skip(1);
+            lower_parts(&marks) || folders.any(|folder| head.test_folders.iter().any(|mark| folder.ends_with(&**mark)))
+        })
 }
 
 #[cfg(test)]

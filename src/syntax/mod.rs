@@ -11,9 +11,12 @@
 //! document order, so that every reader of the tree is a loop. [`facts::FileFacts`] holds what later steps ask for most:
 //! functions, classes, test code.
 
+pub mod conventions;
+pub mod copy_rules;
 pub mod declarations;
 pub mod definition;
 pub mod facts;
+mod field_rules;
 pub mod language;
 pub mod metrics;
 pub mod node_kinds;

@@ -2,10 +2,11 @@
 
 use serde::Deserialize;
 
+use crate::syntax::conventions::conventions;
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::language::Language;
 use crate::syntax::role_map::RoleMap;
-use crate::syntax::source::fields;
+use crate::syntax::source::{field_id, fields};
 
 /// Role of a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -54,6 +55,8 @@ pub struct SmellNodeRoles {
     roles: RoleMap<SmellNodeRole>,
     pub fields: Fields,
     pub kinds: Kinds,
+    /// Kind of the parent and field of nodes that name a member.
+    member_names: Vec<(Ids, u16)>,
 }
 
 /// Ids of a kind, at most four: aliases give a kind several ids.
@@ -115,7 +118,17 @@ impl SmellNodeRoles {
             roles: RoleMap::from_section(language, "statements"),
             fields: Fields::new(language),
             kinds: Kinds::new(language),
+            member_names: conventions(language)
+                .member_names
+                .iter()
+                .map(|[parent, field]| (Ids::new(language, parent), field_id(language, field)))
+                .collect(),
         }
+    }
+
+    /// Returns whether a node with this field below a parent of this kind names a member.
+    pub fn names_member(&self, parent: u16, field: u16) -> bool {
+        self.member_names.iter().any(|(kinds, known)| *known == field && kinds.is(parent))
     }
 
     /// Returns the grammar's name of a kind.

@@ -141,16 +141,11 @@ pub fn is_member(source: &ParsedFile<'_>, index: NodeIndex) -> bool {
     let node = &source.nodes[index];
     let roles = SmellNodeRoles::for_language(source.language);
     let parent = &source.nodes[node.parent as usize];
-    match source.language {
-        Language::Python => {
-            (roles.kinds.attribute.is(parent.kind) && node.field == roles.fields.attribute)
-                || (roles.kinds.keyword_argument.is(parent.kind) && node.field == roles.fields.name)
-        }
-        Language::Java => roles.kinds.field_access.is(parent.kind) && node.field == roles.fields.field,
-        Language::CSharp => roles.kinds.member_access_expression.is(parent.kind) && node.field == roles.fields.name,
-        Language::Php => !roles.kinds.variable_name.is(parent.kind) && roles.kinds.name.is(node.kind),
-        _ => roles.role(node.kind) == SmellNodeRole::MemberName,
-    }
+    roles.role(node.kind) == SmellNodeRole::MemberName
+        || roles.names_member(parent.kind, node.field)
+        || (source.language == Language::Php
+            && !roles.kinds.variable_name.is(parent.kind)
+            && roles.kinds.name.is(node.kind))
 }
 
 /// Returns whether a name follows its owner: `x.f`, `x::f`.

@@ -6,6 +6,7 @@ mod preflight;
 
 pub use parsers::Parsers;
 
+use super::field_rules::{self, FieldRules};
 use super::language::Language;
 
 /// Index of a [`Node`] in [`ParsedFile::nodes`].
@@ -57,7 +58,8 @@ pub struct ParsedFile<'a> {
 }
 
 impl<'a> ParsedFile<'a> {
-    fn new(path: &'a str, language: Language, text: &'a [u8], nodes: Vec<Node>) -> Self {
+    fn new(path: &'a str, language: Language, text: &'a [u8], mut nodes: Vec<Node>) -> Self {
+        FieldRules::for_language(language).apply(&mut nodes);
         let mut start = 0;
         let stretches = text.utf8_chunks().map(|stretch| {
             let at = start;
@@ -153,9 +155,10 @@ impl KindSet {
     }
 }
 
-/// Returns the id of a field by its name; 0 if the language has no such field.
+/// Returns the id of a field by its name; 0 if neither the grammar nor the language's file has such a field.
 pub fn field_id(language: Language, name: &str) -> u16 {
-    language.grammar().field_id_for_name(name).map_or(0, |id| id.get())
+    let id = language.grammar().field_id_for_name(name).map(|id| id.get());
+    id.or_else(|| field_rules::added_field_id(language, name)).unwrap_or(0)
 }
 
 /// Defines `Fields`: the ids of a language's fields under short names; 0 for fields that the language lacks.

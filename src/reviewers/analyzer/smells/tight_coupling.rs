@@ -13,6 +13,7 @@ use super::syntax::{SmellFieldIds, has_word, last_identifier};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::limits::Limits;
+use crate::syntax::conventions::conventions;
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::language::Language;
 use crate::syntax::role_map::RoleMap;
@@ -180,22 +181,20 @@ impl<'a> CouplingReader<'a, '_> {
         let source = self.source;
         let head = std::str::from_utf8(source.text_up_to(&source.nodes[holder], &source.nodes[child])).unwrap_or("");
         let target = head.split(['=', ':']).next().unwrap_or("").trim();
+        let conventions = conventions(source.language);
+        if conventions.own_members.iter().any(|own| target.starts_with(&**own)) {
+            return true;
+        }
+        let declared = source.child_by_field(holder, self.roles.fields.left).is_none();
         match source.language {
-            Language::Rust | Language::Go => true,
-            Language::Python => target.starts_with("self."),
-            Language::Ruby => target.starts_with('@'),
-            Language::Php => target.starts_with("$this->"),
-            Language::JavaScript | Language::TypeScript | Language::Tsx => {
-                target.starts_with("this.") || source.child_by_field(holder, self.roles.fields.left).is_none()
-            }
-            // An assignment to a bare name may set a field too.
-            Language::Java | Language::CSharp | Language::Cpp => {
+            // The declaration is the parent of the declarator.
+            Language::Java | Language::CSharp | Language::Cpp if declared => {
                 let parent_text = source.text(&source.nodes[source.parent(holder)]);
-                let declared = source.child_by_field(holder, self.roles.fields.left).is_none();
-                let is_static = declared && parent_text.split_whitespace().take(5).any(|word| word == "static");
-                !is_static && (declared || !target.contains(['[', ' ']))
+                !parent_text.split_whitespace().take(5).any(|word| word == "static")
             }
-            Language::C | Language::Bash => false,
+            _ if declared => !conventions.members_only_in_constructors,
+            // An assignment to a bare name may set a field too.
+            _ => conventions.bare_members && !target.contains(['[', ' ']),
         }
     }
 
@@ -225,10 +224,7 @@ impl<'a> CouplingReader<'a, '_> {
             }
             at = parent;
         }
-        let needs_constructor = matches!(
-            source.language,
-            Language::Rust | Language::Python | Language::Go | Language::Ruby | Language::Php
-        );
+        let needs_constructor = conventions(source.language).members_only_in_constructors;
         class.filter(|_| in_constructor || !needs_constructor)
     }
 
@@ -237,11 +233,7 @@ impl<'a> CouplingReader<'a, '_> {
         let name =
             source.child_by_field(function, self.roles.fields.name).map_or("", |name| source.text(&source.nodes[name]));
         match source.language {
-            Language::Rust => name == "new" || name == "default",
-            Language::Python => name == "__init__",
-            Language::JavaScript | Language::TypeScript | Language::Tsx => name == "constructor",
             Language::Go => name.starts_with("New"),
-            Language::Java | Language::CSharp => true,
             Language::Cpp => {
                 // A definition without a type before its declarator is a constructor.
                 let node = &source.nodes[function];
@@ -250,9 +242,10 @@ impl<'a> CouplingReader<'a, '_> {
                     before.is_empty() || before == b"explicit" || before == b"inline"
                 })
             }
-            Language::Ruby => name == "initialize",
-            Language::Php => name == "__construct",
-            Language::C | Language::Bash => false,
+            _ => {
+                let constructors = &conventions(source.language).constructors;
+                constructors.is_empty() || constructors.iter().any(|known| known == name)
+            }
         }
     }
 

@@ -4,7 +4,8 @@
 //! expression after a `)`, a heredoc inside a call), but then it misreads both sides of a copy alike.
 
 pub use super::language_family::LanguageFamily;
-use super::language_family::{KEYWORDS, KeywordHashes, hash_text};
+use super::language_family::{KeywordHashes, LexicalRules, hash_text};
+use crate::syntax::copy_rules::ImportEnd;
 use crate::syntax::language::Language;
 
 /// A token. Two tokens of the same shape differ at most in a name or a literal.
@@ -51,19 +52,13 @@ static BYTE_CLASS: [u8; 256] = {
     class
 };
 
-/// End of the current import, whose tokens are dropped.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ImportEnd {
-    Semicolon,
-    Line,
-    Text,
-}
-
 struct CloneLexer<'a> {
     text: &'a [u8],
     at: usize,
     line: u32,
-    family: LanguageFamily,
+    /// Language whose rules hold for the text: the first one of its family.
+    dialect: Language,
+    rules: &'static LexicalRules,
     tokens: Vec<CloneToken>,
     /// Bracket depth, for imports over several lines.
     depth: i32,
@@ -77,22 +72,24 @@ struct CloneLexer<'a> {
 
 /// Returns the tokens of a text.
 pub fn tokenize(language: Language, text: &[u8]) -> Vec<CloneToken> {
-    let family = LanguageFamily::from_language(language);
+    let dialect = LanguageFamily::from_language(language).dialect();
+    let rules = LexicalRules::for_language(dialect);
     let mut lexer = CloneLexer {
         text,
         at: 0,
         line: 1,
-        family,
+        dialect,
+        rules,
         tokens: Vec::with_capacity(text.len() / 5),
         depth: 0,
         arithmetic: 0,
         import: None,
         heredocs: Vec::new(),
     };
-    if family == LanguageFamily::Php {
+    if dialect == Language::Php {
         lexer.skip_to_php();
     }
-    lexer.lex_all(&KEYWORDS[family as usize]);
+    lexer.lex_all(&rules.keywords);
     lexer.tokens
 }
 
@@ -137,9 +134,9 @@ impl CloneLexer<'_> {
             let (start, end) = self.heredocs.remove(0);
             self.skip_heredoc_body(start, end);
         }
-        if self.family == LanguageFamily::Ruby && self.text[self.at..].starts_with(b"=begin") {
+        if self.dialect == Language::Ruby && self.text[self.at..].starts_with(b"=begin") {
             self.skip_past(b"\n=end");
-        } else if self.family == LanguageFamily::Ruby && self.text[self.at..].starts_with(b"__END__") {
+        } else if self.dialect == Language::Ruby && self.text[self.at..].starts_with(b"__END__") {
             self.at = self.text.len();
         }
     }
@@ -174,28 +171,24 @@ impl CloneLexer<'_> {
 
     fn skip_comment(&mut self, byte: u8) -> bool {
         match byte {
-            b'/' if self.family.has_slash_comments() && self.peek(1) == b'/' => self.skip_line(),
-            b'/' if self.family.has_slash_comments() && self.peek(1) == b'*' => {
+            b'/' if self.rules.has_slash_comments && self.peek(1) == b'/' => self.skip_line(),
+            b'/' if self.rules.has_slash_comments && self.peek(1) == b'*' => {
                 self.at += 2;
-                if self.family == LanguageFamily::Rust {
+                if self.rules.has_nested_comments {
                     self.skip_nested_comment();
                 } else {
                     self.skip_past(b"*/");
                 }
             }
-            b'#' if self.family == LanguageFamily::Bash
-                && !matches!(self.peek_back(1), b' ' | b'\t' | b'\n' | b';' | 0) =>
-            {
+            b'#' if self.dialect == Language::Bash && !matches!(self.peek_back(1), b' ' | b'\t' | b'\n' | b';' | 0) => {
                 return false;
             }
-            b'#' if self.family.has_hash_comments()
-                && !(self.family == LanguageFamily::Php && self.peek(1) == b'[') =>
-            {
+            b'#' if self.rules.has_hash_comments && !(self.dialect == Language::Php && self.peek(1) == b'[') => {
                 self.skip_line();
             }
             // `#include` is an import, and the condition after `#if` is not code.
-            b'#' if self.family == LanguageFamily::C => self.skip_directive(),
-            b'?' if self.family == LanguageFamily::Php && self.peek(1) == b'>' => {
+            b'#' if self.dialect == Language::C => self.skip_directive(),
+            b'?' if self.dialect == Language::Php && self.peek(1) == b'>' => {
                 self.at += 2;
                 self.skip_to_php();
             }
@@ -255,9 +248,9 @@ impl CloneLexer<'_> {
         let mut end = start;
         while let Some(&byte) = text.get(end) {
             let part = BYTE_CLASS[usize::from(byte)] & WORD != 0
-                || (byte == b'-' && self.family == LanguageFamily::Bash)
+                || (byte == b'-' && self.dialect == Language::Bash)
                 || (matches!(byte, b'?' | b'!')
-                    && self.family == LanguageFamily::Ruby
+                    && self.dialect == Language::Ruby
                     && !matches!(text.get(end + 1), Some(b'=' | b':')));
             if !part {
                 break;
@@ -277,7 +270,7 @@ impl CloneLexer<'_> {
         let index = self.tokens.len();
         if keywords.contains(hash) {
             self.push(hash | FIXED_SHAPE_BIT, hash, self.line);
-        } else if self.family == LanguageFamily::Bash && self.is_command(word) {
+        } else if self.dialect == Language::Bash && self.is_command(word) {
             // In a shell, plain words are commands: only variables are names.
             self.push(hash | FIXED_SHAPE_BIT, hash, self.line);
         } else {
@@ -285,24 +278,19 @@ impl CloneLexer<'_> {
         }
         let first = index == 0 || self.tokens[index - 1].line != self.line;
         if first && self.import.is_none() {
-            let import = match (self.family, word) {
-                (LanguageFamily::Rust, b"use") | (LanguageFamily::Java, b"import" | b"package") => {
-                    Some(ImportEnd::Semicolon)
-                }
-                (LanguageFamily::Php, b"use" | b"namespace") => Some(ImportEnd::Semicolon),
-                (LanguageFamily::CSharp, b"using")
-                    if self.text[self.at..].trim_ascii_start().first() != Some(&b'(') =>
-                {
-                    Some(ImportEnd::Semicolon)
-                }
-                (LanguageFamily::Python, b"import" | b"from") | (LanguageFamily::Go, b"import" | b"package") => {
-                    Some(ImportEnd::Line)
-                }
-                (LanguageFamily::Ruby, b"require" | b"require_relative") => Some(ImportEnd::Line),
-                (LanguageFamily::Script, b"import") if self.peek(0) != b'(' => Some(ImportEnd::Text),
-                _ => None,
-            };
+            let import = self.rules.import_words.iter().find(|(known, _)| known.as_bytes() == word);
+            let import = import.filter(|_| !self.is_other_use_of_import_word()).map(|&(_, end)| end);
             self.import = import.map(|kind| (index, kind, self.depth));
+        }
+    }
+
+    /// Returns whether the word that begins an import elsewhere has another meaning here: `import(…)` in JavaScript,
+    /// `using (…)` in C#.
+    fn is_other_use_of_import_word(&self) -> bool {
+        match self.dialect {
+            Language::CSharp => self.text[self.at..].trim_ascii_start().first() == Some(&b'('),
+            Language::JavaScript => self.peek(0) == b'(',
+            _ => false,
         }
     }
 
@@ -321,8 +309,8 @@ impl CloneLexer<'_> {
         }
         let start = self.at - word.len();
         let line = self.line;
-        match self.family {
-            LanguageFamily::Rust if matches!(word, b"r" | b"br" | b"cr") => {
+        match self.dialect {
+            Language::Rust if matches!(word, b"r" | b"br" | b"cr") => {
                 let hashes = self.text[self.at..].iter().take_while(|&&byte| byte == b'#').count();
                 if self.peek(hashes) != b'"' {
                     return false;
@@ -332,11 +320,11 @@ impl CloneLexer<'_> {
                 end.resize(hashes + 1, b'#');
                 self.skip_past(&end);
             }
-            LanguageFamily::Rust if matches!(word, b"b" | b"c") && next != b'#' => {
+            Language::Rust if matches!(word, b"b" | b"c") && next != b'#' => {
                 self.lex_string(next);
                 self.tokens.pop();
             }
-            LanguageFamily::C if word.ends_with(b"R") && next == b'"' => {
+            Language::C if word.ends_with(b"R") && next == b'"' => {
                 let rest = &self.text[self.at + 1..];
                 let Some(open) = rest.iter().take(18).position(|&byte| byte == b'(') else { return false };
                 let mut end = vec![b')'];
@@ -344,7 +332,7 @@ impl CloneLexer<'_> {
                 end.push(b'"');
                 self.skip_past(&end);
             }
-            LanguageFamily::Python if next != b'#' && word.iter().all(|byte| b"rbfuRBFU".contains(byte)) => {
+            Language::Python if next != b'#' && word.iter().all(|byte| b"rbfuRBFU".contains(byte)) => {
                 self.lex_string(next);
                 self.tokens.pop();
             }
@@ -373,14 +361,11 @@ impl CloneLexer<'_> {
         let (start, line) = (self.at, self.line);
         let rest = &self.text[start..];
         match quote {
-            b'"' | b'\''
-                if matches!(self.family, LanguageFamily::Python | LanguageFamily::Java | LanguageFamily::CSharp)
-                    && rest.starts_with(&[quote; 3]) =>
-            {
+            b'"' | b'\'' if self.rules.has_triple_quotes && rest.starts_with(&[quote; 3]) => {
                 self.at += 3;
                 self.skip_past(&[quote; 3]);
             }
-            b'\'' if self.family == LanguageFamily::Rust && !is_rust_char(rest) => {
+            b'\'' if self.dialect == Language::Rust && !is_rust_char(rest) => {
                 // A lifetime.
                 self.at += 1;
                 while BYTE_CLASS[usize::from(self.peek(0))] & WORD != 0 {
@@ -389,7 +374,7 @@ impl CloneLexer<'_> {
                 self.push(NAME_SHAPE, hash_text(&self.text[start..self.at]), line);
                 return true;
             }
-            b'"' if self.family == LanguageFamily::CSharp && matches!(self.peek_back(1), b'@') => {
+            b'"' if self.dialect == Language::CSharp && matches!(self.peek_back(1), b'@') => {
                 self.at += 1;
                 self.skip_past(b"\"");
                 while self.peek(0) == b'"' {
@@ -398,21 +383,16 @@ impl CloneLexer<'_> {
                 }
             }
             b'"' | b'\'' => {
-                let lines = matches!(
-                    self.family,
-                    LanguageFamily::Rust | LanguageFamily::Ruby | LanguageFamily::Php | LanguageFamily::Bash
-                );
-                let escapes = !(quote == b'\'' && self.family == LanguageFamily::Bash);
+                let lines = self.rules.strings_span_lines;
+                let escapes = !(quote == b'\'' && self.dialect == Language::Bash);
                 self.skip_quoted(quote, lines, escapes);
             }
-            b'`' if self.family == LanguageFamily::Script => self.skip_quoted(quote, true, true),
-            b'`' if self.family == LanguageFamily::Go => {
+            b'`' if self.dialect == Language::JavaScript => self.skip_quoted(quote, true, true),
+            b'`' if self.dialect == Language::Go => {
                 self.at += 1;
                 self.skip_past(b"`");
             }
-            b'/' if matches!(self.family, LanguageFamily::Script | LanguageFamily::Ruby)
-                && self.is_regex_position() =>
-            {
+            b'/' if matches!(self.dialect, Language::JavaScript | Language::Ruby) && self.is_regex_position() => {
                 if !self.skip_regex() {
                     return false;
                 }
@@ -462,7 +442,7 @@ impl CloneLexer<'_> {
             return false;
         }
         let before = self.text[..self.at].trim_ascii_end().last().copied().unwrap_or(0);
-        !matches!(before, b')' | b']' | b'}') && (before != b'/' || self.family == LanguageFamily::Script)
+        !matches!(before, b')' | b']' | b'}') && (before != b'/' || self.dialect == Language::JavaScript)
     }
 
     fn skip_regex(&mut self) -> bool {
@@ -491,15 +471,15 @@ impl CloneLexer<'_> {
 
     /// Lexes `<<EOF`, `<<~EOF`, `<<<EOF`: the body is one string and starts on the next line.
     fn lex_heredoc(&mut self) -> bool {
-        let skip = match self.family {
-            LanguageFamily::Ruby | LanguageFamily::Bash => 2,
-            LanguageFamily::Php if self.peek(2) == b'<' => 3,
+        let skip = match self.dialect {
+            Language::Ruby | Language::Bash => 2,
+            Language::Php if self.peek(2) == b'<' => 3,
             _ => return false,
         };
         let mut at = self.at + skip;
         let marked = matches!(self.text.get(at), Some(b'-' | b'~'));
         at += usize::from(marked);
-        if self.family != LanguageFamily::Ruby {
+        if self.dialect != Language::Ruby {
             while matches!(self.text.get(at), Some(b' ')) {
                 at += 1;
             }
@@ -510,9 +490,9 @@ impl CloneLexer<'_> {
         while self.text.get(at).is_some_and(|&byte| BYTE_CLASS[usize::from(byte)] & WORD != 0) {
             at += 1;
         }
-        let plausible = match self.family {
+        let plausible = match self.dialect {
             // `a << b` and `class << self` are not heredocs.
-            LanguageFamily::Ruby => marked || quoted || self.text.get(start).is_some_and(u8::is_ascii_uppercase),
+            Language::Ruby => marked || quoted || self.text.get(start).is_some_and(u8::is_ascii_uppercase),
             // `1 << 2` in arithmetic is not a heredoc.
             _ => self.text.get(start).is_some_and(|&byte| BYTE_CLASS[usize::from(byte)] & WORD_START != 0),
         };
@@ -536,7 +516,7 @@ impl CloneLexer<'_> {
             let ends = line
                 .strip_prefix(word)
                 .is_some_and(|after| after.first().is_none_or(|&byte| BYTE_CLASS[usize::from(byte)] & WORD == 0));
-            if ends && self.family == LanguageFamily::Php {
+            if ends && self.dialect == Language::Php {
                 self.at += rest[..length].len() - rest[..length].trim_ascii_start().len() + word.len();
                 return;
             }
@@ -557,7 +537,7 @@ impl CloneLexer<'_> {
             _ => {}
         }
         let next = self.peek(1);
-        if self.family == LanguageFamily::Bash {
+        if self.dialect == Language::Bash {
             match (byte, next) {
                 (b'(', b'(') if self.arithmetic == 0 => self.arithmetic = self.depth,
                 (b')', b')') if self.depth <= self.arithmetic => self.arithmetic = 0,

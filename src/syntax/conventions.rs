@@ -1,0 +1,38 @@
+//! Habits of a language that its grammar does not show: the section `conventions` of each language's file.
+
+use serde::Deserialize;
+
+use super::definition;
+use super::language::Language;
+
+/// Names, texts and switches for the readers of syntax trees.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Conventions {
+    /// Lines before and after a part of a file with which that part may parse, in the order of the attempts; empty for a
+    /// part that parses alone.
+    pub wrappers: Vec<[String; 2]>,
+    /// True if white space at the beginning of a line has a meaning.
+    pub meaningful_indentation: bool,
+    /// Beginnings of a member of the object itself: `this.`. An empty text stands for any target.
+    pub own_members: Vec<String>,
+    /// True if a constructor may give a member its value by its bare name.
+    pub bare_members: bool,
+    /// Names of functions that make an object; empty if the syntax tells them.
+    pub constructors: Vec<String>,
+    /// True if only a constructor gives members their first values, and no declaration does.
+    pub members_only_in_constructors: bool,
+    /// True if a call of a class makes an object: `Shop()`.
+    pub objects_by_calls: bool,
+    /// Nodes that name a member and no variable, as the kind of their parent and their field.
+    pub member_names: Vec<[String; 2]>,
+    /// Beginnings of the names of test classes.
+    pub test_classes: Vec<String>,
+    /// Texts in the head of a test class, such as the name of its base.
+    pub test_bases: Vec<String>,
+}
+
+/// Returns the conventions of a language.
+pub fn conventions(language: Language) -> &'static Conventions {
+    &definition::sections(language).conventions
+}
