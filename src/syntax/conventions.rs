@@ -26,6 +26,20 @@ pub struct Conventions {
     pub objects_by_calls: bool,
     /// Nodes that name a member and no variable, as the kind of their parent and their field.
     pub member_names: Vec<[String; 2]>,
+    /// True if attributes are children of the declaration that they describe.
+    pub attributes_inside: bool,
+    /// Kinds of declarations whose only object holds their members.
+    pub singletons: Vec<String>,
+    /// Modifiers of a member that exists once for all objects.
+    pub static_words: Vec<String>,
+    /// Beginnings of values that hold others and can change, such as `mutableListOf`.
+    pub mutable_values: Vec<String>,
+    /// True if what follows the dot may be a variable: a function that is called on a receiver.
+    pub members_may_be_variables: bool,
+    /// True if a member of a number names its unit: `30.seconds`.
+    pub units_follow_numbers: bool,
+    /// Functions whose arguments are the items of a collection.
+    pub collection_calls: Vec<String>,
     /// Beginnings of the names of test classes.
     pub test_classes: Vec<String>,
     /// Texts in the head of a test class, such as the name of its base.

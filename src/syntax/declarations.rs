@@ -69,6 +69,15 @@ pub(super) fn parse_head<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: N
         }
         Language::Java => head.counts_from = body?,
         Language::Python | Language::Ruby | Language::Php | Language::Bash => {}
+        _ => {
+            if name.is_none() {
+                head.name = conventions(source.language).constructors.first().map_or("", String::as_str);
+            }
+            // The parameters may stand in the function itself.
+            let parameter = source.child_by_field(index, fields.parameter);
+            head.parameters = parameters.or_else(|| parameter.map(|_| index));
+            head.counts_from = body?;
+        }
     }
     Some(head)
 }
@@ -219,6 +228,11 @@ pub(super) fn count_parameters(
     if node.field == spec.fields.parameter && node.field != 0 {
         return 1;
     }
+    let is_parameter = |child: NodeIndex| source.nodes[child].field == spec.fields.parameter;
+    let named = source.children(list).filter(|&child| spec.fields.parameter != 0 && is_parameter(child)).count();
+    if named > 0 {
+        return named as u32;
+    }
     for child in source.children(list) {
         let node = &source.nodes[child];
         let bits = spec.flags(node.kind);
@@ -312,6 +326,11 @@ pub(super) fn count_fields(source: &ParsedFile<'_>, spec: &NodeKinds, index: Nod
             }
             // An embedded type has no field name of its own.
             if source.language == Language::Go { count.max(1) } else { count }
+        }
+        // A parameter of a primary constructor is a property only with one of these words.
+        Language::Kotlin => {
+            let is_property = |child: NodeIndex| matches!(source.bytes(&source.nodes[child]), b"val" | b"var");
+            u32::from(source.children(index).any(is_property))
         }
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
             let value = source.child_by_field(index, spec.fields.value);

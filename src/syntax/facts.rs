@@ -140,7 +140,6 @@ pub fn is_test_path(path: &str) -> bool {
     stem.starts_with("test_")
         || stem.starts_with("test-")
         || lower_parts(&["_test", "_tests", "_spec", "-test", "-spec", ".test", ".spec", "_testutil", "_test_util"])
-        || (extension == "kt" && lower_parts(&["Test", "Tests", "TestCase", "IT"]))
         || Language::from_extension(extension).is_some_and(|language| {
             let head = definition::head(language);
             let marks: Vec<&str> = head.test_files.iter().map(String::as_str).collect();

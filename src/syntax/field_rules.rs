@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `KIND` | each node of this kind |
 //! | `PARENT/KIND` | each node of this kind directly below a node of kind `PARENT` |
-//! | `PARENT/<`, `PARENT/>` | the first or last named child of a node of kind `PARENT`, comments left out |
+//! | `PARENT/<` | the first named child of a node of kind `PARENT`, comments left out |
+//! | `PARENT/>` | the last named child that no other rule gives a field, unless it is the first |
 //! | `PARENT/@FIELD` | the children to which the grammar gives the field `FIELD` |
 //!
 //! A node keeps the field of the grammar unless a rule with `@` renames it. If several rules fit, the field that is first
@@ -76,20 +77,25 @@ impl FieldRules {
                 next = nodes[next].end_index as usize;
             }
             let kind = nodes[parent].kind;
+            let rules = || {
+                let is_for = |rule: &&FieldRule| rule.parents.as_ref().is_none_or(|parents| parents.contains(kind));
+                self.rules.iter().filter(is_for)
+            };
             for (at, &child) in children.iter().enumerate() {
                 let node = &nodes[child];
-                let fits = |rule: &&FieldRule| {
-                    rule.parents.as_ref().is_none_or(|parents| parents.contains(kind))
-                        && match &rule.child {
-                            ChildSelector::Kind(kinds) => node.field == 0 && kinds.contains(node.kind),
-                            ChildSelector::First => node.field == 0 && at == 0,
-                            ChildSelector::Last => node.field == 0 && at > 0 && at + 1 == children.len(),
-                            ChildSelector::Field(field) => node.field == *field,
-                        }
+                let fits = |rule: &&FieldRule| match &rule.child {
+                    ChildSelector::Kind(kinds) => node.field == 0 && kinds.contains(node.kind),
+                    ChildSelector::First => node.field == 0 && at == 0,
+                    ChildSelector::Last => false,
+                    ChildSelector::Field(field) => node.field == *field,
                 };
-                if let Some(rule) = self.rules.iter().find(fits) {
+                if let Some(rule) = rules().find(fits) {
                     nodes[child].field = rule.field;
                 }
+            }
+            let last = children.iter().skip(1).rfind(|&&child| nodes[child].field == 0);
+            if let (Some(rule), Some(&last)) = (rules().find(|rule| matches!(rule.child, ChildSelector::Last)), last) {
+                nodes[last].field = rule.field;
             }
         }
     }

@@ -66,6 +66,7 @@ languages! {
     Tsx: "tsx", "typescript", tree_sitter_typescript::LANGUAGE_TSX;
     Go: "go", "go", tree_sitter_go::LANGUAGE;
     Java: "java", "java", tree_sitter_java::LANGUAGE;
+    Kotlin: "kotlin", "kotlin", tree_sitter_kotlin_ng::LANGUAGE;
     C: "c", "c", tree_sitter_c::LANGUAGE;
     Cpp: "cpp", "cpp", tree_sitter_cpp::LANGUAGE;
     CSharp: "csharp", "csharp", tree_sitter_c_sharp::LANGUAGE;

@@ -37,6 +37,7 @@
 
 use std::collections::HashMap;
 
+use super::conventions::conventions;
 use super::declarations;
 use super::facts::{Class, FileFacts, Function, is_test_path};
 use super::language::Language;
@@ -138,7 +139,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         let mut index = 0;
         while index < count {
             let node = &nodes[index];
-            let bits = self.spec.flags(node.kind);
+            let bits = self.node_flags(node);
             while self.frames.last().is_some_and(|frame| frame.end <= index as u32) {
                 self.frames.pop();
             }
@@ -251,7 +252,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
             self.visit_class(index, node, bits);
         }
         let parent = named_node_flags(self.spec, self.source, node.parent as usize);
-        if bits & node_kinds::DECISION != 0
+        if (bits & node_kinds::DECISION != 0 && !self.is_default_case(node, bits))
             || (bits & node_kinds::QUESTION != 0 && parent & node_kinds::TERNARY != 0)
             || (bits & node_kinds::EQUALS != 0 && parent & node_kinds::DEFAULTED != 0)
         {
@@ -278,7 +279,9 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         if bits & node_kinds::LOGICAL != 0 {
             self.visit_logical(index, node, parent);
         }
-        if bits & (node_kinds::FIELD | node_kinds::ASSIGNMENT) != 0 {
+        if bits & (node_kinds::FIELD | node_kinds::ASSIGNMENT) != 0
+            || (bits & node_kinds::MEMBER_FIELD != 0 && self.is_in_class_body(node) && !self.is_computed(index))
+        {
             self.visit_field(index, bits);
         }
         if bits & node_kinds::CALL != 0 {
@@ -287,6 +290,27 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         if bits & node_kinds::ATTRIBUTE != 0 && declarations::is_test_attribute(self.source, node) {
             self.test_mark = Some(node.end);
         }
+    }
+
+    /// Returns whether a case without its own `else` is the one for all other values.
+    fn is_default_case(&self, node: &Node, bits: KindFlags) -> bool {
+        let start = || self.source.text_prefix(node, "default".len());
+        bits & node_kinds::NO_ELSE != 0 && (start().starts_with("else") || start() == "default")
+    }
+
+    /// Returns whether a property has no value of its own, only code that computes it.
+    fn is_computed(&self, index: NodeIndex) -> bool {
+        let fields = &self.spec.fields;
+        self.source.child_by_field(index, fields.accessor).is_some()
+            && self.source.child_by_field(index, fields.value).is_none()
+    }
+
+    /// Returns whether the parent of a node is the body of a class.
+    fn is_in_class_body(&self, node: &Node) -> bool {
+        let body = &self.source.nodes[node.parent as usize];
+        body.field != 0
+            && body.field == self.spec.fields.body
+            && named_node_flags(self.spec, self.source, body.parent as usize) & node_kinds::CLASS != 0
     }
 
     fn current_function(&mut self) -> Option<(&mut Function, u32, u32)> {
@@ -380,8 +404,8 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
 
     /// Returns whether an attribute directly before a node marks it as test code, and then consumes the mark.
     fn take_test_mark(&mut self, index: NodeIndex, node: &Node) -> bool {
-        // Modifiers of Java and C# are inside the declaration; attributes of Rust are before it.
-        if matches!(self.source.language, Language::Java | Language::CSharp) {
+        // Modifiers of Java are inside the declaration; attributes of Rust are before it.
+        if conventions(self.source.language).attributes_inside {
             return declarations::has_test_attribute(self.source, self.spec, index);
         }
         let Some(end) = self.test_mark else { return false };
@@ -469,8 +493,16 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
     fn is_logical(&self, index: NodeIndex) -> bool {
         self.source.children(index).any(|child| {
             let node = &self.source.nodes[child];
-            !node.is_named() && self.spec.flags(node.kind) & node_kinds::LOGICAL != 0
+            let bits = self.node_flags(node);
+            bits & node_kinds::LOGICAL != 0 && (!node.is_named() || bits & node_kinds::OPERATOR != 0)
         })
+    }
+
+    /// Returns the flags of a node; those of an operator depend on its text.
+    fn node_flags(&self, node: &Node) -> KindFlags {
+        let bits = self.spec.flags(node.kind);
+        let is_logical = bits & node_kinds::OPERATOR != 0 && matches!(self.source.bytes(node), b"&&" | b"||");
+        if is_logical { bits | node_kinds::LOGICAL | node_kinds::DECISION } else { bits }
     }
 
     fn visit_logical(&mut self, index: NodeIndex, node: &Node, parent: KindFlags) {
@@ -487,7 +519,12 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
             self.logic.pop();
         }
         let Some(logic) = self.logic.last_mut() else { return };
-        if std::mem::replace(&mut logic.last, node.kind) != node.kind {
+        // The operators of Scala have one kind; `!` makes their first bytes differ from other kinds.
+        let operator = match self.spec.flags(node.kind) & node_kinds::OPERATOR {
+            0 => node.kind,
+            _ => !u16::from(self.source.text[node.start as usize]),
+        };
+        if std::mem::replace(&mut logic.last, operator) != operator {
             self.add_cognitive();
         }
     }
@@ -522,7 +559,10 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
                 self.assigned.push((class, name));
             }
         } else if let Some(class) = self.facts.classes.get_mut(class as usize) {
-            class.fields += declarations::count_fields(self.source, self.spec, index);
+            class.fields += match bits & node_kinds::MEMBER_FIELD {
+                0 => declarations::count_fields(self.source, self.spec, index),
+                _ => 1,
+            };
         }
     }
 

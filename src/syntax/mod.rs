@@ -1,4 +1,4 @@
-//! Syntax of twelve languages: detection, parsing under limits, node kinds and their roles, metrics of functions and
+//! Syntax of the supported languages: detection, parsing under limits, node kinds and their roles, metrics of functions and
 //! classes.
 //!
 //! Languages are data: `assets/languages/NAME.toml` says how to recognize a language and lists its node kinds by role

@@ -8,7 +8,7 @@ use super::language::Language;
 use super::role_map::RoleMap;
 use super::source::fields;
 
-pub(super) type KindFlags = u32;
+pub(super) type KindFlags = u64;
 
 /// Function with its own entry and metrics, if it has a body.
 pub(super) const FUNCTION: KindFlags = 1;
@@ -73,6 +73,11 @@ pub(super) const PARENTHESES: KindFlags = 1 << 29;
 /// Block: outside of functions it may be the body of a function that a macro defines.
 pub(super) const BLOCK: KindFlags = 1 << 30;
 
+/// Declaration that is a field directly in the body of a class, and a variable elsewhere.
+pub(super) const MEMBER_FIELD: KindFlags = 1 << 31;
+/// Operator whose text tells what it does: `&&` of Scala.
+pub(super) const OPERATOR: KindFlags = 1 << 32;
+
 /// Roles of the sections, with their flags. `if` and `loop` (which includes `match` and `switch`) open a nesting level
 /// and count for it.
 const FLAG_NAMES: &[(&str, KindFlags)] = &[
@@ -101,6 +106,8 @@ const FLAG_NAMES: &[(&str, KindFlags)] = &[
     ("defaulted", DEFAULTED),
     ("field", FIELD),
     ("field_name", FIELD_NAME),
+    ("member_field", MEMBER_FIELD),
+    ("operator", OPERATOR),
     ("assignment", ASSIGNMENT),
     ("attribute", ATTRIBUTE),
     ("call", CALL),
@@ -136,6 +143,7 @@ fields! {
     update = "update", increment = "increment", init = "init", left = "left", right = "right", value = "value",
     subject = "subject", pattern = "pattern", kind = "type", key = "key", property = "property", function = "function",
     object = "object", method = "method", resources = "resources", arguments = "arguments",
+    accessor = "accessor",
 }
 
 impl Fields {

@@ -46,7 +46,8 @@ fields! {
     name = "name", alias = "alias", parameters = "parameters", body = "body", left = "left", right = "right",
     pattern = "pattern", value = "value", condition = "condition", declarator = "declarator", function = "function",
     method = "method", attribute = "attribute", field = "field", object = "object", path = "path", kind = "type",
-    receiver = "receiver", property = "property", superclass = "superclass",
+    receiver = "receiver", property = "property", superclass = "superclass", parameter = "parameter",
+    binding = "binding",
 }
 
 /// Roles, field ids and kind ids of one language.
@@ -94,14 +95,15 @@ macro_rules! kinds {
 }
 
 kinds! {
-    aliased_import, ambient_declaration, arrow_function, asterisk, attribute, body_statement, break_statement, call,
+    aliased_import, ambient_declaration, arrow_function, asterisk, attribute, block, body_statement, break_statement, call,
     case_statement, class, class_body, class_definition, class_variable, command, declaration, decorated_definition,
     default_parameter, dictionary, dotted_name, export_statement, expression_statement, field_access,
     field_declaration, function_declarator, function_definition, function_expression, global_declaration,
     global_statement, global_variable, identifier, impl_item, import_clause, import_specifier, keyword_argument, list,
     local_declaration_statement, local_variable_declaration, member_access_expression, method_definition, mod_item,
-    mutable_specifier, name, namespace_import, object_pattern, parenthesized_expression, property_declaration,
-    rest_pattern, scoped_identifier, set, shorthand_property_identifier_pattern, statement_list, static_item,
+    mutable_specifier, name, namespace_import, namespace_selectors, namespace_wildcard, object_pattern,
+    parenthesized_expression, property_declaration, property_delegate, rest_pattern, scoped_identifier, set,
+    shorthand_property_identifier_pattern, simple_identifier, statement_list, static_item,
     trait_item, try_statement, typed_default_parameter, use_as_clause, use_wildcard, variable_declaration,
     variable_name,
 }

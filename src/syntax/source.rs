@@ -161,6 +161,11 @@ pub fn field_id(language: Language, name: &str) -> u16 {
     id.or_else(|| field_rules::added_field_id(language, name)).unwrap_or(0)
 }
 
+/// Returns whether a field comes from the language's file, because the grammar has none of this name.
+pub fn is_added_field(language: Language, name: &str) -> bool {
+    language.grammar().field_id_for_name(name).is_none() && field_rules::added_field_id(language, name).is_some()
+}
+
 /// Defines `Fields`: the ids of a language's fields under short names; 0 for fields that the language lacks.
 macro_rules! fields {
     ($visibility:vis, $($name:ident = $text:literal),+ $(,)?) => {

@@ -15,6 +15,7 @@ mod git;
 mod hook;
 mod http;
 mod knowledge;
+mod languages;
 mod learning;
 mod lessons;
 mod life;

@@ -247,6 +247,7 @@ impl<'a> OutlineReader<'_, 'a> {
             (Language::Python, _) if self.bases(at).any(|base| matches!(base, "Protocol" | "ABC")) => {
                 ChunkKind::Interface
             }
+            (_, ChunkKind::Class) if self.has_keyword(at, b"interface") => ChunkKind::Interface,
             _ => kind,
         };
         let is_test = kind == ChunkKind::Class && self.test_classes.contains(&at);
@@ -257,6 +258,12 @@ impl<'a> OutlineReader<'_, 'a> {
             false => self.declare(at, kind, name, ""),
         };
         self.enter(node, Some(item), name)
+    }
+
+    /// Returns whether a keyword is a child of a node.
+    fn has_keyword(&self, at: NodeIndex, keyword: &[u8]) -> bool {
+        let mut children = self.source.children(at).map(|child| &self.source.nodes[child]);
+        children.any(|child| !child.is_named() && self.source.bytes(child) == keyword)
     }
 
     fn has_type(&self, at: NodeIndex, starts: &[u8]) -> bool {
@@ -516,7 +523,12 @@ impl<'a> OutlineReader<'_, 'a> {
                 first.map_or("", |name| name_or_empty(source.text(&source.nodes[name])))
             }
             Language::JavaScript => self.field_text(at, fields.property),
-            _ => "",
+            _ => {
+                let bound =
+                    [fields.binding, fields.pattern].into_iter().find_map(|field| source.child_by_field(at, field));
+                let name = bound.map(|bound| source.child_by_field(bound, fields.name).unwrap_or(bound));
+                name.map_or("", |name| plain_name(source, name))
+            }
         }
     }
 

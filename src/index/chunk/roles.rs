@@ -57,7 +57,7 @@ fields! {
     name = "name", body = "body", declarator = "declarator", kind = "type", receiver = "receiver", left = "left",
     right = "right", value = "value", function = "function", method = "method", arguments = "arguments",
     source = "source", superclasses = "superclasses", property = "property",
-    path = "path", module_name = "module_name", argument = "argument",
+    binding = "binding", pattern = "pattern", path = "path", module_name = "module_name", argument = "argument",
 }
 
 impl OutlineRoles {

@@ -130,6 +130,10 @@ fn add_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imp
                 .trim_end_matches(".*")
                 .to_owned(),
         ),
+        Language::Kotlin => {
+            let path = text.trim_start_matches("import").split(" as ").next().unwrap_or_default();
+            imports.push(strip_whitespace(path.trim_end_matches(';')).trim_end_matches(".*").to_owned());
+        }
         Language::CSharp => {
             let name = strip_keywords(text, &["global", "using", "static", "unsafe"]).trim_end_matches(';');
             imports.push(strip_whitespace(name.split_once('=').map_or(name, |(_, name)| name)));

@@ -22,6 +22,7 @@ fn around(language: Language, code: &str) -> String {
         JavaScript | TypeScript | Tsx => format!("function f() {{\n{code}\n}}\n"),
         Go => format!("package p\n\nfunc f() {{\n{code}\n}}\n"),
         Java | CSharp => format!("class A {{\n  void f() {{\n{code}\n  }}\n}}\n"),
+        Kotlin => format!("fun f() {{\n{code}\n}}\n"),
         C | Cpp => format!("void f() {{\n{code}\n}}\n"),
         Ruby => format!("def f\n{}end\n", indented(code)),
         Php => format!("<?php\nfunction f() {{\n{code}\n}}\n"),
@@ -47,6 +48,12 @@ fn around(language: Language, code: &str) -> String {
     "for (int i = 0; i <= n; i++) { g(i); }",
     "for (int i = 0; i < n; i++) { g(i); }",
     "wrong_operator: VARIABLE <= VARIABLE_2 => VARIABLE < VARIABLE_2"
+)]
+#[case::kotlin(
+    Kotlin,
+    "val x = list.first()",
+    "val x = list.firstOrNull() ?: return",
+    "wrong_call: VARIABLE . first ( ) => VARIABLE . firstOrNull ( ) ?: return"
 )]
 #[case::wrapped(
     Java,

@@ -27,6 +27,13 @@ pub(super) fn keywords(language: &str) -> &'static str {
              public record requires return sealed static strictfp switch synchronized throw throws to transient transitive \
              try uses volatile when while with yield"
         }
+        "kotlin" => {
+            "abstract actual annotation as as? break by catch class companion const constructor context continue crossinline data \
+             delegate do dynamic else enum expect external field file final finally for fun get if import in infix init inline \
+             inner interface internal is it lateinit noinline object open operator out override package param private property \
+             protected public receiver reified return return@ sealed set setparam super super@ suspend tailrec this this@ throw \
+             try typealias val value var vararg when where while !in !is"
+        }
         "c" | "cpp" => {
             "_Alignas _Alignof _Atomic _Bool _Generic _Nonnull _Noreturn __alignof __alignof__ __asm__ __asm __attribute \
              __attribute__ __extension__ __forceinline __inline __inline__ __restrict__ __thread __volatile__ __try __except \

@@ -43,6 +43,11 @@ pub(super) const TEMPLATES: &[(Language, &str, &str)] = &[
         "import java.util.List; import M.N.T; /** C */ @N(M = \"S\") class T extends N<M> { T N(final T... M) throws N { if (N.M != null || N) { throw new N(\"S\" + 9, M); } /* C */ M.N(); return (N) N.M(N::M, x -> M[9]); } }",
     ),
     (
+        Language::Kotlin,
+        "// C\n@N(\"S\")\nclass T : N<M>() {\n  fun N(M: T): N? {\n    if (N.M == \"S\") { throw T(\"S${N}S\" + 9) }\n    // C\n    val N = M.N(9, \"S\")\n    return M.N { N -> N[9] } as T\n  }\n}\n",
+        "// C\n@N(\"S\")\nclass T : N<M>() {\n  fun N(M: T): N? {\n    if (N.M != \"S\") { throw T(\"S${M}S\" + 9) }\n    // C\n    M.N()\n    val N = M.M(9 + 9, \"S\")\n    return M.N { N -> N[99] } as T\n  }\n}\n",
+    ),
+    (
         Language::C,
         "#include \"S\"\n#define N M\n/* C */\nstatic struct T *N(T *M) { if (M->N == 9) goto N; N: M = (T *)N(\"S\", sizeof(struct T), 'x'); return *M; }\n",
         "#include \"S\"\n#define N M\n/* C */\nstatic struct T *N(T *M) { if (M->N != 9) goto N; N: M = (T *)M(\"S\", sizeof(T), 'x', 9); return M; }\n",

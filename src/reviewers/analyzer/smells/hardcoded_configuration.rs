@@ -294,9 +294,13 @@ fn find_literal_name<'a>(
                 return (!name.is_empty()).then_some((name, NameSource::Call));
             }
             StringNodeRole::Transparent => {
-                // `password: "…"` of a named argument.
-                if let Some(name) = head.trim_ascii_end().strip_suffix(b":") {
-                    return Some((last_identifier(name), NameSource::Name));
+                // `password: "…"` or `password = "…"` of a named argument.
+                match head.trim_ascii_end() {
+                    [name @ .., b':'] => return Some((last_identifier(name), NameSource::Name)),
+                    [name @ .., b'='] if !last_identifier(name).is_empty() => {
+                        return Some((last_identifier(name), NameSource::Name));
+                    }
+                    _ => {}
                 }
                 child = parent;
             }

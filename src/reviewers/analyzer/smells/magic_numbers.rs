@@ -15,6 +15,7 @@ use self::literal_roles::{LiteralRole, LiteralRoles};
 use super::syntax::{has_comment_on_rows, has_word, is_upper_case, last_identifier};
 use super::{CheckedFile, GrowthComparison, Smell, SmellDefinition};
 use crate::domain::Kind;
+use crate::syntax::conventions::{Conventions, conventions};
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
@@ -96,7 +97,12 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
     if facts.is_test_file || is_generated(source.path) {
         return;
     }
-    let judge = LiteralAnalyzer { source, roles: ROLES.get(source.language), limits: &limits.magic_numbers };
+    let judge = LiteralAnalyzer {
+        source,
+        roles: ROLES.get(source.language),
+        conventions: conventions(source.language),
+        limits: &limits.magic_numbers,
+    };
     let mut hits: Vec<UnexplainedNumber<'_>> = Vec::new();
     let mut texts: Vec<(&[u8], u32)> = Vec::new();
     let mut comments: Vec<(u32, u32)> = Vec::new();
@@ -134,6 +140,7 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
 struct LiteralAnalyzer<'a, 's> {
     source: &'s ParsedFile<'a>,
     roles: &'static LiteralRoles,
+    conventions: &'static Conventions,
     limits: &'s MagicNumbersLimits,
 }
 
@@ -169,6 +176,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
                 }
                 LiteralRole::Binary => self.check_binary(parent, child, value, &mut usage, &mut pure)?,
                 LiteralRole::Arguments => self.check_arguments(parent, child, value, &mut usage, &mut pure)?,
+                LiteralRole::Call if child == index && self.conventions.units_follow_numbers => return None,
                 LiteralRole::Call => {
                     if usage.is_none() {
                         pure = false;
@@ -280,6 +288,9 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         }
         if is_conversion_call(callee) {
             return Some(());
+        }
+        if self.conventions.collection_calls.iter().any(|known| known == callee) {
+            return None;
         }
         let mut count = 0;
         let mut all_constant = true;

@@ -161,7 +161,7 @@ impl<'a> CouplingReader<'a, '_> {
                 path.rsplit("::").next()?
             }
             // Also `module.Class()`.
-            Language::Python => head.rsplit('.').next()?,
+            _ if conventions(source.language).objects_by_calls => head.rsplit('.').next()?,
             Language::Ruby => text.split(['(', ' ', '\n']).next()?.strip_suffix(".new")?.rsplit("::").next()?,
             Language::Go => head.rsplit('.').next()?.strip_prefix("New")?,
             Language::Cpp if head.ends_with("make_unique") || head.ends_with("make_shared") => {
@@ -192,7 +192,12 @@ impl<'a> CouplingReader<'a, '_> {
                 let parent_text = source.text(&source.nodes[source.parent(holder)]);
                 !parent_text.split_whitespace().take(5).any(|word| word == "static")
             }
-            _ if declared => !conventions.members_only_in_constructors,
+            _ if declared && conventions.members_only_in_constructors => false,
+            _ if declared && conventions.objects_by_calls => {
+                let is_shared = conventions.static_words.iter().any(|word| has_word(head, &[word]));
+                !is_shared && self.role(source.parent(source.parent(holder))) == CouplingRole::Class
+            }
+            _ if declared => true,
             // An assignment to a bare name may set a field too.
             _ => conventions.bare_members && !target.contains(['[', ' ']),
         }
@@ -244,7 +249,7 @@ impl<'a> CouplingReader<'a, '_> {
             }
             _ => {
                 let constructors = &conventions(source.language).constructors;
-                constructors.is_empty() || constructors.iter().any(|known| known == name)
+                constructors.is_empty() || name.is_empty() || constructors.iter().any(|known| known == name)
             }
         }
     }

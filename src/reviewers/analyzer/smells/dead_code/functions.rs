@@ -11,7 +11,7 @@ use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::SmellNodeRole;
 use crate::syntax::occurrences::{self, NameOccurrence};
-use crate::syntax::source::{Node, NodeIndex};
+use crate::syntax::source::{Node, NodeIndex, is_added_field};
 
 /// A function that may be unused or have unused parameters.
 #[derive(Debug, Clone, Copy)]
@@ -116,6 +116,7 @@ impl DeadCodeCollector<'_, '_> {
             Language::Php => is_private_php(&declared).then_some(Confidence::Medium),
             Language::C | Language::Cpp => self.is_private_c(&declared).then_some(Confidence::High),
             Language::Ruby => self.is_private_ruby(&declared).then_some(Confidence::Low),
+            Language::Kotlin => self.is_private_kotlin(&declared).then_some(Confidence::High),
             Language::Go | Language::Bash => None,
         }
     }
@@ -209,6 +210,14 @@ impl DeadCodeCollector<'_, '_> {
         class.is_some_and(|class| (class.private || inline) && is_alone(class))
     }
 
+    fn is_private_kotlin(&self, declared: &DeclaredFunction<'_>) -> bool {
+        let has = |word| occurrences::has_word(declared.head, word);
+        // Operators are called by their signs, and annotations by frameworks.
+        let is_named = !declared.head.contains(&b'@') && !has("operator") && !has("override");
+        let is_local = declared.scope.is_some() && self.roles.kinds.block.is(declared.parent.kind);
+        is_named && (has("private") || is_local)
+    }
+
     /// Returns whether nothing else determines the parameters of a function.
     fn owns_signature(&self, index: NodeIndex, head: &[u8], private: bool) -> bool {
         let (source, kinds) = (self.source, &self.roles.kinds);
@@ -218,7 +227,7 @@ impl DeadCodeCollector<'_, '_> {
         let parent = source.nodes[source.nodes[index].parent as usize];
         let in_class = self.scopes.last().is_some_and(|scope| !scope.is_function);
         match source.language {
-            Language::Rust | Language::Java | Language::CSharp | Language::Php => private,
+            Language::Rust | Language::Java | Language::CSharp | Language::Php | Language::Kotlin => private,
             Language::C | Language::Cpp => private || (occurrences::has_word(head, "static") && !in_class),
             Language::Python => !kinds.decorated_definition.is(parent.kind) && !in_class,
             Language::JavaScript | Language::TypeScript | Language::Tsx => !in_class || private,
@@ -238,9 +247,18 @@ impl DeadCodeCollector<'_, '_> {
             let Some(name) = self.function_name(index) else { return };
             holder = source.nodes[name].parent as usize;
         }
-        let Some(list) = source.child_by_field(holder, fields.parameters) else { return };
-        let identifier = |index: NodeIndex| kinds.identifier.is(source.nodes[index].kind);
-        for parameter in source.children(list).filter(|&child| source.nodes[child].is_named()) {
+        let identifier = |index: NodeIndex| {
+            kinds.identifier.is(source.nodes[index].kind) || kinds.simple_identifier.is(source.nodes[index].kind)
+        };
+        // Where the grammar has a field for each parameter, default values may stand between them.
+        let has_field = is_added_field(source.language, "parameter");
+        let list = source.child_by_field(holder, fields.parameters).or_else(|| has_field.then_some(holder));
+        let Some(list) = list else { return };
+        let is_parameter = |child: &NodeIndex| match has_field {
+            true => source.nodes[*child].field == fields.parameter,
+            false => source.nodes[*child].is_named(),
+        };
+        for parameter in source.children(list).filter(is_parameter) {
             match source.language {
                 _ if self.roles.role(source.nodes[parameter].kind) == SmellNodeRole::Comment => {}
                 Language::Go => {
@@ -406,7 +424,7 @@ impl DeadCodeCollector<'_, '_> {
                 || self.names.occurrences_in(bytes, start, end).iter().any(|&place| match place {
                     NameOccurrence::Comment(_) => false,
                     NameOccurrence::Text(_) => true,
-                    NameOccurrence::Name(index) => index != name && !occurrences::is_member(source, index),
+                    NameOccurrence::Name(index) => index != name && !self.is_only_member(index),
                 });
             if is_used {
                 return;

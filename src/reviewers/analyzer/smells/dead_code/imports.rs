@@ -81,6 +81,39 @@ const RUST_STD_TYPES: &[&str] = &[
     "MaybeUninit",
 ];
 
+/// Functions of Kotlin that are called without their names.
+const KOTLIN_OPERATORS: &[&str] = &[
+    "assign",
+    "compareTo",
+    "contains",
+    "dec",
+    "div",
+    "divAssign",
+    "equals",
+    "get",
+    "getValue",
+    "hasNext",
+    "inc",
+    "invoke",
+    "iterator",
+    "minus",
+    "minusAssign",
+    "next",
+    "not",
+    "plus",
+    "plusAssign",
+    "provideDelegate",
+    "rangeTo",
+    "rangeUntil",
+    "rem",
+    "set",
+    "setValue",
+    "times",
+    "timesAssign",
+    "unaryMinus",
+    "unaryPlus",
+];
+
 impl DeadCodeCollector<'_, '_> {
     /// Collects the names of an import, or of a part of one.
     pub(super) fn collect_import(&mut self, index: NodeIndex) {
@@ -95,6 +128,7 @@ impl DeadCodeCollector<'_, '_> {
             Language::Java => self.collect_java_import(index),
             Language::Rust => self.collect_rust_import(index),
             Language::Php => self.collect_php_import(index),
+            Language::Kotlin => self.collect_kotlin_import(index),
             // A C# namespace imports names that only the compiler knows; C, C++, Ruby and Bash import no names.
             _ => {}
         }
@@ -223,6 +257,21 @@ impl DeadCodeCollector<'_, '_> {
         }
         let scoped = source.children(index).find(|&child| kinds.scoped_identifier.is(source.nodes[child].kind));
         if let Some(name) = scoped.and_then(|scoped| source.child_by_field(scoped, fields.name)) {
+            self.add_import(index, name, Confidence::High);
+        }
+    }
+
+    fn collect_kotlin_import(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let is_wildcard = source.bytes(&source.nodes[index]).trim_ascii_end().ends_with(b"*");
+        let path = source.child_by_field(index, fields.path).filter(|_| !is_wildcard);
+        let last =
+            path.and_then(|path| source.children(path).filter(|&at| kinds.identifier.is(source.nodes[at].kind)).last());
+        let Some(name) = source.child_by_field(index, fields.alias).or(last) else { return };
+        // The compiler calls these functions for signs, loops and delegates.
+        let text = source.text(&source.nodes[name]);
+        let is_component = text.strip_prefix("component").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
+        if !is_component && !KOTLIN_OPERATORS.contains(&text) {
             self.add_import(index, name, Confidence::High);
         }
     }

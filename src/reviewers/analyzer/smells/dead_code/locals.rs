@@ -68,6 +68,20 @@ impl DeadCodeCollector<'_, '_> {
                 }
             }
             Language::C | Language::Cpp => self.collect_c_declaration(index),
+            Language::Kotlin => {
+                // A delegate may act without a reader.
+                let has_delegate = || {
+                    let mut parts = source.children(node.parent as usize);
+                    parts.any(|part| kinds.property_delegate.is(source.nodes[part].kind))
+                };
+                if kinds.property_declaration.is(parent.kind)
+                    && self.is_in_function()
+                    && !has_delegate()
+                    && let Some(name) = source.child_by_field(index, fields.name)
+                {
+                    self.add_local(name, node.parent as usize);
+                }
+            }
             Language::Bash => self.collect_bash_declaration(index),
             // The Go compiler rejects unused locals.
             _ => {}
@@ -273,7 +287,7 @@ impl DeadCodeCollector<'_, '_> {
                     declarations += 1;
                     false
                 }
-                NameOccurrence::Name(node) => !occurrences::is_member(source, node),
+                NameOccurrence::Name(node) => !self.is_only_member(node),
             });
             let is_used = is_used
                 || (macros_count

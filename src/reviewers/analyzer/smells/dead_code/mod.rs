@@ -15,10 +15,11 @@ use serde::Deserialize;
 use super::{CheckedFile, GrowthComparison, Smell, SmellDefinition};
 use crate::domain::{Kind, LineRange};
 use crate::reviewers::analyzer::limits::Limits;
+use crate::syntax::conventions::conventions;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
-use crate::syntax::occurrences::NameOccurrences;
+use crate::syntax::occurrences::{self, NameOccurrences};
 use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
 /// DEAD_CODE in the registry.
@@ -184,6 +185,11 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
     fn head_bytes(&self, from: NodeIndex, to: NodeIndex) -> &'s [u8] {
         let (from, to) = (self.source.nodes[from].start as usize, self.source.nodes[to].start as usize);
         self.source.text.get(from..to).unwrap_or_default()
+    }
+
+    /// Returns whether an occurrence names a member, so that it cannot use a variable of that name.
+    fn is_only_member(&self, index: NodeIndex) -> bool {
+        occurrences::is_member(self.source, index) && !conventions(self.source.language).members_may_be_variables
     }
 
     /// Returns the previous named sibling of a node, comments ignored.

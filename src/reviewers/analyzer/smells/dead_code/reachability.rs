@@ -91,6 +91,7 @@ impl DeadCodeCollector<'_, '_> {
                 | Language::Rust
                 | Language::Java
                 | Language::CSharp
+                | Language::Kotlin
                 | Language::JavaScript
                 | Language::TypeScript
                 | Language::Tsx

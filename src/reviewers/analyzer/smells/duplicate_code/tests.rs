@@ -8,7 +8,7 @@ use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
 /// A function of about 90 tokens per language, with names that can be changed.
-const FUNCTIONS: [(Language, &str, &str); 13] = [
+const FUNCTIONS: [(Language, &str, &str); Language::ALL.len()] = [
     (
         Language::Rust,
         "a.rs",
@@ -43,6 +43,11 @@ const FUNCTIONS: [(Language, &str, &str); 13] = [
         Language::Java,
         "A.java",
         "  int total(List<Item> items, int limit) {\n    int sum = 0;\n    for (Item item : items) {\n      if (item.price == 0 || item.count == 0) {\n        continue;\n      }\n      int price = item.price * item.count;\n      if (price > limit) {\n        price -= item.discount;\n      }\n      sum += price;\n    }\n    log(sum, limit);\n    return sum;\n  }\n",
+    ),
+    (
+        Language::Kotlin,
+        "a.kt",
+        "fun total(items: List<Item>, limit: Int): Int {\n    var sum = 0\n    for (item in items) {\n        if (item.price == 0 || item.count == 0) {\n            continue\n        }\n        var price = item.price * item.count\n        if (price > limit) {\n            price -= item.discount\n        }\n        sum += price\n    }\n    log(sum, limit)\n    return sum\n}\n",
     ),
     (
         Language::C,

@@ -1,6 +1,7 @@
 //! Collects the variables that a file declares outside of functions and that could change, per language.
 
 use super::module_variables::{ModuleVariable, ModuleVariableCollector, ModuleVariableKind};
+use crate::syntax::conventions::conventions;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
@@ -34,6 +35,7 @@ impl ModuleVariableCollector<'_, '_> {
                 (Language::Java | Language::CSharp, SmellNodeRole::Declarator) => self.collect_static_field(index),
                 (Language::C | Language::Cpp, SmellNodeRole::Declarator) => self.collect_c(index),
                 (Language::Bash, SmellNodeRole::Assignment) => self.collect_bash(index),
+                (Language::Kotlin, SmellNodeRole::Declarator) => self.collect_property(index),
                 _ => {}
             }
         }
@@ -222,6 +224,46 @@ impl ModuleVariableCollector<'_, '_> {
                 let Some(next) = source.child_by_field(inner, fields.declarator) else { break };
                 inner = next;
             }
+        }
+    }
+
+    /// Collects a property outside of objects, or of the only object of its kind, by the conventions of the language.
+    fn collect_property(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        let conventions = conventions(source.language);
+        let parent = source.nodes[index].parent as usize;
+        let declaration = if kinds.property_declaration.is(source.nodes[parent].kind) { parent } else { index };
+        let name = [fields.name, fields.pattern].into_iter().find_map(|field| source.child_by_field(index, field));
+        let Some(mut name) = name else { return };
+        while source.nodes[name].end_index as usize == name + 2 {
+            name += 1;
+        }
+        // A pattern that declares several names is no plain variable.
+        if source.nodes[name].end_index as usize != name + 1 {
+            return;
+        }
+        let head = source.text.get(source.nodes[declaration].start as usize..source.nodes[name].start as usize);
+        let has = |word: &str| head.is_some_and(|head| occurrences::has_word(head, word));
+        let body = source.nodes[declaration].parent as usize;
+        let owner = source.nodes[body].parent as usize;
+        let is_singleton =
+            conventions.singletons.iter().any(|kind| kind == self.roles.kind_name(source.nodes[owner].kind));
+        let is_static = conventions.static_words.iter().any(|word| has(word));
+        let kind = match (body == 0, is_singleton || is_static) {
+            (true, _) => ModuleVariableKind::Module,
+            (false, true) if source.nodes[body].field == fields.body => ModuleVariableKind::Static,
+            _ => return,
+        };
+        let text = &source.text[source.nodes[declaration].start as usize..source.nodes[declaration].end as usize];
+        let is_guarded = ["Atomic", "Mutex", "Lock", "ThreadLocal", "Volatile", "TaskLocal", "Concurrent"]
+            .iter()
+            .any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some());
+        let value =
+            source.child_by_field(declaration, fields.value).map_or("", |value| source.text(&source.nodes[value]));
+        let value = value.trim_start_matches("new ");
+        let container = conventions.mutable_values.iter().any(|start| value.starts_with(&**start));
+        if !is_guarded && (has("var") || container) {
+            self.add_variable(kind, name, has("var"), container);
         }
     }
 
