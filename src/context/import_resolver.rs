@@ -90,7 +90,7 @@ impl<'a> ImportResolver<'a> {
             "rs" => one(self.resolve_rust(path, import)),
             "py" => one(self.resolve_python(path, import)),
             "go" => self.resolve_go(import),
-            "java" | "kt" | "scala" => self.resolve_java(path, import),
+            "java" | "kt" | "kts" | "scala" | "sc" => self.resolve_java(path, import),
             "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" => one(self.resolve_script(path, import)),
             "rb" => one(self
                 .find_beside(path, &format!("{import}.rb"))

@@ -29,10 +29,10 @@ use crate::syntax::language::Language;
 
 /// Version of the file format.
 pub const EXPORT_VERSION: u64 = 1;
-/// Maximum file size in bytes: twice the size of twelve languages full of patterns.
-const MAX_IMPORT_BYTES: u64 = 24 << 20;
+/// Maximum file size in bytes: twice the size of all languages full of patterns.
+const MAX_IMPORT_BYTES: u64 = 2 * (Language::ALL.len() as u64) << 20;
 /// Maximum number of patterns in a file: all languages, each full.
-const MAX_IMPORT_PATTERNS: usize = 12 * MAX_PATTERNS_PER_LANGUAGE;
+const MAX_IMPORT_PATTERNS: usize = Language::ALL.len() * MAX_PATTERNS_PER_LANGUAGE;
 /// Maximum nesting of JSON objects and lists; an export has three levels.
 const MAX_NESTING: usize = 16;
 /// Maximum count of one machine for a pattern. A larger count is not experience but an attempt to outvote the local

@@ -327,10 +327,13 @@ pub(super) fn count_fields(source: &ParsedFile<'_>, spec: &NodeKinds, index: Nod
             // An embedded type has no field name of its own.
             if source.language == Language::Go { count.max(1) } else { count }
         }
-        // A parameter of a primary constructor is a property only with one of these words.
-        Language::Kotlin => {
-            let is_property = |child: NodeIndex| matches!(source.bytes(&source.nodes[child]), b"val" | b"var");
-            u32::from(source.children(index).any(is_property))
+        // A parameter of a primary constructor is a property only with one of these words, or in a `case class`.
+        Language::Kotlin | Language::Scala => {
+            let has = |at: NodeIndex, words: &[&[u8]]| {
+                source.children(at).any(|child| words.contains(&source.bytes(&source.nodes[child])))
+            };
+            let class = source.nodes[source.nodes[index].parent as usize].parent as usize;
+            u32::from(has(index, &[b"val", b"var"]) || has(class, &[b"case"]))
         }
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
             let value = source.child_by_field(index, spec.fields.value);

@@ -10,8 +10,9 @@
 //! | `PARENT/<` | the first named child of a node of kind `PARENT`, comments left out |
 //! | `PARENT/>` | the last named child that no other rule gives a field, unless it is the first |
 //! | `PARENT/@FIELD` | the children to which the grammar gives the field `FIELD` |
+//! | `=KIND`, `PARENT/=KIND` | like `KIND`, even if the grammar gives the node another field |
 //!
-//! A node keeps the field of the grammar unless a rule with `@` renames it. If several rules fit, the field that is first
+//! A node keeps the field of the grammar unless a rule with `@` or `=` replaces it. If several rules fit, the field that is first
 //! in the alphabet wins.
 
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ pub(super) type FieldSection = BTreeMap<String, Vec<String>>;
 /// Position of a node among its siblings, or what else a rule asks of it.
 enum ChildSelector {
     Kind(KindSet),
+    /// A kind that has the field even if the grammar gives it another one.
+    OnlyKind(KindSet),
     First,
     Last,
     /// Id of the field in the grammar.
@@ -85,6 +88,7 @@ impl FieldRules {
                 let node = &nodes[child];
                 let fits = |rule: &&FieldRule| match &rule.child {
                     ChildSelector::Kind(kinds) => node.field == 0 && kinds.contains(node.kind),
+                    ChildSelector::OnlyKind(kinds) => kinds.contains(node.kind),
                     ChildSelector::First => node.field == 0 && at == 0,
                     ChildSelector::Last => false,
                     ChildSelector::Field(field) => node.field == *field,
@@ -104,11 +108,12 @@ impl FieldRules {
 impl FieldRule {
     fn parse(language: Language, field: u16, text: &str) -> Self {
         let (parent, child) = text.split_once('/').map_or((None, text), |(parent, child)| (Some(parent), child));
-        let child = match (child, child.strip_prefix('@')) {
-            (_, Some(field)) => ChildSelector::Field(field_id(language, field)),
-            ("<", _) => ChildSelector::First,
-            (">", _) => ChildSelector::Last,
-            (kind, _) => ChildSelector::Kind(KindSet::new(language, &[kind])),
+        let child = match (child.split_at(1), child) {
+            (("@", field), _) => ChildSelector::Field(field_id(language, field)),
+            (("=", kind), _) => ChildSelector::OnlyKind(KindSet::new(language, &[kind])),
+            (_, "<") => ChildSelector::First,
+            (_, ">") => ChildSelector::Last,
+            (_, kind) => ChildSelector::Kind(KindSet::new(language, &[kind])),
         };
         Self { parents: parent.map(|parent| KindSet::new(language, &[parent])), child, field }
     }
@@ -132,9 +137,10 @@ mod tests {
             for text in definition::sections(language).fields.values().flatten() {
                 let (parent, child) = text.split_once('/').unwrap_or(("", text));
                 assert!(parent.is_empty() || is_kind(parent), "{language:?} {text:?}");
-                let is_known = match child.strip_prefix('@') {
-                    Some(field) => grammar.field_id_for_name(field).is_some(),
-                    None => (matches!(child, "<" | ">") && !parent.is_empty()) || is_kind(child),
+                let is_known = match child.split_at(1) {
+                    ("@", field) => grammar.field_id_for_name(field).is_some(),
+                    ("=", kind) => is_kind(kind),
+                    _ => (matches!(child, "<" | ">") && !parent.is_empty()) || is_kind(child),
                 };
                 assert!(is_known, "{language:?} {text:?}");
             }

@@ -67,6 +67,7 @@ languages! {
     Go: "go", "go", tree_sitter_go::LANGUAGE;
     Java: "java", "java", tree_sitter_java::LANGUAGE;
     Kotlin: "kotlin", "kotlin", tree_sitter_kotlin_ng::LANGUAGE;
+    Scala: "scala", "scala", tree_sitter_scala::LANGUAGE;
     C: "c", "c", tree_sitter_c::LANGUAGE;
     Cpp: "cpp", "cpp", tree_sitter_cpp::LANGUAGE;
     CSharp: "csharp", "csharp", tree_sitter_c_sharp::LANGUAGE;

@@ -294,8 +294,9 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
 
     /// Returns whether a case without its own `else` is the one for all other values.
     fn is_default_case(&self, node: &Node, bits: KindFlags) -> bool {
-        let start = || self.source.text_prefix(node, "default".len());
-        bits & node_kinds::NO_ELSE != 0 && (start().starts_with("else") || start() == "default")
+        let start = || self.source.text_prefix(node, "case _ =>".len());
+        bits & node_kinds::NO_ELSE != 0
+            && (start().starts_with("else") || start().starts_with("default") || start() == "case _ =>")
     }
 
     /// Returns whether a property has no value of its own, only code that computes it.

@@ -47,7 +47,7 @@ fields! {
     pattern = "pattern", value = "value", condition = "condition", declarator = "declarator", function = "function",
     method = "method", attribute = "attribute", field = "field", object = "object", path = "path", kind = "type",
     receiver = "receiver", property = "property", superclass = "superclass", parameter = "parameter",
-    binding = "binding",
+    binding = "binding", operator = "operator",
 }
 
 /// Roles, field ids and kind ids of one language.

@@ -134,6 +134,15 @@ fn add_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imp
             let path = text.trim_start_matches("import").split(" as ").next().unwrap_or_default();
             imports.push(strip_whitespace(path.trim_end_matches(';')).trim_end_matches(".*").to_owned());
         }
+        Language::Scala => {
+            let first = imports.len();
+            expand_braces(&strip_keywords(text, &["import"]).replace("=>", " as "), ".", imports);
+            for import in imports.iter_mut().skip(first) {
+                let package =
+                    import.trim_end_matches("._").trim_end_matches(".*").trim_end_matches(".given").to_owned();
+                *import = package;
+            }
+        }
         Language::CSharp => {
             let name = strip_keywords(text, &["global", "using", "static", "unsafe"]).trim_end_matches(';');
             imports.push(strip_whitespace(name.split_once('=').map_or(name, |(_, name)| name)));

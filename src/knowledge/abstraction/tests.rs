@@ -23,6 +23,7 @@ fn around(language: Language, code: &str) -> String {
         Go => format!("package p\n\nfunc f() {{\n{code}\n}}\n"),
         Java | CSharp => format!("class A {{\n  void f() {{\n{code}\n  }}\n}}\n"),
         Kotlin => format!("fun f() {{\n{code}\n}}\n"),
+        Scala => format!("def f() = {{\n{code}\n}}\n"),
         C | Cpp => format!("void f() {{\n{code}\n}}\n"),
         Ruby => format!("def f\n{}end\n", indented(code)),
         Php => format!("<?php\nfunction f() {{\n{code}\n}}\n"),
@@ -54,6 +55,12 @@ fn around(language: Language, code: &str) -> String {
     "val x = list.first()",
     "val x = list.firstOrNull() ?: return",
     "wrong_call: VARIABLE . first ( ) => VARIABLE . firstOrNull ( ) ?: return"
+)]
+#[case::scala(
+    Scala,
+    "val x = list.filter(p).headOption",
+    "val x = list.find(p)",
+    "wrong_call: VARIABLE . filter ( VARIABLE_2 ) . headOption => VARIABLE . find ( VARIABLE_2 )"
 )]
 #[case::wrapped(
     Java,

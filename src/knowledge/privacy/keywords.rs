@@ -34,6 +34,12 @@ pub(super) fn keywords(language: &str) -> &'static str {
              protected public receiver reified return return@ sealed set setparam super super@ suspend tailrec this this@ throw \
              try typealias val value var vararg when where while !in !is"
         }
+        "scala" => {
+            "abstract as case catch class def derives do else end enum erased export extends extension final finally for \
+             forSome given if implicit import infix inline into lazy match new object opaque open override package private \
+             protected return sealed then throw tracked trait transparent try type update uses using val var while with yield \
+             consume"
+        }
         "c" | "cpp" => {
             "_Alignas _Alignof _Atomic _Bool _Generic _Nonnull _Noreturn __alignof __alignof__ __asm__ __asm __attribute \
              __attribute__ __extension__ __forceinline __inline __inline__ __restrict__ __thread __volatile__ __try __except \

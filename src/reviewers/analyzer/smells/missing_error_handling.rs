@@ -153,6 +153,12 @@ impl<'a> LostErrorCollector<'a, '_> {
     fn check_handler(&mut self, index: NodeIndex) {
         let source = self.source;
         let node = &source.nodes[index];
+        let is_scala = source.language == Language::Scala;
+        // A case of Scala is a handler only in a `catch`.
+        let around = source.parent(source.parent(index));
+        if is_scala && source.text_prefix(&source.nodes[around], "catch".len()) != "catch" {
+            return;
+        }
         let body = source
             .child_by_field(index, self.roles.fields.body)
             .or_else(|| self.named_children(index).last().filter(|&last| self.roles.is_block(source.nodes[last].kind)));
@@ -173,10 +179,13 @@ impl<'a> LostErrorCollector<'a, '_> {
             return;
         }
         let empty = match body {
-            None => source.language == Language::Ruby,
+            None => is_scala || source.language == Language::Ruby,
+            Some(body) if is_scala && !self.roles.is_block(source.nodes[body].kind) => self.is_no_op(body),
             Some(body) => self.named_children(body).all(|statement| self.is_no_op(statement)),
         };
-        if !empty || is_expected(head, &self.limits.expected_errors) {
+        // In Scala, `_` names no error.
+        let named = if is_scala { head.replace('_', " ") } else { head.to_owned() };
+        if !empty || is_expected(&named, &self.limits.expected_errors) {
             return;
         }
         let mut end = node.end_row;
@@ -265,7 +274,11 @@ fn is_narrow(head: &str, language: Language) -> bool {
         return false;
     }
     let types = caught_types(head);
-    let broad = ["Exception", "BaseException", "Throwable", "StandardError", "Error", "RuntimeException", "..."];
+    if language == Language::Scala && !types.contains(char::is_uppercase) {
+        return false;
+    }
+    let broad =
+        ["NonFatal", "Exception", "BaseException", "Throwable", "StandardError", "Error", "RuntimeException", "..."];
     !types.is_empty()
         && !types
             .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'))
@@ -274,7 +287,10 @@ fn is_narrow(head: &str, language: Language) -> bool {
 
 /// Returns the text between the keyword and the body of a handler: the caught types.
 fn caught_types(head: &str) -> &str {
-    let rest = ["catch", "except", "rescue"].iter().find_map(|keyword| head.trim().strip_prefix(keyword)).unwrap_or("");
+    let rest = ["catch", "except", "rescue", "case"]
+        .iter()
+        .find_map(|keyword| head.trim().strip_prefix(keyword))
+        .unwrap_or("");
     let rest = rest.trim().trim_end_matches([':', '{']);
     let types = rest.split(" as ").next().unwrap_or(rest);
     let types = types.split("=>").next().unwrap_or(types);

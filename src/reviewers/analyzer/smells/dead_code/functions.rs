@@ -117,6 +117,7 @@ impl DeadCodeCollector<'_, '_> {
             Language::C | Language::Cpp => self.is_private_c(&declared).then_some(Confidence::High),
             Language::Ruby => self.is_private_ruby(&declared).then_some(Confidence::Low),
             Language::Kotlin => self.is_private_kotlin(&declared).then_some(Confidence::High),
+            Language::Scala => self.is_private_scala(&declared).then_some(Confidence::High),
             Language::Go | Language::Bash => None,
         }
     }
@@ -218,6 +219,21 @@ impl DeadCodeCollector<'_, '_> {
         is_named && (has("private") || is_local)
     }
 
+    fn is_private_scala(&self, declared: &DeclaredFunction<'_>) -> bool {
+        let has = |word| occurrences::has_word(declared.head, word);
+        let contains = |text: &str| memchr::memmem::find(declared.head, text.as_bytes()).is_some();
+        let is_plain = !declared.head.contains(&b'@') && !has("implicit") && !has("override");
+        // `private[shop]` is visible in its package.
+        let is_hidden = has("private") && (!contains("private[") || contains("private[this]"));
+        let is_hook = matches!(
+            declared.name,
+            b"readObject" | b"writeObject" | b"readResolve" | b"writeReplace" | b"this"
+        );
+        let is_local = declared.scope.is_some_and(|scope| scope.is_function)
+            && self.roles.role(declared.parent.kind) == SmellNodeRole::Block;
+        is_plain && !is_hook && (is_hidden || is_local)
+    }
+
     /// Returns whether nothing else determines the parameters of a function.
     fn owns_signature(&self, index: NodeIndex, head: &[u8], private: bool) -> bool {
         let (source, kinds) = (self.source, &self.roles.kinds);
@@ -227,7 +243,8 @@ impl DeadCodeCollector<'_, '_> {
         let parent = source.nodes[source.nodes[index].parent as usize];
         let in_class = self.scopes.last().is_some_and(|scope| !scope.is_function);
         match source.language {
-            Language::Rust | Language::Java | Language::CSharp | Language::Php | Language::Kotlin => private,
+            Language::Rust | Language::Java | Language::CSharp | Language::Php => private,
+            Language::Kotlin | Language::Scala => private,
             Language::C | Language::Cpp => private || (occurrences::has_word(head, "static") && !in_class),
             Language::Python => !kinds.decorated_definition.is(parent.kind) && !in_class,
             Language::JavaScript | Language::TypeScript | Language::Tsx => !in_class || private,
@@ -254,6 +271,9 @@ impl DeadCodeCollector<'_, '_> {
         let has_field = is_added_field(source.language, "parameter");
         let list = source.child_by_field(holder, fields.parameters).or_else(|| has_field.then_some(holder));
         let Some(list) = list else { return };
+        let has_start = |at: NodeIndex, starts: &[&[u8]]| {
+            starts.iter().any(|start| source.bytes(&source.nodes[at]).starts_with(start))
+        };
         let is_parameter = |child: &NodeIndex| match has_field {
             true => source.nodes[*child].field == fields.parameter,
             false => source.nodes[*child].is_named(),
@@ -288,6 +308,8 @@ impl DeadCodeCollector<'_, '_> {
                         }),
                     );
                 }
+                // The compiler gives these arguments and may use them for other calls.
+                Language::Scala if has_start(list, &[b"(implicit", b"(using"]) => give(None),
                 _ if identifier(parameter) => give(Some(parameter)),
                 Language::Rust | Language::TypeScript | Language::Tsx => {
                     // `constructor(private x)` declares a field.

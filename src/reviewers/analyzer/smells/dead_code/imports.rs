@@ -129,6 +129,7 @@ impl DeadCodeCollector<'_, '_> {
             Language::Rust => self.collect_rust_import(index),
             Language::Php => self.collect_php_import(index),
             Language::Kotlin => self.collect_kotlin_import(index),
+            Language::Scala => self.collect_scala_import(index),
             // A C# namespace imports names that only the compiler knows; C, C++, Ruby and Bash import no names.
             _ => {}
         }
@@ -276,6 +277,32 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
+    fn collect_scala_import(&mut self, index: NodeIndex) {
+        let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
+        // A file-local import may follow another one on the same line: `import a.b, c.d`.
+        let is_name = |at: &NodeIndex| kinds.identifier.is(source.nodes[*at].kind);
+        let selectors = source.children(index).find(|&at| kinds.namespace_selectors.is(source.nodes[at].kind));
+        let names: Vec<NodeIndex> = match selectors {
+            Some(selectors) => source
+                .children(selectors)
+                .filter_map(|at| source.child_by_field(at, fields.alias).or_else(|| is_name(&at).then_some(at)))
+                .collect(),
+            None if source.children(index).any(|at| {
+                kinds.namespace_wildcard.is(source.nodes[at].kind) || source.bytes(&source.nodes[at]) == b","
+            }) =>
+            {
+                Vec::new()
+            }
+            None => source.children(index).filter(is_name).last().into_iter().collect(),
+        };
+        for name in names {
+            // The compiler uses given and implicit values without their names; their names begin in lower case.
+            if source.text(&source.nodes[name]).starts_with(|c: char| c.is_uppercase()) {
+                self.add_import(index, name, Confidence::Medium);
+            }
+        }
+    }
+
     fn collect_php_import(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let name = source.child_by_field(index, fields.alias).or_else(|| {
@@ -420,10 +447,10 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// Returns whether a node is in another import: a second import of the same name does not use it. In Python and
-    /// Rust it can (`import a.b` or `use a::b` after an import of `a`), so the result is `false`.
+    /// Returns whether a node is in another import: a second import of the same name does not use it. In Python, Rust
+    /// and Scala it can (`import a.b` or `use a::b` after an import of `a`), so the result is `false`.
     fn is_in_import(&self, node: NodeIndex) -> bool {
-        if matches!(self.source.language, Language::Python | Language::Rust) {
+        if matches!(self.source.language, Language::Python | Language::Rust | Language::Scala) {
             return false;
         }
         let at = self.imports.partition_point(|import| import.statement <= node);

@@ -82,6 +82,19 @@ impl DeadCodeCollector<'_, '_> {
                     self.add_local(name, node.parent as usize);
                 }
             }
+            Language::Scala => {
+                let head = &source.text[node.start as usize..];
+                let head = &head[..memchr::memchr(b'=', head).unwrap_or(head.len())];
+                let is_plain = !head.contains(&b'@') && !occurrences::has_word(head, "implicit");
+                if let Some(name) = source.child_by_field(index, fields.pattern)
+                    && is_plain
+                    && self.is_in_function()
+                    && self.roles.role(parent.kind) == SmellNodeRole::Block
+                    && kinds.identifier.is(source.nodes[name].kind)
+                {
+                    self.add_local(name, index);
+                }
+            }
             Language::Bash => self.collect_bash_declaration(index),
             // The Go compiler rejects unused locals.
             _ => {}

@@ -92,6 +92,7 @@ impl DeadCodeCollector<'_, '_> {
                 | Language::Java
                 | Language::CSharp
                 | Language::Kotlin
+                | Language::Scala
                 | Language::JavaScript
                 | Language::TypeScript
                 | Language::Tsx

@@ -26,6 +26,11 @@ fn constructs_that_a_simple_scanner_gets_wrong() {
         (Language::Go, "package a\nimport (\n\"fmt\"\n)\nvar s = `a\"b`", ".n.s"),
         (Language::Java, "package a;\nimport b.C;\nchar c = '\"'; /** d */", ".n.s."),
         (Language::Kotlin, "package a\nimport b.C\nval c = \"\"\"a\"b\"\"\" /* a /* b */ c */ + 'x'", ".n.s.s"),
+        (
+            Language::Scala,
+            "package a\nimport b.{C, D => E}\nval c = s\"\"\"a\"b\"\"\" /* a /* b */ c */ + 'x'",
+            ".n.ns.s",
+        ),
         (Language::C, "#include <a.h>\n#if A \\\n  B\nint x = 0x1F; // it's", ".n.0."),
         (Language::Cpp, "auto s = R\"x(a\" )\" )x\"; f();", ".n.s.n..."),
         (Language::CSharp, "using System;\nvar s = @\"a\\\"; n();", ".n..s.n..."),

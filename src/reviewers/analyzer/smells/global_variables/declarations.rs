@@ -35,7 +35,7 @@ impl ModuleVariableCollector<'_, '_> {
                 (Language::Java | Language::CSharp, SmellNodeRole::Declarator) => self.collect_static_field(index),
                 (Language::C | Language::Cpp, SmellNodeRole::Declarator) => self.collect_c(index),
                 (Language::Bash, SmellNodeRole::Assignment) => self.collect_bash(index),
-                (Language::Kotlin, SmellNodeRole::Declarator) => self.collect_property(index),
+                (Language::Kotlin | Language::Scala, SmellNodeRole::Declarator) => self.collect_property(index),
                 _ => {}
             }
         }

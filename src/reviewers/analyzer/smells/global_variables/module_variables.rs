@@ -405,10 +405,14 @@ impl ModuleVariableCollector<'_, '_> {
             SmellNodeRole::Assignment => this.field != 0 && (this.field == fields.left || this.field == fields.name),
             _ => {
                 let is_left = this.field == 0 || this.field != fields.right && this.field != fields.value;
-                is_left && self.is_real_update(&parent)
+                is_left && self.is_real_update(this.parent as usize, &parent)
             }
         };
+        // `buffer += item` of Scala changes what the buffer holds.
+        let is_appended =
+            state.container && !state.rebindable && self.kind_name(parent.kind) == "infix_expression";
         ChangeStep::Done(match is_target {
+            true if is_appended => VariableChange::Content,
             true => self.classify_write(state, way.inside),
             false => VariableChange::None,
         })
@@ -449,9 +453,15 @@ impl ModuleVariableCollector<'_, '_> {
     }
 
     /// Returns whether an update is `x++` or `x += 1`, and not `-x` or `!x`, which have the same node kind in C#.
-    fn is_real_update(&self, parent: &crate::syntax::source::Node) -> bool {
+    fn is_real_update(&self, parent_index: NodeIndex, parent: &crate::syntax::source::Node) -> bool {
         let text = self.source.bytes(parent);
         let kind = self.kind_name(parent.kind);
+        if kind == "infix_expression" {
+            // Any operator of Scala that ends with `=` assigns, except comparisons.
+            let operator = self.source.child_by_field(parent_index, self.roles.fields.operator);
+            let operator = operator.map_or("", |operator| self.source.text(&self.source.nodes[operator]));
+            return operator.ends_with('=') && !matches!(operator, "==" | "!=" | "<=" | ">=" | "=" | "===" | "=!=");
+        }
         !kind.ends_with("unary_expression")
             || text.starts_with(b"++")
             || text.starts_with(b"--")
