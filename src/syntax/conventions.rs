@@ -38,6 +38,8 @@ pub struct Conventions {
     pub members_may_be_variables: bool,
     /// True if a member of a number names its unit: `30.seconds`.
     pub units_follow_numbers: bool,
+    /// True if `values(5)` may be the item of a collection.
+    pub indices_look_like_calls: bool,
     /// Functions whose arguments are the items of a collection.
     pub collection_calls: Vec<String>,
     /// Beginnings of the names of test classes.

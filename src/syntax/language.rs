@@ -1,4 +1,5 @@
-//! Supported languages and their detection. To add one: a file in `assets/languages/` and a row of `languages!`.
+//! Supported languages and their detection. To add one: a file in `assets/languages/`, its names and patterns in
+//! `assets/knowledge/` (with examples in `tests/knowledge/`), a sample in `tests/languages/`, and a row of `languages!`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -68,6 +69,7 @@ languages! {
     Java: "java", "java", tree_sitter_java::LANGUAGE;
     Kotlin: "kotlin", "kotlin", tree_sitter_kotlin_ng::LANGUAGE;
     Scala: "scala", "scala", tree_sitter_scala::LANGUAGE;
+    Swift: "swift", "swift", tree_sitter_swift::LANGUAGE;
     C: "c", "c", tree_sitter_c::LANGUAGE;
     Cpp: "cpp", "cpp", tree_sitter_cpp::LANGUAGE;
     CSharp: "csharp", "csharp", tree_sitter_c_sharp::LANGUAGE;

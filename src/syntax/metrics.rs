@@ -280,7 +280,10 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
             self.visit_logical(index, node, parent);
         }
         if bits & (node_kinds::FIELD | node_kinds::ASSIGNMENT) != 0
-            || (bits & node_kinds::MEMBER_FIELD != 0 && self.is_in_class_body(node) && !self.is_computed(index))
+            || (bits & node_kinds::MEMBER_FIELD != 0
+                && self.is_in_class_body(node)
+                && !self.is_computed(index)
+                && !self.is_static(node))
         {
             self.visit_field(index, bits);
         }
@@ -304,6 +307,14 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         let fields = &self.spec.fields;
         self.source.child_by_field(index, fields.accessor).is_some()
             && self.source.child_by_field(index, fields.value).is_none()
+    }
+
+    /// Returns whether the modifiers of a property say that it exists once for all objects.
+    fn is_static(&self, node: &Node) -> bool {
+        const MAX_MODIFIER_BYTES: usize = 64;
+        let words = &conventions(self.source.language).static_words;
+        let mut modifiers = self.source.text_prefix(node, MAX_MODIFIER_BYTES).split_whitespace().take(4);
+        !words.is_empty() && modifiers.any(|word| words.iter().any(|known| known == word))
     }
 
     /// Returns whether the parent of a node is the body of a class.

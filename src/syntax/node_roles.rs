@@ -103,7 +103,7 @@ kinds! {
     local_declaration_statement, local_variable_declaration, member_access_expression, method_definition, mod_item,
     mutable_specifier, name, namespace_import, namespace_selectors, namespace_wildcard, object_pattern,
     parenthesized_expression, property_declaration, property_delegate, rest_pattern, scoped_identifier, set,
-    shorthand_property_identifier_pattern, simple_identifier, statement_list, static_item,
+    shorthand_property_identifier_pattern, simple_identifier, statement_list, statements, static_item,
     trait_item, try_statement, typed_default_parameter, use_as_clause, use_wildcard, variable_declaration,
     variable_name,
 }

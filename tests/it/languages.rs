@@ -35,6 +35,7 @@ fn parse_sample(sample: &str) -> (String, BTreeSet<(u32, Kind)>) {
 #[rstest]
 #[case::kotlin("src/main/kotlin/Shop.kt", include_str!("../languages/shop.kt"))]
 #[case::scala("src/main/scala/Shop.scala", include_str!("../languages/shop.scala"))]
+#[case::swift("Sources/Shop/Shop.swift", include_str!("../languages/shop.swift"))]
 fn the_smells_of_a_sample_stand_on_its_marked_lines(#[case] path: &str, #[case] sample: &str) {
     let (code, expected) = parse_sample(sample);
     let report =

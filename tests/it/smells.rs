@@ -25,6 +25,7 @@ const LANGUAGES: [(&str, &str, &str, &str); Language::ALL.len()] = [
     ("A.java", "class A {\n  void f(int a) {\n", "    run(a, b_N);\n", "  }\n}\n"),
     ("a.kt", "fun f(a: Int) {\n", "    run(a, b_N)\n", "}\n"),
     ("a.scala", "object A {\n  def f(a: Int): Unit = {\n", "    run(a, b_N)\n", "  }\n}\n"),
+    ("a.swift", "func f(a: Int) {\n", "    run(a, b_N)\n", "}\n"),
     ("a.c", "void f(int a)\n{\n", "    run(a, b_N);\n", "}\n"),
     ("a.cpp", "void f(int a) {\n", "  run(a, b_N);\n", "}\n"),
     ("a.cs", "class A {\n  void f(int a) {\n", "    run(a, b_N);\n", "  }\n}\n"),

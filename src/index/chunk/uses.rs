@@ -134,6 +134,8 @@ fn add_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imp
             let path = text.trim_start_matches("import").split(" as ").next().unwrap_or_default();
             imports.push(strip_whitespace(path.trim_end_matches(';')).trim_end_matches(".*").to_owned());
         }
+        // `import struct Module.Type`.
+        Language::Swift => imports.extend(text.split_whitespace().last().map(str::to_owned)),
         Language::Scala => {
             let first = imports.len();
             expand_braces(&strip_keywords(text, &["import"]).replace("=>", " as "), ".", imports);

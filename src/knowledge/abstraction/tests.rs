@@ -24,6 +24,7 @@ fn around(language: Language, code: &str) -> String {
         Java | CSharp => format!("class A {{\n  void f() {{\n{code}\n  }}\n}}\n"),
         Kotlin => format!("fun f() {{\n{code}\n}}\n"),
         Scala => format!("def f() = {{\n{code}\n}}\n"),
+        Swift => format!("func f() {{\n{code}\n}}\n"),
         C | Cpp => format!("void f() {{\n{code}\n}}\n"),
         Ruby => format!("def f\n{}end\n", indented(code)),
         Php => format!("<?php\nfunction f() {{\n{code}\n}}\n"),
@@ -61,6 +62,12 @@ fn around(language: Language, code: &str) -> String {
     "val x = list.filter(p).headOption",
     "val x = list.find(p)",
     "wrong_call: VARIABLE . filter ( VARIABLE_2 ) . headOption => VARIABLE . find ( VARIABLE_2 )"
+)]
+#[case::swift(
+    Swift,
+    "let x = list.filter { $0.a }.first",
+    "let x = list.first { $0.a }",
+    "wrong_call: VARIABLE . filter { VARIABLE_2 . VARIABLE_3 } . first => VARIABLE . first { VARIABLE_2 . VARIABLE_3 }"
 )]
 #[case::wrapped(
     Java,

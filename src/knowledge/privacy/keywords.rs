@@ -40,6 +40,14 @@ pub(super) fn keywords(language: &str) -> &'static str {
              protected return sealed then throw tracked trait transparent try type update uses using val var while with yield \
              consume"
         }
+        "swift" => {
+            "actor any as as? as! associatedtype async await borrowing break case catch class consuming continue convenience \
+             default defer deinit didSet distributed do dynamic each else enum extension fallthrough fileprivate final for func \
+             get guard if import in indirect infix init inout internal is isolated lazy let macro mutating nonisolated \
+             nonmutating open operator optional override package postfix precedencegroup prefix private protocol public repeat \
+             required rethrows return set some static struct subscript switch throw throws try try! try? typealias unowned var \
+             weak where while willSet yield"
+        }
         "c" | "cpp" => {
             "_Alignas _Alignof _Atomic _Bool _Generic _Nonnull _Noreturn __alignof __alignof__ __asm__ __asm __attribute \
              __attribute__ __extension__ __forceinline __inline __inline__ __restrict__ __thread __volatile__ __try __except \

@@ -53,6 +53,11 @@ pub(super) const TEMPLATES: &[(Language, &str, &str)] = &[
         "// C\n@N(\"S\")\nclass T extends N[M] {\n  def N(M: T): Option[N] = {\n    if (N.M != \"S\") { throw new T(s\"S${M}S\" + 9) }\n    // C\n    M.N()\n    val N = M.M(9 + 9, \"S\")\n    M.N { N => N(99) }\n  }\n}\n",
     ),
     (
+        Language::Swift,
+        "// C\n@N(\"S\")\nclass T: N<M> {\n  func N(M: T) throws -> N? {\n    if N.M == \"S\" { throw T(\"S\\(N)S\" + 9) }\n    // C\n    let N = M.N(9, \"S\")\n    return M.N { N in N[9] } as? T\n  }\n}\n",
+        "// C\n@N(\"S\")\nclass T: N<M> {\n  func N(M: T) throws -> N? {\n    if N.M != \"S\" { throw T(\"S\\(M)S\" + 9) }\n    // C\n    M.N()\n    let N = M.M(9 + 9, \"S\")\n    return M.N { N in N[99] } as? T\n  }\n}\n",
+    ),
+    (
         Language::C,
         "#include \"S\"\n#define N M\n/* C */\nstatic struct T *N(T *M) { if (M->N == 9) goto N; N: M = (T *)N(\"S\", sizeof(struct T), 'x'); return *M; }\n",
         "#include \"S\"\n#define N M\n/* C */\nstatic struct T *N(T *M) { if (M->N != 9) goto N; N: M = (T *)M(\"S\", sizeof(T), 'x', 9); return M; }\n",

@@ -289,7 +289,7 @@ fn find_literal_name<'a>(
                 return (!name.is_empty()).then_some((name, NameSource::Name));
             }
             StringNodeRole::Arguments => {
-                let call = &source.nodes[source.parent(parent)];
+                let call = &source.nodes[source.called_node(parent)];
                 let name = last_identifier(source.text_up_to(call, node));
                 return (!name.is_empty()).then_some((name, NameSource::Call));
             }

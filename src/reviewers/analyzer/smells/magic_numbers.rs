@@ -278,8 +278,13 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         pure: &mut bool,
     ) -> Option<()> {
         let source = self.source;
-        let call = source.parent(parent);
+        let call = source.called_node(parent);
         let head = source.text_up_to(&source.nodes[call], &source.nodes[parent]);
+        // `list[300]` of Swift, whose subscripts look like calls.
+        let first = source.children(parent).next().map(|first| &source.nodes[first]);
+        if first.is_some_and(|first| !first.is_named() && source.bytes(first) == b"[") {
+            return None;
+        }
         let callee = last_identifier(head);
         let head = std::str::from_utf8(head).unwrap_or("");
         if usage.is_some() {
@@ -321,6 +326,10 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             }
         }
         let limits = self.limits;
+        let is_bare = callee == head && callee.starts_with(char::is_lowercase);
+        if count == 1 && is_bare && self.conventions.indices_look_like_calls {
+            return None;
+        }
         if has_word(callee, &limits.telling_calls) || has_word(callee, &limits.text_sinks) || is_upper_case(callee) {
             return None;
         }
@@ -481,7 +490,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
                     break;
                 }
                 LiteralRole::Arguments => {
-                    let call = source.parent(parent);
+                    let call = source.called_node(parent);
                     let head = source.text_up_to(&source.nodes[call], &source.nodes[parent]);
                     if has_word(last_identifier(head), &limits.text_sinks) {
                         return None;

@@ -75,6 +75,10 @@ enum LostErrorKind {
     UncheckedAllocation,
     UncheckedCd,
     Suppressed,
+    /// Swift's `try?` whose value nobody uses.
+    OptionalTry,
+    /// Swift's `try!`.
+    ForcedTry,
 }
 
 /// Reports the lost errors of a file.
@@ -167,6 +171,8 @@ impl<'a> LostErrorCollector<'a, '_> {
             None => source.bytes(node),
         };
         let head = std::str::from_utf8(head).unwrap_or("");
+        // Without statements there is no node between the braces.
+        let head = if source.language == Language::Swift { head.split('{').next().unwrap_or(head) } else { head };
         let python = source.language == Language::Python;
         if python && head.trim_end().trim_end_matches(':').trim() == "except" {
             let raises = source.descendants(index).any(|inner| self.roles.is_raise(source.nodes[inner].kind));
@@ -179,7 +185,7 @@ impl<'a> LostErrorCollector<'a, '_> {
             return;
         }
         let empty = match body {
-            None => is_scala || source.language == Language::Ruby,
+            None => is_scala || source.language == Language::Swift || source.language == Language::Ruby,
             Some(body) if is_scala && !self.roles.is_block(source.nodes[body].kind) => self.is_no_op(body),
             Some(body) => self.named_children(body).all(|statement| self.is_no_op(statement)),
         };
@@ -234,12 +240,40 @@ impl<'a> LostErrorCollector<'a, '_> {
 
     /// Checks PHP's `@unlink($file)`.
     fn check_suppression(&mut self, index: NodeIndex) {
+        if self.source.language == Language::Swift {
+            return self.check_try(index);
+        }
         let parent = self.source.parent(index);
         // If the code uses the result, it handles the error.
         let ignored = self.role(parent) == ErrorNodeRole::Statement;
         let text = self.text(index);
         if ignored && !text.contains("trigger_error") {
             self.push(index, LostErrorKind::Suppressed, text);
+        }
+    }
+}
+
+impl<'a> LostErrorCollector<'a, '_> {
+    /// Checks Swift's `try?` without a use of its value, and `try!`.
+    fn check_try(&mut self, index: NodeIndex) {
+        let source = self.source;
+        let mut parts = self.named_children(index);
+        let (Some(operator), Some(called)) = (parts.next(), parts.next()) else { return };
+        drop(parts);
+        let name = self.text(called).split(['(', '{', '\n']).next().unwrap_or("").trim();
+        let parent = source.parent(index);
+        match self.text(operator) {
+            "try!" => self.push(index, LostErrorKind::ForcedTry, name),
+            "try?" => {
+                // The value of the last statement may be the value of a closure or of a function.
+                let is_last = source.nodes[parent].end_index == source.nodes[index].end_index;
+                let is_statement = self.roles.is_block(source.nodes[parent].kind) && !is_last;
+                let target = source.child_by_field(parent, self.roles.fields.left);
+                if is_statement || target.is_some_and(|target| self.text(target) == "_") {
+                    self.push(index, LostErrorKind::OptionalTry, name);
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -287,10 +321,12 @@ fn is_narrow(head: &str, language: Language) -> bool {
 
 /// Returns the text between the keyword and the body of a handler: the caught types.
 fn caught_types(head: &str) -> &str {
-    let rest = ["catch", "except", "rescue", "case"]
-        .iter()
-        .find_map(|keyword| head.trim().strip_prefix(keyword))
-        .unwrap_or("");
+    // `case NonFatal(e) =>`, `case _: Exception =>`.
+    if let Some(pattern) = head.trim().strip_prefix("case ") {
+        let pattern = pattern.split("=>").next().unwrap_or(pattern).trim();
+        return pattern.strip_prefix("_:").unwrap_or(pattern).trim();
+    }
+    let rest = ["catch", "except", "rescue"].iter().find_map(|keyword| head.trim().strip_prefix(keyword)).unwrap_or("");
     let rest = rest.trim().trim_end_matches([':', '{']);
     let types = rest.split(" as ").next().unwrap_or(rest);
     let types = types.split("=>").next().unwrap_or(types);

@@ -158,6 +158,13 @@ impl<'a> ParsedFile<'a> {
         self.nodes[index].parent as usize
     }
 
+    /// Returns the call to which an argument list belongs. In Swift, a node without text of its own stands between them.
+    pub(super) fn called_node(&self, arguments: NodeIndex) -> NodeIndex {
+        let call = self.parent(arguments);
+        let is_suffix = self.nodes[call].start == self.nodes[arguments].start;
+        if is_suffix { self.parent(call) } else { call }
+    }
+
     /// Returns the text from the start of `outer` to the start of `inner`.
     pub(super) fn text_up_to(&self, outer: &Node, inner: &Node) -> &'a [u8] {
         self.text.get(outer.start as usize..inner.start as usize).unwrap_or(b"")

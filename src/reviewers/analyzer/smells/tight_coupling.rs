@@ -193,7 +193,7 @@ impl<'a> CouplingReader<'a, '_> {
                 !parent_text.split_whitespace().take(5).any(|word| word == "static")
             }
             _ if declared && conventions.members_only_in_constructors => false,
-            _ if declared && conventions.objects_by_calls => {
+            _ if declared && (conventions.objects_by_calls || !conventions.singletons.is_empty()) => {
                 let is_shared = conventions.static_words.iter().any(|word| has_word(head, &[word]));
                 !is_shared && self.role(source.parent(source.parent(holder))) == CouplingRole::Class
             }

@@ -118,6 +118,7 @@ impl DeadCodeCollector<'_, '_> {
             Language::Ruby => self.is_private_ruby(&declared).then_some(Confidence::Low),
             Language::Kotlin => self.is_private_kotlin(&declared).then_some(Confidence::High),
             Language::Scala => self.is_private_scala(&declared).then_some(Confidence::High),
+            Language::Swift => self.is_private_swift(&declared).then_some(Confidence::High),
             Language::Go | Language::Bash => None,
         }
     }
@@ -234,6 +235,14 @@ impl DeadCodeCollector<'_, '_> {
         is_plain && !is_hook && (is_hidden || is_local)
     }
 
+    fn is_private_swift(&self, declared: &DeclaredFunction<'_>) -> bool {
+        let has = |word| occurrences::has_word(declared.head, word);
+        let is_named = !declared.head.contains(&b'@') && !has("override") && declared.name != b"init";
+        // `private(set)` says nothing of the function.
+        let is_hidden = has("private") || has("fileprivate");
+        is_named && (is_hidden || self.roles.kinds.statements.is(declared.parent.kind))
+    }
+
     /// Returns whether nothing else determines the parameters of a function.
     fn owns_signature(&self, index: NodeIndex, head: &[u8], private: bool) -> bool {
         let (source, kinds) = (self.source, &self.roles.kinds);
@@ -244,7 +253,7 @@ impl DeadCodeCollector<'_, '_> {
         let in_class = self.scopes.last().is_some_and(|scope| !scope.is_function);
         match source.language {
             Language::Rust | Language::Java | Language::CSharp | Language::Php => private,
-            Language::Kotlin | Language::Scala => private,
+            Language::Kotlin | Language::Scala | Language::Swift => private,
             Language::C | Language::Cpp => private || (occurrences::has_word(head, "static") && !in_class),
             Language::Python => !kinds.decorated_definition.is(parent.kind) && !in_class,
             Language::JavaScript | Language::TypeScript | Language::Tsx => !in_class || private,

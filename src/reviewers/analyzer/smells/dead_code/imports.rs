@@ -130,7 +130,8 @@ impl DeadCodeCollector<'_, '_> {
             Language::Php => self.collect_php_import(index),
             Language::Kotlin => self.collect_kotlin_import(index),
             Language::Scala => self.collect_scala_import(index),
-            // A C# namespace imports names that only the compiler knows; C, C++, Ruby and Bash import no names.
+            // A C# namespace and a Swift module import names that only the compiler knows; C, C++, Ruby and Bash import
+            // no names.
             _ => {}
         }
     }

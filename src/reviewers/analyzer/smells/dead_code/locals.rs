@@ -82,6 +82,19 @@ impl DeadCodeCollector<'_, '_> {
                     self.add_local(name, node.parent as usize);
                 }
             }
+            Language::Swift => {
+                // `x` of `let x = 1`; a tuple of names is left out.
+                let name =
+                    source.child_by_field(index, fields.name).and_then(|pattern| source.children(pattern).next());
+                if let Some(name) = name
+                    && kinds.statements.is(parent.kind)
+                    && self.is_in_function()
+                    && kinds.simple_identifier.is(source.nodes[name].kind)
+                    && !source.bytes(&node).starts_with(b"@")
+                {
+                    self.add_local(name, index);
+                }
+            }
             Language::Scala => {
                 let head = &source.text[node.start as usize..];
                 let head = &head[..memchr::memchr(b'=', head).unwrap_or(head.len())];

@@ -93,6 +93,7 @@ impl DeadCodeCollector<'_, '_> {
                 | Language::CSharp
                 | Language::Kotlin
                 | Language::Scala
+                | Language::Swift
                 | Language::JavaScript
                 | Language::TypeScript
                 | Language::Tsx
@@ -160,6 +161,8 @@ impl DeadCodeCollector<'_, '_> {
                     || starts(&[b"case", b"default", b"__builtin_unreachable", b"assert"])
             }
             Language::Bash => starts(&[b"}", b";;"]),
+            // `return` takes the expression on the next line, so what stands alone there is a part of `#if`.
+            Language::Swift => starts(&[b"#"]),
             _ => false,
         }
     }

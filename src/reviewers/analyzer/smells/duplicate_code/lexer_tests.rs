@@ -31,6 +31,7 @@ fn constructs_that_a_simple_scanner_gets_wrong() {
             "package a\nimport b.{C, D => E}\nval c = s\"\"\"a\"b\"\"\" /* a /* b */ c */ + 'x'",
             ".n.ns.s",
         ),
+        (Language::Swift, "import A\nlet c = \"\"\"\na\"b\n\"\"\" /* a /* b */ c */ + x", ".n.s.n"),
         (Language::C, "#include <a.h>\n#if A \\\n  B\nint x = 0x1F; // it's", ".n.0."),
         (Language::Cpp, "auto s = R\"x(a\" )\" )x\"; f();", ".n.s.n..."),
         (Language::CSharp, "using System;\nvar s = @\"a\\\"; n();", ".n..s.n..."),

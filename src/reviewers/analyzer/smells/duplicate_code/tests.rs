@@ -55,6 +55,11 @@ const FUNCTIONS: [(Language, &str, &str); Language::ALL.len()] = [
         "def total(items: List[Item], limit: Int): Int = {\n  var sum = 0\n  for (item <- items) {\n    if (item.price == 0 || item.count == 0) {\n      skip(item)\n    }\n    var price = item.price * item.count\n    if (price > limit) {\n      price -= item.discount\n    }\n    sum += price\n  }\n  log(sum, limit)\n  sum\n}\n",
     ),
     (
+        Language::Swift,
+        "a.swift",
+        "func total(items: [Item], limit: Int) -> Int {\n    var sum = 0\n    for item in items {\n        if item.price == 0 || item.count == 0 {\n            continue\n        }\n        var price = item.price * item.count\n        if price > limit {\n            price -= item.discount\n        }\n        sum += price\n    }\n    log(sum, limit)\n    return sum\n}\n",
+    ),
+    (
         Language::C,
         "a.c",
         "int total(struct item *items, int limit) {\n  int sum = 0;\n  for (int i = 0; i < limit; i++) {\n    if (items[i].price == 0 || items[i].count == 0) {\n      continue;\n    }\n    int price = items[i].price * items[i].count;\n    if (price > limit) {\n      price -= items[i].discount;\n    }\n    sum += price;\n  }\n  log(sum, limit);\n  return sum;\n}\n",

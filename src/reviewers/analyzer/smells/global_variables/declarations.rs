@@ -35,7 +35,9 @@ impl ModuleVariableCollector<'_, '_> {
                 (Language::Java | Language::CSharp, SmellNodeRole::Declarator) => self.collect_static_field(index),
                 (Language::C | Language::Cpp, SmellNodeRole::Declarator) => self.collect_c(index),
                 (Language::Bash, SmellNodeRole::Assignment) => self.collect_bash(index),
-                (Language::Kotlin | Language::Scala, SmellNodeRole::Declarator) => self.collect_property(index),
+                (Language::Kotlin | Language::Scala | Language::Swift, SmellNodeRole::Declarator) => {
+                    self.collect_property(index)
+                }
                 _ => {}
             }
         }
@@ -255,7 +257,7 @@ impl ModuleVariableCollector<'_, '_> {
             _ => return,
         };
         let text = &source.text[source.nodes[declaration].start as usize..source.nodes[declaration].end as usize];
-        let is_guarded = ["Atomic", "Mutex", "Lock", "ThreadLocal", "Volatile", "TaskLocal", "Concurrent"]
+        let is_guarded = ["Atomic", "Mutex", "Lock", "ThreadLocal", "olatile", "TaskLocal", "Concurrent"]
             .iter()
             .any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some());
         let value =

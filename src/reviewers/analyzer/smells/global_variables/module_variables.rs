@@ -390,6 +390,12 @@ impl ModuleVariableCollector<'_, '_> {
     /// Ends at a call: `x.add(y)` in Java, `x.push(y)` in Ruby and PHP.
     fn step_out_of_call(&self, state: &ModuleVariable, way: ChangeWalk) -> ChangeStep {
         let (this, fields) = (self.source.nodes[way.at], self.roles.fields);
+        // `x[1] = y` of Swift, whose subscripts look like calls.
+        let call = self.source.nodes[this.parent as usize];
+        let target = self.kind_name(self.source.nodes[call.parent as usize].kind);
+        if this.field != 0 && this.field == fields.function && target == "directly_assignable_expression" {
+            return ChangeStep::UpFromContent;
+        }
         let is_object = this.field != 0 && (this.field == fields.object || this.field == fields.receiver);
         ChangeStep::Done(match is_object {
             true => self.classify_method_call(state, this.parent as usize),
@@ -425,9 +431,12 @@ impl ModuleVariableCollector<'_, '_> {
         let parent = source.nodes[this.parent as usize];
         let change = match self.kind_name(parent.kind) {
             // Target lists of Go and Python, and the variable node of PHP around the name.
-            "expression_list" | "pattern_list" | "variable_name" | "parenthesized_expression" | "tuple_pattern" => {
-                return ChangeStep::Up;
-            }
+            "expression_list"
+            | "pattern_list"
+            | "variable_name"
+            | "directly_assignable_expression"
+            | "parenthesized_expression"
+            | "tuple_pattern" => return ChangeStep::Up,
             "delete_statement" | "unary_expression" if way.inside && source.bytes(&parent).starts_with(b"del") => {
                 self.classify_write(state, true)
             }
@@ -471,7 +480,7 @@ impl ModuleVariableCollector<'_, '_> {
 
     fn classify_write(&self, state: &ModuleVariable, inside: bool) -> VariableChange {
         // A write to a member changes the variable if it is a value, and only the content if it is an object.
-        let is_value = matches!(self.source.language, Language::C | Language::Cpp | Language::Rust);
+        let is_value = matches!(self.source.language, Language::C | Language::Cpp | Language::Rust | Language::Swift);
         match inside {
             false if state.rebindable => VariableChange::Rebound,
             true if is_value => VariableChange::Rebound,
@@ -487,7 +496,10 @@ impl ModuleVariableCollector<'_, '_> {
             .find_map(|field| source.child_by_field(member, field));
         // Collections of Go and C have no methods, and a method of a struct need not change it.
         let counts = state.container && !matches!(source.language, Language::Go | Language::C);
-        counts && method.is_some_and(|method| MUTATING_METHODS.contains(&source.text(&source.nodes[method])))
+        counts
+            && method.is_some_and(|method| {
+                MUTATING_METHODS.contains(&source.text(&source.nodes[method]).trim_start_matches('.'))
+            })
     }
 
     fn is_guarded(&self, function: u32) -> bool {

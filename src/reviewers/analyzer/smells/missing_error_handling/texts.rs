@@ -68,7 +68,7 @@ impl LostErrorWords<'_> {
 }
 
 /// In the order of [`LostErrorKind`].
-static TEXTS: [LostErrorText; 18] = [
+static TEXTS: [LostErrorText; 20] = [
     LostErrorText {
         kind: LostErrorKind::EmptyHandler,
         title: "a handler{of} swallows every error",
@@ -202,6 +202,21 @@ static TEXTS: [LostErrorText; 18] = [
         explanation: "The operator `@`{place} suppresses every error and warning of the call, and its result is not \
                       looked at.",
         advice: "Drop the `@` and check the result.",
+        grade: SmellGrade::new(P3, Low, Confidence::Medium),
+    },
+    LostErrorText {
+        kind: LostErrorKind::OptionalTry,
+        title: "`try?` drops the error of `{name}`",
+        explanation: "`try?`{place} turns an error into nil, and nothing looks at the value, so a failure leaves no \
+                      trace.",
+        advice: "Catch the error, or say in a comment why it may be ignored.",
+        grade: SmellGrade::new(P3, Low, Confidence::Medium),
+    },
+    LostErrorText {
+        kind: LostErrorKind::ForcedTry,
+        title: "`try!` on `{name}` can crash",
+        explanation: "`try!`{place} ends the process if `{name}` throws, outside of test code.",
+        advice: "Pass the error on with `try`, or catch it.",
         grade: SmellGrade::new(P3, Low, Confidence::Medium),
     },
 ];
