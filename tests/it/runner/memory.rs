@@ -62,7 +62,7 @@ fn a_file_that_ends_a_worker_is_left_out_and_the_run_completes() {
     );
     let covered: Vec<&str> = output.coverage.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(covered, ["one/module_0.py", "one/module_1.py"]);
-    assert_eq!((record.coverage.hunks_total, record.coverage.hunks_left_out), (2, 1));
+    assert_eq!((record.outcome.coverage.hunks_total, record.outcome.coverage.hunks_left_out), (2, 1));
     assert!(!place.store().parse_log_path(&run).exists(), "the log goes with its worker");
 
     // The findings are those of a review of the other files alone.
@@ -91,7 +91,7 @@ fn a_file_is_not_left_out_because_its_worker_was_killed() {
         (place.run(&run).attempt == 2).then_some(())
     });
     let record = place.ended(&run);
-    assert_eq!((record.status, record.attempt, record.coverage.files_covered), (RunStatus::Completed, 2, 2));
+    assert_eq!((record.status, record.attempt, record.outcome.coverage.files_covered), (RunStatus::Completed, 2, 2));
     assert_eq!(blamed(&place, &run), Vec::<String>::new());
     assert_eq!(place.output(&run).expect("an output").coverage.left_out, []);
 }
