@@ -83,6 +83,7 @@ pub struct TemporaryCheckout {
 }
 
 impl TemporaryCheckout {
+    /// Returns the root folder, as it was passed to [`Repo::create_checkout`].
     pub fn folder(&self) -> &Path {
         &self.folder
     }

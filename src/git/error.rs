@@ -7,49 +7,141 @@ use thiserror::Error;
 /// An error of the git module.
 #[derive(Debug, Error)]
 pub enum GitError {
+    /// Neither the folder nor a parent folder is a git repository.
     #[error("{} is not in a git repository", path.display())]
-    NotARepository { path: PathBuf },
-    /// `GIT_DIR` names a path that is not a git repository; `path` is its value.
+    NotARepository {
+        /// Folder where the search started.
+        path: PathBuf,
+    },
+    /// `GIT_DIR` names a path that is not a git repository.
     #[error("GIT_DIR names {}, which is not a git repository", path.display())]
-    NotAGitDir { path: PathBuf },
+    NotAGitDir {
+        /// Value of `GIT_DIR`.
+        path: PathBuf,
+    },
     /// git's protection against repositories that belong to another user.
     #[error("the repository around {} belongs to somebody else", path.display())]
-    NotOwned { path: PathBuf },
+    NotOwned {
+        /// Folder that was to be opened.
+        path: PathBuf,
+    },
     /// A repository format that libgit2 cannot read, such as SHA-256 or reftable.
     #[error("the repository around {} has a format that revdeck cannot read: {what}", path.display())]
-    Unsupported { path: PathBuf, what: String },
+    Unsupported {
+        /// Folder that was to be opened, or the objects folder that a checkout cannot borrow.
+        path: PathBuf,
+        /// Reason, such as the message of libgit2.
+        what: String,
+    },
+    /// An operation needs a working tree, but the repository is bare.
     #[error("{} has no working tree", path.display())]
-    NoWorktree { path: PathBuf },
+    NoWorktree {
+        /// Git dir of the repository.
+        path: PathBuf,
+    },
+    /// The staged scope was requested in a bare repository without an index file.
     #[error("{} has neither a working tree nor an index", path.display())]
-    NoIndex { path: PathBuf },
+    NoIndex {
+        /// Git dir of the repository.
+        path: PathBuf,
+    },
     /// The staged scope has a merge conflict; the sides of a conflict are not what will be committed.
     #[error("a merge is in progress in {}: {}", path.display(), unmerged(paths))]
-    Unmerged { paths: Vec<String>, path: PathBuf },
-    /// A clone made with `--filter` lacks objects that could not be fetched; `what` is the reason.
+    Unmerged {
+        /// Paths with unresolved conflicts, relative to the repository root; never empty.
+        paths: Vec<String>,
+        /// Root of the repository.
+        path: PathBuf,
+    },
+    /// A clone made with `--filter` lacks objects that could not be fetched.
     #[error("{} is a partial clone: {} of what is to be reviewed {} not here, and {what}",
         path.display(), crate::domain::text::format_count(*missing, "object"), if *missing == 1 { "is" } else { "are" })]
-    PartialClone { path: PathBuf, missing: usize, what: String },
+    PartialClone {
+        /// Root of the repository.
+        path: PathBuf,
+        /// Number of missing objects, at least 1.
+        missing: usize,
+        /// Reason why they could not be fetched, such as "origin does not have them".
+        what: String,
+    },
+    /// A revision does not resolve to a commit.
     #[error("{text:?} names no commit in {}", path.display())]
-    UnknownRevision { text: String, path: PathBuf },
+    UnknownRevision {
+        /// Revision as it was given.
+        text: String,
+        /// Root of the repository.
+        path: PathBuf,
+    },
+    /// HEAD was requested, but it has no commit yet.
     #[error("{} has no commit yet", path.display())]
-    Unborn { path: PathBuf },
-    /// No base branch was found; `tried` lists the candidate names.
+    Unborn {
+        /// Root of the repository.
+        path: PathBuf,
+    },
+    /// No base branch was found.
     #[error("cannot guess what the branch started from in {}: none of {} exists", path.display(), tried.join(", "))]
-    NoBase { tried: Vec<String>, path: PathBuf },
+    NoBase {
+        /// Candidates in the order in which they were tried, such as "its upstream" and "main".
+        tried: Vec<String>,
+        /// Root of the repository.
+        path: PathBuf,
+    },
+    /// Two commits have unrelated histories, or a shallow clone cuts off their common ancestor.
     #[error("{one:?} and {other:?} have no common ancestor in {}", path.display())]
-    NoMergeBase { one: String, other: String, path: PathBuf },
+    NoMergeBase {
+        /// Name of the first commit.
+        one: String,
+        /// Name of the second commit.
+        other: String,
+        /// Root of the repository.
+        path: PathBuf,
+    },
+    /// The index is damaged, has an unknown version, or is split and git could not join it.
     #[error("cannot read the index {}: {what}", path.display())]
-    Index { path: PathBuf, what: String },
+    Index {
+        /// The index file.
+        path: PathBuf,
+        /// Reason, such as "it is damaged".
+        what: String,
+    },
     /// The commit has more files than the limit of a temporary checkout.
     #[error("{commit} in {} has more than {limit} files", path.display())]
-    TooManyFiles { commit: String, limit: usize, path: PathBuf },
+    TooManyFiles {
+        /// Id of the commit in hexadecimal.
+        commit: String,
+        /// Maximum number of files of a checkout.
+        limit: usize,
+        /// Root of the repository.
+        path: PathBuf,
+    },
     /// A path that revdeck does not read or write for a fix: a link, a path in a git dir, or another repository.
     #[error("{} is not touched: {why}", path.display())]
-    NotTouched { path: PathBuf, why: String },
+    NotTouched {
+        /// Absolute path of the file or folder.
+        path: PathBuf,
+        /// Reason, such as "its folder cannot be made".
+        why: String,
+    },
+    /// An operation on a file or folder failed, or git could not be started.
     #[error("cannot {action} {}: {source}", path.display())]
-    Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    Io {
+        /// Failed action, such as "read the index".
+        action: &'static str,
+        /// File or folder of the operation.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// A call of libgit2 failed.
     #[error("cannot {action} in {}: {source}", path.display())]
-    Git { action: &'static str, path: PathBuf, source: git2::Error },
+    Git {
+        /// Failed action, such as "compare two files".
+        action: &'static str,
+        /// Root of the repository, or the file or folder that the call concerns.
+        path: PathBuf,
+        /// Error of libgit2.
+        source: git2::Error,
+    },
 }
 
 /// Prefixes of the actions that write to the git dir.

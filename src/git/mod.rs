@@ -99,6 +99,7 @@ pub struct Snapshot {
     pub head_commit: String,
     /// Short name of the branch; empty when HEAD is detached.
     pub branch: String,
+    /// Root of the working tree as an absolute path; the git dir of a bare repository.
     pub worktree: PathBuf,
     /// The scope with resolved names, for example with the base branch that was guessed.
     pub scope: Scope,
@@ -106,6 +107,7 @@ pub struct Snapshot {
     pub scope_hash: String,
     /// Hash of the changed content, including files left out, in hexadecimal.
     pub diff_fingerprint: String,
+    /// Change from `base_commit` to `snapshot_commit`, with the entries of `unstored`.
     pub change: Changeset,
     /// The entries of `change.left_out` that the snapshot's tree does not contain as in the worktree. A comparison of
     /// the two commits does not find them again.
@@ -128,9 +130,13 @@ pub struct Changeset {
 /// Kind of change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
+    /// The path did not exist before.
     Added,
+    /// The path existed before.
     Modified,
+    /// The file moved from another path, with or without changes.
     Renamed,
+    /// The file is a copy of another file, with or without changes.
     Copied,
 }
 
@@ -141,11 +147,13 @@ pub struct FileChange {
     pub path: String,
     /// Source path of a renamed or copied file.
     pub old_path: Option<String>,
+    /// Origin of the file: new, changed, moved or copied.
     pub kind: ChangeKind,
     /// Id of the old blob in hexadecimal; `None` when there was no file before, and for an exact copy.
     pub old_blob: Option<String>,
     /// Id of the new blob in hexadecimal.
     pub new_blob: String,
+    /// Changed line ranges, in the order of the lines.
     pub hunks: Vec<Hunk>,
 }
 
@@ -153,9 +161,13 @@ pub struct FileChange {
 /// the line before the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hunk {
+    /// First line on the old side.
     pub old_start: u32,
+    /// Number of removed lines; 0 for a pure insertion.
     pub old_lines: u32,
+    /// First line on the new side.
     pub new_start: u32,
+    /// Number of added lines; 0 for a pure deletion.
     pub new_lines: u32,
 }
 
@@ -171,6 +183,7 @@ impl Hunk {
 /// A regular file of a snapshot's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeFile {
+    /// Path relative to the repository root, written as [`FileChange::path`].
     pub path: String,
     /// Blob id in hexadecimal.
     pub blob: String,
@@ -179,6 +192,7 @@ pub struct TreeFile {
 /// Kind of a tree entry that is not a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
+    /// A regular file, executable or not.
     File,
     /// A symbolic link; its blob contains the link target.
     Symlink,
@@ -189,7 +203,9 @@ pub enum EntryKind {
 /// A path of a snapshot's tree that is not a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeListingEntry {
+    /// Path relative to the repository root, written as [`FileChange::path`].
     pub path: String,
+    /// Kind of the entry.
     pub kind: EntryKind,
     /// Blob or commit id in hexadecimal.
     pub id: String,
@@ -210,8 +226,11 @@ pub struct TreeListing {
 /// Kind of a diff line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineOrigin {
+    /// A line that both sides have.
     Context,
+    /// A line that only the new side has.
     Added,
+    /// A line that only the old side has.
     Removed,
     /// A line such as `@@ -1,2 +1,3 @@`.
     HunkHeader,
@@ -220,6 +239,7 @@ pub enum LineOrigin {
 /// A line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
+    /// Sides that have the line; hunk headers have an origin of their own.
     pub origin: LineOrigin,
     /// 1-based line number on the old side; `None` for added lines and hunk headers.
     pub old_line: Option<u32>,

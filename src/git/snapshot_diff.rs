@@ -14,7 +14,9 @@ use crate::domain::text::path_from_bytes;
 /// A regular file that differs between two commits. At least one side is present; the paths differ after a rename.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlteredFile {
+    /// File in the old commit; `None` when there was no regular file.
     pub old: Option<TreeFile>,
+    /// File in the new commit; `None` when there is no regular file any more.
     pub new: Option<TreeFile>,
 }
 

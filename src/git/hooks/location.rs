@@ -22,6 +22,7 @@ pub enum HookManager {
 }
 
 impl HookManager {
+    /// Returns the name of the tool in lower case, as in the JSON output.
     pub fn word(self) -> &'static str {
         match self {
             Self::Git => "git",

@@ -39,28 +39,76 @@ const SCRIPT_HEAD: &[u8] = b"#!/bin/sh\n";
 /// Error that prevents installing or uninstalling the hook.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
+    /// An error of the git module, except that of a bare repository.
     #[error(transparent)]
     Git(GitError),
+    /// The repository is bare, so that no commits are made in it.
     #[error("{} has no working tree: nobody commits there", path.display())]
-    Bare { path: PathBuf },
+    Bare {
+        /// Git dir of the repository.
+        path: PathBuf,
+    },
+    /// The program `git` could not be started.
     #[error("git cannot be run: {source}")]
-    NoGit { source: std::io::Error },
+    NoGit {
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// git ran, but did not name its hooks folder.
     #[error("git does not say where the hooks of {} are: {what}", path.display())]
-    Refused { path: PathBuf, what: String },
-    /// The hooks are outside of the repository; `origin` is the settings file with `core.hooksPath`.
+    Refused {
+        /// Root of the repository.
+        path: PathBuf,
+        /// Message of git.
+        what: String,
+    },
+    /// The hooks are outside of the repository.
     #[error("the hooks are in {}, outside of this repository{}", folder.display(),
         origin.as_ref().map_or(String::new(), |origin| format!(" (core.hooksPath in {origin})")))]
-    Outside { folder: PathBuf, origin: Option<String> },
+    Outside {
+        /// Hooks folder as git names it.
+        folder: PathBuf,
+        /// Settings file with `core.hooksPath`, as git names it; `None` when the setting is not set.
+        origin: Option<String>,
+    },
+    /// A file has only a part of the block, so that it can be neither updated nor removed.
     #[error("{} has only a part of revdeck's lines", path.display())]
-    Damaged { path: PathBuf },
+    Damaged {
+        /// File with the incomplete block.
+        path: PathBuf,
+    },
+    /// The existing file cannot be extended automatically.
     #[error("{} cannot take revdeck's lines: {why}", path.display())]
-    ByHand { path: PathBuf, why: &'static str },
+    ByHand {
+        /// The hook, or the settings file of lefthook.
+        path: PathBuf,
+        /// Reason, such as "it is a symbolic link".
+        why: &'static str,
+    },
+    /// The hook must be moved aside, but the new name is in use.
     #[error("{} is there already, so that {} cannot be moved aside", aside.display(), path.display())]
-    AsideTaken { path: PathBuf, aside: PathBuf },
+    AsideTaken {
+        /// The hook file.
+        path: PathBuf,
+        /// Path to which the hook would be moved.
+        aside: PathBuf,
+    },
+    /// A path with a line break cannot be written into a hook.
     #[error("a hook cannot name {}, which has a line break in it", path.display())]
-    LineBreak { path: PathBuf },
+    LineBreak {
+        /// Path of the revdeck program or of its home folder.
+        path: PathBuf,
+    },
+    /// A file or folder could not be read or changed.
     #[error("cannot {action} {}: {source}", path.display())]
-    Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    Io {
+        /// Failed action, such as "move aside".
+        action: &'static str,
+        /// File or folder of the operation.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
 }
 
 impl HookError {
@@ -100,8 +148,11 @@ impl HookError {
 /// Result of installing the hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookInstallation {
+    /// File with the block, as an absolute path.
     pub file: PathBuf,
+    /// Hook manager to which the file belongs.
     pub manager: HookManager,
+    /// Change of the file; only planned in a dry run.
     pub outcome: InstallOutcome,
     /// True when the file is part of the repository, so that other people can get it.
     pub is_shared: bool,
@@ -112,10 +163,13 @@ pub struct HookInstallation {
 /// Change made by the installation, or that a dry run would make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstallOutcome {
+    /// The file already contained the same block.
     Unchanged,
     /// The block existed and was rewritten, for example because it named another program.
     Updated,
+    /// The file did not exist and was created.
     CreatedFile,
+    /// The block was inserted into an existing file.
     Inserted,
     /// The existing hook was moved to this file.
     MovedAside(PathBuf),
@@ -124,14 +178,18 @@ pub enum InstallOutcome {
 /// Choice between applying a change and a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookWriteMode {
+    /// Writes the files.
     Apply,
+    /// Only computes the result; no file is written.
     DryRun,
 }
 
 /// A file from which the hook was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookRemoval {
+    /// File that contained the block, as an absolute path.
     pub file: PathBuf,
+    /// State of the file after the removal.
     pub left: HookRemainder,
 }
 
@@ -151,9 +209,11 @@ pub enum HookRemainder {
 /// A file with the hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledHook {
+    /// File with the block, as an absolute path.
     pub file: PathBuf,
     /// True when git or the hook manager runs this file.
     pub runs: bool,
+    /// True when the rest of the file was changed since the block was inserted.
     pub edited: bool,
     /// The revdeck program that the hook calls; `None` for the program in `PATH`.
     pub program: Option<PathBuf>,
@@ -162,6 +222,7 @@ pub struct InstalledHook {
 /// Status of the hook in a repository.
 #[derive(Debug)]
 pub struct HookStatus {
+    /// Files with a complete block.
     pub present: Vec<InstalledHook>,
     /// Files with a part of revdeck's lines.
     pub damaged: Vec<PathBuf>,
