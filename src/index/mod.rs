@@ -43,7 +43,9 @@ pub struct FileId(pub u32);
 /// One indexed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexedFile<'a> {
+    /// Number of the file in its index.
     pub id: FileId,
+    /// Path relative to the repository root.
     pub path: &'a str,
     /// Raw blob id.
     pub blob: [u8; 20],
@@ -66,7 +68,12 @@ pub enum IndexCompleteness {
     /// All files of the tree, except those that are left out on purpose.
     Whole,
     /// The index is still being built: `files` of `total` files are indexed.
-    Part { files: u32, total: u32 },
+    Part {
+        /// Number of files in the index, including files left out.
+        files: u32,
+        /// Number of files in the tree.
+        total: u32,
+    },
     /// The index belongs to another recent tree; its files may differ from the requested tree.
     Other,
 }
@@ -77,12 +84,18 @@ pub enum IndexProgress {
     /// Another process is refreshing the same index.
     Waiting,
     /// `files` of the `total` files that must be read have been read.
-    Reading { files: u32, total: u32 },
+    Reading {
+        /// Number of files read so far.
+        files: u32,
+        /// Number of files that this refresh must read.
+        total: u32,
+    },
 }
 
 /// Result of a refresh.
 #[derive(Debug)]
 pub struct RefreshReport {
+    /// Index of the requested tree.
     pub index: Index,
     /// Number of files that were read.
     pub read: u32,
@@ -95,14 +108,34 @@ pub struct RefreshReport {
 /// Error of an index operation.
 #[derive(Debug, Error)]
 pub enum IndexError {
+    /// A file or folder of the index could not be read or written.
     #[error("cannot {action} {path}: {source}")]
-    Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    Io {
+        /// Failed action, such as "read".
+        action: &'static str,
+        /// File or folder of the action.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// A file of the index is missing, damaged or not readable.
     #[error("{path} is damaged ({what}); it is left away and rebuilt the next time")]
-    Damaged { path: PathBuf, what: &'static str },
+    Damaged {
+        /// File that cannot be used.
+        path: PathBuf,
+        /// Damage, such as "it is cut short".
+        what: &'static str,
+    },
+    /// A file of the index has the format of another version of revdeck.
     #[error("{path} is of another version; it is left away and rebuilt the next time")]
-    Outdated { path: PathBuf },
+    Outdated {
+        /// File that cannot be used.
+        path: PathBuf,
+    },
+    /// The repository could not be read.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The caller stopped the refresh.
     #[error("the indexing was cancelled")]
     Cancelled,
 }
@@ -223,6 +256,7 @@ impl Index {
         self.files.iter().enumerate().map(|(number, place)| self.to_file(number as u32, *place))
     }
 
+    /// Returns the file with this number; `None` for a number out of range.
     pub fn file(&self, id: FileId) -> Option<IndexedFile<'_>> {
         self.files.get(id.0 as usize).map(|place| self.to_file(id.0, *place))
     }

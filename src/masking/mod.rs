@@ -24,7 +24,9 @@ use crate::syntax::source::Parsers;
 /// Switch for masking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mask {
+    /// Replaces each secret by a marker.
     On,
+    /// Returns texts unchanged.
     Off,
 }
 

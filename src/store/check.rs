@@ -18,12 +18,15 @@ use crate::domain::{FindingId, RunId};
 /// A problem in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreProblem {
+    /// File or folder with the problem.
     pub path: PathBuf,
     /// 1-based line number; `None` when the problem concerns the whole file.
     pub line: Option<usize>,
+    /// Description of the problem as a clause, such as "holds no number".
     pub what: String,
     /// Action that a repair takes, or took.
     pub repair: String,
+    /// True when the repair was done; always false after [`Store::verify`].
     pub repaired: bool,
 }
 
@@ -46,6 +49,7 @@ pub struct StoreCheckReport {
     pub lines: usize,
     /// Number of lines written by a newer revdeck, which are kept and skipped.
     pub newer_lines: usize,
+    /// All problems, including those that were repaired.
     pub problems: Vec<StoreProblem>,
 }
 

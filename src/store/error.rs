@@ -8,14 +8,42 @@ use thiserror::Error;
 /// An error of the store. [`StoreError::hint`] returns a remedy.
 #[derive(Debug, Error)]
 pub enum StoreError {
+    /// A file or folder of the store could not be read, locked or written.
     #[error("cannot {action} {}: {source}", path.display())]
-    Io { action: &'static str, path: PathBuf, source: std::io::Error },
+    Io {
+        /// Failed action, such as "append to".
+        action: &'static str,
+        /// File or folder of the action.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// A write was refused, because a newer revdeck wrote the store.
     #[error("{} was written by a newer revdeck (schema {found}, this one knows {known})", path.display())]
-    Newer { path: PathBuf, found: u32, known: u32 },
+    Newer {
+        /// Folder of the store.
+        path: PathBuf,
+        /// Schema version of the store.
+        found: u32,
+        /// Schema version of this revdeck.
+        known: u32,
+    },
+    /// The store has no run with the requested id.
     #[error("there is no run {id} in {}", path.display())]
-    NoRun { id: String, path: PathBuf },
+    NoRun {
+        /// Requested id.
+        id: String,
+        /// The file with the runs.
+        path: PathBuf,
+    },
+    /// A value could not be serialized.
     #[error("cannot write {what} as JSON: {source}")]
-    Encode { what: &'static str, source: serde_json::Error },
+    Encode {
+        /// Description of the value, such as "a run's output".
+        what: &'static str,
+        /// Error of the serializer.
+        source: serde_json::Error,
+    },
 }
 
 impl StoreError {

@@ -31,6 +31,7 @@ pub enum HeartbeatState {
     BackingOff {
         /// A single line, such as "rate limited".
         reason: String,
+        /// Time of the next request.
         until: Time,
     },
     /// A person paused the run.
@@ -42,6 +43,7 @@ pub enum HeartbeatState {
 pub struct Heartbeat {
     /// Number of the turn, from 1; 0 before the first turn.
     pub turn: u32,
+    /// Activity of the worker.
     #[serde(flatten)]
     pub state: HeartbeatState,
     /// Start time of the state.

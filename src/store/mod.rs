@@ -103,6 +103,7 @@ pub struct Store {
 /// Permission to learn from the dispositions written through this store.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LearningPolicy {
+    /// Later readers may learn from each line.
     #[default]
     Allowed,
     /// Each line is marked as private, so that later readers do not learn from it.
@@ -112,9 +113,13 @@ pub enum LearningPolicy {
 /// Content of `repo.json`: the identity of the repository.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RepoInfo {
+    /// Schema version of the store.
     pub version: u32,
+    /// Key of the repository: a hash of its common git dir in hexadecimal.
     pub key: String,
+    /// Display name of the repository.
     pub name: String,
+    /// Absolute path of the git dir that all linked worktrees share.
     pub common_dir: String,
 }
 
@@ -184,6 +189,7 @@ impl Store {
         Self { learning, ..self }
     }
 
+    /// Returns the folder of the store; it may not exist yet.
     pub fn root(&self) -> &Path {
         &self.root
     }

@@ -21,6 +21,7 @@ pub struct PruneReport {
     pub journals: usize,
     /// Number of removed lines of `runs.ndjson` that later lines had replaced.
     pub lines: usize,
+    /// Total size in bytes of the removed files and lines.
     pub bytes: u64,
     /// Old runs; the caller releases the refs that keep their snapshots.
     pub runs: Vec<RunId>,

@@ -15,6 +15,7 @@ use crate::domain::{RunId, RunStatus};
 pub enum RecoveryNotice {
     /// A run whose worker had died.
     Run {
+        /// Id of the run.
         run_id: RunId,
         /// New status of the run; pending when it was resumed.
         status: RunStatus,
@@ -24,7 +25,12 @@ pub enum RecoveryNotice {
         findings: u32,
     },
     /// Leftovers of dead processes were removed.
-    Removed { leftover: Leftover, count: u32 },
+    Removed {
+        /// Kind of the leftovers.
+        leftover: Leftover,
+        /// Number of removed leftovers, at least 1.
+        count: u32,
+    },
     /// Derived data was damaged and is rebuilt.
     Repaired {
         /// Description, such as "the index was not as it should be (...) and is rebuilt".

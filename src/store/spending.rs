@@ -15,9 +15,13 @@ use crate::domain::{RunId, Time};
 /// A paid answer of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaidAnswer {
+    /// Time when the complete answer was recorded.
     pub at: Time,
+    /// Run that paid; for a fix, the run that reported its findings.
     pub run_id: RunId,
+    /// Number of the run's turn, or of the fix's request, from 1.
     pub turn: u32,
+    /// Name of the reviewer that answered.
     pub reviewer: String,
     /// Sum of input, output and reasoning tokens.
     pub tokens: u64,
@@ -28,7 +32,9 @@ pub struct PaidAnswer {
 /// Total spending since a given time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SpendingTotal {
+    /// Sum of the tokens of all answers.
     pub tokens: u64,
+    /// Sum of the costs in US dollars; answers of unknown price count as 0.
     pub cost: f64,
 }
 

@@ -85,6 +85,7 @@ enum TailMessage {
 pub struct TailStopper(Sender<TailMessage>);
 
 impl TailStopper {
+    /// Ends the current wait and every later wait at once.
     pub fn stop(&self) {
         let _ = self.0.send(TailMessage::Stop);
     }

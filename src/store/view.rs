@@ -15,26 +15,41 @@ use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, RunRecord
 /// A run in a list. Times are in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunRow<'a> {
+    /// Run id.
     pub id: &'a str,
+    /// Status in the newest record.
     pub status: RunStatus,
+    /// Scope in the text form of [`crate::domain::Scope`].
     pub scope: &'a str,
+    /// Configured name of the reviewer.
     pub reviewer: &'a str,
+    /// Configured model; empty for a reviewer without one.
     pub model: &'a str,
+    /// Configured reasoning effort; empty when none is set.
     pub reasoning_effort: &'a str,
+    /// Short name of the branch; empty when HEAD was detached.
     pub branch: &'a str,
+    /// Time of the request.
     pub created_ms: i64,
     /// Time of the record's last change or, while the run works, of the last line in its journal.
     pub updated_ms: i64,
     /// Number of findings per priority, indexed by priority 0–3.
     pub counts: [u32; 4],
+    /// Sum of input, output and reasoning tokens.
     pub tokens: u64,
+    /// Number of changed files, including files left out.
     pub files_total: u32,
+    /// Number of files that the reviewer has covered so far.
     pub files_covered: u32,
+    /// Number of hunks to review.
     pub hunks_total: u32,
+    /// Number of hunks that the reviewer has covered so far.
     pub hunks_covered: u32,
+    /// Number of workers so far, including those of the run that it resumes; 0 before the first.
     pub attempt: u32,
     /// True when a person paused the run; meaningless for a run that has ended.
     pub paused: bool,
+    /// Epoch of the newest request that the run answers.
     pub epoch: u64,
     /// Id of the run that superseded it; empty when there is none.
     pub superseded_by: &'a str,
@@ -44,11 +59,17 @@ pub struct RunRow<'a> {
     /// Error class in the serialized form of [`crate::domain::ErrorClass`]; for a completed run, the error of a failed
     /// part.
     pub error_class: &'a str,
+    /// Fingerprint of the change, as in [`RunRecord::diff_fingerprint`].
     pub diff_fingerprint: &'a str,
+    /// Hash of the scope's settings, as in [`RunRecord::scope_hash`].
     pub scope_hash: &'a str,
+    /// Hash of the prompts and thresholds, as in [`RunRecord::prompt_policy_version`].
     pub policy_version: &'a str,
+    /// Id of the commit with the reviewed code.
     pub snapshot_commit: &'a str,
+    /// Id of HEAD's commit at the request; empty when HEAD was unborn.
     pub head_commit: &'a str,
+    /// Root folder of the working tree.
     pub worktree: &'a str,
 }
 
@@ -67,16 +88,27 @@ impl RunRow<'_> {
 /// A finding in a list, with its current status.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FindingRow<'a> {
+    /// Finding id.
     pub id: &'a str,
+    /// Id of the earliest run that reported the finding.
     pub first_run: &'a str,
+    /// Id of the latest run that reported the finding.
     pub last_run: &'a str,
+    /// Status after all dispositions.
     pub status: FindingStatus,
+    /// Priority in the latest report.
     pub priority: Priority,
+    /// Severity in the latest report.
     pub severity: Severity,
+    /// Kind in the latest report.
     pub kind: Kind,
+    /// Path relative to the repository root, where a run last saw the finding.
     pub path: &'a str,
+    /// First line of the anchor, 1-based.
     pub line_start: u32,
+    /// Last line of the anchor, inclusive.
     pub line_end: u32,
+    /// Title on one line.
     pub title: &'a str,
 }
 
@@ -121,29 +153,35 @@ impl StoreView {
         Self { columns, run_order, finding_order, ..Self::default() }
     }
 
+    /// Returns the number of runs in the list.
     pub fn run_count(&self) -> usize {
         self.run_order.len()
     }
 
+    /// Returns the run at a position of the list.
     pub fn run(&self, index: usize) -> RunRow<'_> {
         self.columns.run_row(self.run_order.get(index).map_or(usize::MAX, |row| *row as usize))
     }
 
+    /// Returns the position of the run with this id; `None` when the list does not contain it.
     pub fn run_index(&self, id: &str) -> Option<usize> {
         let row = self.columns.find_run(id)?;
         let rank = self.run_rank.get_or_init(|| rank_rows(self.columns.runs.len(), self.run_order.iter().copied()));
         rank.get(row).map(|index| *index as usize).filter(|index| *index < self.run_order.len())
     }
 
+    /// Returns the number of findings in the list.
     pub fn finding_count(&self) -> usize {
         self.finding_order.len()
     }
 
+    /// Returns the finding at a position of the list.
     pub fn finding(&self, index: usize) -> FindingRow<'_> {
         let row = if index < self.finding_order.len() { self.finding_order.get(index) as usize } else { usize::MAX };
         self.columns.finding_row(row)
     }
 
+    /// Returns the position of the finding with this id; `None` when the list does not contain it.
     pub fn finding_index(&self, id: &str) -> Option<usize> {
         let row = self.columns.find_finding(id)?;
         let rank = self.finding_rank.get_or_init(|| rank_rows(self.columns.findings.len(), self.finding_order.iter()));
@@ -209,6 +247,7 @@ pub struct StoreViewBuilder {
 }
 
 impl StoreViewBuilder {
+    /// Adds a run at the end of the list; a run that is already listed gets the new data.
     pub fn run(&mut self, row: RunRow<'_>) -> &mut Self {
         let at = self.columns.upsert_run_row(&row) as u32;
         if self.listed.insert(at) {
@@ -217,6 +256,7 @@ impl StoreViewBuilder {
         self
     }
 
+    /// Adds a finding at the end of the list; a finding that is already listed gets the new data.
     pub fn finding(&mut self, row: FindingRow<'_>) -> &mut Self {
         let before = self.columns.findings.len();
         let at = self.columns.upsert_finding_row(&row);
@@ -226,6 +266,7 @@ impl StoreViewBuilder {
         self
     }
 
+    /// Returns the view, marked as complete.
     pub fn build(self) -> Arc<StoreView> {
         let mut view = StoreView::new(self.columns, self.runs, self.findings.into_iter().collect());
         view.complete = true;

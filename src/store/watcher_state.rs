@@ -26,19 +26,24 @@ pub struct WatcherInfo {
     pub pid: u32,
     /// User and host of the watcher, as `user@host`.
     pub owner: String,
+    /// Start time of the watcher.
     pub since: Time,
+    /// Way in which the watcher detects changes.
     #[serde(flatten)]
     pub mode: WatchMode,
+    /// Root folders of the watched working trees.
     pub worktrees: Vec<String>,
 }
 
 /// Status of a repository's watcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum WatcherStatus {
+    /// No watcher lives.
     #[default]
     None,
     /// A watcher lives, but its description is missing or not readable by this version.
     Unknown,
+    /// A watcher lives, with its description.
     Known(WatcherInfo),
 }
 

@@ -15,10 +15,11 @@ macro_rules! languages {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Language {
-            $($variant),+
+            $(#[doc = concat!("The language of `assets/languages/", $file, ".toml`.")] $variant),+
         }
 
         impl Language {
+            /// Every language, in the order of the variants.
             pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
 
             /// Returns the tree-sitter grammar.

@@ -34,6 +34,7 @@ use crate::domain::InterruptedParse;
 /// Reason why a file was not analyzed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum ParseFailure {
+    /// Neither the path nor the content shows a supported language.
     #[error("it is of no language that revdeck reads")]
     UnknownLanguage,
     /// The file exceeds a cap, or parsing it needs more parser steps or time than the limit for a file of this size.
@@ -42,6 +43,7 @@ pub enum ParseFailure {
     /// An earlier process ran out of memory while it parsed the file, see [`parse_log`].
     #[error("{}", InterruptedParse::REASON)]
     OutOfMemory,
+    /// The analysis panicked, or the parser thread could not start or has died.
     #[error("the analysis failed on it; that is a fault of revdeck")]
     Failed,
 }

@@ -19,16 +19,18 @@ pub struct Node {
     pub kind: u16,
     /// Field id in the parent; 0 for none.
     pub field: u16,
-    pub flags: u8,
+    flags: u8,
     /// Index of the parent; the root is its own parent.
     pub parent: u32,
     /// One past the last node of its subtree.
     pub end_index: u32,
-    /// Byte range in the text, end exclusive.
+    /// Start byte in the text.
     pub start: u32,
+    /// One past the last byte in the text.
     pub end: u32,
-    /// Rows of the start and the end, 0-based.
+    /// Row of the start, 0-based.
     pub row: u32,
+    /// Row of the end, 0-based.
     pub end_row: u32,
 }
 
@@ -36,6 +38,7 @@ impl Node {
     const NAMED: u8 = 1;
     const ERROR: u8 = 2;
 
+    /// Returns whether the node is named in the grammar; tokens such as `"&&"` are not.
     pub fn is_named(&self) -> bool {
         self.flags & Self::NAMED != 0
     }
@@ -48,9 +51,13 @@ impl Node {
 
 /// A parsed file.
 pub struct ParsedFile<'a> {
+    /// Path of the file as it was passed to the parser; empty for a text without a file.
     pub path: &'a str,
+    /// Language of the grammar.
     pub language: Language,
+    /// Content of the file, which may not be UTF-8.
     pub text: &'a [u8],
+    /// Nodes in preorder; index 0 is the root.
     pub nodes: Vec<Node>,
     /// Parts of the text that are valid UTF-8, with their start bytes. The check runs once per file: a check per node
     /// takes quadratic time for nested nodes.
@@ -150,6 +157,7 @@ impl KindSet {
         Self(bits)
     }
 
+    /// Returns whether the set has this kind id; false for an id outside of the grammar.
     pub fn contains(&self, kind: u16) -> bool {
         self.0.get(usize::from(kind) / 64).is_some_and(|word| word >> (kind % 64) & 1 == 1)
     }
