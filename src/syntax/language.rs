@@ -15,7 +15,10 @@ macro_rules! languages {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Language {
-            $(#[doc = concat!("The language of `assets/languages/", $file, ".toml`.")] $variant),+
+            $(
+                #[doc = concat!("The language of `assets/languages/", $file, ".toml`.")]
+                $variant
+            ),+
         }
 
         impl Language {

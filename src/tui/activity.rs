@@ -33,6 +33,7 @@ pub struct RunActivity {
 }
 
 impl Role {
+    /// Returns the role of an activity.
     pub fn from_activity(mode: ActivityState) -> Self {
         match mode {
             ActivityState::Working => Self::Working,

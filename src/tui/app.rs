@@ -24,16 +24,22 @@ use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
 /// Panes of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pane {
+    /// List of runs.
     Runs,
+    /// List of findings.
     Findings,
+    /// List of the files of the selected run.
     Files,
+    /// Page of the selected item.
     Detail,
 }
 
 /// Selected row of a list, and the first row on the screen (both 0-based).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cursor {
+    /// Index of the selected row; 0 in an empty list.
     pub selected: usize,
+    /// Index of the first row on the screen.
     pub offset: usize,
 }
 
@@ -69,34 +75,44 @@ pub struct RunEntry {
 /// Part of a run's context that is listed: the sent sections or the omitted ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextListing {
+    /// Sections that were sent to the reviewer.
     Sent,
+    /// Pieces that were left out.
     LeftOut,
 }
 
 /// Severity of a message to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeLevel {
+    /// An action has succeeded.
     Success,
+    /// A hint, or an action in progress.
     Info,
+    /// An action failed, or the store has a problem.
     Error,
 }
 
 /// Message line above the footer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
+    /// Severity, which decides the glyph and the colour.
     pub level: NoticeLevel,
+    /// Text, wrapped to the width of the screen when it is drawn.
     pub text: String,
 }
 
 /// Repository, branch and limits of this session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionInfo {
+    /// Display name of the repository.
     pub repository: String,
+    /// Short name of the branch at the start; empty when HEAD was detached.
     pub branch: String,
     /// Greatest size of a model's window, in tokens.
     pub window_tokens: u64,
     /// Greatest number of turns of a run.
     pub max_turns: u32,
+    /// Limits of a run's cost from the settings.
     pub budget: RunBudget,
 }
 
@@ -105,6 +121,7 @@ pub struct SessionInfo {
 pub struct RunBudget {
     /// US dollars.
     pub cost: Option<f64>,
+    /// Number of tokens.
     pub tokens: Option<u64>,
 }
 
@@ -123,9 +140,13 @@ pub struct TriageProgress {
 /// moves 12 rows in the pane that had the focus before the digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingCount {
+    /// Number typed so far, at most 1,000,000.
     pub value: usize,
+    /// Pane that had the focus before the first digit.
     pub origin: Pane,
+    /// List pane to which the detail belonged before the first digit.
     pub origin_list: Pane,
+    /// Use of the digits so far.
     pub kind: PendingCountKind,
     /// Time of the last digit, in milliseconds since 1970.
     pub at: i64,
@@ -136,6 +157,7 @@ pub struct PendingCount {
 pub enum PendingCountKind {
     /// A single digit whose key binding has already run; a second digit turns both into a count.
     Bound,
+    /// A count for the key that follows.
     Count,
 }
 
@@ -143,6 +165,7 @@ impl PendingCount {
     /// Milliseconds after the last digit at which the count is dropped.
     pub const TIMEOUT_MS: i64 = 1_000;
 
+    /// Returns true if the last digit is too old at `now`, in milliseconds since 1970.
     pub fn has_timed_out(&self, now: i64) -> bool {
         now.saturating_sub(self.at) >= Self::TIMEOUT_MS
     }
@@ -151,23 +174,32 @@ impl PendingCount {
 /// Size and looks of the screen.
 #[derive(Debug)]
 pub struct DisplaySettings {
+    /// Width in cells.
     pub columns: u16,
+    /// Height in cells.
     pub rows: u16,
+    /// Time zone of the displayed times.
     pub zone: jiff::tz::TimeZone,
+    /// Style of each role.
     pub theme: Theme,
+    /// Number of colours of the terminal.
     pub depth: ColorDepth,
     /// The settings name a theme, so the terminal's reply about its background does not change it.
     pub theme_is_set: bool,
+    /// Unicode glyphs or their ASCII stand-ins.
     pub glyphs: Glyphs,
 }
 
 /// Newest state of the store, as it was read.
 #[derive(Debug, Default)]
 pub struct StoreState {
+    /// View that the lists show.
     pub view: Arc<StoreView>,
     /// Heartbeats of the working runs, by run id.
     pub pulses: Vec<(String, Heartbeat)>,
+    /// State of the watcher and of the snooze.
     pub watch: WatchState,
+    /// All fixes.
     pub fixes: Arc<FixIndex>,
     /// Store problem, shown until it is resolved.
     pub trouble: Option<String>,
@@ -176,16 +208,20 @@ pub struct StoreState {
 /// Pane with the focus, and what is visible.
 #[derive(Debug)]
 pub struct PaneFocus {
+    /// Pane that receives the keys.
     pub focus: Pane,
     /// The list pane to which the detail belongs.
     pub list: Pane,
+    /// True when the focused pane fills the screen.
     pub zoomed: bool,
 }
 
 /// List of runs.
 #[derive(Debug, Default)]
 pub struct RunList {
+    /// Rows of the list.
     pub entries: Vec<RunEntry>,
+    /// Selected row and scroll position.
     pub cursor: Cursor,
     /// Indices of the runs that have not ended, newest first.
     pub active: Vec<u32>,
@@ -200,13 +236,19 @@ pub struct RunList {
 pub struct FindingList {
     /// Indices of the findings that match the filter.
     pub rows: Vec<u32>,
+    /// Selected row and scroll position.
     pub cursor: Cursor,
+    /// Filter as the user typed it.
     pub filter_text: String,
+    /// Parsed form of `filter_text`.
     pub filter: FindingFilter,
+    /// Knowledge that the view lacks.
     pub overrides: Arc<FilterOverrides>,
-    /// Serial numbers of the newest filter request and of the result on the screen.
+    /// Serial number of the newest filter request; 0 before the first.
     pub filter_requested: u64,
+    /// Serial number of the filter result on the screen; 0 before the first.
     pub filter_applied: u64,
+    /// Ids of the marked findings.
     pub marks: HashSet<String>,
     /// Row at which the range being marked starts; `None` outside range marking.
     pub mark_range_start: Option<usize>,
@@ -215,26 +257,36 @@ pub struct FindingList {
 /// List of the files of a run.
 #[derive(Debug, Default)]
 pub struct FileList {
+    /// Rows of the list, sorted by path.
     pub rows: Vec<FileListRow>,
+    /// Selected row and scroll position.
     pub cursor: Cursor,
-    /// The run whose files are listed, and the run whose files were requested last.
+    /// Id of the run whose files are listed; empty before the first.
     pub run: String,
+    /// Id of the run whose files were requested last; empty when they must be requested again.
     pub requested: String,
 }
 
 /// Detail pane: the page of the selected item.
 #[derive(Debug)]
 pub struct DetailPane {
+    /// Selected item.
     pub subject: DetailSubject,
+    /// Selected tab.
     pub tab: Tab,
     /// Loaded data and the subject and tab to which it belongs.
     pub page: Option<(DetailSubject, Tab, Box<PageData>)>,
+    /// Lines of the page, built from `page`.
     pub doc: Doc,
+    /// Width in cells for which `doc` was built; 0 when it must be built again.
     pub width: u16,
+    /// Index of the first line of `doc` on the screen.
     pub scroll: usize,
-    /// The fold at the cursor, and the folds that are open.
+    /// The fold at the cursor; `None` before the cursor has moved.
     pub fold: Option<FoldKey>,
+    /// Folds that are open.
     pub open_folds: HashSet<FoldKey>,
+    /// Part of the context that the context tab lists.
     pub context_listing: ContextListing,
     /// Requested page that has not arrived.
     pub loading: Option<(DetailSubject, Tab)>,
@@ -247,20 +299,33 @@ pub struct DetailPane {
 pub struct App {
     /// Milliseconds since 1970, as of the last message.
     pub now: i64,
+    /// Facts that stay the same during the session.
     pub session: SessionInfo,
+    /// Keys of the actions.
     pub keymap: Keymap,
+    /// Size and looks of the screen.
     pub display: DisplaySettings,
+    /// Newest state of the store.
     pub store: StoreState,
+    /// Pane with the focus, and what is visible.
     pub panes: PaneFocus,
+    /// List of runs.
     pub run_list: RunList,
+    /// List of findings and its filter.
     pub finding_list: FindingList,
+    /// List of the files of the selected run.
     pub file_list: FileList,
+    /// Page of the selected item.
     pub detail: DetailPane,
     /// Views in place of the panes and windows in front of them.
     pub views: ViewStack,
+    /// Search text; empty without a search.
     pub search: String,
+    /// Number typed before a key.
     pub count: Option<PendingCount>,
+    /// Message above the footer.
     pub notice: Option<Notice>,
+    /// Triage decisions in flight, and the reasons given.
     pub decisions: TriageProgress,
     /// Progress of the review that the cockpit starts by itself if the repository has none.
     pub first_review: FirstReview,
@@ -271,27 +336,40 @@ pub struct App {
 pub enum FirstReview {
     /// Not known yet if a review is needed.
     Unknown,
+    /// The first review was requested.
     Asked,
     /// Nothing to review, with the reason.
     Nothing(String),
+    /// The repository has been reviewed before.
     NotNeeded,
 }
 
 /// Options from which the cockpit is built.
 pub struct AppOptions {
+    /// Width of the terminal in cells.
     pub columns: u16,
+    /// Height of the terminal in cells.
     pub rows: u16,
+    /// Time zone of the displayed times.
     pub zone: jiff::tz::TimeZone,
+    /// Facts that stay the same during the session.
     pub session: SessionInfo,
+    /// Keys of the actions.
     pub keymap: Keymap,
+    /// Style of each role.
     pub theme: Theme,
+    /// Number of colours of the terminal.
     pub depth: ColorDepth,
+    /// True when the settings name a theme.
     pub theme_is_set: bool,
+    /// Unicode glyphs or their ASCII stand-ins.
     pub glyphs: Glyphs,
+    /// Problems of the keymap and the theme; shown in the first notice.
     pub notices: Vec<String>,
 }
 
 impl App {
+    /// Creates the state before the first message, without data of the store.
     pub fn new(setup: AppOptions) -> Self {
         let notice =
             (!setup.notices.is_empty()).then(|| Notice { level: NoticeLevel::Error, text: setup.notices.join(" · ") });
@@ -345,6 +423,7 @@ impl App {
         }
     }
 
+    /// Returns the layout for the present size, focus and message.
     pub fn layout(&self) -> ScreenLayout {
         let layout = layout::compute_layout(
             self.display.columns,
@@ -430,10 +509,12 @@ impl App {
         }
     }
 
+    /// Returns the selected run; `None` when no run is listed.
     pub fn selected_run(&self) -> Option<RunRow<'_>> {
         self.run_list.entries.get(self.run_list.cursor.selected).map(|entry| self.store.view.run(entry.index as usize))
     }
 
+    /// Returns the selected finding; `None` when no finding is listed.
     pub fn selected_finding(&self) -> Option<FindingRow<'_>> {
         self.finding_list
             .rows
@@ -441,14 +522,17 @@ impl App {
             .map(|index| self.store.view.finding(*index as usize))
     }
 
+    /// Returns the finding with this id; `None` when the view does not contain it.
     pub fn finding_by_id(&self, id: &str) -> Option<FindingRow<'_>> {
         self.store.view.finding_index(id).map(|index| self.store.view.finding(index))
     }
 
+    /// Returns the selected file; `None` when no file is listed.
     pub fn selected_file(&self) -> Option<&FileListRow> {
         self.file_list.rows.get(self.file_list.cursor.selected)
     }
 
+    /// Returns the status of a finding after the decisions that the view lacks.
     pub fn current_status(&self, row: &FindingRow<'_>) -> FindingStatus {
         self.finding_list.overrides.status_of(row)
     }
@@ -480,6 +564,7 @@ impl App {
             })
     }
 
+    /// Returns the number of runs that wait for a worker.
     pub fn waiting_runs(&self) -> usize {
         self.run_list
             .active
@@ -498,6 +583,7 @@ impl App {
         in_range || self.finding_list.marks.contains(id)
     }
 
+    /// Shows a message above the footer in place of the present one.
     pub fn show_notice(&mut self, tone: NoticeLevel, text: impl Into<String>) {
         self.notice = Some(Notice { level: tone, text: text.into() });
     }

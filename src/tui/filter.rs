@@ -30,7 +30,9 @@ pub struct FindingFilter {
 /// decided, and findings that runs reported.
 #[derive(Debug, Clone, Default)]
 pub struct FilterOverrides {
+    /// Current status by finding id, for decisions that the view does not contain yet.
     pub statuses: HashMap<String, FindingStatus>,
+    /// Ids of findings that were just decided and stay in the list although the filter excludes them.
     pub pinned: HashSet<String>,
     /// Ids of the findings in the output of each run that the filter names. A finding row knows only its first and
     /// last run.
@@ -38,12 +40,14 @@ pub struct FilterOverrides {
 }
 
 impl FilterOverrides {
+    /// Returns the status of a finding after the decisions that the view lacks.
     pub fn status_of(&self, row: &FindingRow<'_>) -> FindingStatus {
         if self.statuses.is_empty() { row.status } else { self.statuses.get(row.id).copied().unwrap_or(row.status) }
     }
 }
 
 impl FindingFilter {
+    /// Parses a filter. Terms that are not understood are in [`FindingFilter::faults`].
     pub fn parse(text: &str) -> Self {
         let mut filter = Self::default();
         for term in text.split_whitespace() {
@@ -152,6 +156,7 @@ pub fn contains_ignore_case(text: &str, word: &str) -> bool {
 pub struct Completion {
     /// Byte offset from which a candidate replaces the text, up to the cursor.
     pub start: usize,
+    /// Texts that may replace the part from `start` to the cursor; empty when none fits.
     pub candidates: Vec<String>,
 }
 

@@ -7,34 +7,54 @@ use crate::knowledge::pattern::{PatternOrigin, PatternStance};
 /// Set of glyphs, each one column wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Glyphs {
+    /// Segment of rules and of horizontal frame lines.
     pub horizontal: &'static str,
+    /// Segment of dividers and of vertical frame lines.
     pub vertical: &'static str,
+    /// Corners of a window: top left, top right, bottom left, bottom right.
     pub corners: [&'static str; 4],
+    /// Sign for text that was cut, or for work that is not done yet.
     pub ellipsis: &'static str,
+    /// Separator between facts; also the sign of an info notice.
     pub dot: &'static str,
+    /// Sign for a missing value and for a file left out; also the middle of a range.
     pub dash: &'static str,
+    /// Sign at the left edge of a finding's code lines and of the chosen candidate.
     pub bar: &'static str,
+    /// Sign of a marked finding.
     pub mark: &'static str,
+    /// Filled cell of a horizontal gauge.
     pub filled: &'static str,
+    /// Empty cell of a horizontal gauge.
     pub empty: &'static str,
+    /// Sign of a closed fold.
     pub folded: &'static str,
+    /// Sign of an open fold.
     pub unfolded: &'static str,
+    /// Sign of a superseded run below its replacement.
     pub nested: &'static str,
+    /// Sign of a success notice.
     pub done: &'static str,
+    /// Sign of an error notice.
     pub trouble: &'static str,
+    /// Sign for a count of 0 and for the idle state.
     pub none: &'static str,
+    /// Cell of the scroll thumb.
     pub thumb: &'static str,
     /// Segments of a reviewer's window: pinned, summarized, masked, kept, free.
     pub window: [&'static str; 5],
     /// Vertical bars from empty to a full cell, in eighths.
     pub eighths: [&'static str; 9],
-    /// Limit line of a chart, mark of a value beyond the limit, mark of the peak.
+    /// Limit line of a chart.
     pub limit: &'static str,
+    /// Mark of a chart value beyond the limit.
     pub beyond: &'static str,
+    /// Mark of the highest chart value.
     pub peak: &'static str,
     ascii: bool,
 }
 
+/// Glyphs for terminals and fonts with Unicode.
 pub const UNICODE: Glyphs = Glyphs {
     horizontal: "─",
     vertical: "│",
@@ -61,6 +81,7 @@ pub const UNICODE: Glyphs = Glyphs {
     ascii: false,
 };
 
+/// Stand-ins that consist of ASCII only.
 pub const ASCII: Glyphs = Glyphs {
     horizontal: "-",
     vertical: "|",
@@ -93,6 +114,7 @@ impl Glyphs {
         self.ascii
     }
 
+    /// Returns the glyph for the status of a run.
     pub fn run_status(&self, status: RunStatus) -> &'static str {
         use RunStatus as S;
         let (unicode, ascii) = match status {
@@ -138,6 +160,7 @@ impl Glyphs {
         if self.ascii { ascii } else { unicode }
     }
 
+    /// Returns the glyph for the status of a finding.
     pub fn finding_status(&self, status: FindingStatus) -> &'static str {
         use FindingStatus as S;
         let (unicode, ascii) = match status {

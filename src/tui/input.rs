@@ -8,34 +8,55 @@
 /// Key without its modifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyCode {
+    /// A character, with Shift applied; also Space.
     Char(char),
+    /// Enter, also on the number pad.
     Enter,
+    /// Escape.
     Esc,
+    /// Tab; Shift-Tab is this key with `shift`.
     Tab,
+    /// Backspace.
     Backspace,
+    /// Delete.
     Delete,
+    /// Insert.
     Insert,
+    /// Arrow up.
     Up,
+    /// Arrow down.
     Down,
+    /// Arrow left.
     Left,
+    /// Arrow right.
     Right,
+    /// Home.
     Home,
+    /// End.
     End,
+    /// Page up.
     PageUp,
+    /// Page down.
     PageDown,
+    /// Function key with this number, 1 to 12.
     F(u8),
 }
 
 /// Key press with modifiers. A character contains Shift itself (`G`); for other keys `shift` is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyEvent {
+    /// Key that was pressed.
     pub code: KeyCode,
+    /// True when Ctrl was held.
     pub ctrl: bool,
+    /// True when Alt was held.
     pub alt: bool,
+    /// True when Shift was held; always false for a character.
     pub shift: bool,
 }
 
 impl KeyEvent {
+    /// Creates a press of a key without modifiers.
     pub const fn plain(code: KeyCode) -> Self {
         Self { code, ctrl: false, alt: false, shift: false }
     }
@@ -48,6 +69,7 @@ impl KeyEvent {
 /// Input from a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalInput {
+    /// A key press.
     Key(KeyEvent),
     /// Text of a bracketed paste.
     Paste(String),

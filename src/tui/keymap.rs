@@ -15,16 +15,27 @@ pub const DEFAULT: &str = include_str!("../../assets/keymap.toml");
 /// Context of a key press. Contexts declared before [`KeyContext::Menu`] fall back to [`KeyContext::Global`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyContext {
+    /// Fallback for the contexts of panes and of full-screen views.
     Global,
+    /// The list of runs has the focus.
     Runs,
+    /// The list of findings has the focus.
     Findings,
+    /// The list of files has the focus.
     Files,
+    /// The detail pane has the focus.
     Detail,
+    /// The statistics are shown.
     Stats,
+    /// The learned patterns are shown.
     Knowledge,
+    /// A menu is open.
     Menu,
+    /// A question with yes or no is open.
     Confirm,
+    /// A line of text is edited.
     Prompt,
+    /// The help is shown.
     Help,
 }
 
@@ -52,7 +63,12 @@ macro_rules! actions {
     ($($group:literal { $($variant:ident $name:literal $short:literal $long:literal),+ $(,)? })+) => {
         /// Action of a key.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Action { $($($variant),+),+ }
+        pub enum Action {
+            $($(
+                #[doc = concat!("Action `", $name, "` of the keymap; help text: \"", $long, "\".")]
+                $variant
+            ),+),+
+        }
 
         impl Action {
             /// Every action in the order of the help: action, group, name in the keymap, footer label, help text.

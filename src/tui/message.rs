@@ -16,16 +16,22 @@ use crate::store::{Heartbeat, StoreView};
 /// Event for the cockpit.
 #[derive(Debug)]
 pub enum AppMessage {
+    /// A key press, a paste, or the terminal's reply to a query.
     Input(TerminalInput),
+    /// The terminal has a new size.
     Resized {
+        /// Width in cells.
         columns: u16,
+        /// Height in cells.
         rows: u16,
     },
     /// A second has passed. Sent only while the screen shows a running clock, and once at the start.
     Tick,
-    /// New state of the store. `written` is the number of decisions that this process had stored before the read.
+    /// New state of the store.
     StoreRead {
+        /// View that was read.
         view: Arc<StoreView>,
+        /// Number of decisions that this process had stored before the read.
         written: u64,
     },
     /// Heartbeats of the working runs, by run id.
@@ -34,38 +40,54 @@ pub enum AppMessage {
     StoreTrouble(String),
     /// Rows that match the filter.
     Filtered {
+        /// Serial number of the filter request.
         serial: u64,
+        /// View that was filtered.
         view: Arc<StoreView>,
+        /// Indices of the findings in `view`, in ascending order.
         rows: Vec<u32>,
     },
     /// Data of the detail page.
     Loaded {
+        /// Subject of the page.
         subject: DetailSubject,
+        /// Tab of the page.
         tab: Tab,
+        /// Data of the page, or the reason why it could not be read.
         loaded: Box<PageData>,
     },
     /// Files of a run; `None` if the run has no output.
     Files {
+        /// Run id.
         run: String,
+        /// Files sorted by path.
         files: Option<Vec<FileListRow>>,
     },
     /// Ids of the findings that a run reported.
     Reported {
+        /// Run id.
         run: String,
+        /// Finding ids; empty when the run has no output.
         findings: Vec<String>,
     },
     /// Result of a triage order.
     Triaged {
+        /// The executed order.
         order: TriageOrder,
+        /// Outcome, or the reason why nothing was stored.
         result: Result<UndoOutcome, String>,
+        /// Number of decisions that this process has stored so far.
         written: u64,
     },
     /// Data for a view.
     View(ViewReply),
     /// Result of a review request.
     Requested(Result<ReviewReply, String>),
+    /// Result of a cancel request.
     Cancelled {
+        /// Run id.
         run: String,
+        /// Outcome in one sentence, or the reason why the request failed.
         result: Result<String, String>,
     },
     /// Result of pausing or resuming a run.
@@ -84,6 +106,7 @@ pub enum AppMessage {
     FixFinished(Result<Box<Fix>, String>),
     /// The editor has exited.
     Edited(Result<(), String>),
+    /// A signal, or the loss of the terminal, ends the cockpit.
     Ended(ExitCause),
     /// The process continues after a suspension; the whole screen is drawn again.
     Resumed,
@@ -112,29 +135,45 @@ pub struct ReviewReply {
 /// Effect to execute outside the state.
 #[derive(Debug)]
 pub enum AppCommand {
+    /// Reads the data of the detail page.
     Load {
+        /// Subject of the page.
         subject: DetailSubject,
+        /// Tab of the page.
         tab: Tab,
     },
+    /// Reads the files of a run.
     LoadFiles {
+        /// Run id.
         run: String,
     },
     /// Reads the ids of the findings that a run reported.
     LoadReported {
+        /// Run id.
         run: String,
     },
+    /// Filters the findings of a view.
     Filter {
+        /// Serial number, which the result repeats.
         serial: u64,
+        /// View to filter.
         view: Arc<StoreView>,
+        /// Filter to apply.
         filter: FindingFilter,
+        /// Knowledge that `view` lacks.
         overrides: Arc<FilterOverrides>,
     },
     /// Requests data for a view.
     View(ViewRequest),
+    /// Stores, undoes or redoes triage decisions.
     Triage(TriageOrder),
+    /// Requests a review of a scope; of the default scope for `None`.
     Review(Option<Scope>),
+    /// Cancels a run.
     Cancel(RunId),
+    /// Pauses a run.
     Pause(RunId),
+    /// Resumes a paused run.
     Resume(RunId),
     /// Starts a watcher, or stops the current one.
     Watch,
@@ -142,22 +181,29 @@ pub enum AppCommand {
     Snooze(String),
     /// Determines the reviewer that would make a fix.
     PlanFix(Vec<FindingId>),
+    /// Makes, applies, undoes or drops a fix.
     Fix(FixOrder),
     /// Copies text to the terminal's clipboard.
     Copy(String),
+    /// Opens a file in the editor.
     Edit {
+        /// Path relative to the root of the working tree.
         path: String,
+        /// Line at which the editor opens, 1-based.
         line: u32,
     },
+    /// Suspends the process, as Ctrl-Z does in a shell.
     Suspend,
     /// Draws the whole screen again.
     Redraw,
+    /// Ends the cockpit; `None` when the user quit.
     Quit(Option<ExitCause>),
 }
 
 /// Triage decisions made by one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TriageOrder {
+    /// Sets the status of each finding.
     Set(Vec<TriageOrderItem>),
     /// Undoes the user's last decision.
     Undo,
@@ -168,19 +214,32 @@ pub enum TriageOrder {
 /// Finding and new status in a [`TriageOrder::Set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriageOrderItem {
+    /// Finding id.
     pub finding: FindingId,
+    /// Status that the screen showed; the store determines the real one.
     pub previous: FindingStatus,
+    /// New status.
     pub status: FindingStatus,
+    /// Reason that the user typed; empty unless the finding is dismissed.
     pub reason: String,
 }
 
 /// Subject of the detail pane.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DetailSubject {
+    /// No item is selected.
     Nothing,
+    /// A run, by its id.
     Run(String),
+    /// A finding, by its id.
     Finding(String),
-    File { run: String, path: String },
+    /// A file of a run.
+    File {
+        /// Run id.
+        run: String,
+        /// Path relative to the repository root.
+        path: String,
+    },
 }
 
 /// Tab of the detail pane.
@@ -194,26 +253,33 @@ pub enum Tab {
     Context,
     /// Patch that fixes the finding.
     Fix,
+    /// Change that the run reviewed, or its part in one file.
     Diff,
+    /// Journal of the run.
     Log,
+    /// Findings as a text for coding assistants; the same for every subject.
     Ledger,
 }
 
 /// Row of the files list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileListRow {
+    /// Path relative to the repository root.
     pub path: String,
     /// Number of findings by priority, P0 to P3.
     pub counts: [u32; 4],
+    /// Coverage of the file by the run.
     pub state: FileListState,
 }
 
 /// Coverage of a file by a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileListState {
+    /// Reviewed, or named by a finding.
     Covered,
     /// Not yet sent to the reviewer.
     Waiting,
+    /// Not reviewed, with the reason as a label, such as "binary".
     LeftOut(&'static str),
     /// Has findings; its coverage is not loaded.
     Unknown,

@@ -63,6 +63,7 @@ use crate::runner::Services;
 
 /// Parts from which the cockpit is built.
 pub struct Cockpit {
+    /// Access to the repository, the store and the settings.
     pub runner: Services,
     /// Builds the exact ledger text, or `None` if the ledger is empty. Called on a background thread.
     pub ledger: LedgerSource,
@@ -80,6 +81,7 @@ pub enum CockpitExit {
 /// Error that ends the cockpit.
 #[derive(Debug, thiserror::Error)]
 pub enum TuiError {
+    /// The terminal or a signal handler failed.
     #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
 }

@@ -47,6 +47,7 @@ const ATTRIBUTES: [(Modifier, u8, u8); 6] = [
 ];
 
 impl Screen {
+    /// Creates a screen of this size in cells. The first frame writes every cell.
     pub fn new(columns: u16, rows: u16) -> Self {
         let area = Rect::new(0, 0, columns, rows);
         Self { shown: Buffer::empty(area), next: Buffer::empty(area), stale: true, bytes: Vec::new() }

@@ -7,16 +7,25 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
+/// Built-in theme for a dark background, in TOML.
 pub const DARK: &str = include_str!("../../assets/themes/dark.toml");
+/// Built-in theme for a light background, in TOML.
 pub const LIGHT: &str = include_str!("../../assets/themes/light.toml");
+/// Built-in theme for an unknown background, in TOML.
 pub const NEUTRAL: &str = include_str!("../../assets/themes/neutral.toml");
+/// Built-in theme for terminals with 16 colours or none, in TOML.
 pub const ANSI: &str = include_str!("../../assets/themes/ansi.toml");
 
 macro_rules! roles {
     ($($variant:ident $section:literal $key:literal $bare:expr),+ $(,)?) => {
         /// Meaning of a piece of text.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Role { $($variant),+ }
+        pub enum Role {
+            $(
+                #[doc = concat!("Style `", $key, "` in section `[", $section, "]` of a theme file.")]
+                $variant
+            ),+
+        }
 
         impl Role {
             /// Role, section and key in a theme file, attributes without colours.
@@ -87,10 +96,12 @@ roles! {
 }
 
 impl Role {
+    /// Returns the role of a priority.
     pub fn from_priority(priority: crate::domain::Priority) -> Self {
         [Self::P0, Self::P1, Self::P2, Self::P3][priority.index()]
     }
 
+    /// Returns the role of a finding's status.
     pub fn from_finding_status(status: crate::domain::FindingStatus) -> Self {
         use crate::domain::FindingStatus as S;
         match status {
@@ -102,6 +113,7 @@ impl Role {
         }
     }
 
+    /// Returns the role of a pattern's stance.
     pub fn from_stance(stance: crate::knowledge::pattern::PatternStance) -> Self {
         use crate::knowledge::pattern::PatternStance as S;
         match stance {
@@ -110,6 +122,7 @@ impl Role {
         }
     }
 
+    /// Returns the role of a run's status.
     pub fn from_run_status(status: crate::domain::RunStatus) -> Self {
         use crate::domain::RunStatus as S;
         match status {
@@ -130,8 +143,11 @@ impl Role {
 pub enum ColorDepth {
     /// Attributes only: `NO_COLOR`, `TERM=dumb` and similar.
     None,
+    /// The 16 ANSI colours.
     Ansi16,
+    /// The palette of 256 colours.
     Indexed256,
+    /// 24-bit colours.
     TrueColor,
 }
 
@@ -160,8 +176,11 @@ impl ColorDepth {
 /// Brightness of the terminal's background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Background {
+    /// The terminal has not reported its background.
     Unknown,
+    /// Dark background.
     Dark,
+    /// Light background.
     Light,
 }
 
@@ -226,6 +245,7 @@ impl Theme {
         (Self { styles }, notices)
     }
 
+    /// Returns the style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
