@@ -19,6 +19,7 @@ pub struct Paths {
     pub cache: PathBuf,
     /// Patterns learned from all repositories, see [`crate::knowledge`]. This is not a cache: it cannot be rebuilt.
     pub knowledge: PathBuf,
+    /// Folder of the log files, which are written only if `REVDECK_LOG` names a level.
     pub logs: PathBuf,
 }
 

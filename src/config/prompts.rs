@@ -32,9 +32,16 @@ macro_rules! prompts {
     ($($(#[$doc:meta])* $name:ident $file:literal [$($needed:literal),*] [$($optional:literal),*]),+ $(,)?) => {
         /// Name of a prompt.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum PromptName { $($(#[$doc])* $name),+ }
+        pub enum PromptName {
+            $(
+                $(#[$doc])*
+                #[doc = concat!("Text: `assets/prompts/", $file, ".md`.")]
+                $name
+            ),+
+        }
 
         impl PromptName {
+            /// All prompts, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$name),+];
 
             /// Returns the file name without `.md`.

@@ -38,9 +38,13 @@ pub struct ContextRecordSection {
     pub path: String,
     /// First line in the snapshot (1-based); 0 for text without lines.
     pub start_line: u32,
+    /// Last line (1-based, inclusive); 0 for text without lines.
     pub end_line: u32,
+    /// Kind of the section in one word, for example `function` or `test`.
     pub kind: String,
+    /// Size of the section in tokens.
     pub tokens: u32,
+    /// Relevance for the change, from 0 to 1.
     pub score: f32,
     /// Reason why the section was sent or omitted.
     pub reason: String,

@@ -11,7 +11,9 @@ use super::{FindingId, RunId};
 /// Lines of a file (1-based, inclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LineRange {
+    /// First line.
     pub start: u32,
+    /// Last line; never before `start`, unless the range was read from elsewhere.
     pub end: u32,
 }
 
@@ -54,10 +56,13 @@ pub enum OmissionReason {
     LockFile,
     /// Has lines so long that a program must have written them.
     Minified,
+    /// Has a NUL byte, or is marked `-diff`.
     Binary,
     /// Larger than the configured limit.
     Oversized,
+    /// Commit of another repository.
     Submodule,
+    /// Symbolic link; its target is not followed.
     Symlink,
     /// Only the mode changed, or the file was only moved.
     NoContentChange,
@@ -111,14 +116,18 @@ impl fmt::Display for OmissionReason {
 /// Changed file that was not reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OmittedFile {
+    /// Path relative to the repository root.
     pub path: String,
+    /// Cause of the omission.
     pub reason: OmissionReason,
 }
 
 /// Reviewed file with its changed lines on the new side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCoverage {
+    /// Path relative to the repository root, on the new side.
     pub path: String,
+    /// Changed lines of each hunk on the new side.
     pub hunks: Vec<LineRange>,
     /// Key of each hunk, in the order of `hunks`; a later run recognizes an unchanged hunk by its key. Empty in
     /// records of older versions, and when the code could not be read.
@@ -137,6 +146,7 @@ impl FileCoverage {
 /// Hunks of a changed file that a run did not send again, because an earlier run reviewed them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CarriedFile {
+    /// Carried hunks of the file, which may have further hunks.
     #[serde(flatten)]
     pub file: FileCoverage,
     /// Run that showed the hunks to the reviewer.
@@ -152,10 +162,12 @@ pub struct CarriedFile {
 pub struct Coverage {
     /// Number of changed files in scope, including omitted files.
     pub files_total: u32,
+    /// Number of files of which this run showed at least one hunk to the reviewer.
     pub files_covered: u32,
     /// Number of changed hunks in all files that were to be reviewed: files that are not omitted, or omitted because
     /// of a gap ([`OmissionReason::is_gap`]).
     pub hunks_total: u32,
+    /// Number of hunks that this run showed to the reviewer.
     pub hunks_covered: u32,
     /// Number of files of which nothing was sent, because all of their hunks are carried over.
     pub files_carried: u32,
@@ -167,10 +179,13 @@ pub struct Coverage {
     pub hunks_left_out: u32,
     /// Number of added lines shown to the reviewer.
     pub lines_covered: u32,
+    /// Shown hunks by file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileCoverage>,
+    /// Files in scope that were not reviewed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<OmittedFile>,
+    /// Hunks carried over from earlier runs, by file and run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<CarriedFile>,
 }

@@ -76,7 +76,9 @@ impl InterruptedParse {
 pub struct JournalEntry {
     /// Sequence number, from 0, growing by 1.
     pub seq: u64,
+    /// Time at which the entry was written.
     pub at: Time,
+    /// Content of the entry.
     #[serde(flatten)]
     pub event: RunEvent,
 }
@@ -87,35 +89,45 @@ pub struct JournalEntry {
 pub enum RunEvent {
     /// A worker took on the run; `attempt` counts from 1.
     Started {
+        /// Number of the attempt, from 1.
         attempt: u32,
+        /// Process id of the worker.
         worker: u32,
     },
     /// The run changed its status.
     Phase {
+        /// New status.
         status: RunStatus,
     },
     /// The plan of the review: the number of all changed files in scope (with the omitted files), and the number of
     /// hunks in the files that are not omitted.
     Planned {
+        /// Number of changed files in scope, including `left_out`.
         files: u32,
+        /// Number of hunks in the files to review.
         hunks: u32,
+        /// Files that the plan omits.
         left_out: Vec<OmittedFile>,
     },
     /// A finding was reported, deduplicated and accepted.
     Finding {
+        /// Finding with its run ids and time.
         finding: Box<Finding>,
     },
     /// The hunks of this file were shown to the reviewer. Its findings are recorded above this line.
     Covered {
+        /// Shown hunks of one file.
         file: FileCoverage,
     },
     /// Hunks that are not sent, because an earlier run reviewed them unchanged. The findings that are carried over
     /// with them are recorded above this line.
     Carried {
+        /// Carried hunks of one file from one earlier run.
         carried: Box<CarriedFile>,
     },
     /// A planned file could not be reviewed.
     LeftOut {
+        /// Omitted file with the reason.
         file: OmittedFile,
         /// Number of changed hunks in the file; 0 in journals of older versions.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -127,32 +139,42 @@ pub enum RunEvent {
     },
     /// A message for a person, on one line.
     Note {
+        /// Text for the person, on one line.
         text: String,
     },
     /// A cancellation was requested.
     CancelAsked {
+        /// Reason of the cancellation.
         reason: CancelReason,
     },
     /// The reviewer or the worker failed.
     Failed {
+        /// Class of the failure.
         class: ErrorClass,
+        /// Description of the failure for a person.
         summary: String,
     },
     /// The last line of a run that ended normally.
     Finished {
+        /// Terminal status of the run.
         status: RunStatus,
     },
     /// A request is sent; `turn` counts from 1.
     TurnAsked {
+        /// Number of the request. Requests for second opinions are numbered after the turns.
         turn: u32,
+        /// Purpose of the turn.
         phase: TurnPhase,
         /// New content of the request since the previous turn; long text is truncated.
         asked: String,
+        /// Size of the request.
         window: WindowUse,
     },
     /// The complete paid answer, recorded before it is processed. A restart continues from here.
     TurnAnswered {
+        /// Number of the answered request.
         turn: u32,
+        /// Answer with its token usage.
         response: Box<ChatResponse>,
         /// Cost in US dollars; 0 when the model has no known price.
         cost: f64,
@@ -166,31 +188,44 @@ pub enum RunEvent {
     },
     /// A request failed, and the conversation continued without its answer.
     Unanswered {
+        /// Number of the failed request.
         turn: u32,
+        /// Class of the failure.
         class: ErrorClass,
+        /// Description of the failure for a person.
         summary: String,
     },
     /// The reviewer cannot continue. From this turn on, another reviewer is asked until the attempt ends.
     TookOver {
+        /// Number of the failed request, which the new reviewer is sent.
         turn: u32,
         /// Name of the new reviewer in the settings.
         reviewer: String,
+        /// Model of the new reviewer in the settings.
         model: String,
+        /// Reasoning effort of the new reviewer; empty for the provider's default.
         reasoning_effort: String,
     },
     /// revdeck waits for the provider, or sends a request again.
     Waiting {
+        /// Number of the waiting request.
         turn: u32,
+        /// Cause of the wait, for a person.
         reason: String,
+        /// Length of the wait in milliseconds.
         wait_ms: u64,
     },
     /// A tool was run for the model.
     ToolAnswered {
+        /// Turn in which the model called the tool, from 1.
         turn: u32,
+        /// Name of the called tool.
         name: String,
         /// Arguments on one line.
         arguments: String,
+        /// Success or failure of the call.
         outcome: ToolOutcome,
+        /// Size of the result in tokens.
         tokens: u64,
         /// Summary of the result on one line, for a person.
         result: String,
@@ -198,61 +233,84 @@ pub enum RunEvent {
     /// A finding of this run was reported again, with a stronger or clearer text. The new version replaces the old
     /// one with the same id.
     Restated {
+        /// Turn of the new report, from 1.
         turn: u32,
+        /// Improved finding, with the id of the old one.
         finding: Box<Finding>,
     },
     /// A finding was reported again without improvement.
     Repeated {
+        /// Turn of the repeated report, from 1.
         turn: u32,
+        /// Finding that the report repeats.
         finding_id: FindingId,
+        /// First line of the repeated report (1-based).
         line_start: u32,
+        /// Last line of the repeated report (inclusive).
         line_end: u32,
+        /// Title of the repeated report.
         title: String,
     },
     /// A report failed a check against the code.
     Rejected {
+        /// Turn of the report, from 1.
         turn: u32,
+        /// Report with the failed check.
         #[serde(flatten)]
         rejected: Box<RejectedReport>,
     },
     /// A second opinion arrived. A finding with the opinion `false` is set aside.
     Judged {
+        /// Judged finding.
         finding_id: FindingId,
+        /// Verdict of the model.
         opinion: Opinion,
+        /// Model's reason for the verdict.
         reason: String,
     },
     /// Summary after every answer: the number of new findings and of all findings.
     CodeSmellsAccumulated {
+        /// Number of findings that this answer added.
         #[serde(rename = "newIssues")]
         new_issues: u32,
+        /// Number of all findings of the conversation, including known findings of earlier runs.
         #[serde(rename = "totalIssues")]
         total_issues: u32,
+        /// Turn of the answer, from 1.
         #[serde(rename = "loop")]
         turn: u32,
     },
     /// Messages slid out of the window.
     SlidingWindowApplied {
+        /// Turn whose request has the smaller window, from 1.
         #[serde(rename = "loop")]
         turn: u32,
+        /// Number of messages that left the window for this request.
         #[serde(rename = "messagesRemoved")]
         messages_removed: u32,
+        /// Number of messages that the request keeps, including the pinned task.
         #[serde(rename = "messagesKept")]
         messages_kept: u32,
     },
     /// Summary at the end of a conversation.
     FinalCodeSmellsSummary {
+        /// Number of findings, without those that a second opinion called false.
         #[serde(rename = "totalIssues")]
         total_issues: u32,
+        /// Number of turns.
         loops: u32,
+        /// Number of findings by the word of their kind.
         #[serde(rename = "issuesByType")]
         issues_by_type: BTreeMap<String, u32>,
     },
     /// Context that the reviewer receives about the project, the change and the code around the change.
     Surrounded {
+        /// Sent and omitted sections.
         context: Box<ContextRecord>,
     },
     /// A person paused the run; no request is sent until it is resumed.
     Paused,
+    /// A person resumed the run, or it was cancelled while paused.
     Resumed,
     /// An event of a newer revdeck version.
     #[serde(other)]

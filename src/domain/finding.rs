@@ -11,15 +11,21 @@ use super::{FindingId, Kind, PatternId, RunId, Time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum Priority {
+    /// Needs attention now.
     P0,
+    /// Second most urgent.
     P1,
+    /// Third most urgent.
     P2,
+    /// Can wait until there is time.
     P3,
 }
 
 impl Priority {
+    /// All priorities, the most urgent first.
     pub const ALL: [Self; 4] = [Self::P0, Self::P1, Self::P2, Self::P3];
 
+    /// Returns the number of the priority, from 0 (most urgent) to 3.
     pub fn index(self) -> usize {
         self as usize
     }
@@ -62,9 +68,17 @@ macro_rules! word_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant),+ }
+        pub enum $name {
+            $(
+                $(#[$vdoc])*
+                #[doc = concat!("Written as `", $word, "`.")]
+                #[serde(rename = $word)]
+                $variant
+            ),+
+        }
 
         impl $name {
+            /// All values, in the order of their declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
             /// The words of [`Self::ALL`], in the same order.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
@@ -120,6 +134,7 @@ word_enum!(
 /// Maps a severity to a priority and back, for reports that give only one of both: critical is p0, high p1, medium
 /// p2, low p3.
 impl Severity {
+    /// Returns the priority of a problem with this severity.
     pub fn priority(self) -> Priority {
         match self {
             Self::Critical => Priority::P0,
@@ -165,30 +180,43 @@ pub struct Suggestion {
 /// Problem at one place, as a run reported it. Lines are 1-based and inclusive, and refer to the run's snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
+    /// Identity of the finding; the same in every run that reports it.
     pub finding_id: FindingId,
+    /// First run that reported the finding.
     pub first_run_id: RunId,
+    /// Last run that reported the finding or carried it over.
     pub last_run_id: RunId,
+    /// Urgency of the finding.
     pub priority: Priority,
+    /// Severity of the problem.
     pub severity: Severity,
+    /// Confidence of the reviewer, lowered where quoted code does not prove the place.
     pub confidence: Confidence,
+    /// Class of the problem.
     pub kind: Kind,
     /// Title on one line.
     pub title: String,
     /// Explanation of the problem, with its measurements.
     pub explanation: String,
+    /// Path relative to the repository root, in the run's snapshot.
     pub repo_relative_path: String,
+    /// First line of the anchor.
     pub line_start: u32,
+    /// Last line of the anchor.
     pub line_end: u32,
     /// Code at the anchor, at most [`Finding::MAX_QUOTE_LINES`] lines.
     pub quoted_code: String,
+    /// Proposed change; `None` when the reviewer proposed none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<Suggestion>,
     /// Learned pattern that caused the finding, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<PatternId>,
+    /// Status at the end of the run; later changes are dispositions.
     pub status: FindingStatus,
     /// Reference to the details: `outputs/<run_id>.json#<finding_id>`.
     pub detail_ref: String,
+    /// Time of the report; kept when a later run carries the finding over.
     pub reported_at: Time,
 }
 

@@ -24,7 +24,9 @@ word_enum!(
 /// Report that is stored but not raised as a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuppressedReport {
+    /// Report in the form of a finding.
     pub finding: Finding,
+    /// Class of the reason.
     pub because: SuppressionReason,
     /// When and why the report was suppressed, written for a person.
     pub reason: String,
@@ -33,13 +35,18 @@ pub struct SuppressedReport {
 /// New location of an earlier finding in the run's snapshot. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MovedFinding {
+    /// Earlier finding.
     pub finding_id: FindingId,
+    /// New path, relative to the repository root.
     pub path: String,
+    /// First line at the new location.
     pub line_start: u32,
+    /// Last line at the new location.
     pub line_end: u32,
 }
 
 impl MovedFinding {
+    /// Creates the record of a finding that now stands at `lines` of `path`.
     pub fn new(finding_id: FindingId, path: &str, lines: LineRange) -> Self {
         Self { finding_id, path: path.to_owned(), line_start: lines.start, line_end: lines.end }
     }
@@ -48,6 +55,7 @@ impl MovedFinding {
 /// Finding that asks to undo the fix of an earlier finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlipFlop {
+    /// Finding of this run.
     pub finding_id: FindingId,
     /// Earlier finding whose fix would be undone.
     pub undoes: FindingId,
@@ -58,6 +66,7 @@ pub struct FlipFlop {
 /// from the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindingAlias {
+    /// Earlier finding that the report was matched to.
     pub finding_id: FindingId,
     /// Id computed from the report's own kind, path and code.
     pub reported_as: FindingId,
@@ -71,7 +80,10 @@ word_enum!(
 /// Line of `mutes.ndjson`: the user's setting for one kind in one repository. The last line of a kind wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mute {
+    /// Kind that is muted or unmuted.
     pub kind: Kind,
+    /// New setting of the kind.
     pub action: MuteAction,
+    /// Time at which the user changed the setting.
     pub at: Time,
 }

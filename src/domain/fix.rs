@@ -42,22 +42,27 @@ impl FixStatus {
 /// Finding that the patch does not address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfixedFinding {
+    /// One of [`Fix::findings`].
     pub finding_id: FindingId,
+    /// Reason for a person, on one line.
     pub reason: String,
 }
 
 /// File of the patch with its diff statistics.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDiffStat {
+    /// Path relative to the repository root.
     pub path: String,
     /// Added lines; `removed` counts removed lines.
     pub added: u32,
+    /// Removed lines.
     pub removed: u32,
 }
 
 /// File that applying the patch writes, with its states before and after. The store holds the original bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedFile {
+    /// Path relative to the repository root.
     pub path: String,
     /// Content hash before; `None` when the file did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,20 +81,27 @@ pub struct AppliedFile {
 /// Line of `fixes.ndjson`: the state of a fix after a change. The last line of a fix wins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fix {
+    /// Identity of the fix; the same in all of its lines.
     pub fix_id: FixId,
+    /// Status after the change.
     pub status: FixStatus,
+    /// Time of the request.
     pub created_at: Time,
+    /// Time of the last change; never decreases.
     pub updated_at: Time,
+    /// Part of revdeck that requested the fix.
     pub source: Source,
     /// If true, nothing is learned from the fix: its requester opted out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
     /// Findings to fix.
     pub findings: Vec<FindingId>,
+    /// Findings in `findings` that the patch does not address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<UnfixedFinding>,
     /// Run in whose snapshot the patch is made.
     pub run_id: RunId,
+    /// Commit with the snapshot of that run; the patch is relative to it.
     pub snapshot_commit: String,
     /// Base commit or tree of that run.
     #[serde(default)]
@@ -99,6 +111,7 @@ pub struct Fix {
     pub fixed_commit: String,
     /// Reviewer that makes the patch; `builtin` applies exact suggestions.
     pub reviewer: String,
+    /// Model that makes the patch; empty for `builtin` and when it is not known.
     #[serde(default)]
     pub model: String,
     /// Number of reviews after which the patch was made again.
@@ -110,6 +123,7 @@ pub struct Fix {
     /// Verdict of the last review: "clean", "2 findings".
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub verdict: String,
+    /// Files of the patch; empty before the patch exists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileDiffStat>,
     /// Hash of the patch that `files` describes.

@@ -17,6 +17,7 @@ word_enum!(
 /// Line of `surfaced.ndjson`: one delivery of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerDelivery {
+    /// Time of the delivery.
     pub at: Time,
     /// Root folder of the working tree.
     #[serde(default)]
@@ -29,6 +30,7 @@ pub struct LedgerDelivery {
     pub findings: Vec<FindingId>,
     /// Size of the ledger in `o200k_base` tokens.
     pub tokens: u64,
+    /// Precision of `tokens`.
     pub counted: TokenCountPrecision,
     /// Number of ledger items that did not fit.
     #[serde(default)]

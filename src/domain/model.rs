@@ -15,13 +15,17 @@ pub enum Encoding {
     Cl100kBase,
     /// Approximation for a model whose tokenizer is not public or not part of revdeck: `percent` hundredths of the
     /// [`Encoding::O200kBase`] count, rounded up.
-    Approximate { percent: u32 },
+    Approximate {
+        /// Factor in hundredths, for example 130 for 1.3 times as many tokens.
+        percent: u32,
+    },
 }
 
 impl Encoding {
     /// Encodings with exact token counts.
     pub const EXACT: [Self; 2] = [Self::O200kBase, Self::Cl100kBase];
 
+    /// Returns the tokenizer's name as OpenAI spells it, or `approximate`.
     pub fn name(self) -> &'static str {
         match self {
             Self::O200kBase => "o200k_base",
@@ -30,6 +34,7 @@ impl Encoding {
         }
     }
 
+    /// Returns true if counts are estimates.
     pub fn is_approximate(self) -> bool {
         matches!(self, Self::Approximate { .. })
     }

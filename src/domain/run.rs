@@ -89,9 +89,13 @@ impl RunStatus {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
+    /// Input tokens, including `cached`.
     pub input: u64,
+    /// Part of `input` that the provider read from its cache.
     pub cached: u64,
+    /// Tokens of the answers, without `reasoning` where the provider counts it apart.
     pub output: u64,
+    /// Tokens of reasoning; 0 where the provider counts them as output.
     pub reasoning: u64,
 }
 
@@ -124,9 +128,13 @@ impl std::iter::Sum for Usage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PhaseTimings {
+    /// From the request to the first start of a worker.
     pub queued_ms: u64,
+    /// Reading the change from the snapshot, over all attempts.
     pub snapshot_ms: u64,
+    /// Review, over all attempts, including waits for the provider and pauses.
     pub review_ms: u64,
+    /// From the end of the review until the run is `resolving`, over all attempts.
     pub resolve_ms: u64,
     /// Time from the request to the first byte of the first answer that the run paid for. `None` before the first
     /// answer, and for reviewers without token usage.
@@ -145,9 +153,11 @@ pub struct ReviewerUsage {
     pub reviewer: String,
     /// Model as the provider names it. The name may be more exact than the name in the settings.
     pub model: String,
+    /// Reasoning effort; empty for the provider's default.
     pub reasoning_effort: String,
     /// Number of answers that the run paid for.
     pub turns: u32,
+    /// Tokens of those answers.
     pub tokens: Usage,
 }
 
@@ -155,13 +165,18 @@ pub struct ReviewerUsage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FindingCounts {
+    /// Findings of priority p0.
     pub p0: u32,
+    /// Findings of priority p1.
     pub p1: u32,
+    /// Findings of priority p2.
     pub p2: u32,
+    /// Findings of priority p3.
     pub p3: u32,
 }
 
 impl FindingCounts {
+    /// Counts findings by their priority.
     pub fn from_findings<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
         let mut counts = Self::default();
         for finding in findings {
@@ -170,6 +185,7 @@ impl FindingCounts {
         counts
     }
 
+    /// Counts one more finding of this priority.
     pub fn add(&mut self, priority: Priority) {
         *match priority {
             Priority::P0 => &mut self.p0,
@@ -184,6 +200,7 @@ impl FindingCounts {
         [self.p0, self.p1, self.p2, self.p3]
     }
 
+    /// Returns the number of findings of all priorities.
     pub fn total(&self) -> u32 {
         self.by_priority().iter().sum()
     }
@@ -439,8 +456,11 @@ fn is_zero(count: &u32) -> bool {
 /// Full result of a run, stored once as `outputs/<run_id>.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunOutput {
+    /// Schema version of the file, see [`SCHEMA_VERSION`].
     pub version: u32,
+    /// Record of the run at its end.
     pub run: RunRecord,
+    /// Findings of the run, including carried findings.
     pub findings: Vec<Finding>,
     /// Coverage with the lists of files.
     pub coverage: Coverage,
@@ -456,6 +476,7 @@ pub struct RunOutput {
     /// Earlier findings at a new location in this run's snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedFinding>,
+    /// Findings of the run that ask to undo an earlier fix.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flip_flops: Vec<FlipFlop>,
     /// Findings and suppressed reports that were matched to an earlier finding with another id.

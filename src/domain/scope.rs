@@ -17,9 +17,19 @@ pub enum Scope {
     /// One commit against its first parent: `commit:REV`.
     Commit(String),
     /// From A to B without a merge base: `range:A..B`.
-    Range { from: String, to: String },
+    Range {
+        /// Revision of the old side; not part of the range.
+        from: String,
+        /// Revision of the new side.
+        to: String,
+    },
     /// From the merge base of A and B to B: `range:A...B`.
-    Since { from: String, to: String },
+    Since {
+        /// Revision A; the old side is its merge base with `to`.
+        from: String,
+        /// Revision of the new side.
+        to: String,
+    },
     /// HEAD against its merge base with a branch: `branch:BASE`, or `branch` when revdeck guesses the base.
     Branch(Option<String>),
     /// Whole tree, reviewed as if all of it were new: `all`.

@@ -21,16 +21,20 @@ const REASON_FIXED_ELSEWHERE: &str = "fixed elsewhere";
 /// Line of `triage.ndjson`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disposition {
+    /// Finding whose status changes.
     pub finding_id: FindingId,
     /// New status.
     pub status: FindingStatus,
     /// Status before the change; an undo needs no search.
     pub previous: FindingStatus,
+    /// Author of the change.
     pub actor: Actor,
     /// Reason for the change; required for a dismissal.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// Time of the change.
     pub at: Time,
+    /// Origin of the line.
     pub action: TriageAction,
     /// Group id of all findings triaged by one keypress; one undo reverts the whole group.
     pub group: String,

@@ -107,7 +107,10 @@ pub enum WatchMode {
     /// The operating system sends file events.
     Events,
     /// The watcher polls, for the given reason.
-    Polling { reason: String },
+    Polling {
+        /// Reason for a person, for example that the system refused file events.
+        reason: String,
+    },
 }
 
 #[cfg(test)]
