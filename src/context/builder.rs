@@ -51,8 +51,11 @@ pub const MAX_HISTORY_COMMITS: usize = 3_000;
 /// Filters for the content of the context besides the change.
 #[derive(Debug, Clone)]
 pub struct ContextOptions {
+    /// True to include types that the change uses.
     pub types: bool,
+    /// True to include tests.
     pub tests: bool,
+    /// True to include documentation of the project.
     pub documentation: bool,
     /// Globs in the syntax of .gitignore. If there are any, code comes only from files that match.
     pub files: Gitignore,
@@ -94,6 +97,7 @@ pub struct ContextQuery<'a> {
     pub tree: &'a str,
     /// Commit whose history is read.
     pub history: &'a str,
+    /// Change, focus positions and text that the code must matter for.
     pub task: RetrievalTask,
     /// Pieces that come before all else, in this order. They count toward the budget.
     pub leading_pieces: Vec<ContextPiece>,
@@ -103,7 +107,9 @@ pub struct ContextQuery<'a> {
     pub quoted_documents: &'a [String],
     /// Budget in tokens of `encoding`.
     pub budget: u32,
+    /// Encoding in which tokens are counted.
     pub encoding: Encoding,
+    /// Filters for the content besides `leading_pieces`.
     pub options: ContextOptions,
     /// Folder for caches about this repository. `None` disables them.
     pub folder: Option<&'a Path>,

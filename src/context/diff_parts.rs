@@ -48,6 +48,7 @@ const MID_BLOCK_MARKER: &str = "@@ in the middle of a block @@";
 /// Parts of a change's diff, in reading order: code, settings and data, tests, prose.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiffParts {
+    /// Parts that fit into the budget.
     pub parts: Vec<DiffPart>,
     /// Tokens of all parts.
     pub tokens: u64,

@@ -36,7 +36,12 @@ pub enum FormToken {
     /// Keyword, operator, punctuation or a well-known name of the standard library.
     Kept(Box<str>),
     /// Placeholder for the `number`-th distinct thing of its kind in the pattern (1-based). Number 1 is not written.
-    Hole { kind: Placeholder, number: u16 },
+    Hole {
+        /// Kind of the replaced code.
+        kind: Placeholder,
+        /// Number among the placeholders of this kind; 0 in comparisons that ignore numbers.
+        number: u16,
+    },
 }
 
 /// Sequence of tokens. The broken and the fixed form of a pattern share one numbering of placeholders.
@@ -46,10 +51,13 @@ pub struct Form(Vec<FormToken>);
 /// Error for a text that is not a form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FormError {
+    /// The form has this number of tokens, more than [`MAX_TOKENS`].
     #[error("{0} tokens; a form has at most {MAX_TOKENS}")]
     TooLong(usize),
+    /// A token is empty, or contains white space or a control character.
     #[error("tokens are separated by one space")]
     Spacing,
+    /// This token is a placeholder whose number is 1, begins with 0, or does not fit into 16 bits.
     #[error("{0:?} is a placeholder without a number that it could have")]
     Number(String),
 }
@@ -67,10 +75,12 @@ impl Form {
         Ok(Self(tokens))
     }
 
+    /// Returns the tokens in the order of the code.
     pub fn tokens(&self) -> &[FormToken] {
         &self.0
     }
 
+    /// Returns true if the form has no token: the code is to be removed, or there is no fixed form.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -105,11 +105,14 @@ const NON_FIX_WORDS: &[&str] = &[
 /// Edit of a fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MinedEdit {
+    /// Language of the file with the edit.
     pub language: Language,
+    /// Forms that the edit teaches.
     pub edit: LearnedEdit,
     /// Digest of the commit's change, equal after a rebase and in every clone. It prevents counting an edit twice and
     /// says nothing about the code.
     pub commit: String,
+    /// Time of the commit.
     pub at: Time,
 }
 

@@ -28,6 +28,7 @@ const MIN_MEDIUM_CONFIDENCE: f64 = 0.85;
 /// Pattern that may be used, with its confidence. The caller decides which patterns may be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrustedPattern {
+    /// Pattern of any language.
     pub pattern: Pattern,
     /// Confidence from 0 to 1, see [`super::rank`].
     pub confidence: f64,
@@ -36,6 +37,7 @@ pub struct TrustedPattern {
 /// Place whose code has the broken form of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PatternMatch<'m> {
+    /// Pattern whose broken form the code has.
     pub used: &'m TrustedPattern,
     /// Lines of the site, up to the start of its first block.
     pub lines: LineRange,

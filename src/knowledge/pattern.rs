@@ -106,17 +106,22 @@ pub struct PatternCount {
 /// Outcomes of raised findings in one month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MonthlyOutcomes {
+    /// Successes in the month, counted as in [`PatternCount::successes`].
     pub successes: u32,
+    /// Failures in the month, counted as in [`PatternCount::failures`].
     pub failures: u32,
 }
 
 /// Learned pattern of one language.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pattern {
+    /// Identity, see [`PatternStance::pattern_id`].
     pub id: PatternId,
     /// Name of the language, see [`super::stdlib_names`].
     pub language: String,
+    /// Claim about code with the broken form.
     pub stance: PatternStance,
+    /// Kind of edit from the broken to the fixed form.
     pub edit: EditKind,
     /// Kind of the finding that taught the pattern, or the kind under which it is raised.
     pub kind: Kind,
@@ -130,14 +135,18 @@ pub struct Pattern {
     /// Instruction on one line, with the same source as `description`.
     #[serde(default)]
     pub instruction: String,
+    /// Strongest evidence that taught the pattern.
     pub evidence: PatternEvidence,
+    /// First source of the pattern.
     pub origin: PatternOrigin,
     /// Counts by origin: the random id of a machine, or `base`.
     pub counts: BTreeMap<String, PatternCount>,
     /// Counts of this machine, copied from `counts` when the cache is read; not stored.
     #[serde(skip)]
     pub here: PatternCount,
+    /// Time of the first sighting; the Unix epoch means never.
     pub first_seen: Time,
+    /// Time of the last sighting; the Unix epoch means never.
     pub last_seen: Time,
     /// Time of the last match; the matching code is not stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]

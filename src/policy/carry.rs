@@ -22,6 +22,7 @@ pub const MAX_EARLIER_RUNS: usize = 64;
 /// Hunk of the change that needs a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HunkToReview<'a> {
+    /// Path on the new side, relative to the repository root.
     pub path: &'a str,
     /// Old path, if the file was renamed.
     pub old_path: Option<&'a str>,
@@ -32,7 +33,9 @@ pub struct HunkToReview<'a> {
 /// Hunk that an earlier run put before its reviewer or carried over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReviewedHunk<'a> {
+    /// Path on the new side of the earlier run.
     pub path: &'a str,
+    /// Key of the hunk; empty if it is not known.
     pub key: &'a str,
 }
 
@@ -40,7 +43,12 @@ pub struct ReviewedHunk<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HunkDecision {
     /// Carry over: the hunk equals hunk `hunk` of earlier run `run` (0-based indexes).
-    Carry { run: usize, hunk: usize },
+    Carry {
+        /// Index of the earlier run in the order of the search.
+        run: usize,
+        /// Index of the hunk among the hunks of that run.
+        hunk: usize,
+    },
     /// Send the hunk to the reviewer.
     Send(SendReason),
 }

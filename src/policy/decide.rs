@@ -38,13 +38,21 @@ pub const MAX_ATTEMPTS: u32 = 3;
 pub struct LaunchRequest {
     /// Scope with resolved names, as in the snapshot.
     pub scope: Scope,
+    /// Hash of all that decides what is reviewed, except the content.
     pub scope_hash: String,
+    /// Hash of both sides' content of all changes.
     pub diff_fingerprint: String,
+    /// Hash of the prompts, the thresholds and the built-in reviewer's rules.
     pub prompt_policy_version: String,
+    /// Name of the reviewer in the settings, or `builtin`.
     pub reviewer: String,
+    /// Model in the reviewer's settings; empty for `builtin`.
     pub model: String,
+    /// Reasoning effort in the reviewer's settings; empty for the provider's default.
     pub reasoning_effort: String,
+    /// Short name of the branch; empty when HEAD is detached.
     pub branch: String,
+    /// Root folder of the working tree.
     pub worktree: String,
     /// Number of changed files to review.
     pub files: usize,
@@ -52,6 +60,7 @@ pub struct LaunchRequest {
     pub left_out: usize,
     /// True to review again although an equivalent review exists.
     pub force: bool,
+    /// Kind of requester; only an automatic request may be refused as a duplicate.
     pub asker: Requester,
     /// Setting about older active runs.
     pub rule: FinishRule,
@@ -62,6 +71,7 @@ pub struct LaunchRequest {
 /// Kind of requester: does a person wait for the answer?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requester {
+    /// A person at the cockpit or the command line, or a coding assistant.
     Person,
     /// A watcher or a hook. It repeats its requests and accepts a refusal.
     Automatic,
@@ -79,23 +89,35 @@ impl From<Source> for Requester {
 /// Run of the store, with the fields that decisions need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownRun<'a> {
+    /// Id of the run.
     pub id: &'a str,
+    /// Status in the run's record.
     pub status: RunStatus,
     /// State of the worker. Read only while the record says that the run is working.
     pub liveness: Liveness,
     /// Text form of the [`Scope`].
     pub scope: &'a str,
+    /// Hash, comparable with [`LaunchRequest::scope_hash`].
     pub scope_hash: &'a str,
+    /// Hash, comparable with [`LaunchRequest::diff_fingerprint`].
     pub diff_fingerprint: &'a str,
+    /// Hash, comparable with [`LaunchRequest::prompt_policy_version`].
     pub policy_version: &'a str,
+    /// Name of the reviewer in the settings, or `builtin`.
     pub reviewer: &'a str,
+    /// Model in the reviewer's settings; empty for `builtin`.
     pub model: &'a str,
+    /// Reasoning effort in the reviewer's settings; empty for the provider's default.
     pub reasoning_effort: &'a str,
+    /// Short name of the branch; empty when HEAD was detached.
     pub branch: &'a str,
+    /// Root folder of the working tree.
     pub worktree: &'a str,
+    /// Number of worker starts, including those of a resumed run.
     pub attempt: u32,
     /// Epoch of the newest request that the run answers.
     pub epoch: u64,
+    /// State of a request to end the run.
     pub ending: CancelRequest,
     /// Extent of the review. Meaningful only for a completed run.
     pub extent: ReviewExtent,
@@ -126,11 +148,13 @@ pub enum CancelRequest {
 /// Extent of a completed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewExtent {
+    /// Everything in scope was reviewed.
     Whole,
     /// A part of the review failed. The recorded part can be taken over.
     Partial,
     /// Complete except for unreadable files. The attempt it resumed from could not read exactly the same files.
     StaysUnread {
+        /// Number of unreadable files.
         files: u32,
     },
 }
@@ -140,6 +164,7 @@ pub enum ReviewExtent {
 pub enum Resumable {
     /// The journal is readable and the snapshot exists.
     Yes,
+    /// The journal or the snapshot is missing, or nobody has checked.
     No,
 }
 

@@ -28,6 +28,7 @@ pub struct FinishRule {
 /// State of a run's worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerState {
+    /// The worker process is alive and reviews.
     Working,
     /// The run has not started, or waits for its next attempt.
     Waiting,
@@ -40,6 +41,7 @@ pub enum WorkerState {
 /// Progress of a run, and the part of it that still applies to the newer code. Counts are hunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunProgress {
+    /// State of the run's worker.
     pub pace: WorkerState,
     /// Hunks to put before the reviewer, of all files, without those carried over.
     pub hunks: u32,
@@ -75,7 +77,9 @@ impl RunProgress {
 /// Verdict about an older run. The reason is a part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SupersedeVerdict {
+    /// The run may finish before the newer run starts.
     Finish(String),
+    /// The run is to be cancelled.
     Cancel(String),
 }
 

@@ -47,6 +47,7 @@ const ALSO_HEADING: &str = "\n\nAlso reported here: ";
 /// The result of adding a report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Admission {
+    /// No known finding describes the same problem.
     New,
     /// The report made a known finding stronger or clearer. The new version replaces the finding with the same id.
     Restated(Box<Finding>),
@@ -126,10 +127,12 @@ impl FindingAccumulator {
         self.known.iter().map(|known| &known.finding)
     }
 
+    /// Returns the number of findings, including known findings of earlier runs.
     pub fn len(&self) -> usize {
         self.known.len()
     }
 
+    /// Returns true if there are no findings.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }

@@ -7,6 +7,7 @@ use crate::domain::{CarriedFile, FileCoverage, LineRange, OmittedFile, ReviewUni
 /// A changed file to review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedFile {
+    /// Path on the new side, relative to the repository root.
     pub path: String,
     /// Changed lines on the new side.
     pub hunks: Vec<LineRange>,
@@ -17,6 +18,7 @@ pub struct PlannedFile {
 }
 
 impl PlannedFile {
+    /// Returns all hunks of the file with their keys, as covered.
     pub fn coverage(&self) -> FileCoverage {
         FileCoverage { path: self.path.clone(), hunks: self.hunks.clone(), keys: self.keys.clone() }
     }
@@ -35,7 +37,9 @@ impl PlannedFile {
 /// The files of a run in the order of the review. Paths are unique.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewPlan {
+    /// Files to review, including files whose hunks are carried over.
     pub files: Vec<PlannedFile>,
+    /// Files in scope that are not reviewed, with their reasons.
     pub left_out: Vec<OmittedFile>,
     /// Number of files in a unit; at least 1.
     pub unit_files: usize,

@@ -30,11 +30,17 @@ pub enum ChatProgress {
     Text(String),
     /// The provider asks the client to wait, or the request failed. The client sends the request again after `wait_ms`
     /// milliseconds.
-    Waiting { reason: String, wait_ms: u64 },
+    Waiting {
+        /// Cause of the wait, for a person.
+        reason: String,
+        /// Length of the wait in milliseconds.
+        wait_ms: u64,
+    },
 }
 
 /// An observer of a request that is under way.
 pub trait ChatObserver {
+    /// Receives the progress of the request, on the thread that waits for the answer.
     fn on_progress(&mut self, progress: ChatProgress);
     /// Returns `true` if the request must stop. The client asks at least every 100 ms, and then returns
     /// [`ChatError::cancelled`] at once.
@@ -45,6 +51,7 @@ pub trait ChatObserver {
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
 #[error("{summary}")]
 pub struct ChatError {
+    /// Class of the failure.
     pub class: ErrorClass,
     /// One line that names the provider, the problem and the next step. The line never contains a key.
     pub summary: String,
@@ -53,6 +60,7 @@ pub struct ChatError {
 }
 
 impl ChatError {
+    /// Creates the error of a request that failed by itself.
     pub fn new(class: ErrorClass, summary: impl Into<String>) -> Self {
         Self { class, summary: summary.into(), cancelled: false }
     }
@@ -66,6 +74,7 @@ impl ChatError {
 /// Tool support of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolSupport {
+    /// The model takes tools through the provider's API.
     Native,
     /// The model takes no tools from revdeck. It reports findings as JSON in its text; command-line agents bring their
     /// own tools.
@@ -84,5 +93,6 @@ pub trait Chat: Send {
     /// A [`ChatError`] with the class of the failure and the next step for the user.
     fn respond(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError>;
 
+    /// Returns the tool support as known so far; a response of the server may change it.
     fn tool_support(&self) -> ToolSupport;
 }

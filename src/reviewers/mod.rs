@@ -24,8 +24,14 @@ pub enum ReviewerError {
     /// The `cancelled` callback returned `true`.
     #[error("cancelled")]
     Cancelled,
+    /// The review is impossible.
     #[error("{summary}")]
-    Failed { class: ErrorClass, summary: String },
+    Failed {
+        /// Class of the failure.
+        class: ErrorClass,
+        /// Description of the failure for a person.
+        summary: String,
+    },
 }
 
 /// A reviewer that reads code and reports problems.

@@ -131,27 +131,34 @@ pub struct ReviewRequest {
     pub scope: Option<Scope>,
     /// The reviewer's name; `None` for the default reviewer.
     pub reviewer: Option<String>,
+    /// Part of revdeck that asks.
     pub source: Source,
+    /// True to review again although an equivalent review exists.
     pub force: bool,
 }
 
 /// The outcome of a request: the decision and the run that answers it.
 #[derive(Debug, Clone)]
 pub struct RequestOutcome {
+    /// Decision of the policy, with its reason.
     pub decision: Decision,
+    /// Record of the run that answers; for a skipped request, the skipped record.
     pub run: RunRecord,
 }
 
 /// The result of recovering a run without a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecoveredRun {
+    /// Run whose worker is gone.
     pub run_id: RunId,
+    /// Result of the recovery.
     pub outcome: RecoveryOutcome,
 }
 
 /// The outcome for a run without a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecoveryOutcome {
+    /// The run has ended, or is resumed.
     Settled {
         /// The new status; pending if the run is resumed.
         status: RunStatus,
@@ -190,31 +197,69 @@ pub enum PauseOutcome {
     NoTurns,
 }
 
+/// Error of an operation on runs, fixes or the watcher.
 #[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
+    /// Git failed, or the repository cannot be read.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The store cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// No reviewer has this name.
     #[error("there is no reviewer named {name:?}; there are: {known}")]
-    UnknownReviewer { name: String, known: String },
+    UnknownReviewer {
+        /// Requested name.
+        name: String,
+        /// Names of all reviewers, separated by commas.
+        known: String,
+    },
+    /// A worker or another detached process could not be started.
     #[error("cannot start the worker {program}: {source}")]
-    Spawn { program: String, source: std::io::Error },
+    Spawn {
+        /// Path of the program.
+        program: String,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// A threshold of a settings file is invalid.
     #[error("cannot use the thresholds of the built-in reviewer: {0}")]
     Limits(#[from] analyzer::limits::LimitsError),
+    /// The settings, or a file that they name, cannot be used.
     #[error(transparent)]
     Config(#[from] crate::config::ConfigError),
+    /// A fix cannot be made, applied, undone or dropped.
     #[error(transparent)]
     Fix(#[from] FixError),
     /// The client of the reviewer cannot be created, or the reviewer failed.
     #[error(transparent)]
     Reviewer(#[from] ChatError),
+    /// The engine gave no next step before the end of the review.
     #[error("the engine of {run} stopped without an end; this is a fault of revdeck")]
-    EngineStuck { run: RunId },
+    EngineStuck {
+        /// Run of the engine.
+        run: RunId,
+    },
+    /// A killed worker still holds the lock of its run.
     #[error("the worker of {run} (process {worker}) does not end although it was killed; it may hang in the kernel")]
-    Unkillable { run: RunId, worker: u32 },
+    Unkillable {
+        /// Run of the worker.
+        run: RunId,
+        /// Process id of the worker; 0 if the journal does not name it.
+        worker: u32,
+    },
+    /// The watcher to end runs on another machine.
     #[error("the watcher runs as process {pid} of {owner}: it can only be ended there")]
-    WatchedElsewhere { pid: u32, owner: String },
+    WatchedElsewhere {
+        /// Process id of the watcher on its machine.
+        pid: u32,
+        /// User and machine of the watcher, as `user@host`.
+        owner: String,
+    },
+    /// The watcher to end has not ended in time.
     #[error("the watcher{} does not end", .watcher.map_or(String::new(), |pid| format!(" (process {pid})")))]
-    WatcherStays { watcher: Option<u32> },
+    WatcherStays {
+        /// Process id of the watcher; `None` if it has not recorded its id.
+        watcher: Option<u32>,
+    },
 }

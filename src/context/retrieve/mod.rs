@@ -44,15 +44,19 @@ const MAX_LEADING_FILES: usize = 100;
 /// File that the ranking considers.
 #[derive(Debug, Clone)]
 pub struct SourceFile {
+    /// Path relative to the repository root.
     pub path: String,
     /// Blob id in hexadecimal.
     pub blob: String,
+    /// Words, names and passages of the file.
     pub document: Arc<Document>,
 }
 
 /// Inputs of the ranking.
 pub struct RankingInput<'a> {
+    /// Files of the searched tree.
     pub files: &'a [SourceFile],
+    /// Commits that `ancestors` refers to.
     pub history: &'a History,
     /// Positions of the commits in `history` that are ancestors of the searched tree, newest first.
     pub ancestors: &'a [usize],
@@ -69,12 +73,17 @@ pub struct RankingInput<'a> {
 /// Ranked file with its passages.
 #[derive(Debug, Clone)]
 pub struct RankedFile {
+    /// Path relative to the repository root.
     pub path: String,
+    /// Blob id in hexadecimal.
     pub blob: String,
+    /// Words, names and passages of the file.
     pub document: Arc<Document>,
+    /// Masked texts and token counts of the passages.
     pub masked: MaskedFile,
     /// Probability that the file belongs to the change, from 0 to 1.
     pub probability: f32,
+    /// Figures from which `probability` is computed.
     pub factors: FileFactors,
     /// Ordered by line.
     pub passages: Vec<RankedPassage>,
@@ -83,9 +92,11 @@ pub struct RankedFile {
 /// Ranked passage of a file.
 #[derive(Debug, Clone)]
 pub struct RankedPassage {
+    /// Lines of the passage (0-based, `end` exclusive).
     pub range: Passage,
     /// Share of the file's relevance, from 0 to 1; the shares of a file add up to 1.
     pub share: f32,
+    /// Figures from which `share` is computed.
     pub factors: PassageFactors,
 }
 

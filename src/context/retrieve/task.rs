@@ -20,15 +20,20 @@ pub const MAX_GIVEN_FILES: usize = 200;
 /// Removed and added lines of a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenFileHunk {
+    /// Changed lines; the old side counts the lines of the searched tree.
     pub range: Hunk,
+    /// Removed lines in their order.
     pub removed: Vec<String>,
+    /// Added lines in their order.
     pub added: Vec<String>,
 }
 
 /// File that the change contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenFile {
+    /// Path relative to the repository root; an old path if the tree no longer has the file.
     pub path: String,
+    /// Kind of the change.
     pub touch: Touch,
     /// Ordered by line of the searched tree.
     pub hunks: Vec<GivenFileHunk>,
@@ -37,6 +42,7 @@ pub struct GivenFile {
 /// Position that the task is about, without a change there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Focus {
+    /// Path relative to the repository root.
     pub path: String,
     /// 1-based line; `None` for the whole file.
     pub line: Option<u32>,
@@ -45,8 +51,11 @@ pub struct Focus {
 /// Query of the ranking: changed files, focus positions and text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetrievalTask {
+    /// Changed files.
     pub given: Vec<GivenFile>,
+    /// Positions without a change.
     pub focus: Vec<Focus>,
+    /// Task in words; may be empty.
     pub text: String,
 }
 
@@ -102,6 +111,7 @@ pub const WORD_ROLES: usize = 5;
 /// Inverse document frequencies of words among the searched files.
 #[derive(Debug, Default)]
 pub struct IdfTable {
+    /// Number of searched files.
     pub files: f32,
     words: Vec<f32>,
     parts: Vec<f32>,
@@ -162,7 +172,9 @@ impl IdfTable {
 
 /// Given file with its document in the searched tree; `None` if the tree does not contain the file.
 pub struct GivenDocument<'a> {
+    /// Changed file.
     pub given: &'a GivenFile,
+    /// Document of this file in the searched tree.
     pub document: Option<&'a Arc<Document>>,
 }
 
@@ -179,6 +191,7 @@ pub struct Query {
     pub roles: WordMap<u8>,
     /// Weights of the parts of the words and of the words in the task's text.
     pub parts: WordMap<f32>,
+    /// Sum of the weights in `parts`; at least 1.
     pub parts_total: f32,
     /// For each word of the vocabulary: true if one of its parts has a weight.
     pub has_parts: WordMap<bool>,

@@ -85,7 +85,9 @@ impl Tool {
 /// Answer to a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolResult {
+    /// Masked answer for the model, at most [`MAX_ANSWER_BYTES`] bytes.
     pub text: String,
+    /// Success or failure of the call.
     pub outcome: ToolOutcome,
     /// One-line description for a person.
     pub summary: String,
@@ -95,13 +97,17 @@ pub struct ToolResult {
 
 /// Inputs of a [`Toolbox`].
 pub struct ToolboxSetup {
+    /// Repository that holds the snapshot.
     pub repo: Repo,
     /// Empty if the whole snapshot is new.
     pub base_commit: String,
+    /// Commit whose tree the tools read.
     pub snapshot_commit: String,
+    /// Change under review, from the base to the snapshot.
     pub change: Changeset,
     /// Built-in reviewer of this snapshot, used by `static_findings`.
     pub reviewer: Box<dyn Reviewer>,
+    /// Masking of secrets in the answers.
     pub mask: Mask,
     /// Cache folder for facts about this repository.
     pub folder: Option<PathBuf>,

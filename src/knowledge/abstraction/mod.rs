@@ -42,6 +42,7 @@ pub enum AbstractionDetail {
 }
 
 impl AbstractionDetail {
+    /// All levels, the most detailed first.
     pub const ALL: [Self; 2] = [Self::Full, Self::Outline];
 }
 
@@ -51,10 +52,13 @@ pub const MIN_FORM_TOKENS: usize = 3;
 /// Pair of forms that one place of an edit teaches at one level of detail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LearnedEdit {
+    /// Form of the code before the edit.
     pub broken: Form,
     /// Fixed form; empty when the code is to be removed.
     pub fixed: Form,
+    /// Kind of edit from the broken to the fixed form.
     pub edit: EditKind,
+    /// Level of detail of both forms.
     pub detail: AbstractionDetail,
     /// Lines of the change on the old side (1-based, inclusive).
     pub lines: LineRange,

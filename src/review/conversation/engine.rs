@@ -31,6 +31,7 @@ const MAX_ASKED_CHARS: usize = 400;
 
 /// The input of a review: the code, the prompts and the limits.
 pub struct ReviewTask {
+    /// Changed files to review.
     pub plan: ReviewPlan,
     /// Findings that belong to `plan.carried`.
     pub known_findings: Vec<Finding>,
@@ -39,7 +40,9 @@ pub struct ReviewTask {
     pub system: String,
     /// The tools; empty for a model that takes none.
     pub tools: Vec<ToolSpec>,
+    /// Limits on turns, tokens and cost.
     pub limits: ConversationLimits,
+    /// Token counter of the model.
     pub count: PromptTokenCounter,
     /// Renders a prompt.
     pub render_prompt: Box<dyn Fn(ConversationPrompt<'_>) -> String>,
@@ -53,44 +56,60 @@ pub struct ReviewTask {
 pub enum ConversationPrompt<'a> {
     /// The pinned task, with the first parts of the diff and a note about later parts.
     Task {
+        /// First parts of the diff.
         diff: &'a str,
+        /// Note about later parts; empty if there are none.
         later: &'a str,
         /// Findings of earlier reviews in the hunks that are not sent again, one per line; may be empty.
         known: &'a str,
     },
     /// The next part of the diff.
     More {
+        /// Next parts of the diff.
         diff: &'a str,
+        /// Note about further parts; empty if there are none.
         later: &'a str,
     },
     /// The model reported completion, but these paths (one per line) were not reviewed.
     Uncovered {
+        /// Paths, one per line.
         hunks: &'a str,
     },
+    /// The notice that a phase begins.
     Phase {
+        /// New phase.
         phase: TurnPhase,
+        /// Current turn, from 1.
         turn: u32,
+        /// Maximum number of turns.
         of: u32,
     },
     /// The last allowed turn.
     Last,
     /// The answer was cut because of its length.
     Cut,
+    /// The request to repeat an unusable answer.
     Retry {
+        /// Problem with the answer.
         trouble: AnswerProblem,
+        /// Description of the problem.
         reason: &'a str,
     },
     /// The replacement line for an old tool result.
     Masked {
+        /// Call that the old result belongs to.
         call: &'a ToolCall,
+        /// Size of the old result in tokens.
         tokens: u64,
     },
     /// A side request: summarize these messages in a few lines.
     Summarise {
+        /// Messages that slid out of the window, as text.
         messages: &'a str,
     },
     /// A side request: is this finding real?
     Opinion {
+        /// Finding to judge.
         finding: &'a Finding,
     },
 }
@@ -146,15 +165,20 @@ impl std::fmt::Debug for ReviewTask {
 /// The problem with an unusable answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerProblem {
+    /// The answer has neither text nor tool calls.
     Empty,
+    /// The model refused.
     Refused,
+    /// The answer has neither a list of findings nor a tool call.
     Unreadable,
 }
 
 /// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationToolResult {
+    /// Result for the model.
     pub text: String,
+    /// Success or failure of the call.
     pub outcome: ToolOutcome,
     /// One line for the user.
     pub summary: String,
@@ -169,14 +193,20 @@ pub enum ConversationEvent {
     Started(Box<ReviewTask>),
     /// The answer to a request, with its cost in US dollars; the cost is `None` if an earlier run paid for the answer.
     Answered {
+        /// Answer with its token usage; all counts are 0 if the provider gave none.
         response: Box<ChatResponse>,
+        /// Milliseconds from the request to the first byte of the answer.
         first_ms: u64,
+        /// Milliseconds from the request to the end of the answer.
         took_ms: u64,
+        /// Cost in US dollars; `None` if an earlier run paid.
         cost: Option<f64>,
     },
     /// The request failed.
     Failed {
+        /// Class of the failure.
         class: ErrorClass,
+        /// Description of the failure for a person.
         summary: String,
     },
     /// The request was not sent because the budget does not allow it, for this reason.
@@ -185,26 +215,37 @@ pub enum ConversationEvent {
     Validated(Vec<ReportValidation>),
     /// The results, in the order of the calls.
     ToolsAnswered(Vec<ConversationToolResult>),
+    /// A cancellation was requested, for this reason.
     CancelAsked(CancelReason),
 }
 
 /// An action for the caller. Effects must be executed in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ConversationEffect {
+    /// Append the event to the run's journal.
     Append(RunEvent),
+    /// Send a request to the model.
     Ask {
+        /// Number of the request. Requests for second opinions are numbered after the turns.
         turn: u32,
+        /// Messages, tools and limits of the request.
         request: Box<ChatRequest>,
     },
     /// Validate these reports against the snapshot.
     Validate {
+        /// Turn of the reports, from 1.
         turn: u32,
+        /// Reports in the order of the answer.
         reports: Vec<ReportedProblem>,
     },
+    /// Execute these tool calls.
     RunTools {
+        /// Turn of the calls, from 1.
         turn: u32,
+        /// Calls in the order of the answer.
         calls: Vec<ToolCall>,
     },
+    /// End the run with this result.
     Finish(Box<ReviewOutcome>),
 }
 
@@ -281,6 +322,7 @@ impl Default for ConversationEngine {
 }
 
 impl ConversationEngine {
+    /// Creates an engine that waits for [`ConversationEvent::Started`].
     pub fn new() -> Self {
         Self {
             stage: ConversationStage::NotStarted,

@@ -5,6 +5,7 @@ use crate::domain::{Priority, SummaryAuthor, TurnPhase};
 /// The remaining budget of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RemainingBudget {
+    /// In tokens of all requests and answers; `None` for no limit.
     pub tokens: Option<u64>,
     /// In US dollars; applies only to models with a known price.
     pub cost: Option<f64>,
@@ -25,6 +26,7 @@ pub struct ConversationLimits {
     pub slide_over_messages: usize,
     /// ... down to this number of messages.
     pub keep_messages: usize,
+    /// Spending limits of the run, over all of its attempts.
     pub budget: RemainingBudget,
     /// US dollars for a million uncached input tokens; `None` if unknown.
     pub input_price: Option<f64>,

@@ -28,4 +28,5 @@ pub type PromptTokenCounter = Box<dyn Fn(&str) -> u64>;
 
 /// The names of the tools that the engine itself answers.
 pub const REPORT_FINDINGS_TOOL: &str = "report_findings";
+/// Name of the tool with which the model ends the review.
 pub const FINISH_TOOL: &str = "finish";

@@ -35,9 +35,12 @@ const MAX_FINDING_LINES: u32 = 200;
 pub enum ReportValidation {
     /// The caller sets run ids and times. `notes` names the parts of the report that were dropped.
     Finding {
+        /// Finding at the place that the checks found.
         finding: Box<Finding>,
+        /// Dropped parts of the report, one line each.
         notes: Vec<String>,
     },
+    /// The report failed a check.
     Rejected(RejectedReport),
 }
 

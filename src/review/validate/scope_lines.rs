@@ -15,6 +15,7 @@ pub struct ScopeLines {
 }
 
 impl ScopeLines {
+    /// Creates a scope from paths and their changed lines on the new side.
     pub fn new(files: impl IntoIterator<Item = (String, Vec<LineRange>)>) -> Self {
         let mut scope = Self::default();
         for (path, lines) in files {
@@ -36,6 +37,7 @@ impl ScopeLines {
         self
     }
 
+    /// Returns the files with their changed lines, sorted by path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &[LineRange])> {
         self.files.iter().map(|(path, lines)| (path.as_str(), lines.as_slice()))
     }

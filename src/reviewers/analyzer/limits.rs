@@ -15,6 +15,7 @@ pub const DEFAULT_SMELLS_TOML: &str = include_str!("../../../assets/smells.toml"
 pub struct LimitsError {
     /// File of the bad values.
     pub origin: String,
+    /// Problem as the TOML parser describes it.
     pub message: String,
 }
 

@@ -48,18 +48,22 @@ impl fmt::Debug for Builtin {
 /// Result of analyzing one file.
 #[derive(Debug, Clone)]
 pub struct FileReport {
+    /// Path relative to the repository root, as the caller gave it.
     pub path: String,
+    /// Language by the file's name and content.
     pub language: Language,
     /// Sorted by first line, then kind, then last line.
     pub smells: Vec<Smell>,
     /// In document order, with their metrics.
     pub functions: Vec<Function>,
+    /// Classes in document order, with their metrics.
     pub classes: Vec<Class>,
     /// Redactor for the secrets of the file, which must not be shown.
     pub redactor: FileRedactor,
 }
 
 impl Builtin {
+    /// Creates the reviewer without learned rules.
     pub fn new(limits: Limits) -> Self {
         Self { limits, lessons: None }
     }
@@ -70,6 +74,7 @@ impl Builtin {
         Self { lessons: Some(lessons), ..self }
     }
 
+    /// Returns the thresholds.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -60,7 +60,9 @@ pub fn policy_version(smells: &str) -> String {
 /// Snapshot to review, and the files in which a review may search.
 #[derive(Debug, Clone)]
 pub struct ReviewedSnapshot {
+    /// Run that reports the findings.
     pub run_id: RunId,
+    /// Commit whose tree is reviewed.
     pub commit: String,
     /// Filter that excludes files from a review; it also limits the files that are searched for copies.
     pub filter: FilterSettings,

@@ -44,6 +44,7 @@ pub use crate::config::CommandDialect;
 /// The access of a program to the folder it runs in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FolderAccess {
+    /// For reviews. The program may only read.
     #[default]
     Read,
     /// For fixes. Agents are told to stay in the folder and enforce it themselves. Nothing enforces it for other
@@ -58,6 +59,7 @@ pub struct Program {
     pub name: String,
     /// The program and the user's arguments. The program is a name in `PATH` or an absolute path.
     pub words: Vec<String>,
+    /// Command line and output format of the program.
     pub dialect: CommandDialect,
     /// The model, for agents only. For other programs it is part of `words`.
     pub model: Option<String>,
@@ -66,6 +68,7 @@ pub struct Program {
     /// The folder the program runs in: a throw-away checkout without [`agent_settings_paths`], which must outlive the
     /// [`Agent`].
     pub folder: PathBuf,
+    /// Access of the program to `folder`.
     pub access: FolderAccess,
     /// A byte on standard output or standard error ends the idle time.
     pub timeouts: AnswerTimeouts,

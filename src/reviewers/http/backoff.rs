@@ -18,6 +18,7 @@ pub(super) const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 pub trait BackoffClock: Send {
     /// Returns a uniformly distributed number in `0.0..1.0`.
     fn random(&mut self) -> f64;
+    /// Waits for this time.
     fn sleep(&mut self, time: Duration);
 }
 

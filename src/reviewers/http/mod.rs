@@ -47,7 +47,9 @@ pub struct Endpoint {
     /// The base URL; `None` for the provider's official one. A URL without a path gets the default path of the format
     /// (`/v1`).
     pub base_url: Option<String>,
+    /// API key; `None` for a service that needs none.
     pub key: Option<SecretString>,
+    /// Reasoning effort; `None` for the provider's default.
     pub effort: Option<Effort>,
     /// Limit for a connection, including TLS.
     pub connect_timeout: Duration,

@@ -71,6 +71,7 @@ impl FileRedactor {
         Self::new(text, &secrets)
     }
 
+    /// Returns true if the redactor knows no secret.
     pub fn is_empty(&self) -> bool {
         self.secrets.is_empty()
     }
