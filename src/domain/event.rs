@@ -12,11 +12,19 @@ use super::{
 
 word_enum!(
     /// Purpose of a turn in a conversation.
-    TurnPhase { Investigate = "investigate", Analyse = "analyse", Finish = "finish" }
+    TurnPhase {
+        /// The model finds out what the change does and touches.
+        Investigate = "investigate",
+        /// The model settles its suspicions.
+        Analyse = "analyse",
+        /// The model reports what is left, or gives second opinions.
+        Finish = "finish",
+    }
 );
 word_enum!(
     /// Result of a tool call.
     ToolOutcome {
+        /// The model received the result.
         Answered = "answered",
         /// The call was not allowed: a path outside the repository, or a secret file.
         Refused = "refused",
@@ -27,7 +35,14 @@ word_enum!(
 
 word_enum!(
     /// Second opinion on a finding.
-    Opinion { Real = "real", False = "false", Unsure = "unsure" }
+    Opinion {
+        /// The shown code confirms the problem.
+        Real = "real",
+        /// The shown code refutes the problem.
+        False = "false",
+        /// The answer has no verdict, or the verdict depends on code that was not shown.
+        Unsure = "unsure",
+    }
 );
 
 /// Size of the next request, in tokens of the model's encoding.

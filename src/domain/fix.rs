@@ -19,6 +19,7 @@ word_enum!(
         Offered = "offered",
         /// The patch is in the user's files.
         Applied = "applied",
+        /// The offer, or the fix in progress, was dropped.
         Dropped = "dropped",
         /// No patch exists; `reason` says why.
         Failed = "failed",

@@ -11,15 +11,25 @@ use super::{
 word_enum!(
     /// Status of a run. A terminal status never changes again.
     RunStatus {
+        /// Waits for a worker to start, or for the next attempt.
         Pending = "pending",
+        /// A worker reads the change from the snapshot.
         Snapshotting = "snapshotting",
+        /// The reviewer works, or the run is paused.
         Reviewing = "reviewing",
+        /// The review is over, and its findings are being settled.
         Resolving = "resolving",
+        /// The review ended by itself; with an error class it covers only a part.
         Completed = "completed",
+        /// The review failed; its findings until then are kept.
         Failed = "failed",
+        /// Ended early for a [`CancelReason`] other than `Superseded`.
         Cancelled = "cancelled",
+        /// Ended early because newer code was requested.
         Superseded = "superseded",
+        /// Never started: nothing to review, or a duplicate of an ended run.
         Skipped = "skipped",
+        /// The worker died, and the run is not resumed.
         Lost = "lost",
     }
 );
@@ -30,10 +40,13 @@ word_enum!(
 word_enum!(
     /// Allowed reasons to cancel a run. Elapsed time is not a reason.
     CancelReason {
+        /// A person stopped the run.
         UserStop = "user_stop",
+        /// Newer code was requested.
         Superseded = "superseded",
         Obsolete = "obsolete",
         DeadProcess = "dead_process",
+        /// A spending limit does not allow the next request.
         BudgetExhausted = "budget_exhausted",
         Duplicate = "duplicate",
     }
@@ -41,22 +54,33 @@ word_enum!(
 word_enum!(
     /// Class of the failure that ended a run, for a reader that must decide on the next step.
     ErrorClass {
+        /// Git failed, or the snapshot cannot be read.
         Git = "git",
+        /// The store cannot be read or written, or a record was lost.
         Store = "store",
+        /// The reviewer could not read some files.
         Reviewer = "reviewer",
+        /// The settings cannot be used, or the provider rejects the request.
         Configuration = "configuration",
+        /// The worker died, or could not be started.
         WorkerDied = "worker_died",
+        /// Failure inside revdeck that has no other class.
         Internal = "internal",
         /// The API key is missing, wrong, or lacks permission.
         Auth = "auth",
         /// The account has no credit left.
         Quota = "quota",
+        /// Too many requests or tokens within a time.
         RateLimit = "rate_limit",
+        /// The server cannot answer now.
         Overloaded = "overloaded",
+        /// The request is larger than the model accepts.
         ContextTooLong = "context_too_long",
+        /// The server cannot be reached, or the connection broke.
         Network = "network",
         /// The response does not follow the provider's protocol.
         Malformed = "malformed",
+        /// No answer within the time limit.
         Timeout = "timeout",
         /// The model refused to review.
         Refused = "refused",

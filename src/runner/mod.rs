@@ -222,7 +222,7 @@ pub enum RunnerError {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A threshold of a settings file is invalid.
+    /// A file of thresholds is no TOML, or has an unknown key or a wrong type.
     #[error("cannot use the thresholds of the built-in reviewer: {0}")]
     Limits(#[from] analyzer::limits::LimitsError),
     /// The settings, or a file that they name, cannot be used.

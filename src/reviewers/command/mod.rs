@@ -44,7 +44,7 @@ pub use crate::config::CommandDialect;
 /// The access of a program to the folder it runs in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FolderAccess {
-    /// For reviews. The program may only read.
+    /// For reviews. Agents get options that only allow reading; nothing enforces it for other programs.
     #[default]
     Read,
     /// For fixes. Agents are told to stay in the folder and enforce it themselves. Nothing enforces it for other
