@@ -97,7 +97,7 @@ pub struct ContextQuery<'a> {
     pub tree: &'a str,
     /// Commit whose history is read.
     pub history: &'a str,
-    /// Change, focus positions and text that the code must matter for.
+    /// Changed files, positions and text for which code is searched.
     pub task: RetrievalTask,
     /// Pieces that come before all else, in this order. They count toward the budget.
     pub leading_pieces: Vec<ContextPiece>,

@@ -11,13 +11,13 @@ use super::{FindingId, Kind, PatternId, RunId, Time};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum Priority {
-    /// Needs attention now.
+    /// Most urgent: needs attention now.
     P0,
     /// Second most urgent.
     P1,
     /// Third most urgent.
     P2,
-    /// Can wait until there is time.
+    /// Least urgent: can wait until there is time.
     P3,
 }
 

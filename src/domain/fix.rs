@@ -45,7 +45,7 @@ impl FixStatus {
 pub struct UnfixedFinding {
     /// One of [`Fix::findings`].
     pub finding_id: FindingId,
-    /// Reason for a person, on one line.
+    /// Reason for a person.
     pub reason: String,
 }
 

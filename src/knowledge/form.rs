@@ -57,7 +57,7 @@ pub enum FormError {
     /// A token is empty, or contains white space or a control character.
     #[error("tokens are separated by one space")]
     Spacing,
-    /// This token is a placeholder whose number is 1, begins with 0, or does not fit into 16 bits.
+    /// This token is a placeholder whose suffix is not a number from 2 to 65,535 in plain digits.
     #[error("{0:?} is a placeholder without a number that it could have")]
     Number(String),
 }
