@@ -5,7 +5,7 @@
 //! - A setting is one field in `settings.rs`, and its default and explanation in `assets/config.toml`.
 
 mod clock;
-pub mod embedded;
+pub(crate) mod embedded;
 mod error;
 mod keys;
 mod layers;

@@ -4,7 +4,7 @@
 //! - Every record that revdeck writes to disk is defined here, with the field names that readers of the files rely
 //!   on.
 
-pub mod anchors;
+pub(crate) mod anchors;
 mod chat;
 mod context_record;
 mod coverage;
@@ -16,7 +16,7 @@ mod ids;
 mod kind;
 mod ledger_delivery;
 mod model;
-pub mod patch;
+pub(crate) mod patch;
 mod reported_problem;
 mod review_unit;
 mod run;

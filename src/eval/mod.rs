@@ -3,8 +3,8 @@
 //!
 //! Nothing here runs in a review: the cargo feature `eval` compiles this room, and what users install has none of it.
 
-pub mod knowledge;
-pub mod replay;
-pub mod retrieval;
-pub mod single_signals;
-pub mod weight_fit;
+pub(crate) mod knowledge;
+pub(crate) mod replay;
+pub(crate) mod retrieval;
+pub(crate) mod single_signals;
+pub(crate) mod weight_fit;

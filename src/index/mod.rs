@@ -6,7 +6,7 @@
 //! - Readers never wait for a refresh.
 //! - A damaged or outdated index file is never fatal: it is rebuilt.
 
-pub mod chunk;
+pub(crate) mod chunk;
 pub(crate) mod codec;
 pub(crate) mod disk;
 pub(crate) mod fact_store;

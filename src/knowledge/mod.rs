@@ -16,25 +16,25 @@
 //! - `eval::knowledge` (cargo feature `eval`) measures how well patterns point at buggy lines.
 
 pub mod abstraction;
-pub mod builtin_patterns;
-pub mod cache;
+pub(crate) mod builtin_patterns;
+pub(crate) mod cache;
 mod clustering;
-pub mod descriptions;
-pub mod error;
-pub mod event_log;
-pub mod exchange;
+pub(crate) mod descriptions;
+pub(crate) mod error;
+pub(crate) mod event_log;
+pub(crate) mod exchange;
 pub mod form;
 pub mod history_mining;
-pub mod kind_tallies;
+pub(crate) mod kind_tallies;
 mod knowledge_file;
 pub mod matcher;
 pub mod pattern;
 #[cfg(test)]
 pub(crate) mod privacy;
-pub mod privacy_gate;
-pub mod prompt_hints;
-pub mod rank;
-pub mod stdlib_names;
+pub(crate) mod privacy_gate;
+pub(crate) mod prompt_hints;
+pub(crate) mod rank;
+pub(crate) mod stdlib_names;
 #[cfg(test)]
 mod test_support;
-pub mod totals;
+pub(crate) mod totals;

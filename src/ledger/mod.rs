@@ -6,7 +6,7 @@
 //! - The text is always well-formed XML, one element per line. An element is included completely or not at all.
 //! - There are no diffs, no bodies and no history. Text from code and models is data: escaped, on one line.
 
-pub mod metrics;
+pub(crate) mod metrics;
 
 use std::borrow::Cow;
 

@@ -30,7 +30,7 @@
 //!    reports only problems that a change adds, so its silence is not enough: it is asked if the problem still exists.
 //! 5. [`is_late`], [`may_mute`]: is a report suppressed? Dismissed reports are, wherever their code is the same.
 
-pub mod anchor;
+pub(crate) mod anchor;
 mod auto_review;
 pub mod carry;
 mod decide;

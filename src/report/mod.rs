@@ -4,13 +4,13 @@
 //! - Text from code, file names and models is made harmless here: for terminals in [`text`], for Markdown
 //!   renderers in [`markdown`], by the encoder in [`json`].
 
-pub mod figures;
+pub(crate) mod figures;
 mod finding_history;
-pub mod json;
-pub mod markdown;
-pub mod stats;
+pub(crate) mod json;
+pub(crate) mod markdown;
+pub(crate) mod stats;
 mod table;
-pub mod text;
+pub(crate) mod text;
 mod text_style;
 
 pub use finding_history::{FindingHistory, FindingLocation};

@@ -61,7 +61,7 @@
 mod conclude;
 mod control;
 mod finding_lifecycle;
-pub mod fixer;
+pub(crate) mod fixer;
 mod hunk_keys;
 mod indexing;
 mod known_runs;

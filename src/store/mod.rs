@@ -61,7 +61,7 @@ mod run_record;
 mod spending;
 mod tables;
 mod tail;
-pub mod triage;
+pub(crate) mod triage;
 mod view;
 mod watcher_state;
 

@@ -11,21 +11,21 @@
 //! document order, so that every reader of the tree is a loop. [`facts::FileFacts`] holds what later steps ask for most:
 //! functions, classes, test code.
 
-pub mod conventions;
-pub mod copy_rules;
-pub mod declarations;
-pub mod definition;
-pub mod facts;
+pub(crate) mod conventions;
+pub(crate) mod copy_rules;
+pub(crate) mod declarations;
+pub(crate) mod definition;
+pub(crate) mod facts;
 mod field_rules;
 pub mod language;
-pub mod metrics;
-pub mod node_kinds;
-pub mod node_roles;
-pub mod occurrences;
-pub mod parse_log;
-pub mod role_map;
+pub(crate) mod metrics;
+pub(crate) mod node_kinds;
+pub(crate) mod node_roles;
+pub(crate) mod occurrences;
+pub(crate) mod parse_log;
+pub(crate) mod role_map;
 pub mod source;
-pub mod syntax_check;
+pub(crate) mod syntax_check;
 
 use thiserror::Error;
 

@@ -11,7 +11,7 @@
 
 mod activity;
 pub mod app;
-pub mod doc;
+pub(crate) mod doc;
 mod draw;
 mod editor;
 mod effects;
@@ -24,15 +24,15 @@ mod layout;
 mod line_edit;
 mod markdown;
 pub mod message;
-pub mod page_data;
+pub(crate) mod page_data;
 mod page_loader;
 mod pages;
 mod screen;
 mod terminal;
 pub mod theme;
-pub mod turns;
+pub(crate) mod turns;
 mod update;
-pub mod views;
+pub(crate) mod views;
 
 #[cfg(test)]
 mod tests;

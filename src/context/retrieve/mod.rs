@@ -8,20 +8,20 @@
 //! - The ranking is pure: no clock, no randomness. The same files, history and task give the same ranking.
 //! - No figure and no score is ever NaN.
 
-pub mod document;
-pub mod factors;
+pub(crate) mod document;
+pub(crate) mod factors;
 mod files;
-pub mod history;
+pub(crate) mod history;
 mod imports;
-pub mod masked_text;
+pub(crate) mod masked_text;
 mod passages;
-pub mod paths;
+pub(crate) mod paths;
 pub mod task;
 #[cfg(test)]
 mod tests;
-pub mod unified_diff;
-pub mod weights;
-pub mod words;
+pub(crate) mod unified_diff;
+pub(crate) mod weights;
+pub(crate) mod words;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

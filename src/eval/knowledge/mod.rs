@@ -20,7 +20,7 @@
 //! - A later case is skipped if its file before or after the fix, or its pair of lines, is in the earlier part.
 //! - Equal sources give equal results.
 
-pub mod cases;
+pub(crate) mod cases;
 mod file_features;
 mod ngram;
 #[cfg(test)]

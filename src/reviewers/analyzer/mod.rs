@@ -6,7 +6,7 @@
 mod change;
 mod findings;
 mod folder;
-pub mod learned_rules;
+pub(crate) mod learned_rules;
 pub mod limits;
 pub mod reviewer;
 pub mod smells;

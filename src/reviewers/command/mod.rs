@@ -16,14 +16,14 @@
 mod arguments;
 mod dialect;
 mod error_text;
-pub mod invoke;
+pub(crate) mod invoke;
 mod lines;
 mod output_parser;
 #[cfg(unix)]
 mod process;
 mod prompt;
 #[cfg(unix)]
-pub mod supervisor;
+pub(crate) mod supervisor;
 mod transcript;
 
 #[cfg(unix)]

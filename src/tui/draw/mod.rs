@@ -6,7 +6,7 @@ mod detail;
 mod files;
 mod findings;
 mod frame;
-pub mod painter;
+pub(crate) mod painter;
 mod runs;
 
 use ratatui::buffer::Buffer;

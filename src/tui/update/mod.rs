@@ -3,7 +3,7 @@
 //!
 //! - A decision about a finding is shown only after the message that it is stored.
 
-pub mod data;
+pub(crate) mod data;
 mod folds;
 pub use folds::selected_fold as chosen_fold;
 mod keys;

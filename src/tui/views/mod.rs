@@ -9,13 +9,13 @@
 //! 3. below in this file: its line in [`open_for_action`], and, if it loads data, its variants of [`ViewRequest`] and
 //!    [`ViewReply`] and its thread in [`ViewWorkers`].
 
-pub mod confirm;
-pub mod fix;
-pub mod help;
-pub mod knowledge;
-pub mod menu;
-pub mod prompt;
-pub mod stats;
+pub(crate) mod confirm;
+pub(crate) mod fix;
+pub(crate) mod help;
+pub(crate) mod knowledge;
+pub(crate) mod menu;
+pub(crate) mod prompt;
+pub(crate) mod stats;
 mod window;
 
 use std::any::Any;

@@ -3,22 +3,22 @@
 //! To add a smell: its file, its module and its row in `smells!` here, its row in `domain/kind.rs` and its table in
 //! `assets/smells.toml`. A test then names the texts for people and models that do not describe it yet.
 
-pub mod complex_functions;
-pub mod dead_code;
+pub(crate) mod complex_functions;
+pub(crate) mod dead_code;
 mod definition;
-pub mod duplicate_code;
-pub mod global_variables;
-pub mod god_class;
-pub mod hardcoded_configuration;
-pub mod long_method;
-pub mod magic_numbers;
-pub mod missing_error_handling;
-pub mod mutable_shared_state;
+pub(crate) mod duplicate_code;
+pub(crate) mod global_variables;
+pub(crate) mod god_class;
+pub(crate) mod hardcoded_configuration;
+pub(crate) mod long_method;
+pub(crate) mod magic_numbers;
+pub(crate) mod missing_error_handling;
+pub(crate) mod mutable_shared_state;
 mod smell;
 mod syntax;
 #[cfg(test)]
 mod test_support;
-pub mod tight_coupling;
+pub(crate) mod tight_coupling;
 
 use serde::Deserialize;
 

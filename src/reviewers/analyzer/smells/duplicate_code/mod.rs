@@ -7,12 +7,12 @@
 //! - Imports, tables of literals and lists of accessors are not copies.
 //! - Each place has one finding, on the later side.
 
-pub mod index;
+pub(crate) mod index;
 mod indexed_line_ranges;
 mod language_family;
 mod lexer;
 mod matching;
-pub mod search;
+pub(crate) mod search;
 
 use std::collections::BTreeMap;
 
