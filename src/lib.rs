@@ -79,6 +79,8 @@
 //!   the snapshot before it is shown.
 //! - Text from code, file names and models is data: [`domain::text`] makes it harmless before a terminal sees it.
 
+#![warn(missing_docs)]
+
 // Tests, benches and examples share helpers that name this crate `revdeck`.
 #[cfg(test)]
 extern crate self as revdeck;
@@ -92,10 +94,10 @@ pub mod eval;
 pub mod git;
 pub mod index;
 pub mod knowledge;
-pub mod ledger;
+mod ledger;
 pub mod masking;
 pub mod policy;
-pub mod report;
+mod report;
 pub mod review;
 pub mod reviewers;
 pub mod runner;

@@ -20,23 +20,22 @@ mod strictness;
 #[cfg(test)]
 mod tests;
 
-pub use clock::ClockAndIds;
-pub use error::{ConfigError, SettingLocation};
-pub use keys::{SettingKey, SettingType, SettingValue, Trust};
+pub(crate) use clock::ClockAndIds;
+pub(crate) use error::{ConfigError, SettingLocation};
+pub(crate) use keys::{SettingKey, SettingType, SettingValue, Trust};
 pub use layers::{
     EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RequiredAssets, SettingOrigin, SettingsSources,
     load_settings,
 };
-pub use models::{LongPromptPrice, ModelCatalog, ModelFacts, ModelMatch, ModelPrice, ToolUse};
-pub use money::Dollars;
+pub(crate) use models::{ModelCatalog, ModelFacts, ModelMatch, ToolUse};
+pub(crate) use money::Dollars;
 pub use paths::Paths;
-pub use prompts::{Prompt, PromptName, Prompts};
-pub use reviewers::{ApiKeySource, CommandDialect, ModelService, ReviewerKind, ReviewerSettings, ServiceAccess};
-pub use settings::{
-    BudgetSettings, ColorChoice, ContextSettings, EmbeddingSettings, KEYS, LearningSettings, PolicySettings,
-    ResolveSettings, RetentionSettings, Settings, WatchSettings, WindowSettings,
-};
-pub use settings_file::{AllowedKeys, overlay_user_file};
+pub use prompts::PromptName;
+pub(crate) use prompts::{Prompt, Prompts};
+pub use reviewers::CommandDialect;
+pub(crate) use reviewers::{ApiKeySource, ModelService, ReviewerKind, ReviewerSettings, ServiceAccess};
+pub(crate) use settings::{BudgetSettings, ColorChoice, ContextSettings, EmbeddingSettings, KEYS, LearningSettings, PolicySettings, ResolveSettings, RetentionSettings, Settings, WatchSettings, WindowSettings};
+pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
 
 /// Loads the user's theme with this name merged over `base` (an embedded theme, or an empty text), as TOML. Returns
 /// `None` if the user has no such theme.

@@ -18,9 +18,9 @@ mod dialect;
 mod kind;
 mod table;
 
-pub use dialect::CommandDialect;
-pub use kind::{EMBEDDING_WORDS, ModelService, ReviewerKind, ServiceAccess};
-pub use table::{ReviewerTable, check_fallbacks, parse_reviewer};
+pub(crate) use dialect::CommandDialect;
+pub(crate) use kind::{EMBEDDING_WORDS, ModelService, ReviewerKind, ServiceAccess};
+pub(crate) use table::{ReviewerTable, check_fallbacks, parse_reviewer};
 
 /// Source of the API key for a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

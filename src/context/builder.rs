@@ -30,8 +30,8 @@ use std::path::Path;
 use ignore::gitignore::Gitignore;
 use thiserror::Error;
 
-pub use self::code_pieces::{build_code_pieces, is_likely, standalone_piece};
-pub use self::select_step::TASK_BUDGET_DIVISOR;
+pub(crate) use self::code_pieces::{build_code_pieces, is_likely, standalone_piece};
+pub(crate) use self::select_step::TASK_BUDGET_DIVISOR;
 #[cfg(doc)]
 use self::{query_step::SearchSpace, rank_step::RankedCode, select_step::Selection};
 use super::document_store::DocumentStore;

@@ -40,5 +40,4 @@ pub mod tools;
 mod units;
 mod utility;
 
-pub use crate::masking::secret_files::is_secret_file;
-pub use text::{escape_unsafe, fence_text};
+pub(crate) use text::escape_unsafe;

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use crate::domain::LineRange;
 use crate::index::codec::{PackedReader, PackedWriter};
 
-pub use reports::CoverageReports;
+pub(crate) use reports::CoverageReports;
 
 /// Prefix of a path that continues from an unknown folder. No other path of a report begins with it.
 const UNKNOWN_FOLDER: &str = "./";

@@ -55,17 +55,18 @@ mod worktree;
 mod worktree_capture;
 
 pub use checkout::TemporaryCheckout;
-pub use collect_changes::{CheckoutBaseline, CollectError, CollectLimits, CollectedChanges};
+pub(crate) use collect_changes::{CollectError, CollectLimits};
 pub use error::GitError;
-pub use filter::{ContentTraits, ReviewFilter};
-pub use fingerprint::{GitState, WorktreeFingerprint};
-pub use history::{
-    CommitAncestor, CommitChanges, CommitFileChange, CommitFileChangeKind, CommitHunk, ModifiedFileBlobs,
+pub use filter::ReviewFilter;
+pub(crate) use filter::ContentTraits;
+pub(crate) use fingerprint::{GitState, WorktreeFingerprint};
+pub(crate) use history::{
+    CommitAncestor, CommitFileChange, CommitFileChangeKind, ModifiedFileBlobs,
 };
-pub use patch::{FileEdit, PatchText};
+pub(crate) use patch::FileEdit;
 pub use snapshot_diff::AlteredFile;
-pub use watched_folders::{WatchExclusions, WatchedFolders};
-pub use worktree::{FilePermissions, Worktree, WorktreeFile};
+pub(crate) use watched_folders::{WatchExclusions, WatchedFolders};
+pub(crate) use worktree::{FilePermissions, Worktree, WorktreeFile};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -30,11 +30,10 @@ use crate::domain::OmittedFile;
 use crate::git::{GitError, Repo};
 use crate::index::chunk::FileSyntax;
 
-pub use fingerprints::FingerprintIndex;
 use postings::PostingRole;
 use segment::{FileRecord, NO_NUMBER, Segment};
 use view::IndexView;
-pub use words::split_words;
+pub(crate) use words::split_words;
 
 /// Number of a file in the [`Index`] that returned it; not valid for another index. Files are numbered by path, from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

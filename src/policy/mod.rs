@@ -41,22 +41,23 @@ mod run_authority;
 pub mod supersede;
 mod suppression;
 
-pub use auto_review::{
+pub(crate) use auto_review::{
     AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, MIN_SETTLE_MS, NoReviewReason,
     RetryAt, decide_auto_review,
 };
 pub use decide::{
-    CancelRequest, Decision, KnownRun, LaunchRequest, MAX_ATTEMPTS, Requester, Resumable, ReviewAction, ReviewExtent,
-    decide, find_replaced_runs,
+    CancelRequest, KnownRun, LaunchRequest, Requester, Resumable, ReviewExtent, decide, find_replaced_runs,
 };
-pub use finding_match::{MatchCandidate, is_edited_anchor, match_earlier_findings};
-pub use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, SnapshotState, derive_freshness};
-pub use lifecycle::{
-    ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, Resolution, ReviewObservation, SilentRun,
+pub(crate) use decide::{Decision, MAX_ATTEMPTS, ReviewAction};
+pub(crate) use finding_match::{MatchCandidate, is_edited_anchor, match_earlier_findings};
+pub use freshness::Liveness;
+pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, SnapshotState, derive_freshness};
+pub(crate) use lifecycle::{
+    ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun,
     confirms_fix, find_resolution, may_set, needs_reason, next_status,
 };
-pub use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};
-pub use suppression::{
-    MIN_DISMISSALS_TO_OFFER_MUTE, MuteOffer, NeverMutedKind, PriorCoverage, ReviewerProfile, is_late, list_mute_offers,
+pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};
+pub(crate) use suppression::{
+    MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers,
     may_mute,
 };

@@ -13,6 +13,6 @@ mod table;
 pub(crate) mod text;
 mod text_style;
 
-pub use finding_history::{FindingHistory, FindingLocation};
-pub use table::TextTable;
-pub use text_style::{TextOptions, TextStyle};
+pub(crate) use finding_history::{FindingHistory, FindingLocation};
+pub(crate) use table::TextTable;
+pub(crate) use text_style::{TextOptions, TextStyle};

@@ -75,31 +75,31 @@ mod services;
 mod watcher;
 mod worker;
 
-pub use conclude::RunCloser;
-pub use control::RunControl;
-pub use control::cancel::MAX_CANCEL_WAIT;
-pub use finding_lifecycle::FindingLifecycle;
-pub use fixer::{FixError, FixRequest, Fixer};
-pub use indexing::Indexer;
-pub use launcher::Launcher;
-pub use launcher::commit_hook::{CommitHookOutcome, log_failure, start_commit_review};
-pub use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
-pub use learning::Learning;
-pub use learning::learn::{LearnError, LearningReport};
-pub use process::limit_memory;
-pub use prompt::PromptBuilder;
-pub use prompt::code_context::ContextTaskInput;
-pub use recovery::Recovery;
-pub use recovery::reconcile::ReconcileReport;
-pub use recovery::retention::{RetentionLimits, RetentionReport};
-pub use reviewer_access::ReviewerAccess;
-pub use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
-pub use services::{BUILTIN_REVIEWER, Services};
+pub(crate) use conclude::RunCloser;
+pub(crate) use control::RunControl;
+pub(crate) use control::cancel::MAX_CANCEL_WAIT;
+pub(crate) use finding_lifecycle::FindingLifecycle;
+pub(crate) use fixer::{FixError, FixRequest, Fixer};
+pub(crate) use indexing::Indexer;
+pub(crate) use launcher::Launcher;
+pub(crate) use launcher::commit_hook::{CommitHookOutcome, log_failure, start_commit_review};
+pub(crate) use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
+pub(crate) use learning::Learning;
+pub(crate) use learning::learn::{LearnError, LearningReport};
+pub(crate) use process::limit_memory;
+pub(crate) use prompt::PromptBuilder;
+pub(crate) use prompt::code_context::ContextTaskInput;
+pub(crate) use recovery::Recovery;
+pub(crate) use recovery::reconcile::ReconcileReport;
+pub(crate) use recovery::retention::{RetentionLimits, RetentionReport};
+pub(crate) use reviewer_access::ReviewerAccess;
+pub(crate) use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
+pub(crate) use services::{BUILTIN_REVIEWER, Services};
 pub use watcher::{
     RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, WatchStopper, Watcher,
     WorktreeOpener, parse_snooze,
 };
-pub use worker::Worker;
+pub(crate) use worker::Worker;
 
 use crate::config::Paths;
 use crate::domain::{RunId, RunRecord, RunStatus, SCHEMA_VERSION, Scope, Source};

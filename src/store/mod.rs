@@ -67,16 +67,20 @@ mod watcher_state;
 
 pub use check::{StoreCheckReport, StoreProblem};
 pub use error::StoreError;
-pub use heartbeat::{Heartbeat, HeartbeatState, HeartbeatWriter};
-pub use journal::{JournalFollower, JournalWriter};
+pub use heartbeat::{HeartbeatState, HeartbeatWriter};
+pub use heartbeat::Heartbeat;
+pub use journal::JournalWriter;
+pub use journal::JournalFollower;
 pub use latest_dispositions::LatestDispositions;
 pub use pending_lessons::PendingLessons;
 pub use prune::PruneReport;
 pub use recovery_notices::{Leftover, RecoveryNotice};
-pub use spending::{PaidAnswer, SpendingLog, SpendingTotal};
+pub use spending::PaidAnswer;
+pub use spending::{SpendingLog, SpendingTotal};
 pub use tail::{StoreChange, StoreTail, TailStopper};
 pub use view::{FindingRow, RunRow, StoreView, StoreViewBuilder};
-pub use watcher_state::{WatcherInfo, WatcherStatus};
+pub use watcher_state::WatcherStatus;
+pub use watcher_state::WatcherInfo;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};

@@ -19,7 +19,7 @@ use std::sync::OnceLock;
 use counter::Counter;
 use pretokenizer::SplitRules;
 
-pub use self::count_cache::TokenCountCache;
+pub(crate) use self::count_cache::TokenCountCache;
 pub use crate::domain::Encoding;
 
 /// Returns the counter of an encoding; an approximate encoding uses `o200k_base`. Builds the counter on first use.

@@ -46,8 +46,8 @@ use crossterm::clipboard::CopyToClipboard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
 pub use draw::draw;
-pub use page_data::LedgerText;
-pub use page_loader::LedgerSource;
+pub(crate) use page_data::LedgerText;
+pub(crate) use page_loader::LedgerSource;
 pub use screen::Screen;
 pub use update::update;
 

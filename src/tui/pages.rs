@@ -15,7 +15,7 @@ use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, Highlig
 use super::theme::Role;
 use super::views::fix;
 
-pub use crate::report::figures::{format_brief, format_dollars, format_thousands};
+pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
 use crate::domain::{Actor, FindingStatus, Priority, ReportedProblem, TriageAction, text};
 

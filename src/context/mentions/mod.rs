@@ -10,7 +10,7 @@ mod pieces;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-pub use pieces::{MentionQuery, mark_files};
+pub(crate) use pieces::{MentionQuery, mark_files};
 
 use super::retrieve::SourceFile;
 use super::retrieve::paths::folder;

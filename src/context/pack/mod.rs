@@ -25,7 +25,7 @@ use crate::domain::{LineRange, Time, word_enum};
 use crate::index::chunk::Declaration;
 
 use sections::SelectedPieces;
-pub use shared_text::SharedText;
+pub(crate) use shared_text::SharedText;
 
 word_enum!(
     /// Kind of a section.

@@ -22,11 +22,12 @@ mod tree_diff;
 mod vocabulary;
 
 pub use edits::extract_edits;
-pub use form_writer::digest_form;
-pub use line_forms::LineForms;
+pub(crate) use form_writer::digest_form;
+pub(crate) use line_forms::LineForms;
 #[cfg(feature = "eval")]
-pub use sites::CodeSiteKind;
-pub use sites::{CodeSite, visit_sites};
+pub(crate) use sites::CodeSiteKind;
+pub use sites::visit_sites;
+pub(crate) use sites::CodeSite;
 
 use super::form::{Form, FormToken};
 use super::pattern::EditKind;

@@ -19,7 +19,7 @@
 
 mod language_update;
 
-pub use language_update::{LearningSummary, MergeSummary, PatternObservation, PatternOutcome, PatternOutcomeKind};
+pub(crate) use language_update::{LearningSummary, MergeSummary, PatternObservation, PatternOutcome, PatternOutcomeKind};
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

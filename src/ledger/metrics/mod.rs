@@ -9,8 +9,8 @@
 mod precision;
 mod series;
 
-pub use precision::Precision;
-pub use series::{MetricsSeries, SeriesPoint, Step};
+pub(crate) use precision::Precision;
+pub(crate) use series::{MetricsSeries, SeriesPoint, Step};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -8,9 +8,9 @@ mod line_hashes;
 mod line_mapping;
 mod moved_code;
 
-pub use line_hashes::HashedLines;
-pub use line_mapping::{AnchorEdit, MappedLines, map_lines};
-pub use moved_code::{AddedLines, MovedCode};
+pub(crate) use line_hashes::HashedLines;
+pub(crate) use line_mapping::{AnchorEdit, MappedLines, map_lines};
+pub(crate) use moved_code::{AddedLines, MovedCode};
 
 use crate::domain::LineRange;
 

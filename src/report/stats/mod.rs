@@ -6,8 +6,8 @@
 mod json;
 mod text;
 
-pub use json::encode_stats;
-pub use text::{MIN_TELLING_DECISIONS, describe_span, render_stats};
+pub(crate) use json::encode_stats;
+pub(crate) use text::{MIN_TELLING_DECISIONS, describe_span, render_stats};
 
 use std::collections::HashSet;
 

@@ -16,12 +16,10 @@ mod tests;
 mod window;
 mod window_summary;
 
-pub use engine::{
-    AnswerProblem, ConversationEffect, ConversationEngine, ConversationEvent, ConversationPrompt,
-    ConversationToolResult, ReviewTask,
-};
+pub use engine::{ConversationEffect, ConversationEngine, ConversationEvent, ConversationPrompt, ConversationToolResult, ReviewTask};
+pub(crate) use engine::AnswerProblem;
 pub use limits::{ConversationLimits, RemainingBudget};
-pub use resume_log::ResumeLog;
+pub(crate) use resume_log::ResumeLog;
 
 /// Counts the tokens of a text in the model's encoding.
 pub type PromptTokenCounter = Box<dyn Fn(&str) -> u64>;

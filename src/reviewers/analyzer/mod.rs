@@ -13,11 +13,10 @@ pub mod smells;
 
 pub use crate::syntax::syntax_check::has_no_new_syntax_errors;
 pub use findings::to_findings;
-pub use folder::{FolderError, FolderReport};
-pub use smells::duplicate_code::search::{FINGERPRINT_VERSION, FingerprintSource, file_fingerprints};
-pub use smells::hardcoded_configuration::{
-    FileRedactor, ValueQuoting, find_key_shapes, find_named_secrets, needs_parsing, redact,
-};
+pub use folder::FolderReport;
+pub(crate) use smells::duplicate_code::search::{FINGERPRINT_VERSION, FingerprintSource, file_fingerprints};
+pub use smells::hardcoded_configuration::FileRedactor;
+pub(crate) use smells::hardcoded_configuration::{ValueQuoting, find_key_shapes, find_named_secrets, needs_parsing};
 
 use std::fmt;
 use std::sync::Arc;

@@ -30,13 +30,14 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 pub use api_key::read_key;
-pub use backoff::{BackoffClock, SystemBackoffClock};
+pub use backoff::BackoffClock;
+pub(crate) use backoff::SystemBackoffClock;
 pub use client::HttpChat;
-pub use embeddings::Embedder;
+pub(crate) use embeddings::Embedder;
 
 use super::chat::{AnswerTimeouts, ChatError};
 use crate::config::ReviewerKind;
-pub use crate::domain::Effort;
+pub(crate) use crate::domain::Effort;
 
 /// A model and its address.
 #[derive(Debug, Clone)]

@@ -24,7 +24,7 @@ mod follow_up;
 mod model_fixer;
 mod request_fix;
 
-pub use error::FixError;
+pub(crate) use error::FixError;
 
 use crate::domain::{FindingId, Source};
 use crate::runner::Services;

@@ -18,8 +18,8 @@ mod queue;
 mod snooze;
 mod worktree_state;
 
-pub use control::{StopOutcome, WatchState};
-pub use snooze::parse_snooze;
+pub(crate) use control::{StopOutcome, WatchState};
+pub(crate) use snooze::parse_snooze;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -13,8 +13,8 @@ use ratatui::buffer::Buffer;
 
 use super::app::{App, Pane};
 use super::layout::ScreenLayout;
-pub use detail::draw_line;
-pub use frame::selection_style;
+pub(crate) use detail::draw_line;
+pub(crate) use frame::selection_style;
 use painter::Painter;
 
 /// Draws the whole screen.

@@ -5,11 +5,11 @@
 
 pub(crate) mod data;
 mod folds;
-pub use folds::selected_fold as chosen_fold;
+pub(crate) use folds::selected_fold as chosen_fold;
 mod keys;
-pub use keys::{commit_mark_range, find_row, focus_pane, go_to_row, pausable_run, request_review, search_next};
+pub(crate) use keys::{commit_mark_range, find_row, focus_pane, go_to_row, pausable_run, request_review, search_next};
 mod triage;
-pub use triage::dismiss;
+pub(crate) use triage::dismiss;
 
 use super::app::{App, FirstReview, NoticeLevel, Pane};
 use super::doc::{Doc, FollowMode};

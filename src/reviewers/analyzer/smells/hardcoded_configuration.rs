@@ -15,7 +15,7 @@ mod tests;
 use serde::Deserialize;
 
 use self::addresses::Address;
-pub use self::plain_text::{ValueQuoting, find_named_secrets, needs_parsing};
+pub(crate) use self::plain_text::{ValueQuoting, find_named_secrets, needs_parsing};
 pub use self::redaction::FileRedactor;
 use self::secrets::Secret;
 use super::syntax::{SmellFieldIds, capitalize, compact, is_word_byte, last_identifier};

@@ -8,9 +8,9 @@ mod draw;
 mod keys;
 mod page;
 mod worker;
-pub use worker::start_worker;
+pub(crate) use worker::start_worker;
 #[cfg(test)]
-pub use worker::{CacheWatcher, KnowledgeWorker};
+pub(crate) use worker::{CacheWatcher, KnowledgeWorker};
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! Comments, imports and text outside of `<?php` give no tokens. The lexer may misread a rare construct (a regular
 //! expression after a `)`, a heredoc inside a call), but then it misreads both sides of a copy alike.
 
-pub use super::language_family::LanguageFamily;
+pub(crate) use super::language_family::LanguageFamily;
 use super::language_family::{KeywordHashes, LexicalRules, hash_text};
 use crate::syntax::copy_rules::ImportEnd;
 use crate::syntax::language::Language;
