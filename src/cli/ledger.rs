@@ -14,7 +14,7 @@ use crate::domain::{LedgerDelivery, RunRecord, Time, TokenCountPrecision};
 use crate::ledger::{
     Ledger, LedgerClock, LedgerFinding, LedgerRun, LedgerView, MAX_LEDGER_TOKENS, SurfacedState, project_ledger,
 };
-use crate::policy::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, SnapshotState, derive_freshness};
+use crate::policy::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, derive_freshness};
 use crate::report::json;
 use crate::store::StoreView;
 use crate::tokens::{self, Encoding};
@@ -222,7 +222,6 @@ fn compute_freshness(
         epoch: run.subject.epoch,
         diff_fingerprint: &run.subject.diff_fingerprint,
         superseded_by: &superseded_by,
-        snapshot: SnapshotState::NotAsked,
     };
     // On another branch the same scope means other code.
     let fingerprint = fingerprint.filter(|_| run.subject.branch == place.branch);

@@ -337,11 +337,6 @@ impl ModelCatalog {
         fitting.max_by_key(|name| name.len()).map(String::as_str)
     }
 
-    /// Returns the facts of a model by its id, wherever it is served.
-    pub fn facts_for_id(&self, id: &str) -> ModelFacts {
-        self.resolve_facts(id, "other").0
-    }
-
     /// Returns the facts, completed by the guess with the name `guess`, and the seller of the price.
     fn resolve_facts(&self, id: &str, guess: &str) -> (ModelFacts, Option<&ModelSeller>) {
         let name = self.find_name(id);

@@ -18,7 +18,7 @@ crate::domain::word_enum!(
         Inactive = "inactive",
         /// A newer run of the same scope replaces it.
         Superseded = "superseded",
-        /// The scope now shows other code, or the snapshot is gone.
+        /// The scope now shows other code.
         Obsolete = "obsolete",
         /// The worker died.
         Lost = "lost",
@@ -53,16 +53,6 @@ pub enum Liveness {
     Unknown,
 }
 
-/// State of a run's snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SnapshotState {
-    Present,
-    /// The objects are gone from the repository.
-    Gone,
-    /// Not checked.
-    NotAsked,
-}
-
 /// Run whose freshness is derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FreshnessSubject<'a> {
@@ -75,7 +65,6 @@ pub struct FreshnessSubject<'a> {
     pub diff_fingerprint: &'a str,
     /// Id of the run that replaces it. Empty if there is none.
     pub superseded_by: &'a str,
-    pub snapshot: SnapshotState,
 }
 
 /// Code in the run's worktree as it is now.
@@ -88,17 +77,13 @@ pub struct CurrentCode<'a> {
     pub fingerprint: Option<&'a str>,
 }
 
-/// Derives how a run relates to the code as it is now. Checked first are reasons that end its claim (superseded, lost,
-/// snapshot gone), then the current content of its scope. The worker's activity counts only if the run is not obsolete.
+/// Derives how a run relates to the code as it is now. Checked first are reasons that end its claim (superseded, lost), then the current content of its scope. The worker's activity counts only if the run is not obsolete.
 pub fn derive_freshness(target: &FreshnessSubject<'_>, liveness: Liveness, now: &CurrentCode<'_>) -> Freshness {
     if target.status == RunStatus::Superseded || !target.superseded_by.is_empty() {
         return Freshness::Superseded;
     }
     if target.status == RunStatus::Lost || liveness == Liveness::Dead {
         return Freshness::Lost;
-    }
-    if target.snapshot == SnapshotState::Gone {
-        return Freshness::Obsolete;
     }
     match compare_code(target, now) {
         Freshness::Obsolete => Freshness::Obsolete,
@@ -147,7 +132,6 @@ mod tests {
         epoch: 4,
         diff_fingerprint: "diff",
         superseded_by: "",
-        snapshot: SnapshotState::NotAsked,
     };
     const NOW: CurrentCode<'static> = CurrentCode { epoch: 4, branch: "main", head_commit: "h1", fingerprint: None };
     const WORKING: FreshnessSubject<'static> = FreshnessSubject { status: RunStatus::Reviewing, ..TARGET };
@@ -183,8 +167,6 @@ mod tests {
     #[case::superseded_while_working(FreshnessSubject { superseded_by: "ar_x", ..WORKING }, Liveness::Working(Activity::Recent), NOW, Superseded)]
     #[case::lost(FreshnessSubject { status: RunStatus::Lost, ..TARGET }, Liveness::Ended, NOW, Lost)]
     #[case::dead(WORKING, Liveness::Dead, NOW, Lost)]
-    #[case::snapshot_gone(FreshnessSubject { snapshot: SnapshotState::Gone, ..TARGET }, Liveness::Ended, NOW, Obsolete)]
-    #[case::snapshot_there(FreshnessSubject { snapshot: SnapshotState::Present, ..TARGET }, Liveness::Ended, NOW, Current)]
     #[case::waiting(FreshnessSubject { status: RunStatus::Pending, ..TARGET }, Liveness::Waiting, NOW, Current)]
     #[case::busy(WORKING, Liveness::Working(Activity::Recent), NOW, Current)]
     #[case::long_step(WORKING, Liveness::Working(Activity::Quiet), NOW, LongRunning)]

@@ -51,7 +51,7 @@ pub use decide::{
 pub(crate) use decide::{Decision, MAX_ATTEMPTS, ReviewAction};
 pub(crate) use finding_match::{MatchCandidate, is_edited_anchor, match_earlier_findings};
 pub use freshness::Liveness;
-pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, SnapshotState, derive_freshness};
+pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, derive_freshness};
 pub(crate) use lifecycle::{
     ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun,
     confirms_fix, find_resolution, may_set, needs_reason, next_status,

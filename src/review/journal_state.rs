@@ -159,10 +159,6 @@ impl JournalState {
         &self.carried
     }
 
-    pub fn left_out(&self) -> &[OmittedFile] {
-        &self.left_out
-    }
-
     /// Returns the coverage as far as the journal shows it. Files that were not reached count only in the totals, and
     /// the lines are those of the covered hunks.
     pub fn coverage(&self) -> Coverage {

@@ -108,7 +108,7 @@ fn well_known_ids_are_found(
     #[case] encoding: Encoding,
     #[case] input: Option<f64>,
 ) {
-    let facts = ModelCatalog::default().facts_for_id(id);
+    let facts = ModelCatalog::default().resolve_facts(id, "other").0;
     assert_eq!(facts.known, ModelMatch::Name(name.to_owned()));
     assert_eq!((facts.context_window, facts.encoding), (window, encoding));
     assert_eq!(facts.price.map(|price| price.input.as_f64()), input);
@@ -117,7 +117,7 @@ fn well_known_ids_are_found(
 #[test]
 fn an_unknown_model_works_with_a_guess() {
     let models = ModelCatalog::default();
-    let facts = models.facts_for_id("brand-new-model");
+    let facts = models.resolve_facts("brand-new-model", "other").0;
     assert_eq!((facts.known, facts.price), (ModelMatch::Guess, None));
     assert_eq!((facts.context_window, facts.max_output), (32_000, 4096));
     assert!(facts.effort.is_empty() && !facts.temperature && facts.encoding.is_approximate());
@@ -203,7 +203,7 @@ fn costs_are_those_of_the_list(
     #[case] output: u64,
     #[case] expected: f64,
 ) {
-    let price = ModelCatalog::default().facts_for_id(model).price.expect("a price");
+    let price = ModelCatalog::default().resolve_facts(model, "other").0.price.expect("a price");
     let cost = price.cost(&Usage { input, cached, output, reasoning: 0 });
     assert!((cost - expected).abs() < 1e-9, "{cost} is not {expected}");
     let thinking = price.cost(&Usage { input, cached, output: 0, reasoning: output });
@@ -220,7 +220,7 @@ fn the_users_table_lies_over_the_embedded_one() {
          [guesses.other]\nmax_output = 1000\n",
     )
     .expect("sound");
-    let known = models.facts_for_id("gpt-4o");
+    let known = models.resolve_facts("gpt-4o", "other").0;
     assert_eq!((known.context_window, known.max_output), (9000, 16_384));
     assert_eq!(known.price.expect("a price").cached, dollars(1.0), "a price is replaced as a whole");
     let ours = models.facts_for_reviewer(&reviewer(
@@ -230,9 +230,9 @@ fn the_users_table_lies_over_the_embedded_one() {
     ));
     assert_eq!((ours.context_window, ours.encoding), (32_768, approximate(110)));
     assert_eq!(ours.price.expect("a price").from, "us, 2026-01-01");
-    let small = models.facts_for_id("small-2");
+    let small = models.resolve_facts("small-2", "other").0;
     assert_eq!(small.known, ModelMatch::Guess, "another version");
-    let small = models.facts_for_id("small:2b");
+    let small = models.resolve_facts("small:2b", "other").0;
     assert_eq!((small.context_window, small.encoding, small.max_output), (5000, approximate(150), 1000));
 }
 

@@ -34,10 +34,6 @@ impl HashedLines {
         u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
     /// Returns the hash of a line (1-based). 0 for a blank line and outside of the text.
     pub(super) fn hash(&self, line: u32) -> u64 {
         self.line(line).hash
@@ -62,6 +58,7 @@ impl HashedLines {
     }
 
     /// Returns true if two ranges hold the same code, apart from white space and blank lines.
+    #[cfg(test)]
     pub fn is_same(&self, range: LineRange, other: &Self, there: LineRange) -> bool {
         let here = self.nonblank_lines(range).map(|line| self.hash(line));
         here.eq(other.nonblank_lines(there).map(|line| other.hash(line)))
