@@ -67,7 +67,7 @@ fn around(language: Language, code: &str) -> String {
     Swift,
     "let x = list.filter { $0.a }.first",
     "let x = list.first { $0.a }",
-    "wrong_call: VARIABLE . filter { VARIABLE_2 . VARIABLE_3 } . first => VARIABLE . first { VARIABLE_2 . VARIABLE_3 }"
+    "wrong_value: VARIABLE . filter { VARIABLE_2 . VARIABLE_3 } . first => VARIABLE . first { VARIABLE_2 . VARIABLE_3 }"
 )]
 #[case::wrapped(
     Java,

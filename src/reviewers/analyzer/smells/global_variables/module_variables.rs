@@ -435,6 +435,7 @@ impl ModuleVariableCollector<'_, '_> {
             | "pattern_list"
             | "variable_name"
             | "directly_assignable_expression"
+            | "navigation_suffix"
             | "parenthesized_expression"
             | "tuple_pattern" => return ChangeStep::Up,
             "delete_statement" | "unary_expression" if way.inside && source.bytes(&parent).starts_with(b"del") => {
