@@ -22,7 +22,9 @@ word_enum!(
     ColorChoice {
         /// Color on a terminal, unless `NO_COLOR` is set.
         Auto = "auto",
+        /// Color everywhere, also in files and pipes.
         Always = "always",
+        /// No color.
         Never = "never",
     }
 );
@@ -30,29 +32,45 @@ word_enum!(
 setting_table! {
     /// Effective settings.
     Settings at "" {
+        /// Reviewer when a request names none: `builtin` or a key of `reviewers`.
         default_reviewer: String, Form::Text, User;
         /// Scope to review by default; `None` means the worktree if it has changes, else HEAD's commit.
         #[serde(deserialize_with = "none_if_no_value")]
         default_scope: Option<Scope>, Form::Scope, Repository;
+        /// Maximum number of runs that work at the same time, 1 to 64; further runs wait.
         max_parallel_runs: usize, Form::Count { min: 1, max: 64 }, User;
         /// Globs in .gitignore syntax for changed files that no review looks at.
         ignored_paths: Vec<String>, Form::Patterns, Repository;
+        /// Size limit of a changed file in bytes; larger files are omitted as oversized.
         max_file_bytes: u64, Form::Count { min: 1, max: 1_000_000_000 }, Repository;
+        /// Least urgent priority with which `review --wait` exits with 1; `None` for never.
         #[serde(deserialize_with = "none_if_no_value")]
         fail_on: Option<Priority>, Form::FailOn, Repository;
+        /// Maximum size of a ledger in `o200k_base` tokens, 0 to 1,200; 0 means no ledger.
         ledger_tokens: usize, Form::Count { min: 0, max: 1200 }, User;
+        /// Theme of the cockpit: `auto`, or the name of a theme of revdeck or of the user.
         theme: String, Form::Text, User;
+        /// True to draw frames and glyphs with ASCII characters only.
         ascii: bool, Form::Flag, User;
+        /// Use of color by the commands and the cockpit.
         color: ColorChoice, Form::OneOf(ColorChoice::WORDS), User;
     }
     besides {
+        /// Table `[window]`.
         window: WindowSettings;
+        /// Table `[budget]`.
         budget: BudgetSettings;
+        /// Table `[policy]`.
         policy: PolicySettings;
+        /// Table `[retention]`.
         retention: RetentionSettings;
+        /// Table `[watch]`.
         watch: WatchSettings;
+        /// Table `[resolve]`.
         resolve: ResolveSettings;
+        /// Table `[context]`.
         context: ContextSettings;
+        /// Table `[learning]`.
         learning: LearningSettings;
         /// User's `[reviewers]` tables by name; `builtin` needs no table.
         #[serde(skip)]
@@ -70,10 +88,15 @@ setting_table! {
     /// Conversation window of a reviewer that talks to a model.
     #[derive(Copy, Eq)]
     WindowSettings at "window." {
+        /// Maximum number of requests in one review, 1 to 20.
         max_turns: u32, Form::Count { min: 1, max: 20 }, User;
+        /// Maximum size of a request in tokens.
         max_tokens: u64, Form::Count { min: 1000, max: 10_000_000 }, User;
+        /// Number of turns after which the window may slide.
         slide_after_turn: u32, Form::Count { min: 1, max: 20 }, User;
+        /// Number of messages above which the window slides.
         slide_over_messages: usize, Form::Count { min: 2, max: 1000 }, User;
+        /// Number of messages that remain when the window has slid.
         keep_messages: usize, Form::Count { min: 1, max: 1000 }, User;
     }
 }
@@ -85,11 +108,13 @@ setting_table! {
         /// Maximum tokens of one run.
         #[serde(deserialize_with = "none_if_zero")]
         run_tokens: Option<u64>, Form::Count { min: 0, max: 1_000_000_000_000 }, User;
+        /// Maximum cost of one run.
         #[serde(deserialize_with = "none_if_zero")]
         run_cost: Option<Dollars>, Form::Money { max: 1_000_000 }, User;
         /// Maximum tokens of all runs since midnight.
         #[serde(deserialize_with = "none_if_zero")]
         day_tokens: Option<u64>, Form::Count { min: 0, max: 1_000_000_000_000 }, User;
+        /// Maximum cost of all runs since midnight.
         #[serde(deserialize_with = "none_if_zero")]
         day_cost: Option<Dollars>, Form::Money { max: 1_000_000 }, User;
     }
@@ -109,8 +134,10 @@ setting_table! {
     /// Retention of journals and snapshots. `None` means forever.
     #[derive(Copy, Eq)]
     RetentionSettings at "retention." {
+        /// Age in days below which a run is kept.
         #[serde(deserialize_with = "none_if_zero")]
         keep_days: Option<u32>, Form::Count { min: 0, max: 36_500 }, User;
+        /// Number of newest runs that are kept at any age.
         #[serde(deserialize_with = "none_if_zero")]
         keep_runs: Option<usize>, Form::Count { min: 0, max: 1_000_000_000 }, User;
     }
@@ -119,10 +146,15 @@ setting_table! {
 setting_table! {
     /// Automatic reviews and their frequency. `None` means no limit.
     WatchSettings at "watch." {
+        /// Changes in the repository that start a review.
         on: Vec<WatchTrigger>, Form::AnyOf(WatchTrigger::WORDS), User;
+        /// Seconds without an edit before the worktree is reviewed.
         quiet_seconds: u64, Form::Count { min: 0, max: 86_400 }, User;
+        /// Minimum seconds between two reviews of the worktree.
         interval_seconds: u64, Form::Count { min: 0, max: 86_400 }, User;
+        /// Minimum number of added and removed lines for a review.
         min_changed_lines: u64, Form::Count { min: 0, max: 1_000_000 }, User;
+        /// Hours in which no review starts by itself; `None` for no such hours.
         #[serde(deserialize_with = "none_if_no_value")]
         quiet_hours: Option<QuietHours>, Form::Hours, User;
         /// Globs in .gitignore syntax for files whose changes start no review.
@@ -133,9 +165,12 @@ setting_table! {
         /// Maximum tokens per day, counting all runs.
         #[serde(deserialize_with = "none_if_zero")]
         day_tokens: Option<u64>, Form::Count { min: 0, max: 1_000_000_000_000 }, User;
+        /// Maximum cost per day, counting all runs.
         #[serde(deserialize_with = "none_if_zero")]
         day_cost: Option<Dollars>, Form::Money { max: 1_000_000 }, User;
+        /// True to poll instead of waiting for file events.
         poll: bool, Form::Flag, User;
+        /// Seconds between two polls, 1 to 3,600.
         poll_seconds: u64, Form::Count { min: 1, max: 3600 }, User;
     }
 }
@@ -172,11 +207,15 @@ setting_table! {
     EmbeddingSettings at "context.embeddings." {
         /// One of [`ReviewerKind::WITH_EMBEDDINGS`].
         kind: ReviewerKind, Form::OneOf(EMBEDDING_WORDS), User;
+        /// Name of the embedding model.
         model: String, Form::OptionalText, User;
+        /// URL of the server; `None` for OpenAI's own service, or Ollama on this machine.
         #[serde(deserialize_with = "none_if_zero")]
         base_url: Option<String>, Form::OptionalText, User;
+        /// Environment variable that holds the API key.
         #[serde(deserialize_with = "none_if_zero")]
         api_key_env: Option<String>, Form::OptionalText, User;
+        /// Command that prints the API key.
         #[serde(deserialize_with = "none_if_zero")]
         api_key_cmd: Option<String>, Form::OptionalText, User;
         /// Maximum time that building a context waits for the server, over all requests.
@@ -188,6 +227,7 @@ setting_table! {
     /// Switch for learning from reviews.
     #[derive(Eq)]
     LearningSettings at "learning." {
+        /// True if reviews, fixes and history teach patterns.
         enabled: bool, Form::Flag, Repository;
     }
     besides {
