@@ -22,6 +22,7 @@ pub const REPOSITORY_FILE: &str = ".revdeck.toml";
 /// Sources of the settings.
 #[derive(Clone, Copy)]
 pub struct SettingsSources<'a> {
+    /// Folders with the user's files.
     pub paths: &'a Paths,
     /// Working tree, if any.
     pub worktree: Option<&'a Path>,
@@ -48,19 +49,27 @@ pub enum MistakePolicy {
 /// Embedded files that are needed besides the plain settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequiredAssets {
+    /// No embedded file.
     None,
+    /// `assets/smells.toml`.
     Smells,
+    /// All embedded files, the keymap and the themes too.
     All,
 }
 
 /// Layer that set a value, with its location.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SettingOrigin {
+    /// Embedded default.
     #[default]
     Default,
+    /// The user's file.
     User(SettingLocation),
+    /// The repository's file.
     Repository(SettingLocation),
+    /// Environment variable.
     Environment(SettingLocation),
+    /// Flag of the command.
     Flag(SettingLocation),
 }
 
@@ -77,14 +86,18 @@ impl SettingOrigin {
 /// Setting in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveSetting {
+    /// Key with its table, such as `window.max_turns`.
     pub key: String,
+    /// Value in effect.
     pub value: SettingValue,
+    /// Layer that set the value.
     pub origin: SettingOrigin,
 }
 
 /// Loaded settings with their origins and warnings.
 #[derive(Debug)]
 pub struct LoadedSettings {
+    /// Effective settings.
     pub settings: Settings,
     /// Plain settings, in the order of `assets/config.toml`.
     pub entries: Vec<EffectiveSetting>,

@@ -21,8 +21,8 @@ mod strictness;
 mod tests;
 
 pub(crate) use clock::ClockAndIds;
-pub(crate) use error::{ConfigError, SettingLocation};
-pub(crate) use keys::{SettingKey, SettingType, SettingValue, Trust};
+pub(crate) use error::ConfigError;
+pub(crate) use keys::{SettingKey, SettingValue, Trust};
 pub use layers::{
     EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RequiredAssets, SettingOrigin, SettingsSources,
     load_settings,
@@ -32,9 +32,9 @@ pub(crate) use money::Dollars;
 pub use paths::Paths;
 pub use prompts::PromptName;
 pub(crate) use prompts::{Prompt, Prompts};
-pub use reviewers::CommandDialect;
-pub(crate) use reviewers::{ApiKeySource, ModelService, ReviewerKind, ReviewerSettings, ServiceAccess};
-pub(crate) use settings::{BudgetSettings, ColorChoice, ContextSettings, EmbeddingSettings, KEYS, LearningSettings, PolicySettings, ResolveSettings, RetentionSettings, Settings, WatchSettings, WindowSettings};
+pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
+pub(crate) use reviewers::ReviewerSettings;
+pub(crate) use settings::{ColorChoice, EmbeddingSettings, KEYS, RetentionSettings, Settings};
 pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
 
 /// Loads the user's theme with this name merged over `base` (an embedded theme, or an empty text), as TOML. Returns

@@ -18,8 +18,9 @@ mod dialect;
 mod kind;
 mod table;
 
-pub(crate) use dialect::CommandDialect;
-pub(crate) use kind::{EMBEDDING_WORDS, ModelService, ReviewerKind, ServiceAccess};
+pub use dialect::CommandDialect;
+pub(crate) use kind::EMBEDDING_WORDS;
+pub use kind::ReviewerKind;
 pub(crate) use table::{ReviewerTable, check_fallbacks, parse_reviewer};
 
 /// Source of the API key for a service.

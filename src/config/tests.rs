@@ -1,6 +1,7 @@
 //! Tests all settings in tables: every key has a default, documentation and a rule for who may set it.
 
 use super::error::SettingLocation;
+use super::settings::BudgetSettings;
 use super::keys::{SettingType, Trust};
 use super::*;
 

@@ -150,6 +150,7 @@ pub enum RunEvent {
     },
     /// An earlier attempt ran out of memory while it parsed these texts. No later attempt parses them.
     OutOfMemory {
+        /// Texts whose parsing had begun and not ended.
         parsing: Vec<InterruptedParse>,
     },
     /// A message for a person, on one line.

@@ -14,6 +14,7 @@ pub enum ReviewUnitKind {
 /// File that a reviewer read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewedFile {
+    /// Path relative to the repository.
     pub path: String,
     /// Number of lines in the file; findings must lie within them.
     pub lines: u32,
@@ -25,6 +26,7 @@ pub struct UnitReport {
     /// Findings in the order of the unit's files, so that two reviews of the same unit report the same findings in the
     /// same order. The worker sets their run ids and times.
     pub findings: Vec<Finding>,
+    /// Files that were read completely.
     pub read: Vec<ReviewedFile>,
     /// Files of the unit that could not be reviewed.
     pub left_out: Vec<OmittedFile>,
@@ -37,11 +39,13 @@ pub struct UnitReport {
 /// Part of a change's diff, from one file, that a model receives at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffPart {
+    /// Path of the file on the new side; of a deleted file, on the old side.
     pub path: String,
     /// Changed lines in this part on the new side (1-based), one range for each hunk or piece of a hunk: a hunk that is
     /// too long for one part is split over several parts. For a pure deletion, the line before it.
     pub hunks: Vec<LineRange>,
     /// File name and unified diff with line numbers of the new side. Every line ends with a line end.
     pub text: String,
+    /// Tokens of `text`.
     pub tokens: u64,
 }

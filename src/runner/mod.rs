@@ -77,15 +77,14 @@ mod worker;
 
 pub(crate) use conclude::RunCloser;
 pub(crate) use control::RunControl;
-pub(crate) use control::cancel::MAX_CANCEL_WAIT;
 pub(crate) use finding_lifecycle::FindingLifecycle;
 pub(crate) use fixer::{FixError, FixRequest, Fixer};
 pub(crate) use indexing::Indexer;
 pub(crate) use launcher::Launcher;
-pub(crate) use launcher::commit_hook::{CommitHookOutcome, log_failure, start_commit_review};
+pub(crate) use launcher::commit_hook::{log_failure, start_commit_review};
 pub(crate) use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
 pub(crate) use learning::Learning;
-pub(crate) use learning::learn::{LearnError, LearningReport};
+pub(crate) use learning::learn::LearnError;
 pub(crate) use process::limit_memory;
 pub(crate) use prompt::PromptBuilder;
 pub(crate) use prompt::code_context::ContextTaskInput;
@@ -95,9 +94,8 @@ pub(crate) use recovery::retention::{RetentionLimits, RetentionReport};
 pub(crate) use reviewer_access::ReviewerAccess;
 pub(crate) use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
 pub(crate) use services::{BUILTIN_REVIEWER, Services};
-pub use watcher::{
-    RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, WatchStopper, Watcher,
-    WorktreeOpener, parse_snooze,
+pub(crate) use watcher::{
+    RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, Watcher, parse_snooze,
 };
 pub(crate) use worker::Worker;
 

@@ -47,7 +47,7 @@ fields! {
     pattern = "pattern", value = "value", condition = "condition", declarator = "declarator", function = "function",
     method = "method", attribute = "attribute", field = "field", object = "object", path = "path", kind = "type",
     receiver = "receiver", property = "property", superclass = "superclass", parameter = "parameter",
-    binding = "binding", operator = "operator",
+    operator = "operator",
 }
 
 /// Roles, field ids and kind ids of one language.
@@ -97,10 +97,9 @@ macro_rules! kinds {
 kinds! {
     aliased_import, ambient_declaration, arrow_function, asterisk, attribute, block, body_statement, break_statement, call,
     case_statement, class, class_body, class_definition, class_variable, command, declaration, decorated_definition,
-    default_parameter, dictionary, dotted_name, export_statement, expression_statement, field_access,
-    field_declaration, function_declarator, function_definition, function_expression, global_declaration,
-    global_statement, global_variable, identifier, impl_item, import_clause, import_specifier, keyword_argument, list,
-    local_declaration_statement, local_variable_declaration, member_access_expression, method_definition, mod_item,
+    default_parameter, dictionary, dotted_name, export_statement, expression_statement, field_declaration, function_declarator, function_definition, function_expression, global_declaration,
+    global_statement, global_variable, identifier, impl_item, import_clause, import_specifier, list,
+    local_declaration_statement, local_variable_declaration, method_definition, mod_item,
     mutable_specifier, name, namespace_import, namespace_selectors, namespace_wildcard, object_pattern,
     parenthesized_expression, property_declaration, property_delegate, rest_pattern, scoped_identifier, set,
     shorthand_property_identifier_pattern, simple_identifier, statement_list, statements, static_item,

@@ -20,7 +20,7 @@ pub mod task;
 #[cfg(test)]
 mod tests;
 pub(crate) mod unified_diff;
-pub(crate) mod weights;
+pub mod weights;
 pub(crate) mod words;
 
 use std::collections::{HashMap, HashSet};

@@ -27,7 +27,6 @@ pub(crate) use line_forms::LineForms;
 #[cfg(feature = "eval")]
 pub(crate) use sites::CodeSiteKind;
 pub use sites::visit_sites;
-pub(crate) use sites::CodeSite;
 
 use super::form::{Form, FormToken};
 use super::pattern::EditKind;

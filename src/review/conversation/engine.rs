@@ -37,6 +37,7 @@ pub struct ReviewTask {
     pub known_findings: Vec<Finding>,
     /// The parts of the diff, in the order of delivery.
     pub parts: Vec<DiffPart>,
+    /// System prompt, the same for all requests.
     pub system: String,
     /// The tools; empty for a model that takes none.
     pub tools: Vec<ToolSpec>,

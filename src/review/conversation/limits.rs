@@ -32,6 +32,7 @@ pub struct ConversationLimits {
     pub input_price: Option<f64>,
     /// `true` if tokens are counted in another encoding than the model's.
     pub approximate: bool,
+    /// Author of the summary of messages that slide out of the window.
     pub summary: SummaryAuthor,
     /// Findings with this or a more urgent priority get a second opinion.
     pub opinion: Option<Priority>,

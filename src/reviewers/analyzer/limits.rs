@@ -23,9 +23,13 @@ pub struct LimitsError {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grading {
+    /// Ratio of figure to limit from which the priority is p2.
     pub medium_ratio: f64,
+    /// Ratio of figure to limit from which the priority is p1.
     pub high_ratio: f64,
+    /// Ratio of the figures after and before a change from which a growth is reported.
     pub min_growth: f64,
+    /// Factor on the limits in test code.
     pub test_factor: f64,
 }
 

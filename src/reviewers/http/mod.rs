@@ -44,6 +44,7 @@ pub(crate) use crate::domain::Effort;
 pub struct Endpoint {
     /// A kind that talks to a model over HTTP.
     pub kind: ReviewerKind,
+    /// Id of the model at the service.
     pub model: String,
     /// The base URL; `None` for the provider's official one. A URL without a path gets the default path of the format
     /// (`/v1`).
@@ -54,6 +55,7 @@ pub struct Endpoint {
     pub effort: Option<Effort>,
     /// Limit for a connection, including TLS.
     pub connect_timeout: Duration,
+    /// Limits for an answer.
     pub timeouts: AnswerTimeouts,
     /// Maximum number of times a request is sent for one answer, the first time included.
     pub attempts: u32,

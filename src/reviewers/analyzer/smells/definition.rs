@@ -10,6 +10,7 @@ use crate::syntax::source::ParsedFile;
 /// A smell as the registry knows it: the constant `SMELL` of the smell's file. Its label and synonyms are in the row of
 /// its [`Kind`], its thresholds in a table of `assets/smells.toml`.
 pub struct SmellDefinition {
+    /// Kind of the findings.
     pub kind: Kind,
     /// Pushes the smells of a file to the list.
     pub check: fn(&CheckedFile<'_, '_>, &mut Vec<Smell>),
@@ -20,11 +21,15 @@ pub struct SmellDefinition {
 /// A parsed file with everything that a check reads.
 #[derive(Clone, Copy)]
 pub struct CheckedFile<'f, 't> {
+    /// Text and syntax nodes.
     pub source: &'f ParsedFile<'t>,
+    /// Functions, classes and tests of the file.
     pub facts: &'f FileFacts,
+    /// Thresholds of all smells.
     pub limits: &'f Limits,
     /// Secrets and addresses of the file.
     pub hardcoded: &'f HardcodedValues<'t>,
+    /// Policy for copies within the file.
     pub in_file_clones: InFileClones,
 }
 
@@ -32,7 +37,9 @@ pub struct CheckedFile<'f, 't> {
 /// across all of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InFileClones {
+    /// Copies within the file are smells.
     Reported,
+    /// Copies within the file are no smells.
     Ignored,
 }
 
@@ -40,7 +47,9 @@ pub enum InFileClones {
 pub enum GrowthComparison {
     /// The smell has no texts about growth.
     None,
+    /// Compares the function.
     OfFunction(fn(before: &Function, after: &Function, limits: &Limits) -> Option<SmellGrowth>),
+    /// Compares the class.
     OfClass(fn(before: &Class, after: &Class, limits: &Limits) -> Option<SmellGrowth>),
 }
 

@@ -174,12 +174,6 @@ pub(super) fn is_likely_secret(text: &str) -> bool {
         || secrets::is_random_looking(text)
 }
 
-/// Returns a text with every secret masked that is recognized by its shape, for code that will be shown.
-pub fn redact(text: &str) -> std::borrow::Cow<'_, str> {
-    let hidden = FileRedactor::from_key_shapes(text.as_bytes());
-    if hidden.is_empty() { text.into() } else { hidden.redact_slice(text.as_bytes(), 0).into() }
-}
-
 /// Finds every text with the shape of a provider's key, and its label ("an AWS access key"). Examples and placeholders
 /// are included; private key blocks are not. For texts that leave the machine: a match too many is better than one too
 /// few.

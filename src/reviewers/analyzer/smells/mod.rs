@@ -37,8 +37,9 @@ macro_rules! smells {
         #[derive(Debug, Clone, PartialEq, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Limits {
+            /// Rules for grading.
             pub grading: Grading,
-            $(pub $module: $module::$limits,)+
+            $(#[doc = concat!("Table `[", stringify!($module), "]`.")] pub $module: $module::$limits,)+
         }
 
         /// All smells, switched on or off.

@@ -5,11 +5,17 @@ use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, 
 /// Problem that a smell check found in one file, before it becomes a finding of a run. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Smell {
+    /// Kind of the finding.
     pub kind: Kind,
+    /// Urgency.
     pub priority: Priority,
+    /// Harm that the problem may do.
     pub severity: Severity,
+    /// Certainty that it is a problem.
     pub confidence: Confidence,
+    /// First line.
     pub line_start: u32,
+    /// Last line.
     pub line_end: u32,
     /// A single line without the path: "function `parse` is 84 lines long".
     pub title: String,
@@ -26,18 +32,23 @@ pub struct Smell {
     pub quote: Option<String>,
     /// Learned pattern that found the problem, if any.
     pub pattern: Option<PatternId>,
+    /// Replacement that removes the problem, if one is safe.
     pub suggestion: Option<Suggestion>,
 }
 
 /// Urgency, weight and certainty of a smell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmellGrade {
+    /// Urgency.
     pub priority: Priority,
+    /// Harm that the problem may do.
     pub severity: Severity,
+    /// Certainty that it is a problem.
     pub confidence: Confidence,
 }
 
 impl SmellGrade {
+    /// Creates a grade.
     pub const fn new(priority: Priority, severity: Severity, confidence: Confidence) -> Self {
         Self { priority, severity, confidence }
     }
@@ -46,11 +57,17 @@ impl SmellGrade {
 /// The parts that every smell has. [`Self::build`] makes the smell; the `with_…` functions of [`Smell`] add the rest.
 #[derive(Debug, Clone)]
 pub struct SmellBuilder {
+    /// Kind of the finding.
     pub kind: Kind,
+    /// Urgency, weight and certainty.
     pub grade: SmellGrade,
+    /// Lines of the problem.
     pub lines: LineRange,
+    /// Title in a single line, without the path.
     pub title: String,
+    /// One sentence with the figures and the limit.
     pub explanation: String,
+    /// Identity of the problem across versions of the file, see [`Smell::subject`].
     pub subject: String,
 }
 

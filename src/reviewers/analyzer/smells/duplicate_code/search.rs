@@ -74,6 +74,7 @@ impl<'a> CloneSearch<'a> {
     }
 
     /// Returns the search with another budget, in bytes read per search.
+    #[cfg(test)]
     pub fn with_budget(self, bytes: u64) -> Self {
         Self { budget: bytes, ..self }
     }
