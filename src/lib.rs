@@ -43,6 +43,7 @@
 //! | [`git`] | repository identity, snapshots, scopes, hunks, line mapping |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
 //! | [`config`] | layered settings, folders, clock and ids |
+//! | [`parallel`] | work on several threads at once, on one shared pool |
 //! | [`domain`] | plain data: ids, runs, findings, events |
 //!
 //! # Entry points
@@ -96,6 +97,7 @@ pub mod index;
 pub mod knowledge;
 mod ledger;
 pub mod masking;
+pub mod parallel;
 pub mod policy;
 mod report;
 pub mod review;

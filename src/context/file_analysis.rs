@@ -11,9 +11,9 @@ use std::path::Path;
 use std::slice;
 use std::sync::Arc;
 
+use super::background_map::BackgroundMap;
 use super::document_store::read_text;
 use super::import_resolver::ImportResolver;
-use super::parallel::{self, BackgroundMap};
 use super::retrieve::SourceFile;
 use super::retrieve::document::Document;
 use super::retrieve::masked_text::{MaskedFile, PassageTexts};
@@ -26,6 +26,7 @@ use crate::index::chunk::{ChunkExtent, ChunkKind, Declaration, FileSyntax};
 use crate::index::codec::{PackedReader, PackedWriter};
 use crate::index::fact_store::{FactKey, FactStore};
 use crate::masking::Mask;
+use crate::parallel;
 use crate::syntax::source::Parsers;
 use crate::tokens::count_tokens;
 
@@ -118,13 +119,13 @@ impl<'a> FileAnalyzer<'a> {
                 (*file, key, known)
             });
             let known: Vec<_> = known.collect();
-            let tell = |(): &mut (), (file, _, known): &(&SourceFile, FactKey, MaskingInput)| match known {
+            let tell = |(file, _, known): &(&SourceFile, FactKey, MaskingInput)| match known {
                 MaskingInput::Cached(told) => told.clone(),
                 MaskingInput::Text(text) => build_masked_file(file, text, &mask_file_text(&file.path, text), &count),
                 MaskingInput::Masked(text, masked) => build_masked_file(file, text, masked, &count),
                 MaskingInput::Missing => MaskedFile::from_text(&file.document, "", &count),
             };
-            for (told, (_, key, known)) in parallel::map_init(&known, || (), tell).into_iter().zip(&known) {
+            for (told, (_, key, known)) in parallel::map(&known, tell).into_iter().zip(&known) {
                 if matches!(known, MaskingInput::Text(_) | MaskingInput::Masked(..)) {
                     self.cache.insert(*key, encode_masked_file(&told));
                 }

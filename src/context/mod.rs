@@ -7,6 +7,7 @@
 //! - No text from the code can end the fence that quotes it.
 
 mod annotations;
+mod background_map;
 pub mod builder;
 mod candidates;
 pub(crate) mod compress;
@@ -25,7 +26,6 @@ pub(crate) mod keyword_snippets;
 mod mentions;
 pub(crate) mod omitted_files;
 pub(crate) mod pack;
-mod parallel;
 pub mod project_documents;
 pub mod query_input;
 pub(crate) mod repo_outline;

@@ -24,17 +24,19 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::ScopedJoinHandle;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use git2::{
     ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, IndexTime, ObjectType, Odb, OdbLookupFlags, Oid, Repository,
 };
+use rayon::prelude::*;
 
 use super::index::MODE_GITLINK;
 use super::trees::{TreeLeaf, leaf_from_entry};
 use super::{GitError, Repo, path_bytes};
 use crate::domain::text;
+use crate::parallel;
 
 /// Maximum number of files in a checkout, including files left out. A crafted tree can expand to any number of files.
 const MAX_FILES: usize = 1_000_000;
@@ -43,7 +45,7 @@ const MAX_FILES: usize = 1_000_000;
 const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 /// Length limit in bytes of a path; the value of `PATH_MAX` on Linux.
 const MAX_PATH_BYTES: usize = 4096;
-/// Minimum number of files per thread; starting a thread for fewer files is not worthwhile.
+/// Minimum number of files per thread; opening the repository in another thread for fewer files is not worthwhile.
 const MIN_FILES_PER_THREAD: usize = 200;
 /// Interval at which the caller is asked for cancellation.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -295,32 +297,36 @@ fn write_entries(
     places: &[CheckoutEntry],
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Vec<IndexEntry>, GitError> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let share = places.len().div_ceil(threads).max(MIN_FILES_PER_THREAD);
     let failed = |source| GitError::from_git2("read the objects of a checkout", folder, source);
-    let (stop, waiting) = (&AtomicBool::new(false), &std::thread::current());
+    let pool = parallel::pool().ok_or_else(|| failed(git2::Error::from_str("no thread can be started")))?;
+    let share = places.len().div_ceil(pool.current_num_threads()).max(MIN_FILES_PER_THREAD);
+    let stop = &AtomicBool::new(false);
     let write_share = |places: &[CheckoutEntry]| {
         let repo = Repository::open(folder).map_err(failed)?;
         let odb = repo.odb().map_err(failed)?;
         let places = places.iter().take_while(|_| !stop.load(Ordering::Relaxed));
-        let entries = places.map(|place| write_entry(folder, &odb, place)).collect::<Result<Vec<_>, _>>();
-        waiting.unpark();
-        entries
+        places.map(|place| write_entry(folder, &odb, place)).collect::<Result<Vec<_>, _>>()
     };
-    std::thread::scope(|scope| {
-        let shares: Vec<_> = places.chunks(share).map(|places| scope.spawn(move || write_share(places))).collect();
-        while !shares.iter().all(ScopedJoinHandle::is_finished) {
+    let (done, shares) = channel();
+    pool.in_place_scope(|scope| {
+        scope.spawn(move |_| {
+            let shares: Vec<_> = places.par_chunks(share).with_max_len(1).map(write_share).collect();
+            let _ = done.send(shares);
+        });
+        loop {
             if cancelled() {
                 stop.store(true, Ordering::Relaxed);
             }
-            std::thread::park_timeout(CANCEL_POLL_INTERVAL);
+            match shares.recv_timeout(CANCEL_POLL_INTERVAL) {
+                Ok(shares) => {
+                    let entries = shares.into_iter().collect::<Result<Vec<_>, _>>()?;
+                    return Ok(entries.into_iter().flatten().collect());
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // A thread panicked; the end of the scope propagates the panic.
+                Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),
+            }
         }
-        let mut entries = Vec::with_capacity(places.len());
-        for share in shares {
-            let lost = || Err(failed(git2::Error::from_str("a thread is lost")));
-            entries.append(&mut share.join().unwrap_or_else(|_| lost())?);
-        }
-        Ok(entries)
     })
 }
 

@@ -7,18 +7,19 @@
 use std::collections::HashMap;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use rayon::Scope;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::gitignore::{FolderIgnoreRules, SharedIgnoreRules};
 use super::index::{CachedStat, GitIndex, GitIndexEntry, IndexEntryFlag, MODE_GITLINK, MODE_TREE, StatTime};
 use super::{GitError, path_bytes};
+use crate::parallel;
 
-/// Minimum number of tracked files per thread; below it, a single thread was faster in measurements.
-const MIN_ENTRIES_PER_THREAD: usize = 1000;
-const MAX_THREADS: usize = 8;
+/// Minimum number of tracked files for several threads; below it, a single thread was faster in measurements.
+const MIN_PARALLEL_ENTRIES: usize = 2000;
 
 /// Git settings for comparing `stat` data with the index.
 #[derive(Debug, Clone, Copy)]
@@ -64,19 +65,12 @@ struct ScanJob {
     ignored: Option<Arc<FolderIgnoreRules>>,
 }
 
-struct ScanQueue {
-    jobs: Vec<ScanJob>,
-    /// Number of threads that may still add jobs.
-    working: usize,
-}
-
 struct WorktreeScan<'a> {
     root: &'a Path,
     index: &'a GitIndex,
     compare: StatSettings,
     shared: &'a Arc<SharedIgnoreRules>,
-    queue: Mutex<ScanQueue>,
-    more: Condvar,
+    seen: Mutex<Vec<StatusEntry>>,
 }
 
 /// Scans the whole worktree.
@@ -90,67 +84,37 @@ pub fn scan_worktree(
     ignored: &Arc<SharedIgnoreRules>,
 ) -> Result<Vec<StatusEntry>, GitError> {
     let job = ScanJob { path: Vec::new(), from: 0, to: index.entries.len(), ignored: None };
-    let scan = WorktreeScan {
-        root,
-        index,
-        compare,
-        shared: ignored,
-        queue: Mutex::new(ScanQueue { jobs: vec![job], working: 0 }),
-        more: Condvar::new(),
-    };
+    let scan = WorktreeScan { root, index, compare, shared: ignored, seen: Mutex::default() };
     // The root must be readable; otherwise every file would appear deleted.
     open_folder(root).map_err(|errno| GitError::Io { action: "read", path: root.to_owned(), source: errno.into() })?;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.min(index.entries.len() / MIN_ENTRIES_PER_THREAD).clamp(1, MAX_THREADS);
-    let mut seen = Vec::new();
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(|| scan.run_worker())).collect();
-        seen = scan.run_worker();
-        for other in others {
-            seen.extend(other.join().unwrap_or_default());
+    match (index.entries.len() >= MIN_PARALLEL_ENTRIES).then(parallel::pool).flatten() {
+        Some(pool) => pool.scope(|scope| scan.spawn_scans(&job, scope)),
+        None => {
+            let mut jobs = vec![job];
+            while let Some(job) = jobs.pop() {
+                jobs.append(&mut scan.run_job(&job));
+            }
         }
-    });
-    Ok(seen)
+    }
+    Ok(scan.seen.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl WorktreeScan<'_> {
-    fn run_worker(&self) -> Vec<StatusEntry> {
-        let mut seen = Vec::new();
-        let mut found = Vec::new();
-        while let Some(job) = self.next_job() {
-            self.scan_folder(&job, &mut seen, &mut found);
-            self.finish_job(&mut found);
-        }
-        seen
-    }
-
-    /// Returns the next folder; waits while another thread may still add a folder. Returns `None` at the end of the
-    /// scan.
-    fn next_job(&self) -> Option<ScanJob> {
-        let mut queue = self.queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        loop {
-            if let Some(job) = queue.jobs.pop() {
-                queue.working += 1;
-                return Some(job);
-            }
-            if queue.working == 0 {
-                return None;
-            }
-            queue = self.more.wait(queue).unwrap_or_else(std::sync::PoisonError::into_inner);
+    /// Scans a folder and starts the scans of its subfolders.
+    fn spawn_scans<'s>(&'s self, job: &ScanJob, scope: &Scope<'s>) {
+        for job in self.run_job(job) {
+            scope.spawn(move |scope| self.spawn_scans(&job, scope));
         }
     }
 
-    /// Marks a job as done and queues the folders found in it.
-    fn finish_job(&self, found: &mut Vec<ScanJob>) {
-        let mut queue = self.queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        queue.working -= 1;
-        let news = found.len();
-        queue.jobs.append(found);
-        if queue.working == 0 || news > 1 {
-            self.more.notify_all();
-        } else if news == 1 {
-            self.more.notify_one();
+    /// Scans a folder, adds its entries to the result and returns its subfolders.
+    fn run_job(&self, job: &ScanJob) -> Vec<ScanJob> {
+        let (mut seen, mut found) = (Vec::new(), Vec::new());
+        self.scan_folder(job, &mut seen, &mut found);
+        if !seen.is_empty() {
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).append(&mut seen);
         }
+        found
     }
 
     /// Scans a folder: adds entries to `seen` and subfolders to `found`.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use git2::{ErrorClass, ErrorCode, ObjectType, Oid};
+use git2::{ObjectType, Oid};
 
 use super::attributes::{AttributeLookup, AttributeName, AttributeState};
 use super::changeset::{UnstoredPath, UnstoredReason};
@@ -28,6 +28,7 @@ use super::scan::{StatSettings, StatusEntry, WorktreeEntryKind, scan_worktree};
 use super::trees::{MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, TreeLeaf, leaf_at};
 use super::{GitError, Repo, git_command, path_bytes, regular_file};
 use crate::domain::text::path_from_bytes;
+use crate::parallel;
 
 /// Minimum number of files for hashing on several threads; below it, a single thread was faster in measurements.
 const MIN_PARALLEL_FILES: usize = 64;
@@ -546,17 +547,8 @@ fn hash_files(root: &Path, files: &[&HashCandidate]) -> Vec<Result<Oid, git2::Er
         regular_file::open(&path).map_err(from_io_error)?;
         Oid::hash_file(ObjectType::Blob, path)
     };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    if files.len() < MIN_PARALLEL_FILES || threads == 1 {
-        return files.iter().map(hash).collect();
+    match files.len() < MIN_PARALLEL_FILES {
+        true => files.iter().map(hash).collect(),
+        false => parallel::map(files, hash),
     }
-    let share = files.len().div_ceil(threads);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = files
-            .chunks(share)
-            .map(|chunk| (chunk.len(), scope.spawn(move || chunk.iter().map(hash).collect::<Vec<_>>())))
-            .collect();
-        let lost = |n| (0..n).map(|_| Err(git2::Error::new(ErrorCode::GenericError, ErrorClass::Thread, "lost")));
-        workers.into_iter().flat_map(|(n, worker)| worker.join().unwrap_or_else(|_| lost(n).collect())).collect()
-    })
 }

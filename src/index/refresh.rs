@@ -31,7 +31,8 @@ use crate::tokens::{Encoding, count_tokens};
 
 /// Largest indexed file, in bytes. Larger files are not written by hand, and parsing them takes a gigabyte of memory.
 const MAX_FILE_BYTES: u64 = 1_000_000;
-/// Largest number of reader threads. More threads only take memory.
+/// Largest number of reader threads. More threads only take memory. They are not those of the shared pool
+/// ([`crate::parallel`]): reading a tree takes up to minutes, and all other work of the process would wait.
 const MAX_THREADS: usize = 8;
 /// Files per thread. A thread is not worth its start for fewer files.
 const MIN_FILES_PER_THREAD: usize = 16;

@@ -11,7 +11,7 @@ use super::history::{History, MAX_FILES_PER_COMMIT, PathId, fingerprint};
 use super::paths::{extension, folder, folder_proximity, is_generic_name, is_test, subject};
 use super::task::{IdfTable, Query, WORD_ROLES, WordRole};
 use super::words::{Vocabulary, Word, WordMap};
-use crate::context::parallel;
+use crate::parallel;
 
 /// File that may be relevant.
 pub struct CandidateFile<'a> {
@@ -499,7 +499,7 @@ fn add_passage_factors(factors: &mut [FileFactors], files: &[CandidateFile<'_>],
         });
         overlaps.fold(0.0, f32::max).ln_1p()
     };
-    let best = parallel::map_init(&looked_into, || (), |(), number| best(number));
+    let best = parallel::map(&looked_into, best);
     for (number, best) in looked_into.into_iter().zip(best) {
         factors[number].passage = best;
     }

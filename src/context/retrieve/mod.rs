@@ -36,7 +36,7 @@ use task::{Focus, GivenDocument, IdfTable, Query, RetrievalTask};
 use weights::{Calibration, RankingWeights};
 use words::Vocabulary;
 
-use super::parallel;
+use crate::parallel;
 
 /// Number of leading files whose passages are ranked.
 const MAX_LEADING_FILES: usize = 100;
@@ -158,7 +158,7 @@ impl LeadingFiles<'_> {
             compute_passage_factors(&PassageInput { document, past: &past, tokens: &masked.tokens, change })
         };
         let files: Vec<_> = self.files.iter().zip(masked).enumerate().collect();
-        parallel::map_init(&files, || (), |(), file| compute(file))
+        parallel::map(&files, compute)
     }
 
     /// Converts the files to ranked files, best first.

@@ -44,6 +44,7 @@ use self::weights::FormWeights;
 use crate::git::GitError;
 use crate::knowledge::abstraction::digest_form;
 use crate::knowledge::pattern::EditKind;
+use crate::parallel;
 use crate::syntax::source::Parsers;
 
 /// Number of lines at the top of a ranking that count as hits.
@@ -248,21 +249,9 @@ fn map_cases_in_order<T: Send>(
     work: &(impl Fn(&mut Parsers, FixCase) -> T + Sync),
     each: &mut dyn FnMut(T),
 ) {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-    let mut parsers: Vec<Parsers> = (0..threads).map(|_| Parsers::default()).collect();
     for numbers in numbers.chunks(CASES_PER_BATCH) {
-        let mut done: Vec<Option<T>> = numbers.iter().map(|_| None).collect();
-        let share = numbers.len().div_ceil(threads);
-        std::thread::scope(|scope| {
-            for ((numbers, done), parsers) in numbers.chunks(share).zip(done.chunks_mut(share)).zip(&mut parsers) {
-                scope.spawn(move || {
-                    for (number, done) in numbers.iter().zip(done) {
-                        *done = cases.read_case(*number).map(|case| work(parsers, case));
-                    }
-                });
-            }
-        });
-        done.into_iter().flatten().for_each(&mut *each);
+        let work_on = |parsers: &mut Parsers, number: &usize| cases.read_case(*number).map(|case| work(parsers, case));
+        parallel::map_init(numbers, Parsers::default, work_on).into_iter().flatten().for_each(&mut *each);
     }
 }
 

@@ -1,0 +1,92 @@
+//! Work on several threads at once: one pool (rayon) that all rooms share.
+//!
+//! - The pool starts at its first use. A command with little to do starts no thread.
+//! - The pool suits work of up to some seconds, because everything else in the pool waits for it. Longer work has threads
+//!   of its own, as in [`crate::index`].
+
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// Maximum number of threads; more threads only take memory.
+const MAX_THREADS: usize = 8;
+/// Stack size of a thread, in bytes, as that of the main thread. Memory is committed only when used.
+const THREAD_STACK_BYTES: usize = 8 << 20;
+
+/// Returns the shared pool, which has one thread per core, at most 8. The first call starts the threads. Returns `None`
+/// if the system allows no more threads.
+pub fn pool() -> Option<&'static ThreadPool> {
+    static POOL: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        let builder = ThreadPoolBuilder::new().num_threads(threads).stack_size(THREAD_STACK_BYTES);
+        let pool = builder.thread_name(|number| format!("pool-{number}")).build();
+        pool.inspect_err(|error| tracing::warn!(%error, "all work is done on one thread")).ok()
+    });
+    POOL.as_ref()
+}
+
+/// Applies `convert` to each item in parallel and returns the results in the order of the items.
+///
+/// # Panics
+/// Propagates a panic of `convert`.
+pub fn map<T: Sync, R: Send>(items: &[T], convert: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    map_init(items, || (), |(), item| convert(item))
+}
+
+/// Applies `convert` to each item in parallel and returns the results in the order of the items. `convert` also gets a
+/// value from `init` that no other thread uses meanwhile. `init` is called at most once per thread, not once per item as
+/// it may be with rayon's own `map_init`.
+///
+/// # Panics
+/// Propagates a panic of `convert` or `init`.
+pub fn map_init<S: Send, T: Sync, R: Send>(
+    items: &[T],
+    init: impl Fn() -> S + Sync,
+    convert: impl Fn(&mut S, &T) -> R + Sync,
+) -> Vec<R> {
+    let Some(pool) = (items.len() > 1).then(pool).flatten() else {
+        let mut state = None;
+        return items.iter().map(|item| convert(state.get_or_insert_with(&init), item)).collect();
+    };
+    let idle: Mutex<Vec<S>> = Mutex::default();
+    let lock = || idle.lock().unwrap_or_else(PoisonError::into_inner);
+    let convert_item = |item: &T| {
+        let state = lock().pop();
+        let mut state = state.unwrap_or_else(&init);
+        let result = convert(&mut state, item);
+        lock().push(state);
+        result
+    };
+    // Items differ much in size, so a thread takes them one by one.
+    pool.install(|| items.par_iter().with_max_len(1).map(convert_item).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn results_are_in_order() {
+        let numbers: Vec<u32> = (0..1_000).collect();
+        let found = map_init(&numbers, || 0, |seen, number| (*seen += 1, number * 2).1);
+        assert_eq!(found, numbers.iter().map(|number| number * 2).collect::<Vec<_>>());
+        assert_eq!(map(&[], |number: &u32| *number), Vec::<u32>::new());
+    }
+
+    #[test]
+    #[should_panic(expected = "seven")]
+    fn a_panic_reaches_the_caller() {
+        map(&[1, 7, 3], |number: &u32| assert!(*number != 7, "seven"));
+    }
+
+    #[test]
+    fn a_state_is_made_at_most_once_per_thread() {
+        let made = AtomicUsize::new(0);
+        let begin = || made.fetch_add(1, Ordering::Relaxed);
+        map_init(&[0; 1_000], begin, |_, _| std::thread::yield_now());
+        assert!((1..=MAX_THREADS).contains(&made.into_inner()));
+    }
+}
