@@ -23,6 +23,7 @@ mod run;
 mod scope;
 pub mod text;
 mod triage;
+pub mod unified_diff;
 mod watch_trigger;
 mod wilson;
 
@@ -48,6 +49,7 @@ pub use run::{
 };
 pub use scope::{ParseScopeError, Scope};
 pub use triage::{Actor, Disposition, TriageAction};
+pub use unified_diff::Hunk;
 pub use watch_trigger::{GitOperation, MinuteOfDay, QuietHours, WatchMode, WatchTrigger};
 pub use wilson::wilson_lower_bound;
 

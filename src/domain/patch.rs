@@ -3,6 +3,10 @@
 
 use std::ops::Range;
 
+use thiserror::Error;
+
+use super::unified_diff::{DiffItem, DiffItemAt, GIT_HEADER, Hunk, HunkLine, parse_diff_lines};
+
 /// Kind of a hunk line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchLineKind {
@@ -51,6 +55,14 @@ pub struct FilePatch {
 }
 
 impl PatchHunk {
+    /// Builds a hunk from its parsed lines, all of which have a sign.
+    fn from_lines(header: Hunk, lines: &[HunkLine<'_>]) -> Self {
+        let lines = lines.iter().filter_map(|line| {
+            Some(PatchLine { kind: line.kind?, text: line.text.to_vec(), lacks_newline: line.lacks_newline })
+        });
+        Self { old_start: header.old_start, new_start: header.new_start, lines: lines.collect() }
+    }
+
     /// Returns the lines of the old side (`PatchLineKind::Removed`) or of the new side (`PatchLineKind::Added`).
     pub fn lines_on_side(&self, side: PatchLineKind) -> impl Iterator<Item = &PatchLine> {
         self.lines.iter().filter(move |line| line.kind == PatchLineKind::Context || line.kind == side)
@@ -72,65 +84,59 @@ impl FilePatch {
     }
 }
 
-/// Parses the files of a patch, in order. Returns `None` if the patch cannot be applied: truncated, binary or
-/// damaged.
-pub fn parse_patch(text: &[u8]) -> Option<Vec<FilePatch>> {
-    let mut lines = text.strip_suffix(b"\n")?.split(|byte| *byte == b'\n').peekable();
-    let mut files = Vec::new();
-    while let Some(line) = lines.next() {
-        if !line.starts_with(b"diff --git ") {
-            return None;
-        }
-        let mut file = FilePatch::default();
-        // The header, up to the first hunk.
-        while let Some(line) = lines.next_if(|line| !line.starts_with(b"@@ ") && !line.starts_with(b"diff --git ")) {
-            if let Some(mode) = line.strip_prefix(b"new file mode ") {
-                file.kind = FilePatchKind::Add { executable: mode.ends_with(b"755") };
-            } else if line.starts_with(b"deleted file mode ") {
-                file.kind = FilePatchKind::Delete;
-            } else if let Some(ids) = line.strip_prefix(b"index ") {
-                let end = ids.windows(2).position(|two| two == b"..")?;
-                file.old_blob = String::from_utf8(ids.get(..end)?.to_vec()).ok()?;
-            } else if !line.starts_with(b"--- ") && !line.starts_with(b"+++ ") {
-                // revdeck never writes mode changes, renames or binary content.
-                return None;
-            }
-        }
-        while let Some(head) = lines.next_if(|line| line.starts_with(b"@@ ")) {
-            let (old_start, mut old, new_start, mut new) = parse_hunk_header(head)?;
-            let mut hunk = PatchHunk { old_start, new_start, lines: Vec::new() };
-            while old > 0 || new > 0 {
-                let line = lines.next()?;
-                let (sign, text) = line.split_first()?;
-                let (origin, takes) = match sign {
-                    b' ' => (PatchLineKind::Context, (1, 1)),
-                    b'-' => (PatchLineKind::Removed, (1, 0)),
-                    b'+' => (PatchLineKind::Added, (0, 1)),
-                    _ => return None,
-                };
-                (old, new) = (old.checked_sub(takes.0)?, new.checked_sub(takes.1)?);
-                let is_open = lines.next_if(|line| line.starts_with(b"\\ ")).is_some();
-                hunk.lines.push(PatchLine { kind: origin, text: text.to_vec(), lacks_newline: is_open });
-            }
-            file.hunks.push(hunk);
-        }
-        files.push(file);
-    }
-    Some(files)
+/// Damage for which a patch cannot be applied: it is truncated, binary or not written by revdeck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("line {line} of the patch is damaged")]
+pub struct PatchDamage {
+    /// 1-based. The line after the last one if the patch is truncated.
+    pub line: usize,
 }
 
-/// Parses `@@ -1,2 +3 @@ ...` to (1, 2, 3, 1): start and count of the old side, then of the new side.
-fn parse_hunk_header(head: &[u8]) -> Option<(u32, u32, u32, u32)> {
-    let head = std::str::from_utf8(head.strip_prefix(b"@@ -")?.split(|byte| *byte == b'@').next()?).ok()?;
-    let (old, new) = head.trim_end().split_once(" +")?;
-    let range = |text: &str| -> Option<(u32, u32)> {
-        match text.split_once(',') {
-            Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
-            None => Some((text.parse().ok()?, 1)),
-        }
+/// Parses the files of a patch, in order.
+///
+/// # Errors
+///
+/// Returns [`PatchDamage`] at the first line that revdeck would not have written there.
+pub fn parse_patch(text: &[u8]) -> Result<Vec<FilePatch>, PatchDamage> {
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    let Some((b"", lines)) = lines.split_last().map(|(last, lines)| (*last, lines)).filter(|_| !text.is_empty()) else {
+        return Err(PatchDamage { line: lines.len() });
     };
-    let ((old_start, old), (new_start, new)) = (range(old)?, range(new)?);
-    Some((old_start, old, new_start, new))
+    let mut files: Vec<FilePatch> = Vec::new();
+    for DiffItemAt { first, item } in parse_diff_lines(lines) {
+        let damage = |at: usize| PatchDamage { line: at + 1 };
+        // A header stands before the hunks of its file.
+        let file_in_header = files.last_mut().filter(|file| file.hunks.is_empty());
+        match item {
+            DiffItem::Other(line) if line.starts_with(GIT_HEADER) => files.push(FilePatch::default()),
+            DiffItem::Other(line) => {
+                file_in_header.and_then(|file| parse_header_line(line, file)).ok_or(damage(first))?;
+            }
+            DiffItem::FileNames { .. } => {
+                file_in_header.ok_or(damage(first))?;
+            }
+            DiffItem::Hunk { damaged_at: Some(at), .. } => return Err(damage(at)),
+            DiffItem::Hunk { header, lines, damaged_at: None } => {
+                files.last_mut().ok_or(damage(first))?.hunks.push(PatchHunk::from_lines(header, &lines));
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Adds the content of a header line to `file`. Returns `None` for a line that revdeck never writes: mode changes,
+/// renames and binary content.
+fn parse_header_line(line: &[u8], file: &mut FilePatch) -> Option<()> {
+    if let Some(mode) = line.strip_prefix(b"new file mode ") {
+        file.kind = FilePatchKind::Add { executable: mode.ends_with(b"755") };
+    } else if line.starts_with(b"deleted file mode ") {
+        file.kind = FilePatchKind::Delete;
+    } else {
+        let ids = std::str::from_utf8(line.strip_prefix(b"index ")?).ok()?;
+        let (old, _) = ids.split_once("..")?;
+        file.old_blob = old.to_owned();
+    }
+    Some(())
 }
 
 #[cfg(test)]
@@ -163,16 +169,19 @@ mod tests {
                 let _ = parse_patch(&TWO.as_bytes()[..cut]);
             }
         }
-        for damaged in [
-            "",
-            "hello\n",
-            "diff --git a/a b/a\nBinary files differ\n",
-            "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n",
-            "diff --git a/a b/a\nindex 1..2\n@@ -1,2 +1 @@\n-a\n",
-            "diff --git a/a b/a\nindex 1..2\n@@ -1 +1 @@\n?a\n",
-            "diff --git a/a b/a\nindex 1..2\n@@ -1,x +1 @@\n a\n",
+        let header = "diff --git a/a b/a\nindex 1..2\n";
+        for (damaged, line) in [
+            ("", 1),
+            ("hello\n", 1),
+            ("diff --git a/a b/a\nBinary files differ\n", 2),
+            ("diff --git a/a b/a\nold mode 100644\nnew mode 100755\n", 2),
+            (&format!("{header}@@ -1,2 +1 @@\n-a\n"), 5),
+            (&format!("{header}@@ -1 +1 @@\n?a\n"), 4),
+            (&format!("{header}@@ -1,x +1 @@\n a\n"), 3),
+            (&format!("{header}@@ -1 +1 @@\n a\nindex 1..2\n"), 5),
+            (&format!("{header}@@ -1 +1 @@\n a"), 4),
         ] {
-            assert_eq!(parse_patch(damaged.as_bytes()), None, "{damaged:?}");
+            assert_eq!(parse_patch(damaged.as_bytes()), Err(PatchDamage { line }), "{damaged:?}");
         }
     }
 }

@@ -54,6 +54,7 @@ mod watched_folders;
 mod worktree;
 mod worktree_capture;
 
+pub use crate::domain::Hunk;
 pub use checkout::TemporaryCheckout;
 pub(crate) use collect_changes::{CollectError, CollectLimits};
 pub use error::GitError;
@@ -71,7 +72,7 @@ pub(crate) use worktree::{FilePermissions, Worktree, WorktreeFile};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::domain::{LineRange, OmittedFile, Scope};
+use crate::domain::{OmittedFile, Scope};
 
 /// A git repository, opened from one working tree.
 pub struct Repo {
@@ -156,29 +157,6 @@ pub struct FileChange {
     pub new_blob: String,
     /// Changed line ranges, in the order of the lines.
     pub hunks: Vec<Hunk>,
-}
-
-/// Changed line ranges on both sides, without context. Line numbers are 1-based. When a side has 0 lines, its start is
-/// the line before the change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hunk {
-    /// First line on the old side.
-    pub old_start: u32,
-    /// Number of removed lines; 0 for a pure insertion.
-    pub old_lines: u32,
-    /// First line on the new side.
-    pub new_start: u32,
-    /// Number of added lines; 0 for a pure deletion.
-    pub new_lines: u32,
-}
-
-impl Hunk {
-    /// Returns the added or changed lines on the new side (1-based, inclusive). For a pure deletion, returns the line
-    /// before it, or line 1.
-    pub fn new_range(&self) -> LineRange {
-        let first = self.new_start.max(1);
-        LineRange::new(first, first + self.new_lines.saturating_sub(1))
-    }
 }
 
 /// A regular file of a snapshot's tree.

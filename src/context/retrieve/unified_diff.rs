@@ -1,8 +1,10 @@
-//! Parses unified diffs, as git and diff write them, inside a task's text.
+//! Finds the changes that the unified diffs inside a task's text describe.
 
 use super::history::Touch;
 use super::task::{GivenFile, GivenFileHunk, old_line_range};
-use crate::git::Hunk;
+use crate::domain::Hunk;
+use crate::domain::patch::PatchLineKind;
+use crate::domain::unified_diff::{DiffItem, DiffItemAt, HunkLine, parse_diff_lines, parse_file_name};
 
 /// Returns the changes in a text; empty without a diff. Malformed parts are skipped.
 pub fn parse_unified_diff(text: &str) -> Vec<GivenFile> {
@@ -84,68 +86,28 @@ enum UnifiedDiffEvent<'a, 'p> {
 }
 
 fn scan_diff<'a>(text: &'a str, see: &mut dyn FnMut(UnifiedDiffEvent<'a, '_>)) -> Vec<GivenFile> {
+    let texts: Vec<&str> = text.lines().collect();
+    let lines: Vec<&[u8]> = texts.iter().map(|line| line.as_bytes()).collect();
+    let items = parse_diff_lines(&lines);
+    let ends = items.iter().skip(1).map(|found| found.first).chain([texts.len()]);
     let mut files: Vec<GivenFile> = Vec::new();
     // Number of the last file.
     let mut number: Option<usize> = None;
-    let mut lines = text.lines().peekable();
-    while let Some(line) = lines.next() {
-        if let Some(old) = line.strip_prefix("--- ") {
-            let new_line = lines.next_if(|line| line.starts_with("+++ "));
-            let new = new_line.and_then(|line| line.strip_prefix("+++ "));
-            let file = new.and_then(|new| match (parse_path(old, "a/"), parse_path(new, "b/")) {
-                (None, Some(path)) => Some((path, Touch::Added)),
-                (Some(path), None) => Some((path, Touch::Deleted)),
-                (Some(_), Some(path)) => Some((path, Touch::Modified)),
-                (None, None) => None,
-            });
-            match file.filter(|(path, _)| is_repository_path(path)) {
+    for (DiffItemAt { first, item }, end) in items.iter().zip(ends) {
+        if let DiffItem::FileNames { old, new } = item {
+            number = Some(match parse_touched_file(old, new) {
                 Some((path, touch)) => {
-                    number = Some(files.len());
-                    files.push(GivenFile { path: path.to_owned(), touch, hunks: Vec::new() });
+                    files.push(GivenFile { path, touch, hunks: Vec::new() });
+                    files.len() - 1
                 }
-                None => number = Some(REFUSED_FILE).filter(|_| new.is_some()).or(number),
-            }
-            let own = number.filter(|_| new.is_some());
-            see(UnifiedDiffEvent::Line(line, own));
-            new_line.into_iter().for_each(|line| see(UnifiedDiffEvent::Line(line, own)));
-        } else if let (Some(place), Some(_)) = (parse_hunk_header(line), number) {
-            see(UnifiedDiffEvent::Line(line, number));
-            let mut hunk = GivenFileHunk { range: place, removed: Vec::new(), added: Vec::new() };
-            let (mut before, mut after) = (place.old_lines, place.new_lines);
-            let (mut kept_before, mut is_begun) = (0, false);
-            let (mut kept_after, mut is_there) = (0, 0);
-            while before > 0 || after > 0 {
-                let Some(line) = lines.next() else { break };
-                see(UnifiedDiffEvent::Line(line, number));
-                match line.split_at_checked(1) {
-                    Some(("-", text)) => {
-                        before = before.saturating_sub(1);
-                        is_there += 1;
-                        hunk.removed.push(text.to_owned());
-                        (is_begun, kept_after) = (true, 0);
-                    }
-                    Some(("+", text)) => {
-                        after = after.saturating_sub(1);
-                        hunk.added.push(text.to_owned());
-                        (is_begun, kept_after) = (true, 0);
-                    }
-                    Some(("\\", _)) => {}
-                    _ => {
-                        (before, after) = (before.saturating_sub(1), after.saturating_sub(1));
-                        // A note that the rest was cut off is not a context line.
-                        is_there += u32::from(line.is_empty() || line.starts_with(' '));
-                        kept_before += u32::from(!is_begun);
-                        kept_after += u32::from(is_begun);
-                    }
-                }
-            }
-            hunk.range = trim_context(place, kept_before, kept_after);
-            if let Some(file) = number.and_then(|number| files.get_mut(number)) {
-                see(UnifiedDiffEvent::Hunk(&file.path, Hunk { old_lines: place.old_lines.min(is_there), ..place }));
-                file.hunks.push(hunk);
-            }
-        } else {
-            see(UnifiedDiffEvent::Line(line, None));
+                None => REFUSED_FILE,
+            });
+        }
+        let own = number.filter(|_| !matches!(item, DiffItem::Other(_)));
+        texts.get(*first..end).unwrap_or_default().iter().for_each(|line| see(UnifiedDiffEvent::Line(line, own)));
+        if let (DiffItem::Hunk { header, lines, .. }, Some(file)) = (item, own.and_then(|own| files.get_mut(own))) {
+            see(UnifiedDiffEvent::Hunk(&file.path, find_shown_range(*header, lines)));
+            file.hunks.push(build_given_hunk(*header, lines));
         }
     }
     files
@@ -154,11 +116,15 @@ fn scan_diff<'a>(text: &'a str, see: &mut dyn FnMut(UnifiedDiffEvent<'a, '_>)) -
 /// Number for a file with a path that leads out of the repository.
 const REFUSED_FILE: usize = usize::MAX;
 
-/// Parses a path such as `a/src/main.rs`; ignores a timestamp after a tab.
-fn parse_path<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
-    let path = text.split('\t').next().unwrap_or(text).trim_end();
-    let path = path.strip_prefix('"').and_then(|path| path.strip_suffix('"')).unwrap_or(path);
-    (path != "/dev/null").then(|| path.strip_prefix(prefix).unwrap_or(path))
+/// Parses the two names of a file. Returns `None` for a path that leads out of the repository.
+fn parse_touched_file(old: &[u8], new: &[u8]) -> Option<(String, Touch)> {
+    let (path, touch) = match (parse_file_name(old, "a/"), parse_file_name(new, "b/")) {
+        (None, Some(path)) => (path, Touch::Added),
+        (Some(path), None) => (path, Touch::Deleted),
+        (Some(_), Some(path)) => (path, Touch::Modified),
+        (None, None) => return None,
+    };
+    is_repository_path(&path).then_some((path, touch))
 }
 
 /// Returns true for a relative path without `..`.
@@ -166,16 +132,34 @@ fn is_repository_path(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('/') && path.split('/').all(|part| part != "..")
 }
 
-/// Parses `@@ -1,2 +3,4 @@`.
-fn parse_hunk_header(line: &str) -> Option<Hunk> {
-    let mut sides = line.strip_prefix("@@ ")?.split(' ');
-    let mut side = |mark: char| {
-        let numbers = sides.next()?.strip_prefix(mark)?;
-        let (start, lines) = numbers.split_once(',').unwrap_or((numbers, "1"));
-        Some((start.parse::<u32>().ok()?, lines.parse::<u32>().ok()?))
+/// Returns the ranges of a hunk with the old side as far as its lines are present.
+fn find_shown_range(header: Hunk, lines: &[HunkLine<'_>]) -> Hunk {
+    let is_there = |line: &&HunkLine<'_>| match line.kind {
+        Some(kind) => kind != PatchLineKind::Added,
+        // A note that the rest was cut off is not a context line.
+        None => line.text.is_empty(),
     };
-    let ((old_start, old_lines), (new_start, new_lines)) = (side('-')?, side('+')?);
-    Some(Hunk { old_start, old_lines, new_start, new_lines })
+    Hunk { old_lines: header.old_lines.min(count(lines.iter().filter(is_there))), ..header }
+}
+
+/// Builds the hunk without the context lines around the changed lines.
+fn build_given_hunk(header: Hunk, lines: &[HunkLine<'_>]) -> GivenFileHunk {
+    let is_kept = |line: &&HunkLine<'_>| !matches!(line.kind, Some(PatchLineKind::Removed | PatchLineKind::Added));
+    let before = lines.iter().take_while(is_kept).count();
+    let after = lines.get(before..).unwrap_or_default().iter().rev().take_while(is_kept);
+    let texts = |kind: PatchLineKind| {
+        let own = lines.iter().filter(|line| line.kind == Some(kind));
+        own.map(|line| String::from_utf8_lossy(line.text).into_owned()).collect()
+    };
+    GivenFileHunk {
+        range: trim_context(header, count(lines.iter().take(before)), count(after)),
+        removed: texts(PatchLineKind::Removed),
+        added: texts(PatchLineKind::Added),
+    }
+}
+
+fn count<T>(items: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(items.count()).unwrap_or(u32::MAX)
 }
 
 /// Removes leading and trailing context lines from a hunk. A side without remaining lines names the line before.
@@ -231,6 +215,14 @@ mod tests {
     }
 
     #[test]
+    fn a_quoted_name_is_the_name_of_the_file_and_the_marker_of_the_end_is_part_of_the_diff() {
+        let text = "--- \"a/caf\\303\\251.rs\"\n+++ \"b/caf\\303\\251.rs\"\n\
+            @@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\nAfter.\n";
+        assert_eq!(parse_unified_diff(text)[0].path, "café.rs");
+        assert_eq!(lines_outside_diffs(text), ["After."]);
+    }
+
+    #[test]
     fn files_elsewhere_are_passed_over_with_their_hunks() {
         let hunk = "@@ -1 +1 @@\n-a\n+b\n";
         for (old, new) in [
@@ -243,6 +235,7 @@ mod tests {
             ("a/x", "/etc/passwd"),
             ("/dev/null", "/dev/null"),
             ("a/", "b/"),
+            ("a/x", "\"b/\\056./x\""),
         ] {
             let text = format!("Before.\n--- a/x\n+++ b/x\n{hunk}--- {old}\n+++ {new}\n{hunk}After.\n");
             let files: Vec<_> =

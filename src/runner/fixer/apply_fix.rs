@@ -172,7 +172,7 @@ impl Fixer<'_> {
     /// Loads the patch, file by file. Its hash must be that of the record.
     fn load_patches(&self, fix: &Fix) -> Result<Vec<FilePatch>, RunnerError> {
         let text = self.services.store.patch(&fix.fix_id)?.filter(|text| hash_content(text) == fix.patch_hash);
-        let patches = text.and_then(|text| parse_patch(&text)).filter(|patches| patches.len() == fix.files.len());
+        let patches = text.and_then(|text| parse_patch(&text).ok()).filter(|patches| patches.len() == fix.files.len());
         Ok(patches.ok_or_else(|| FixError::NoPatch { id: fix.fix_id.clone() })?)
     }
 

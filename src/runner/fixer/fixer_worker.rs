@@ -212,7 +212,7 @@ impl Fixer<'_> {
         let fix = &material.fix;
         let fixed = self.services.repo.commit_with_edits(material.base_commit(), &made.changes)?;
         let patch = self.services.repo.diff_as_patch(&fix.snapshot_commit, &fixed)?;
-        let files = parse_patch(&patch.text).filter(|files| files.len() == patch.paths.len());
+        let files = parse_patch(&patch.text).ok().filter(|files| files.len() == patch.paths.len());
         let trouble = match &files {
             _ if patch.paths.is_empty() && made.left_out.is_empty() => Some("it changes nothing".to_owned()),
             _ if patch.paths.is_empty() => {

@@ -233,7 +233,7 @@ impl PageLoader {
         let fixes = FixIndex::new(self.store.fixes().map_err(|error| error.to_string())?);
         let fix = fixes.for_finding(finding).ok_or("there is no fix of this finding")?.clone();
         let patch = self.store.patch(&fix.fix_id).map_err(|error| error.to_string())?.ok_or("the patch is gone")?;
-        let files = parse_patch(&patch).ok_or("the patch is damaged")?;
+        let files = parse_patch(&patch).map_err(|damage| damage.to_string())?;
         let (mut diffs, mut lines) = (Vec::new(), 0);
         for (file, patch) in fix.files.iter().zip(&files) {
             if lines > MAX_DIFF_LINES {
