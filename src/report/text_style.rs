@@ -116,7 +116,11 @@ impl TextOptions {
     }
 
     /// Breaks `text` between words into lines of at most the terminal's width. Each line starts with `indent` spaces
-    /// and holds 20 to 100 columns of text. Without a width the result is one line.
+    /// and holds 20 to 100 columns of text. Without a width the result is one line. A longer word stays whole, so that a
+    /// path can be copied.
+    ///
+    /// The crate textwrap (0.16) is not used, because it counts `❤️` as one column instead of two, and its lines become
+    /// wider than the terminal.
     pub fn wrap(&self, text: &str, indent: usize) -> String {
         let pad = " ".repeat(indent);
         let Some(width) = self.width else { return format!("{pad}{text}\n") };
@@ -191,6 +195,7 @@ mod tests {
     #[test]
     fn wrapping_breaks_between_words() {
         assert_eq!(look(Some(24)).wrap("one two three four five six", 2), "  one two three four\n  five six\n");
+        assert_eq!(look(Some(20)).wrap("sixteen columns: ❤️❤️ b", 0), "sixteen columns:\n❤️❤️ b\n");
         assert_eq!(look(None).wrap("one two", 2), "  one two\n");
         assert_eq!(look(Some(10)).wrap("", 1), " \n");
     }

@@ -169,7 +169,11 @@ impl Doc {
 }
 
 /// Breaks text at white space into lines of at most `width` columns. A longer word is treated as a path and
-/// broken after slashes; a longer path component is broken anywhere.
+/// broken after slashes; a longer path component is broken between graphemes.
+///
+/// The crate textwrap (0.16) is not used, because it adds up the widths of characters: `❤️` counts as one column instead of
+/// two, so that `I ❤️ it so` is put into 9 columns and takes 10, and `👩‍👩‍👧` counts as six and is broken inside. It also breaks
+/// `src/tui/doc.rs:12` at a width of 10 after `src/tui/do`.
 pub fn wrap_words(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
@@ -298,6 +302,8 @@ mod tests {
             ("src/tui/doc.rs:12", 17, &["src/tui/doc.rs:12"]),
             ("a/very_long_name/b.rs", 8, &["a/", "very_lon", "g_name/", "b.rs"]),
             ("/a//b", 2, &["/", "a/", "/b"]),
+            ("I ❤️ it so", 9, &["I ❤️ it", "so"]),
+            ("👩‍👩‍👧👩‍👩‍👧👩‍👩‍👧 ok", 4, &["👩‍👩‍👧👩‍👩‍👧", "👩‍👩‍👧", "ok"]),
         ] {
             assert_eq!(wrap_words(text, width), expected, "{text:?} at {width}");
         }
