@@ -1,6 +1,7 @@
 //! Builds the pages of the detail pane: loaded values in, a laid-out document out.
 
 mod context;
+mod journal_entry;
 mod run;
 mod turns;
 mod window;

@@ -5,13 +5,33 @@ use super::super::app::App;
 use super::super::doc::{Doc, DocLine, FoldKey, FollowMode, wrap_words};
 use super::super::page_data::{FilePage, RunPage};
 use super::super::theme::Role;
+use super::journal_entry::render_entry;
 use super::{
     NAMES, count_digits, format_dollars, format_reported_location, format_thousands, priority_label, short_commit,
 };
-use crate::domain::{JournalEntry, Priority, RejectedReport, RunEvent, RunRecord, RunStatus, Scope, Usage, text};
+use crate::domain::{JournalEntry, Priority, RejectedReport, RunRecord, RunStatus, Scope, Usage, text};
+use crate::store::RunRow;
+
+/// Greatest number of left-out files that are listed, so that they do not push the findings off the page.
+const MAX_LEFT_OUT_ROWS: usize = 8;
+/// Greatest number of journal entries below a working run; the log page has them all.
+const MAX_LATEST_ENTRIES: usize = 10;
 
 pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     let run = &page.run;
+    render_run_status(app, run, width, doc);
+    render_coverage(app, page, width, doc);
+    render_left_out(page, width, doc);
+    render_finding_counts(app, run, doc);
+    render_spending(app, run, width, doc);
+    render_about(app, run, width, doc);
+    render_set_aside(app, page.output.as_ref().map_or(&[][..], |output| output.rejected.as_slice()), width, doc);
+    render_notes(page, width, doc);
+    render_latest_entries(app, page, width, doc);
+}
+
+/// Renders the state and scope of the run, its summary and its error.
+fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     let (glyph, word, role) = match run.is_paused() {
         true => {
             (app.display.glyphs.activity(ActivityState::Paused), "paused", Role::from_activity(ActivityState::Paused))
@@ -33,45 +53,62 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         doc.push_blank();
         doc.push_paragraph(Role::Bad, &run.ending.error_summary, width);
     }
-    // While the run works, the list row is newer than the record.
-    let row = app.store.view.run_index(run.run_id.as_str()).map(|index| app.store.view.run(index));
-    let coverage = row.map_or(
-        (
-            run.outcome.coverage.files_covered,
-            run.outcome.coverage.files_total,
-            run.outcome.coverage.hunks_covered,
-            run.outcome.coverage.hunks_total,
-        ),
+}
+
+/// Returns the run's list row. While the run works, the row is newer than the record.
+fn find_list_row<'a>(app: &'a App, run: &RunRecord) -> Option<RunRow<'a>> {
+    app.store.view.run_index(run.run_id.as_str()).map(|index| app.store.view.run(index))
+}
+
+/// Renders the reviewed part of the files and hunks.
+fn render_coverage(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
+    let run = &page.run;
+    let (files_covered, files_total, hunks_covered, hunks_total) = find_list_row(app, run).map_or(
+        (run.outcome.coverage.files_covered, run.outcome.coverage.files_total, run.outcome.coverage.hunks_covered, run.outcome.coverage.hunks_total),
         |row| (row.files_covered, row.files_total, row.hunks_covered, row.hunks_total),
     );
     doc.push_heading("Coverage", "");
     let listed = page.output.as_ref().map(|output| &output.coverage);
     let not_due = listed.map_or(0, |listed| listed.files_total.saturating_sub(listed.reviewable_file_count()));
     let carried = listed.unwrap_or(&run.outcome.coverage);
-    render_gauge(app, "files", coverage.0 + carried.files_carried, coverage.1.saturating_sub(not_due), width, doc);
-    render_gauge(app, "hunks", coverage.2 + carried.hunks_carried, coverage.3, width, doc);
+    let files = Gauge {
+        name: "files",
+        part: files_covered + carried.files_carried,
+        whole: files_total.saturating_sub(not_due),
+    };
+    let hunks = Gauge { name: "hunks", part: hunks_covered + carried.hunks_carried, whole: hunks_total };
+    render_gauge(app, files, width, doc);
+    render_gauge(app, hunks, width, doc);
     if let Some(said) = carried.describe_carried() {
-        doc.push_field("carried", NAMES, Role::Normal, &format!("{said}; {} reviewed", coverage.2), width);
+        doc.push_field("carried", NAMES, Role::Normal, &format!("{said}; {hunks_covered} reviewed"), width);
     }
-    if let Some(output) = &page.output {
-        let left: Vec<_> = output.coverage.left_out.iter().collect();
-        if !left.is_empty() {
-            let mut out = text::format_count(left.len(), "file");
-            if output.coverage.hunks_left_out > 0 {
-                out.push_str(&format!(" with {}", text::format_count(output.coverage.hunks_left_out as usize, "hunk")));
-            }
-            doc.push_field("left out", NAMES, Role::Muted, &out, width);
-            for file in left.iter().take(8) {
-                let reason = super::super::page_loader::reason_label(file.reason);
-                doc.push_path(NAMES, Role::Normal, &file.path, (Role::Faint, reason), width);
-            }
-            if left.len() > 8 {
-                let more = format!("{}and {} more", " ".repeat(NAMES), left.len() - 8);
-                doc.push(DocLine::styled(Role::Faint, &more));
-            }
-        }
+}
+
+/// Renders the number of files left out, and the first of them with their reasons.
+fn render_left_out(page: &RunPage, width: usize, doc: &mut Doc) {
+    let Some(output) = &page.output else { return };
+    let left = &output.coverage.left_out;
+    if left.is_empty() {
+        return;
     }
-    let counts = row.map_or(run.outcome.finding_counts.by_priority(), |row| row.counts);
+    let mut out = text::format_count(left.len(), "file");
+    if output.coverage.hunks_left_out > 0 {
+        out.push_str(&format!(" with {}", text::format_count(output.coverage.hunks_left_out as usize, "hunk")));
+    }
+    doc.push_field("left out", NAMES, Role::Muted, &out, width);
+    for file in left.iter().take(MAX_LEFT_OUT_ROWS) {
+        let reason = super::super::page_loader::reason_label(file.reason);
+        doc.push_path(NAMES, Role::Normal, &file.path, (Role::Faint, reason), width);
+    }
+    if left.len() > MAX_LEFT_OUT_ROWS {
+        let more = format!("{}and {} more", " ".repeat(NAMES), left.len() - MAX_LEFT_OUT_ROWS);
+        doc.push(DocLine::styled(Role::Faint, &more));
+    }
+}
+
+/// Renders the number of findings of each priority.
+fn render_finding_counts(app: &App, run: &RunRecord, doc: &mut Doc) {
+    let counts = find_list_row(app, run).map_or(run.outcome.finding_counts.by_priority(), |row| row.counts);
     let mut line = DocLine::styled(Role::Muted, &format!("{:<NAMES$}", "findings"));
     if counts == [0; 4] {
         line = line.with_span(Role::Good, if run.status.is_terminal() { "none" } else { "none so far" });
@@ -84,6 +121,10 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         }
     }
     doc.push(line);
+}
+
+/// Renders the tokens and the cost of the run, and the fill of its model's window.
+fn render_spending(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     doc.push_heading("Tokens", "");
     if run.usage.tokens.total() == 0 && run.usage.window_peak == 0 && run.reviewed_by.name == "builtin" {
         doc.push_field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
@@ -101,8 +142,9 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
             doc.push_field("window", NAMES, Role::Normal, &window, width);
         }
     }
-    render_about(app, run, width, doc);
-    render_set_aside(app, page.output.as_ref().map_or(&[][..], |output| output.rejected.as_slice()), width, doc);
+}
+
+fn render_notes(page: &RunPage, width: usize, doc: &mut Doc) {
     let notes = page.output.as_ref().map_or(&[][..], |output| output.notes.as_slice());
     if !notes.is_empty() {
         doc.push_heading("Notes", "");
@@ -110,9 +152,14 @@ pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
             doc.push_paragraph(Role::Normal, note, width);
         }
     }
+}
+
+/// Renders the end of the journal of a run that has not ended.
+fn render_latest_entries(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
+    let run = &page.run;
     if !run.status.is_terminal() && !page.journal.is_empty() {
         doc.push_heading("Now", "");
-        for entry in page.journal.iter().rev().take(10).rev() {
+        for entry in page.journal.iter().rev().take(MAX_LATEST_ENTRIES).rev() {
             render_entry(app, entry, width, doc);
         }
     }
@@ -160,8 +207,15 @@ fn format_spent(tokens: &Usage, cost: f64) -> String {
     parts.join(", ")
 }
 
+/// Share to draw as a bar.
+struct Gauge {
+    name: &'static str,
+    part: u32,
+    whole: u32,
+}
+
 /// Renders `name  ━━━━━────  3 of 12`.
-fn render_gauge(app: &App, name: &str, part: u32, whole: u32, width: usize, doc: &mut Doc) {
+fn render_gauge(app: &App, Gauge { name, part, whole }: Gauge, width: usize, doc: &mut Doc) {
     let label = format!("  {part} of {whole}");
     let room = width.saturating_sub(NAMES + label.len()).min(32);
     let filled = if whole == 0 { 0 } else { room * part.min(whole) as usize / whole as usize };
@@ -269,141 +323,5 @@ pub fn render_log(app: &App, run: Option<&RunRecord>, entries: &[JournalEntry], 
     }
     if run.is_some_and(|run| !run.status.is_terminal()) {
         doc.follow = FollowMode::StartAtEnd;
-    }
-}
-
-fn render_entry(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
-    let time = entry.at.to_zoned(app.display.zone.clone()).strftime("%H:%M:%S").to_string();
-    const SIGNS: usize = 12;
-    let (word, role, what) = match &entry.event {
-        RunEvent::Started { attempt: 1, .. } => ("started", Role::Muted, "a worker took the run on".to_owned()),
-        RunEvent::Started { attempt, .. } => ("started", Role::Warn, format!("attempt {attempt}")),
-        RunEvent::Phase { status } => ("phase", Role::Muted, status.to_string()),
-        RunEvent::Planned { files, hunks, left_out } => {
-            let out = if left_out.is_empty() { String::new() } else { format!(", {} left out", left_out.len()) };
-            let what = format!(
-                "{} in {}{out}",
-                text::format_count(*hunks as usize, "hunk"),
-                text::format_count(*files as usize, "file")
-            );
-            ("planned", Role::Muted, what)
-        }
-        RunEvent::Finding { finding } => {
-            let what = format!(
-                "{} {}:{}: {}",
-                priority_label(finding.priority),
-                finding.repo_relative_path,
-                finding.line_start,
-                finding.title
-            );
-            ("finding", Role::from_priority(finding.priority), what)
-        }
-        RunEvent::Covered { file } => ("covered", Role::Good, file.path.clone()),
-        RunEvent::Carried { carried } => {
-            let hunks = text::format_count(carried.file.hunks.len(), "hunk");
-            let found = match carried.findings.len() {
-                0 => String::new(),
-                n => format!(", {}", text::format_count(n, "finding")),
-            };
-            ("carried", Role::Good, format!("{}: {hunks} from {}{found}", carried.file.path, carried.from))
-        }
-        RunEvent::LeftOut { file, .. } => ("left out", Role::Muted, format!("{}: {}", file.path, file.reason)),
-        RunEvent::Note { text } => ("note", Role::Normal, text.clone()),
-        RunEvent::CancelAsked { reason } => ("cancel", Role::Warn, reason.word().replace('_', " ")),
-        RunEvent::Failed { class, summary } => ("failed", Role::Bad, format!("{class}: {summary}")),
-        RunEvent::Finished { status } => ("finished", Role::from_run_status(*status), status.to_string()),
-        RunEvent::TurnAsked { turn, phase, asked, window } => {
-            let what = format!("{turn}, {phase}: {asked} ({} of {} tokens)", window.tokens, window.limit);
-            ("turn", Role::Accent, what)
-        }
-        RunEvent::TurnAnswered { turn, response, took_ms, .. } => {
-            let what = format!(
-                "{turn} in {}.{} s: {} in, {} cached, {} out{}",
-                took_ms / 1000,
-                took_ms % 1000 / 100,
-                response.usage.input,
-                response.usage.cached,
-                response.usage.output,
-                if response.calls.is_empty() {
-                    String::new()
-                } else {
-                    format!(", {}", text::format_count(response.calls.len(), "tool call"))
-                }
-            );
-            ("answered", Role::Normal, what)
-        }
-        RunEvent::Unanswered { turn, class, summary } => {
-            ("unanswered", Role::Warn, format!("{turn}, {class}: {summary}"))
-        }
-        RunEvent::TookOver { reviewer, model, .. } => {
-            let model = if model.is_empty() { String::new() } else { format!(" ({model})") };
-            ("took over", Role::Warn, format!("{reviewer}{model}"))
-        }
-        RunEvent::Surrounded { context } => {
-            let sections = text::format_count(context.sections.len(), "section");
-            let patterns = match context.patterns.len() {
-                0 => String::new(),
-                count => format!(", {}", text::format_count(count, "learned pattern")),
-            };
-            let (tokens, budget) = (context.total_tokens, context.budget);
-            ("context", Role::Muted, format!("{sections}, {tokens} of {budget} tokens{patterns}"))
-        }
-        RunEvent::Waiting { reason, wait_ms, .. } => {
-            ("waiting", Role::Warn, format!("{reason}, {} s", wait_ms.div_ceil(1000)))
-        }
-        RunEvent::ToolAnswered { name, arguments, outcome, tokens, result, .. } => (
-            "tool",
-            Role::Muted,
-            format!("{name} {arguments}: {outcome}, {}, {result}", text::format_count(*tokens as usize, "token")),
-        ),
-        RunEvent::Restated { finding, .. } => {
-            ("restated", Role::from_priority(finding.priority), finding.title.clone())
-        }
-        RunEvent::Repeated { title, line_start, .. } => {
-            ("repeated", Role::Muted, format!("line {line_start}: {title}"))
-        }
-        RunEvent::Rejected { rejected, .. } => {
-            let report = &rejected.report;
-            (
-                "rejected",
-                Role::Warn,
-                format!("{}: {}: {}", format_reported_location(report), report.title, rejected.reason),
-            )
-        }
-        RunEvent::Judged { opinion, reason, .. } => ("judged", Role::Muted, format!("{opinion}: {reason}")),
-        RunEvent::CodeSmellsAccumulated { new_issues, total_issues, .. } => {
-            ("findings", Role::Muted, format!("{new_issues} new, {total_issues} in all"))
-        }
-        RunEvent::SlidingWindowApplied { messages_removed, messages_kept, .. } => (
-            "window",
-            Role::Muted,
-            format!("{} slid out, {messages_kept} kept", text::format_count(*messages_removed as usize, "message")),
-        ),
-        RunEvent::FinalCodeSmellsSummary { total_issues, loops, .. } => {
-            let what = format!(
-                "{} in {}",
-                text::format_count(*total_issues as usize, "finding"),
-                text::format_count(*loops as usize, "turn")
-            );
-            ("summary", Role::Muted, what)
-        }
-        RunEvent::OutOfMemory { parsing } => {
-            let files = text::format_count(parsing.len(), "file");
-            ("memory", Role::Warn, format!("the worker ran out of memory while it parsed {files}"))
-        }
-        RunEvent::Paused => ("paused", Role::Warn, "nothing is asked until it is resumed".to_owned()),
-        RunEvent::Resumed => ("resumed", Role::Normal, String::new()),
-        RunEvent::Unknown => ("?", Role::Faint, "an entry of a newer revdeck".to_owned()),
-    };
-    let column = time.len() + 2;
-    for (index, line) in
-        wrap_words(&text::sanitize_line(&what), width.saturating_sub(column + SIGNS).max(12)).into_iter().enumerate()
-    {
-        let (time, word) = if index == 0 { (time.as_str(), word) } else { ("", "") };
-        doc.push(
-            DocLine::styled(Role::Faint, &format!("{time:<column$}"))
-                .with_span(role, &format!("{word:<SIGNS$}"))
-                .with_span(Role::Normal, &line),
-        );
     }
 }
