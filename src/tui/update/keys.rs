@@ -96,58 +96,28 @@ pub fn focus_pane(app: &mut App, pane: Pane, commands: &mut Vec<AppCommand>) {
     }
 }
 
+/// Runs an action of the panes. `count` is the number typed before its key: repetitions, or a row.
 fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<AppCommand>) {
     use Action as A;
     let times = count.unwrap_or(1);
-    let page = app.pane_height(app.panes.focus);
-    let by = |n: usize| isize::try_from(n).unwrap_or(isize::MAX);
     match action {
         A::Down | A::Up if moves_by_fold(app) => folds::move_by(app, times, action == A::Down),
-        A::Down => move_by(app, by(times)),
-        A::Up => move_by(app, -by(times)),
-        A::HalfPageDown => move_by(app, by((page / 2).max(1) * times)),
-        A::HalfPageUp => move_by(app, -by((page / 2).max(1) * times)),
-        A::PageDown => move_by(app, by(page.saturating_sub(1).max(1) * times)),
-        A::PageUp => move_by(app, -by(page.saturating_sub(1).max(1) * times)),
-        A::Top | A::Bottom => {
-            let end = if action == A::Top { 0 } else { usize::MAX };
-            let row = count.map_or(end, |row| row.saturating_sub(1));
-            go_to_row(app, row);
-            if moves_by_fold(app) {
-                folds::select_fold(app, row, count.is_some());
-            }
-        }
+        A::Down | A::HalfPageDown | A::PageDown => move_by(app, compute_distance(app, action, times)),
+        A::Up | A::HalfPageUp | A::PageUp => move_by(app, -compute_distance(app, action, times)),
+        A::Top => go_to_end(app, 0, count),
+        A::Bottom => go_to_end(app, usize::MAX, count),
         A::NextMatch => search_next(app, true, times),
         A::PreviousMatch => search_next(app, false, times),
         A::Runs => focus_pane(app, Pane::Runs, commands),
         A::Findings => focus_pane(app, Pane::Findings, commands),
         A::Files => focus_pane(app, Pane::Files, commands),
-        A::NextPane | A::PreviousPane => {
-            const ORDER: [Pane; 4] = [Pane::Runs, Pane::Findings, Pane::Files, Pane::Detail];
-            let at = ORDER.iter().position(|pane| *pane == app.panes.focus).unwrap_or(0);
-            let next = if action == A::NextPane { at + 1 } else { at + ORDER.len() - 1 };
-            focus_pane(app, ORDER[next % ORDER.len()], commands);
-        }
-        A::Left => match (app.panes.focus, app.detail.tab) {
-            (Pane::Detail, Tab::Page) => focus_pane(app, app.panes.list, commands),
-            (Pane::Detail, _) => switch_tab(app, false),
-            (Pane::Runs, _) => set_run_fold(app, Some(false)),
-            _ => {}
-        },
-        A::Right => match app.panes.focus {
-            Pane::Detail => switch_tab(app, true),
-            Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
-            _ => focus_pane(app, Pane::Detail, commands),
-        },
+        A::NextPane => focus_neighbour(app, true, commands),
+        A::PreviousPane => focus_neighbour(app, false, commands),
+        A::Left => go_left(app, commands),
+        A::Right => go_right(app, commands),
         A::NextTab => switch_tab(app, true),
         A::PreviousTab => switch_tab(app, false),
-        A::Ledger => {
-            app.detail.tab = if app.detail.tab == Tab::Ledger { Tab::Page } else { Tab::Ledger };
-            app.detail.scroll = 0;
-            if app.layout().pane(Pane::Detail).is_none() {
-                focus_pane(app, Pane::Detail, commands);
-            }
-        }
+        A::Ledger => toggle_ledger(app, commands),
         A::LeftOut => toggle_context_listing(app, commands),
         A::Stats | A::Knowledge | A::Help => views::open_for_action(app, action, commands),
         A::Open => open_selected(app, commands),
@@ -155,15 +125,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Unfold => set_run_fold(app, None),
         A::Zoom => app.panes.zoomed = !app.panes.zoomed,
         A::Mark => toggle_marks(app, times),
-        A::MarkRange => {
-            app.finding_list.mark_range_start = match app.finding_list.mark_range_start {
-                Some(_) => {
-                    commit_mark_range(app);
-                    None
-                }
-                None => Some(app.finding_list.cursor.selected),
-            };
-        }
+        A::MarkRange => toggle_mark_range(app),
         A::MarkAll => toggle_all_marks(app),
         A::Addressed => triage::set_status(app, FindingStatus::Addressed, commands),
         A::Reopen => triage::set_status(app, FindingStatus::Open, commands),
@@ -171,58 +133,120 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Fix => fix::handle_key(app, commands),
         A::Undo => triage::undo_or_redo(app, TriageOrder::Undo, commands),
         A::Redo => triage::undo_or_redo(app, TriageOrder::Redo, commands),
-        A::Filter => {
-            if app.panes.focus != Pane::Findings {
-                focus_pane(app, Pane::Findings, commands);
-            }
-            let before = app.finding_list.filter_text.clone();
-            let text = if before.is_empty() { String::new() } else { format!("{before} ") };
-            open_prompt(app, InputPromptKind::Filter { before }, LineEdit::new(&text));
-        }
-        A::Search => {
-            let from = if app.panes.focus == Pane::Detail { app.detail.scroll } else { selected_row(app) };
-            let before = std::mem::take(&mut app.search);
-            open_prompt(app, InputPromptKind::Search { before, from }, LineEdit::default());
-        }
+        A::Filter => prompt_filter(app, commands),
+        A::Search => prompt_search(app),
         A::Review => app.views.open(build_review_menu(app)),
         A::Cancel => confirm_cancel(app),
         A::Pause => toggle_pause(app, commands),
-        A::Watch => {
-            let ends = app.store.watch.watcher != WatcherStatus::None;
-            let said = if ends { "asking the watcher to end" } else { "beginning to watch" };
-            app.show_notice(NoticeLevel::Info, format!("{said}{}", app.display.glyphs.ellipsis));
-            commands.push(AppCommand::Watch);
-        }
-        A::Snooze => {
-            let offered = if app.store.watch.snoozed.is_some() { "off" } else { "30m" };
-            open_prompt(app, InputPromptKind::Snooze, LineEdit::with_suggestion(offered));
-        }
-        A::Copy => match build_copy_menu(app) {
-            Some(menu) => app.views.open(menu),
-            None => app.show_notice(NoticeLevel::Info, "nothing is selected"),
-        },
-        A::Edit => match selected_location(app) {
-            Some((path, line)) => commands.push(AppCommand::Edit { path, line }),
-            None => app.show_notice(NoticeLevel::Info, "no file is selected"),
-        },
+        A::Watch => toggle_watch(app, commands),
+        A::Snooze => prompt_snooze(app),
+        A::Copy => open_copy_menu(app),
+        A::Edit => edit_selected(app, commands),
         A::Redraw => commands.push(AppCommand::Redraw),
         A::Suspend => commands.push(AppCommand::Suspend),
         A::Quit => push_quit(commands),
-        A::Accept
-        | A::Abort
-        | A::Mute
-        | A::Forget
-        | A::Export
-        | A::Reload
-        | A::Complete
-        | A::CursorLeft
-        | A::CursorRight
-        | A::CursorStart
-        | A::CursorEnd
-        | A::DeleteLeft
-        | A::DeleteRight
-        | A::DeleteWord
-        | A::DeleteLine => {}
+        // Only views and prompts have these.
+        A::Accept | A::Abort | A::Mute | A::Forget | A::Export | A::Reload | A::Complete => {}
+        A::CursorLeft | A::CursorRight | A::CursorStart | A::CursorEnd => {}
+        A::DeleteLeft | A::DeleteRight | A::DeleteWord | A::DeleteLine => {}
+    }
+}
+
+/// Returns the number of rows that an action moves, up or down, if it is repeated `times`.
+fn compute_distance(app: &App, action: Action, times: usize) -> isize {
+    let page = app.pane_height(app.panes.focus);
+    let rows = match action {
+        Action::HalfPageDown | Action::HalfPageUp => (page / 2).max(1),
+        Action::PageDown | Action::PageUp => page.saturating_sub(1).max(1),
+        _ => 1,
+    };
+    isize::try_from(rows * times).unwrap_or(isize::MAX)
+}
+
+/// Goes to the row with the typed number (1-based), else to row `end`.
+fn go_to_end(app: &mut App, end: usize, count: Option<usize>) {
+    let row = count.map_or(end, |row| row.saturating_sub(1));
+    go_to_row(app, row);
+    if moves_by_fold(app) {
+        folds::select_fold(app, row, count.is_some());
+    }
+}
+
+/// Focuses the next or the previous pane; wraps around.
+fn focus_neighbour(app: &mut App, forward: bool, commands: &mut Vec<AppCommand>) {
+    const ORDER: [Pane; 4] = [Pane::Runs, Pane::Findings, Pane::Files, Pane::Detail];
+    let at = ORDER.iter().position(|pane| *pane == app.panes.focus).unwrap_or(0);
+    let next = if forward { at + 1 } else { at + ORDER.len() - 1 };
+    focus_pane(app, ORDER[next % ORDER.len()], commands);
+}
+
+/// Goes to the previous tab, from the first tab to the list; folds a run.
+fn go_left(app: &mut App, commands: &mut Vec<AppCommand>) {
+    match (app.panes.focus, app.detail.tab) {
+        (Pane::Detail, Tab::Page) => focus_pane(app, app.panes.list, commands),
+        (Pane::Detail, _) => switch_tab(app, false),
+        (Pane::Runs, _) => set_run_fold(app, Some(false)),
+        _ => {}
+    }
+}
+
+/// Unfolds a run, else goes to the detail; in the detail, goes to the next tab.
+fn go_right(app: &mut App, commands: &mut Vec<AppCommand>) {
+    match app.panes.focus {
+        Pane::Detail => switch_tab(app, true),
+        Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
+        _ => focus_pane(app, Pane::Detail, commands),
+    }
+}
+
+fn toggle_ledger(app: &mut App, commands: &mut Vec<AppCommand>) {
+    app.detail.tab = if app.detail.tab == Tab::Ledger { Tab::Page } else { Tab::Ledger };
+    app.detail.scroll = 0;
+    if app.layout().pane(Pane::Detail).is_none() {
+        focus_pane(app, Pane::Detail, commands);
+    }
+}
+
+fn prompt_filter(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if app.panes.focus != Pane::Findings {
+        focus_pane(app, Pane::Findings, commands);
+    }
+    let before = app.finding_list.filter_text.clone();
+    let text = if before.is_empty() { String::new() } else { format!("{before} ") };
+    open_prompt(app, InputPromptKind::Filter { before }, LineEdit::new(&text));
+}
+
+fn prompt_search(app: &mut App) {
+    let from = if app.panes.focus == Pane::Detail { app.detail.scroll } else { selected_row(app) };
+    let before = std::mem::take(&mut app.search);
+    open_prompt(app, InputPromptKind::Search { before, from }, LineEdit::default());
+}
+
+fn prompt_snooze(app: &mut App) {
+    let offered = if app.store.watch.snoozed.is_some() { "off" } else { "30m" };
+    open_prompt(app, InputPromptKind::Snooze, LineEdit::with_suggestion(offered));
+}
+
+/// Starts the watcher, or asks the running one to end.
+fn toggle_watch(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let ends = app.store.watch.watcher != WatcherStatus::None;
+    let said = if ends { "asking the watcher to end" } else { "beginning to watch" };
+    app.show_notice(NoticeLevel::Info, format!("{said}{}", app.display.glyphs.ellipsis));
+    commands.push(AppCommand::Watch);
+}
+
+fn open_copy_menu(app: &mut App) {
+    match build_copy_menu(app) {
+        Some(menu) => app.views.open(menu),
+        None => app.show_notice(NoticeLevel::Info, "nothing is selected"),
+    }
+}
+
+/// Opens the selected item in the editor.
+fn edit_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
+    match selected_location(app) {
+        Some((path, line)) => commands.push(AppCommand::Edit { path, line }),
+        None => app.show_notice(NoticeLevel::Info, "no file is selected"),
     }
 }
 
@@ -370,6 +394,17 @@ fn toggle_marks(app: &mut App, times: usize) {
         }
         go_to_row(app, app.finding_list.cursor.selected + 1);
     }
+}
+
+/// Starts a range at the selected row, or marks the range that was started.
+fn toggle_mark_range(app: &mut App) {
+    app.finding_list.mark_range_start = match app.finding_list.mark_range_start {
+        Some(_) => {
+            commit_mark_range(app);
+            None
+        }
+        None => Some(app.finding_list.cursor.selected),
+    };
 }
 
 /// Marks the findings of the range being marked.
