@@ -11,13 +11,16 @@ pub(crate) use keys::{commit_mark_range, find_row, focus_pane, go_to_row, pausab
 mod triage;
 pub(crate) use triage::dismiss;
 
+use std::sync::Arc;
+
 use super::app::{App, FirstReview, NoticeLevel, Pane};
 use super::doc::{Doc, FollowMode};
 use super::input::TerminalInput;
-use super::message::{AppCommand, AppMessage, DetailSubject, ExitCause, Tab};
+use super::message::{AppCommand, AppMessage, DetailSubject, ExitCause, ReviewReply, Tab};
 use super::page_data::PageData;
 use super::pages;
 use super::theme::{Background, Theme};
+use super::views::fix::FixIndex;
 use super::views::{self, ViewChange, fix};
 use crate::domain::RunId;
 use crate::store::Heartbeat;
@@ -29,12 +32,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     match message {
         AppMessage::Input(TerminalInput::Key(key)) => keys::handle_key(app, key, &mut commands),
         AppMessage::Input(TerminalInput::Paste(text)) => views::handle_paste(app, &text, &mut commands),
-        AppMessage::Input(TerminalInput::Background(rgb)) => {
-            if !app.display.theme_is_set {
-                app.display.theme = Theme::builtin_for(Background::from_rgb(rgb), app.display.depth);
-                rebuild_page(app);
-            }
-        }
+        AppMessage::Input(TerminalInput::Background(rgb)) => apply_background(app, Background::from_rgb(rgb)),
         AppMessage::Resized { columns, rows } => {
             (app.display.columns, app.display.rows) = (columns, rows);
             scroll_to_selection(app);
@@ -53,45 +51,22 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
         AppMessage::Triaged { order, result, written } => triage::apply_stored(app, &order, result, written),
-        AppMessage::Requested(Ok(asked)) => {
-            if app.first_review == FirstReview::Asked && asked.nothing {
-                app.first_review = FirstReview::Nothing(asked.text.clone());
-            }
-            if let Some(run) = &asked.run {
-                data::select_run(app, run);
-            }
-            let first = app.first_review == FirstReview::Asked && !asked.nothing;
-            let note = if first { ": a first review, offline and at no cost" } else { "" };
-            app.show_notice(NoticeLevel::Success, format!("{}{note}", asked.text));
+        AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),
+        AppMessage::Requested(Err(error)) => apply_review_error(app, error),
+        AppMessage::Cancelled { result, .. } => {
+            show_outcome(app, result.map_err(|error| format!("not cancelled: {error}")));
         }
-        AppMessage::Requested(Err(error)) => {
-            if app.first_review == FirstReview::Asked {
-                app.first_review = FirstReview::Nothing(error.clone());
-            }
-            app.show_notice(NoticeLevel::Error, format!("no review: {error}"));
-        }
-        AppMessage::Cancelled { result, .. } => match result {
-            Ok(text) => app.show_notice(NoticeLevel::Success, text),
-            Err(error) => app.show_notice(NoticeLevel::Error, format!("not cancelled: {error}")),
-        },
-        AppMessage::Paused(Ok(text)) => app.show_notice(NoticeLevel::Success, text),
-        AppMessage::Paused(Err(error)) => app.show_notice(NoticeLevel::Error, error),
+        AppMessage::Paused(result) | AppMessage::Watched(result) => show_outcome(app, result),
         AppMessage::Reconciled(Some(summary)) => app.show_notice(NoticeLevel::Info, summary),
         AppMessage::Reconciled(None) => {}
         AppMessage::Watch(state) => app.store.watch = state,
-        AppMessage::Watched(Ok(text)) => app.show_notice(NoticeLevel::Success, text),
-        AppMessage::Watched(Err(error)) => app.show_notice(NoticeLevel::Error, error),
-        AppMessage::Fixes(fixes) => {
-            fix::notify_ended(app, &fixes);
-            app.store.fixes = fixes;
-            app.detail.stale |= app.detail.tab == Tab::Fix;
-            rebuild_page(app);
-        }
+        AppMessage::Fixes(fixes) => apply_fixes(app, fixes),
         AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
         AppMessage::FixFinished(result) => fix::show_result(app, result.map(|fix| *fix)),
-        AppMessage::Edited(Ok(())) => commands.push(AppCommand::Redraw),
-        AppMessage::Edited(Err(error)) => {
-            app.show_notice(NoticeLevel::Error, error);
+        AppMessage::Edited(result) => {
+            if let Err(error) = result {
+                app.show_notice(NoticeLevel::Error, error);
+            }
             commands.push(AppCommand::Redraw);
         }
         AppMessage::Ended(end) => commands.push(AppCommand::Quit(Some(end))),
@@ -99,6 +74,48 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     }
     sync_detail(app, &mut commands);
     commands
+}
+
+/// Chooses the theme for the terminal's background, unless the settings name a theme.
+fn apply_background(app: &mut App, background: Background) {
+    if !app.display.theme_is_set {
+        app.display.theme = Theme::builtin_for(background, app.display.depth);
+        rebuild_page(app);
+    }
+}
+
+/// Selects the run that answers a review request, and shows the decision.
+fn apply_review_reply(app: &mut App, reply: &ReviewReply) {
+    if app.first_review == FirstReview::Asked && reply.nothing {
+        app.first_review = FirstReview::Nothing(reply.text.clone());
+    }
+    if let Some(run) = &reply.run {
+        data::select_run(app, run);
+    }
+    let first = app.first_review == FirstReview::Asked && !reply.nothing;
+    let note = if first { ": a first review, offline and at no cost" } else { "" };
+    app.show_notice(NoticeLevel::Success, format!("{}{note}", reply.text));
+}
+
+fn apply_review_error(app: &mut App, error: String) {
+    app.show_notice(NoticeLevel::Error, format!("no review: {error}"));
+    if app.first_review == FirstReview::Asked {
+        app.first_review = FirstReview::Nothing(error);
+    }
+}
+
+fn show_outcome(app: &mut App, result: Result<String, String>) {
+    match result {
+        Ok(text) => app.show_notice(NoticeLevel::Success, text),
+        Err(error) => app.show_notice(NoticeLevel::Error, error),
+    }
+}
+
+fn apply_fixes(app: &mut App, fixes: Arc<FixIndex>) {
+    fix::notify_ended(app, &fixes);
+    app.store.fixes = fixes;
+    app.detail.stale |= app.detail.tab == Tab::Fix;
+    rebuild_page(app);
 }
 
 /// Synchronizes the detail with the selection and the page with its width, after every message.
