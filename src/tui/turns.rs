@@ -117,7 +117,7 @@ impl TurnAnswer {
     fn from_response(response: ChatResponse, cost: f64, first_ms: u64, took_ms: u64) -> Self {
         Self {
             text: TruncatedText::truncate(response.text.trim()),
-            calls: response.calls.into_iter().map(|call| text::sanitize_line(&call.name).into_owned()).collect(),
+            calls: response.calls.into_iter().map(|call| sanitize(&call.name)).collect(),
             stop: response.stop,
             usage: response.usage,
             model: response.model,
@@ -134,9 +134,23 @@ impl TurnFinding {
             report,
             priority: Some(finding.priority),
             place: format!("{}:{}", text::sanitize_line(&finding.repo_relative_path), finding.line_start),
-            title: text::sanitize_line(&finding.title).into_owned(),
+            title: sanitize(&finding.title),
         }
     }
+
+    fn from_repetition(line_start: u32, title: &str) -> Self {
+        Self {
+            report: FindingReportKind::Repeated,
+            priority: None,
+            place: format!("line {line_start}"),
+            title: sanitize(title),
+        }
+    }
+}
+
+/// Replaces line breaks and control characters.
+fn sanitize(text: &str) -> String {
+    text::sanitize_line(text).into_owned()
 }
 
 impl Turn {
@@ -155,6 +169,13 @@ impl Turn {
             rejected: Vec::new(),
             slid_messages: None,
             pauses: Vec::new(),
+        }
+    }
+
+    /// Adds a rejected report, unless the same was rejected before.
+    fn add_rejected(&mut self, rejected: RejectedReport) {
+        if !self.rejected.contains(&rejected) {
+            self.rejected.push(rejected);
         }
     }
 
@@ -208,12 +229,10 @@ impl TurnHistory {
                 self.turn_mut(turn, at).answers.push(TurnAnswer::from_response(*response, cost, first_ms, took_ms));
             }
             RunEvent::Waiting { turn, reason, wait_ms } => {
-                let reason = text::sanitize_line(&reason).into_owned();
-                self.turn_mut(turn, at).waits.push(TurnWait { reason, wait_ms });
+                self.turn_mut(turn, at).waits.push(TurnWait { reason: sanitize(&reason), wait_ms });
             }
             RunEvent::ToolAnswered { turn, name, arguments, outcome, tokens, result } => {
-                let harmless = |text: String| text::sanitize_line(&text).into_owned();
-                let (name, arguments, result) = (harmless(name), harmless(arguments), harmless(result));
+                let (name, arguments, result) = (sanitize(&name), sanitize(&arguments), sanitize(&result));
                 self.turn_mut(turn, at).tools.push(TurnToolCall { name, arguments, outcome, tokens, result });
             }
             RunEvent::SlidingWindowApplied { turn, messages_removed, .. } => {
@@ -223,60 +242,49 @@ impl TurnHistory {
                 self.turn_mut(turn, at).findings.push(TurnFinding::from_finding(FindingReportKind::Restated, &finding));
             }
             RunEvent::Repeated { turn, line_start, title, .. } => {
-                let (place, title) = (format!("line {line_start}"), text::sanitize_line(&title).into_owned());
-                self.turn_mut(turn, at).findings.push(TurnFinding {
-                    report: FindingReportKind::Repeated,
-                    priority: None,
-                    place,
-                    title,
-                });
+                self.turn_mut(turn, at).findings.push(TurnFinding::from_repetition(line_start, &title));
             }
-            RunEvent::Rejected { turn, rejected } => {
-                let turn = self.turn_mut(turn, at);
-                if !turn.rejected.contains(&rejected) {
-                    turn.rejected.push(*rejected);
-                }
-            }
+            RunEvent::Rejected { turn, rejected } => self.turn_mut(turn, at).add_rejected(*rejected),
             RunEvent::Finding { finding } => {
                 if let Some(turn) = self.last_mut() {
                     turn.findings.push(TurnFinding::from_finding(FindingReportKind::New, &finding));
                 }
             }
-            RunEvent::Paused => {
-                if let Some(turn) = self.last_mut() {
-                    turn.pauses.push((at, None));
-                }
-            }
-            RunEvent::Resumed => {
-                if let Some((_, until @ None)) = self.last_mut().and_then(|turn| turn.pauses.last_mut()) {
-                    *until = Some(at);
-                }
-            }
-            RunEvent::Surrounded { mut context } => {
-                context.sections.truncate(ContextRecord::MAX_LISTED);
-                context.left_out.truncate(ContextRecord::MAX_LISTED);
-                context.patterns.truncate(ContextRecord::MAX_LISTED);
-                self.context = Some(Arc::from(context));
-            }
+            RunEvent::Paused => self.begin_pause(at),
+            RunEvent::Resumed => self.end_pause(at),
+            RunEvent::Surrounded { context } => self.set_context(context),
             RunEvent::Failed { class, summary } => self.failure = Some((class, summary)),
             // A new attempt starts, so the failure of the earlier attempt no longer counts.
             RunEvent::Started { .. } => self.failure = None,
-            RunEvent::Phase { .. }
-            | RunEvent::Planned { .. }
-            | RunEvent::Covered { .. }
-            | RunEvent::Carried { .. }
-            | RunEvent::LeftOut { .. }
-            | RunEvent::OutOfMemory { .. }
-            | RunEvent::Note { .. }
-            | RunEvent::Unanswered { .. }
-            | RunEvent::TookOver { .. }
-            | RunEvent::CancelAsked { .. }
-            | RunEvent::Finished { .. }
-            | RunEvent::Judged { .. }
-            | RunEvent::CodeSmellsAccumulated { .. }
-            | RunEvent::FinalCodeSmellsSummary { .. }
-            | RunEvent::Unknown => {}
+            // The pages of the run and of its findings show these.
+            RunEvent::Phase { .. } | RunEvent::Note { .. } | RunEvent::CancelAsked { .. } => {}
+            RunEvent::OutOfMemory { .. } => {}
+            RunEvent::Planned { .. } | RunEvent::Covered { .. } | RunEvent::Carried { .. } => {}
+            RunEvent::LeftOut { .. } | RunEvent::Unanswered { .. } | RunEvent::TookOver { .. } => {}
+            RunEvent::Judged { .. } | RunEvent::CodeSmellsAccumulated { .. } => {}
+            RunEvent::FinalCodeSmellsSummary { .. } | RunEvent::Finished { .. } | RunEvent::Unknown => {}
         }
+    }
+
+    /// Begins a pause after the last turn.
+    fn begin_pause(&mut self, at: Time) {
+        if let Some(turn) = self.last_mut() {
+            turn.pauses.push((at, None));
+        }
+    }
+
+    fn end_pause(&mut self, at: Time) {
+        if let Some((_, until @ None)) = self.last_mut().and_then(|turn| turn.pauses.last_mut()) {
+            *until = Some(at);
+        }
+    }
+
+    /// Replaces the context, with lists cut to what a page shows.
+    fn set_context(&mut self, mut context: Box<ContextRecord>) {
+        context.sections.truncate(ContextRecord::MAX_LISTED);
+        context.left_out.truncate(ContextRecord::MAX_LISTED);
+        context.patterns.truncate(ContextRecord::MAX_LISTED);
+        self.context = Some(Arc::from(context));
     }
 
     /// Returns the turn with this number; adds an empty one if the journal lacks its request.
