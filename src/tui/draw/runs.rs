@@ -2,18 +2,44 @@
 
 use ratatui::layout::Rect;
 
-use super::super::app::Pane;
+use super::super::app::{Pane, RunEntry};
 use super::super::layout::PaneArea;
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
-use crate::domain::Priority;
-use crate::domain::RunStatus;
+use crate::domain::{Priority, RunStatus};
+use crate::store::RunRow;
 
 /// Column heading for [`draw_counts`].
 pub const COUNTS_HEADER: &str = "p0  p1  p2  p3";
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
+    let app = painter.app;
+    draw_title(painter, area);
+    let body = area.body;
+    if app.run_list.entries.is_empty() {
+        painter.draw_text(body.x, body.y, body.width, "no review yet", Role::Faint);
+        return;
+    }
+    let bar = frame::pane_selection_style(painter, Pane::Runs);
+    let cursor = app.run_list.cursor;
+    let visible = app.run_list.entries.iter().skip(cursor.offset).take(usize::from(body.height));
+    // The column is shown only if a visible run used tokens.
+    let has_tokens = visible.clone().any(|entry| app.store.view.run(entry.index as usize).tokens > 0);
+    for ((at, entry), y) in visible.enumerate().zip(body.y..) {
+        let line = Rect::new(body.x, y, body.width, 1);
+        if cursor.offset + at == cursor.selected {
+            painter.fill(line, bar);
+            painter.set_overlay_style(Some(bar));
+        }
+        draw_run(painter, entry, line, has_tokens);
+        painter.set_overlay_style(None);
+    }
+    painter.draw_scroll_thumb(body, cursor.offset, app.run_list.entries.len());
+}
+
+/// Draws the title with the number of runs; `+` says that the store has more.
+fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
     let total = app.store.view.run_count();
     let mut facts = Vec::new();
@@ -21,88 +47,80 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         let more = if app.store.view.complete { "" } else { "+" };
         facts.push((format!("{total}{more}"), Role::Muted));
     }
-    frame::draw_title(
-        painter,
-        area,
-        Pane::Runs,
-        "Runs",
-        &facts,
-        if app.run_list.entries.is_empty() { "" } else { COUNTS_HEADER },
-    );
-    let body = area.body;
-    if app.run_list.entries.is_empty() {
-        painter.draw_text(body.x, body.y, body.width, "no review yet", Role::Faint);
-        return;
-    }
-    let bar = frame::pane_selection_style(painter, Pane::Runs);
-    // The column is shown only if a visible run used tokens.
-    let has_tokens = app
-        .run_list
-        .entries
-        .iter()
-        .skip(app.run_list.cursor.offset)
-        .take(usize::from(body.height))
-        .any(|entry| app.store.view.run(entry.index as usize).tokens > 0);
-    for row in 0..body.height {
-        let at = app.run_list.cursor.offset + usize::from(row);
-        let Some(entry) = app.run_list.entries.get(at).copied() else { break };
-        let run = app.store.view.run(entry.index as usize);
-        let (x, y, width) = (body.x, body.y + row, body.width);
-        if at == app.run_list.cursor.selected {
-            painter.fill(Rect::new(x, y, width, 1), bar);
-            painter.set_overlay_style(Some(bar));
-        }
-        let indent = if entry.nested { 2 } else { 0 };
-        if entry.nested {
-            painter.draw_text(x, y, 1, app.display.glyphs.nested, Role::Faint);
-        }
-        let (sign, word, role) = app.run_state(&run);
-        let mut left = x + indent;
-        painter.draw_text(left, y, 1, sign, role);
+    let columns = if app.run_list.entries.is_empty() { "" } else { COUNTS_HEADER };
+    frame::draw_title(painter, area, Pane::Runs, "Runs", &facts, columns);
+}
+
+/// Draws a run in `line`, which is one row high.
+fn draw_run(painter: &mut Painter<'_>, entry: &RunEntry, line: Rect, has_tokens: bool) {
+    let app = painter.app;
+    let run = app.store.view.run(entry.index as usize);
+    let (sign, word, role) = app.run_state(&run);
+    let mut left = line.x;
+    if entry.nested {
+        painter.draw_text(left, line.y, 1, app.display.glyphs.nested, Role::Faint);
         left += 2;
-        // From the right edge: counts, tokens, time, reviewer. Columns that do not fit are dropped; the scope stays.
-        let mut right = x + width;
-        let room = |right: u16, need: u16, least: u16| right.saturating_sub(left) >= need + least;
-        if room(right, 16, 10) {
-            right -= 16;
-            draw_counts(painter, right, y, run.counts, run.status);
-        }
-        if has_tokens && room(right, 7, 26) {
-            right -= 7;
-            let tokens = match run.tokens {
-                0 => app.display.glyphs.dash.to_owned(),
-                n @ 1..=9999 => n.to_string(),
-                n => format!("{}k", n / 1000),
-            };
-            painter.draw_text_right(right, y, 6, &tokens, Role::Muted);
-        }
-        if room(right, 8, 18) {
-            right -= 8;
-            painter.draw_text_right(right, y, 7, &app.format_date_or_time(run.created_ms), Role::Muted);
-        }
-        if room(right, 10, 28) {
-            right -= 10;
-            painter.draw_text(right, y, 9, run.reviewer, Role::Muted);
-        }
-        if right.saturating_sub(left) >= 24 {
-            painter.draw_text(left, y, 11, word, role);
-            left += 12;
-        }
-        let mut scope_width = right.saturating_sub(left + 1);
-        let folded = match (entry.folded, entry.unfolded) {
-            (0, false) => String::new(),
-            (0, true) => app.display.glyphs.unfolded.to_owned(),
-            (n, _) => format!("{}{n}", app.display.glyphs.folded),
-        };
-        if !folded.is_empty() && scope_width > 8 {
-            let used = painter.draw_text_right(left, y, scope_width, &folded, Role::Faint);
-            scope_width -= used + 1;
-        }
-        let scope = if run.is_fix_review() { "patch of a fix" } else { run.scope };
-        painter.draw_text(left, y, scope_width, scope, if entry.nested { Role::Muted } else { Role::Normal });
-        painter.set_overlay_style(None);
     }
-    painter.draw_scroll_thumb(body, app.run_list.cursor.offset, app.run_list.entries.len());
+    painter.draw_text(left, line.y, 1, sign, role);
+    left += 2;
+    let mut rest = Rect::new(left, line.y, line.right().saturating_sub(left), 1);
+    draw_columns(painter, &run, &mut rest, has_tokens);
+    if rest.width >= 24 {
+        painter.draw_text(rest.x, rest.y, 11, word, role);
+        rest = Rect::new(rest.x + 12, rest.y, rest.width - 12, 1);
+    }
+    draw_scope(painter, entry, &run, rest);
+}
+
+/// Draws the columns from the right edge: counts, tokens, time, reviewer. A column that does not fit is dropped. Takes
+/// the drawn columns off `rest`.
+fn draw_columns(painter: &mut Painter<'_>, run: &RunRow<'_>, rest: &mut Rect, has_tokens: bool) {
+    let app = painter.app;
+    let y = rest.y;
+    if let Some(x) = take_column(rest, 16, 10) {
+        draw_counts(painter, x, y, run.counts, run.status);
+    }
+    if has_tokens && let Some(x) = take_column(rest, 7, 26) {
+        let tokens = match run.tokens {
+            0 => app.display.glyphs.dash.to_owned(),
+            n @ 1..=9999 => n.to_string(),
+            n => format!("{}k", n / 1000),
+        };
+        painter.draw_text_right(x, y, 6, &tokens, Role::Muted);
+    }
+    if let Some(x) = take_column(rest, 8, 18) {
+        painter.draw_text_right(x, y, 7, &app.format_date_or_time(run.created_ms), Role::Muted);
+    }
+    if let Some(x) = take_column(rest, 10, 28) {
+        painter.draw_text(x, y, 9, run.reviewer, Role::Muted);
+    }
+}
+
+/// Takes a column of `width` off the right end and returns where it begins; `None` if fewer than `least` columns would
+/// be left for the scope.
+fn take_column(rest: &mut Rect, width: u16, least: u16) -> Option<u16> {
+    if rest.width < width + least {
+        return None;
+    }
+    rest.width -= width;
+    Some(rest.right())
+}
+
+/// Draws the scope, and at the right end the fold sign with the number of folded runs.
+fn draw_scope(painter: &mut Painter<'_>, entry: &RunEntry, run: &RunRow<'_>, area: Rect) {
+    let glyphs = painter.app.display.glyphs;
+    let mut width = area.width.saturating_sub(1);
+    let folded = match (entry.folded, entry.unfolded) {
+        (0, false) => String::new(),
+        (0, true) => glyphs.unfolded.to_owned(),
+        (n, _) => format!("{}{n}", glyphs.folded),
+    };
+    if !folded.is_empty() && width > 8 {
+        let used = painter.draw_text_right(area.x, area.y, width, &folded, Role::Faint);
+        width -= used + 1;
+    }
+    let scope = if run.is_fix_review() { "patch of a fix" } else { run.scope };
+    painter.draw_text(area.x, area.y, width, scope, if entry.nested { Role::Muted } else { Role::Normal });
 }
 
 /// Draws findings by priority, four columns each.
