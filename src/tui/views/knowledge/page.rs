@@ -31,7 +31,7 @@ pub(super) fn build_knowledge_page(app: &App, view: &KnowledgeView, width: usize
         return doc;
     };
     match (view.selected_row(), view.selected_pattern()) {
-        (_, Some((_, known))) => render_pattern(app, library, known, width, &mut doc),
+        (_, Some((_, known))) => PatternPage { app, library, known, width }.render(&mut doc),
         (Some(row), None) => {
             if let Some(shelf) = view.language_patterns(row) {
                 render_language(app, shelf, width, &mut doc);
@@ -147,8 +147,9 @@ fn render_language(app: &App, shelf: &LanguagePatterns, width: usize, doc: &mut 
         let told = format!("always dismissed: {}", lowered.join(&dot));
         doc.push_field("lowered", NAMES, Role::Normal, &told, width);
     }
-    if let (share @ Some(_), bound) = figures.rates() {
-        render_rate(app, (figures.successes, figures.failures), share, bound, width, doc);
+    if let (share @ Some(_), at_least) = figures.rates() {
+        let rate = SuccessRate { successes: figures.successes, failures: figures.failures, share, at_least };
+        render_rate(app, &rate, width, doc);
     }
     let mut months = std::collections::BTreeMap::<String, MonthlyOutcomes>::new();
     for (month, counted) in shelf.patterns.iter().flat_map(|known| &known.pattern.months) {
@@ -159,99 +160,145 @@ fn render_language(app: &App, shelf: &LanguagePatterns, width: usize, doc: &mut 
     render_months(app, &months, width, doc);
 }
 
-fn render_pattern(app: &App, library: &PatternLibrary, known: &RankedPattern, width: usize, doc: &mut Doc) {
-    let (pattern, standing) = (&known.pattern, &known.standing);
-    let state = standing.state(pattern);
-    let dot = format!(" {} ", app.display.glyphs.dot);
-    let (sign, role) = (app.display.glyphs.stance(pattern.stance), Role::from_stance(pattern.stance));
-    let stance = match pattern.stance {
-        PatternStance::Mistake => "mistake",
-        PatternStance::FalseAlarm => "known false alarm",
-    };
-    let facts = [format_kind(pattern.kind.word()), pattern.language.clone()].join(&dot);
-    doc.push(
-        DocLine::styled(role, &format!("{sign} {stance}"))
-            .with_span(Role::Faint, "   ")
-            .with_span(Role::Muted, &facts)
-            .with_tail(role_of_state(state), state.label()),
-    );
-    doc.push_blank();
-    for line in crate::tui::doc::wrap_words(&text::sanitize_line(&build_headline(pattern)), width) {
-        doc.push(DocLine::styled(Role::Strong, &line));
-    }
-    doc.push_blank();
-    render_forms(app, pattern, width, doc);
-    if !pattern.instruction.is_empty() {
+/// Page of one pattern.
+struct PatternPage<'a> {
+    app: &'a App,
+    library: &'a PatternLibrary,
+    known: &'a RankedPattern,
+    width: usize,
+}
+
+impl PatternPage<'_> {
+    fn render(&self, doc: &mut Doc) {
+        self.render_heading(doc);
         doc.push_blank();
-        doc.push_field("what to do", NAMES, Role::Normal, &pattern.instruction, width);
-    }
-    doc.push_heading("How it does", "");
-    let count = pattern.total_count();
-    doc.push_field("seen", NAMES, Role::Normal, &descriptions::describe_sightings(pattern), width);
-    render_rate(
-        app,
-        (count.successes.into(), count.failures.into()),
-        standing.success_rate,
-        standing.at_least,
-        width,
-        doc,
-    );
-    render_months(app, &pattern.months, width, doc);
-    doc.push_field(
-        "confidence",
-        NAMES,
-        Role::Normal,
-        &format!("{:.2}{dot}{}", standing.confidence, describe_inclusion(known)),
-        width,
-    );
-    let when = |moment: Time| match moment == Time::UNIX_EPOCH {
-        true => "not yet".to_owned(),
-        false => app.format_date_time(moment),
-    };
-    doc.push_heading("When", "");
-    doc.push_field("first seen", NAMES, Role::Normal, &when(pattern.first_seen), width);
-    doc.push_field("last seen", NAMES, Role::Normal, &when(pattern.last_seen), width);
-    let place = library.locations.get(&pattern.id);
-    let matched = pattern.last_matched.max(place.map(|place| place.at));
-    doc.push_field("last match", NAMES, Role::Normal, &matched.map_or("not yet".to_owned(), when), width);
-    if let Some(place) = place {
-        // The newest match may have been in another repository.
-        let before = if Some(place.at) < matched { format!(", {}", when(place.at)) } else { String::new() };
-        doc.push_field("found at", NAMES, Role::Accent, &format!("{}:{}{before}", place.path, place.line), width);
-    }
-    doc.push_heading("Where it comes from", pattern.id.as_str());
-    let origin = match pattern.origin {
-        PatternOrigin::Learned => "learned on this machine",
-        PatternOrigin::Base => "came with revdeck",
-        PatternOrigin::Imported => "imported from what somebody exported",
-    };
-    doc.push_field("origin", NAMES, Role::Normal, origin, width);
-    let evidence = match pattern.evidence {
-        PatternEvidence::Addressed => "a later review confirmed that the finding is gone",
-        PatternEvidence::Applied => "a suggestion or a fix was put into the files",
-        PatternEvidence::Dismissed => "the finding was dismissed with a reason",
-        PatternEvidence::History => "a commit that says it fixes something",
-        PatternEvidence::Curated => "curated",
-    };
-    doc.push_field("evidence", NAMES, Role::Normal, evidence, width);
-    if !pattern.related.is_empty() {
-        let kinds: Vec<String> = pattern.related.iter().map(|kind: &Kind| format_kind(kind.word())).collect();
-        doc.push_field("related", NAMES, Role::Normal, &kinds.join(&dot), width);
-    }
-    match &pattern.group {
-        Some(leader) => {
-            let of = library.pattern(leader).map_or(leader.as_str(), |known| known.pattern.description.as_str());
-            doc.push_field("similar to", NAMES, Role::Normal, of, width);
+        render_forms(self.app, &self.known.pattern, self.width, doc);
+        if !self.known.pattern.instruction.is_empty() {
+            doc.push_blank();
+            self.push_field("what to do", &self.known.pattern.instruction, doc);
         }
-        None if known.similar > 0 => {
-            let others = text::format_count(known.similar, "similar pattern");
-            doc.push_field("stands for", NAMES, Role::Normal, &others, width);
+        self.render_outcomes(doc);
+        self.render_dates(doc);
+        self.render_origin(doc);
+        self.render_relations(doc);
+        if self.library.learning == LearningMode::Off {
+            doc.push_blank();
+            render_learning_off(self.width, doc);
         }
-        None => {}
     }
-    if library.learning == LearningMode::Off {
+
+    fn push_field(&self, name: &str, value: &str, doc: &mut Doc) {
+        doc.push_field(name, NAMES, Role::Normal, value, self.width);
+    }
+
+    /// Returns the sign between two facts.
+    fn dot(&self) -> String {
+        format!(" {} ", self.app.display.glyphs.dot)
+    }
+
+    /// Renders stance, kind, language and state, then the headline.
+    fn render_heading(&self, doc: &mut Doc) {
+        let pattern = &self.known.pattern;
+        let state = self.known.standing.state(pattern);
+        let (sign, role) = (self.app.display.glyphs.stance(pattern.stance), Role::from_stance(pattern.stance));
+        let stance = match pattern.stance {
+            PatternStance::Mistake => "mistake",
+            PatternStance::FalseAlarm => "known false alarm",
+        };
+        let facts = [format_kind(pattern.kind.word()), pattern.language.clone()].join(&self.dot());
+        doc.push(
+            DocLine::styled(role, &format!("{sign} {stance}"))
+                .with_span(Role::Faint, "   ")
+                .with_span(Role::Muted, &facts)
+                .with_tail(role_of_state(state), state.label()),
+        );
         doc.push_blank();
-        render_learning_off(width, doc);
+        for line in crate::tui::doc::wrap_words(&text::sanitize_line(&build_headline(pattern)), self.width) {
+            doc.push(DocLine::styled(Role::Strong, &line));
+        }
+    }
+
+    /// Renders how often the pattern was seen, what came of it, and the confidence that follows.
+    fn render_outcomes(&self, doc: &mut Doc) {
+        let (pattern, standing) = (&self.known.pattern, &self.known.standing);
+        let count = pattern.total_count();
+        doc.push_heading("How it does", "");
+        self.push_field("seen", &descriptions::describe_sightings(pattern), doc);
+        let rate = SuccessRate {
+            successes: count.successes.into(),
+            failures: count.failures.into(),
+            share: standing.success_rate,
+            at_least: standing.at_least,
+        };
+        render_rate(self.app, &rate, self.width, doc);
+        render_months(self.app, &pattern.months, self.width, doc);
+        let confidence = format!("{:.2}{}{}", standing.confidence, self.dot(), describe_inclusion(self.known));
+        self.push_field("confidence", &confidence, doc);
+    }
+
+    fn format_moment(&self, moment: Time) -> String {
+        match moment == Time::UNIX_EPOCH {
+            true => "not yet".to_owned(),
+            false => self.app.format_date_time(moment),
+        }
+    }
+
+    /// Renders when the pattern was seen, and when and where it matched last.
+    fn render_dates(&self, doc: &mut Doc) {
+        let pattern = &self.known.pattern;
+        doc.push_heading("When", "");
+        self.push_field("first seen", &self.format_moment(pattern.first_seen), doc);
+        self.push_field("last seen", &self.format_moment(pattern.last_seen), doc);
+        let place = self.library.locations.get(&pattern.id);
+        let matched = pattern.last_matched.max(place.map(|place| place.at));
+        let last_match = matched.map_or("not yet".to_owned(), |moment| self.format_moment(moment));
+        self.push_field("last match", &last_match, doc);
+        if let Some(place) = place {
+            // The newest match may have been in another repository.
+            let older = Some(place.at) < matched;
+            let before = if older { format!(", {}", self.format_moment(place.at)) } else { String::new() };
+            let found = format!("{}:{}{before}", place.path, place.line);
+            doc.push_field("found at", NAMES, Role::Accent, &found, self.width);
+        }
+    }
+
+    /// Renders how the pattern came to be known, and the evidence for it.
+    fn render_origin(&self, doc: &mut Doc) {
+        let pattern = &self.known.pattern;
+        doc.push_heading("Where it comes from", pattern.id.as_str());
+        let origin = match pattern.origin {
+            PatternOrigin::Learned => "learned on this machine",
+            PatternOrigin::Base => "came with revdeck",
+            PatternOrigin::Imported => "imported from what somebody exported",
+        };
+        self.push_field("origin", origin, doc);
+        let evidence = match pattern.evidence {
+            PatternEvidence::Addressed => "a later review confirmed that the finding is gone",
+            PatternEvidence::Applied => "a suggestion or a fix was put into the files",
+            PatternEvidence::Dismissed => "the finding was dismissed with a reason",
+            PatternEvidence::History => "a commit that says it fixes something",
+            PatternEvidence::Curated => "curated",
+        };
+        self.push_field("evidence", evidence, doc);
+    }
+
+    /// Renders the related kinds, and the pattern that stands for this one or the number that this one stands for.
+    fn render_relations(&self, doc: &mut Doc) {
+        let pattern = &self.known.pattern;
+        if !pattern.related.is_empty() {
+            let kinds: Vec<String> = pattern.related.iter().map(|kind: &Kind| format_kind(kind.word())).collect();
+            self.push_field("related", &kinds.join(&self.dot()), doc);
+        }
+        match &pattern.group {
+            Some(leader) => {
+                let of = self.library.pattern(leader).map(|known| known.pattern.description.as_str());
+                self.push_field("similar to", of.unwrap_or(leader.as_str()), doc);
+            }
+            None if self.known.similar > 0 => {
+                self.push_field("stands for", &text::format_count(self.known.similar, "similar pattern"), doc);
+            }
+            None => {}
+        }
     }
 }
 
@@ -295,24 +342,28 @@ fn describe_inclusion(known: &RankedPattern) -> &'static str {
     }
 }
 
-/// Renders a success rate as a bar (lower bound, rate, rest), then the number of outcomes.
-fn render_rate(
-    app: &App,
-    (successes, failures): (u64, u64),
+/// Outcomes of patterns and the rate that follows from them.
+struct SuccessRate {
+    successes: u64,
+    failures: u64,
+    /// Share of the successes, 0 to 1; `None` without an outcome.
     share: Option<f64>,
-    bound: Option<f64>,
-    width: usize,
-    doc: &mut Doc,
-) {
+    /// Lower bound of the share.
+    at_least: Option<f64>,
+}
+
+/// Renders a success rate as a bar (lower bound, rate, rest), then the number of outcomes.
+fn render_rate(app: &App, rate: &SuccessRate, width: usize, doc: &mut Doc) {
+    let SuccessRate { successes, failures, share, at_least } = *rate;
     if successes + failures == 0 {
         return doc.push_field("success", NAMES, Role::Muted, "nothing came of it yet", width);
     }
     let dot = format!(" {} ", app.display.glyphs.dot);
-    let told = format!("{}, at least {}", format_percent(share), format_percent(bound));
+    let told = format!("{}, at least {}", format_percent(share), format_percent(at_least));
     let room = width.saturating_sub(NAMES + 2 + told.width()).min(MAX_BAR_COLUMNS);
     if room >= 8 {
         let line = DocLine::styled(Role::Muted, &format!("{:<NAMES$}", "success"));
-        doc.push(build_bar(line, app, share, bound, room).with_span(Role::Normal, &format!("  {told}")));
+        doc.push(build_bar(line, app, rate, room).with_span(Role::Normal, &format!("  {told}")));
     } else {
         doc.push_field("success", NAMES, Role::Normal, &told, width);
     }
@@ -322,9 +373,9 @@ fn render_rate(
 }
 
 /// Builds a bar of `cells` columns: lower bound, rate, rest.
-fn build_bar(line: DocLine, app: &App, share: Option<f64>, bound: Option<f64>, cells: usize) -> DocLine {
+fn build_bar(line: DocLine, app: &App, rate: &SuccessRate, cells: usize) -> DocLine {
     let of = |share: Option<f64>| (share.unwrap_or(0.0).clamp(0.0, 1.0) * cells as f64).round() as usize;
-    let (certain, likely) = (of(bound), of(share).max(of(bound)));
+    let (certain, likely) = (of(rate.at_least), of(rate.share).max(of(rate.at_least)));
     line.with_span(Role::Filled, &app.display.glyphs.filled.repeat(certain))
         .with_span(Role::Muted, &app.display.glyphs.filled.repeat(likely - certain))
         .with_span(Role::Empty, &app.display.glyphs.empty.repeat(cells - likely))
