@@ -103,6 +103,81 @@ pub fn finding_row<'a>(id: &'a str, run: &'a str) -> FindingRow<'a> {
     }
 }
 
+/// Finding of [`view`], with the numbers of its id and of its run.
+struct SampleFinding {
+    number: u32,
+    run: u32,
+    priority: Priority,
+    kind: Kind,
+    status: FindingStatus,
+    path: &'static str,
+    line: u32,
+    title: &'static str,
+}
+
+const SAMPLE_FINDINGS: [SampleFinding; 6] = [
+    SampleFinding {
+        number: 1,
+        run: 3,
+        priority: Priority::P0,
+        kind: Kind::HardcodedConfiguration,
+        status: FindingStatus::Open,
+        path: "src/config.rs",
+        line: 7,
+        title: "a token in the source: ghp_…redacted",
+    },
+    SampleFinding {
+        number: 2,
+        run: 3,
+        priority: Priority::P1,
+        kind: Kind::MissingErrorHandling,
+        status: FindingStatus::Unresolved,
+        path: "src/invoice/total.rs",
+        line: 31,
+        title: "the error of `parse` is ignored",
+    },
+    SampleFinding {
+        number: 3,
+        run: 3,
+        priority: Priority::P2,
+        kind: Kind::DeadCode,
+        status: FindingStatus::Open,
+        path: "src/invoice/total.rs",
+        line: 48,
+        title: "unused parameter `rate`",
+    },
+    SampleFinding {
+        number: 4,
+        run: 3,
+        priority: Priority::P2,
+        kind: Kind::ComplexFunctions,
+        status: FindingStatus::Dismissed,
+        path: "src/invoice/lines.rs",
+        line: 112,
+        title: "function `fold` is complex: cyclomatic 21",
+    },
+    SampleFinding {
+        number: 5,
+        run: 1,
+        priority: Priority::P2,
+        kind: Kind::LongMethod,
+        status: FindingStatus::Open,
+        path: "src/mail/queue/retry.rs",
+        line: 9,
+        title: "function `retry` is 84 code lines long",
+    },
+    SampleFinding {
+        number: 6,
+        run: 1,
+        priority: Priority::P3,
+        kind: Kind::MagicNumbers,
+        status: FindingStatus::Addressed,
+        path: "src/mail/queue/retry.rs",
+        line: 20,
+        title: "3600 is not explained by a name",
+    },
+];
+
 /// Builds a view of three runs (one superseded) and six findings (two decided).
 pub fn view() -> Arc<StoreView> {
     let (a, b, c) = (run_id(3), run_id(2), run_id(1));
@@ -117,81 +192,18 @@ pub fn view() -> Arc<StoreView> {
         reviewer: "claude",
         ..run_row(&c)
     });
-    let rows = [
-        (
-            1,
-            &a,
-            Priority::P0,
-            Kind::HardcodedConfiguration,
-            FindingStatus::Open,
-            "src/config.rs",
-            7,
-            "a token in the source: ghp_…redacted",
-        ),
-        (
-            2,
-            &a,
-            Priority::P1,
-            Kind::MissingErrorHandling,
-            FindingStatus::Unresolved,
-            "src/invoice/total.rs",
-            31,
-            "the error of `parse` is ignored",
-        ),
-        (
-            3,
-            &a,
-            Priority::P2,
-            Kind::DeadCode,
-            FindingStatus::Open,
-            "src/invoice/total.rs",
-            48,
-            "unused parameter `rate`",
-        ),
-        (
-            4,
-            &a,
-            Priority::P2,
-            Kind::ComplexFunctions,
-            FindingStatus::Dismissed,
-            "src/invoice/lines.rs",
-            112,
-            "function `fold` is complex: cyclomatic 21",
-        ),
-        (
-            5,
-            &c,
-            Priority::P2,
-            Kind::LongMethod,
-            FindingStatus::Open,
-            "src/mail/queue/retry.rs",
-            9,
-            "function `retry` is 84 code lines long",
-        ),
-        (
-            6,
-            &c,
-            Priority::P3,
-            Kind::MagicNumbers,
-            FindingStatus::Addressed,
-            "src/mail/queue/retry.rs",
-            20,
-            "3600 is not explained by a name",
-        ),
-    ];
-    for (n, run, priority, kind, status, path, line, title) in rows {
-        let id = finding_id(n);
-        let row = FindingRow {
-            priority,
-            kind,
-            status,
-            path,
-            line_start: line,
-            line_end: line + 2,
-            title,
-            ..finding_row(&id, run)
-        };
-        builder.finding(row);
+    for row in SAMPLE_FINDINGS {
+        let (id, run) = (finding_id(row.number), run_id(row.run));
+        builder.finding(FindingRow {
+            priority: row.priority,
+            kind: row.kind,
+            status: row.status,
+            path: row.path,
+            line_start: row.line,
+            line_end: row.line + 2,
+            title: row.title,
+            ..finding_row(&id, &run)
+        });
     }
     complete(builder)
 }
