@@ -17,6 +17,7 @@
 //! | nothing to review | is skipped |
 //! | an active equivalent run | adopts it |
 //! | an equivalent run that has reviewed everything | reuses it |
+//! | an equivalent run that is partial, and another attempt would give the same or is not left | reuses it |
 //! | an automatic request, and its last equivalent run was stopped by a person or has no attempts left | is skipped |
 //! | an equivalent run that was lost, failed or is partial, with attempts left | resumes it and counts the attempt |
 //! | anything else | is launched; unchanged hunks of earlier runs are carried over, see [`super::carry`] |
@@ -27,8 +28,9 @@
 
 use crate::domain::{RunId, RunStatus, Scope, Source};
 
-use super::Liveness;
-use super::supersede::{FinishRule, RunProgress, SupersedeVerdict, judge_older_run};
+use super::decision_reason::{DecisionReason, describe_older_runs, describe_wait};
+use super::known_run::{CancelRequest, KnownRun, Resumable, ReviewExtent, is_moving_scope};
+use super::supersede::{FinishRule, SupersedeVerdict, judge_older_run};
 
 /// Maximum number of worker starts. A lost or failed run is resumed only below this number of attempts.
 pub const MAX_ATTEMPTS: u32 = 3;
@@ -86,88 +88,6 @@ impl From<Source> for Requester {
     }
 }
 
-/// Run of the store, with the fields that decisions need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownRun<'a> {
-    /// Id of the run.
-    pub id: &'a str,
-    /// Status in the run's record.
-    pub status: RunStatus,
-    /// State of the worker. Read only while the record says that the run is working.
-    pub liveness: Liveness,
-    /// Text form of the [`Scope`].
-    pub scope: &'a str,
-    /// Hash, comparable with [`LaunchRequest::scope_hash`].
-    pub scope_hash: &'a str,
-    /// Hash, comparable with [`LaunchRequest::diff_fingerprint`].
-    pub diff_fingerprint: &'a str,
-    /// Hash, comparable with [`LaunchRequest::prompt_policy_version`].
-    pub policy_version: &'a str,
-    /// Name of the reviewer in the settings, or `builtin`.
-    pub reviewer: &'a str,
-    /// Model in the reviewer's settings; empty for `builtin`.
-    pub model: &'a str,
-    /// Reasoning effort in the reviewer's settings; empty for the provider's default.
-    pub reasoning_effort: &'a str,
-    /// Short name of the branch; empty when HEAD was detached.
-    pub branch: &'a str,
-    /// Root folder of the working tree.
-    pub worktree: &'a str,
-    /// Number of worker starts, including those of a resumed run.
-    pub attempt: u32,
-    /// Epoch of the newest request that the run answers.
-    pub epoch: u64,
-    /// State of a request to end the run.
-    pub ending: CancelRequest,
-    /// Extent of the review. Meaningful only for a completed run.
-    pub extent: ReviewExtent,
-    /// Number of recorded findings.
-    pub findings: u32,
-    /// Number of tokens spent.
-    pub tokens: u64,
-    /// Id of the run that replaces it. Empty if there is none.
-    pub superseded_by: &'a str,
-    /// Read only for equivalent runs that were lost, failed or are partial.
-    pub resumable: Resumable,
-    /// Progress of the run. Read only for active runs of the request's lineage; a run with unknown progress may not
-    /// finish.
-    pub underway: Option<RunProgress>,
-}
-
-/// State of a request to end a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelRequest {
-    /// No request: the run goes on to its own end.
-    NotRequested,
-    /// The worker will end at its next check, or has ended because of the request.
-    Requested,
-    /// Like [`CancelRequest::Requested`], by a person.
-    StoppedByPerson,
-}
-
-/// Extent of a completed run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReviewExtent {
-    /// Everything in scope was reviewed.
-    Whole,
-    /// A part of the review failed. The recorded part can be taken over.
-    Partial,
-    /// Complete except for unreadable files. The attempt it resumed from could not read exactly the same files.
-    StaysUnread {
-        /// Number of unreadable files.
-        files: u32,
-    },
-}
-
-/// State of a run that ended early: can it be resumed?
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Resumable {
-    /// The journal is readable and the snapshot exists.
-    Yes,
-    /// The journal or the snapshot is missing, or nobody has checked.
-    No,
-}
-
 /// Decision about a request, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
@@ -214,180 +134,141 @@ pub enum ReviewAction {
     Skip,
 }
 
-impl KnownRun<'_> {
-    /// Returns true if the run will still give a result. A run that was asked to end will not.
-    fn is_active(&self) -> bool {
-        match self.status {
-            _ if self.ending != CancelRequest::NotRequested => false,
-            RunStatus::Pending => true,
-            status if status.is_working() => self.liveness != Liveness::Dead,
-            _ => false,
-        }
-    }
-
-    /// Returns true if the run has reviewed everything in its scope.
-    fn is_done(&self) -> bool {
-        self.status == RunStatus::Completed && self.extent == ReviewExtent::Whole
-    }
-
-    /// Returns true if the run was lost, failed or is partial.
-    fn has_ended_early(&self) -> bool {
-        matches!(self.status, RunStatus::Lost | RunStatus::Failed)
-            || (self.status == RunStatus::Completed && self.extent != ReviewExtent::Whole)
-            || (self.status.is_working() && self.liveness == Liveness::Dead)
-    }
-
-    /// Returns the reason to reuse a partial run, because another attempt would give the same. `None` if another
-    /// attempt is worth it.
-    fn reason_to_reuse_partial(&self) -> Option<String> {
-        match self.extent {
-            _ if self.status != RunStatus::Completed => None,
-            ReviewExtent::StaysUnread { files } => {
-                let stay = if files == 1 { "stays" } else { "stay" };
-                Some(format!(
-                    "{} has reviewed all but {} that {stay} unreadable; `--force` tries again",
-                    self.id,
-                    crate::domain::text::format_count(files as usize, "file"),
-                ))
-            }
-            ReviewExtent::Partial if self.attempt >= MAX_ATTEMPTS => Some(format!(
-                "{} could review only a part, in attempt {}; `--force` begins anew",
-                self.id, self.attempt
-            )),
-            ReviewExtent::Partial | ReviewExtent::Whole => None,
-        }
-    }
-
-    fn is_equivalent_to(&self, request: &LaunchRequest) -> bool {
-        self.scope_hash == request.scope_hash
-            && self.diff_fingerprint == request.diff_fingerprint
-            && self.policy_version == request.prompt_policy_version
-            && self.reviewer == request.reviewer
-            && self.model == request.model
-            && self.reasoning_effort == request.reasoning_effort
-    }
-
-    /// Returns true if the run is active in the request's lineage with other code. `scope` is the text form of the
-    /// request's scope.
-    pub fn is_older_sibling(&self, request: &LaunchRequest, scope: &str) -> bool {
-        (self.status == RunStatus::Pending || self.status.is_working())
-            && self.diff_fingerprint != request.diff_fingerprint
-            && self.same_lineage(scope, &request.branch, &request.worktree, &request.reviewer)
-            && is_moving_scope(scope)
-    }
-
-    fn same_lineage(&self, scope: &str, branch: &str, worktree: &str, reviewer: &str) -> bool {
-        self.scope == scope && self.branch == branch && self.worktree == worktree && self.reviewer == reviewer
-    }
-}
-
-/// Returns true if the code in a scope can change, so that a later run of the scope replaces an earlier one.
-fn is_moving_scope(scope: &str) -> bool {
-    matches!(scope.parse(), Ok(Scope::Worktree | Scope::Staged | Scope::Branch(_)))
-}
-
 /// Decides about a request. `known` may have any order. Among several matching runs, the newest counts (ids sort by
 /// time).
 pub fn decide(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Decision {
-    let newest = |fits: &dyn Fn(&KnownRun<'_>) -> bool| {
-        known
-            .iter()
-            .filter(|run| run.is_equivalent_to(request) && fits(run))
-            .max_by_key(|run| run.id)
-            .and_then(|run| Some((run, run.id.parse::<RunId>().ok()?)))
+    let case = RequestCase { request, known };
+    let answer = case
+        .skip_empty()
+        .or_else(|| case.launch_by_force())
+        .or_else(|| case.adopt_active())
+        .or_else(|| case.reuse_whole())
+        .or_else(|| case.reuse_partial())
+        .or_else(|| case.skip_repeated())
+        .or_else(|| case.resume_ended())
+        .unwrap_or_else(|| case.launch());
+    // A skipped request leaves older runs alone.
+    let older = if answer.action == ReviewAction::Skip { Vec::new() } else { judge_older_runs(request, known) };
+    let mut decision = Decision {
+        action: answer.action,
+        reason: answer.reason.to_string(),
+        saved_token_estimate: answer.saved,
+        older,
+        duplicate_of: answer.duplicate_of,
     };
-    if request.files == 0 {
-        let reason = match request.left_out {
-            0 => "nothing to review: no changed file is in scope".to_owned(),
-            1 => "nothing to review: the one changed file is left out".to_owned(),
-            n => format!("nothing to review: all {n} changed files are left out"),
-        };
-        return Decision::new(ReviewAction::Skip, reason, 0);
+    decision.reason += &describe_older_runs(&decision.older);
+    if let Some(run) = decision.waits_for() {
+        decision.reason += &describe_wait(run);
     }
-    let older = judge_older_runs(request, known);
-    let about_older = describe_older_runs(&older);
-    let decided = |action, reason: String, saved| {
-        let mut decision = Decision::new(action, reason, saved);
-        decision.older.clone_from(&older);
-        let waits =
-            decision.waits_for().map(|run| format!("; it begins when {run} has ended, to carry over what it yields"));
-        decision.reason = decision.reason + &about_older + &waits.unwrap_or_default();
-        decision
-    };
-    if request.force {
-        let reason = match newest(&|run| run.is_done() || run.is_active()) {
-            Some((run, _)) => format!("reviewed again because that was asked for, although {} shows the same", run.id),
-            None => "asked for without regard to earlier reviews; there is no equivalent one".to_owned(),
-        };
-        return decided(ReviewAction::Launch, reason, 0);
-    }
-    if let Some((run, id)) = newest(&|run| run.is_active()) {
-        let doing = if run.status == RunStatus::Pending { "waits to review" } else { "is reviewing" };
-        let saved = request.prompt_estimate.max(run.tokens);
-        return decided(ReviewAction::Adopt { run: id }, format!("{} {doing} exactly this", run.id), saved);
-    }
-    if let Some((run, id)) = newest(&|run| run.is_done()) {
-        let reason = format!("{} has reviewed exactly this; no line of it has changed since", run.id);
-        let saved = request.prompt_estimate.max(run.tokens);
-        return decided(ReviewAction::Reuse { run: id }, reason, saved);
-    }
-    let early = newest(&|run| run.has_ended_early());
-    if let Some((run, id)) = &early
-        && let Some(reason) = run.reason_to_reuse_partial()
-    {
-        let saved = request.prompt_estimate.max(run.tokens);
-        return decided(ReviewAction::Reuse { run: id.clone() }, reason, saved);
-    }
-    let last = newest(&|run| run.status != RunStatus::Skipped && run.status.is_terminal());
-    if request.asker == Requester::Automatic
-        && let Some((run, id)) = last
-    {
-        let reason = match run.status {
-            RunStatus::Cancelled if run.ending == CancelRequest::StoppedByPerson => Some("was stopped by a person"),
-            _ if run.has_ended_early() && run.attempt >= MAX_ATTEMPTS => Some("ended early in its last attempt"),
-            _ => None,
-        };
-        if let Some(ended) = reason {
-            let reason = format!(
-                "a duplicate: {} was about exactly this and {ended}; ask for it yourself to have it reviewed",
-                run.id
-            );
-            return Decision {
-                duplicate_of: Some(id),
-                ..Decision::new(ReviewAction::Skip, reason, request.prompt_estimate)
-            };
-        }
-    }
-    if let Some((run, id)) = &early
-        && run.attempt < MAX_ATTEMPTS
-        && run.resumable == Resumable::Yes
-    {
-        let ended = match run.status {
-            RunStatus::Failed => "failed",
-            RunStatus::Completed => "could review only a part",
-            _ => "was lost",
-        };
-        let reason = format!(
-            "{} {ended} in attempt {} of {MAX_ATTEMPTS}; this run takes over what it recorded ({}) and goes on",
-            run.id,
-            run.attempt,
-            crate::domain::text::format_count(run.findings as usize, "finding"),
-        );
-        return decided(ReviewAction::Resume { from: id.clone() }, reason, run.tokens);
-    }
-    let reason = match early {
-        Some((run, _)) if run.resumable == Resumable::No => {
-            format!("{} ended early and cannot go on: its journal or its snapshot is gone", run.id)
-        }
-        Some((run, _)) => format!("{} ended early in its last attempt; the review begins anew", run.id),
-        None => "no review of exactly this exists".to_owned(),
-    };
-    decided(ReviewAction::Launch, reason, 0)
+    decision
 }
 
-impl Decision {
-    fn new(action: ReviewAction, reason: String, saved_token_estimate: u64) -> Self {
-        Self { action, reason, saved_token_estimate, older: Vec::new(), duplicate_of: None }
+/// Request and the runs that may answer it. Each function that returns an [`Answer`] is a row of the module's table.
+struct RequestCase<'a> {
+    request: &'a LaunchRequest,
+    known: &'a [KnownRun<'a>],
+}
+
+/// Answer to a request, without regard to older runs of its lineage.
+struct Answer<'a> {
+    action: ReviewAction,
+    reason: DecisionReason<'a>,
+    /// Estimated tokens that the answer saves.
+    saved: u64,
+    duplicate_of: Option<RunId>,
+}
+
+impl<'a> Answer<'a> {
+    fn new(action: ReviewAction, reason: DecisionReason<'a>, saved: u64) -> Self {
+        Self { action, reason, saved, duplicate_of: None }
+    }
+}
+
+impl<'a> RequestCase<'a> {
+    /// Returns the newest equivalent run that fits, with its parsed id.
+    fn find_newest(&self, fits: impl Fn(&KnownRun<'_>) -> bool) -> Option<(&'a KnownRun<'a>, RunId)> {
+        let fitting = self.known.iter().filter(|run| run.is_equivalent_to(self.request) && fits(run));
+        let run = fitting.max_by_key(|run| run.id)?;
+        Some((run, run.id.parse().ok()?))
+    }
+
+    /// Estimates the tokens that an equivalent run saves the request.
+    fn estimate_saving(&self, run: &KnownRun<'_>) -> u64 {
+        self.request.prompt_estimate.max(run.tokens)
+    }
+
+    /// Skips a request without a file to review, even a forced one.
+    fn skip_empty(&self) -> Option<Answer<'a>> {
+        let reason = DecisionReason::NothingToReview { left_out: self.request.left_out };
+        (self.request.files == 0).then(|| Answer::new(ReviewAction::Skip, reason, 0))
+    }
+
+    fn launch_by_force(&self) -> Option<Answer<'a>> {
+        if !self.request.force {
+            return None;
+        }
+        let same = self.find_newest(|run| run.is_done() || run.is_active());
+        let reason = DecisionReason::Forced { same: same.map(|(run, _)| run.id) };
+        Some(Answer::new(ReviewAction::Launch, reason, 0))
+    }
+
+    fn adopt_active(&self) -> Option<Answer<'a>> {
+        let (run, id) = self.find_newest(|run| run.is_active())?;
+        let reason = DecisionReason::UnderReview { run: run.id, waits: run.status == RunStatus::Pending };
+        Some(Answer::new(ReviewAction::Adopt { run: id }, reason, self.estimate_saving(run)))
+    }
+
+    fn reuse_whole(&self) -> Option<Answer<'a>> {
+        let (run, id) = self.find_newest(|run| run.is_done())?;
+        let reason = DecisionReason::Reviewed { run: run.id };
+        Some(Answer::new(ReviewAction::Reuse { run: id }, reason, self.estimate_saving(run)))
+    }
+
+    /// Reuses a partial run if another attempt would give the same or is not left.
+    fn reuse_partial(&self) -> Option<Answer<'a>> {
+        let (run, id) = self.find_newest(|run| run.has_ended_early())?;
+        let reason = match run.extent {
+            _ if run.status != RunStatus::Completed => return None,
+            ReviewExtent::StaysUnread { files } => DecisionReason::StaysUnread { run: run.id, files },
+            ReviewExtent::Partial if run.attempt >= MAX_ATTEMPTS => {
+                DecisionReason::StaysPartial { run: run.id, attempt: run.attempt }
+            }
+            ReviewExtent::Partial | ReviewExtent::Whole => return None,
+        };
+        Some(Answer::new(ReviewAction::Reuse { run: id }, reason, self.estimate_saving(run)))
+    }
+
+    /// Skips an automatic request that repeats a run which a person stopped or which has no attempts left.
+    fn skip_repeated(&self) -> Option<Answer<'a>> {
+        if self.request.asker != Requester::Automatic {
+            return None;
+        }
+        let (run, id) = self.find_newest(|run| run.status != RunStatus::Skipped && run.status.is_terminal())?;
+        let stopped = run.status == RunStatus::Cancelled && run.ending == CancelRequest::StoppedByPerson;
+        if !stopped && !(run.has_ended_early() && run.attempt >= MAX_ATTEMPTS) {
+            return None;
+        }
+        let reason = DecisionReason::Duplicate { run: run.id, stopped };
+        let answer = Answer::new(ReviewAction::Skip, reason, self.request.prompt_estimate);
+        Some(Answer { duplicate_of: Some(id), ..answer })
+    }
+
+    /// Resumes the newest run that ended early, if it can go on and has attempts left.
+    fn resume_ended(&self) -> Option<Answer<'a>> {
+        let (run, id) = self.find_newest(|run| run.has_ended_early())?;
+        if run.attempt >= MAX_ATTEMPTS || run.resumable == Resumable::No {
+            return None;
+        }
+        Some(Answer::new(ReviewAction::Resume { from: id }, DecisionReason::TakesOver { run }, run.tokens))
+    }
+
+    fn launch(&self) -> Answer<'a> {
+        let reason = match self.find_newest(|run| run.has_ended_early()) {
+            Some((run, _)) if run.resumable == Resumable::No => DecisionReason::CannotGoOn { run: run.id },
+            Some((run, _)) => DecisionReason::OutOfAttempts { run: run.id },
+            None => DecisionReason::NoEquivalentRun,
+        };
+        Answer::new(ReviewAction::Launch, reason, 0)
     }
 }
 
@@ -413,24 +294,6 @@ fn judge_older_runs(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Vec<(Run
         .collect();
     older.sort_by(|(one, _), (other, _)| one.cmp(other));
     older
-}
-
-/// Describes older runs: with the reason if there is one run, else with the number of runs.
-fn describe_older_runs(older: &[(RunId, SupersedeVerdict)]) -> String {
-    let (mut ended, mut finishing) = (Vec::new(), Vec::new());
-    for (run, verdict) in older {
-        match verdict {
-            SupersedeVerdict::Cancel(why) => ended.push((run, why)),
-            SupersedeVerdict::Finish(why) => finishing.push((run, why)),
-        }
-    }
-    let ended = match ended.as_slice() {
-        [] => String::new(),
-        [(_, why)] => format!("; it replaces a run whose code has changed since ({why})"),
-        several => format!("; it replaces {} runs whose code has changed since", several.len()),
-    };
-    let finishing = finishing.iter().map(|(run, why)| format!("; {run} may finish: {why}"));
-    ended + &finishing.collect::<String>()
 }
 
 /// Returns the ended runs that `standing` replaces in a list. `standing` has just completed or was found to be current
@@ -460,6 +323,8 @@ pub fn find_replaced_runs(standing: &KnownRun<'_>, known: &[KnownRun<'_>]) -> Ve
 mod tests {
     use rstest::rstest;
 
+    use super::super::Liveness;
+    use super::super::supersede::RunProgress;
     use super::*;
 
     const A: &str = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A";

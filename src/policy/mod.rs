@@ -34,8 +34,10 @@ pub(crate) mod anchor;
 mod auto_review;
 pub mod carry;
 mod decide;
+mod decision_reason;
 mod finding_match;
 mod freshness;
+mod known_run;
 mod lifecycle;
 mod run_authority;
 pub mod supersede;
@@ -45,13 +47,12 @@ pub(crate) use auto_review::{
     AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, MIN_SETTLE_MS, NoReviewReason,
     RetryAt, decide_auto_review,
 };
-pub use decide::{
-    CancelRequest, KnownRun, LaunchRequest, Requester, Resumable, ReviewExtent, decide, find_replaced_runs,
-};
+pub use decide::{LaunchRequest, Requester, decide, find_replaced_runs};
 pub(crate) use decide::{Decision, MAX_ATTEMPTS, ReviewAction};
 pub(crate) use finding_match::{MatchCandidate, is_edited_anchor, match_earlier_findings};
 pub use freshness::Liveness;
 pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, derive_freshness};
+pub use known_run::{CancelRequest, KnownRun, Resumable, ReviewExtent};
 pub(crate) use lifecycle::{
     ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun,
     confirms_fix, find_resolution, may_set, needs_reason, next_status,

@@ -1,0 +1,140 @@
+//! Describes a run of the store as decisions see it: is it active, done, equivalent to a request, of its lineage?
+
+use crate::domain::{RunStatus, Scope};
+
+use super::Liveness;
+use super::decide::LaunchRequest;
+use super::supersede::RunProgress;
+
+/// Run of the store, with the fields that decisions need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownRun<'a> {
+    /// Id of the run.
+    pub id: &'a str,
+    /// Status in the run's record.
+    pub status: RunStatus,
+    /// State of the worker. Read only while the record says that the run is working.
+    pub liveness: Liveness,
+    /// Text form of the [`Scope`].
+    pub scope: &'a str,
+    /// Hash, comparable with [`LaunchRequest::scope_hash`].
+    pub scope_hash: &'a str,
+    /// Hash, comparable with [`LaunchRequest::diff_fingerprint`].
+    pub diff_fingerprint: &'a str,
+    /// Hash, comparable with [`LaunchRequest::prompt_policy_version`].
+    pub policy_version: &'a str,
+    /// Name of the reviewer in the settings, or `builtin`.
+    pub reviewer: &'a str,
+    /// Model in the reviewer's settings; empty for `builtin`.
+    pub model: &'a str,
+    /// Reasoning effort in the reviewer's settings; empty for the provider's default.
+    pub reasoning_effort: &'a str,
+    /// Short name of the branch; empty when HEAD was detached.
+    pub branch: &'a str,
+    /// Root folder of the working tree.
+    pub worktree: &'a str,
+    /// Number of worker starts, including those of a resumed run.
+    pub attempt: u32,
+    /// Epoch of the newest request that the run answers.
+    pub epoch: u64,
+    /// State of a request to end the run.
+    pub ending: CancelRequest,
+    /// Extent of the review. Meaningful only for a completed run.
+    pub extent: ReviewExtent,
+    /// Number of recorded findings.
+    pub findings: u32,
+    /// Number of tokens spent.
+    pub tokens: u64,
+    /// Id of the run that replaces it. Empty if there is none.
+    pub superseded_by: &'a str,
+    /// Read only for equivalent runs that were lost, failed or are partial.
+    pub resumable: Resumable,
+    /// Progress of the run. Read only for active runs of the request's lineage; a run with unknown progress may not
+    /// finish.
+    pub underway: Option<RunProgress>,
+}
+
+/// State of a request to end a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelRequest {
+    /// No request: the run goes on to its own end.
+    NotRequested,
+    /// The worker will end at its next check, or has ended because of the request.
+    Requested,
+    /// Like [`CancelRequest::Requested`], by a person.
+    StoppedByPerson,
+}
+
+/// Extent of a completed run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReviewExtent {
+    /// Everything in scope was reviewed.
+    Whole,
+    /// A part of the review failed. The recorded part can be taken over.
+    Partial,
+    /// Complete except for unreadable files. The attempt it resumed from could not read exactly the same files.
+    StaysUnread {
+        /// Number of unreadable files.
+        files: u32,
+    },
+}
+
+/// State of a run that ended early: can it be resumed?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resumable {
+    /// The journal is readable and the snapshot exists.
+    Yes,
+    /// The journal or the snapshot is missing, or nobody has checked.
+    No,
+}
+
+impl KnownRun<'_> {
+    /// Returns true if the run will still give a result. A run that was asked to end will not.
+    pub(super) fn is_active(&self) -> bool {
+        match self.status {
+            _ if self.ending != CancelRequest::NotRequested => false,
+            RunStatus::Pending => true,
+            status if status.is_working() => self.liveness != Liveness::Dead,
+            _ => false,
+        }
+    }
+
+    /// Returns true if the run has reviewed everything in its scope.
+    pub(super) fn is_done(&self) -> bool {
+        self.status == RunStatus::Completed && self.extent == ReviewExtent::Whole
+    }
+
+    /// Returns true if the run was lost, failed or is partial.
+    pub(super) fn has_ended_early(&self) -> bool {
+        matches!(self.status, RunStatus::Lost | RunStatus::Failed)
+            || (self.status == RunStatus::Completed && self.extent != ReviewExtent::Whole)
+            || (self.status.is_working() && self.liveness == Liveness::Dead)
+    }
+
+    pub(super) fn is_equivalent_to(&self, request: &LaunchRequest) -> bool {
+        self.scope_hash == request.scope_hash
+            && self.diff_fingerprint == request.diff_fingerprint
+            && self.policy_version == request.prompt_policy_version
+            && self.reviewer == request.reviewer
+            && self.model == request.model
+            && self.reasoning_effort == request.reasoning_effort
+    }
+
+    /// Returns true if the run is active in the request's lineage with other code. `scope` is the text form of the
+    /// request's scope.
+    pub fn is_older_sibling(&self, request: &LaunchRequest, scope: &str) -> bool {
+        (self.status == RunStatus::Pending || self.status.is_working())
+            && self.diff_fingerprint != request.diff_fingerprint
+            && self.same_lineage(scope, &request.branch, &request.worktree, &request.reviewer)
+            && is_moving_scope(scope)
+    }
+
+    pub(super) fn same_lineage(&self, scope: &str, branch: &str, worktree: &str, reviewer: &str) -> bool {
+        self.scope == scope && self.branch == branch && self.worktree == worktree && self.reviewer == reviewer
+    }
+}
+
+/// Returns true if the code in a scope can change, so that a later run of the scope replaces an earlier one.
+pub(super) fn is_moving_scope(scope: &str) -> bool {
+    matches!(scope.parse(), Ok(Scope::Worktree | Scope::Staged | Scope::Branch(_)))
+}
