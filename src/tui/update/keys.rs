@@ -1,16 +1,17 @@
 //! Executes key presses and actions.
 
 use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCount, PendingCountKind};
+use super::super::filter;
 use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::Action;
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject, Tab, TriageOrder};
-use super::super::page_data::PageData;
 use super::super::views::confirm::{ConfirmAction, ConfirmView};
-use super::super::views::menu::{MenuChoice, MenuItem, MenuView};
 use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::super::views::{self, KeyPress, fix};
-use super::super::{filter, markdown};
+use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
+use super::menus::{build_copy_menu, build_review_menu};
+use super::search::search_next;
 use super::{data, folds, parse_run_id, push_quit, rebuild_page, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
@@ -266,7 +267,8 @@ fn toggle_context_listing(app: &mut App, commands: &mut Vec<AppCommand>) {
     rebuild_page(app);
 }
 
-fn selected_row(app: &App) -> usize {
+/// Returns the selected row (0-based) of the list that had the focus last.
+pub fn selected_row(app: &App) -> usize {
     match app.panes.list {
         Pane::Runs => app.run_list.cursor.selected,
         Pane::Files => app.file_list.cursor.selected,
@@ -384,135 +386,6 @@ fn go_back(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
 }
 
-fn toggle_marks(app: &mut App, times: usize) {
-    commit_mark_range(app);
-    app.finding_list.mark_range_start = None;
-    for _ in 0..times.min(app.finding_list.rows.len()) {
-        let Some(id) = app.selected_finding().map(|finding| finding.id.to_owned()) else { return };
-        if !app.finding_list.marks.remove(&id) {
-            app.finding_list.marks.insert(id);
-        }
-        go_to_row(app, app.finding_list.cursor.selected + 1);
-    }
-}
-
-/// Starts a range at the selected row, or marks the range that was started.
-fn toggle_mark_range(app: &mut App) {
-    app.finding_list.mark_range_start = match app.finding_list.mark_range_start {
-        Some(_) => {
-            commit_mark_range(app);
-            None
-        }
-        None => Some(app.finding_list.cursor.selected),
-    };
-}
-
-/// Marks the findings of the range being marked.
-pub fn commit_mark_range(app: &mut App) {
-    let Some(from) = app.finding_list.mark_range_start else { return };
-    let to = app.finding_list.cursor.selected;
-    let ids: Vec<String> = app
-        .finding_list
-        .rows
-        .get(from.min(to)..=from.max(to).min(app.finding_list.rows.len().saturating_sub(1)))
-        .unwrap_or_default()
-        .iter()
-        .map(|index| app.store.view.finding(*index as usize).id.to_owned())
-        .collect();
-    app.finding_list.marks.extend(ids);
-}
-
-fn toggle_all_marks(app: &mut App) {
-    app.finding_list.mark_range_start = None;
-    let all = app
-        .finding_list
-        .rows
-        .iter()
-        .all(|index| app.finding_list.marks.contains(app.store.view.finding(*index as usize).id));
-    if all {
-        app.finding_list.marks.clear();
-    } else {
-        let ids: Vec<String> =
-            app.finding_list.rows.iter().map(|i| app.store.view.finding(*i as usize).id.to_owned()).collect();
-        app.finding_list.marks.extend(ids);
-    }
-}
-
-/// Goes to the next row or line that contains the search text; wraps around at the end.
-pub fn search_next(app: &mut App, forward: bool, times: usize) {
-    if app.search.is_empty() {
-        app.show_notice(NoticeLevel::Info, "nothing is searched for");
-        return;
-    }
-    for _ in 0..times.min(1000) {
-        let at = if app.panes.focus == Pane::Detail { app.detail.scroll } else { selected_row(app) };
-        if !find_row(app, at, forward, true) {
-            let text = format!("{:?} is not here", app.search);
-            app.show_notice(NoticeLevel::Info, text);
-            return;
-        }
-    }
-}
-
-/// Searches from row `at`; `beyond` excludes the row itself. Returns true if a row was found.
-pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
-    let wanted = app.search.to_lowercase();
-    let rows = match app.panes.focus {
-        Pane::Runs => app.run_list.entries.len(),
-        Pane::Findings => app.finding_list.rows.len(),
-        Pane::Files => app.file_list.rows.len(),
-        Pane::Detail => app.detail.doc.lines.len(),
-    };
-    let holds = |row: usize| match app.panes.focus {
-        Pane::Runs => app.run_list.entries.get(row).is_some_and(|entry| {
-            let run = app.store.view.run(entry.index as usize);
-            [run.scope, run.reviewer, run.branch, run.id, run.status.word()]
-                .iter()
-                .any(|t| filter::contains_ignore_case(t, &wanted))
-        }),
-        Pane::Findings => app.finding_list.rows.get(row).is_some_and(|index| {
-            let finding = app.store.view.finding(*index as usize);
-            [finding.title, finding.path, finding.kind.word(), finding.id]
-                .iter()
-                .any(|t| filter::contains_ignore_case(t, &wanted))
-        }),
-        Pane::Files => {
-            app.file_list.rows.get(row).is_some_and(|file| filter::contains_ignore_case(&file.path, &wanted))
-        }
-        Pane::Detail => {
-            app.detail.doc.lines.get(row).is_some_and(|line| filter::contains_ignore_case(&line.plain_text(), &wanted))
-        }
-    };
-    let skip = usize::from(beyond);
-    let found = (skip..rows + skip)
-        .map(|n| if forward { (at + n) % rows.max(1) } else { (at + rows * 2 - n) % rows.max(1) })
-        .find(|row| holds(*row));
-    if let Some(row) = found {
-        go_to_row(app, row);
-    }
-    found.is_some()
-}
-
-fn build_review_menu(app: &App) -> MenuView {
-    let item = |label: &str, hint: &str, choice| MenuItem { label: label.to_owned(), hint: hint.to_owned(), choice };
-    let review = |scope| MenuChoice::Review(Some(scope));
-    let branch = if app.session.branch.is_empty() { "HEAD" } else { app.session.branch.as_str() };
-    MenuView {
-        title: "Review",
-        items: vec![
-            item("what changed", "uncommitted changes, else the last commit", MenuChoice::Review(None)),
-            item("uncommitted changes", "untracked files included", review(Scope::Worktree)),
-            item("staged changes", "what the next commit would hold", review(Scope::Staged)),
-            item("last commit", "HEAD against its parent", review(Scope::Commit("HEAD".to_owned()))),
-            item("branch", &format!("{branch} since it left its base"), review(Scope::Branch(None))),
-            item(&format!("a commit{}", app.display.glyphs.ellipsis), "any revision", MenuChoice::AskCommit),
-            item(&format!("a range{}", app.display.glyphs.ellipsis), "A..B or A...B", MenuChoice::AskRange),
-            item("everything", "the whole tree", review(Scope::All)),
-        ],
-        selected: 0,
-    }
-}
-
 fn confirm_cancel(app: &mut App) {
     let chosen = app
         .selected_run()
@@ -555,41 +428,4 @@ fn selected_location(app: &App) -> Option<(String, u32)> {
         DetailSubject::File { path, .. } => Some((path.clone(), 1)),
         DetailSubject::Run(_) | DetailSubject::Nothing => None,
     }
-}
-
-fn build_copy_menu(app: &App) -> Option<MenuView> {
-    let copy = |text: String, what: &'static str| {
-        let mut hint = text.lines().next().unwrap_or("").to_owned();
-        if what == "the finding" {
-            hint = "all of it, as Markdown".to_owned();
-        }
-        MenuItem { label: what.to_owned(), hint, choice: MenuChoice::Copy { text, what } }
-    };
-    let mut items = Vec::new();
-    match &app.detail.subject {
-        DetailSubject::Finding(id) => {
-            let finding = app.finding_by_id(id)?;
-            items.push(copy(format!("{}:{}", finding.path, finding.line_start), "the place"));
-            let page = app.detail.page.as_ref().and_then(|(subject, _, loaded)| match loaded.as_ref() {
-                PageData::Finding(page) if *subject == app.detail.subject => Some(&page.finding),
-                _ => None,
-            });
-            let text = match page {
-                Some(whole) => markdown::render_finding(whole, app.current_status(&finding)),
-                None => markdown::render_row(&finding, app.current_status(&finding)),
-            };
-            items.push(copy(text, "the finding"));
-            items.push(copy(finding.id.to_owned(), "the id"));
-        }
-        DetailSubject::Run(id) => {
-            items.push(copy(id.clone(), "the id"));
-            let run = app.selected_run()?;
-            if !run.snapshot_commit.is_empty() {
-                items.push(copy(run.snapshot_commit.to_owned(), "the snapshot"));
-            }
-        }
-        DetailSubject::File { path, .. } => items.push(copy(path.clone(), "the path")),
-        DetailSubject::Nothing => return None,
-    }
-    Some(MenuView { title: "Copy", items, selected: 0 })
 }

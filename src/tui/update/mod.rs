@@ -7,7 +7,12 @@ pub(crate) mod data;
 mod folds;
 pub(crate) use folds::selected_fold as chosen_fold;
 mod keys;
-pub(crate) use keys::{commit_mark_range, find_row, focus_pane, go_to_row, pausable_run, request_review, search_next};
+pub(crate) use keys::{focus_pane, go_to_row, pausable_run, request_review};
+mod marks;
+pub(crate) use marks::commit_mark_range;
+mod menus;
+mod search;
+pub(crate) use search::{find_row, search_next};
 mod triage;
 pub(crate) use triage::dismiss;
 

@@ -8,13 +8,13 @@ use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject, TriageOrder, TriageOrderItem};
 use super::super::views::fix;
 use super::super::views::prompt::{InputPromptKind, PromptView};
-use super::{data, keys};
+use super::{data, keys, marks};
 use crate::domain::{FindingStatus, text};
 use crate::store::triage::UndoOutcome;
 
 /// Returns the marked findings, else the selected one, without those that already have the status.
 fn collect_targets(app: &mut App, status: FindingStatus) -> Vec<TriageOrderItem> {
-    keys::commit_mark_range(app);
+    marks::commit_mark_range(app);
     app.finding_list.mark_range_start = None;
     let line = |id: &str| {
         let row = app.finding_by_id(id)?;

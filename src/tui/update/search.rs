@@ -1,0 +1,61 @@
+//! Searches the rows of the lists and the lines of the page.
+
+use super::super::app::{App, NoticeLevel, Pane};
+use super::super::filter;
+use super::go_to_row;
+use super::keys::selected_row;
+
+/// Goes to the next row or line that contains the search text; wraps around at the end.
+pub fn search_next(app: &mut App, forward: bool, times: usize) {
+    if app.search.is_empty() {
+        app.show_notice(NoticeLevel::Info, "nothing is searched for");
+        return;
+    }
+    for _ in 0..times.min(1000) {
+        let at = if app.panes.focus == Pane::Detail { app.detail.scroll } else { selected_row(app) };
+        if !find_row(app, at, forward, true) {
+            let text = format!("{:?} is not here", app.search);
+            app.show_notice(NoticeLevel::Info, text);
+            return;
+        }
+    }
+}
+
+/// Searches from row `at`; `beyond` excludes the row itself. Returns true if a row was found.
+pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
+    let wanted = app.search.to_lowercase();
+    let rows = match app.panes.focus {
+        Pane::Runs => app.run_list.entries.len(),
+        Pane::Findings => app.finding_list.rows.len(),
+        Pane::Files => app.file_list.rows.len(),
+        Pane::Detail => app.detail.doc.lines.len(),
+    };
+    let holds = |row: usize| match app.panes.focus {
+        Pane::Runs => app.run_list.entries.get(row).is_some_and(|entry| {
+            let run = app.store.view.run(entry.index as usize);
+            [run.scope, run.reviewer, run.branch, run.id, run.status.word()]
+                .iter()
+                .any(|t| filter::contains_ignore_case(t, &wanted))
+        }),
+        Pane::Findings => app.finding_list.rows.get(row).is_some_and(|index| {
+            let finding = app.store.view.finding(*index as usize);
+            [finding.title, finding.path, finding.kind.word(), finding.id]
+                .iter()
+                .any(|t| filter::contains_ignore_case(t, &wanted))
+        }),
+        Pane::Files => {
+            app.file_list.rows.get(row).is_some_and(|file| filter::contains_ignore_case(&file.path, &wanted))
+        }
+        Pane::Detail => {
+            app.detail.doc.lines.get(row).is_some_and(|line| filter::contains_ignore_case(&line.plain_text(), &wanted))
+        }
+    };
+    let skip = usize::from(beyond);
+    let found = (skip..rows + skip)
+        .map(|n| if forward { (at + n) % rows.max(1) } else { (at + rows * 2 - n) % rows.max(1) })
+        .find(|row| holds(*row));
+    if let Some(row) = found {
+        go_to_row(app, row);
+    }
+    found.is_some()
+}
