@@ -14,6 +14,7 @@ use super::keymap::{KeyContext, Keymap};
 use super::layout::{self, ScreenLayout};
 use super::message::{DetailSubject, FileListRow, Tab};
 use super::page_data::PageData;
+use super::request_counter::RequestCounter;
 use super::theme::{ColorDepth, Theme};
 use super::views::ViewStack;
 use super::views::fix::FixIndex;
@@ -244,10 +245,8 @@ pub struct FindingList {
     pub filter: FindingFilter,
     /// Knowledge that the view lacks.
     pub overrides: Arc<FilterOverrides>,
-    /// Serial number of the newest filter request; 0 before the first.
-    pub filter_requested: u64,
-    /// Serial number of the filter result on the screen; 0 before the first.
-    pub filter_applied: u64,
+    /// Requests to the filter thread, and which of them `rows` answers.
+    pub filter_requests: RequestCounter,
     /// Ids of the marked findings.
     pub marks: HashSet<String>,
     /// Row at which the range being marked starts; `None` outside range marking.
@@ -395,8 +394,7 @@ impl App {
                 filter_text: filter::DEFAULT.to_owned(),
                 filter: FindingFilter::parse(filter::DEFAULT),
                 overrides: Arc::default(),
-                filter_requested: 0,
-                filter_applied: 0,
+                filter_requests: RequestCounter::default(),
                 marks: HashSet::new(),
                 mark_range_start: None,
             },

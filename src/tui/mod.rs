@@ -27,6 +27,7 @@ pub mod message;
 pub(crate) mod page_data;
 mod page_loader;
 mod pages;
+pub mod request_counter;
 mod screen;
 mod terminal;
 pub mod theme;

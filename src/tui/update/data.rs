@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::super::app::{App, FirstReview, NoticeLevel, Pane, RunEntry};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
 use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListState, Tab};
+use super::super::request_counter::RequestCounter;
 use crate::domain::{FindingStatus, RunStatus};
 use crate::store::StoreView;
 
@@ -35,8 +36,7 @@ pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &
 
 /// Filters the findings of `view`; view and rows are replaced together.
 fn request_filter(app: &mut App, view: Arc<StoreView>, commands: &mut Vec<AppCommand>) {
-    app.finding_list.filter_requested += 1;
-    let serial = app.finding_list.filter_requested;
+    let serial = app.finding_list.filter_requests.begin();
     if view.finding_count() <= MAX_INLINE_FILTER_FINDINGS {
         let rows = app.finding_list.filter.matching_rows(&view, &app.finding_list.overrides);
         apply_filtered(app, serial, view, rows);
@@ -85,10 +85,9 @@ pub fn apply_reported(app: &mut App, run: String, findings: Vec<String>, command
 
 /// Replaces view and rows, unless a newer result was already applied.
 pub fn apply_filtered(app: &mut App, serial: u64, view: Arc<StoreView>, rows: Vec<u32>) {
-    if serial <= app.finding_list.filter_applied {
+    if !app.finding_list.filter_requests.accept(serial) {
         return;
     }
-    app.finding_list.filter_applied = serial;
     let selected = app.selected_finding().map(|finding| finding.id.to_owned());
     let same_view = Arc::ptr_eq(&view, &app.store.view);
     let run = app.selected_run().map(|run| run.id.to_owned());
@@ -111,7 +110,7 @@ pub fn apply_filtered(app: &mut App, serial: u64, view: Arc<StoreView>, rows: Ve
         rebuild_runs(app, run.as_deref());
         let same_finding = shown_before == finding_page_key(app);
         mark_stale_detail(app, same_finding);
-        if app.finding_list.filter_applied == 1 {
+        if serial == RequestCounter::FIRST {
             set_first_focus(app);
         }
     }
@@ -328,7 +327,7 @@ fn terms_without(app: &App, sorts: &[&str]) -> String {
 }
 
 fn notify_if_empty(app: &mut App) {
-    if app.finding_list.rows.is_empty() && app.finding_list.filter_requested == app.finding_list.filter_applied {
+    if app.finding_list.rows.is_empty() && !app.finding_list.filter_requests.is_waiting() {
         app.show_notice(NoticeLevel::Info, "no finding passes the filter · Esc takes the filter back");
     }
 }
