@@ -245,7 +245,8 @@ impl<'a> RequestCase<'a> {
         }
         let (run, id) = self.find_newest(|run| run.status != RunStatus::Skipped && run.status.is_terminal())?;
         let stopped = run.status == RunStatus::Cancelled && run.ending == CancelRequest::StoppedByPerson;
-        if !stopped && !(run.has_ended_early() && run.attempt >= MAX_ATTEMPTS) {
+        let used_up = run.has_ended_early() && run.attempt >= MAX_ATTEMPTS;
+        if !(stopped || used_up) {
             return None;
         }
         let reason = DecisionReason::Duplicate { run: run.id, stopped };
