@@ -32,8 +32,8 @@ pub(crate) use money::Dollars;
 pub use paths::Paths;
 pub use prompts::PromptName;
 pub(crate) use prompts::{Prompt, Prompts};
-pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
 pub(crate) use reviewers::ReviewerSettings;
+pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
 pub(crate) use settings::{ColorChoice, EmbeddingSettings, KEYS, RetentionSettings, Settings};
 pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
 

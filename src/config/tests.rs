@@ -1,8 +1,8 @@
 //! Tests all settings in tables: every key has a default, documentation and a rule for who may set it.
 
 use super::error::SettingLocation;
-use super::settings::BudgetSettings;
 use super::keys::{SettingType, Trust};
+use super::settings::BudgetSettings;
 use super::*;
 
 fn load_with(user: &str, repository: &str) -> Result<LoadedSettings, ConfigError> {

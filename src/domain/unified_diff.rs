@@ -16,9 +16,13 @@ pub const GIT_HEADER: &[u8] = b"diff --git ";
 /// Line ranges on both sides. Line numbers are 1-based. When a side has 0 lines, its start is the line before the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hunk {
+    /// First line on the old side.
     pub old_start: u32,
+    /// Number of lines on the old side.
     pub old_lines: u32,
+    /// First line on the new side.
     pub new_start: u32,
+    /// Number of lines on the new side.
     pub new_lines: u32,
 }
 
@@ -49,10 +53,17 @@ pub enum DiffItem<'a> {
     /// A line outside of hunks that names no file: text around a diff, or a header of git such as `index 1..2`.
     Other(&'a [u8]),
     /// The lines `--- OLD` and `+++ NEW`, without these signs. See [`parse_file_name`].
-    FileNames { old: &'a [u8], new: &'a [u8] },
+    FileNames {
+        /// Name on the old side.
+        old: &'a [u8],
+        /// Name on the new side.
+        new: &'a [u8],
+    },
+    /// A hunk with its header.
     Hunk {
         /// Ranges as the header names them, context included.
         header: Hunk,
+        /// Lines below the header.
         lines: Vec<HunkLine<'a>>,
         /// Position of the first line that does not belong in the hunk, as an index of all lines. It is the number of
         /// all lines if the hunk is cut off.
@@ -65,6 +76,7 @@ pub enum DiffItem<'a> {
 pub struct DiffItemAt<'a> {
     /// Index of the first line. The lines of an item end where the next item begins.
     pub first: usize,
+    /// Meaning of the lines.
     pub item: DiffItem<'a>,
 }
 

@@ -58,12 +58,10 @@ pub use crate::domain::Hunk;
 pub use checkout::TemporaryCheckout;
 pub(crate) use collect_changes::{CollectError, CollectLimits};
 pub use error::GitError;
-pub use filter::ReviewFilter;
 pub(crate) use filter::ContentTraits;
+pub use filter::ReviewFilter;
 pub(crate) use fingerprint::{GitState, WorktreeFingerprint};
-pub(crate) use history::{
-    CommitAncestor, CommitFileChange, CommitFileChangeKind, ModifiedFileBlobs,
-};
+pub(crate) use history::{CommitAncestor, CommitFileChange, CommitFileChangeKind, ModifiedFileBlobs};
 pub(crate) use patch::FileEdit;
 pub use snapshot_diff::AlteredFile;
 pub(crate) use watched_folders::{WatchExclusions, WatchedFolders};

@@ -47,18 +47,15 @@ pub(crate) use auto_review::{
     AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, MIN_SETTLE_MS, NoReviewReason,
     RetryAt, decide_auto_review,
 };
-pub use decide::{LaunchRequest, Requester, decide, find_replaced_runs};
 pub(crate) use decide::{Decision, MAX_ATTEMPTS, ReviewAction};
+pub use decide::{LaunchRequest, Requester, decide, find_replaced_runs};
 pub(crate) use finding_match::{MatchCandidate, is_edited_anchor, match_earlier_findings};
 pub use freshness::Liveness;
 pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, derive_freshness};
 pub use known_run::{CancelRequest, KnownRun, Resumable, ReviewExtent};
 pub(crate) use lifecycle::{
-    ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun,
-    confirms_fix, find_resolution, may_set, needs_reason, next_status,
+    ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun, confirms_fix,
+    find_resolution, may_set, needs_reason, next_status,
 };
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};
-pub(crate) use suppression::{
-    MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers,
-    may_mute,
-};
+pub(crate) use suppression::{MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers, may_mute};

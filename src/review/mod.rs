@@ -24,12 +24,12 @@ mod validate;
 
 pub use accumulate::{Admission, FindingAccumulator};
 pub(crate) use dedup::{DedupVerdict, FindingDeduplicator};
-pub use extract::extract_reports;
 pub(crate) use extract::ExtractedReports;
+pub use extract::extract_reports;
 pub(crate) use journal_metrics::JournalMetrics;
 pub(crate) use journal_state::JournalState;
-pub use plan::{PlannedFile, ReviewPlan};
 pub(crate) use plan::ReviewUnit;
+pub use plan::{PlannedFile, ReviewPlan};
 pub(crate) use run_cost::RunCost;
 pub(crate) use summary::summarize_run;
 pub(crate) use text_edits::{apply_edits, parse_edits};

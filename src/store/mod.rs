@@ -67,10 +67,10 @@ mod watcher_state;
 
 pub use check::{StoreCheckReport, StoreProblem};
 pub use error::StoreError;
-pub use heartbeat::{HeartbeatState, HeartbeatWriter};
 pub use heartbeat::Heartbeat;
-pub use journal::JournalWriter;
+pub use heartbeat::{HeartbeatState, HeartbeatWriter};
 pub use journal::JournalFollower;
+pub use journal::JournalWriter;
 pub use latest_dispositions::LatestDispositions;
 pub use pending_lessons::PendingLessons;
 pub use prune::PruneReport;
@@ -79,8 +79,8 @@ pub use spending::PaidAnswer;
 pub use spending::{SpendingLog, SpendingTotal};
 pub use tail::{StoreChange, StoreTail, TailStopper};
 pub use view::{FindingRow, RunRow, StoreView, StoreViewBuilder};
-pub use watcher_state::WatcherStatus;
 pub use watcher_state::WatcherInfo;
+pub use watcher_state::WatcherStatus;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};

@@ -16,19 +16,35 @@ const BUILT_IN: &str = include_str!("../../../assets/retrieval.toml");
 /// Error in a weights file.
 #[derive(Debug, Error)]
 pub enum WeightsError {
+    /// The text is no TOML of the expected form.
     #[error("retrieval.toml: {0}")]
     Syntax(#[from] toml::de::Error),
+    /// A table has no number for a factor.
     #[error("retrieval.toml: [{table}] has no number for {name}")]
-    Missing { table: &'static str, name: &'static str },
+    Missing {
+        /// Name of the table.
+        table: &'static str,
+        /// Name of the factor.
+        name: &'static str,
+    },
+    /// A table has a number for a name that is no factor.
     #[error("retrieval.toml: [{table}] weighs {name}, which nothing measures")]
-    Unknown { table: &'static str, name: String },
+    Unknown {
+        /// Name of the table.
+        table: &'static str,
+        /// Name in the table.
+        name: String,
+    },
 }
 
 /// Weights of the ranking.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankingWeights {
+    /// Table `[calibration]`: from sums to probabilities.
     pub calibration: Calibration,
+    /// Table `[files]`: a weight per factor of a file, in the order of the factors.
     pub files: Vec<f32>,
+    /// Table `[passages]`: a weight per factor of a passage, in the order of the factors.
     pub passages: Vec<f32>,
     /// Value of the first passage of a file relative to all relevant lines of the file: a higher value prefers breadth
     /// over depth.
@@ -43,6 +59,7 @@ pub struct Calibration {
     pub own: f32,
     /// Weight of the file's lead: the logarithm of its share in the softmax over all leading files.
     pub lead: f32,
+    /// Constant term, the same for all files.
     pub bias: f32,
     /// Exponent of the probability in the utility of passages; above 1, likely files get more of the budget.
     pub confidence: f32,

@@ -24,8 +24,8 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::{GitError, Repo, path_bytes};
-pub use block::HookCall;
 pub(crate) use block::BlockOrigin;
+pub use block::HookCall;
 use block::{BlockSearch, BlockState, HookBlock, HookLanguage};
 pub use location::HookManager;
 use location::{HookLocation, read_hook, with_suffix};

@@ -19,7 +19,9 @@
 
 mod language_update;
 
-pub(crate) use language_update::{LearningSummary, MergeSummary, PatternObservation, PatternOutcome, PatternOutcomeKind};
+pub(crate) use language_update::{
+    LearningSummary, MergeSummary, PatternObservation, PatternOutcome, PatternOutcomeKind,
+};
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

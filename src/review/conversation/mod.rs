@@ -16,8 +16,10 @@ mod tests;
 mod window;
 mod window_summary;
 
-pub use engine::{ConversationEffect, ConversationEngine, ConversationEvent, ConversationPrompt, ConversationToolResult, ReviewTask};
 pub(crate) use engine::AnswerProblem;
+pub use engine::{
+    ConversationEffect, ConversationEngine, ConversationEvent, ConversationPrompt, ConversationToolResult, ReviewTask,
+};
 pub use limits::{ConversationLimits, RemainingBudget};
 pub(crate) use resume_log::ResumeLog;
 

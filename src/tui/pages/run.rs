@@ -64,7 +64,12 @@ fn find_list_row<'a>(app: &'a App, run: &RunRecord) -> Option<RunRow<'a>> {
 fn render_coverage(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     let run = &page.run;
     let (files_covered, files_total, hunks_covered, hunks_total) = find_list_row(app, run).map_or(
-        (run.outcome.coverage.files_covered, run.outcome.coverage.files_total, run.outcome.coverage.hunks_covered, run.outcome.coverage.hunks_total),
+        (
+            run.outcome.coverage.files_covered,
+            run.outcome.coverage.files_total,
+            run.outcome.coverage.hunks_covered,
+            run.outcome.coverage.hunks_total,
+        ),
         |row| (row.files_covered, row.files_total, row.hunks_covered, row.hunks_total),
     );
     doc.push_heading("Coverage", "");

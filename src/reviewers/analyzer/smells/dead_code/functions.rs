@@ -226,10 +226,8 @@ impl DeadCodeCollector<'_, '_> {
         let is_plain = !declared.head.contains(&b'@') && !has("implicit") && !has("override");
         // `private[shop]` is visible in its package.
         let is_hidden = has("private") && (!contains("private[") || contains("private[this]"));
-        let is_hook = matches!(
-            declared.name,
-            b"readObject" | b"writeObject" | b"readResolve" | b"writeReplace" | b"this"
-        );
+        let is_hook =
+            matches!(declared.name, b"readObject" | b"writeObject" | b"readResolve" | b"writeReplace" | b"this");
         let is_local = declared.scope.is_some_and(|scope| scope.is_function)
             && self.roles.role(declared.parent.kind) == SmellNodeRole::Block;
         is_plain && !is_hook && (is_hidden || is_local)

@@ -415,8 +415,7 @@ impl ModuleVariableCollector<'_, '_> {
             }
         };
         // `buffer += item` of Scala changes what the buffer holds.
-        let is_appended =
-            state.container && !state.rebindable && self.kind_name(parent.kind) == "infix_expression";
+        let is_appended = state.container && !state.rebindable && self.kind_name(parent.kind) == "infix_expression";
         ChangeStep::Done(match is_target {
             true if is_appended => VariableChange::Content,
             true => self.classify_write(state, way.inside),
