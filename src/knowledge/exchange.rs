@@ -30,7 +30,7 @@ use crate::syntax::language::Language;
 /// Version of the file format.
 pub const EXPORT_VERSION: u64 = 1;
 /// Maximum file size in bytes: twice the size of all languages full of patterns.
-const MAX_IMPORT_BYTES: u64 = 2 * (Language::ALL.len() as u64) << 20;
+const MAX_IMPORT_BYTES: u64 = (2 * Language::ALL.len() as u64) << 20;
 /// Maximum number of patterns in a file: all languages, each full.
 const MAX_IMPORT_PATTERNS: usize = Language::ALL.len() * MAX_PATTERNS_PER_LANGUAGE;
 /// Maximum nesting of JSON objects and lists; an export has three levels.

@@ -40,7 +40,7 @@ pub enum WeightsError {
 /// Weights of the ranking.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankingWeights {
-    /// Table `[calibration]`: from sums to probabilities.
+    /// Conversion of sums to probabilities.
     pub calibration: Calibration,
     /// Table `[files]`: a weight per factor of a file, in the order of the factors.
     pub files: Vec<f32>,
