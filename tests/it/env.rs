@@ -3,11 +3,42 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
+use regex::Regex;
 use revdeck::config::Paths;
 use revdeck::git::Repo;
 use revdeck::runner::open_store;
 use revdeck::store::Store;
+use serde_json::Value;
+
+/// Exit codes of revdeck.
+pub const DONE: i32 = 0;
+pub const FINDINGS: i32 = 1;
+pub const USAGE: i32 = 2;
+pub const INCOMPLETE: i32 = 3;
+pub const INTERRUPTED: i32 = 130;
+
+/// Parts of an output that differ between two runs of a test, each with its replacement.
+static VOLATILE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    [
+        (r"\bar_[0-9A-Z]{26}\b", "[run]"),
+        (r"\b([fk])_[0-9a-f]{16}\b", "${1}_[id]"),
+        (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "[time]"),
+        (r"\b(until|since) \d\d:\d\d\b", "$1 [time]"),
+        (r"\b\d+(\.\d+)?(s|m|h|d| ms| s)( ago)?\b", "[duration]$3"),
+        (r"\brepo-[0-9a-f]{16}\b", "repo-[hash]"),
+        (r"\b(made this file|added these lines) \([0-9a-f]{12}\)", "$1 ([hash])"),
+        (concat!(r"\brevdeck ", env!("CARGO_PKG_VERSION"), r"\b"), "revdeck [version]"),
+        (r"\bprocess \d+\b", "process [pid]"),
+        (r"\b[\w-]+@[\w.-]+ watches\b", "[owner] watches"),
+    ]
+    .map(|(pattern, name)| (Regex::new(pattern).expect("a pattern"), name))
+    .into()
+});
+
+/// A hash, or a number.
+static HASH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[0-9a-f]{7,64}\b").expect("a pattern"));
 
 /// Returns the standard output of a program.
 pub fn out(output: &Output) -> String {
@@ -25,6 +56,17 @@ pub fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
     let output = test.revdeck(arguments);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
     out(&output)
+}
+
+/// Returns a function of 200 lines: a p1 finding.
+pub fn long_function(name: &str) -> String {
+    let body: String = (0..200).map(|line| format!("    {name}_total = add({name}_total, {name}_{line})\n")).collect();
+    format!("def {name}({name}_total):\n{body}    return {name}_total\n")
+}
+
+/// Returns the lines of a text that fulfil a condition.
+pub fn lines_with(text: &str, condition: impl Fn(&str) -> bool) -> String {
+    text.lines().filter(|line| condition(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the files in a folder and its subfolders, in no order; none if the folder does not exist.
@@ -139,6 +181,63 @@ impl TestEnvironment {
             git.args(["fast-import", "--quiet"]).stdin(std::process::Stdio::piped()).spawn().expect("git starts");
         git.stdin.take().expect("a pipe").write_all(script.as_bytes()).expect("git reads");
         assert!(git.wait().expect("git ends").success(), "git fast-import");
+    }
+
+    /// Writes the user's settings.
+    pub fn settings(&self, text: &str) {
+        std::fs::create_dir_all(self.home()).expect("a folder");
+        std::fs::write(self.home().join("config.toml"), text).expect("settings");
+    }
+
+    /// Replaces in an output all that differs between two runs of a test: folders, ids, hashes, times, durations and
+    /// processes. Each is replaced by its name in brackets.
+    pub fn normalise(&self, text: &str) -> String {
+        let mut text = text.replace(env!("CARGO_BIN_EXE_revdeck"), "[revdeck]");
+        let folder = self.folder.path();
+        for folder in [folder.canonicalize().expect("a folder"), folder.to_owned()] {
+            for (folder, name) in
+                [(folder.join("repo"), "[repo]"), (folder.join("home"), "[home]"), (folder, "[folder]")]
+            {
+                text = text.replace(folder.to_str().expect("text"), name);
+            }
+        }
+        let text = VOLATILE.iter().fold(text, |text, (pattern, name)| pattern.replace_all(&text, *name).into_owned());
+        let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let hash_name =
+            |found: &regex::Captures<'_>| if is_number(&found[0]) { &found[0] } else { "[hash]" }.to_owned();
+        HASH.replace_all(&text, hash_name).into_owned()
+    }
+
+    /// Runs revdeck, checks the exit code and returns the normalised standard output.
+    #[track_caller]
+    pub fn output(&self, arguments: &[&str], code: i32) -> String {
+        self.normalise(&run(self, arguments, code))
+    }
+
+    /// Runs a command that fails and prints only an error; checks the exit code and returns the normalised error.
+    #[track_caller]
+    pub fn fails(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.revdeck(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
+        assert_eq!(out(&output), "", "{arguments:?} prints although it fails");
+        self.normalise(&err(&output))
+    }
+
+    /// Runs revdeck, checks the exit code and returns the normalised standard error.
+    #[track_caller]
+    pub fn errors(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.revdeck(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
+        self.normalise(&err(&output))
+    }
+
+    /// Runs revdeck, checks the exit code and returns the standard output as JSON.
+    #[track_caller]
+    pub fn json(&self, arguments: &[&str], code: i32) -> Value {
+        let text = run(self, arguments, code);
+        let value: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"));
+        assert_eq!(value["version"], 1, "{arguments:?}");
+        value
     }
 
     /// Runs revdeck in the repository.

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use revdeck::config::Paths;
 use revdeck::domain::{FindingId, RunEvent, RunId, RunOutput, RunRecord, RunStatus};
 use revdeck::store::Store;
 use rustix::process::{Pid, Signal};
@@ -88,9 +87,7 @@ impl Place {
     }
 
     pub fn settings(&self, text: &str) {
-        let file = Paths::from_home(&self.test.home()).config_file();
-        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
-        std::fs::write(file, text).expect("a file");
+        self.test.settings(text);
     }
 
     /// Writes settings that prevent any finding or end of a review before [`Self::let_end`], however slow the test
