@@ -6,30 +6,35 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use insta::assert_snapshot;
 use revdeck::domain::{RunRecord, Source};
 use revdeck::store::WatcherStatus;
 use rustix::process::Signal;
 
+use crate::env::TestEnvironment;
 use crate::runner::place::{Place, signal, wait_for};
 
 /// Settings without any delay.
 const AT_ONCE: &str = "[watch]\nquiet_seconds = 0\ninterval_seconds = 0\n";
+/// Settings under which an edit alone starts no review while a test runs; commits are reviewed without delay.
+const COMMITS_ONLY: &str = "[watch]\nquiet_seconds = 9999\ninterval_seconds = 0\n";
 
-/// A watcher in the foreground.
-struct Watching {
+/// A watcher in the foreground. The lines that its methods return are normalised.
+struct Watching<'a> {
+    test: &'a TestEnvironment,
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,
     seen: usize,
 }
 
-impl Watching {
+impl<'a> Watching<'a> {
     /// Starts a watcher and waits until it watches.
-    fn start(place: &Place, arguments: &[&str]) -> Self {
-        Self::spawn(place.test.command(env!("CARGO_BIN_EXE_revdeck")), arguments)
+    fn start(place: &'a Place) -> Self {
+        Self::spawn(&place.test, place.test.command(env!("CARGO_BIN_EXE_revdeck")))
     }
 
-    fn spawn(mut command: Command, arguments: &[&str]) -> Self {
-        command.args(["watch"]).args(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    fn spawn(test: &'a TestEnvironment, mut command: Command) -> Self {
+        command.arg("watch").stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().expect("revdeck starts");
         let lines = Arc::new(Mutex::new(Vec::new()));
         let (output, said) = (child.stdout.take().expect("a pipe"), Arc::clone(&lines));
@@ -39,13 +44,13 @@ impl Watching {
                 said.lock().expect("a lock").push(line.split_once("  ").map_or("", |(_, text)| text).to_owned());
             }
         });
-        let mut watching = Self { child, lines, seen: 0 };
+        let mut watching = Self { test, child, lines, seen: 0 };
         watching.says("watching ");
         watching
     }
 
-    /// Waits for a line with this text after the lines that earlier calls returned; returns the lines up to it.
-    fn says(&mut self, text: &str) -> Vec<String> {
+    /// Waits for a line with this text after the lines that earlier calls read; returns the lines up to it.
+    fn read_to(&mut self, text: &str) -> Vec<String> {
         let lines = Arc::clone(&self.lines);
         let from = self.seen;
         let found = wait_for(&format!("{text:?} after {:?}", lines.lock().expect("a lock")), || {
@@ -53,12 +58,17 @@ impl Watching {
             lines[from..].iter().position(|line| line.contains(text)).map(|at| lines[from..=from + at].to_vec())
         });
         self.seen += found.len();
-        found
+        found.iter().map(|line| self.test.normalise(line)).collect()
+    }
+
+    /// Waits for a line with this text and returns it.
+    fn says(&mut self, text: &str) -> String {
+        self.read_to(text).pop().expect("a line")
     }
 
     /// Works as [`Watching::says`] and checks that no other line comes before it.
     fn says_only(&mut self, text: &str) -> String {
-        let said = self.says(text);
+        let said = self.read_to(text);
         assert_eq!(said.len(), 1, "{said:?}");
         said.into_iter().next().unwrap_or_default()
     }
@@ -66,11 +76,11 @@ impl Watching {
     fn ends(mut self) -> Vec<String> {
         let status = wait_for("the end of the watcher", || self.child.try_wait().expect("a status"));
         assert!(status.success(), "{status}");
-        self.says("ended")
+        self.read_to("ended")
     }
 }
 
-impl Drop for Watching {
+impl Drop for Watching<'_> {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -83,7 +93,12 @@ fn place(settings: &str) -> Place {
     place
 }
 
-/// Returns the runs that watchers requested, as `scope`.
+/// Returns the normalised output of a command that succeeds.
+fn said(place: &Place, arguments: &[&str]) -> String {
+    place.test.normalise(&place.revdeck(arguments))
+}
+
+/// Returns the runs that watchers requested.
 fn watched(place: &Place) -> Vec<RunRecord> {
     place.runs().into_iter().filter(|run| run.source == Source::Watch).collect()
 }
@@ -95,22 +110,22 @@ fn code(value: u32) -> String {
 #[test]
 fn what_is_edited_committed_amended_and_switched_is_reviewed_once() {
     let place = place(AT_ONCE);
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     place.test.write("a.py", code(4711));
-    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: reviewing worktree ([run])");
     let run = place.newest().expect("a run");
     place.ended(&run);
     place.test.commit("one");
-    assert!(watch.says_only("commit on main").contains("has reviewed exactly this"));
+    assert_snapshot!(watch.says_only("commit on main"), @"commit on main: [run] has reviewed exactly this; no line of it has changed since");
     place.test.git(&["commit", "-q", "--amend", "-m", "other words"]);
-    assert!(watch.says_only("amend on main").contains("has reviewed exactly this"));
+    assert_snapshot!(watch.says_only("amend on main"), @"amend on main: [run] has reviewed exactly this; no line of it has changed since");
+    // The watcher must not review the edit before the amend does.
+    place.settings(COMMITS_ONLY);
     place.test.write("a.py", code(4712));
     place.test.git(&["commit", "-q", "-a", "--amend", "-m", "other content"]);
-    let said = watch.says("amend on main").pop().expect("a line");
-    assert!(said.contains("reviewing commit:") || said.contains("exactly this"), "{said}");
+    assert_snapshot!(watch.says_only("amend on main"), @"amend on main: reviewing commit:[hash] ([run])");
     place.test.git(&["checkout", "-q", "-b", "topic"]);
-    let said = watch.says("checkout on topic").pop().expect("a line");
-    assert!(said.contains("not reviewed: watch.on does not name it"), "{said}");
+    assert_snapshot!(watch.says_only("checkout on topic"), @"checkout on topic: not reviewed: watch.on does not name it");
     assert!(watched(&place).iter().all(|run| run.owner.contains('@')));
 }
 
@@ -125,38 +140,40 @@ fn a_repository_that_only_the_environment_names_is_watched() {
         command
     };
     let git = |arguments: &[&str]| assert!(of("git").args(arguments).status().expect("git starts").success());
-    git(&["init", "-q"]);
+    git(&["init", "-q", "-b", "main"]);
     std::fs::write(work_tree.join("a.py"), code(4711)).expect("a file");
     git(&["add", "a.py"]);
     git(&["commit", "-q", "-m", "one"]);
-    let mut watch = Watching::spawn(of(env!("CARGO_BIN_EXE_revdeck")), &[]);
+    let mut watch = Watching::spawn(&place.test, of(env!("CARGO_BIN_EXE_revdeck")));
     std::fs::write(work_tree.join("a.py"), code(4712)).expect("a file");
-    assert!(watch.says_only("worktree on").contains("reviewing worktree"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: reviewing worktree ([run])");
     git(&["commit", "-q", "-a", "-m", "two"]);
     watch.says("commit on");
 }
 
 #[test]
 fn commits_in_one_breath_and_those_left_behind_are_reviewed() {
-    let place = place(AT_ONCE);
-    let mut watch = Watching::start(&place, &[]);
+    let place = place(COMMITS_ONLY);
+    let mut watch = Watching::start(&place);
     place.revdeck(&["snooze", "1h"]);
-    let base = place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    let head = || place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    let reviewed = || watched(&place).last().map(|run| run.subject.scope.to_string());
+    let base = head();
     for n in 0..3 {
         place.test.write(&format!("file_{n}.py"), code(1000 + n));
         place.test.commit(&format!("commit {n}"));
     }
-    let tip = place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    let tip = head();
     watch.says("commit on main");
     place.revdeck(&["snooze", "off"]);
-    let said = watch.says("commit on main: reviewing").pop().expect("a line");
-    assert!(said.contains(&format!("range:{base}..{tip}")), "{said}");
+    assert_snapshot!(watch.says("commit on main: reviewing"), @"commit on main: reviewing range:[hash]..[hash] ([run])");
+    assert_eq!(reviewed(), Some(format!("range:{base}..{tip}")));
     place.test.write("last.py", code(7));
     place.test.commit("last");
-    let last = place.test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned();
+    let last = head();
     place.test.git(&["checkout", "-q", "-b", "topic", "HEAD~1"]);
-    let said = watch.says("commit on main").pop().expect("a line");
-    assert!(said.contains(&format!("commit:{last}")) || said.contains("exactly this"), "{said}");
+    assert_snapshot!(watch.says("commit on main"), @"commit on main: reviewing commit:[hash] ([run])");
+    assert_eq!(reviewed(), Some(format!("commit:{last}")));
 }
 
 #[test]
@@ -171,7 +188,7 @@ fn a_rebase_is_one_review_at_its_end_and_nothing_before() {
     place.test.write("file_2.py", code(9));
     place.test.commit("in the way");
     place.test.git(&["checkout", "-q", "topic"]);
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     // The rebase stops at the third commit.
     let stopped = place.test.command("git").args(["rebase", "-q", "main"]).output().expect("git starts");
     assert!(!stopped.status.success());
@@ -182,8 +199,7 @@ fn a_rebase_is_one_review_at_its_end_and_nothing_before() {
     let mut go_on = place.test.command("git");
     let went_on = go_on.args(["rebase", "--continue"]).env("GIT_EDITOR", "true").output().expect("git starts");
     assert!(went_on.status.success(), "{}", String::from_utf8_lossy(&went_on.stderr));
-    let said = watch.says("rebase on topic").pop().expect("a line");
-    assert!(said.contains("reviewing branch:main"), "{said}");
+    assert_snapshot!(watch.says("rebase on topic"), @"rebase on topic: reviewing branch:main ([run])");
     let scopes: Vec<String> = watched(&place).iter().map(|run| run.subject.scope.to_string()).collect();
     assert_eq!(scopes, ["branch:main"]);
 }
@@ -200,10 +216,9 @@ fn a_quick_rebase_is_seen_by_what_git_wrote_into_its_log() {
     place.test.write("other", "x\n");
     place.test.commit("other");
     place.test.git(&["checkout", "-q", "topic"]);
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     place.test.git(&["rebase", "-q", "main"]);
-    let said = watch.says_only("rebase on topic");
-    assert!(said.contains("reviewing branch:main"), "{said}");
+    assert_snapshot!(watch.says_only("rebase on topic"), @"rebase on topic: reviewing branch:main ([run])");
 }
 
 #[test]
@@ -211,7 +226,7 @@ fn thousands_of_files_in_ignored_folders_are_nothing_and_in_others_one_request()
     let place = place("[watch]\nquiet_seconds = 3\ninterval_seconds = 0\n");
     place.test.write(".gitignore", "node_modules/\n*.log\n");
     place.test.commit("rules");
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     let epoch = place.store().epoch().expect("an epoch");
     for n in 0..5000 {
         place.test.write(&format!("node_modules/p{}/f{n}.js", n % 50), "x\n");
@@ -224,11 +239,11 @@ fn thousands_of_files_in_ignored_folders_are_nothing_and_in_others_one_request()
         place.test.write(&format!("sub{}/deep/f{n}.txt", n % 50), "x\n");
     }
     place.test.write("sub7/deep/a.py", code(4711));
-    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: reviewing worktree ([run])");
     place.ended(&place.newest().expect("a run"));
     // The file is in a folder that was created while the watcher ran.
     place.test.write("sub7/deep/a.py", code(4712));
-    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: reviewing worktree ([run])");
     assert_eq!(watched(&place).len(), 2);
     assert!(place.store().epoch().expect("an epoch") > epoch);
 }
@@ -239,54 +254,49 @@ fn ignored_paths_and_small_changes_wait_for_others() {
     place.test.write(".revdeck.toml", "[watch]\nignored_paths = [\"*.gen.py\"]\nquiet_seconds = 9999\n");
     place.test.write("notes/plan.md", "plan\n");
     place.test.commit("begin");
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     place.test.write("notes/plan.md", "another plan\n".repeat(50));
     place.test.write("made.gen.py", code(1));
     place.test.write("small.py", "x = 1\n");
     // The review includes files that the watcher ignores; only a change of such a file does not start a review.
-    let said = watch.says_only("worktree on main");
-    assert!(said.contains("reviewing worktree"), "{said}");
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: reviewing worktree ([run])");
     place.ended(&place.newest().expect("a run"));
     place.test.commit("all");
     watch.says("commit on main");
     place.test.write("small.py", "x = 2\n");
-    let said = watch.says_only("worktree on main");
-    assert!(said.contains("not reviewed: 2 lines changed, watch.min_changed_lines is 4"), "{said}");
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: not reviewed: 2 lines changed, watch.min_changed_lines is 4");
     place.test.write("notes/plan.md", "a third plan\n".repeat(50));
     place.test.write("large.py", code(1));
-    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: reviewing worktree ([run])");
 }
 
 #[test]
 fn there_is_one_watcher_for_a_repository_and_it_ends_when_asked() {
     let place = place(AT_ONCE);
-    assert!(place.revdeck(&["watch", "--status"]).contains("nobody watches"));
-    assert!(place.revdeck(&["watch", "--stop"]).contains("nobody watches"));
-    let watch = Watching::start(&place, &[]);
+    assert_snapshot!(said(&place, &["watch", "--status"]), @"nobody watches this repository");
+    assert_snapshot!(said(&place, &["watch", "--stop"]), @"nobody watches this repository");
+    let watch = Watching::start(&place);
     let pid = watch.child.id();
-    let second = place.revdeck(&["watch"]);
-    assert!(
-        second.contains(&format!("process {pid} of ")) && second.contains("watches this repository since"),
-        "{second}"
-    );
+    let second = place.revdeck(&["watch"]).replace(&format!("process {pid} "), "process [watch] ");
+    assert_snapshot!(place.test.normalise(&second), @"process [watch] of [owner] watches this repository since [time]");
     let status: serde_json::Value =
         serde_json::from_str(&place.revdeck(&["watch", "--status", "--format", "json"])).expect("JSON");
     assert_eq!((&status["watching"], &status["watcher"]["pid"]), (&true.into(), &pid.into()));
     assert_eq!(status["watcher"]["mode"], "events");
-    assert!(place.revdeck(&["watch", "--stop"]).contains("has ended"));
+    assert_snapshot!(said(&place, &["watch", "--stop"]), @"the watcher has ended; reviews that it began go on");
     assert_eq!(watch.ends(), ["ended as asked"]);
     assert_eq!(place.store().watcher_status().expect("asked"), WatcherStatus::None);
 
     for how in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let watch = Watching::start(&place, &[]);
+        let watch = Watching::start(&place);
         signal(watch.child.id(), how);
         assert_eq!(watch.ends(), ["ended as asked"]);
     }
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     watch.child.kill().expect("killed");
     // The system releases the lock when the last thread of the process ends.
     wait_for("a free lock", || place.revdeck(&["watch", "--status"]).contains("nobody watches").then_some(()));
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     place.test.write("a.py", code(4711));
     watch.says("worktree on main");
 }
@@ -294,24 +304,24 @@ fn there_is_one_watcher_for_a_repository_and_it_ends_when_asked() {
 #[test]
 fn who_is_snoozed_is_left_alone_until_it_is_over_and_by_hand_never() {
     let place = place(AT_ONCE);
-    let mut watch = Watching::start(&place, &[]);
-    assert!(place.revdeck(&["snooze", "2h"]).contains("snoozed until"));
+    let mut watch = Watching::start(&place);
+    assert_snapshot!(said(&place, &["snooze", "2h"]), @"snoozed until [time]: nothing begins by itself");
     let epoch = place.store().epoch().expect("an epoch");
     place.test.write("a.py", code(4711));
-    assert!(watch.says_only("worktree on main").contains("snoozed until"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: snoozed until [time]");
     assert!(place.store().epoch().expect("an epoch") > epoch, "what moves is known nevertheless");
     place.test.commit("one");
     watch.says("commit on main");
     assert_eq!(watched(&place), []);
     let by_hand = place.review(&["--commit", "HEAD", "--wait"]);
-    assert!(place.revdeck(&["snooze"]).contains("snoozed until"));
+    assert_snapshot!(said(&place, &["snooze"]), @"snoozed until [time]: nothing begins by itself");
     // The run outlives the watcher.
-    assert!(place.revdeck(&["watch", "--stop"]).contains("has ended"));
-    let mut watch = Watching::start(&place, &[]);
+    assert_snapshot!(said(&place, &["watch", "--stop"]), @"the watcher has ended; reviews that it began go on");
+    let mut watch = Watching::start(&place);
     place.test.write("b.py", code(4712));
-    assert!(watch.says_only("worktree on main").contains("snoozed until"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: snoozed until [time]");
     place.revdeck(&["snooze", "off"]);
-    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: reviewing worktree ([run])");
     assert_ne!(place.newest(), Some(by_hand));
     let refused = place.test.revdeck(&["snooze", "soon"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -320,14 +330,14 @@ fn who_is_snoozed_is_left_alone_until_it_is_over_and_by_hand_never() {
 #[test]
 fn in_quiet_hours_nothing_begins() {
     let place = place(&format!("{AT_ONCE}quiet_hours = \"00:00-00:00\"\n"));
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     place.test.write("a.py", code(4711));
-    assert!(watch.says_only("worktree on main").contains("waits for the end of the quiet hours at 00:00"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: waits for the end of the quiet hours at 00:00");
     assert_eq!(watched(&place), []);
     // The watcher reads the settings again before each decision.
     place.settings(AT_ONCE);
     place.test.write("a.py", code(4712));
-    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: reviewing worktree ([run])");
 }
 
 #[test]
@@ -335,17 +345,17 @@ fn where_nobody_tells_it_looks() {
     let place = place(&format!("{AT_ONCE}poll = true\npoll_seconds = 1\n"));
     place.test.write(".gitignore", "target/\n");
     place.test.commit("rules");
-    let mut watch = Watching::start(&place, &[]);
-    assert!(place.revdeck(&["watch", "--status"]).contains("polling: watch.poll says so"));
+    let mut watch = Watching::start(&place);
+    assert_snapshot!(said(&place, &["watch", "--status"]), @"process [pid] of [owner] watches this repository since [time], polling: watch.poll says so");
     place.test.write("target/a.py", code(1));
     place.test.write("a.py", code(4711));
-    assert!(watch.says_only("worktree on main").contains("reviewing worktree"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: reviewing worktree ([run])");
     place.ended(&place.newest().expect("a run"));
     place.test.commit("one");
-    assert!(watch.says_only("commit on main").contains("has reviewed exactly this"));
+    assert_snapshot!(watch.says_only("commit on main"), @"commit on main: [run] has reviewed exactly this; no line of it has changed since");
     place.revdeck(&["snooze", "2h"]);
     place.test.write("a.py", code(4712));
-    assert!(watch.says_only("worktree on main").contains("snoozed"));
+    assert_snapshot!(watch.says_only("worktree on main"), @"worktree on main: snoozed until [time]");
 }
 
 #[test]
@@ -354,21 +364,20 @@ fn a_worktree_that_is_removed_or_moved_away_ends_it_calmly() {
         let parent = repo.parent().expect("a folder");
         std::fs::rename(repo, parent.join("elsewhere")).expect("moved");
     };
-    for (how, remove) in
-        [("removed", (|repo: &Path| std::fs::remove_dir_all(repo).expect("removed")) as fn(&Path)), ("moved", replaced)]
-    {
+    let last_line = |remove: fn(&Path)| {
         let place = place(AT_ONCE);
-        let watch = Watching::start(&place, &[]);
+        let watch = Watching::start(&place);
         remove(&place.test.repo());
-        let said = watch.ends().pop().expect("a line");
-        assert!(said.contains("is no longer there"), "{how}: {said}");
-    }
+        watch.ends().pop().expect("a line")
+    };
+    assert_snapshot!(last_line(|repo| std::fs::remove_dir_all(repo).expect("removed")), @"ended: [repo] is no longer there");
+    assert_snapshot!(last_line(replaced), @"ended: [repo] is no longer there");
 }
 
 #[test]
 fn linked_worktrees_are_watched_as_they_come_and_go() {
     let place = place(AT_ONCE);
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     let linked = place.test.repo().parent().expect("a folder").join("linked");
     place.test.git(&["worktree", "add", "-q", "-b", "side", linked.to_str().expect("a path")]);
     let known = || match place.store().watcher_status().expect("asked") {
@@ -377,8 +386,7 @@ fn linked_worktrees_are_watched_as_they_come_and_go() {
     };
     wait_for("the second worktree", || (known() == 2).then_some(()));
     std::fs::write(linked.join("a.py"), code(4711)).expect("written");
-    let said = watch.says("worktree on side in").pop().expect("a line");
-    assert!(said.contains("reviewing worktree"), "{said}");
+    assert_snapshot!(watch.says("worktree on side in"), @"worktree on side in [folder]/linked: reviewing worktree ([run])");
     let run = place.run(&place.newest().expect("a run"));
     assert_eq!((Path::new(&run.subject.worktree), run.subject.branch.as_str()), (linked.as_path(), "side"));
     place.ended(&run.run_id);
@@ -394,7 +402,7 @@ fn renamed_folders_stay_watched_and_new_rules_hold_at_once() {
     let place = place(AT_ONCE);
     place.test.write("old/deep/a.py", code(1));
     place.test.commit("one");
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     let epoch = place.store().epoch().expect("an epoch");
     std::fs::rename(place.test.repo().join("old"), place.test.repo().join("new")).expect("renamed");
     // A new branch name alone needs no review.
@@ -421,7 +429,7 @@ fn what_moved_is_unknown_until_it_is_looked_at() {
     let epoch = place.store().epoch().expect("an epoch");
     assert_eq!(place.run(&first).subject.epoch, epoch);
     place.revdeck(&["snooze", "1h"]);
-    let mut watch = Watching::start(&place, &[]);
+    let mut watch = Watching::start(&place);
     place.test.write("a.py", format!("{}# edited\n", code(4711)));
     watch.says("snoozed until");
     assert!(place.store().epoch().expect("an epoch") > epoch, "no run is of this moment");
