@@ -1,21 +1,28 @@
 //! `revdeck context` and `revdeck context-eval` with the real binary and real repositories.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
 
+use insta::{allow_duplicates, assert_snapshot};
 use revdeck::config::Paths;
 use revdeck::git::Repo;
 use revdeck::index::{Index, IndexCompleteness};
 use serde_json::Value;
 
-use crate::env::{TestEnvironment, err, files_below};
+use crate::env::{DONE, TestEnvironment, USAGE, err, files_below, lines_with};
 use crate::runner::place::wait_for;
 
-fn json(test: &TestEnvironment, arguments: &[&str]) -> Value {
-    let output = test.revdeck(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("one JSON object")
+/// Returns the notes of an answer, one per line.
+fn notes(context: &Value) -> String {
+    let notes = context["notes"].as_array().expect("notes").iter();
+    notes.map(|note| note.as_str().expect("text")).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the lines of a text that begin with `start`.
+fn lines_from<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
+    text.lines().filter(|line| line.starts_with(start)).collect()
 }
 
 /// Creates a repository with a shop, the module that prices its goods, a test for each, and 40 unrelated files.
@@ -47,7 +54,7 @@ fn what_uses_a_changed_name_comes_first_within_the_budget() {
         "src/price.py",
         "class PriceList:\n    def lookup_price(self, item, day):\n        return self.table[item, day]\n",
     );
-    let context = json(&test, &["context", "worktree", "--budget", "1500", "--format", "json"]);
+    let context = test.json(&["context", "worktree", "--budget", "1500", "--format", "json"], DONE);
     assert!(context["total_tokens"].as_u64() <= Some(1_500));
     assert_eq!(context["budget"], 1_500);
     let sections = context["sections"].as_array().expect("sections");
@@ -68,13 +75,23 @@ fn a_revision_is_searched_for_what_a_task_names() {
     let before = test.git(&["rev-parse", "HEAD"]).trim().to_owned();
     test.write("src/store.py", "gone = 1\n");
     test.commit("Nothing left");
-    let context =
-        json(&test, &["context", "--at", &before, "--focus", "src/price.py:2", "--budget", "2000", "--format", "json"]);
+    let context = test
+        .json(&["context", "--at", &before, "--focus", "src/price.py:2", "--budget", "2000", "--format", "json"], DONE);
     let sections = context["sections"].as_array().expect("sections");
     assert_eq!(sections[0]["kind"], "focus");
     assert_eq!(sections[0]["path"], "src/price.py");
     let store = sections.iter().find(|section| section["path"] == "src/store.py").expect("as it was then");
-    assert!(store["text"].as_str().is_some_and(|text| text.contains("lookup_price")));
+    assert_snapshot!(store["text"].as_str().expect("text"), @"
+    src/store.py:1-6
+    ```
+    from price import PriceList
+
+
+    def total(items):
+        prices = PriceList()
+        return sum(prices.lookup_price(item) for item in items)
+    ```
+    ");
 }
 
 /// Returns the code sections of an answer as path, first line, last line and reason.
@@ -124,7 +141,7 @@ fn what_the_task_names_is_there_whatever_its_rank() {
     test.commit("Far away");
     let ask = |task: &str| {
         let place = ["context", "--at", "HEAD", "--focus", "src/price.py", "--budget", "3000", "--task"];
-        code(&json(&test, &[&place[..], &[task, "--format", "json"]].concat()))
+        code(&test.json(&[&place[..], &[task, "--format", "json"]].concat(), DONE))
     };
     let is_named = |section: &&(String, u64, u64, String)| section.3.starts_with("the task names it");
     let named = |task: &str| ask(task).iter().filter(is_named).cloned().collect::<Vec<_>>();
@@ -133,19 +150,21 @@ fn what_the_task_names_is_there_whatever_its_rank() {
             index(&test);
         }
         for (task, expected, lines) in [
-            ("lookup_price as in oldTower", "far/hill.py", (121, 124)),
-            ("lookup_price as `oldTower` does", "far/hill.py", (121, 124)),
-            ("lookup_price and far/hill.py", "far/hill.py", (0, 0)),
-            ("lookup_price: see away/river.py:3.", "far/away/river.py", (0, 0)),
-            ("lookup_price by widthOfLake", "far/lake.kt", (1, 2)),
+            ("lookup_price as in oldTower", "far/hill.py", Some((121, 124))),
+            ("lookup_price as `oldTower` does", "far/hill.py", Some((121, 124))),
+            ("lookup_price and far/hill.py", "far/hill.py", None),
+            ("lookup_price: see away/river.py:3.", "far/away/river.py", None),
+            ("lookup_price by widthOfLake", "far/lake.kt", Some((1, 2))),
         ] {
             let found = named(task);
             assert!(
                 !found.is_empty() && found.iter().all(|(path, ..)| path == expected),
                 "{task}, {is_indexed}: {found:?}"
             );
-            let is_there = |(_, start, end, _): &(String, u64, u64, String)| *start <= lines.0 && *end >= lines.1;
-            assert!(lines.0 == 0 || found.len() == 1 && is_there(&found[0]), "{task}, {is_indexed}: {found:?}");
+            if let Some((first, last)) = lines {
+                let [(_, start, end, _)] = &found[..] else { panic!("{task}, {is_indexed}: {found:?}") };
+                assert!(*start <= first && *end >= last, "{task}, {is_indexed}: {found:?}");
+            }
         }
         // Two files match `river.py`, and `swim` is no name in the code.
         assert_eq!(named("lookup_price, river.py, swim"), [], "{is_indexed}");
@@ -157,7 +176,7 @@ fn of_what_the_task_names_too_much_the_rest_is_left_out_with_the_reason() {
     let test = shop();
     let task: String = (0..40).map(|number| format!("walk_{number} ")).collect();
     let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", &task, "--budget", "600"];
-    let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
+    let context = test.json(&[&ask[..], &["--format", "json"]].concat(), DONE);
     assert!(code(&context).iter().any(|(_, _, _, reason)| reason.starts_with("the task names it")), "{context:#}");
     let left = context["left_out"].as_array().expect("what is left out");
     assert!(left.iter().any(|left| left["reason"] == "named by the task, which names too much"), "{left:?}");
@@ -168,13 +187,13 @@ fn of_what_the_task_names_too_much_the_rest_is_left_out_with_the_reason() {
 fn a_diff_as_the_task_is_understood_and_its_files_are_not_looked_for() {
     let test = shop();
     let diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -2 +2 @@\n-    def lookup_price(self, item):\n+    def price_of(self, item):\n";
-    let context = json(&test, &["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--format", "json"]);
+    let context = test.json(&["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--format", "json"], DONE);
     let (rest, found): (Vec<_>, Vec<_>) = code(&context).into_iter().partition(|(path, ..)| path == "src/price.py");
     assert_eq!(found.first().map(|(path, ..)| path.as_str()), Some("src/store.py"), "{found:?}");
     // The rest of the changed function: the lines that the diff does not contain.
     assert_eq!(rest.iter().map(|(_, start, end, _)| (*start, *end)).collect::<Vec<_>>(), [(3, 3)]);
-    let without =
-        json(&test, &["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--no-tests", "--format", "json"]);
+    let without = test
+        .json(&["context", "--at", "HEAD", "--task", diff, "--budget", "2000", "--no-tests", "--format", "json"], DONE);
     let is_test = |section: &Value| section["path"] == "tests/test_store.py";
     let excluded = |context: &Value, reason: &str| {
         let reasons = context["excluded"].as_array().expect("reasons");
@@ -183,33 +202,43 @@ fn a_diff_as_the_task_is_understood_and_its_files_are_not_looked_for() {
     assert_eq!((excluded(&context, "filtered: tests"), excluded(&without, "filtered: tests")), (None, Some(1)));
     assert!(!without["sections"].as_array().expect("sections").iter().any(is_test));
     let only = ["context", "--at", "HEAD", "--task", diff, "--files", "tests/", "--kinds", "test", "--format", "json"];
-    let only = json(&test, &only);
+    let only = test.json(&only, DONE);
     let code = only["sections"].as_array().expect("sections").iter().filter(|section| !section["path"].is_null());
     assert!(code.clone().count() > 0 && code.clone().all(is_test), "{only:#}");
     assert_eq!(excluded(&only, "filtered: files of other paths"), Some(41), "{only:#}");
-    let said = test.revdeck(&[
-        "context",
-        "--at",
-        "HEAD",
-        "--task",
-        diff,
-        "--kinds",
-        "test",
-        "--no-documentation",
-        "--explain",
-    ]);
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    assert!(said.contains("\nfiltered: 42 pieces of other kinds, 1 piece hardly likely to matter\n"), "{said}");
+    let ask = ["context", "--at", "HEAD", "--task", diff, "--kinds", "test", "--no-documentation", "--explain"];
+    assert_snapshot!(lines_from(&test.output(&ask, DONE), "filtered: ").join("\n"), @"filtered: 42 pieces of other kinds, 1 piece hardly likely to matter");
+}
+
+/// Removes scores and factors from an explanation: they change with each fit of the weights.
+fn without_scores(explanation: &str) -> String {
+    let is_score = |word: &str| word.contains('.') && word.trim_end_matches(',').parse::<f64>().is_ok();
+    let line = |line: &str| -> String {
+        let columns = line.split("  ").map(str::trim).filter(|column| !column.is_empty());
+        columns.filter(|column| !column.split(' ').any(is_score)).collect::<Vec<_>>().join("  ")
+    };
+    explanation.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn the_same_question_has_the_same_answer_and_explains_itself() {
     let test = shop();
     let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--budget", "900", "--format", "json"];
-    assert_eq!(json(&test, &ask), json(&test, &ask));
-    let told = test.revdeck(&["context", "--at", "HEAD", "--focus", "src/price.py", "--budget", "900", "--explain"]);
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    assert!(told.contains("src/store.py:") && told.contains("of 900 tokens") && told.contains("left out"), "{told}");
+    assert_eq!(test.json(&ask, DONE), test.json(&ask, DONE));
+    let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--budget", "900", "--explain"];
+    let explained = without_scores(&test.output(&ask, DONE));
+    // The 40 unrelated files are left out.
+    assert_snapshot!(lines_with(&explained, |line| !line.starts_with("other/")), @"
+    src/price.py:1-3  focus  31  in focus; last changed 2026-01-02 in [hash]
+    src/store.py:1-6  module  42  it has the change's words; in 50 % of their commits; where its imports, its beginning or its end is; last changed 2026-01-02 in [hash]
+    tests/test_store.py:1-5  test  31  it changed together with the change's files; in 50 % of their commits; where its imports, its beginning or its end is; last changed 2026-01-02 in [hash]
+
+    887 of 900 tokens (99 %), 30 sections
+    for any model, counted exactly (o200k_base)
+
+    left out: 14 pieces
+    overview  21  over the budget
+    ");
 }
 
 #[test]
@@ -226,9 +255,16 @@ fn a_chunk_is_there_whole_or_not_at_all_and_what_is_too_long_for_one_comes_in_pa
     test.commit("To sell");
     let context = |budget: &str| {
         let ask = ["context", "--at", "HEAD", "--focus", "src/price.py:2", "--budget", budget];
-        let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
-        let told = test.revdeck(&[&ask[..], &["--explain"]].concat());
-        (context["sections"].as_array().expect("sections").clone(), String::from_utf8_lossy(&told.stdout).into_owned())
+        let context = test.json(&[&ask[..], &["--format", "json"]].concat(), DONE);
+        let told = test.output(&[&ask[..], &["--explain"]].concat(), DONE);
+        (context["sections"].as_array().expect("sections").clone(), told)
+    };
+    // Returns the declarations that an explanation calls cut.
+    let cut = |told: &str| {
+        let phrases = told.lines().filter_map(|line| Some(line.split_once("part of ")?.1));
+        let names: BTreeSet<&str> =
+            phrases.filter_map(|phrase| phrase.split([';', '(']).next()?.split("  ").next()).collect();
+        format!("{names:?}")
     };
     let of = |sections: &[Value], path: &str| -> Vec<Value> {
         sections.iter().filter(|section| section["path"] == path && section["kind"] != "summary").cloned().collect()
@@ -242,7 +278,7 @@ fn a_chunk_is_there_whole_or_not_at_all_and_what_is_too_long_for_one_comes_in_pa
         let title = part["text"].as_str().and_then(|text| text.lines().next()).expect("a title");
         assert!(title.ends_with(" (part of function sell, lines 1-204)"), "{title}");
     }
-    assert!(told.contains("; part of function sell, lines 1-204"), "{told}");
+    assert_snapshot!(cut(&told), @r#"{"function sell, lines 1-204"}"#);
     let (none, told) = context("900");
     assert!(of(&none, "src/buy.py").is_empty(), "{told}");
     for budget in ["4000", "60000"] {
@@ -250,7 +286,7 @@ fn a_chunk_is_there_whole_or_not_at_all_and_what_is_too_long_for_one_comes_in_pa
         let [section] = &of(&sections, "src/buy.py")[..] else { panic!("{told}") };
         let place = (&section["start_line"], &section["end_line"], &section["of"]);
         assert_eq!(place, (&1.into(), &64.into(), &serde_json::json!([])));
-        assert!(!told.contains("part of function buy"), "{told}");
+        allow_duplicates!(assert_snapshot!(cut(&told), @r#"{"function sell, lines 1-204"}"#));
     }
 }
 
@@ -264,12 +300,14 @@ fn a_section_tells_when_its_lines_changed_last() {
     let third = test.commit("A higher hill");
     let changes = |at: &str| {
         let ask = ["context", "--at", at, "--focus", "src/price.py", "--task", "lookup_price", "--format", "json"];
-        let context = json(&test, &ask);
+        let context = test.json(&ask, DONE);
         let of = |path: &str| {
             let section = context["sections"].as_array()?.iter().find(|section| section["path"] == path)?;
             let time = section["last_change"]["time"].as_str()?.to_owned();
-            assert!(section["reason"].as_str()?.contains("; last changed 2026-01-02 in "), "{section}");
-            Some((section["last_change"]["commit"].as_str()?.to_owned(), time))
+            let commit = section["last_change"]["commit"].as_str()?.to_owned();
+            let reason = section["reason"].as_str()?.rsplit("; ").next()?;
+            assert_eq!(reason, format!("last changed 2026-01-02 in {}", &commit[..8]), "{section}");
+            Some((commit, time))
         };
         [of("src/price.py"), of("src/hill.py")]
     };
@@ -279,7 +317,7 @@ fn a_section_tells_when_its_lines_changed_last() {
     // Uncommitted lines have no author.
     test.write("src/hill.py", "# A hill.\n\n\ndef climb():\n    lookup_price(3)\n");
     let focus = ["context", "worktree", "--focus", "src/hill.py", "--budget", "2000", "--format", "json"];
-    let focus = &json(&test, &focus)["sections"][1];
+    let focus = &test.json(&focus, DONE)["sections"][1];
     assert_eq!((&focus["kind"], &focus["last_change"]), (&"focus".into(), &Value::Null));
 }
 
@@ -293,13 +331,12 @@ fn kept(test: &TestEnvironment) -> Vec<PathBuf> {
 #[test]
 fn the_first_context_of_a_repository_has_it_indexed_for_the_next() {
     let test = shop();
-    let said = || notes(&json(&test, &["context", "commit:HEAD", "--format", "json"]));
-    let first = said();
-    assert!(first.contains("this repository is not indexed yet"), "{first}");
+    let said = || notes(&test.json(&["context", "commit:HEAD", "--format", "json"], DONE));
+    assert_snapshot!(said(), @"this repository is not indexed yet: until that is done in the background, searches look at files one by one");
     let (repo, folder, commit) = index_of(&test);
     let is_whole = |index: Index| (index.completeness() == IndexCompleteness::Whole).then_some(());
     wait_for("the index", || Index::open(&folder, &repo, &commit).ok().flatten().and_then(is_whole));
-    assert_eq!(said().matches("index").count(), 0);
+    assert_eq!(said(), "");
 }
 
 #[test]
@@ -320,12 +357,13 @@ fn that_a_damaged_index_is_rebuilt_is_said_once() {
         test.commit("More");
         // The message appears with the context or, if that process ended too early, in the next command that prints
         // messages.
-        let said =
-            || notes(&json(&test, &["context", "commit:HEAD", "--format", "json"])) + &err(&test.revdeck(&["runs"]));
+        let said = || {
+            notes(&test.json(&["context", "commit:HEAD", "--format", "json"], DONE)) + &err(&test.revdeck(&["runs"]))
+        };
         wait_for("word of it", || said().contains("and is rebuilt").then_some(()));
         let (repo, folder, commit) = index_of(&test);
         assert!(Index::open(&folder, &repo, &commit).expect("an index").is_some());
-        assert_eq!(said().matches("rebuilt").count(), 0, "{number}");
+        assert_eq!(said(), "", "{number}");
     }
 }
 
@@ -336,7 +374,7 @@ fn what_is_kept_of_the_repository_changes_no_answer() {
     let ask = |test: &TestEnvironment, task: &str| {
         ["300", "700", "4000"].map(|budget| {
             let place = ["--at", "HEAD", "--focus", "src/price.py", "--task", task];
-            json(test, &[&["context"], &place[..], &["--budget", budget, "--format", "json"]].concat())
+            test.json(&[&["context"], &place[..], &["--budget", budget, "--format", "json"]].concat(), DONE)
         })
     };
     let test = shop();
@@ -396,13 +434,13 @@ fn what_the_project_ignores_is_told_of_only_where_it_is_changed() {
     test.commit("Built");
     let paths = || {
         let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", "lookup_price", "--format", "json"];
-        let context = json(&test, &ask);
+        let context = test.json(&ask, DONE);
         let sections = context["sections"].as_array().expect("sections").clone();
         sections.iter().filter_map(|section| section["path"].as_str().map(str::to_owned)).collect::<Vec<_>>()
     };
     assert!(paths().contains(&"src/store.py".to_owned()) && !paths().contains(&"built/store.py".to_owned()));
     let focus = ["context", "--at", "HEAD", "--focus", "built/store.py", "--format", "json"];
-    assert_eq!(json(&test, &focus)["sections"][0]["path"], "built/store.py");
+    assert_eq!(test.json(&focus, DONE)["sections"][0]["path"], "built/store.py");
 }
 
 #[test]
@@ -414,7 +452,7 @@ fn a_file_is_no_test_because_its_name_ends_like_one() {
     );
     test.commit("The latest");
     let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", "lookup_price", "--no-tests"];
-    let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
+    let context = test.json(&[&ask[..], &["--format", "json"]].concat(), DONE);
     let sections = context["sections"].as_array().expect("sections");
     let latest = sections.iter().find(|section| section["path"] == "src/latest.py").expect("the user of the name");
     assert_ne!(latest["kind"], "test");
@@ -427,7 +465,8 @@ fn a_secret_in_the_task_is_masked_where_it_is_sent() {
     let task = "lookup_price fails with ghp_0123456789abcdefghijklmnopqrstuvwxyz";
     for budget in [&["--budget", "2000"][..], &[]] {
         let ask = [&["context", "--at", "HEAD", "--task", task, "--format", "json"], budget].concat();
-        let context = json(&test, &ask);
+        let context = test.json(&ask, DONE);
+        // The secret must be in no field, whatever the rest of the answer is.
         assert!(!context.to_string().contains("ghp_0123"), "{context:#}");
         let told = &context["sections"][0];
         assert_eq!(
@@ -449,42 +488,54 @@ fn secrets_and_strange_files_are_survived() {
     test.write("src/latin.py", b"# caf\xe9\nlookup_price = 1\n".as_slice());
     test.write("src/empty.py", "");
     test.commit("Strange");
-    let context = json(
-        &test,
-        &[
-            "context",
-            "--at",
-            "HEAD",
-            "--focus",
-            "src/price.py",
-            "--task",
-            "lookup_price",
-            "--budget",
-            "4000",
-            "--format",
-            "json",
-        ],
-    );
+    let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", "lookup_price", "--budget", "4000"];
+    let context = test.json(&[&ask[..], &["--format", "json"]].concat(), DONE);
     assert!(context["total_tokens"].as_u64() <= Some(4_000));
+    // The secret must be in no field, whatever the rest of the answer is.
     assert!(!context.to_string().contains("ghp_0123456789abcdefghijklmnopqrstuvwxyz"));
 }
 
 #[test]
 fn what_cannot_be_is_said() {
     let test = shop();
-    for (arguments, exit) in [
-        (&["context", "--at", "nowhere"][..], 2),
-        (&["context", "worktree", "--at", "HEAD"], 2),
-        (&["context", "--budget", "10"], 2),
-        (&["context", "--budget", "130001"], 2),
-        (&["context", "--at", "HEAD", "--focus", "src/price.py:0"], 2),
-        (&["context", "--at", "HEAD", "--focus", "../price.py"], 2),
-        (&["context", "--at", "HEAD", "--focus", "/etc/passwd:1"], 2),
+    let mut said = String::new();
+    for arguments in [
+        &["--at", "nowhere"][..],
+        &["worktree", "--at", "HEAD"],
+        &["--budget", "10"],
+        &["--budget", "130001"],
+        &["--at", "HEAD", "--focus", "src/price.py:0"],
+        &["--at", "HEAD", "--focus", "../price.py"],
+        &["--at", "HEAD", "--focus", "/etc/passwd:1"],
     ] {
-        let output = test.revdeck(arguments);
-        assert_eq!(output.status.code(), Some(exit), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        assert!(!output.stderr.is_empty());
+        said += &format!("$ revdeck context {}\n", arguments.join(" "));
+        said += &test.fails(&[&["context"], arguments].concat(), USAGE);
     }
+    assert_snapshot!(said, @r#"
+    $ revdeck context --at nowhere
+    error: "nowhere" names no commit in [repo]
+      hint: `git log --oneline --all` shows the commits there are
+    $ revdeck context worktree --at HEAD
+    error: the argument '[SCOPE]' cannot be used with '--at <REV>'
+
+    Usage: revdeck context <SCOPE>
+
+    For more information, try '--help'.
+    $ revdeck context --budget 10
+    error: invalid value '10' for '--budget <N>': 10 is not in 200..=130000
+
+    For more information, try '--help'.
+    $ revdeck context --budget 130001
+    error: invalid value '130001' for '--budget <N>': 130001 is not in 200..=130000
+
+    For more information, try '--help'.
+    $ revdeck context --at HEAD --focus src/price.py:0
+    error: "src/price.py:0" names no line; lines count from 1
+    $ revdeck context --at HEAD --focus ../price.py
+    error: "../price.py" is outside of [repo]
+    $ revdeck context --at HEAD --focus /etc/passwd:1
+    error: "/etc/passwd" is outside of [repo]
+    "#);
 }
 
 /// Creates a repository with a history that is long enough to measure.
@@ -509,13 +560,18 @@ fn a_diff_of_files_elsewhere_changes_nothing() {
     let test = shop();
     let ask = |task: &str| {
         let budget = ["--files", "*.py", "--budget", "2000", "--format", "json"];
-        json(&test, &[&["context", "--at", "HEAD", "--task", task][..], &budget].concat())["sections"].clone()
+        let context = test.json(&[&["context", "--at", "HEAD", "--task", task][..], &budget].concat(), DONE);
+        paths(&context).join("\n")
     };
+    let expected = ask("lookup_price");
+    assert_snapshot!(expected, @"
+    src/price.py
+    tests/test_store.py
+    src/store.py
+    ");
     let hunk = "@@ -1 +1 @@\n-a\n+b\n";
     for path in ["//etc/passwd", "/etc/passwd", "../passwd"] {
-        let sections = ask(&format!("lookup_price\n--- {path}\n+++ {path}\n{hunk}"));
-        assert!(!sections.to_string().contains("passwd\""), "{path}: {sections:#}");
-        assert!(sections.to_string().contains("src/price.py"), "{path}: {sections:#}");
+        assert_eq!(ask(&format!("lookup_price\n--- {path}\n+++ {path}\n{hunk}")), expected, "{path}");
     }
 }
 
@@ -525,7 +581,7 @@ fn commits_of_a_repository_are_measured() {
     let repo = test.repo();
     let repo = repo.to_str().expect("a plain path");
     let ask = ["context-eval", repo, "--commits", "5", "--budget", "400,4000,400", "--format", "json"];
-    let measured = json(&test, &ask);
+    let measured = test.json(&ask, DONE);
     let rows = measured["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 4 * 2);
     let whole = rows.iter().find(|row| row["retrieval"] == "whole" && row["budget"] == 4_000).expect("the whole");
@@ -537,13 +593,12 @@ fn commits_of_a_repository_are_measured() {
     assert_eq!(saving["whole_files"]["file_recall"], 0.0, "{saving:#}");
     assert!(saving["whole_files"]["tokens"].as_f64() > Some(5.0) && saving["percent"].is_number(), "{saving:#}");
     // The second call reads the history from the cache.
-    assert_eq!(json(&test, &ask), measured);
+    assert_eq!(test.json(&ask, DONE), measured);
     let none = ["context-eval", repo, "--skip", "1000", "--budget", "400", "--whole"];
-    let nothing = json(&test, &[&none[..], &["--format", "json"]].concat());
+    let nothing = test.json(&[&none[..], &["--format", "json"]].concat(), DONE);
     assert_eq!((&nothing["rows"], &nothing["saving"]["context"]), (&serde_json::json!([]), &Value::Null));
-    let told = test.revdeck(&none);
-    assert!(String::from_utf8_lossy(&told.stderr).contains("no commit fits"));
-    assert!(!String::from_utf8_lossy(&told.stdout).contains("no budget"));
+    assert_snapshot!(test.errors(&none, DONE), @"no commit fits: one modifies 2 to 15 files of code, deletes none, and has 100 commits behind it");
+    assert_snapshot!(test.output(&none, DONE), @"retrieval  budget  commits  file recall  line recall  MRR  tokens");
 }
 
 #[test]
@@ -571,11 +626,11 @@ fn a_history_of_its_own_that_was_merged_is_passed_over() {
         let measured: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         (measured["rows"][0]["commits"].as_u64(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (found, said) = ask("3");
-    assert_eq!((found, said.contains("commits fit")), (Some(3), false), "{said}");
+    assert_eq!(ask("3"), (Some(3), String::new()));
     let (found, said) = ask("1000");
     let found = found.expect("some");
-    assert!((4..40).contains(&found) && said.contains(&format!("only {found} of 1000 commits fit: ")), "{said}");
+    assert!((4..40).contains(&found), "{found}");
+    assert_snapshot!(said.replace(&format!("only {found} "), "only [found] "), @"only [found] of 1000 commits fit: one modifies 2 to 15 files of code, deletes none, and has 100 commits behind it");
 }
 
 #[test]
@@ -592,10 +647,10 @@ fn the_constitution_is_there_whatever_else_is() {
     );
     for budget in ["200", "400", "2000", "20000"] {
         let ask = ["context", "worktree", "--budget", budget, "--no-documentation", "--format", "json"];
-        let context = json(&test, &ask);
+        let context = test.json(&ask, DONE);
         let first = &context["sections"][0];
         assert_eq!((first["kind"].as_str(), first["path"].as_str()), (Some("rules"), None), "{budget}: {context:#}");
-        assert!(first["text"].as_str().is_some_and(|text| text.contains(article)), "{budget}: {first}");
+        assert_eq!(lines_from(first["text"].as_str().expect("text"), article), [article], "{budget}: {first}");
         assert!(context["total_tokens"].as_u64() <= context["budget"].as_u64());
     }
 }
@@ -606,13 +661,22 @@ fn a_constitution_that_is_cut_says_so() {
     test.write("CONSTITUTION.md", "No price is ever rounded twice, and none is shared. ".repeat(2_000));
     test.commit("Articles");
     test.write("src/price.py", "class PriceList:\n    pass\n");
-    for (budget, said) in [("200", "constitution"), ("2000", "only the beginning is told"), ("130000", "")] {
-        let context = json(&test, &["context", "worktree", "--budget", budget, "--format", "json"]);
-        let is_cut = notes(&context).contains("constitution");
-        assert_eq!(is_cut, !said.is_empty(), "{budget}: {}", notes(&context));
-        assert!(notes(&context).contains(said), "{budget}: {}", notes(&context));
-        assert!(budget == "200" || context["sections"][0]["text"].to_string().contains("rounded twice"), "{budget}");
+    let mut said = String::new();
+    for budget in ["200", "2000", "130000"] {
+        let context = test.json(&["context", "worktree", "--budget", budget, "--format", "json"], DONE);
+        said += &format!("{budget}: {:?}\n", notes(&context));
+        let first = context["sections"][0]["text"].as_str().expect("text");
+        assert_eq!(
+            lines_from(first, "No price is ever rounded twice, and none is shared. ").len(),
+            1,
+            "{budget}: {first}"
+        );
     }
+    assert_snapshot!(said, @r#"
+    200: "of the constitution only the beginning is told: it is over its part of the budget"
+    2000: "of the constitution only the beginning is told: it is over its part of the budget"
+    130000: ""
+    "#);
 }
 
 #[test]
@@ -623,7 +687,7 @@ fn a_report_of_coverage_tells_what_tests_reach() {
         "class PriceList:\n    def lookup_price(self, item, day):\n        return self.table[item, day]\n\n\ndef drop(item):\n    return None\n",
     );
     let ask = ["context", "worktree", "--budget", "1500", "--format", "json"];
-    let without = json(&test, &ask);
+    let without = test.json(&ask, DONE);
     assert_eq!(without["untested"], serde_json::json!([]));
     test.write(".gitignore", "coverage\n*.lcov\n");
     let lcov = "SF:/elsewhere/src/price.py\nDA:2,1\nDA:3,1\nDA:6,1\nDA:7,0\nend_of_record\nSF:../../../src/store.py\nDA:4,2\nDA:5,2\nDA:6,0\nend_of_record\n";
@@ -634,7 +698,7 @@ fn a_report_of_coverage_tells_what_tests_reach() {
         [("unit.lcov", lcov, 0), ("coverage/lcov.info", lcov, 0), ("coverage/cobertura-coverage.xml", cobertura, 1)]
     {
         test.write(place, report);
-        let context = json(&test, &ask);
+        let context = test.json(&ask, DONE);
         let sections = context["sections"].as_array().expect("sections");
         let store = sections.iter().find(|section| section["path"] == "src/store.py").expect("the store");
         assert_eq!(
@@ -645,14 +709,17 @@ fn a_report_of_coverage_tells_what_tests_reach() {
         assert_eq!(context["untested"].as_array().map(Vec::len), Some(untested), "{place}: {context:#}");
         let told = sections.iter().find(|section| section["kind"] == "untested");
         assert_eq!(told.is_some(), untested > 0, "{place}: {context:#}");
-        assert!(told.is_none_or(|section| section["text"].to_string().contains("- src/price.py:6-7 drop")), "{told:?}");
         if untested == 1 {
+            assert_snapshot!(told.and_then(|section| section["text"].as_str()).expect("text"), @"
+            Changed functions that no test reaches, as a coverage report says:
+            - src/price.py:6-7 drop
+            ");
             assert_eq!(
                 (&context["untested"][0]["name"], &context["untested"][0]["start_line"]),
                 (&"drop".into(), &6.into())
             );
-            let explained = test.revdeck(&["context", "worktree", "--budget", "1500", "--explain"]);
-            assert!(String::from_utf8_lossy(&explained.stdout).contains("not covered by tests"));
+            let explained = test.output(&["context", "worktree", "--budget", "1500", "--explain"], DONE);
+            assert_snapshot!(lines_from(&explained, "src/price.py:6-7").join("\n"), @"src/price.py:6-7  drop  not covered by tests");
         }
         std::fs::remove_file(test.repo().join(place)).expect("removed");
     }
@@ -668,7 +735,7 @@ fn the_place_in_focus_is_in_the_middle() {
     for line in [60, 130, 200] {
         let focus = format!("src/road.py:{line}");
         let context =
-            json(&test, &["context", "--at", "HEAD", "--focus", &focus, "--budget", "4000", "--format", "json"]);
+            test.json(&["context", "--at", "HEAD", "--focus", &focus, "--budget", "4000", "--format", "json"], DONE);
         let focus = &context["sections"][0];
         assert_eq!(focus["kind"], "focus");
         let (start, end) = (focus["start_line"].as_u64().expect("a line"), focus["end_line"].as_u64().expect("a line"));
@@ -685,7 +752,7 @@ fn types_can_be_left_away() {
     let types = |more: &[&str]| {
         let ask =
             ["context", "--at", "HEAD", "--focus", "src/price.py", "--task", "Shelf lookup_price", "--budget", "3000"];
-        let context = json(&test, &[&ask[..], &["--format", "json"], more].concat());
+        let context = test.json(&[&ask[..], &["--format", "json"], more].concat(), DONE);
         let sections = context["sections"].as_array().expect("sections").clone();
         sections.iter().filter(|section| section["kind"] == "type").count()
     };
@@ -700,7 +767,7 @@ fn a_report_of_coverage_is_believed_of_the_code_that_it_is_about() {
     test.write("coverage/lcov.info", "SF:src/store.py\nDA:5,0\nDA:6,0\nend_of_record\n");
     let coverage = |at: &str| {
         let ask = ["context", "--at", at, "--focus", "src/price.py", "--task", "lookup_price", "--budget", "1500"];
-        let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
+        let context = test.json(&[&ask[..], &["--format", "json"]].concat(), DONE);
         let sections = context["sections"].as_array().expect("sections").clone();
         let store = sections.into_iter().find(|section| section["path"] == "src/store.py").expect("the store");
         store["coverage"]["of"].as_u64()
@@ -728,35 +795,38 @@ fn the_rules_around_what_a_task_is_about_are_told() {
     let diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -2 +2 @@\n-    def lookup_price(self, item):\n+    def price_of(self, item):\n";
     for about in [["--focus", "src/price.py"], ["--task", diff]] {
         for more in [&["worktree"][..], &["worktree", "--budget", "4000"], &["--at", "HEAD"]] {
-            let context = json(&test, &[&["context", "--format", "json"], more, &about].concat());
+            let context = test.json(&[&["context", "--format", "json"], more, &about].concat(), DONE);
             let sections = context["sections"].as_array().expect("sections").iter();
-            let rules: Vec<String> = sections
-                .filter(|section| section["kind"] == "rules")
-                .map(|section| section["text"].to_string())
-                .collect();
-            let [rules] = &rules[..] else { panic!("{more:?} {about:?}: {context:#}") };
-            assert!(rules.contains("Prices are never rounded.") && !rules.contains("Roads"), "{rules}");
+            let rules = sections.filter(|section| section["kind"] == "rules");
+            let rules: Vec<&str> = rules.filter_map(|section| section["text"].as_str()).collect();
+            let [rules] = rules[..] else { panic!("{more:?} {about:?}: {context:#}") };
+            allow_duplicates!(assert_snapshot!(rules, @"
+            From src/AGENTS.md:
+            ```
+            Prices are never rounded.
+            ```
+            "));
         }
     }
-}
-
-/// Returns the notes of an answer.
-fn notes(context: &Value) -> String {
-    context["notes"].to_string()
 }
 
 #[test]
 fn what_of_the_change_is_not_sent_is_said() {
     let test = shop();
+    // With an index no other note is printed.
+    index(&test);
     test.write("src/road.py", "def walk():\n    return 1\n".repeat(200));
     test.write("src/.env", "TOKEN=1\n");
-    for more in [&["--budget", "600"][..], &[]] {
-        let context = json(&test, &[&["context", "worktree", "--format", "json"], more].concat());
-        let notes = notes(&context);
-        assert!(notes.contains("holds secrets: src/.env"), "{notes}");
-        assert_eq!(notes.contains("over the budget, at least in part: src/road.py"), !more.is_empty(), "{notes}");
+    let notes_within = |more: &[&str]| {
+        let context = test.json(&[&["context", "worktree", "--format", "json"], more].concat(), DONE);
         assert!(context["total_tokens"].as_u64() <= context["budget"].as_u64());
-    }
+        notes(&context)
+    };
+    assert_snapshot!(notes_within(&["--budget", "600"]), @"
+    of the change not sent, holds secrets: src/.env
+    of the change not sent, over the budget, at least in part: src/road.py
+    ");
+    assert_snapshot!(notes_within(&[]), @"of the change not sent, holds secrets: src/.env");
 }
 
 /// Returns the number of tokens that an answer spends on the change.
@@ -772,7 +842,7 @@ fn of_a_larger_budget_the_change_gets_no_less() {
     test.write("src/road.py", (0..900).map(|n| format!("def walk_{n}():\n    return {n}\n")).collect::<String>());
     let mut before = 0;
     for budget in ["600", "1000", "2000", "4000", "8000", "9000", "16000"] {
-        let context = json(&test, &["context", "worktree", "--budget", budget, "--format", "json"]);
+        let context = test.json(&["context", "worktree", "--budget", budget, "--format", "json"], DONE);
         let diff = of_change(&context);
         assert!(context["total_tokens"].as_u64() <= context["budget"].as_u64());
         assert!(diff > before, "{budget}: {diff} after {before}");
@@ -787,16 +857,21 @@ fn a_change_takes_what_nothing_else_wants_of_a_budget() {
     test.write("src/road.py", &road);
     test.write("src/way.py", road.replace("walk", "ride"));
     test.commit("One");
-    let mut used = Vec::new();
-    for budget in [2_000, 4_000, 8_000, 16_000] {
+    let mut said = String::new();
+    for (budget, is_whole) in [(2_000, false), (4_000, false), (8_000, true), (16_000, true)] {
         let asked = budget.to_string();
-        let context = json(&test, &["context", "commit:HEAD", "--budget", &asked, "--format", "json"]);
+        let context = test.json(&["context", "commit:HEAD", "--budget", &asked, "--format", "json"], DONE);
         let total = context["total_tokens"].as_u64().expect("tokens");
-        let is_whole = !notes(&context).contains("over the budget");
-        assert!(total <= budget && (is_whole || total > budget * 7 / 8), "{total} of {budget}");
-        used.push(is_whole);
+        let least = if is_whole { 0 } else { budget * 7 / 8 + 1 };
+        assert!((least..=budget).contains(&total), "{total} of {budget}");
+        said += &format!("{budget}: {:?}\n", notes(&context));
     }
-    assert_eq!(used, [false, false, true, true]);
+    assert_snapshot!(said, @r#"
+    2000: "of the change not sent, over the budget, at least in part: src/road.py, src/way.py"
+    4000: "of the change not sent, over the budget, at least in part: src/way.py"
+    8000: ""
+    16000: ""
+    "#);
 }
 
 #[test]
@@ -804,15 +879,19 @@ fn many_deleted_files_are_named_within_the_budget() {
     let test = shop();
     test.git(&["rm", "-q", "-r", "other"]);
     test.write("src/price.py", "class PriceList:\n    pass\n");
-    for (budget, least) in [(200, 1), (1_000, 5), (8_000, 40)] {
+    for (budget, least, is_whole) in [(200, 1, false), (1_000, 5, false), (8_000, 40, true)] {
         let asked = budget.to_string();
-        let context = json(&test, &["context", "worktree", "--budget", &asked, "--format", "json"]);
-        let sections = context["sections"].as_array().expect("sections");
-        let named: usize =
-            sections.iter().map(|section| section["text"].to_string().matches("deleted other/").count()).sum();
+        let context = test.json(&["context", "worktree", "--budget", &asked, "--format", "json"], DONE);
         assert!(context["total_tokens"].as_u64() <= Some(budget), "{budget}");
-        assert!(named >= least && (named == 40 || context.to_string().contains(&format!("and {} more", 40 - named))));
-        assert!(of_change(&context) > 0 && context.to_string().contains("### src/price.py"), "{budget}: {context:#}");
+        let texts =
+            context["sections"].as_array().expect("sections").iter().filter_map(|section| section["text"].as_str());
+        let text = texts.collect::<Vec<_>>().join("\n");
+        let named = text.matches("deleted other/").count();
+        assert!(named >= least, "{budget}: {named}");
+        let more = (!is_whole).then(|| format!("and {} more", 40 - named));
+        assert_eq!(text.lines().find(|line| line.starts_with("and ")).map(str::to_owned), more, "{budget}: {text}");
+        assert!(of_change(&context) > 0, "{budget}: {text}");
+        assert_eq!(lines_from(&text, "### src/price.py").len(), 1, "{budget}: {text}");
     }
 }
 
@@ -833,10 +912,18 @@ fn a_focus_is_named_from_where_one_is_or_from_the_root() {
 #[test]
 fn a_focus_on_nothing_is_said() {
     let test = shop();
-    for (focus, is_said) in [("src/price.py", false), ("src/nope.py", true), ("README.md:3", true)] {
-        let context = json(&test, &["context", "--at", "HEAD", "--focus", focus, "--format", "json"]);
-        assert_eq!(notes(&context).contains("is in focus"), is_said, "{focus}: {}", notes(&context));
+    // With an index no other note is printed.
+    index(&test);
+    let mut said = String::new();
+    for focus in ["src/price.py", "src/nope.py", "README.md:3"] {
+        let context = test.json(&["context", "--at", "HEAD", "--focus", focus, "--format", "json"], DONE);
+        said += &format!("{focus}: {:?}\n", notes(&context));
     }
+    assert_snapshot!(said, @r#"
+    src/price.py: ""
+    src/nope.py: "nothing of src/nope.py is in focus: no text that may be shown is in the tree by this path"
+    README.md:3: "nothing of README.md is in focus: no text that may be shown is in the tree by this path"
+    "#);
 }
 
 #[test]
@@ -844,7 +931,7 @@ fn a_diff_as_the_task_is_the_change_where_nothing_is_changed() {
     let test = shop();
     let diff = "--- a/src/price.py\n+++ b/src/price.py\n@@ -2 +2 @@\n-    def lookup_price(self, item):\n+    def price_of(self, item):\n";
     for more in [&["--budget", "2000"][..], &[]] {
-        let context = json(&test, &[&["context", "worktree", "--task", diff, "--format", "json"], more].concat());
+        let context = test.json(&[&["context", "worktree", "--task", diff, "--format", "json"], more].concat(), DONE);
         let sections = context["sections"].as_array().expect("sections");
         let found = sections.iter().filter(|section| section["kind"] != "focus");
         let paths: Vec<&str> = found.filter_map(|section| section["path"].as_str()).collect();
@@ -859,17 +946,33 @@ fn a_large_budget_begins_with_the_tree_and_the_documents() {
     test.write("other/AGENTS.md", "Roads are long.\n");
     test.commit("Rules");
     let ask = ["context", "--at", "HEAD", "--focus", "src/price.py", "--format", "json"];
-    let context = json(&test, &ask);
+    let context = test.json(&ask, DONE);
     assert_eq!(context["budget"], 8_000, "as a review has");
     let texts = |kind: &str| -> Vec<String> {
         let sections = context["sections"].as_array().expect("sections").iter();
-        sections.filter(|section| section["kind"] == kind).map(|section| section["text"].to_string()).collect()
+        let texts = sections.filter(|section| section["kind"] == kind).filter_map(|section| section["text"].as_str());
+        texts.map(str::to_owned).collect()
     };
     let [overview] = &texts("overview")[..] else { panic!("{context:#}") };
-    assert!(overview.contains("other/ (40 files)") && overview.contains("src/price.py"), "{overview}");
+    assert_snapshot!(overview, @"
+    other/ (40 files)
+    src/price.py
+    src/store.py
+    tests/ (1 file)
+    ");
     let [documents] = &texts("documentation")[..] else { panic!("{context:#}") };
-    assert!(documents.contains("other/: AGENTS.md") && !documents.contains("  AGENTS.md"), "{documents}");
-    assert!(texts("rules")[0].contains("Prices are exact."));
+    assert_snapshot!(documents, @"
+    ```
+    Documents of the project that can be asked for:
+      other/: AGENTS.md
+    ```
+    ");
+    assert_snapshot!(texts("rules")[0], @"
+    From AGENTS.md:
+    ```
+    Prices are exact.
+    ```
+    ");
 }
 
 /// Returns the paths of the sections that belong to a file, in order.
@@ -895,21 +998,23 @@ fn what_comes_after_a_change_has_no_say_in_its_context() {
     let scope = format!("commit:{reviewed}");
     for more in [&["--budget", "1500"][..], &[]] {
         let ask = [&["context", &scope, "--format", "json"], more].concat();
-        let before = json(&test, &ask);
+        let before = test.json(&ask, DONE);
         assert!(paths(&before).contains(&"other/part_3.py"), "{before:#}");
         test.import(&together(&["src/price.py", "other/part_9.py"]));
-        assert_eq!(json(&test, &ask), before);
+        assert_eq!(test.json(&ask, DONE), before);
     }
 }
 
 #[test]
 fn who_uses_what_is_deleted_is_looked_for() {
     let test = shop();
+    // With an index no other note is printed.
+    index(&test);
     fs::remove_file(test.repo().join("src/price.py")).expect("removed");
     for more in [&["--budget", "1500"][..], &[]] {
-        let context = json(&test, &[&["context", "worktree", "--format", "json"], more].concat());
+        let context = test.json(&[&["context", "worktree", "--format", "json"], more].concat(), DONE);
         assert_eq!(paths(&context).first(), Some(&"src/store.py"), "{context:#}");
-        assert!(!notes(&context).contains("there is no change"), "{}", notes(&context));
+        allow_duplicates!(assert_snapshot!(notes(&context), @"of the change not sent, deleted: src/price.py"));
     }
 }
 
@@ -923,10 +1028,10 @@ fn a_renamed_file_has_the_history_of_its_old_name() {
     test.git(&["reset", "--hard", "--quiet"]);
     test.git(&["mv", "src/a.py", "src/b.py"]);
     test.write("src/b.py", text(99));
-    let context = json(&test, &["context", "worktree", "--budget", "1500", "--format", "json"]);
+    let context = test.json(&["context", "worktree", "--budget", "1500", "--format", "json"], DONE);
     let sections = context["sections"].as_array().expect("sections");
     let friend = sections.iter().find(|section| section["path"] == "other/part_7.py").expect("what changed with it");
-    assert!(friend["reason"].as_str().is_some_and(|reason| reason.contains("of their commits")), "{friend}");
+    assert_snapshot!(test.normalise(friend["reason"].as_str().expect("text")), @"found just in time, where the change's words are densest; it has the change's words; in 87 % of their commits; the change's words; last changed 2026-01-02 in [hash]");
 }
 
 #[test]
@@ -944,7 +1049,7 @@ fn of_a_long_function_that_changes_the_rest_is_told_and_nothing_of_the_diff_agai
     // The changed line is 35; the diff holds lines 29 to 41.
     for (budget, at_least) in [(Some("20000"), 49), (Some("1000"), 4), (None, 49)] {
         let more = budget.map(|budget| vec!["--budget", budget]).unwrap_or_default();
-        let context = json(&test, &[&["context", "worktree", "--format", "json"], &more[..]].concat());
+        let context = test.json(&[&["context", "worktree", "--format", "json"], &more[..]].concat(), DONE);
         let sections = context["sections"].as_array().expect("sections");
         let rest: Vec<&Value> = sections.iter().filter(|section| section["kind"] == "focus").collect();
         let place = |section: &Value| {
@@ -954,14 +1059,14 @@ fn of_a_long_function_that_changes_the_rest_is_told_and_nothing_of_the_diff_agai
         assert!(rest.iter().all(|section| section["path"] == "src/walk.py"), "{rest:#?}");
         let places: Vec<(u64, u64)> = rest.iter().map(|section| place(section)).collect();
         assert_eq!(places.first().map(|place| place.0), Some(4), "its head: {places:?}");
-        assert!(places.iter().all(|(start, end)| *end < 29 || *start > 41), "{places:?}");
+        assert!(!places.iter().any(|(start, end)| *start <= 41 && *end >= 29), "{places:?}");
         assert!(places.iter().map(|(start, end)| end - start + 1).sum::<u64>() >= at_least, "{places:?}");
         let most = budget.map_or(1_000, |budget| budget.parse::<u64>().expect("a number") / 8);
         let texts: u64 = rest.iter().filter_map(|section| section["tokens"].as_u64()).sum();
         assert!(texts <= most, "{texts}");
     }
     let none = ["context", "worktree", "--focus", "src/price.py", "--budget", "8000", "--format", "json"];
-    assert!(!paths(&json(&test, &none)).contains(&"src/walk.py"), "a focus is in its place");
+    assert!(!paths(&test.json(&none, DONE)).contains(&"src/walk.py"), "a focus is in its place");
 }
 
 #[test]
@@ -971,7 +1076,7 @@ fn numbers_of_lines_as_large_as_they_can_be_are_survived() {
     test.write("coverage/lcov.info", "SF:src/price.py\nDA:2,0\nDA:3,0\nend_of_record\n");
     for (start, lines) in [(u32::MAX, 0), (u32::MAX, 2), (u32::MAX - 1, 0)] {
         let diff = format!("--- a/src/price.py\n+++ b/src/price.py\n@@ -{start},{lines} +1 @@\n+gone = 1\n");
-        json(&test, &["context", "--at", "HEAD", "--task", &diff, "--budget", "2000", "--format", "json"]);
+        test.json(&["context", "--at", "HEAD", "--task", &diff, "--budget", "2000", "--format", "json"], DONE);
     }
 }
 
@@ -983,10 +1088,11 @@ fn text_is_printed_as_it_is_sent_but_for_what_a_terminal_obeys() {
     test.write("src/price.go", "package price\n\nfunc Of() int {\n\treturn 1\n}\n");
     let printed = test.revdeck(&["context", "worktree"]);
     let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
-    assert!(printed.contains("\treturn 1\n") && printed.contains("Indent:\twith tabs.\n"), "{printed}");
-    assert!(printed.contains("\\u{1b}[2J and \\u{202e} are shown.\n"), "{printed}");
-    assert!(!printed.contains(['\u{1b}', '\u{202e}']));
-    let sent = json(&test, &["context", "worktree", "--format", "json"]);
+    assert_eq!(lines_from(&printed, "Indent:"), ["Indent:\twith tabs."]);
+    assert_eq!(lines_from(&printed, "\\u{1b}"), ["\\u{1b}[2J and \\u{202e} are shown."]);
+    assert_eq!(printed.lines().filter(|line| line.ends_with("\treturn 1")).count(), 1, "{printed}");
+    // Only the two characters differ from the text that is sent: no other character is escaped.
+    let sent = test.json(&["context", "worktree", "--format", "json"], DONE);
     let sent: String =
         sent["sections"].as_array().expect("sections").iter().filter_map(|section| section["text"].as_str()).collect();
     assert_eq!(printed, sent.replace('\u{1b}', "\\u{1b}").replace('\u{202e}', "\\u{202e}"));
@@ -1001,16 +1107,14 @@ fn what_an_explanation_leaves_away_is_counted() {
     test.commit("More of it");
     let explained = |budget: &str| {
         let ask = ["context", "--at", "HEAD", "--task", "walk_1 road next_1", "--budget", budget, "--explain"];
-        String::from_utf8_lossy(&test.revdeck(&ask).stdout).into_owned()
+        lines_from(&test.output(&ask, DONE), "and ").join("\n")
     };
-    let json = json(
-        &test,
-        &["context", "--at", "HEAD", "--task", "walk_1 road next_1", "--budget", "200", "--format", "json"],
-    );
-    let left_out = json["excluded_count"].as_u64().expect("a number");
-    assert!(left_out > 20, "{json:#}");
-    assert!(explained("200").contains(&format!("and {} more, none of them stronger", left_out - 20)));
-    assert!(!explained("100000").contains(" more, none"));
+    let ask = ["context", "--at", "HEAD", "--task", "walk_1 road next_1", "--budget", "200", "--format", "json"];
+    let context = test.json(&ask, DONE);
+    let left_out = context["excluded_count"].as_u64().expect("a number");
+    assert!(left_out > 20, "{context:#}");
+    assert_eq!(explained("200"), format!("and {} more, none of them stronger", left_out - 20));
+    assert_eq!(explained("100000"), "");
 }
 
 #[test]
@@ -1021,30 +1125,46 @@ fn a_context_says_for_whom_it_is_and_how_it_is_counted() {
     };
     let two = reviewer("zed", "openai", "gpt-5") + &reviewer("ann", "anthropic", "claude-sonnet-4-5");
     let default = |name: &str| format!("default_reviewer = \"{name}\"\n{two}");
-    let first = "reviewer builtin is sent nothing: this is for ann, the first by name of those that are";
-    let instead = "reviewer builtin is sent nothing: this is for zed";
-    for (settings, more, name, note) in [
-        (String::new(), &[][..], None, ""),
-        (two.clone(), &[], Some("ann"), first),
-        (two.clone(), &["--reviewer", "zed"], Some("zed"), ""),
-        (default("zed"), &[], Some("zed"), ""),
-        (default("zed"), &["--reviewer", "builtin"], Some("zed"), instead),
-        (default("zed"), &["--reviewer", "ann"], Some("ann"), ""),
+    index(&test);
+    let mut said = String::new();
+    for (settings, more) in [
+        (String::new(), &[][..]),
+        (two.clone(), &[]),
+        (two.clone(), &["--reviewer", "zed"]),
+        (default("zed"), &[]),
+        (default("zed"), &["--reviewer", "builtin"]),
+        (default("zed"), &["--reviewer", "ann"]),
     ] {
-        fs::create_dir_all(test.home()).expect("a folder");
-        fs::write(test.home().join("config.toml"), &settings).expect("settings");
+        test.settings(&settings);
         let ask = [&["context", "--at", "HEAD", "--focus", "src/price.py"], more].concat();
-        let context = json(&test, &[&ask[..], &["--format", "json"]].concat());
-        let is_approximate = name == Some("ann");
-        assert_eq!(context["reviewer"].as_str(), name, "{more:?} {settings}");
-        assert_eq!(context["encoding"], if is_approximate { "approximate" } else { "o200k_base" });
-        assert_eq!(context["approximate"], is_approximate);
-        let said = notes(&context);
-        assert!(said.contains(note) && said.contains("is sent nothing") != note.is_empty(), "{more:?}: {said}");
-        let counted = if is_approximate { "counted approximately" } else { "counted exactly (o200k_base)" };
-        let whom = name.map_or_else(|| "any model".to_owned(), |name| format!("reviewer {name}"));
-        let explained = test.revdeck(&[&ask[..], &["--explain"]].concat());
-        let explained = String::from_utf8_lossy(&explained.stdout).into_owned();
-        assert!(explained.contains(&format!("\nfor {whom}, {counted}\n")), "{explained}");
+        let context = test.json(&[&ask[..], &["--format", "json"]].concat(), DONE);
+        let explained = test.output(&[&ask[..], &["--explain"]].concat(), DONE);
+        said += &format!(
+            "{} {} {}\n{}\n{}\n",
+            context["reviewer"],
+            context["encoding"],
+            context["approximate"],
+            lines_from(&explained, "for ").join("\n"),
+            notes(&context)
+        );
     }
+    assert_snapshot!(said, @r#"
+    null "o200k_base" false
+    for any model, counted exactly (o200k_base)
+
+    "ann" "approximate" true
+    for reviewer ann, counted approximately
+    reviewer builtin is sent nothing: this is for ann, the first by name of those that are
+    "zed" "o200k_base" false
+    for reviewer zed, counted exactly (o200k_base)
+
+    "zed" "o200k_base" false
+    for reviewer zed, counted exactly (o200k_base)
+
+    "zed" "o200k_base" false
+    for reviewer zed, counted exactly (o200k_base)
+    reviewer builtin is sent nothing: this is for zed
+    "ann" "approximate" true
+    for reviewer ann, counted approximately
+    "#);
 }
